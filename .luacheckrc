@@ -1,0 +1,15 @@
+-- Redis runs Lua 5.1 with these globals, and without os and io.
+std = {
+  globals = {},
+  read_globals = {
+    "KEYS", "ARGV", "redis", "cjson", "cmsgpack", "bit", "struct",
+    "_VERSION", "assert", "error", "getmetatable", "ipairs", "next", "pairs", "pcall", "rawequal", "rawget",
+    "rawset", "require", "select", "setmetatable", "string", "table", "math", "tonumber", "tostring", "type",
+    "unpack", "xpcall", "coroutine",
+  },
+}
+max_line_length = 110
+max_cyclomatic_complexity = false
+self = false
+files["tests/lua"] = { std = "lua51+busted", read_globals = { "KEYS", "ARGV", "redis", "cmsgpack", "struct", "bit" } }
+exclude_files = { "build", "dist", ".venv", "bench/**/node_modules", "node_modules" }

@@ -1,0 +1,197 @@
+-- Checks that what is derived agrees with the job records: each job in exactly the set of its state, nothing else in any
+-- set, bounds no later than what they bound, held sets and pools as the records say.
+local keys = require "jqlua.keys"
+local meta = require "jqlua.meta"
+local index = require "jqlua.index"
+local job = require "jqlua.job"
+local queue = require "jqlua.queue"
+local worker = require "jqlua.worker"
+
+local M = {}
+
+local call = redis.call
+local LETTERS = "qsbrtkdec"
+-- Of a larger set, the two ends are looked at.
+local MOST_MEMBERS = 1000
+
+local function found(problems, ...)
+  problems[#problems + 1] = table.concat({ ... }, " ")
+end
+
+local function check_expiry(of, problems)
+  local expires_ms = job.options(of).expires_ms
+  local score = call("ZSCORE", keys.EXPIRING .. of.queue, of.id)
+  local is_waiting = (of.state == "q" or of.state == "s" or of.state == "b") and of.attempt == 0
+  if is_waiting and expires_ms and tonumber(score or -1) ~= expires_ms then
+    found(problems, "job", of.id, "is missing among those that expire")
+  elseif score and not (is_waiting and expires_ms) then
+    found(problems, "job", of.id, "stands among those that expire, but does not")
+  end
+end
+
+local function check_job(id, problems)
+  local of = job.glance(id)
+  if not of then
+    return
+  end
+  for letter in LETTERS:gmatch(".") do
+    local score = call("ZSCORE", index.key(letter, of.queue), id)
+    if letter == of.state and not score then
+      found(problems, "job", id, "is missing in its set", letter)
+    elseif letter ~= of.state and score then
+      found(problems, "job", id, "of state", of.state, "stands in set", letter)
+    elseif letter == "q" and score and tonumber(score) ~= of.priority then
+      found(problems, "job", id, "has priority", of.priority, "and score", score)
+    end
+  end
+  check_expiry(of, problems)
+  if (call("EXISTS", keys.OUTCOME .. id) == 1) ~= job.has(of, job.HAS_OUTCOME) then
+    found(problems, "job", id, "has a wrong outcome flag")
+  end
+  if (call("EXISTS", keys.EXTRA .. id) == 1) ~= job.has(of, job.HAS_EXTRA) then
+    found(problems, "job", id, "has a wrong extra flag")
+  end
+  local is_held = job.has(of, job.HELD)
+  if is_held and of.state ~= "r" then
+    found(problems, "job", id, "is held in state", of.state)
+  elseif is_held and not call("ZSCORE", keys.HELD .. job.worker(of), id) then
+    found(problems, "job", id, "is missing among those its worker holds")
+  end
+end
+
+local function members(key)
+  if call("ZCARD", key) <= 2 * MOST_MEMBERS then
+    return call("ZRANGE", key, 0, -1)
+  end
+  local all = call("ZRANGE", key, 0, MOST_MEMBERS - 1)
+  for _, member in ipairs(call("ZRANGE", key, -MOST_MEMBERS, -1)) do
+    all[#all + 1] = member
+  end
+  return all
+end
+
+local function first_score(key)
+  return tonumber(call("ZRANGE", key, 0, 0, "WITHSCORES")[2])
+end
+
+local function check_bound(problems, what, bound, actual)
+  if actual and bound > actual then
+    found(problems, what, "is noted as due at", bound, "but is due at", actual)
+  end
+end
+
+local KIND = { r = "r", s = "w", t = "w", k = "e", d = "e", e = "e", c = "e" }
+
+local function check_set(letter, name, problems)
+  local key = index.key(letter, name)
+  for _, id in ipairs(members(key)) do
+    local of = job.glance(id)
+    if not of then
+      found(problems, "set", letter, "of queue", name, "holds", id, "which has no record")
+    elseif of.state ~= letter or of.queue ~= name then
+      found(problems, "set", letter, "of queue", name, "holds", id, "of state", of.state, "and queue", of.queue)
+    end
+  end
+  local owner = queue.load(name)
+  if owner.is_new then
+    found(problems, "queue", name, "has jobs and no record")
+  end
+  if letter == "q" and owner.paused == 0 then
+    local first = call("ZRANGE", key, 0, 0, "WITHSCORES")
+    local priority = tonumber(first[2])
+    if owner.head_priority > priority or (owner.head_priority == priority and owner.head_id > first[1]) then
+      found(problems, "queue", name, "has a better job than its bound says")
+    end
+  elseif KIND[letter] == "r" or KIND[letter] == "w" or letter == "k" then
+    check_bound(problems, "set " .. letter .. " of queue " .. name, owner[KIND[letter]], first_score(key))
+  end
+end
+
+local function check_queue(name, problems)
+  local owner = queue.load(name)
+  if not call("ZSCORE", keys.QUEUE_NAMES, name) then
+    found(problems, "queue", name, "is missing among the names")
+  end
+  for kind in ("rwe"):gmatch(".") do
+    if owner[kind] ~= meta.NONE then
+      local noted = tonumber(call("ZSCORE", keys.DUE, kind .. name) or meta.NONE)
+      check_bound(problems, "queue " .. name .. " kind " .. kind, noted, owner[kind])
+    end
+  end
+  if owner.head_priority ~= meta.NONE
+    and tonumber(call("ZSCORE", keys.HEADS .. "*", owner.head_id .. name) or meta.NONE) ~= owner.head_priority then
+    found(problems, "queue", name, "is not where it belongs in the index of queues")
+  end
+  if owner.head_priority == meta.NONE and owner.paused == 0 and call("EXISTS", index.key("q", name)) == 1 then
+    found(problems, "queue", name, "has jobs and no entry in the index of queues")
+  end
+end
+
+local function check_heads(pattern, problems)
+  for _, member in ipairs(members(keys.HEADS .. pattern)) do
+    if queue.load(member:sub(15)).head_id ~= member:sub(1, 14) then
+      found(problems, "index", pattern, "has a stray entry", member)
+    end
+  end
+end
+
+local function check_worker(id, problems)
+  local record = worker.load(id)
+  local held = call("ZRANGE", keys.HELD .. id, 0, -1)
+  if not record and held[1] then
+    found(problems, "worker", id, "is unknown and holds jobs")
+  end
+  for _, job_id in ipairs(held) do
+    local of = job.glance(job_id)
+    if not of or of.state ~= "r" or not job.has(of, job.HELD) or job.worker(of) ~= id then
+      found(problems, "worker", id, "does not hold", job_id)
+    end
+  end
+  if record and record.u then
+    local has_room = #held < record.m and not call("ZSCORE", keys.RESTING, id)
+    if has_room ~= (call("ZSCORE", keys.POOL .. record.p, id) ~= false) then
+      found(problems, "worker", id, "stands wrongly in its pool")
+    end
+  end
+end
+
+--- Checks one key by its name behind the namespace.
+function M.key(name, problems)
+  local kind, rest = name:match("^([^:]+):(.*)$")
+  if kind == "j" then
+    check_job(rest, problems)
+  elseif (kind == "o" or kind == "x") and call("EXISTS", keys.JOB .. rest) == 0 then
+    found(problems, "key", name, "has no job")
+  elseif kind and #kind == 1 and LETTERS:find(kind, 1, true) then
+    check_set(kind, rest, problems)
+  elseif kind == "y" then
+    for _, id in ipairs(members(keys.EXPIRING .. rest)) do
+      if call("EXISTS", keys.JOB .. id) == 0 then
+        found(problems, "queue", rest, "expects", id, "to expire, which has no record")
+      end
+    end
+    check_bound(problems, "expiry of queue " .. rest, queue.load(rest).w, first_score(keys.EXPIRING .. rest))
+  elseif kind == "heads" then
+    check_heads(rest, problems)
+  elseif kind == "held" then
+    check_worker(rest, problems)
+  elseif name == "queue-names" then
+    for _, queue_name in ipairs(members(keys.QUEUE_NAMES)) do
+      check_queue(queue_name, problems)
+    end
+  elseif name == "workers" then
+    for _, id in ipairs(call("HKEYS", keys.WORKERS)) do
+      check_worker(id, problems)
+    end
+  end
+end
+
+--- Checks what stands in meta.
+function M.bounds(problems)
+  check_bound(problems, "namespace", meta.state.next_due, first_score(keys.DUE))
+  if meta.state.sleepers ~= call("HLEN", keys.SLEEPERS) then
+    found(problems, "meta counts", meta.state.sleepers, "channels with sleepers")
+  end
+end
+
+return M

@@ -1,0 +1,173 @@
+-- Checking arguments. A check that fails gives the text of the error reply: nothing throws, since a
+-- thrown error would carry the script's line number into the reply.
+local M = {}
+
+local find = string.find
+
+--- One MessagePack map, and nothing behind it.
+---@param blob string
+---@return table? map nil when it is anything else
+function M.map(blob)
+  -- unpack_one gives -1 when the value is all there is.
+  local ok, rest, value = pcall(cmsgpack.unpack_one, blob)
+  if ok and rest == -1 and type(value) == "table" then
+    return value
+  end
+end
+
+---@cold
+local function is_utf8(text)
+  local i, n = 1, #text
+  while i <= n do
+    local a, b, c, d = text:byte(i, i + 3)
+    if a < 0x80 then
+      i = i + 1
+    elseif a >= 0xC2 and a < 0xE0 and b and b >= 0x80 and b < 0xC0 then
+      i = i + 2
+    elseif a >= 0xE0 and a < 0xF0 and c and b >= (a == 0xE0 and 0xA0 or 0x80)
+      and b < (a == 0xED and 0xA0 or 0xC0) and c >= 0x80 and c < 0xC0 then
+      i = i + 3
+    elseif a >= 0xF0 and a < 0xF5 and d and b >= (a == 0xF0 and 0x90 or 0x80)
+      and b < (a == 0xF4 and 0x90 or 0xC0) and c >= 0x80 and c < 0xC0 and d >= 0x80 and d < 0xC0 then
+      i = i + 4
+    else
+      return false
+    end
+  end
+  return true
+end
+
+--- Names of jobs, queues, workers: 1 to 255 bytes of UTF-8 without control characters.
+function M.is_name(value)
+  if type(value) ~= "string" or #value == 0 or #value > 255 or find(value, "[%z\1-\31\127]") then
+    return false
+  end
+  return not find(value, "[\128-\255]") or is_utf8(value)
+end
+M.NAME = "text of 1 to 255 bytes, valid UTF-8, no control characters"
+
+---@return boolean # neither NaN nor outside low to high
+function M.is_number(value, low, high)
+  return type(value) == "number" and value >= low and value <= high
+end
+
+---@return boolean
+function M.is_integer(value, low, high)
+  return type(value) == "number" and value >= low and value <= high and value % 1 == 0
+end
+
+--- A value for an error message, short whatever it is.
+---@cold
+function M.show(value)
+  local kind = type(value)
+  if kind == "string" then
+    local shown = value:sub(1, 40):gsub("[^\32-\126]", "?")
+    return '"' .. shown .. '"' .. (#value > 40 and " (" .. #value .. " bytes)" or "")
+  elseif kind == "number" then
+    return string.format("%.17g", value)
+  elseif kind == "table" then
+    return next(value) == nil and "an empty list or map" or (value[1] ~= nil and "a list" or "a map")
+  end
+  return tostring(value)
+end
+
+---@cold
+---@param path string the argument at fault
+---@param expected string
+---@return string problem
+function M.problem(path, expected, value)
+  if value == nil then
+    return "INVALID " .. path .. ": expected " .. expected .. ", got nothing"
+  end
+  return "INVALID " .. path .. ": expected " .. expected .. ", got " .. M.show(value)
+end
+
+---@cold
+function M.not_a_map(path, blob)
+  if not blob then
+    return "INVALID " .. path .. ": missing"
+  end
+  local ok, rest, value = pcall(cmsgpack.unpack_one, blob)
+  if not ok then
+    return "INVALID " .. path .. ": not MessagePack, or with bin, ext or too deep values: expected one map"
+  elseif rest ~= -1 then
+    return "INVALID " .. path .. ": expected one MessagePack map, got more bytes behind the first value"
+  end
+  return "INVALID " .. path .. ": expected one MessagePack map, got "
+    .. (#blob == 0 and "no bytes" or M.show(value))
+end
+
+--- The call's one spec is missing or wrong.
+---@cold
+function M.not_one_spec()
+  if #ARGV ~= 1 then
+    return "INVALID spec: expected one argument, a MessagePack map, got " .. #ARGV .. " arguments"
+  end
+  return M.not_a_map("spec", ARGV[1])
+end
+
+local function distance(a, b)
+  local row = {}
+  for j = 0, #b do
+    row[j] = j
+  end
+  for i = 1, #a do
+    local diagonal = row[0]
+    row[0] = i
+    for j = 1, #b do
+      local cost = a:byte(i) == b:byte(j) and diagonal or diagonal + 1
+      diagonal = row[j]
+      row[j] = math.min(cost, row[j] + 1, row[j - 1] + 1)
+    end
+  end
+  return row[#b]
+end
+
+--- Refuses a field, naming what it may have meant.
+---@cold
+---@param path string of the map, "" for the call's own spec
+---@param known string the names there are, separated by blanks
+function M.unknown(path, field, known)
+  if type(field) ~= "string" then
+    return "INVALID " .. (path == "" and "spec" or path) .. ": expected a map with text as keys, got the key "
+      .. M.show(field)
+  end
+  local best, least = nil, 3
+  if #field <= 40 then
+    for name in known:gmatch("%S+") do
+      local d = distance(field:lower(), name)
+      if d < least then
+        best, least = name, d
+      end
+    end
+  end
+  local shown = M.show(field):sub(2, -2)
+  return "INVALID " .. (path == "" and shown or path .. "." .. shown) .. ": unknown field"
+    .. (best and ", did you mean " .. best .. "?" or ", expected one of " .. known:gsub(" ", ", "))
+end
+
+--- A list (not a map) of `low` to `high` values.
+---@return boolean
+function M.is_list(value, low, high)
+  if type(value) ~= "table" then
+    return false
+  end
+  local n = #value
+  if n < low or n > high then
+    return false
+  end
+  local count = 0
+  for _ in pairs(value) do
+    count = count + 1
+  end
+  return count == n
+end
+
+---@return boolean
+function M.is_id(value)
+  return type(value) == "string" and #value == 14 and not find(value, "[^0-9a-f]")
+end
+M.ID = "a job id of 14 hexadecimal digits"
+M.ATTEMPT = "an attempt, an integer from 1"
+
+return M

@@ -1,0 +1,37 @@
+-- What waits for the clock. One sorted set holds, for each kind of thing and queue, a moment no later than
+-- the first of them; meta holds a moment no later than all. Bounds, not exact: an end of a job takes nothing
+-- out here, it is the look at the due moment (module sweep) that finds nothing and moves the bound on. So the common
+-- job writes no timer at all: its lease ends later than one that is already noted.
+--
+-- Members: kind .. queue, with the kinds
+--   r  leases of running jobs              w  scheduled and retrying jobs, jobs that may expire
+--   e  kept results, old records           W  registered workers        B  workers to try again
+--   E  all queues' old records, after the settings changed
+local keys = require "jqlua.keys"
+local meta = require "jqlua.meta"
+
+local M = {}
+
+--- Notes a moment for a kind; an earlier one stays.
+---@param member string kind .. queue
+---@param at_ms number
+function M.note(member, at_ms)
+  redis.call("ZADD", keys.DUE, "LT", at_ms, member)
+  if at_ms < meta.state.next_due then
+    meta.state.next_due = at_ms
+    -- Those who sleep were told a later moment (sleepers.keep_time).
+    meta.state.timer_moved = true
+  end
+end
+
+--- After a look: the moment as it now is.
+---@param at_ms number meta.NONE when there is nothing left
+function M.set(member, at_ms)
+  if at_ms == meta.NONE then
+    redis.call("ZREM", keys.DUE, member)
+  else
+    redis.call("ZADD", keys.DUE, at_ms, member)
+  end
+end
+
+return M

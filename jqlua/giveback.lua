@@ -1,0 +1,32 @@
+-- Jobs that go back to their queues because whoever had them does not want them.
+local job = require "jqlua.job"
+local attempt = require "jqlua.attempt"
+
+local M = {}
+
+---@param pairs_held table[] {id, attempt}
+---@param delay_s number
+---@param each? fun(of: table) called for each job that was given back
+---@return string[] answers
+function M.all(pairs_held, delay_s, each)
+  local answers = {}
+  local seen = {}
+  for i, pair in ipairs(pairs_held) do
+    local of = seen[pair[1]] or job.glance(pair[1])
+    if not of then
+      answers[i] = "NOTFOUND"
+    elseif attempt.runs(of, pair[2]) then
+      seen[pair[1]] = of
+      answers[i] = attempt.give_back(of, delay_s)
+      if each then
+        each(of)
+      end
+    else
+      local how = attempt.ended_how(of, pair[2])
+      answers[i] = how == "c" and "CANCELLED" or how ~= "r" and "LOST" or of.state == "s" and "scheduled" or "queued"
+    end
+  end
+  return answers
+end
+
+return M

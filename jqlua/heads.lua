@@ -1,0 +1,142 @@
+-- The best waiting job of a queue, of a pattern's queues, of a list of both.
+--
+-- For a pattern there is an index of queues: each stands there with a lower bound of its best job. The least entry is looked
+-- at: if its queue's best job is still no worse than the next entry, it is the best of all; else the entry moves to where
+-- it belongs and the next is looked at. Each look repairs one entry, so the work is paid for by the jobs that
+-- went away since. Queues that nobody asks for by pattern never repair anything.
+local keys = require "jqlua.keys"
+local meta = require "jqlua.meta"
+local queue = require "jqlua.queue"
+local glob = require "jqlua.glob"
+
+local M = {}
+
+local call = redis.call
+
+local REPAIRS = 500
+local BUILD_STEP = 500
+M.MOST_PATTERNS = 200
+local UNUSED_MS = 86400000
+local NOTE_MS = 3600000
+
+---@return table? head {queue, priority, id}
+function M.of_queue(name)
+  local owner = queue.load(name)
+  if owner.paused ~= 0 then
+    return nil
+  end
+  local first = call("ZRANGE", keys.SET .. "q:" .. name, 0, 0, "WITHSCORES")
+  if first[1] then
+    return { queue = owner, priority = tonumber(first[2]), id = first[1] }
+  end
+end
+
+---@return boolean
+function M.is_before(priority, id, other_priority, other_id)
+  return priority < other_priority or (priority == other_priority and id < other_id)
+end
+
+--- Whether a pattern is known, or can be: one that was not used for a day makes room.
+---@return boolean
+function M.has_place(pattern)
+  if call("HEXISTS", keys.PATTERNS, pattern) == 1 or call("HLEN", keys.PATTERNS) < M.MOST_PATTERNS then
+    return true
+  end
+  return tonumber(call("ZRANGE", keys.PATTERN_USE, 0, 0, "WITHSCORES")[2]) < meta.state.now_ms - UNUSED_MS
+end
+
+--- Notes that a pattern is used, now and then, and lets the one go that it replaces.
+local function note_use(pattern, is_known)
+  local used_ms = tonumber(call("ZSCORE", keys.PATTERN_USE, pattern) or 0)
+  if used_ms < meta.state.now_ms - NOTE_MS then
+    call("ZADD", keys.PATTERN_USE, meta.state.now_ms, pattern)
+  end
+  if not is_known and call("HLEN", keys.PATTERNS) >= M.MOST_PATTERNS then
+    local oldest = call("ZPOPMIN", keys.PATTERN_USE)[1]
+    call("HDEL", keys.PATTERNS, oldest)
+    call("UNLINK", keys.HEADS .. oldest)
+  end
+end
+
+--- Registers a pattern or goes on building its index, a bounded step.
+---@return boolean complete
+function M.build(pattern)
+  local at = call("HGET", keys.PATTERNS, pattern)
+  note_use(pattern, at)
+  if at == "" then
+    return true
+  end
+  local names = call("ZRANGEBYLEX", keys.QUEUE_NAMES, at and "(" .. at or "-", "+", "LIMIT", 0, BUILD_STEP)
+  for _, name in ipairs(names) do
+    if glob.match(pattern, name) then
+      local owner = queue.load(name)
+      if owner.head_priority ~= meta.NONE then
+        call("ZADD", keys.HEADS .. pattern, owner.head_priority, owner.head_id .. name)
+      end
+    end
+  end
+  local is_complete = #names < BUILD_STEP
+  call("HSET", keys.PATTERNS, pattern, is_complete and "" or names[#names])
+  return is_complete
+end
+
+---@return table? head {queue, priority, id, bound_priority, bound_id: of the other queues}
+---@return boolean? is_more true when the looks allowed were used up
+function M.of_pattern(pattern)
+  for _ = 1, REPAIRS do
+    local entries = call("ZRANGE", keys.HEADS .. pattern, 0, 1, "WITHSCORES")
+    if not entries[1] then
+      return nil
+    end
+    local name = entries[1]:sub(15)
+    local head = M.of_queue(name)
+    local bound_priority, bound_id = meta.NONE, ""
+    if entries[3] then
+      bound_priority, bound_id = tonumber(entries[4]), entries[3]:sub(1, 14)
+    end
+    if not head then
+      queue.set_head(queue.load(name), meta.NONE)
+    elseif M.is_before(head.priority, head.id, bound_priority, bound_id) then
+      head.bound_priority, head.bound_id = bound_priority, bound_id
+      return head
+    else
+      queue.set_head(head.queue, head.priority, head.id)
+    end
+  end
+  return nil, true
+end
+
+--- The best over all entries, with the bound up to which its queue may be taken from without another look.
+---@param entries table[] {name} or {pattern}
+---@return table? head
+---@return boolean? is_more
+function M.best(entries)
+  local best, is_more
+  for _, entry in ipairs(entries) do
+    local head, more
+    if entry.pattern then
+      head, more = M.of_pattern(entry.pattern)
+      is_more = is_more or more
+    else
+      head = M.of_queue(entry.name)
+    end
+    if head then
+      head.bound_priority, head.bound_id = head.bound_priority or meta.NONE, head.bound_id or ""
+      if not best then
+        best = head
+      else
+        local worse = head
+        if M.is_before(head.priority, head.id, best.priority, best.id) then
+          best, worse = head, best
+        end
+        if worse.queue ~= best.queue
+          and M.is_before(worse.priority, worse.id, best.bound_priority, best.bound_id) then
+          best.bound_priority, best.bound_id = worse.priority, worse.id
+        end
+      end
+    end
+  end
+  return best, is_more
+end
+
+return M

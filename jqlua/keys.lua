@@ -1,0 +1,37 @@
+-- Every key of a namespace is spelled here and nowhere else. Each is a constant, so a script
+-- pays only for those it reaches. A missing KEYS[1] must not throw here: meta.open names the error.
+local M = {}
+
+local NAMESPACE = KEYS[1] or ""
+
+M.META = NAMESPACE .. ":meta" -- string: header and settings (module meta)
+M.MANIFEST = NAMESPACE .. ":manifest" -- hash: script names, shas, sources (written by loaders)
+M.JOB = NAMESPACE .. ":j:" -- + id, string: job record (module job)
+M.OUTCOME = NAMESPACE .. ":o:" -- + id, string: kept result, or error of the last failure
+M.EXTRA = NAMESPACE .. ":x:" -- + id, string: rarely needed facts of a job
+M.SET = NAMESPACE .. ":" -- + state letter + ":" + queue, zset: the jobs of a queue in a state
+M.EXPIRING = NAMESPACE .. ":y:" -- + queue, zset: jobs that end unless they start by then
+M.QUEUES = NAMESPACE .. ":queues" -- hash: queue -> record (module queue)
+M.QUEUE_NAMES = NAMESPACE .. ":queue-names" -- zset, scores 0: names in order, for paging
+M.REVIEW = NAMESPACE .. ":review" -- string: the queue up to which new retention settings were applied
+M.PATTERNS = NAMESPACE .. ":patterns" -- hash: pattern -> how far its index is built
+M.PATTERN_USE = NAMESPACE .. ":pattern-use" -- zset: patterns by when they were last used, to an hour
+M.HEADS = NAMESPACE .. ":heads:" -- + pattern, zset: queues by a lower bound of their best job
+M.DUE = NAMESPACE .. ":due" -- zset: everything that waits for the clock (module due)
+M.SLEEPERS = NAMESPACE .. ":sleepers" -- hash: channel -> queues its sleepers want
+M.ASLEEP = NAMESPACE .. ":asleep:" -- + channel, zset: who sleeps, until when
+M.WAKE = NAMESPACE .. ":wake:" -- + channel, zset: the marker that sleepers block on
+M.REQUEST = NAMESPACE .. ":request:" -- + operation + ":" + token, string: what was answered
+M.TURN = NAMESPACE .. ":turn:" -- + digest of a list of queues, counter: round robin
+M.ENDED = NAMESPACE .. ":ended" -- shard channel: ends of watched jobs
+M.WORKERS = NAMESPACE .. ":workers" -- hash: worker id -> record (module worker)
+M.WORKER_IDS = NAMESPACE .. ":worker-ids" -- zset, scores 0: worker ids in order, for paging
+M.ALIVE = NAMESPACE .. ":alive" -- zset: worker id by its last sign of life
+M.RESTING = NAMESPACE .. ":resting" -- zset: busy and unreachable workers by when to try them again
+M.URLS = NAMESPACE .. ":urls" -- hash: url -> worker id
+M.HELD = NAMESPACE .. ":held:" -- + worker id, zset: jobs it runs, by start
+M.POOLS = NAMESPACE .. ":pools" -- hash: pool -> queues and refused names (module pool)
+M.POOL_MEMBERS = NAMESPACE .. ":pool-members:" -- + pool, set: all its workers
+M.POOL = NAMESPACE .. ":pool:" -- + pool, zset: its workers with room, by load
+
+return M

@@ -1,0 +1,117 @@
+-- Picks jobs for the registered workers that are pushed to, least loaded first. For JQ masters.
+-- KEYS   namespace, namespace:meta
+-- ARGV   spec {master, limit?, wait?}
+-- Reply  {next_ms, {worker id, url, document, argument}, ...}
+-- Errors INVALID field
+-- Cost   for each job a look at the head of each pool that has room
+-- Flags: drain
+local keys = require "jqlua.keys"
+local meta = require "jqlua.meta"
+local check = require "jqlua.check"
+local attempt = require "jqlua.attempt"
+local heads = require "jqlua.heads"
+local index = require "jqlua.index"
+local picker = require "jqlua.picker"
+local pool = require "jqlua.pool"
+local sleepers = require "jqlua.sleepers"
+local sweep = require "jqlua.sweep"
+local transition = require "jqlua.transition"
+local worker = require "jqlua.worker"
+
+local SWEEP_STEPS = 100
+
+--- The best job that a worker with room may get; where several pools may, the least loaded worker gets it.
+local function choose(pools)
+  local best, holder, load, is_more
+  for _, candidate in ipairs(pools) do
+    local id, its_load = pool.least_loaded(candidate)
+    if id then
+      local head, more = pool.best(candidate)
+      is_more = is_more or more
+      if head and (not best or heads.is_before(head.priority, head.id, best.priority, best.id)
+        or (head.id == best.id and its_load < load)) then
+        best, holder, load = head, id, its_load
+      end
+    end
+  end
+  return best, holder, is_more
+end
+
+local function wanted_by(pools)
+  local wanted = {}
+  for _, candidate in ipairs(pools) do
+    if pool.least_loaded(candidate) then
+      for _, text in ipairs(candidate.wanted) do
+        wanted[#wanted + 1] = text
+      end
+    end
+  end
+  return wanted
+end
+
+local problem = meta.open()
+if problem then
+  return redis.error_reply(problem)
+end
+local spec = #ARGV == 1 and check.map(ARGV[1])
+if not spec then
+  return redis.error_reply(check.not_one_spec())
+end
+for field in pairs(spec) do
+  if field ~= "master" and field ~= "limit" and field ~= "wait" then
+    return redis.error_reply(check.unknown("", field, "master limit wait"))
+  end
+end
+local limit = spec.limit == nil and 100 or spec.limit
+if not check.is_name(spec.master) then
+  return redis.error_reply(check.problem("master", check.NAME, spec.master))
+elseif not check.is_integer(limit, 1, 1000) then
+  return redis.error_reply(check.problem("limit", "an integer from 1 to 1000", limit))
+end
+problem = spec.wait ~= nil and picker.check_wait(spec.wait, "wait")
+if problem then
+  return redis.error_reply(problem)
+elseif spec.wait and spec.wait.on ~= worker.CHANNEL then
+  return redis.error_reply(check.problem("wait.on", '"' .. worker.CHANNEL .. '", the channel of masters', spec.wait.on))
+end
+
+if spec.wait and meta.state.sleepers > 0 then
+  sleepers.awake(spec.master, worker.CHANNEL)
+end
+if meta.state.next_due <= meta.state.now_ms then
+  sweep.run(SWEEP_STEPS)
+end
+local pools = pool.with_room()
+local is_more
+for i = #pools, 1, -1 do
+  if not picker.build_patterns(pools[i].entries) then
+    is_more = true
+    table.remove(pools, i)
+  end
+end
+local assigned = {}
+while #assigned < limit do
+  local head, holder, more = choose(pools)
+  is_more = is_more or more
+  if not head then
+    break
+  end
+  redis.call("ZREM", index.key("q", head.queue.name), head.id)
+  local started = attempt.start(head.id, holder, true)
+  -- The next choice needs to see what this worker now holds.
+  index.flush()
+  worker.took(holder)
+  if started then
+    assigned[#assigned + 1] = { holder, worker.load(holder).u, started[1], started[2] }
+  end
+end
+transition.commit()
+if spec.wait then
+  if not assigned[1] and not is_more and meta.next_ms() ~= 0 then
+    sleepers.rest(spec.master, worker.CHANNEL, spec.wait.ms, wanted_by(pools))
+  elseif assigned[1] and meta.state.sleepers > 0 then
+    sleepers.go_on(worker.CHANNEL, #assigned == limit)
+  end
+end
+table.insert(assigned, 1, is_more and 0 or meta.next_ms())
+return assigned

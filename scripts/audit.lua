@@ -1,0 +1,42 @@
+-- Recounts indexes against job records, a step at a time.
+-- KEYS   namespace, namespace:meta
+-- ARGV   spec {cursor?, count?}
+-- Reply  {cursor, problem, ...}   the cursor is "0" at the end
+-- Errors INVALID field
+-- Cost   a step looks at about count keys, and at up to 2000 members of each set among them
+-- Flags: read
+local meta = require "jqlua.meta"
+local check = require "jqlua.check"
+local audit = require "jqlua.audit"
+
+local problem = meta.open()
+if problem then
+  return redis.error_reply(problem)
+end
+local spec = #ARGV == 1 and check.map(ARGV[1])
+if not spec then
+  return redis.error_reply(check.not_one_spec())
+end
+for field in pairs(spec) do
+  if field ~= "cursor" and field ~= "count" then
+    return redis.error_reply(check.unknown("", field, "cursor count"))
+  end
+end
+local cursor = spec.cursor == nil and "0" or spec.cursor
+local count = spec.count == nil and 100 or spec.count
+if type(cursor) ~= "string" or not cursor:find("^%d+$") or #cursor > 20 then
+  return redis.error_reply(check.problem("cursor", "a cursor as the last reply gave it", cursor))
+elseif not check.is_integer(count, 1, 1000) then
+  return redis.error_reply(check.problem("count", "an integer from 1 to 1000", count))
+end
+-- SCAN's pattern: a namespace may hold characters that mean something there.
+local pattern = KEYS[1]:gsub("[%*%?%[%]%^%\\]", "\\%0") .. ":*"
+local page = redis.call("SCAN", cursor, "MATCH", pattern, "COUNT", count)
+local reply = { page[1] }
+if cursor == "0" then
+  audit.bounds(reply)
+end
+for _, key in ipairs(page[2]) do
+  audit.key(key:sub(#KEYS[1] + 2), reply)
+end
+return reply

@@ -1,0 +1,64 @@
+-- Cancels jobs.
+-- KEYS   namespace, namespace:meta
+-- ARGV   spec {ids, force?}
+-- Reply  for each job the state it was in, or NOTFOUND, or CONFLICT (it runs, and running jobs are not to be cancelled)
+-- Errors INVALID field
+-- Flags: drain
+local meta = require "jqlua.meta"
+local check = require "jqlua.check"
+local job = require "jqlua.job"
+local settings = require "jqlua.settings"
+local transition = require "jqlua.transition"
+
+local MOST_IDS = 1000
+
+local problem = meta.open()
+if problem then
+  return redis.error_reply(problem)
+end
+local spec = #ARGV == 1 and check.map(ARGV[1])
+if not spec then
+  return redis.error_reply(check.not_one_spec())
+end
+for field in pairs(spec) do
+  if field ~= "ids" and field ~= "force" then
+    return redis.error_reply(check.unknown("", field, "ids force"))
+  end
+end
+if not check.is_list(spec.ids, 1, MOST_IDS) then
+  return redis.error_reply(check.problem("ids", "a list of 1 to " .. MOST_IDS .. " job ids", spec.ids))
+end
+for i, id in ipairs(spec.ids) do
+  if not check.is_id(id) then
+    return redis.error_reply(check.problem("ids[" .. i - 1 .. "]", check.ID, id))
+  end
+end
+if spec.force ~= nil and type(spec.force) ~= "boolean" then
+  return redis.error_reply(check.problem("force", "true or false", spec.force))
+end
+
+local takes_running = spec.force or settings.at(settings.CANCEL_RUNNING) ~= 0
+local seen = {}
+local answers = {}
+for i, id in ipairs(spec.ids) do
+  local of = seen[id] or job.glance(id)
+  if not of then
+    answers[i] = "NOTFOUND"
+  else
+    seen[id] = of
+    answers[i] = job.state_name(of.state)
+    if of.state == "r" and not takes_running then
+      answers[i] = "CONFLICT"
+    elseif string.find("qsbrt", of.state, 1, true) then
+      if of.state == "r" then
+        of.ended_how = "c"
+      end
+      of.ended_ms = meta.state.now_ms
+      if transition.move(of, "c", meta.state.now_ms) then
+        job.save(of)
+      end
+    end
+  end
+end
+transition.commit()
+return answers

@@ -1,0 +1,54 @@
+-- Renews the leases of the jobs a worker holds, and marks a registered worker as alive.
+-- KEYS   namespace, namespace:meta
+-- ARGV   spec {worker, jobs: [[id, attempt], ...]}
+-- Reply  for each job the ms of the renewed lease, or LOST, or CANCELLED
+-- Errors INVALID field, NOTFOUND worker
+-- Cost   for each job one GETRANGE and its part of a ZADD
+-- Flags: drain
+local meta = require "jqlua.meta"
+local check = require "jqlua.check"
+local held = require "jqlua.held"
+local job = require "jqlua.job"
+local index = require "jqlua.index"
+local attempt = require "jqlua.attempt"
+local transition = require "jqlua.transition"
+local worker = require "jqlua.worker"
+
+local problem = meta.open()
+if problem then
+  return redis.error_reply(problem)
+end
+local spec = #ARGV == 1 and check.map(ARGV[1])
+if not spec then
+  return redis.error_reply(check.not_one_spec())
+end
+for field in pairs(spec) do
+  if field ~= "worker" and field ~= "jobs" then
+    return redis.error_reply(check.unknown("", field, "worker jobs"))
+  end
+end
+problem = held.check_worker(spec.worker) or held.check(spec.jobs, 0)
+if problem then
+  return redis.error_reply(problem)
+end
+local is_registered = worker.is_id(spec.worker)
+if is_registered and not worker.is_registered(spec.worker) then
+  return redis.error_reply("NOTFOUND worker: " .. spec.worker .. " is not registered, or was dropped as dead")
+end
+
+local answers = {}
+for i, pair in ipairs(spec.jobs) do
+  local of = job.glance(pair[1])
+  if of and attempt.runs(of, pair[2]) then
+    -- The bound of the queue's leases stays: leases only get longer here.
+    index.add(index.key("r", of.queue), meta.state.now_ms + of.timeout_ms, of.id)
+    answers[i] = of.timeout_ms
+  else
+    answers[i] = of and attempt.ended_how(of, pair[2]) == "c" and "CANCELLED" or "LOST"
+  end
+end
+if is_registered then
+  worker.seen(spec.worker)
+end
+transition.commit()
+return answers

@@ -1,0 +1,51 @@
+-- Documents of queues: those named, or a page in order of name.
+-- KEYS   namespace, namespace:meta
+-- ARGV   spec {names?} or {cursor?, count?}
+-- Reply  {cursor, document, ...}
+-- Errors INVALID field
+-- Flags: read
+local keys = require "jqlua.keys"
+local meta = require "jqlua.meta"
+local check = require "jqlua.check"
+local page = require "jqlua.page"
+local queue = require "jqlua.queue"
+local queuedoc = require "jqlua.queuedoc"
+
+local problem = meta.open()
+if problem then
+  return redis.error_reply(problem)
+end
+local spec = #ARGV == 1 and check.map(ARGV[1])
+if not spec then
+  return redis.error_reply(check.not_one_spec())
+end
+for field in pairs(spec) do
+  if field ~= "names" and field ~= "cursor" and field ~= "count" then
+    return redis.error_reply(check.unknown("", field, "names cursor count"))
+  end
+end
+problem = page.check(spec)
+if problem then
+  return redis.error_reply(problem)
+end
+local names, cursor = spec.names, ""
+if names == nil then
+  names, cursor = page.read(keys.QUEUE_NAMES, spec)
+elseif spec.cursor ~= nil or spec.count ~= nil then
+  return redis.error_reply("INVALID names: expected either names, or cursor and count, got both")
+elseif not check.is_list(names, 1, 1000) then
+  return redis.error_reply(check.problem("names", "a list of 1 to 1000 names of queues", names))
+end
+for i, name in ipairs(names) do
+  if not check.is_name(name) then
+    return redis.error_reply(check.problem("names[" .. i - 1 .. "]", check.NAME, name))
+  end
+end
+local reply = { cursor }
+for _, name in ipairs(names) do
+  local owner = queue.load(name)
+  if not owner.is_new then
+    reply[#reply + 1] = queuedoc.encode(owner)
+  end
+end
+return reply

@@ -1,0 +1,58 @@
+-- A delivery was not taken: the jobs go back, and the worker gets nothing more of the kind, or for a while.
+-- KEYS   namespace, namespace:meta
+-- ARGV   spec {worker, jobs: [[id, attempt], ...], why, retry_after?}
+-- Reply  for each job queued, or LOST, CANCELLED, NOTFOUND
+-- Errors INVALID field, NOTFOUND worker
+-- Flags: drain
+local meta = require "jqlua.meta"
+local check = require "jqlua.check"
+local departure = require "jqlua.departure"
+local giveback = require "jqlua.giveback"
+local held = require "jqlua.held"
+local transition = require "jqlua.transition"
+local worker = require "jqlua.worker"
+
+local MOST_JOBS = 1000
+
+local problem = meta.open()
+if problem then
+  return redis.error_reply(problem)
+end
+local spec = #ARGV == 1 and check.map(ARGV[1])
+if not spec then
+  return redis.error_reply(check.not_one_spec())
+end
+for field in pairs(spec) do
+  if field ~= "worker" and field ~= "jobs" and field ~= "why" and field ~= "retry_after" then
+    return redis.error_reply(check.unknown("", field, "worker jobs why retry_after"))
+  end
+end
+problem = held.check_worker(spec.worker) or held.check(spec.jobs, 0)
+if problem then
+  return redis.error_reply(problem)
+end
+local why = spec.why
+local retry_after = spec.retry_after == nil and 1 or spec.retry_after
+if why ~= "unknown" and why ~= "busy" and why ~= "unreachable" then
+  return redis.error_reply(check.problem("why", "unknown, busy or unreachable", why))
+elseif not check.is_number(retry_after, 0, 3600) then
+  return redis.error_reply(check.problem("retry_after", "seconds from 0 to 3600", spec.retry_after))
+end
+local record = worker.is_id(spec.worker) and worker.load(spec.worker)
+if not record then
+  return redis.error_reply("NOTFOUND worker: " .. check.show(spec.worker) .. " is not registered, or was dropped as dead")
+end
+
+-- The worker's standing changes first: a job given back must not be assigned to it again at once.
+if why ~= "unknown" then
+  worker.rest(spec.worker, record, why, meta.state.now_ms + math.max(1, math.ceil(retry_after * 1000)))
+end
+local answers = giveback.all(spec.jobs, 0, why == "unknown" and function(of)
+  worker.refuse_name(spec.worker, record, of.name)
+end or nil)
+if why == "unreachable" then
+  departure.jobs_fail(spec.worker, "the worker could not be reached", MOST_JOBS)
+end
+worker.took(spec.worker)
+transition.commit()
+return answers

@@ -1,0 +1,66 @@
+-- Registers a worker.
+-- KEYS   namespace, namespace:meta
+-- ARGV   spec {name, queues, url?, max_jobs?}
+-- Reply  worker id
+-- Errors INVALID field, FULL queues
+-- Flags: write
+local keys = require "jqlua.keys"
+local meta = require "jqlua.meta"
+local check = require "jqlua.check"
+local departure = require "jqlua.departure"
+local picker = require "jqlua.picker"
+local transition = require "jqlua.transition"
+local worker = require "jqlua.worker"
+
+local MOST_JOBS = 1000
+
+local problem = meta.open()
+if problem then
+  return redis.error_reply(problem)
+end
+local spec = #ARGV == 1 and check.map(ARGV[1])
+if not spec then
+  return redis.error_reply(check.not_one_spec())
+end
+for field in pairs(spec) do
+  if field ~= "name" and field ~= "queues" and field ~= "url" and field ~= "max_jobs" then
+    return redis.error_reply(check.unknown("", field, "name queues url max_jobs"))
+  end
+end
+local url = spec.url
+if not check.is_name(spec.name) then
+  return redis.error_reply(check.problem("name", check.NAME, spec.name))
+elseif url ~= nil and (type(url) ~= "string" or #url > 2000 or not url:find("^https?://[%w%[][^%s%c]*$")) then
+  return redis.error_reply(check.problem("url", "an http or https URL of at most 2000 bytes", url))
+elseif spec.max_jobs ~= nil and not check.is_integer(spec.max_jobs, 1, MOST_JOBS) then
+  return redis.error_reply(check.problem("max_jobs", "an integer from 1 to " .. MOST_JOBS, spec.max_jobs))
+end
+local entries
+entries, problem = picker.parse_queues(spec.queues, "queues")
+if not entries then
+  return redis.error_reply(problem)
+end
+
+local state = meta.state
+local before = url and redis.call("HGET", keys.URLS, url)
+if before then
+  -- The same address is the same process, started again: what it held it does not know any more.
+  departure.jobs_back(before, MOST_JOBS)
+  departure.forget(before)
+end
+state.seq = math.max(state.seq, state.now_ms * 1024 - 1) + 1
+local id = string.format("w%014x", state.seq)
+local record = {
+  n = spec.name, u = url, m = spec.max_jobs or 1, r = {},
+  q = type(spec.queues) == "string" and { spec.queues } or spec.queues,
+}
+redis.call("ZADD", keys.WORKER_IDS, 0, id)
+worker.seen(id)
+if url then
+  redis.call("HSET", keys.URLS, url, id)
+  worker.join(id, record)
+end
+worker.save(id, record)
+worker.place(id, record)
+transition.commit()
+return id

@@ -1,0 +1,35 @@
+-- Gives jobs back: they wait again, and no retry is spent.
+-- KEYS   namespace, namespace:meta
+-- ARGV   spec {worker, jobs: [[id, attempt], ...], delay?}
+-- Reply  for each job queued or scheduled, or LOST, CANCELLED, NOTFOUND
+-- Errors INVALID field
+-- Flags: drain
+local meta = require "jqlua.meta"
+local check = require "jqlua.check"
+local held = require "jqlua.held"
+local giveback = require "jqlua.giveback"
+local transition = require "jqlua.transition"
+
+local problem = meta.open()
+if problem then
+  return redis.error_reply(problem)
+end
+local spec = #ARGV == 1 and check.map(ARGV[1])
+if not spec then
+  return redis.error_reply(check.not_one_spec())
+end
+for field in pairs(spec) do
+  if field ~= "worker" and field ~= "jobs" and field ~= "delay" then
+    return redis.error_reply(check.unknown("", field, "worker jobs delay"))
+  end
+end
+problem = held.check_worker(spec.worker) or held.check(spec.jobs, 1)
+if problem then
+  return redis.error_reply(problem)
+end
+if spec.delay ~= nil and not check.is_number(spec.delay, 0, 1e10) then
+  return redis.error_reply(check.problem("delay", "seconds from 0 to 10^10", spec.delay))
+end
+local answers = giveback.all(spec.jobs, spec.delay or 0)
+transition.commit()
+return answers

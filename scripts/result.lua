@@ -1,0 +1,50 @@
+-- Reads a result. The first read starts the grace after which it goes.
+-- KEYS   namespace, namespace:meta
+-- ARGV   id
+-- Reply  {state} or {state, blob}
+-- Errors INVALID id, NOTFOUND id
+-- Flags: drain
+local keys = require "jqlua.keys"
+local meta = require "jqlua.meta"
+local check = require "jqlua.check"
+local index = require "jqlua.index"
+local job = require "jqlua.job"
+local queue = require "jqlua.queue"
+local settings = require "jqlua.settings"
+local sweep = require "jqlua.sweep"
+local transition = require "jqlua.transition"
+
+local problem = meta.open()
+if problem then
+  return redis.error_reply(problem)
+end
+local id = ARGV[1]
+if #ARGV ~= 1 or not check.is_id(id) then
+  return redis.error_reply(check.problem("id", check.ID, id))
+end
+local of = job.glance(id)
+if not of then
+  return redis.error_reply("NOTFOUND id: no job " .. id)
+end
+local state = job.state_name(of.state)
+if of.state ~= "k" then
+  return { state }
+end
+local now = meta.state.now_ms
+local kept = index.key("k", of.queue)
+local until_ms = tonumber(redis.call("ZSCORE", kept, id))
+if until_ms <= now then
+  return { state }
+end
+local blob = redis.call("GET", keys.OUTCOME .. id)
+local grace_ms = settings.at(settings.RESULT_GRACE) * 1000
+if grace_ms == 0 then
+  sweep.drop_result(of)
+elseif not job.has(of, job.READ) then
+  job.set(of, job.READ)
+  job.save(of)
+  index.add(kept, now + grace_ms, id)
+  queue.note_due(queue.load(of.queue), "e", now + grace_ms)
+end
+transition.commit()
+return { state, blob }

@@ -1,0 +1,32 @@
+-- Does what is due by the clock, in bounded steps.
+-- KEYS   namespace, namespace:meta
+-- ARGV   spec {limit?}
+-- Reply  {next_ms, moved}
+-- Errors INVALID limit
+-- Flags: drain
+local meta = require "jqlua.meta"
+local check = require "jqlua.check"
+local sweep = require "jqlua.sweep"
+
+local problem = meta.open()
+if problem then
+  return redis.error_reply(problem)
+end
+local spec = #ARGV == 1 and check.map(ARGV[1])
+if not spec then
+  return redis.error_reply(check.not_one_spec())
+end
+for field in pairs(spec) do
+  if field ~= "limit" then
+    return redis.error_reply(check.unknown("", field, "limit"))
+  end
+end
+local limit = spec.limit == nil and 100 or spec.limit
+if not check.is_integer(limit, 1, 1000) then
+  return redis.error_reply(check.problem("limit", "an integer from 1 to 1000", limit))
+end
+local moved = 0
+if meta.state.next_due <= meta.state.now_ms then
+  moved = sweep.run(limit)
+end
+return { meta.next_ms(), moved }

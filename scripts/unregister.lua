@@ -1,0 +1,37 @@
+-- Takes a worker off the list; its jobs go back to their queues.
+-- KEYS   namespace, namespace:meta
+-- ARGV   spec {worker}
+-- Reply  number of jobs given back
+-- Errors INVALID worker, NOTFOUND worker
+-- Flags: drain
+local meta = require "jqlua.meta"
+local check = require "jqlua.check"
+local departure = require "jqlua.departure"
+local transition = require "jqlua.transition"
+local worker = require "jqlua.worker"
+
+-- No worker holds more: max_jobs is at most that, and a worker that picks is bounded alike.
+local MOST_JOBS = 1000
+
+local problem = meta.open()
+if problem then
+  return redis.error_reply(problem)
+end
+local spec = #ARGV == 1 and check.map(ARGV[1])
+if not spec then
+  return redis.error_reply(check.not_one_spec())
+end
+for field in pairs(spec) do
+  if field ~= "worker" then
+    return redis.error_reply(check.unknown("", field, "worker"))
+  end
+end
+if type(spec.worker) ~= "string" or not worker.is_id(spec.worker) then
+  return redis.error_reply(check.problem("worker", "a registered worker's id, w and 14 hexadecimal digits", spec.worker))
+elseif not worker.is_registered(spec.worker) then
+  return redis.error_reply("NOTFOUND worker: " .. spec.worker .. " is not registered, or was dropped as dead")
+end
+local given_back = departure.jobs_back(spec.worker, MOST_JOBS)
+departure.forget(spec.worker)
+transition.commit()
+return given_back

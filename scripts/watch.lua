@@ -1,0 +1,34 @@
+-- Marks jobs whose end is to be published on <namespace>:ended.
+-- KEYS   namespace, namespace:meta
+-- ARGV   id, ...   1 to 1000
+-- Reply  for each job its state, or nil
+-- Errors INVALID ids[i]
+-- Flags: drain
+local meta = require "jqlua.meta"
+local check = require "jqlua.check"
+local job = require "jqlua.job"
+
+local MOST_IDS = 1000
+
+local problem = meta.open()
+if problem then
+  return redis.error_reply(problem)
+end
+if #ARGV < 1 or #ARGV > MOST_IDS then
+  return redis.error_reply("INVALID ids: expected 1 to " .. MOST_IDS .. " job ids, got " .. #ARGV)
+end
+for i, id in ipairs(ARGV) do
+  if not check.is_id(id) then
+    return redis.error_reply(check.problem("ids[" .. i - 1 .. "]", check.ID, id))
+  end
+end
+local states = {}
+for i, id in ipairs(ARGV) do
+  local of = job.glance(id)
+  states[i] = of and job.state_name(of.state) or false
+  if of and string.find("qsbrt", of.state, 1, true) and not job.has(of, job.WATCHED) then
+    job.set(of, job.WATCHED)
+    job.save(of)
+  end
+end
+return states
