@@ -8,7 +8,7 @@ std = {
     "unpack", "xpcall", "coroutine",
   },
 }
-max_line_length = 110
+max_line_length = 120
 max_cyclomatic_complexity = false
 self = false
 files["tests/lua"] = { std = "lua51+busted", read_globals = { "KEYS", "ARGV", "redis", "cmsgpack", "struct", "bit" } }

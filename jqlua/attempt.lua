@@ -1,89 +1,128 @@
--- How attempts begin and end. (id, attempt) is the fencing token: only who presents the running attempt changes anything, and who
--- repeats how it ended gets the same answer again.
+-- How attempts begin and end. (id, attempt) is the fencing token: only who presents the running attempt changes
+-- anything, and who repeats how it ended gets the same answer again.
 local keys = require "jqlua.keys"
 local meta = require "jqlua.meta"
+local batch = require "jqlua.batch"
 local settings = require "jqlua.settings"
-local index = require "jqlua.index"
 local job = require "jqlua.job"
 local transition = require "jqlua.transition"
 local failure = require "jqlua.failure"
 
 local M = {}
 
+-- The parts of a worker's document that are the same for all. Numbers take their widest form, so that one
+-- struct.pack does for all of them.
+M.NUMBERS = ">c10i4c9I4c13I4c9d"
+M.PRIORITY = "\168priority\210"
+M.ATTEMPT = "\167attempt\206"
+M.RETRY_COUNT = "\171retry_count\206"
+M.TIMEOUT = "\167timeout\203"
+
+---@param of table job
+---@param argument string
+---@return table {document, argument} as workers get them
+function M.document(of, argument)
+  return {
+    "\135\162id\174" .. of[job.ID] .. "\164name\217" .. string.char(#of[job.NAME]) .. of[job.NAME] .. "\165queue\217"
+      .. string.char(#of[job.QUEUE]) .. of[job.QUEUE] .. struct.pack(M.NUMBERS, M.PRIORITY, of[job.PRIORITY], M.ATTEMPT,
+        of[job.ATTEMPT], M.RETRY_COUNT, of[job.FAILURES], M.TIMEOUT, of[job.TIMEOUT_MS] / 1000),
+    argument,
+  }
+end
+
+---@cold
+--- Whether a job that is popped may not start any more.
+local function has_expired(of)
+  local expires_ms = of[job.ATTEMPT] == 0 and job.options(of).expires_ms
+  return expires_ms and expires_ms <= meta.state[meta.NOW_MS]
+end
+
+---@cold
+local function hold(of, holder)
+  job.set(of, job.HELD)
+  batch.add(keys.HELD .. holder, meta.state[meta.NOW_MS], of[job.ID])
+end
+
 --- Starts a job that was popped from its queue.
+---@param raw string|false its record
+---@param argument string|false
 ---@param holder string worker
 ---@param is_registered boolean
 ---@return table? started {document, argument}; nil when the job is gone or has expired
-function M.start(id, holder, is_registered)
-  local started = job.read(id)
-  if not started then
+---@return table? job
+function M.start(id, raw, argument, holder, is_registered)
+  if not raw then
     return nil
   end
-  local now = meta.state.now_ms
-  started.taken = true
-  if started.options_size > 0 and started.attempt == 0 then
-    local expires_ms = job.options(started).expires_ms
-    if expires_ms and expires_ms <= now then
-      failure.expire(started)
-      return nil
-    end
+  local of = job.decode(id, raw)
+  if of[job.OPTIONS] ~= "" and has_expired(of) then
+    failure.expire(of, true)
+    return nil
   end
-  transition.move(started, "r", now + started.timeout_ms)
+  local now = meta.state[meta.NOW_MS]
+  transition.move(of, "r", now + of[job.TIMEOUT_MS], true)
+  of[job.ATTEMPT] = of[job.ATTEMPT] + 1
+  of[job.STARTED_MS] = now
+  of[job.WORKER] = holder
+  if of[job.FLAGS] % 4 < job.STARTED then
+    of[job.FLAGS] = of[job.FLAGS] + job.STARTED
+  end
   if is_registered then
-    job.set(started, job.HELD)
-    index.add(keys.HELD .. holder, now, id)
+    hold(of, holder)
   end
-  started.attempt = started.attempt + 1
-  started.started_ms = now
-  job.save_start(started, holder)
-  return M.document(started)
-end
-
----@return table {document, argument} as workers get them
-function M.document(of)
-  return {
-    "\135" .. cmsgpack.pack("id", of.id, "name", of.name, "queue", of.queue, "priority", of.priority, "attempt",
-      of.attempt, "retry_count", of.failures, "timeout", of.timeout_ms / 1000),
-    job.argument(of),
-  }
+  job.save(of)
+  return M.document(of, argument), of
 end
 
 ---@return boolean whether this attempt runs
 function M.runs(of, number)
-  return of.state == "r" and of.attempt == number
+  return of[job.STATE] == "r" and of[job.ATTEMPT] == number
 end
 
---- How an attempt that does not run any more ended, if it was the last to end: a letter of job's ended_how.
+---@cold
+--- How an attempt that does not run any more ended, if it was the last to end: a letter of job's HOW.
 ---@return string? how
 function M.ended_how(of, number)
-  local last = of.state == "r" and of.attempt - 1 or of.attempt
+  local last = of[job.STATE] == "r" and of[job.ATTEMPT] - 1 or of[job.ATTEMPT]
   if number == last and number > 0 then
-    return of.ended_how
+    return of[job.HOW]
   end
 end
 
----@return string state
+---@cold
+--- finished_at belongs to the last outcome.
+local function note_finished_at(of, finished_at)
+  local extra = failure.extra(of)
+  extra.f = finished_at
+  failure.save_extra(of, extra)
+end
+
+---@cold
+local function keep_result(of, result)
+  local writes = batch.writes
+  local n = #writes
+  writes[n + 1], writes[n + 2] = keys.OUTCOME .. of[job.ID], result
+  job.set(of, job.HAS_OUTCOME)
+  return transition.move(of, "k", meta.state[meta.NOW_MS] + settings.at(settings.RESULT_TTL) * 1000)
+end
+
+--- The running attempt succeeded.
 function M.succeed(of, result, finished_at)
-  local now = meta.state.now_ms
-  of.ended_how = "s"
-  of.ended_ms = now
+  local now = meta.state[meta.NOW_MS]
+  of[job.HOW] = "s"
+  of[job.ENDED_MS] = now
   local kept
-  if job.has(of, job.KEEP_RESULT) then
-    redis.call("SET", keys.OUTCOME .. of.id, result)
-    job.set(of, job.HAS_OUTCOME)
-    kept = transition.move(of, "k", now + settings.at(settings.RESULT_TTL) * 1000)
+  if of[job.FLAGS] % 2 == job.KEEP_RESULT then
+    kept = keep_result(of, result)
   else
     kept = transition.move(of, "d", now)
   end
   if kept then
-    if finished_at or job.has(of, job.HAS_EXTRA) then
-      local extra = failure.extra(of)
-      extra.f = finished_at
-      failure.save_extra(of, extra)
+    if finished_at or of[job.FLAGS] % 32 >= job.HAS_EXTRA then
+      note_finished_at(of, finished_at)
     end
     job.save(of)
   end
-  return "done"
 end
 
 ---@cold
@@ -91,11 +130,11 @@ end
 ---@param delay_s number
 ---@return string state
 function M.give_back(of, delay_s)
-  of.ended_how = "r"
+  of[job.HOW] = "r"
   if delay_s > 0 then
-    transition.move(of, "s", meta.state.now_ms + math.ceil(delay_s * 1000))
+    transition.move(of, "s", meta.state[meta.NOW_MS] + math.ceil(delay_s * 1000))
   else
-    transition.move(of, "q", of.priority)
+    transition.move(of, "q", of[job.PRIORITY])
   end
   job.save(of)
   return delay_s > 0 and "scheduled" or "queued"

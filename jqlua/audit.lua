@@ -1,8 +1,8 @@
--- Checks that what is derived agrees with the job records: each job in exactly the set of its state, nothing else in any
+-- Checks that what is derived agrees with the job records: each job in exactly the set of its state, nothing else
+-- in any
 -- set, bounds no later than what they bound, held sets and pools as the records say.
 local keys = require "jqlua.keys"
 local meta = require "jqlua.meta"
-local index = require "jqlua.index"
 local job = require "jqlua.job"
 local queue = require "jqlua.queue"
 local worker = require "jqlua.worker"
@@ -20,31 +20,35 @@ end
 
 local function check_expiry(of, problems)
   local expires_ms = job.options(of).expires_ms
-  local score = call("ZSCORE", keys.EXPIRING .. of.queue, of.id)
-  local is_waiting = (of.state == "q" or of.state == "s" or of.state == "b") and of.attempt == 0
+  local score = call("ZSCORE", keys.EXPIRING .. of[job.QUEUE], of[job.ID])
+  local is_waiting = (of[job.STATE] == "q" or of[job.STATE] == "s" or of[job.STATE] == "b") and of[job.ATTEMPT] == 0
   if is_waiting and expires_ms and tonumber(score or -1) ~= expires_ms then
-    found(problems, "job", of.id, "is missing among those that expire")
+    found(problems, "job", of[job.ID], "is missing among those that expire")
   elseif score and not (is_waiting and expires_ms) then
-    found(problems, "job", of.id, "stands among those that expire, but does not")
+    found(problems, "job", of[job.ID], "stands among those that expire, but does not")
   end
 end
 
 local function check_job(id, problems)
-  local of = job.glance(id)
+  local of = job.read(id)
   if not of then
     return
   end
+  local owner = queue.load(of[job.QUEUE])
   for letter in LETTERS:gmatch(".") do
-    local score = call("ZSCORE", index.key(letter, of.queue), id)
-    if letter == of.state and not score then
+    local score = call("ZSCORE", queue.key(owner, letter), id)
+    if letter == of[job.STATE] and not score then
       found(problems, "job", id, "is missing in its set", letter)
-    elseif letter ~= of.state and score then
-      found(problems, "job", id, "of state", of.state, "stands in set", letter)
-    elseif letter == "q" and score and tonumber(score) ~= of.priority then
-      found(problems, "job", id, "has priority", of.priority, "and score", score)
+    elseif letter ~= of[job.STATE] and score then
+      found(problems, "job", id, "of state", of[job.STATE], "stands in set", letter)
+    elseif letter == "q" and score and tonumber(score) ~= of[job.PRIORITY] then
+      found(problems, "job", id, "has priority", of[job.PRIORITY], "and score", score)
     end
   end
   check_expiry(of, problems)
+  if call("EXISTS", keys.ARGUMENT .. id) == 0 then
+    found(problems, "job", id, "has lost its argument")
+  end
   if (call("EXISTS", keys.OUTCOME .. id) == 1) ~= job.has(of, job.HAS_OUTCOME) then
     found(problems, "job", id, "has a wrong outcome flag")
   end
@@ -52,9 +56,9 @@ local function check_job(id, problems)
     found(problems, "job", id, "has a wrong extra flag")
   end
   local is_held = job.has(of, job.HELD)
-  if is_held and of.state ~= "r" then
-    found(problems, "job", id, "is held in state", of.state)
-  elseif is_held and not call("ZSCORE", keys.HELD .. job.worker(of), id) then
+  if is_held and of[job.STATE] ~= "r" then
+    found(problems, "job", id, "is held in state", of[job.STATE])
+  elseif is_held and not call("ZSCORE", keys.HELD .. of[job.WORKER], id) then
     found(problems, "job", id, "is missing among those its worker holds")
   end
 end
@@ -80,56 +84,59 @@ local function check_bound(problems, what, bound, actual)
   end
 end
 
-local KIND = { r = "r", s = "w", t = "w", k = "e", d = "e", e = "e", c = "e" }
+local BOUND = { r = queue.DUE_RUNNING, s = queue.DUE_WAITING, t = queue.DUE_WAITING }
 
 local function check_set(letter, name, problems)
-  local key = index.key(letter, name)
+  local owner = queue.load(name)
+  local key = queue.key(owner, letter)
   for _, id in ipairs(members(key)) do
-    local of = job.glance(id)
+    local of = job.read(id)
     if not of then
       found(problems, "set", letter, "of queue", name, "holds", id, "which has no record")
-    elseif of.state ~= letter or of.queue ~= name then
-      found(problems, "set", letter, "of queue", name, "holds", id, "of state", of.state, "and queue", of.queue)
+    elseif of[job.STATE] ~= letter or of[job.QUEUE] ~= name then
+      found(problems, "set", letter, "of queue", name, "holds", id, "of state", of[job.STATE], "and queue",
+        of[job.QUEUE])
     end
   end
-  local owner = queue.load(name)
-  if owner.is_new then
+  if not call("ZSCORE", keys.QUEUE_NAMES, name) then
+    found(problems, "queue", name, "has jobs and is missing among the names")
+  end
+  if owner[queue.IS_NEW] then
     found(problems, "queue", name, "has jobs and no record")
   end
-  if letter == "q" and owner.paused == 0 then
+  if letter == "q" and owner[queue.PAUSED] == 0 then
     local first = call("ZRANGE", key, 0, 0, "WITHSCORES")
     local priority = tonumber(first[2])
-    if owner.head_priority > priority or (owner.head_priority == priority and owner.head_id > first[1]) then
+    local bound = owner[queue.HEAD_PRIORITY]
+    if bound > priority or (bound == priority and owner[queue.HEAD_ID] > first[1]) then
       found(problems, "queue", name, "has a better job than its bound says")
     end
-  elseif KIND[letter] == "r" or KIND[letter] == "w" or letter == "k" then
-    check_bound(problems, "set " .. letter .. " of queue " .. name, owner[KIND[letter]], first_score(key))
+  elseif BOUND[letter] then
+    check_bound(problems, "set " .. letter .. " of queue " .. name, owner[BOUND[letter]], first_score(key))
   end
 end
 
 local function check_queue(name, problems)
   local owner = queue.load(name)
-  if not call("ZSCORE", keys.QUEUE_NAMES, name) then
-    found(problems, "queue", name, "is missing among the names")
-  end
-  for kind in ("rwe"):gmatch(".") do
-    if owner[kind] ~= meta.NONE then
-      local noted = tonumber(call("ZSCORE", keys.DUE, kind .. name) or meta.NONE)
-      check_bound(problems, "queue " .. name .. " kind " .. kind, noted, owner[kind])
+  for _, field in ipairs({ queue.DUE_RUNNING, queue.DUE_WAITING, queue.DUE_ENDED }) do
+    if owner[field] ~= meta.NONE then
+      local member = queue.due_member(owner, field)
+      check_bound(problems, member, tonumber(call("ZSCORE", keys.DUE, member) or meta.NONE), owner[field])
     end
   end
-  if owner.head_priority ~= meta.NONE
-    and tonumber(call("ZSCORE", keys.HEADS .. "*", owner.head_id .. name) or meta.NONE) ~= owner.head_priority then
+  local bound = owner[queue.HEAD_PRIORITY]
+  if bound ~= meta.NONE
+    and tonumber(call("ZSCORE", keys.HEADS .. "*", owner[queue.HEAD_ID] .. name) or meta.NONE) ~= bound then
     found(problems, "queue", name, "is not where it belongs in the index of queues")
   end
-  if owner.head_priority == meta.NONE and owner.paused == 0 and call("EXISTS", index.key("q", name)) == 1 then
+  if bound == meta.NONE and owner[queue.PAUSED] == 0 and call("EXISTS", queue.key(owner, "q")) == 1 then
     found(problems, "queue", name, "has jobs and no entry in the index of queues")
   end
 end
 
 local function check_heads(pattern, problems)
   for _, member in ipairs(members(keys.HEADS .. pattern)) do
-    if queue.load(member:sub(15)).head_id ~= member:sub(1, 14) then
+    if queue.load(member:sub(15))[queue.HEAD_ID] ~= member:sub(1, 14) then
       found(problems, "index", pattern, "has a stray entry", member)
     end
   end
@@ -142,8 +149,8 @@ local function check_worker(id, problems)
     found(problems, "worker", id, "is unknown and holds jobs")
   end
   for _, job_id in ipairs(held) do
-    local of = job.glance(job_id)
-    if not of or of.state ~= "r" or not job.has(of, job.HELD) or job.worker(of) ~= id then
+    local of = job.read(job_id)
+    if not of or of[job.STATE] ~= "r" or not job.has(of, job.HELD) or of[job.WORKER] ~= id then
       found(problems, "worker", id, "does not hold", job_id)
     end
   end
@@ -160,7 +167,7 @@ function M.key(name, problems)
   local kind, rest = name:match("^([^:]+):(.*)$")
   if kind == "j" then
     check_job(rest, problems)
-  elseif (kind == "o" or kind == "x") and call("EXISTS", keys.JOB .. rest) == 0 then
+  elseif (kind == "o" or kind == "x" or kind == "a") and call("EXISTS", keys.JOB .. rest) == 0 then
     found(problems, "key", name, "has no job")
   elseif kind and #kind == 1 and LETTERS:find(kind, 1, true) then
     check_set(kind, rest, problems)
@@ -170,7 +177,8 @@ function M.key(name, problems)
         found(problems, "queue", rest, "expects", id, "to expire, which has no record")
       end
     end
-    check_bound(problems, "expiry of queue " .. rest, queue.load(rest).w, first_score(keys.EXPIRING .. rest))
+    local bound = queue.load(rest)[queue.DUE_WAITING]
+    check_bound(problems, "expiry of queue " .. rest, bound, first_score(keys.EXPIRING .. rest))
   elseif kind == "heads" then
     check_heads(rest, problems)
   elseif kind == "held" then
@@ -188,9 +196,9 @@ end
 
 --- Checks what stands in meta.
 function M.bounds(problems)
-  check_bound(problems, "namespace", meta.state.next_due, first_score(keys.DUE))
-  if meta.state.sleepers ~= call("HLEN", keys.SLEEPERS) then
-    found(problems, "meta counts", meta.state.sleepers, "channels with sleepers")
+  check_bound(problems, "namespace", meta.state[meta.NEXT_DUE], first_score(keys.DUE))
+  if meta.state[meta.SLEEPERS] ~= call("HLEN", keys.SLEEPERS) then
+    found(problems, "meta counts", meta.state[meta.SLEEPERS], "channels with sleepers")
   end
 end
 

@@ -2,8 +2,6 @@
 -- thrown error would carry the script's line number into the reply.
 local M = {}
 
-local find = string.find
-
 --- One MessagePack map, and nothing behind it.
 ---@param blob string
 ---@return table? map nil when it is anything else
@@ -39,18 +37,18 @@ end
 
 --- Names of jobs, queues, workers: 1 to 255 bytes of UTF-8 without control characters.
 function M.is_name(value)
-  if type(value) ~= "string" or #value == 0 or #value > 255 or find(value, "[%z\1-\31\127]") then
-    return false
-  end
-  return not find(value, "[\128-\255]") or is_utf8(value)
+  return type(value) == "string" and #value > 0 and #value <= 255
+    and (not string.find(value, "[^\32-\126]") or not string.find(value, "[%z\1-\31\127]") and is_utf8(value))
 end
 M.NAME = "text of 1 to 255 bytes, valid UTF-8, no control characters"
 
+---@cold
 ---@return boolean # neither NaN nor outside low to high
 function M.is_number(value, low, high)
   return type(value) == "number" and value >= low and value <= high
 end
 
+---@cold
 ---@return boolean
 function M.is_integer(value, low, high)
   return type(value) == "number" and value >= low and value <= high and value % 1 == 0
@@ -146,6 +144,7 @@ function M.unknown(path, field, known)
     .. (best and ", did you mean " .. best .. "?" or ", expected one of " .. known:gsub(" ", ", "))
 end
 
+---@cold
 --- A list (not a map) of `low` to `high` values.
 ---@return boolean
 function M.is_list(value, low, high)
@@ -163,9 +162,10 @@ function M.is_list(value, low, high)
   return count == n
 end
 
+---@cold
 ---@return boolean
 function M.is_id(value)
-  return type(value) == "string" and #value == 14 and not find(value, "[^0-9a-f]")
+  return type(value) == "string" and #value == 14 and not string.find(value, "[^0-9a-f]")
 end
 M.ID = "a job id of 14 hexadecimal digits"
 M.ATTEMPT = "an attempt, an integer from 1"

@@ -1,6 +1,6 @@
 -- What becomes of a registered worker's jobs when it goes.
 local keys = require "jqlua.keys"
-local index = require "jqlua.index"
+local batch = require "jqlua.batch"
 local job = require "jqlua.job"
 local worker = require "jqlua.worker"
 local failure = require "jqlua.failure"
@@ -13,14 +13,14 @@ local call = redis.call
 local function each_held(id, limit, what)
   local held = call("ZRANGE", keys.HELD .. id, 0, limit - 1)
   for _, job_id in ipairs(held) do
-    local of = job.glance(job_id)
-    if of and of.state == "r" then
+    local of = job.read(job_id)
+    if of and of[job.STATE] == "r" then
       what(of)
     else
       call("ZREM", keys.HELD .. id, job_id)
     end
   end
-  index.flush()
+  batch.flush()
   return #held
 end
 

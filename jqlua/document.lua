@@ -1,7 +1,7 @@
 -- A job as readers see it: one MessagePack map. Argument, result and error are spliced in as they came.
 local keys = require "jqlua.keys"
 local meta = require "jqlua.meta"
-local index = require "jqlua.index"
+local queue = require "jqlua.queue"
 local job = require "jqlua.job"
 local failure = require "jqlua.failure"
 
@@ -9,9 +9,10 @@ local M = {}
 
 local pack = cmsgpack.pack
 
----@param of table a job that was read whole
+---@param of table job
+---@param argument string
 ---@return string map
-function M.encode(of)
+function M.encode(of, argument)
   local parts = {}
   local count = 0
   local function put(field, value)
@@ -22,28 +23,28 @@ function M.encode(of)
     count = count + 1
     parts[count] = pack(field) .. bytes
   end
-  local state = of.state
-  put("id", of.id)
-  put("name", of.name)
-  put("queue", of.queue)
+  local state = of[job.STATE]
+  put("id", of[job.ID])
+  put("name", of[job.NAME])
+  put("queue", of[job.QUEUE])
   put("status", job.state_name(state))
-  put("priority", of.priority)
-  put("attempt", of.attempt)
-  put("retry_count", of.failures)
-  put("max_retry", of.max_retry)
-  put("timeout", of.timeout_ms / 1000)
+  put("priority", of[job.PRIORITY])
+  put("attempt", of[job.ATTEMPT])
+  put("retry_count", of[job.FAILURES])
+  put("max_retry", of[job.MAX_RETRY])
+  put("timeout", of[job.TIMEOUT_MS] / 1000)
   put("keep_result", job.has(of, job.KEEP_RESULT))
-  put("created_ms", job.created_ms(of.id))
-  splice("argument", job.argument(of))
-  if of.attempt > 0 then
-    put("worker_id", job.worker(of))
-    put("started_ms", of.started_ms)
+  put("created_ms", job.created_ms(of[job.ID]))
+  splice("argument", argument)
+  if of[job.ATTEMPT] > 0 then
+    put("worker_id", of[job.WORKER])
+    put("started_ms", of[job.STARTED_MS])
   end
-  local score = tonumber(redis.call("ZSCORE", index.key(state, of.queue), of.id))
+  local score = tonumber(redis.call("ZSCORE", queue.key(queue.load(of[job.QUEUE]), state), of[job.ID]))
   if state == "s" or state == "t" or state == "r" then
     put("due_ms", score)
   elseif state == "k" then
-    put("ended_ms", of.ended_ms)
+    put("ended_ms", of[job.ENDED_MS])
   elseif state ~= "q" and state ~= "b" then
     put("ended_ms", score)
   end
@@ -62,9 +63,9 @@ function M.encode(of)
     end
   end
   if has_outcome and state ~= "k" then
-    splice("error", redis.call("GET", keys.OUTCOME .. of.id))
-  elseif state == "k" and score > meta.state.now_ms then
-    splice("result", redis.call("GET", keys.OUTCOME .. of.id))
+    splice("error", redis.call("GET", keys.OUTCOME .. of[job.ID]))
+  elseif state == "k" and score > meta.state[meta.NOW_MS] then
+    splice("result", redis.call("GET", keys.OUTCOME .. of[job.ID]))
   end
   -- A map of more than 15 has a two byte size.
   return struct.pack(">BI2", 0xDE, count) .. table.concat(parts)

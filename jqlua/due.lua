@@ -12,15 +12,20 @@ local meta = require "jqlua.meta"
 
 local M = {}
 
+---@cold
 --- Notes a moment for a kind; an earlier one stays.
 ---@param member string kind .. queue
 ---@param at_ms number
 function M.note(member, at_ms)
   redis.call("ZADD", keys.DUE, "LT", at_ms, member)
-  if at_ms < meta.state.next_due then
-    meta.state.next_due = at_ms
+  local state = meta.state
+  if at_ms < state[meta.NEXT_DUE] then
+    meta.set_due(at_ms)
     -- Those who sleep were told a later moment (sleepers.keep_time).
-    meta.state.timer_moved = true
+    state[meta.TIMER_MOVED] = true
+  elseif state[meta.NEXT_DUE] <= state[meta.NOW_MS] then
+    -- Whoever should have been up at the last moment was not: do not count on him for this one.
+    state[meta.TIMER_MOVED] = true
   end
 end
 

@@ -12,19 +12,21 @@ local call = redis.call
 --- The rarely needed facts: {r reason, m message, f finished_at as given}.
 function M.extra(of)
   if job.has(of, job.HAS_EXTRA) then
-    return cmsgpack.unpack(call("GET", keys.EXTRA .. of.id))
+    local raw = call("GET", keys.EXTRA .. of[job.ID])
+    return raw and cmsgpack.unpack(raw) or {}
   end
   return {}
 end
 
 function M.save_extra(of, extra)
-  call("SET", keys.EXTRA .. of.id, cmsgpack.pack(extra))
+  call("SET", keys.EXTRA .. of[job.ID], cmsgpack.pack(extra))
   job.set(of, job.HAS_EXTRA)
 end
 
 -- math.random repeats itself after a restart; a digest of what is unique about the attempt does not.
 local function random(of)
-  local digest = redis.sha1hex(of.id .. ":" .. of.attempt .. ":" .. string.format("%.0f", meta.state.now_ms))
+  local now = string.format("%.0f", meta.state[meta.NOW_MS])
+  local digest = redis.sha1hex(of[job.ID] .. ":" .. of[job.ATTEMPT] .. ":" .. now)
   return tonumber(digest:sub(1, 8), 16) / 4294967296
 end
 
@@ -36,17 +38,17 @@ local function backoff_ms(of)
   if base == 0 then
     return 0 -- 0 times an infinite power would be no number
   end
-  local ms = 1000 * math.min(cap, base * 2 ^ (of.failures - 1)) * (1 - jitter * random(of))
+  local ms = 1000 * math.min(cap, base * 2 ^ (of[job.FAILURES] - 1)) * (1 - jitter * random(of))
   return ms - ms % 1
 end
 
 local function record(of, reason, message, error_blob, finished_at)
   M.save_extra(of, { r = reason, m = message, f = finished_at })
   if error_blob then
-    call("SET", keys.OUTCOME .. of.id, error_blob)
+    call("SET", keys.OUTCOME .. of[job.ID], error_blob)
     job.set(of, job.HAS_OUTCOME)
   elseif job.has(of, job.HAS_OUTCOME) then
-    call("DEL", keys.OUTCOME .. of.id)
+    call("DEL", keys.OUTCOME .. of[job.ID])
     job.clear(of, job.HAS_OUTCOME)
   end
   job.save(of)
@@ -57,13 +59,13 @@ end
 ---@param how string f: the worker said so, l: the lease ran out or the worker is gone
 ---@return string state
 function M.fail(of, how, reason, message, error_blob, should_retry, finished_at)
-  local now = meta.state.now_ms
-  of.ended_how = how
-  of.failures = of.failures + 1
-  of.ended_ms = now
+  local now = meta.state[meta.NOW_MS]
+  of[job.HOW] = how
+  of[job.FAILURES] = of[job.FAILURES] + 1
+  of[job.ENDED_MS] = now
   local state = "retrying"
   local kept
-  if should_retry and of.failures <= of.max_retry then
+  if should_retry and of[job.FAILURES] <= of[job.MAX_RETRY] then
     kept = transition.move(of, "t", now + backoff_ms(of))
   else
     state = "error"
@@ -77,8 +79,9 @@ end
 
 ---@cold
 --- The job did not start in time.
-function M.expire(of)
-  if transition.move(of, "e", meta.state.now_ms) then
+---@param is_popped? boolean whether it is out of its queue already
+function M.expire(of, is_popped)
+  if transition.move(of, "e", meta.state[meta.NOW_MS], is_popped) then
     record(of, "expired", "not started within expires_in")
   end
 end

@@ -10,20 +10,19 @@ local M = {}
 ---@return string[] answers
 function M.all(pairs_held, delay_s, each)
   local answers = {}
-  local seen = {}
   for i, pair in ipairs(pairs_held) do
-    local of = seen[pair[1]] or job.glance(pair[1])
+    local of = job.read(pair[1])
     if not of then
       answers[i] = "NOTFOUND"
     elseif attempt.runs(of, pair[2]) then
-      seen[pair[1]] = of
       answers[i] = attempt.give_back(of, delay_s)
       if each then
         each(of)
       end
     else
       local how = attempt.ended_how(of, pair[2])
-      answers[i] = how == "c" and "CANCELLED" or how ~= "r" and "LOST" or of.state == "s" and "scheduled" or "queued"
+      answers[i] = how == "c" and "CANCELLED" or how ~= "r" and "LOST" or of[job.STATE] == "s" and "scheduled"
+        or "queued"
     end
   end
   return answers

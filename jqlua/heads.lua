@@ -1,7 +1,9 @@
 -- The best waiting job of a queue, of a pattern's queues, of a list of both.
 --
--- For a pattern there is an index of queues: each stands there with a lower bound of its best job. The least entry is looked
--- at: if its queue's best job is still no worse than the next entry, it is the best of all; else the entry moves to where
+-- For a pattern there is an index of queues: each stands there with a lower bound of its best job. The least
+-- entry is looked
+-- at: if its queue's best job is still no worse than the next entry, it is the best of all; else the entry moves
+-- to where
 -- it belongs and the next is looked at. Each look repairs one entry, so the work is paid for by the jobs that
 -- went away since. Queues that nobody asks for by pattern never repair anything.
 local keys = require "jqlua.keys"
@@ -22,10 +24,10 @@ local NOTE_MS = 3600000
 ---@return table? head {queue, priority, id}
 function M.of_queue(name)
   local owner = queue.load(name)
-  if owner.paused ~= 0 then
+  if owner[queue.PAUSED] ~= 0 then
     return nil
   end
-  local first = call("ZRANGE", keys.SET .. "q:" .. name, 0, 0, "WITHSCORES")
+  local first = call("ZRANGE", queue.key(owner, "q"), 0, 0, "WITHSCORES")
   if first[1] then
     return { queue = owner, priority = tonumber(first[2]), id = first[1] }
   end
@@ -42,14 +44,14 @@ function M.has_place(pattern)
   if call("HEXISTS", keys.PATTERNS, pattern) == 1 or call("HLEN", keys.PATTERNS) < M.MOST_PATTERNS then
     return true
   end
-  return tonumber(call("ZRANGE", keys.PATTERN_USE, 0, 0, "WITHSCORES")[2]) < meta.state.now_ms - UNUSED_MS
+  return tonumber(call("ZRANGE", keys.PATTERN_USE, 0, 0, "WITHSCORES")[2]) < meta.state[meta.NOW_MS] - UNUSED_MS
 end
 
 --- Notes that a pattern is used, now and then, and lets the one go that it replaces.
 local function note_use(pattern, is_known)
   local used_ms = tonumber(call("ZSCORE", keys.PATTERN_USE, pattern) or 0)
-  if used_ms < meta.state.now_ms - NOTE_MS then
-    call("ZADD", keys.PATTERN_USE, meta.state.now_ms, pattern)
+  if used_ms < meta.state[meta.NOW_MS] - NOTE_MS then
+    call("ZADD", keys.PATTERN_USE, meta.state[meta.NOW_MS], pattern)
   end
   if not is_known and call("HLEN", keys.PATTERNS) >= M.MOST_PATTERNS then
     local oldest = call("ZPOPMIN", keys.PATTERN_USE)[1]
@@ -70,8 +72,8 @@ function M.build(pattern)
   for _, name in ipairs(names) do
     if glob.match(pattern, name) then
       local owner = queue.load(name)
-      if owner.head_priority ~= meta.NONE then
-        call("ZADD", keys.HEADS .. pattern, owner.head_priority, owner.head_id .. name)
+      if owner[queue.HEAD_PRIORITY] ~= meta.NONE then
+        call("ZADD", keys.HEADS .. pattern, owner[queue.HEAD_PRIORITY], owner[queue.HEAD_ID] .. name)
       end
     end
   end
@@ -129,9 +131,13 @@ function M.best(entries)
         if M.is_before(head.priority, head.id, best.priority, best.id) then
           best, worse = head, best
         end
-        if worse.queue ~= best.queue
-          and M.is_before(worse.priority, worse.id, best.bound_priority, best.bound_id) then
-          best.bound_priority, best.bound_id = worse.priority, worse.id
+        -- The same queue through another entry: what bounds it there bounds it here as well.
+        local priority, id = worse.priority, worse.id
+        if worse.queue == best.queue then
+          priority, id = worse.bound_priority, worse.bound_id
+        end
+        if M.is_before(priority, id, best.bound_priority, best.bound_id) then
+          best.bound_priority, best.bound_id = priority, id
         end
       end
     end

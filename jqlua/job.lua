@@ -1,15 +1,30 @@
--- A job's record: one string. Fixed fields first, so that a transition overwrites a few bytes in place; then
--- name, queue (absent when it is the name), rare options, and the argument as it came. A job that never started has no
--- run section: most jobs that wait are such, and memory is what they cost.
+-- A job's record: one short string beside its argument, which is never written again. A job that never started has
+-- no run section: most jobs that wait are such, and memory is what they cost.
+--
+-- In a script a job is a list of the fields below.
 --
 -- States, by letter (see transition):
 --   q queued  s scheduled  b blocked  r running  t retrying  k done, its result kept  d done  e error  c cancelled
 local keys = require "jqlua.keys"
+local batch = require "jqlua.batch"
 
 local M = {}
 
-local unpack_struct = struct.unpack
-local pack_struct = struct.pack
+M.FLAGS = 1
+M.STATE = 2 -- letter
+M.HOW = 3 -- how the last attempt that is over ended: s success, f failure, l lapsed, r given back, c cancelled, - none
+M.ATTEMPT = 4
+M.FAILURES = 5
+M.STARTED_MS = 6
+M.ENDED_MS = 7
+M.NAME = 8
+M.QUEUE = 9
+M.PRIORITY = 10
+M.MAX_RETRY = 11
+M.TIMEOUT_MS = 12
+M.OPTIONS = 13 -- MessagePack map of what few jobs have, or empty
+M.WORKER = 14 -- who ran it last
+M.ID = 15
 
 -- Flags.
 M.KEEP_RESULT = 1
@@ -20,152 +35,105 @@ M.HAS_EXTRA = 16 -- keys.EXTRA exists
 M.HELD = 32 -- runs on a registered worker
 M.READ = 64 -- its result was read
 
--- flags, state, priority, max_retry, timeout_ms, sizes of name, queue, options
-local STATIC = ">Bc1i4I4I4BBI2"
-local STATIC_SIZE = 18
--- how the last attempt that is over ended, attempt, failures, start, end, size of worker
-local RUN = ">c1I4I4ddB"
-local RUN_SIZE = 26
-local BOTH = ">Bc1i4I4I4BBI2c1I4I4ddB"
--- Enough for the fixed fields and, nearly always, name and queue.
-local GLANCE = 159
+-- What changes stands first and what never changes behind it, so that a record can be rewritten by its parts.
+M.SHORT = ">Bc1Bc0Bc0i4I4I4I2c0"
+M.LONG = ">Bc1c1I4I4ddBc0Bc0i4I4I4I2c0Bc0"
+M.RUN = ">Bc1c1I4I4dd"
+M.STATIC_IN_SHORT = 3 -- where name, queue, ... begin
+M.STATIC_IN_LONG = 28
 
 local NAMES = {
   q = "queued", s = "scheduled", b = "blocked", r = "running", t = "retrying", k = "done", d = "done", e = "error",
   c = "cancelled",
 }
 
+-- Jobs this script has looked at, by id.
+local open = {}
+
+---@cold
 ---@param letter string
 ---@return string state as clients know it
 function M.state_name(letter)
   return NAMES[letter]
 end
 
---- The record of a new job.
----@param new table as jobspec.parse gives it
-function M.encode(new, state)
-  local name, queue, options = new.name, new.queue, new.options
-  if queue == name then
-    queue = ""
-  end
-  return pack_struct(STATIC, new.keep_result and 1 or 0, state, new.priority, new.max_retry, new.timeout_ms,
-    #name, #queue, #options) .. name .. queue .. options .. new.argument
-end
-
---- Decodes a record, or the beginning of one that holds name, queue and options.
----@return table job; `body` is where worker, name, queue and options begin
+---@param raw string
+---@return table job
 function M.decode(id, raw)
-  local flags = raw:byte(1)
   local job
-  if flags % 4 < M.STARTED then
-    local f, state, priority, max_retry, timeout_ms, name, queue, options = unpack_struct(STATIC, raw)
-    job = {
-      id = id, flags = f, state = state, priority = priority, max_retry = max_retry, timeout_ms = timeout_ms,
-      name_size = name, queue_size = queue, options_size = options, worker_size = 0,
-      ended_how = "-", attempt = 0, failures = 0, started_ms = 0, ended_ms = 0, body = STATIC_SIZE,
-    }
+  if raw:byte() % 4 < M.STARTED then
+    local flags, state, name, queue, priority, max_retry, timeout_ms, options = struct.unpack(M.SHORT, raw)
+    job = { flags, state, "-", 0, 0, 0, 0, name, queue, priority, max_retry, timeout_ms, options, "", id }
   else
-    local f, state, priority, max_retry, timeout_ms, name, queue, options, how, attempt, failures, started,
-      ended, worker = unpack_struct(BOTH, raw)
-    job = {
-      id = id, flags = f, state = state, priority = priority, max_retry = max_retry, timeout_ms = timeout_ms,
-      name_size = name, queue_size = queue, options_size = options, worker_size = worker,
-      ended_how = how, attempt = attempt, failures = failures, started_ms = started, ended_ms = ended,
-      body = STATIC_SIZE + RUN_SIZE,
-    }
+    job = { struct.unpack(M.LONG, raw) }
+    job[M.ID] = id -- where unpack had put the end of the record
   end
-  local at = job.body + job.worker_size
-  job.name = raw:sub(at + 1, at + job.name_size)
-  job.queue = job.queue_size == 0 and job.name or raw:sub(at + job.name_size + 1, at + job.name_size + job.queue_size)
+  if job[M.QUEUE] == "" then
+    job[M.QUEUE] = job[M.NAME]
+  end
   return job
 end
 
----@return table? job without its argument; nil when there is no such job
-function M.glance(id)
-  local raw = redis.call("GETRANGE", keys.JOB .. id, 0, GLANCE - 1)
-  if raw == "" then
-    return nil
-  end
-  local job = M.decode(id, raw)
-  local size = job.body + job.worker_size + job.name_size + job.queue_size + job.options_size
-  if size > GLANCE then
-    raw = redis.call("GETRANGE", keys.JOB .. id, 0, size - 1)
-    job = M.decode(id, raw)
-  end
-  job.raw = raw
-  return job
-end
-
----@return table? job, with its whole record in `raw`
+---@cold
+---@return table? job nil when there is no such job
 function M.read(id)
+  local job = open[id]
+  if job then
+    return job
+  end
   local raw = redis.call("GET", keys.JOB .. id)
   if raw then
-    local job = M.decode(id, raw)
-    job.raw = raw
+    job = M.decode(id, raw)
+    open[id] = job
     return job
   end
 end
 
----@return table options; empty for most jobs
-function M.options(job)
-  if job.options_size == 0 then
-    return {}
+---@return string record
+function M.encode(job)
+  local name, queue, options, worker = job[M.NAME], job[M.QUEUE], job[M.OPTIONS], job[M.WORKER]
+  if queue == name then
+    queue = ""
   end
-  local at = job.body + job.worker_size + job.name_size + job.queue_size
-  return cmsgpack.unpack(job.raw:sub(at + 1, at + job.options_size))
-end
-
---- The argument's bytes, of a job that was read whole.
-function M.argument(job)
-  return job.raw:sub(job.body + job.worker_size + job.name_size + job.queue_size + job.options_size + 1)
-end
-
-local function header(job)
-  local static = pack_struct(STATIC, job.flags, job.state, job.priority, job.max_retry, job.timeout_ms,
-    job.name_size, job.queue_size, job.options_size)
-  if job.flags % 4 < M.STARTED then
-    return static
+  if job[M.FLAGS] % 4 < M.STARTED then
+    return struct.pack(M.SHORT, job[M.FLAGS], job[M.STATE], #name, name, #queue, queue, job[M.PRIORITY],
+      job[M.MAX_RETRY], job[M.TIMEOUT_MS], #options, options)
   end
-  return static .. pack_struct(RUN, job.ended_how, job.attempt, job.failures, job.started_ms, job.ended_ms,
-    job.worker_size)
+  return struct.pack(M.LONG, job[M.FLAGS], job[M.STATE], job[M.HOW], job[M.ATTEMPT], job[M.FAILURES],
+    job[M.STARTED_MS], job[M.ENDED_MS], #name, name, #queue, queue, job[M.PRIORITY], job[M.MAX_RETRY],
+    job[M.TIMEOUT_MS], #options, options, #worker, worker)
 end
 
---- Overwrites the fixed fields.
+--- Has the record written at the next flush.
 function M.save(job)
-  redis.call("SETRANGE", keys.JOB .. job.id, 0, header(job))
+  local writes = batch.writes
+  local n = #writes
+  writes[n + 1], writes[n + 2] = keys.JOB .. job[M.ID], M.encode(job)
 end
 
---- Writes the start of an attempt: the run section and who runs it. The job must have been read whole.
-function M.save_start(job, worker)
-  local rest = job.raw:sub(job.body + job.worker_size + 1)
-  if job.flags % 4 < M.STARTED then
-    job.flags = job.flags + M.STARTED
-  end
-  job.worker_size = #worker
-  job.body = STATIC_SIZE + RUN_SIZE
-  job.raw = header(job) .. worker .. rest
-  redis.call("SET", keys.JOB .. job.id, job.raw)
+---@cold
+---@return table options
+function M.options(job)
+  return job[M.OPTIONS] == "" and {} or cmsgpack.unpack(job[M.OPTIONS])
 end
 
----@return string worker who ran it last, "" if nobody
-function M.worker(job)
-  return job.raw:sub(job.body + 1, job.body + job.worker_size)
-end
-
+---@cold
 ---@return boolean
 function M.has(job, flag)
-  return job.flags % (flag + flag) >= flag
+  return job[M.FLAGS] % (flag + flag) >= flag
 end
 
+---@cold
 function M.set(job, flag)
   if not M.has(job, flag) then
-    job.flags = job.flags + flag
+    job[M.FLAGS] = job[M.FLAGS] + flag
   end
 end
 
+---@cold
 function M.clear(job, flag)
   if M.has(job, flag) then
-    job.flags = job.flags - flag
+    job[M.FLAGS] = job[M.FLAGS] - flag
   end
 end
 

@@ -1,12 +1,20 @@
 -- What a pusher says of a job, checked.
 local check = require "jqlua.check"
 local glob = require "jqlua.glob"
-local meta = require "jqlua.meta"
+local job = require "jqlua.job"
 
 local M = {}
 
-local FIELDS = "name queue priority max_retry keep_result timeout delay run_at expires_in retry_base retry_cap retry_jitter"
+-- Fields of what parse gives, behind those of a job.
+M.DELAY_MS = 16
+M.RUN_AT_MS = 17
+M.EXPIRES_IN_MS = 18
+M.IS_TIMED = 19
 
+local FIELDS = "name queue priority max_retry keep_result timeout delay run_at expires_in "
+  .. "retry_base retry_cap retry_jitter"
+
+---@cold
 local function optional(options, name, value)
   options = options or {}
   options[name] = value
@@ -14,16 +22,16 @@ local function optional(options, name, value)
 end
 
 ---@param blob string MessagePack map
----@param path string of the map, for errors
----@return table? new {name, queue, priority, max_retry, keep_result, timeout_ms, options, due_ms?, expires_ms?}
+---@param i number its place, for errors
+---@return table? new a job that has no id and no state yet; behind its fields those below
 ---@return string? problem
-function M.parse(blob, path)
+function M.parse(blob, i)
   local spec = check.map(blob)
   if not spec then
-    return nil, check.not_a_map(path, blob)
+    return nil, check.not_a_map("jobs[" .. i .. "]", blob)
   end
-  local now = meta.state.now_ms
-  local name, queue, keep_result, due_ms, options, expires_ms
+  local name, queue, options
+  local flags, delay_ms, run_at_ms, expires_in_ms = 0, false, false, false
   local priority, max_retry, timeout_ms = 0, 10, 30000
   local expected
   for field, value in pairs(spec) do
@@ -42,23 +50,22 @@ function M.parse(blob, path)
       max_retry = value
     elseif field == "keep_result" then
       expected = type(value) ~= "boolean" and "true or false"
-      keep_result = value
+      flags = value == true and job.KEEP_RESULT or 0
     elseif field == "timeout" then
       expected = not check.is_number(value, 0.001, 4000000) and "seconds from 0.001 to 4000000"
       timeout_ms = not expected and math.ceil(value * 1000)
     elseif field == "delay" then
       expected = not check.is_number(value, 0, 1e10) and "seconds from 0 to 10^10"
-      due_ms = not expected and now + math.ceil(value * 1000)
+      delay_ms = not expected and math.ceil(value * 1000)
       if spec.run_at ~= nil then
-        return nil, "INVALID " .. path .. ".delay: expected either delay or run_at, got both"
+        return nil, "INVALID jobs[" .. i .. "].delay: expected either delay or run_at, got both"
       end
     elseif field == "run_at" then
       expected = not check.is_number(value, 0, 1e10) and "Unix seconds from 0 to 10^10"
-      due_ms = not expected and math.ceil(value * 1000)
+      run_at_ms = not expected and math.ceil(value * 1000)
     elseif field == "expires_in" then
       expected = not check.is_number(value, 0.001, 1e10) and "seconds from 0.001 to 10^10"
-      expires_ms = not expected and now + math.ceil(value * 1000)
-      options = not expected and optional(options, "expires_ms", expires_ms)
+      expires_in_ms = not expected and math.ceil(value * 1000)
     elseif field == "retry_base" or field == "retry_cap" then
       expected = not check.is_number(value, 0, 1e10) and "seconds from 0 to 10^10"
       options = optional(options, field, value)
@@ -66,25 +73,25 @@ function M.parse(blob, path)
       expected = not check.is_number(value, 0, 1) and "a number from 0 to 1"
       options = optional(options, field, value)
     else
-      return nil, check.unknown(path, field, FIELDS)
+      return nil, check.unknown("jobs[" .. i .. "]", field, FIELDS)
     end
     if expected then
-      return nil, check.problem(path .. "." .. field, expected, value)
+      return nil, check.problem("jobs[" .. i .. "]." .. field, expected, value)
     end
   end
   if not name then
-    return nil, check.problem(path .. ".name", check.NAME, nil)
+    return nil, check.problem("jobs[" .. i .. "].name", check.NAME, nil)
   end
   if not queue then
-    if glob.is_pattern(name) then
-      return nil, "INVALID " .. path .. ".name: holds a *, so it cannot be the queue's name too: give a queue"
+    if string.find(name, "*", 1, true) then
+      return nil, "INVALID jobs[" .. i .. "].name: holds a *, so it cannot be the queue's name too: give a queue"
     end
     queue = name
   end
   return {
-    name = name, queue = queue, priority = priority, max_retry = max_retry, keep_result = keep_result,
-    timeout_ms = timeout_ms, options = options and cmsgpack.pack(options) or "", due_ms = due_ms,
-    expires_ms = expires_ms,
+    flags, "", "-", 0, 0, 0, 0, name, queue, priority, max_retry, timeout_ms, options and cmsgpack.pack(options) or "",
+    "", "",
+    delay_ms, run_at_ms, expires_in_ms, delay_ms or run_at_ms or expires_in_ms,
   }
 end
 

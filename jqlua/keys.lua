@@ -6,12 +6,14 @@ local NAMESPACE = KEYS[1] or ""
 
 M.META = NAMESPACE .. ":meta" -- string: header and settings (module meta)
 M.MANIFEST = NAMESPACE .. ":manifest" -- hash: script names, shas, sources (written by loaders)
+M.SEQ = NAMESPACE .. ":seq" -- string: the number of the last id
 M.JOB = NAMESPACE .. ":j:" -- + id, string: job record (module job)
+M.ARGUMENT = NAMESPACE .. ":a:" -- + id, string: its argument, as it came
 M.OUTCOME = NAMESPACE .. ":o:" -- + id, string: kept result, or error of the last failure
 M.EXTRA = NAMESPACE .. ":x:" -- + id, string: rarely needed facts of a job
 M.SET = NAMESPACE .. ":" -- + state letter + ":" + queue, zset: the jobs of a queue in a state
 M.EXPIRING = NAMESPACE .. ":y:" -- + queue, zset: jobs that end unless they start by then
-M.QUEUES = NAMESPACE .. ":queues" -- hash: queue -> record (module queue)
+M.QUEUE = NAMESPACE .. ":queue:" -- + queue, string: its record (module queue)
 M.QUEUE_NAMES = NAMESPACE .. ":queue-names" -- zset, scores 0: names in order, for paging
 M.REVIEW = NAMESPACE .. ":review" -- string: the queue up to which new retention settings were applied
 M.PATTERNS = NAMESPACE .. ":patterns" -- hash: pattern -> how far its index is built

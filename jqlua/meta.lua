@@ -1,21 +1,28 @@
--- The namespace's own key: one string, so that a script learns all it needs with one GET.
+-- The namespace's own key: one string, so that a script learns all it needs with one read.
 -- Header: schema, number of channels with sleepers, which ended jobs are not kept at all, the next moment
--- anything is due (a lower bound), the number of the last id. Then the settings (module settings).
+-- anything is due (a lower bound). Then the settings (module settings).
 local keys = require "jqlua.keys"
 local clock = require "jqlua.clock"
 
 local M = {}
 
 M.SCHEMA = 1
-M.FORMAT = ">I2I2Bdd"
-M.HEADER_SIZE = 21
+M.FORMAT = ">I2I2Bd"
+M.HEADER_SIZE = 13
 local SLEEPERS_OFFSET = 2
 M.DROP_OFFSET = 4
 local DUE_OFFSET = 5
 M.NONE = math.huge
 
--- raw, now_ms, sleepers, drop (1 done, 2 error, 4 cancelled), next_due, seq
-M.state = {}
+-- What this call knows of the namespace: a list of these.
+M.NOW_MS = 1
+M.NEXT_DUE = 2
+M.SLEEPERS = 3 -- channels that somebody sleeps on
+M.DROP = 4 -- 1 done, 2 error, 4 cancelled jobs leave no record
+M.RAW = 5
+M.DUE_CHANGED = 6
+M.TIMER_MOVED = 7
+M.state = { 0, 0, 0, 0, "", false, false }
 
 ---@cold
 local function refusal(raw, schema)
@@ -29,46 +36,51 @@ local function refusal(raw, schema)
     .. ", these scripts know " .. M.SCHEMA .. ": use scripts of its version"
 end
 
---- Reads clock and header. First call of every script.
+--- Reads clock and header, and whatever else the script needs in the same command. Before any write.
+---@param ... string further keys of strings
 ---@return string? problem the error to reply with
-function M.open()
-  local raw = redis.call("GET", keys.META)
+---@return table raws values of all keys, from the second on those asked for
+function M.open(...)
+  local raws = redis.call("MGET", keys.META, ...)
+  local raw = raws[1]
   if not raw or #raw < M.HEADER_SIZE or KEYS[2] ~= keys.META or #KEYS ~= 2 then
-    return refusal(raw, "unknown")
+    return refusal(raw, "unknown"), raws
   end
-  local schema, sleepers, drop, next_due, seq = struct.unpack(M.FORMAT, raw)
+  local schema, sleepers, drop, next_due = struct.unpack(M.FORMAT, raw)
   if schema ~= M.SCHEMA then
-    return refusal(raw, schema)
+    return refusal(raw, schema), raws
   end
   local state = M.state
-  state.raw, state.sleepers, state.drop, state.next_due, state.seq = raw, sleepers, drop, next_due, seq
-  state.saved_due, state.saved_seq = next_due, seq
-  state.now_ms = clock.now()
+  state[M.NOW_MS] = clock.now()
+  state[M.RAW], state[M.SLEEPERS], state[M.DROP], state[M.NEXT_DUE] = raw, sleepers, drop, next_due
+  return nil, raws
 end
 
---- Writes back what changed of due moment and id number.
+---@param at_ms number a lower bound of all that is due
+function M.set_due(at_ms)
+  M.state[M.NEXT_DUE] = at_ms
+  M.state[M.DUE_CHANGED] = true
+end
+
+---@cold
+--- Writes the due moment back.
 function M.save()
-  local state = M.state
-  if state.next_due ~= state.saved_due or state.seq ~= state.saved_seq then
-    redis.call("SETRANGE", keys.META, DUE_OFFSET, struct.pack(">dd", state.next_due, state.seq))
-    state.saved_due, state.saved_seq = state.next_due, state.seq
-  end
+  M.state[M.DUE_CHANGED] = false
+  redis.call("SETRANGE", keys.META, DUE_OFFSET, struct.pack(">d", M.state[M.NEXT_DUE]))
 end
 
+---@cold
 ---@param count number how many channels have sleepers
 function M.save_sleepers(count)
-  M.state.sleepers = count
+  M.state[M.SLEEPERS] = count
   redis.call("SETRANGE", keys.META, SLEEPERS_OFFSET, struct.pack(">I2", count))
 end
 
 ---@return number ms for how long nothing becomes ready by time alone; -1 when nothing is planned
 function M.next_ms()
   local state = M.state
-  if state.next_due == M.NONE then
-    return -1
-  end
-  local left = state.next_due - state.now_ms
-  return left > 0 and left or 0
+  local left = state[M.NEXT_DUE] - state[M.NOW_MS]
+  return left == M.NONE and -1 or left > 0 and left or 0
 end
 
 return M

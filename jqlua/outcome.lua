@@ -40,29 +40,30 @@ local function is_iso8601(text)
 end
 
 ---@param blob string MessagePack map
----@param path string for errors
+---@param i number its place, for errors
 ---@return table? outcome
 ---@return string? problem
-function M.parse(blob, path)
+function M.parse(blob, i)
   local outcome = check.map(blob)
   if not outcome then
-    return nil, check.not_a_map(path, blob)
+    return nil, check.not_a_map("outcomes[" .. i .. "]", blob)
   end
   local expected
   for field, value in pairs(outcome) do
     if field == "id" then
-      expected = not check.is_id(value) and check.ID
+      expected = not (type(value) == "string" and #value == 14) and check.ID
     elseif field == "attempt" then
-      expected = not check.is_integer(value, 1, 4294967295) and check.ATTEMPT
+      expected = not (type(value) == "number" and value >= 1 and value <= 4294967295 and value % 1 == 0)
+        and check.ATTEMPT
     elseif field == "type" then
       expected = value ~= "success" and value ~= "failure" and '"success" or "failure"'
     elseif field == "finished_at" then
       expected = not is_iso8601(value) and "a time in ISO 8601 with offset or Z, such as 2026-01-31T12:00:00Z"
     elseif outcome.type ~= "failure" then
       if field == "reason" or field == "should_retry" or field == "message" then
-        return nil, "INVALID " .. path .. "." .. field .. ": only an outcome of type failure has it"
+        return nil, "INVALID outcomes[" .. i .. "]." .. field .. ": only an outcome of type failure has it"
       end
-      return nil, check.unknown(path, field, FIELDS)
+      return nil, check.unknown("outcomes[" .. i .. "]", field, FIELDS)
     elseif field == "reason" then
       expected = value ~= "other" and value ~= "timeout" and '"other" or "timeout"'
     elseif field == "should_retry" then
@@ -70,18 +71,18 @@ function M.parse(blob, path)
     elseif field == "message" then
       expected = (type(value) ~= "string" or #value > LONGEST_MESSAGE) and "text of at most 65536 bytes"
     else
-      return nil, check.unknown(path, field, FIELDS)
+      return nil, check.unknown("outcomes[" .. i .. "]", field, FIELDS)
     end
     if expected then
-      return nil, check.problem(path .. "." .. field, expected, value)
+      return nil, check.problem("outcomes[" .. i .. "]." .. field, expected, value)
     end
   end
   if not outcome.id then
-    return nil, check.problem(path .. ".id", check.ID, nil)
+    return nil, check.problem("outcomes[" .. i .. "].id", check.ID, nil)
   elseif not outcome.attempt then
-    return nil, check.problem(path .. ".attempt", check.ATTEMPT, nil)
+    return nil, check.problem("outcomes[" .. i .. "].attempt", check.ATTEMPT, nil)
   elseif not outcome.type then
-    return nil, check.problem(path .. ".type", '"success" or "failure"', nil)
+    return nil, check.problem("outcomes[" .. i .. "].type", '"success" or "failure"', nil)
   end
   return outcome
 end
@@ -99,22 +100,21 @@ local function late(of, outcome)
   elseif how == "s" and outcome.type == "success" then
     return "done"
   elseif how == "f" and outcome.type == "failure" then
-    return of.state == "e" and "error" or "retrying"
+    return of[job.STATE] == "e" and "error" or "retrying"
   end
   return "LOST"
 end
 
 --- Carries an outcome out, if the attempt still runs.
----@param seen table jobs of this call by id, so that a job named twice is not moved twice
+---@param of table? the job
 ---@return string answer state, or why not
-function M.apply(outcome, blob, seen)
-  local of = seen[outcome.id] or job.glance(outcome.id)
+function M.apply(of, outcome, blob)
   if not of or not attempt.runs(of, outcome.attempt) then
     return late(of, outcome)
   end
-  seen[outcome.id] = of
   if outcome.type == "success" then
-    return attempt.succeed(of, blob, outcome.finished_at)
+    attempt.succeed(of, blob, outcome.finished_at)
+    return "done"
   end
   return failure.fail(of, "f", outcome.reason or "other", outcome.message or "", blob,
     outcome.should_retry ~= false, outcome.finished_at)

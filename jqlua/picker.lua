@@ -18,11 +18,13 @@ local M = {}
 local call = redis.call
 
 local FIELDS = "worker queues count order request wait"
+local COUNT = "an integer from 1 to 1000"
 local QUEUES = '"*", a name, or a list of 1 to 100 names and patterns'
 local SWEEP_STEPS = 100
 -- Expired jobs that one pick ends on its way, beyond those of the sweep.
 local MOST_EXPIRED = 100
 
+---@cold
 ---@param value any the field `queues`
 ---@return table? entries {name} or {pattern}
 ---@return string? problem
@@ -71,62 +73,94 @@ function M.check_wait(wait, path)
   end
 end
 
---- Checks a pick's spec.
+---@cold
+--- The rarer fields.
+---@return string? problem
+local function parse_rare(plan, field, value, path, holder)
+  if field == "order" then
+    plan.order = value
+    return not (value == "priority" or value == "ordered" or value == "round_robin" or value == "shuffled")
+      and check.problem(path .. field, "priority, ordered, round_robin or shuffled", value)
+  elseif field == "request" then
+    plan.request = value
+    return not request.is_token(value) and check.problem(path .. field, request.TOKEN, value)
+  elseif field == "wait" then
+    plan.wait = value
+    return M.check_wait(value, path .. field)
+  end
+  return check.unknown(path:sub(1, -2), field, holder and FIELDS:sub(8) or FIELDS)
+end
+
+---@cold
+--- Queues that are more than one name; registered workers. These checks read.
+---@return string? problem
+local function resolve(plan, path)
+  local problem
+  if not plan.queue then
+    if plan.queues == nil then
+      return check.problem(path .. "queues", QUEUES, nil)
+    end
+    plan.entries, problem = M.parse_queues(plan.queues, path .. "queues")
+    plan.wanted = type(plan.queues) == "string" and { plan.queues } or plan.queues
+    if problem then
+      return problem
+    elseif not plan.entries[2] and plan.entries[1].name then
+      plan.queue = plan.entries[1].name
+    end
+  end
+  if worker.is_id(plan.worker) then
+    if not worker.is_registered(plan.worker) then
+      return "NOTFOUND worker: " .. plan.worker .. " is not registered, or was dropped as dead"
+    end
+    plan.is_registered = true
+  end
+end
+
+--- Checks what can be checked of a pick's spec without reading.
 ---@param spec table
 ---@param path string in front of fields in errors, "" or "pick."
 ---@param holder string? the worker, where it is given elsewhere
 ---@return table? plan
 ---@return string? problem
 function M.parse(spec, path, holder)
-  local plan = { count = 1, order = "priority", expired = 0 }
+  local plan = { worker = holder, queue = false, count = 1, path = path }
   for field, value in pairs(spec) do
     local problem
     if field == "worker" and not holder then
       problem = not check.is_name(value) and check.problem(path .. field, check.NAME, value)
       plan.worker = value
     elseif field == "queues" then
-      plan.entries, problem = M.parse_queues(value, path .. field)
-      plan.wanted = type(value) == "string" and { value } or value
+      plan.queues = value
+      plan.queue = check.is_name(value) and not string.find(value, "*", 1, true) and value
     elseif field == "count" then
-      problem = not check.is_integer(value, 1, 1000) and check.problem(path .. field, "an integer from 1 to 1000", value)
+      problem = not check.is_integer(value, 1, 1000) and check.problem(path .. field, COUNT, value)
       plan.count = value
-    elseif field == "order" then
-      problem = not (value == "priority" or value == "ordered" or value == "round_robin" or value == "shuffled")
-        and check.problem(path .. field, "priority, ordered, round_robin or shuffled", value)
-      plan.order = value
-    elseif field == "request" then
-      problem = not request.is_token(value) and check.problem(path .. field, request.TOKEN, value)
-      plan.request = value
-    elseif field == "wait" then
-      problem = M.check_wait(value, path .. field)
-      plan.wait = value
     else
-      return nil, check.unknown(path:sub(1, -2), field, holder and FIELDS:sub(8) or FIELDS)
+      problem = parse_rare(plan, field, value, path, holder)
     end
     if problem then
       return nil, problem
     end
   end
-  plan.worker = plan.worker or holder
   if not plan.worker then
     return nil, check.problem(path .. "worker", check.NAME, nil)
-  end
-  if not plan.entries then
-    return nil, check.problem(path .. "queues", QUEUES, nil)
-  end
-  if worker.is_id(plan.worker) then
-    if not worker.is_registered(plan.worker) then
-      return nil, "NOTFOUND worker: " .. plan.worker .. " is not registered, or was dropped as dead"
-    end
-    plan.is_registered = true
   end
   return plan
 end
 
+--- Checks the rest.
+---@return string? problem
+function M.resolve(plan)
+  if not plan.queue or #plan.worker == worker.ID_SIZE then
+    return resolve(plan, plan.path)
+  end
+end
+
+---@cold
 --- Pops up to n of a queue's jobs that come before the bound.
 local function pop(head, n)
-  local key = keys.SET .. "q:" .. head.queue.name
-  if not head.bound_priority or head.bound_priority == meta.NONE then
+  local key = queue.key(head.queue, "q")
+  if head.bound_priority == meta.NONE then
     return call("ZPOPMIN", key, n)
   end
   local waiting = call("ZRANGE", key, 0, n - 1, "WITHSCORES")
@@ -140,17 +174,27 @@ local function pop(head, n)
   return call("ZPOPMIN", key, before)
 end
 
---- Starts what was popped; appends to the reply. Counts those that had expired: they are work, too.
-local function start_all(popped, plan, reply)
+--- Starts what was popped; appends to the reply, which has next_ms in front. Counts those that had expired: they are
+--- work, too.
+local function start_all(popped, plan, reply, records)
+  if not records then
+    local wanted = {}
+    for i = 1, #popped, 2 do
+      local id = popped[i]
+      wanted[i], wanted[i + 1] = keys.JOB .. id, keys.ARGUMENT .. id
+    end
+    records = call("MGET", unpack(wanted))
+  end
   for i = 1, #popped, 2 do
-    local started = attempt.start(popped[i], plan.worker, plan.is_registered)
+    local started, of = attempt.start(popped[i], records[i], records[i + 1], plan.worker, plan.is_registered)
     if not started then
-      plan.expired = plan.expired + 1
+      plan.expired = (plan.expired or 0) + 1
     else
-      if plan.request then
-        started.id = popped[i]
-      end
       reply[#reply + 1] = started
+      if plan.request then
+        plan.started = plan.started or {}
+        plan.started[#plan.started + 1] = of
+      end
     end
   end
 end
@@ -159,15 +203,15 @@ end
 --- Takes the best of several entries until there are enough.
 ---@return boolean? is_more
 local function take(entries, plan, reply, enough)
-  while #reply < enough do
-    if plan.expired > MOST_EXPIRED then
+  while #reply <= enough do
+    if (plan.expired or 0) > MOST_EXPIRED then
       return true
     end
     local head, is_more = heads.best(entries)
     if not head then
       return is_more
     end
-    start_all(pop(head, enough - #reply), plan, reply)
+    start_all(pop(head, enough + 1 - #reply), plan, reply)
   end
 end
 
@@ -206,9 +250,9 @@ local function take_in_order(plan, reply)
   repeat
     before = #reply
     for _, entry in ipairs(entries) do
-      is_more = take({ entry }, plan, reply, math.min(plan.count, #reply + each)) or is_more
+      is_more = take({ entry }, plan, reply, math.min(plan.count, #reply - 1 + each)) or is_more
     end
-  until #reply >= plan.count or #reply == before or each > 1
+  until #reply > plan.count or #reply == before or each > 1
   return is_more
 end
 
@@ -219,23 +263,23 @@ local function repeated(remembered)
   for i = 1, #remembered, 2 do
     local of = job.read(remembered[i])
     if of and attempt.runs(of, remembered[i + 1]) then
-      reply[#reply + 1] = attempt.document(of)
+      reply[#reply + 1] = attempt.document(of, call("GET", keys.ARGUMENT .. remembered[i]))
     end
   end
   return reply
 end
 
 ---@cold
-local function remember(plan, taken)
+local function remember(plan)
   local remembered = {}
-  for _, started in ipairs(taken) do
-    remembered[#remembered + 1] = started.id
-    remembered[#remembered + 1] = job.glance(started.id).attempt
+  for i, of in ipairs(plan.started) do
+    remembered[2 * i - 1], remembered[2 * i] = of[job.ID], of[job.ATTEMPT]
   end
   request.remember("p", plan.request, remembered)
 end
 
 ---@cold
+---@return boolean complete
 function M.build_patterns(entries)
   for _, entry in ipairs(entries) do
     if entry.pattern and entry.pattern ~= "*" and not heads.build(entry.pattern) then
@@ -246,13 +290,14 @@ function M.build_patterns(entries)
 end
 
 ---@cold
-local function is_more_ready(entries)
-  return heads.best(entries) ~= nil
+local function is_more_ready(plan)
+  return heads.best(plan.entries or { { name = plan.queue } }) ~= nil
 end
 
---- Carries a plan out. Nothing here fails.
----@return table reply {next_ms, {document, argument}, ...}
-function M.run(plan)
+---@cold
+--- What a plan of more than plain fields needs before the jobs are chosen.
+---@return table? reply when this request was answered before
+local function prepare(plan)
   if plan.is_registered then
     worker.seen(plan.worker)
   end
@@ -261,54 +306,92 @@ function M.run(plan)
     transition.commit()
     return repeated(remembered)
   end
-  if plan.wait and meta.state.sleepers > 0 then
+  if plan.wait and meta.state[meta.SLEEPERS] > 0 then
     sleepers.awake(plan.worker, plan.wait.on)
   end
-  if meta.state.next_due <= meta.state.now_ms then
+end
+
+---@cold
+--- Jobs of several queues.
+---@return boolean? is_more
+local function take_from_several(plan, reply)
+  if not M.build_patterns(plan.entries) then
+    return true
+  elseif plan.order == nil or plan.order == "priority" then
+    return take(plan.entries, plan, reply, plan.count)
+  end
+  return take_in_order(plan, reply)
+end
+
+---@cold
+--- Ends what prepare began.
+local function settle(plan, reply, wakes, is_ready)
+  if reply[2] then
+    if plan.is_registered then
+      worker.took(plan.worker)
+    end
+    if plan.request then
+      remember(plan)
+    end
+  end
+  if wakes then
+    sleepers.go_on(plan.wait.on, is_ready)
+  elseif plan.wait and not reply[2] and reply[1] ~= 0 then
+    sleepers.rest(plan.worker, plan.wait.on, plan.wait.ms, plan.wanted or { plan.queue })
+  end
+end
+
+--- Carries a plan out. Nothing here fails.
+---@param raw string|false|nil the record of the plan's one queue, if it was read already
+---@param popped? table ids and scores that the plain path took from that queue, and
+---@param records? table their records and arguments
+---@return table reply {next_ms, {document, argument}, ...}
+function M.run(plan, raw, popped, records)
+  local state = meta.state
+  local is_plain = not (plan.is_registered or plan.wait or plan.request)
+  if not is_plain then
+    local reply = prepare(plan)
+    if reply then
+      return reply
+    end
+  end
+  local reply = { 0 }
+  if raw then
+    queue.decode(plan.queue, raw)
+  end
+  if popped and popped[1] then
+    start_all(popped, plan, reply, records)
+  end
+  if state[meta.NEXT_DUE] <= state[meta.NOW_MS] then
+    transition.commit()
     sweep.run(SWEEP_STEPS)
   end
-  local taken = {}
-  local entries = plan.entries
   local is_more
-  if not entries[2] and entries[1].name then
+  if plan.queue then
     -- The common case: one queue. Its set is all there is to look at.
-    local owner = queue.load(entries[1].name)
-    while owner.paused == 0 and #taken < plan.count do
-      if plan.expired > MOST_EXPIRED then
+    local owner = queue.load(plan.queue)
+    while owner[queue.PAUSED] == 0 and #reply <= plan.count do
+      if plan.expired and plan.expired > MOST_EXPIRED then
         is_more = true
         break
       end
-      local popped = call("ZPOPMIN", keys.SET .. "q:" .. owner.name, plan.count - #taken)
-      if not popped[1] then
+      local more = call("ZPOPMIN", queue.key(owner, "q"), plan.count + 1 - #reply)
+      if not more[1] then
         break
       end
-      start_all(popped, plan, taken)
+      start_all(more, plan, reply)
     end
-  elseif not M.build_patterns(entries) then
-    is_more = true
-  elseif plan.order == "priority" then
-    is_more = take(entries, plan, taken, plan.count)
   else
-    is_more = take_in_order(plan, taken)
+    is_more = take_from_several(plan, reply)
   end
-  local wakes = plan.wait and taken[1] and meta.state.sleepers > 0
-  local is_ready = wakes and #taken == plan.count and is_more_ready(entries)
+  local wakes = plan.wait and reply[2] and state[meta.SLEEPERS] > 0
+  local is_ready = wakes and #reply > plan.count and is_more_ready(plan)
   transition.commit()
-  if plan.is_registered and taken[1] then
-    worker.took(plan.worker)
+  reply[1] = is_more and 0 or meta.next_ms()
+  if not is_plain then
+    settle(plan, reply, wakes, is_ready)
   end
-  if plan.request and taken[1] then
-    remember(plan, taken)
-  end
-  local next_ms = is_more and 0 or meta.next_ms()
-  if wakes then
-    sleepers.go_on(plan.wait.on, is_ready)
-  elseif plan.wait and not taken[1] and next_ms ~= 0 then
-    sleepers.rest(plan.worker, plan.wait.on, plan.wait.ms, plan.wanted)
-  end
-  -- reply: next_ms, then the jobs
-  table.insert(taken, 1, next_ms)
-  return taken
+  return reply
 end
 
 return M

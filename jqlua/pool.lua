@@ -45,13 +45,13 @@ end
 --- The best job of a queue whose name is not refused.
 local function accepted(name, refused)
   local owner = queue.load(name)
-  if owner.paused ~= 0 then
+  if owner[queue.PAUSED] ~= 0 then
     return nil
   end
-  local waiting = call("ZRANGE", keys.SET .. "q:" .. name, 0, LOOK - 1, "WITHSCORES")
+  local waiting = call("ZRANGE", queue.key(owner, "q"), 0, LOOK - 1, "WITHSCORES")
   for i = 1, #waiting, 2 do
-    local of = job.glance(waiting[i])
-    if of and not refused[of.name] then
+    local of = job.read(waiting[i])
+    if of and not refused[of[job.NAME]] then
       return { queue = owner, priority = tonumber(waiting[i + 1]), id = waiting[i] }
     end
   end

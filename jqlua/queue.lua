@@ -1,7 +1,9 @@
 -- A queue's record: whether it is paused, its limit, and lower bounds that keep the common job from paying for
 -- indexes: of its due moments (module due) and of its best waiting job (its entry in the index of queues).
 -- The bound of the best job only moves when something better comes in, or when a pick over many queues looks
--- at the entry and finds that the job has gone (module picker).
+-- at the entry and finds that the job has gone (module heads).
+--
+-- In a script a queue is a list of the fields below.
 local keys = require "jqlua.keys"
 local meta = require "jqlua.meta"
 local due = require "jqlua.due"
@@ -10,56 +12,74 @@ local glob = require "jqlua.glob"
 local M = {}
 
 local call = redis.call
-local FORMAT = ">BI4ddddc14"
+
+M.PAUSED = 1 -- 0 or 1
+M.MAX_WAITING = 2 -- 0: no limit
+M.DUE_RUNNING = 3
+M.DUE_WAITING = 4
+M.DUE_ENDED = 5
+M.HEAD_PRIORITY = 6 -- meta.NONE: no entry in the index
+M.HEAD_ID = 7
+M.NAME = 8
+M.CHANGED = 9
+M.IS_NEW = 10
+M.KEY_QUEUED = 11 -- keys of the sets that every job passes through, once they are needed
+M.KEY_RUNNING = 12
+M.KEY_DONE = 13
+M.FORMAT = ">BI4ddddc14"
 local NO_ID = "              "
 
 -- Records this script has looked at, by name.
 local open = {}
 
-local function fresh(name)
-  return {
-    name = name, is_new = true, paused = 0, max_waiting = 0,
-    r = meta.NONE, w = meta.NONE, e = meta.NONE, head_priority = meta.NONE, head_id = NO_ID,
-  }
-end
-
---- The record of a queue; for an unknown one, a fresh record that commit creates.
----@param name string
----@return table
-function M.load(name)
-  local queue = open[name]
-  if queue then
-    return queue
-  end
-  local raw = call("HGET", keys.QUEUES, name)
+---@param raw string|false the stored record
+---@return table queue fresh for an unknown one; it is created when it changes
+function M.decode(name, raw)
+  local queue
   if raw then
-    local paused, max_waiting, r, w, e, head_priority, head_id = struct.unpack(FORMAT, raw)
-    queue = {
-      name = name, paused = paused, max_waiting = max_waiting,
-      r = r, w = w, e = e, head_priority = head_priority, head_id = head_id,
-    }
+    local paused, max_waiting, running, waiting, ended, priority, id = struct.unpack(M.FORMAT, raw)
+    queue = { paused, max_waiting, running, waiting, ended, priority, id, name, false, false, false, false, false }
   else
-    queue = fresh(name)
+    queue = { 0, 0, meta.NONE, meta.NONE, meta.NONE, meta.NONE, NO_ID, name, false, true, false, false, false }
   end
   open[name] = queue
   return queue
 end
 
---- The next moment of one kind is at_ms or earlier.
-function M.note_due(queue, kind, at_ms)
-  if at_ms < queue[kind] then
-    queue[kind] = at_ms
-    queue.changed = true
-    due.note(kind .. queue.name, at_ms)
+---@param name string
+---@return table queue
+function M.load(name)
+  return open[name] or M.decode(name, call("GET", keys.QUEUE .. name))
+end
+
+--- The key of the set of a queue's jobs in a state.
+---@param letter string
+function M.key(of, letter)
+  local slot = letter == "q" and M.KEY_QUEUED or letter == "r" and M.KEY_RUNNING or letter == "d" and M.KEY_DONE
+  local key = slot and of[slot]
+  if not key then
+    key = keys.SET .. letter .. ":" .. of[M.NAME]
+    if slot then
+      of[slot] = key
+    end
+  end
+  return key
+end
+
+---@cold
+--- Something of one kind is due earlier than was noted.
+---@param field number DUE_RUNNING, DUE_WAITING or DUE_ENDED
+function M.note_due(of, field, at_ms)
+  if at_ms < of[field] then
+    of[field] = at_ms
+    of[M.CHANGED] = true
+    due.note(M.due_member(of, field), at_ms)
   end
 end
 
---- A job came in: the bound of the best one may have to move down.
-function M.note_head(queue, priority, id)
-  local best = queue.head_priority
-  if priority < best or (priority == best and id < queue.head_id) then
-    M.set_head(queue, priority, id)
-  end
+---@return string member of the set of due moments
+function M.due_member(of, field)
+  return (field == M.DUE_RUNNING and "r" or field == M.DUE_WAITING and "w" or "e") .. of[M.NAME]
 end
 
 local function patterns_of(name)
@@ -75,44 +95,51 @@ end
 ---@cold
 --- Moves the queue's entry in the indexes it belongs to.
 ---@param priority number meta.NONE for no entry
-function M.set_head(queue, priority, id)
-  if queue.paused ~= 0 then
+function M.set_head(of, priority, id)
+  if of[M.PAUSED] ~= 0 then
     priority = meta.NONE
   end
-  local member = queue.head_id .. queue.name
-  for _, pattern in ipairs(patterns_of(queue.name)) do
-    if queue.head_priority ~= meta.NONE then
-      call("ZREM", keys.HEADS .. pattern, member)
+  local name, before = of[M.NAME], of[M.HEAD_PRIORITY]
+  for _, pattern in ipairs(patterns_of(name)) do
+    if before ~= meta.NONE then
+      call("ZREM", keys.HEADS .. pattern, of[M.HEAD_ID] .. name)
     end
     if priority ~= meta.NONE then
-      call("ZADD", keys.HEADS .. pattern, priority, id .. queue.name)
+      call("ZADD", keys.HEADS .. pattern, priority, id .. name)
     end
   end
-  queue.head_priority = priority
-  queue.head_id = priority ~= meta.NONE and id or NO_ID
-  queue.changed = true
+  of[M.HEAD_PRIORITY] = priority
+  of[M.HEAD_ID] = priority ~= meta.NONE and id or NO_ID
+  of[M.CHANGED] = true
+end
+
+---@cold
+--- Writes a record that changed.
+function M.save(of)
+  call("SET", keys.QUEUE .. of[M.NAME], struct.pack(M.FORMAT, of[M.PAUSED], of[M.MAX_WAITING],
+    of[M.DUE_RUNNING], of[M.DUE_WAITING], of[M.DUE_ENDED], of[M.HEAD_PRIORITY], of[M.HEAD_ID]))
+  if of[M.IS_NEW] then
+    call("ZADD", keys.QUEUE_NAMES, 0, of[M.NAME])
+    of[M.IS_NEW] = false
+  end
+  of[M.CHANGED] = false
 end
 
 --- Writes the records that changed.
-function M.save()
-  for name, queue in pairs(open) do
-    if queue.changed then
-      call("HSET", keys.QUEUES, name, struct.pack(FORMAT, queue.paused, queue.max_waiting, queue.r, queue.w,
-        queue.e, queue.head_priority, queue.head_id))
-      if queue.is_new then
-        call("ZADD", keys.QUEUE_NAMES, 0, name)
-        queue.is_new = false
-      end
-      queue.changed = false
+function M.save_all()
+  for _, queue in pairs(open) do
+    if queue[M.CHANGED] then
+      M.save(queue)
     end
   end
 end
 
+---@cold
 --- Jobs of a queue that are to start: they count against max_waiting.
-function M.waiting(name)
+function M.waiting(of)
   local total = 0
   for letter in ("qstb"):gmatch(".") do
-    total = total + call("ZCARD", keys.SET .. letter .. ":" .. name)
+    total = total + call("ZCARD", M.key(of, letter))
   end
   return total
 end

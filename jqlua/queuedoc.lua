@@ -1,5 +1,5 @@
 -- A queue as readers see it.
-local keys = require "jqlua.keys"
+local queue = require "jqlua.queue"
 
 local M = {}
 
@@ -10,12 +10,14 @@ local COUNTED = {
 
 ---@return string map
 function M.encode(owner)
-  local shown = { name = owner.name, paused = owner.paused ~= 0, max_waiting = owner.max_waiting }
+  local shown = {
+    name = owner[queue.NAME], paused = owner[queue.PAUSED] ~= 0, max_waiting = owner[queue.MAX_WAITING],
+  }
   for i = 1, #COUNTED, 2 do
-    shown[COUNTED[i]] = redis.call("ZCARD", keys.SET .. COUNTED[i + 1] .. ":" .. owner.name)
+    shown[COUNTED[i]] = redis.call("ZCARD", queue.key(owner, COUNTED[i + 1]))
   end
   -- Done jobs whose result is still kept have a set of their own.
-  shown.done = shown.done + redis.call("ZCARD", keys.SET .. "k:" .. owner.name)
+  shown.done = shown.done + redis.call("ZCARD", queue.key(owner, "k"))
   return cmsgpack.pack(shown)
 end
 

@@ -19,7 +19,7 @@ function M.recall(operation, token)
   if raw then
     local expires_ms, remembered = cmsgpack.unpack(raw)
     -- Redis removes the key by its own clock; what counts is ours.
-    return expires_ms > meta.state.now_ms and remembered or nil
+    return expires_ms > meta.state[meta.NOW_MS] and remembered or nil
   end
 end
 
@@ -28,7 +28,7 @@ end
 function M.remember(operation, token, remembered)
   local ttl_ms = settings.at(settings.REQUEST_TTL) * 1000
   redis.call("SET", keys.REQUEST .. operation .. ":" .. token,
-    cmsgpack.pack(meta.state.now_ms + ttl_ms, remembered), "PX", string.format("%.0f", ttl_ms))
+    cmsgpack.pack(meta.state[meta.NOW_MS] + ttl_ms, remembered), "PX", string.format("%.0f", ttl_ms))
 end
 
 return M

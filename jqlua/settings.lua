@@ -37,12 +37,12 @@ M.ALL = {
 
 ---@return number value of the setting at that place
 function M.at(place)
-  return (struct.unpack(">d", meta.state.raw, place))
+  return (struct.unpack(">d", meta.state[meta.RAW], place))
 end
 
 ---@return number base_s, number cap_s, number jitter
 function M.retry()
-  local base, cap, jitter = struct.unpack(">ddd", meta.state.raw, M.RETRY)
+  local base, cap, jitter = struct.unpack(">ddd", meta.state[meta.RAW], M.RETRY)
   return base, cap, jitter
 end
 
@@ -51,7 +51,7 @@ end
 ---@return number ttl_s, number max
 function M.retention(letter)
   local place = letter == "d" and M.DONE or letter == "e" and M.ERROR or M.CANCELLED
-  local ttl_s, max = struct.unpack(">dd", meta.state.raw, place)
+  local ttl_s, max = struct.unpack(">dd", meta.state[meta.RAW], place)
   return ttl_s, max
 end
 

@@ -1,6 +1,7 @@
 -- Who waits for work, and waking them. Workers that share the same queues share a channel and block on its marker
 -- (a sorted set with at most one member). A marker wakes one of them; its pick sets the marker again when more
--- is ready. Channels with nobody asleep are not known here, so a busy system pays one comparison (meta.state.sleepers).
+-- is ready. Channels with nobody asleep are not known here, so a busy system pays one comparison
+-- (meta.state[meta.SLEEPERS]).
 local keys = require "jqlua.keys"
 local meta = require "jqlua.meta"
 local glob = require "jqlua.glob"
@@ -14,7 +15,7 @@ local SLACK_MS = 1000
 
 --- Whether anyone still sleeps on the channel; forgets it otherwise.
 local function is_asleep(channel)
-  call("ZREMRANGEBYSCORE", keys.ASLEEP .. channel, "-inf", meta.state.now_ms)
+  call("ZREMRANGEBYSCORE", keys.ASLEEP .. channel, "-inf", meta.state[meta.NOW_MS])
   if call("EXISTS", keys.ASLEEP .. channel) == 1 then
     return true
   end
@@ -47,8 +48,11 @@ end
 
 --- Somebody of the channel must be up when the next thing is due: wake one to set its timer if nobody will be.
 local function keep_time(channel)
+  if not is_asleep(channel) then
+    return
+  end
   local first = tonumber(call("ZRANGE", keys.ASLEEP .. channel, 0, 0, "WITHSCORES")[2])
-  if first and first - SLACK_MS > meta.state.next_due then
+  if first and first - SLACK_MS > meta.state[meta.NEXT_DUE] then
     mark(channel)
   end
 end
@@ -94,7 +98,7 @@ function M.rest(who, channel, ms, wanted)
     ms = next_ms
   end
   call("DEL", keys.WAKE .. channel)
-  call("ZADD", keys.ASLEEP .. channel, meta.state.now_ms + ms + SLACK_MS, who)
+  call("ZADD", keys.ASLEEP .. channel, meta.state[meta.NOW_MS] + ms + SLACK_MS, who)
   if call("HSET", keys.SLEEPERS, channel, cmsgpack.pack(wanted)) == 1 then
     meta.save_sleepers(call("HLEN", keys.SLEEPERS))
   end

@@ -3,18 +3,19 @@
 --   queued    ready; picked by (priority, id)         → running, error (expired), cancelled
 --   scheduled waits for its time                      → queued, error (expired), cancelled
 --   blocked   waits for other jobs                    → queued, error, cancelled
---   running   held by a worker until its lease ends   → done, retrying, error, queued or scheduled (given back), cancelled
+--   running   held by a worker until its lease ends   → done, retrying, error, queued or scheduled (given back),
+-- cancelled
 --   retrying  failed, waits for its backoff           → queued, cancelled
 --   done      k while its result is kept, then d      → (record removed)
 --   error     failed for good, or expired             → (record removed)
 --   cancelled                                         → (record removed)
 --
--- A job is a member of exactly one sorted set, that of its queue and state, so counts are set sizes and cannot drift. Scores:
--- queued: priority; scheduled, retrying: when; running: end of the lease; k: end of the result; d, error, cancelled: when it ended.
+-- A job is a member of exactly one sorted set, that of its queue and state, so counts are set sizes and cannot
+-- drift. Scores: queued: priority; scheduled, retrying: when; running: end of the lease; k: end of the result; d,
+-- error, cancelled: when it ended.
 local keys = require "jqlua.keys"
 local meta = require "jqlua.meta"
-local settings = require "jqlua.settings"
-local index = require "jqlua.index"
+local batch = require "jqlua.batch"
 local job = require "jqlua.job"
 local queue = require "jqlua.queue"
 local sleepers = require "jqlua.sleepers"
@@ -24,146 +25,153 @@ local M = {}
 
 local TABLE = "-q -s -b qr qe qc sq se sc bq be bc rk rd rt re rq rs rc tq tc kd"
 
--- Gathered until commit: queues that have a new ready job, queues in which jobs ended (by letter and name), keys to remove.
-local ready = {}
-local ended = {}
-local unwanted = {}
+-- How long after an end the queue's old records are looked at: one look for all that ended meanwhile.
+M.REVIEW_MS = 5000
 
---- Only the first start counts for a job that expires.
+-- Queues that have a new ready job, gathered until commit.
+local ready = {}
+
+--- A job that expires unless it starts: it started or ended.
 ---@cold
 local function leave_expiry(moved)
-  if moved.attempt == 0 then
-    local expires_ms = job.options(moved).expires_ms
-    if expires_ms then
-      index.remove(keys.EXPIRING .. moved.queue, moved.id)
-    end
+  if moved[job.ATTEMPT] == 0 and job.options(moved).expires_ms then
+    batch.remove(keys.EXPIRING .. moved[job.QUEUE], moved[job.ID])
   end
+end
+
+---@cold
+local function leave_worker(moved)
+  worker.free(moved[job.WORKER], moved[job.ID])
+  job.clear(moved, job.HELD)
 end
 
 ---@cold
 local function tell_watchers(moved, to)
-  redis.call("SPUBLISH", keys.ENDED, moved.id .. " " .. job.state_name(to))
+  redis.call("SPUBLISH", keys.ENDED, moved[job.ID] .. " " .. job.state_name(to))
 end
 
 --- Takes the records of a job away; it is in no set any more.
----@param gone table
-function M.forget(gone)
+---@param id string
+---@param flags number of the job
+function M.forget(id, flags)
+  local unwanted = batch.unwanted
   local n = #unwanted
-  unwanted[n + 1] = keys.JOB .. gone.id
-  if job.has(gone, job.HAS_OUTCOME) then
-    n = n + 1
-    unwanted[n + 1] = keys.OUTCOME .. gone.id
-  end
-  if job.has(gone, job.HAS_EXTRA) then
-    unwanted[n + 2] = keys.EXTRA .. gone.id
+  unwanted[n + 1], unwanted[n + 2] = keys.JOB .. id, keys.ARGUMENT .. id
+  if flags % 32 >= job.HAS_OUTCOME then
+    unwanted[n + 3], unwanted[n + 4] = keys.OUTCOME .. id, keys.EXTRA .. id
   end
 end
 
---- A new job's first state.
----@param owner table the queue's record
-function M.enter(owner, id, to, score)
-  index.add(keys.SET .. to .. ":" .. owner.name, score, id)
-  if to == "q" then
-    queue.note_head(owner, score, id)
-    ready[owner] = true
-  else
-    queue.note_due(owner, "w", score)
-  end
-end
-
+---@cold
 --- A queue's jobs can be picked again.
 function M.reopen(owner)
   ready[owner] = true
 end
 
---- Moves a job to another state, in memory and in the sets. The caller writes the record afterwards (job.save), unless
---- the answer says that there is none any more.
----@param moved table the job; its `taken` says that it was popped from its set already
+--- A new job's first state.
+---@param owner table the queue
+function M.enter(owner, id, to, score)
+  if to == "q" then
+    if owner[queue.HEAD_PRIORITY] > score then
+      M.note_head(owner, score, id)
+    end
+    if meta.state[meta.SLEEPERS] > 0 then
+      ready[owner] = true
+    end
+  end
+  batch.add(queue.key(owner, to), score, id)
+end
+
+--- Moves a job to another state, in memory and in the sets; the caller has the record written (job.save).
+---@param moved table the job
 ---@param to string letter
 ---@param score number in the new set
----@return boolean kept false when the record is dropped at once
-function M.move(moved, to, score)
-  local from = moved.state
+---@param is_popped? boolean whether it is out of its old set already
+---@return boolean kept false when there is no record any more
+function M.move(moved, to, score, is_popped)
+  local from, id = moved[job.STATE], moved[job.ID]
   if not string.find(TABLE, from .. to, 1, true) then
-    error("job " .. moved.id .. " cannot go from " .. from .. " to " .. to)
+    error("job " .. id .. " cannot go from " .. from .. " to " .. to)
   end
-  local owner = queue.load(moved.queue)
-  if moved.taken then
-    moved.taken = nil
-  else
-    index.remove(keys.SET .. from .. ":" .. owner.name, moved.id)
+  local owner = queue.load(moved[job.QUEUE])
+  if not is_popped then
+    batch.remove(queue.key(owner, from), id)
   end
-  if from == "r" and job.has(moved, job.HELD) then
-    worker.free(job.worker(moved), moved.id)
-    job.clear(moved, job.HELD)
-  end
-  if moved.options_size > 0 and (from == "q" or from == "s") and to ~= "q" then
+  local flags = moved[job.FLAGS]
+  if from == "r" and flags % 64 >= job.HELD then
+    leave_worker(moved)
+  elseif moved[job.OPTIONS] ~= "" and to ~= "q" then
     leave_expiry(moved)
   end
-  moved.state = to
+  moved[job.STATE] = to
   if to == "r" then
-    queue.note_due(owner, "r", score)
+    if score < owner[queue.DUE_RUNNING] then
+      queue.note_due(owner, queue.DUE_RUNNING, score)
+    end
   elseif to == "q" then
-    queue.note_head(owner, score, moved.id)
-    ready[owner] = true
+    if owner[queue.HEAD_PRIORITY] >= score then
+      M.note_head(owner, score, id)
+    end
+    if meta.state[meta.SLEEPERS] > 0 then
+      ready[owner] = true
+    end
   elseif to == "s" or to == "t" then
-    queue.note_due(owner, "w", score)
+    queue.note_due(owner, queue.DUE_WAITING, score)
   else
-    if job.has(moved, job.WATCHED) and from ~= "k" then
+    if from ~= "k" and flags % 8 >= job.WATCHED then
       tell_watchers(moved, to)
     end
-    if to == "k" then
-      queue.note_due(owner, "e", score)
-    else
+    local state = meta.state
+    if state[meta.DROP] ~= 0 and to ~= "k" then
       local place = to == "d" and 1 or to == "e" and 2 or 4
-      if meta.state.drop % (place + place) >= place then
-        M.forget(moved)
+      if state[meta.DROP] % (place + place) >= place then
+        M.forget(id, moved[job.FLAGS])
         return false
       end
-      local ttl_s = settings.retention(to)
-      queue.note_due(owner, "e", score + ttl_s * 1000)
-      ended[to .. owner.name] = owner
+    end
+    if state[meta.NOW_MS] + M.REVIEW_MS < owner[queue.DUE_ENDED] then
+      queue.note_due(owner, queue.DUE_ENDED, state[meta.NOW_MS] + M.REVIEW_MS)
     end
   end
-  index.add(keys.SET .. to .. ":" .. owner.name, score, moved.id)
+  batch.add(queue.key(owner, to), score, id)
   return true
 end
 
---- More records than the queue may keep: have them swept, at most once a second.
-local function limit_ended(owner, letter)
-  local _, max = settings.retention(letter)
-  if redis.call("ZCARD", keys.SET .. letter .. ":" .. owner.name) > max then
-    queue.note_due(owner, "e", meta.state.now_ms + 1000)
+---@cold
+--- A job came in that may be its queue's best.
+function M.note_head(owner, priority, id)
+  local best = owner[queue.HEAD_PRIORITY]
+  if priority < best or (priority == best and id < owner[queue.HEAD_ID]) then
+    queue.set_head(owner, priority, id)
   end
 end
 
---- Writes all that the moves gathered.
+--- Writes all that was gathered, and wakes who waits for it.
 function M.commit()
-  index.flush()
-  if unwanted[1] then
-    redis.call("UNLINK", unpack(unwanted))
-    for i = #unwanted, 1, -1 do
-      unwanted[i] = nil
-    end
+  batch.flush()
+  local state = meta.state
+  queue.save_all()
+  if state[meta.DUE_CHANGED] then
+    meta.save()
   end
-  for what, owner in pairs(ended) do
-    ended[what] = nil
-    limit_ended(owner, what:sub(1, 1))
+  if state[meta.SLEEPERS] > 0 then
+    M.wake_sleepers()
   end
+end
+
+---@cold
+--- Who sleeps may have to know what this call did.
+function M.wake_sleepers()
   for owner in pairs(ready) do
     ready[owner] = nil
-    if owner.paused == 0 and meta.state.sleepers > 0 then
-      sleepers.wake(owner.name)
+    if owner[queue.PAUSED] == 0 then
+      sleepers.wake(owner[queue.NAME])
     end
   end
-  queue.save()
-  if meta.state.timer_moved then
-    meta.state.timer_moved = nil
-    if meta.state.sleepers > 0 then
-      sleepers.keep_time()
-    end
+  if meta.state[meta.TIMER_MOVED] then
+    meta.state[meta.TIMER_MOVED] = false
+    sleepers.keep_time()
   end
-  meta.save()
 end
 
 return M

@@ -1,4 +1,5 @@
--- Registered workers: their records, what they hold, and their room. A worker that is pushed to stands in its pool's set, ordered by
+-- Registered workers: their records, what they hold, and their room. A worker that is pushed to stands in its
+-- pool's set, ordered by
 -- load, exactly while it may get another job: it holds fewer than max_jobs and does not rest. Workers with the same
 -- queues and the same refused names share a pool, so that dispatch looks at pools and not at workers.
 local keys = require "jqlua.keys"
@@ -11,12 +12,14 @@ local M = {}
 
 local call = redis.call
 
+M.ID_SIZE = 15
+
 --- The channel on which masters sleep.
 M.CHANNEL = "push"
 
 --- Whether a worker's name has the form of a registered worker's id.
 function M.is_id(name)
-  return #name == 15 and string.find(name, "^w[0-9a-f]+$") ~= nil
+  return #name == M.ID_SIZE and string.find(name, "^w[0-9a-f]+$") ~= nil
 end
 
 ---@return table? record {n name, q queues, u url, m max_jobs, r refused names, p pool, w why it rests}
@@ -49,7 +52,7 @@ function M.place(id, record)
   else
     local was_empty = call("EXISTS", keys.POOL .. record.p) == 0
     call("ZADD", keys.POOL .. record.p, held / record.m, id)
-    if was_empty and meta.state.sleepers > 0 then
+    if was_empty and meta.state[meta.SLEEPERS] > 0 then
       sleepers.wake_channel(M.CHANNEL)
     end
   end
@@ -77,8 +80,8 @@ end
 ---@cold
 --- A sign of life: one that could not be reached can be again.
 function M.seen(id)
-  call("ZADD", keys.ALIVE, meta.state.now_ms, id)
-  due.note("W", meta.state.now_ms + settings.at(settings.WORKER_TTL) * 1000)
+  call("ZADD", keys.ALIVE, meta.state[meta.NOW_MS], id)
+  due.note("W", meta.state[meta.NOW_MS] + settings.at(settings.WORKER_TTL) * 1000)
   if is_resting(id) then
     local record = M.load(id)
     if record.w == "unreachable" then
@@ -86,6 +89,17 @@ function M.seen(id)
       M.place(id, record)
     end
   end
+end
+
+---@cold
+--- Notes a sign of life, if it is a registered worker's.
+---@return boolean
+function M.is_alive(name)
+  if M.is_id(name) and M.is_registered(name) then
+    M.seen(name)
+    return true
+  end
+  return false
 end
 
 --- Nothing for this worker until then.
@@ -98,7 +112,7 @@ function M.rest(id, record, why, until_ms)
   M.place(id, record)
 end
 
---- Writes the worker's pool, new or changed.
+--- Writes the pool, new or changed, of a worker that is pushed to.
 function M.join(id, record)
   table.sort(record.r)
   local definition = cmsgpack.pack(record.q, record.r)
@@ -108,6 +122,9 @@ function M.join(id, record)
 end
 
 function M.leave(id, record)
+  if not record.p then
+    return
+  end
   call("ZREM", keys.POOL .. record.p, id)
   call("SREM", keys.POOL_MEMBERS .. record.p, id)
   if call("EXISTS", keys.POOL_MEMBERS .. record.p) == 0 then
@@ -124,7 +141,9 @@ function M.refuse_name(id, record, name)
   end
   M.leave(id, record)
   record.r[#record.r + 1] = name
-  M.join(id, record)
+  if record.u then
+    M.join(id, record)
+  end
   M.save(id, record)
 end
 

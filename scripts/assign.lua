@@ -10,7 +10,8 @@ local meta = require "jqlua.meta"
 local check = require "jqlua.check"
 local attempt = require "jqlua.attempt"
 local heads = require "jqlua.heads"
-local index = require "jqlua.index"
+local batch = require "jqlua.batch"
+local queue = require "jqlua.queue"
 local picker = require "jqlua.picker"
 local pool = require "jqlua.pool"
 local sleepers = require "jqlua.sleepers"
@@ -75,10 +76,10 @@ elseif spec.wait and spec.wait.on ~= worker.CHANNEL then
   return redis.error_reply(check.problem("wait.on", '"' .. worker.CHANNEL .. '", the channel of masters', spec.wait.on))
 end
 
-if spec.wait and meta.state.sleepers > 0 then
+if spec.wait and meta.state[meta.SLEEPERS] > 0 then
   sleepers.awake(spec.master, worker.CHANNEL)
 end
-if meta.state.next_due <= meta.state.now_ms then
+if meta.state[meta.NEXT_DUE] <= meta.state[meta.NOW_MS] then
   sweep.run(SWEEP_STEPS)
 end
 local pools = pool.with_room()
@@ -96,10 +97,11 @@ while #assigned < limit do
   if not head then
     break
   end
-  redis.call("ZREM", index.key("q", head.queue.name), head.id)
-  local started = attempt.start(head.id, holder, true)
+  redis.call("ZREM", queue.key(head.queue, "q"), head.id)
+  local raws = redis.call("MGET", keys.JOB .. head.id, keys.ARGUMENT .. head.id)
+  local started = attempt.start(head.id, raws[1], raws[2], holder, true)
   -- The next choice needs to see what this worker now holds.
-  index.flush()
+  batch.flush()
   worker.took(holder)
   if started then
     assigned[#assigned + 1] = { holder, worker.load(holder).u, started[1], started[2] }
@@ -109,7 +111,7 @@ transition.commit()
 if spec.wait then
   if not assigned[1] and not is_more and meta.next_ms() ~= 0 then
     sleepers.rest(spec.master, worker.CHANNEL, spec.wait.ms, wanted_by(pools))
-  elseif assigned[1] and meta.state.sleepers > 0 then
+  elseif assigned[1] and meta.state[meta.SLEEPERS] > 0 then
     sleepers.go_on(worker.CHANNEL, #assigned == limit)
   end
 end

@@ -38,23 +38,21 @@ if spec.force ~= nil and type(spec.force) ~= "boolean" then
 end
 
 local takes_running = spec.force or settings.at(settings.CANCEL_RUNNING) ~= 0
-local seen = {}
 local answers = {}
 for i, id in ipairs(spec.ids) do
-  local of = seen[id] or job.glance(id)
+  local of = job.read(id)
   if not of then
     answers[i] = "NOTFOUND"
   else
-    seen[id] = of
-    answers[i] = job.state_name(of.state)
-    if of.state == "r" and not takes_running then
+    answers[i] = job.state_name(of[job.STATE])
+    if of[job.STATE] == "r" and not takes_running then
       answers[i] = "CONFLICT"
-    elseif string.find("qsbrt", of.state, 1, true) then
-      if of.state == "r" then
-        of.ended_how = "c"
+    elseif string.find("qsbrt", of[job.STATE], 1, true) then
+      if of[job.STATE] == "r" then
+        of[job.HOW] = "c"
       end
-      of.ended_ms = meta.state.now_ms
-      if transition.move(of, "c", meta.state.now_ms) then
+      of[job.ENDED_MS] = meta.state[meta.NOW_MS]
+      if transition.move(of, "c", meta.state[meta.NOW_MS]) then
         job.save(of)
       end
     end

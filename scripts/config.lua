@@ -79,8 +79,8 @@ if spec.set then
   redis.call("SETRANGE", keys.META, meta.DROP_OFFSET, string.char(settings.drop_flags(values)))
   -- Moments that were noted under longer limits would come too late.
   redis.call("DEL", keys.REVIEW)
-  due.note("E", meta.state.now_ms)
-  due.note("W", meta.state.now_ms)
+  due.note("E", meta.state[meta.NOW_MS])
+  due.note("W", meta.state[meta.NOW_MS])
   transition.commit()
 end
 return cmsgpack.pack(shown)

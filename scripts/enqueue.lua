@@ -3,62 +3,29 @@
 -- ARGV   [options,] spec, argument, spec, argument, ...   1 to 1000 jobs; options {request}
 -- Reply  {{id, created}, ...} in order
 -- Errors INVALID jobs[i].field, FULL jobs[i].queue, CONFLICT request
--- Cost   for each job one SET, and its part of a ZADD; independent of what waits
+-- Cost   for each job its part of one MSET and one ZADD; independent of what waits
 -- Flags: write
 local keys = require "jqlua.keys"
 local meta = require "jqlua.meta"
-local check = require "jqlua.check"
-local index = require "jqlua.index"
+local coming = require "jqlua.coming"
 local job = require "jqlua.job"
 local jobspec = require "jqlua.jobspec"
+local plain = require "jqlua.plain"
 local queue = require "jqlua.queue"
 local request = require "jqlua.request"
 local transition = require "jqlua.transition"
 
+local plain_reply = plain.enqueue()
+if plain_reply then
+  return plain_reply
+end
+
+---@general
 local MOST_JOBS = 1000
-
----@cold
-local function parse_options(blob)
-  local options = check.map(blob)
-  if not options then
-    return nil, check.not_a_map("options", blob)
-  end
-  for field in pairs(options) do
-    if field ~= "request" then
-      return nil, check.unknown("options", field, "request")
-    end
-  end
-  if options.request ~= nil and not request.is_token(options.request) then
-    return nil, check.problem("request", request.TOKEN, options.request)
-  end
-  return options.request
-end
-
----@cold
-local function digest()
-  local digests = {}
-  for i = 2, #ARGV do
-    digests[#digests + 1] = redis.sha1hex(ARGV[i])
-  end
-  return redis.sha1hex(table.concat(digests))
-end
-
----@cold
-local function over_limit(owner, fresh, i)
-  if queue.waiting(owner.name) + fresh > owner.max_waiting then
-    return "FULL jobs[" .. i .. "].queue: " .. check.show(owner.name) .. " may hold max_waiting "
-      .. owner.max_waiting .. " jobs that wait"
-  end
-end
-
-local problem = meta.open()
-if problem then
-  return redis.error_reply(problem)
-end
 local first = 1
-local token
+local token, problem
 if #ARGV % 2 == 1 then
-  token, problem = parse_options(ARGV[1])
+  token, problem = coming.parse_options(ARGV[1])
   if problem then
     return redis.error_reply(problem)
   end
@@ -66,12 +33,48 @@ if #ARGV % 2 == 1 then
 end
 local count = (#ARGV - first + 1) / 2
 if count < 1 or count > MOST_JOBS then
-  return redis.error_reply("INVALID jobs: expected 1 to " .. MOST_JOBS .. " specs, each with its argument, got " .. count)
+  return redis.error_reply("INVALID jobs: expected 1 to " .. MOST_JOBS
+    .. " specs, each with its argument, got " .. count)
+end
+local jobs = { false }
+local names = { false }
+local records = {}
+local queues = 0
+for i = 1, count do
+  local new
+  new, problem = jobspec.parse(ARGV[first + 2 * i - 2], i - 1)
+  if problem then
+    return redis.error_reply(problem)
+  end
+  if ARGV[first + 2 * i - 1] == "" then
+    return redis.error_reply("INVALID jobs[" .. i - 1 .. "].argument: expected one MessagePack value, got no bytes")
+  end
+  local name = new[job.QUEUE]
+  if name ~= names[1] and not records[name] then
+    queues = queues + 1
+    names[queues] = name
+    if queues > 1 then
+      records[name] = true
+    end
+  end
+  jobs[i] = new
 end
 
+local raws
+if queues == 1 then
+  problem, raws = meta.open(keys.SEQ, keys.QUEUE .. names[1])
+else
+  for i = 1, queues do
+    records[i] = keys.QUEUE .. names[i]
+  end
+  problem, raws = meta.open(keys.SEQ, unpack(records))
+end
+if problem then
+  return redis.error_reply(problem)
+end
 local arguments_digest
 if token then
-  arguments_digest = digest()
+  arguments_digest = coming.digest()
   local remembered = request.recall("e", token)
   if remembered then
     if remembered.digest ~= arguments_digest then
@@ -80,55 +83,36 @@ if token then
     return remembered.reply
   end
 end
-
-local state = meta.state
-local now = state.now_ms
-local jobs = {}
-local coming = {}
-for i = 1, count do
-  local new
-  new, problem = jobspec.parse(ARGV[first], "jobs[" .. i - 1 .. "]")
+local owners
+local owner = queue.decode(names[1], raws[3])
+if queues > 1 or owner[queue.MAX_WAITING] > 0 then
+  owners, problem = coming.queues(names, raws, jobs)
   if problem then
     return redis.error_reply(problem)
   end
-  new.argument = ARGV[first + 1]
-  if new.argument == "" then
-    return redis.error_reply("INVALID jobs[" .. i - 1 .. "].argument: expected one MessagePack value, got no bytes")
-  end
-  local owner = queue.load(new.queue)
-  coming[owner] = (coming[owner] or 0) + 1
-  if owner.max_waiting > 0 then
-    problem = over_limit(owner, coming[owner], i - 1)
-    if problem then
-      return redis.error_reply(problem)
-    end
-  end
-  new.owner = owner
-  jobs[i] = new
-  first = first + 2
 end
 
 -- Ids are 1024 a millisecond, but never behind the last: order of ids is order of enqueueing even if the clock
 -- is set back, and they stay unique when a failover lost the last of them.
-local seq = math.max(state.seq, now * 1024 - 1)
-local reply = {}
+local seq = math.max(tonumber(raws[2]) or 0, meta.state[meta.NOW_MS] * 1024 - 1)
+local writes = { false, false, false, false, keys.SEQ, string.format("%.0f", seq + count) }
+local reply = { false }
 for i = 1, count do
   local new = jobs[i]
-  seq = seq + 1
-  local id = string.format("%014x", seq)
-  local to, score = "q", new.priority
-  if new.due_ms and new.due_ms > now then
-    to, score = "s", new.due_ms
+  local id = string.format("%014x", seq + i)
+  local to, score = "q", new[job.PRIORITY]
+  owner = owners and owners[new[job.QUEUE]] or owner
+  if new[jobspec.IS_TIMED] then
+    to, score = coming.schedule(new, owner, id)
   end
-  redis.call("SET", keys.JOB .. id, job.encode(new, to))
-  transition.enter(new.owner, id, to, score)
-  if new.expires_ms then
-    index.add(keys.EXPIRING .. new.owner.name, new.expires_ms, id)
-    queue.note_due(new.owner, "w", new.expires_ms)
-  end
+  new[job.STATE] = to
+  local n = i == 1 and 0 or 4 * i - 2
+  writes[n + 1], writes[n + 2] = keys.JOB .. id, job.encode(new)
+  writes[n + 3], writes[n + 4] = keys.ARGUMENT .. id, ARGV[first + 2 * i - 1]
+  transition.enter(owner, id, to, score)
   reply[i] = { id, 1 }
 end
-state.seq = seq
+redis.call("MSET", unpack(writes))
 transition.commit()
 if token then
   request.remember("e", token, { digest = arguments_digest, reply = reply })

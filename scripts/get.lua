@@ -4,6 +4,7 @@
 -- Reply  for each job its document, or nil
 -- Errors INVALID ids[i]
 -- Flags: read
+local keys = require "jqlua.keys"
 local meta = require "jqlua.meta"
 local check = require "jqlua.check"
 local job = require "jqlua.job"
@@ -26,6 +27,6 @@ end
 local documents = {}
 for i, id in ipairs(ARGV) do
   local of = job.read(id)
-  documents[i] = of and document.encode(of) or false
+  documents[i] = of and document.encode(of, redis.call("GET", keys.ARGUMENT .. id)) or false
 end
 return documents

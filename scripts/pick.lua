@@ -3,23 +3,37 @@
 -- ARGV   spec {worker, queues, count, order, request, wait}
 -- Reply  {next_ms, {document, argument}, ...}
 -- Errors INVALID field, NOTFOUND worker, FULL queues
--- Cost   for each job one GET and one SET; independent of what waits. Up to 100 due things are moved before
+-- Cost   for each job its part of one MGET, MSET and ZADD; independent of what waits. Up to 100 due things are
+-- moved before
 -- Flags: drain
 local meta = require "jqlua.meta"
 local check = require "jqlua.check"
+local keys = require "jqlua.keys"
+local plain = require "jqlua.plain"
 local picker = require "jqlua.picker"
 
-local problem = meta.open()
-if problem then
-  return redis.error_reply(problem)
+local plain_reply, popped, records = plain.pick()
+if plain_reply then
+  return plain_reply
 end
+
+---@general
 local spec = #ARGV == 1 and check.map(ARGV[1])
 if not spec then
   return redis.error_reply(check.not_one_spec())
 end
-local plan
-plan, problem = picker.parse(spec, "")
+local plan, problem = picker.parse(spec, "")
 if problem then
   return redis.error_reply(problem)
 end
-return picker.run(plan)
+local raws
+if plan.queue then
+  problem, raws = meta.open(keys.QUEUE .. plan.queue)
+else
+  problem, raws = meta.open()
+end
+problem = problem or picker.resolve(plan)
+if problem then
+  return redis.error_reply(problem)
+end
+return picker.run(plan, raws[2], popped, records)

@@ -4,7 +4,6 @@
 -- Reply  document
 -- Errors INVALID field
 -- Flags: write
-local keys = require "jqlua.keys"
 local meta = require "jqlua.meta"
 local check = require "jqlua.check"
 local glob = require "jqlua.glob"
@@ -34,20 +33,20 @@ elseif spec.max_waiting ~= nil and not check.is_integer(spec.max_waiting, 0, 429
 end
 
 local owner = queue.load(spec.name)
-if owner.is_new then
-  owner.changed = true
+if owner[queue.IS_NEW] then
+  owner[queue.CHANGED] = true
 end
 if spec.max_waiting then
-  owner.max_waiting = spec.max_waiting
-  owner.changed = true
+  owner[queue.MAX_WAITING] = spec.max_waiting
+  owner[queue.CHANGED] = true
 end
-if spec.paused and owner.paused == 0 then
-  owner.paused = 1
+if spec.paused and owner[queue.PAUSED] == 0 then
+  owner[queue.PAUSED] = 1
   queue.set_head(owner, meta.NONE)
-elseif spec.paused == false and owner.paused ~= 0 then
-  owner.paused = 0
-  owner.changed = true
-  local first = redis.call("ZRANGE", keys.SET .. "q:" .. owner.name, 0, 0, "WITHSCORES")
+elseif spec.paused == false and owner[queue.PAUSED] ~= 0 then
+  owner[queue.PAUSED] = 0
+  owner[queue.CHANGED] = true
+  local first = redis.call("ZRANGE", queue.key(owner, "q"), 0, 0, "WITHSCORES")
   if first[1] then
     queue.set_head(owner, tonumber(first[2]), first[1])
     transition.reopen(owner)

@@ -44,7 +44,7 @@ end
 local reply = { cursor }
 for _, name in ipairs(names) do
   local owner = queue.load(name)
-  if not owner.is_new then
+  if not owner[queue.IS_NEW] then
     reply[#reply + 1] = queuedoc.encode(owner)
   end
 end

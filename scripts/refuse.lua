@@ -8,6 +8,7 @@ local meta = require "jqlua.meta"
 local check = require "jqlua.check"
 local departure = require "jqlua.departure"
 local giveback = require "jqlua.giveback"
+local job = require "jqlua.job"
 local held = require "jqlua.held"
 local transition = require "jqlua.transition"
 local worker = require "jqlua.worker"
@@ -40,15 +41,16 @@ elseif not check.is_number(retry_after, 0, 3600) then
 end
 local record = worker.is_id(spec.worker) and worker.load(spec.worker)
 if not record then
-  return redis.error_reply("NOTFOUND worker: " .. check.show(spec.worker) .. " is not registered, or was dropped as dead")
+  return redis.error_reply("NOTFOUND worker: " .. check.show(spec.worker)
+    .. " is not registered, or was dropped as dead")
 end
 
 -- The worker's standing changes first: a job given back must not be assigned to it again at once.
 if why ~= "unknown" then
-  worker.rest(spec.worker, record, why, meta.state.now_ms + math.max(1, math.ceil(retry_after * 1000)))
+  worker.rest(spec.worker, record, why, meta.state[meta.NOW_MS] + math.max(1, math.ceil(retry_after * 1000)))
 end
 local answers = giveback.all(spec.jobs, 0, why == "unknown" and function(of)
-  worker.refuse_name(spec.worker, record, of.name)
+  worker.refuse_name(spec.worker, record, of[job.NAME])
 end or nil)
 if why == "unreachable" then
   departure.jobs_fail(spec.worker, "the worker could not be reached", MOST_JOBS)

@@ -48,8 +48,10 @@ if before then
   departure.jobs_back(before, MOST_JOBS)
   departure.forget(before)
 end
-state.seq = math.max(state.seq, state.now_ms * 1024 - 1) + 1
-local id = string.format("w%014x", state.seq)
+-- From the same numbers as job ids, and for the same reasons.
+local seq = math.max(tonumber(redis.call("GET", keys.SEQ)) or 0, state[meta.NOW_MS] * 1024 - 1) + 1
+redis.call("SET", keys.SEQ, string.format("%.0f", seq))
+local id = string.format("w%014x", seq)
 local record = {
   n = spec.name, u = url, m = spec.max_jobs or 1, r = {},
   q = type(spec.queues) == "string" and { spec.queues } or spec.queues,

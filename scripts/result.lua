@@ -7,7 +7,7 @@
 local keys = require "jqlua.keys"
 local meta = require "jqlua.meta"
 local check = require "jqlua.check"
-local index = require "jqlua.index"
+local batch = require "jqlua.batch"
 local job = require "jqlua.job"
 local queue = require "jqlua.queue"
 local settings = require "jqlua.settings"
@@ -22,16 +22,17 @@ local id = ARGV[1]
 if #ARGV ~= 1 or not check.is_id(id) then
   return redis.error_reply(check.problem("id", check.ID, id))
 end
-local of = job.glance(id)
+local of = job.read(id)
 if not of then
   return redis.error_reply("NOTFOUND id: no job " .. id)
 end
-local state = job.state_name(of.state)
-if of.state ~= "k" then
+local state = job.state_name(of[job.STATE])
+if of[job.STATE] ~= "k" then
   return { state }
 end
-local now = meta.state.now_ms
-local kept = index.key("k", of.queue)
+local now = meta.state[meta.NOW_MS]
+local owner = queue.load(of[job.QUEUE])
+local kept = queue.key(owner, "k")
 local until_ms = tonumber(redis.call("ZSCORE", kept, id))
 if until_ms <= now then
   return { state }
@@ -43,8 +44,8 @@ if grace_ms == 0 then
 elseif not job.has(of, job.READ) then
   job.set(of, job.READ)
   job.save(of)
-  index.add(kept, now + grace_ms, id)
-  queue.note_due(queue.load(of.queue), "e", now + grace_ms)
+  batch.add(kept, now + grace_ms, id)
+  queue.note_due(owner, queue.DUE_ENDED, now + grace_ms)
 end
 transition.commit()
 return { state, blob }

@@ -26,7 +26,7 @@ if not check.is_integer(limit, 1, 1000) then
   return redis.error_reply(check.problem("limit", "an integer from 1 to 1000", limit))
 end
 local moved = 0
-if meta.state.next_due <= meta.state.now_ms then
+if meta.state[meta.NEXT_DUE] <= meta.state[meta.NOW_MS] then
   moved = sweep.run(limit)
 end
 return { meta.next_ms(), moved }

@@ -27,7 +27,8 @@ for field in pairs(spec) do
   end
 end
 if type(spec.worker) ~= "string" or not worker.is_id(spec.worker) then
-  return redis.error_reply(check.problem("worker", "a registered worker's id, w and 14 hexadecimal digits", spec.worker))
+  return redis.error_reply(check.problem("worker", "a registered worker's id, w and 14 hexadecimal digits",
+    spec.worker))
 elseif not worker.is_registered(spec.worker) then
   return redis.error_reply("NOTFOUND worker: " .. spec.worker .. " is not registered, or was dropped as dead")
 end

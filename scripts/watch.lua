@@ -6,6 +6,7 @@
 -- Flags: drain
 local meta = require "jqlua.meta"
 local check = require "jqlua.check"
+local batch = require "jqlua.batch"
 local job = require "jqlua.job"
 
 local MOST_IDS = 1000
@@ -24,11 +25,12 @@ for i, id in ipairs(ARGV) do
 end
 local states = {}
 for i, id in ipairs(ARGV) do
-  local of = job.glance(id)
-  states[i] = of and job.state_name(of.state) or false
-  if of and string.find("qsbrt", of.state, 1, true) and not job.has(of, job.WATCHED) then
+  local of = job.read(id)
+  states[i] = of and job.state_name(of[job.STATE]) or false
+  if of and string.find("qsbrt", of[job.STATE], 1, true) and not job.has(of, job.WATCHED) then
     job.set(of, job.WATCHED)
     job.save(of)
   end
 end
+batch.flush()
 return states

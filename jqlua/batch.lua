@@ -1,0 +1,84 @@
+-- Writes of one call, gathered so that a batch costs one command for each kind and key. Nothing reads from Redis
+-- what stands here unsent.
+local M = {}
+
+local call = redis.call
+
+-- unpack() of some thousands of values fails in Redis.
+local CHUNK = 4000
+
+M.writes = {} -- key, value, key, value, ...
+M.unwanted = {} -- keys to remove
+M.adds = {} -- key of a sorted set -> {score, member, score, member, ...}
+M.removals = {} -- key of a sorted set -> {member, ...}
+
+--- A member for a sorted set.
+function M.add(key, score, member)
+  local list = M.adds[key]
+  if not list then
+    M.adds[key] = { score, member }
+  else
+    local n = #list
+    list[n + 1], list[n + 2] = score, member
+  end
+end
+
+function M.remove(key, member)
+  local list = M.removals[key]
+  if not list then
+    M.removals[key] = { member }
+  else
+    list[#list + 1] = member
+  end
+end
+
+---@cold
+local function send_long(command, key, list)
+  for first = 1, #list, CHUNK do
+    local last = math.min(first + CHUNK - 1, #list)
+    if key then
+      call(command, key, unpack(list, first, last))
+    else
+      call(command, unpack(list, first, last))
+    end
+  end
+end
+
+--- Sends what was gathered.
+function M.flush()
+  local writes, unwanted = M.writes, M.unwanted
+  if writes[1] then
+    if #writes <= CHUNK then
+      call("MSET", unpack(writes))
+    else
+      send_long("MSET", nil, writes)
+    end
+    for i = #writes, 1, -1 do
+      writes[i] = nil
+    end
+  end
+  for key, list in pairs(M.removals) do
+    M.removals[key] = nil
+    if #list <= CHUNK then
+      call("ZREM", key, unpack(list))
+    else
+      send_long("ZREM", key, list)
+    end
+  end
+  for key, list in pairs(M.adds) do
+    M.adds[key] = nil
+    if #list <= CHUNK then
+      call("ZADD", key, unpack(list))
+    else
+      send_long("ZADD", key, list)
+    end
+  end
+  if unwanted[1] then
+    send_long("UNLINK", nil, unwanted)
+    for i = #unwanted, 1, -1 do
+      unwanted[i] = nil
+    end
+  end
+end
+
+return M

@@ -1,0 +1,89 @@
+-- What enqueueing rarely needs: call options, request tokens, limits, jobs that wait for their time.
+local keys = require "jqlua.keys"
+local meta = require "jqlua.meta"
+local batch = require "jqlua.batch"
+local check = require "jqlua.check"
+local job = require "jqlua.job"
+local jobspec = require "jqlua.jobspec"
+local queue = require "jqlua.queue"
+local request = require "jqlua.request"
+
+local M = {}
+
+---@cold
+---@return string? token
+---@return string? problem
+function M.parse_options(blob)
+  local options = check.map(blob)
+  if not options then
+    return nil, check.not_a_map("options", blob)
+  end
+  for field in pairs(options) do
+    if field ~= "request" then
+      return nil, check.unknown("options", field, "request")
+    end
+  end
+  if options.request ~= nil and not request.is_token(options.request) then
+    return nil, check.problem("request", request.TOKEN, options.request)
+  end
+  return options.request
+end
+
+---@cold
+--- What tells this call from another with the same token.
+function M.digest()
+  local digests = {}
+  for i = 2, #ARGV do
+    digests[#digests + 1] = redis.sha1hex(ARGV[i])
+  end
+  return redis.sha1hex(table.concat(digests))
+end
+
+---@cold
+--- Several queues, or one with a limit.
+---@param raws table from its third on, the queues' records
+---@return table owners by name
+---@return string? problem
+function M.queues(names, raws, jobs)
+  local owners = {}
+  for i, name in ipairs(names) do
+    owners[name] = queue.decode(name, raws[i + 2])
+  end
+  local waiting = {}
+  for i, new in ipairs(jobs) do
+    local owner = owners[new[job.QUEUE]]
+    local max = owner[queue.MAX_WAITING]
+    if max > 0 then
+      waiting[owner] = (waiting[owner] or queue.waiting(owner)) + 1
+      if waiting[owner] > max then
+        return owners, "FULL jobs[" .. i - 1 .. "].queue: " .. check.show(owner[queue.NAME])
+          .. " may hold max_waiting " .. max .. " jobs that wait"
+      end
+    end
+  end
+  return owners
+end
+
+---@cold
+--- When the job may start, and when it ends unless it did.
+---@return string state
+---@return number score
+function M.schedule(new, owner, id)
+  local now = meta.state[meta.NOW_MS]
+  local to, score = "q", new[job.PRIORITY]
+  local due_ms = new[jobspec.RUN_AT_MS] or new[jobspec.DELAY_MS] and now + new[jobspec.DELAY_MS]
+  if due_ms and due_ms > now then
+    to, score = "s", due_ms
+    queue.note_due(owner, queue.DUE_WAITING, due_ms)
+  end
+  if new[jobspec.EXPIRES_IN_MS] then
+    local options = job.options(new)
+    options.expires_ms = now + new[jobspec.EXPIRES_IN_MS]
+    batch.add(keys.EXPIRING .. owner[queue.NAME], options.expires_ms, id)
+    queue.note_due(owner, queue.DUE_WAITING, options.expires_ms)
+    new[job.OPTIONS] = cmsgpack.pack(options)
+  end
+  return to, score
+end
+
+return M

@@ -1,0 +1,373 @@
+-- The plain path: the life of a job that uses nothing special, written out.
+--
+-- A script's chunk runs anew at every call, functions, tables and all; for the common job that costs more
+-- than what Redis does for it. So these functions do the common case with nothing but locals, and before anything
+-- else is defined. Whatever is not plain (another field, a wrong value, a limit, a sleeper to wake, a timer to
+-- note, a due moment) they leave, untouched, to the general path, which does the same for every case: here are
+-- no checks beyond "is it plain", and no errors.
+local keys = require "jqlua.keys"
+local meta = require "jqlua.meta"
+local clock = require "jqlua.clock"
+local job = require "jqlua.job"
+local queue = require "jqlua.queue"
+local transition = require "jqlua.transition"
+local attempt = require "jqlua.attempt"
+
+local M = {}
+
+-- Anything but printable ASCII; * makes a pattern of a queue's name.
+local UNUSUAL = "[^\32-\126]"
+local UNUSUAL_QUEUE = "[^\32-\41\43-\126]"
+
+--- enqueue: jobs of one queue that is known, without options of the call.
+---@return table? reply
+function M.enqueue()
+  local argc = #ARGV
+  if argc == 0 or argc % 2 ~= 0 or argc > 2000 then
+    return nil
+  end
+  local find, pack = string.find, struct.pack
+  local common
+  local records = { false }
+  local adds = { false, false }
+  for i = 1, argc, 2 do
+    local ok, rest, spec = pcall(cmsgpack.unpack_one, ARGV[i])
+    if not ok or rest ~= -1 or type(spec) ~= "table" or ARGV[i + 1] == "" then
+      return nil
+    end
+    local name, own_queue, flags, priority, max_retry, timeout_ms = nil, "", 0, 0, 10, 30000
+    for field, value in pairs(spec) do
+      local kind = type(value)
+      if field == "name" and kind == "string" then
+        name = value
+      elseif field == "priority" and kind == "number" and value % 1 == 0 and value >= -2147483648
+        and value <= 2147483647 then
+        priority = value
+      elseif field == "keep_result" and kind == "boolean" then
+        flags = value and job.KEEP_RESULT or 0
+      elseif field == "timeout" and kind == "number" and value >= 0.001 and value <= 4000000 then
+        timeout_ms = math.ceil(value * 1000)
+      elseif field == "max_retry" and kind == "number" and value % 1 == 0 and value >= 0 and value <= 2147483647 then
+        max_retry = value
+      elseif field == "queue" and kind == "string" and value ~= "" then
+        own_queue = value
+      else
+        return nil
+      end
+    end
+    if not name or name == "" or #name > 255 or find(name, UNUSUAL_QUEUE) then
+      return nil
+    end
+    if own_queue == name then
+      own_queue = ""
+    end
+    local queue_name = own_queue == "" and name or own_queue
+    if not common then
+      if #queue_name > 255 or find(queue_name, UNUSUAL_QUEUE) then
+        return nil
+      end
+      common = queue_name
+    elseif common ~= queue_name then
+      return nil
+    end
+    records[(i + 1) / 2] = pack(job.SHORT, flags, "q", #name, name, #own_queue, own_queue, priority, max_retry,
+      timeout_ms, 0, "")
+    adds[i] = priority
+  end
+
+  local call = redis.call
+  local raws = call("MGET", keys.META, keys.SEQ, keys.QUEUE .. common)
+  local raw, record = raws[1], raws[3]
+  if not raw or #raw < meta.HEADER_SIZE or not record or #KEYS ~= 2 or KEYS[2] ~= keys.META then
+    return nil
+  end
+  local schema, sleepers = struct.unpack(meta.FORMAT, raw)
+  local _, max_waiting, _, _, _, head_priority = struct.unpack(queue.FORMAT, record)
+  if schema ~= meta.SCHEMA or sleepers > 0 or max_waiting > 0 then
+    return nil
+  end
+  for i = 1, argc, 2 do
+    if adds[i] < head_priority then
+      return nil -- a better job than the index of queues knows of
+    end
+  end
+  -- See scripts/enqueue.lua for how ids come about. Of the same priority as the head, a new id comes behind it.
+  local seq = tonumber(raws[2]) or 0
+  local least = clock.now() * 1024 - 1
+  if seq < least then
+    seq = least
+  end
+  local count = argc / 2
+  local writes = { false, false, false, false, keys.SEQ, string.format("%.0f", seq + count) }
+  local reply = { false }
+  local n = 0
+  for i = 1, count do
+    local id = string.format("%014x", seq + i)
+    writes[n + 1], writes[n + 2] = keys.JOB .. id, records[i]
+    writes[n + 3], writes[n + 4] = keys.ARGUMENT .. id, ARGV[2 * i]
+    n = i == 1 and 6 or n + 4
+    adds[2 * i] = id
+    reply[i] = { id, 1 }
+  end
+  call("MSET", unpack(writes))
+  call("ZADD", keys.SET .. "q:" .. common, unpack(adds))
+  return reply
+end
+
+--- Starts jobs of one queue.
+---@param name string the queue
+---@param record string its record; it is not paused
+---@return table? reply {next_ms, {document, argument}, ...}
+---@return table? popped when there is no reply: what was popped already, and
+---@return table? records its records and arguments; nothing else was done
+function M.take(name, record, count, worker, now, next_due)
+  local call, unpack_struct, pack = redis.call, struct.unpack, struct.pack
+  local popped = call("ZPOPMIN", keys.SET .. "q:" .. name, count)
+  local n = #popped
+  local wanted = { false, false }
+  for i = 1, n, 2 do
+    local id = popped[i]
+    wanted[i], wanted[i + 1] = keys.JOB .. id, keys.ARGUMENT .. id
+  end
+  if n == 0 then
+    return { next_due == meta.NONE and -1 or next_due - now }, popped
+  end
+  local records = call("MGET", unpack(wanted))
+  local _, _, due_running = unpack_struct(queue.FORMAT, record)
+  local tail = string.char(#worker) .. worker
+  local adds = { false, false }
+  local reply = { next_due == meta.NONE and -1 or next_due - now, false }
+  for i = 1, n, 2 do
+    local raw = records[i]
+    if not raw then
+      return nil, popped, records
+    end
+    local flags = raw:byte()
+    local static
+    local number, failures, how = 1, 0, "-"
+    local job_name, priority, timeout_ms, options, _
+    if flags % 4 < job.STARTED then
+      _, _, job_name, _, priority, _, timeout_ms, options = unpack_struct(job.SHORT, raw)
+      flags = flags + job.STARTED
+      static = raw:sub(job.STATIC_IN_SHORT)
+    else
+      local before
+      _, _, how, number, failures, _, _, job_name, _, priority, _, timeout_ms, options, before =
+        unpack_struct(job.LONG, raw)
+      number = number + 1
+      static = raw:sub(job.STATIC_IN_LONG, -2 - #before)
+    end
+    local until_ms = now + timeout_ms
+    if options ~= "" or until_ms < due_running then
+      return nil, popped, records -- it may have expired, or its lease is to be noted
+    end
+    local id = popped[i]
+    adds[i], adds[i + 1] = until_ms, id
+    wanted[i + 1] = pack(job.RUN, flags, "r", how, number, failures, now, 0) .. static .. tail
+    reply[(i + 3) / 2] = {
+      "\135\162id\174" .. id .. "\164name\217" .. string.char(#job_name) .. job_name .. "\165queue\217"
+        .. string.char(#name) .. name .. pack(attempt.NUMBERS, attempt.PRIORITY, priority, attempt.ATTEMPT, number,
+          attempt.RETRY_COUNT, failures, attempt.TIMEOUT, timeout_ms / 1000),
+      records[i + 1],
+    }
+  end
+  call("MSET", unpack(wanted))
+  call("ZADD", keys.SET .. "r:" .. name, unpack(adds))
+  return reply
+end
+
+--- What a pick's spec asks for, if it is plain.
+---@return string? queue_name
+---@return number? count
+---@return boolean? waits
+function M.wants(spec)
+  local name, count, waits = nil, 1, false
+  for field, value in pairs(spec) do
+    if field == "queues" and type(value) == "string" and value ~= "" and #value <= 255
+      and not string.find(value, UNUSUAL_QUEUE) then
+      name = value
+    elseif field == "count" and type(value) == "number" and value >= 1 and value <= 1000 and value % 1 == 0 then
+      count = value
+    elseif field == "wait" and type(value) == "table" and type(value.on) == "string" and value.on ~= ""
+      and #value.on <= 64 and not string.find(value.on, "[^%w._-]") and type(value.ms) == "number" and value.ms >= 1
+      and value.ms <= 60000 then
+      waits = true
+      for inner in pairs(value) do
+        if inner ~= "on" and inner ~= "ms" then
+          return nil
+        end
+      end
+    elseif field ~= "worker" then
+      return nil
+    end
+  end
+  return name, count, waits
+end
+
+---@return boolean whether it is a worker's plain name, and no registered worker's id
+local function is_plain_worker(name)
+  return type(name) == "string" and name ~= "" and #name ~= 15 and #name <= 255 and not string.find(name, UNUSUAL)
+end
+
+--- Whether jobs of a queue can be taken without looking at anything else.
+local function is_open(record, sleepers, waits, now, next_due)
+  return record and record:byte() == 0 and now < next_due and not (waits and sleepers > 0)
+end
+
+--- pick: from one queue.
+---@return table? reply
+---@return table? popped, table? records as of take
+function M.pick()
+  local ok, rest, spec = pcall(cmsgpack.unpack_one, ARGV[1])
+  if not ok or rest ~= -1 or type(spec) ~= "table" or #ARGV ~= 1 or not is_plain_worker(spec.worker) then
+    return nil
+  end
+  local name, count, waits = M.wants(spec)
+  if not name then
+    return nil
+  end
+  local raws = redis.call("MGET", keys.META, keys.QUEUE .. name)
+  local raw = raws[1]
+  if not raw or #raw < meta.HEADER_SIZE or #KEYS ~= 2 or KEYS[2] ~= keys.META then
+    return nil
+  end
+  local schema, sleepers, _, next_due = struct.unpack(meta.FORMAT, raw)
+  local now = clock.now()
+  if schema ~= meta.SCHEMA or not is_open(raws[2], sleepers, waits, now, next_due) then
+    return nil
+  end
+  local reply, popped, records = M.take(name, raws[2], count, spec.worker, now, next_due)
+  if reply and waits and not reply[2] then
+    return nil -- to sleep
+  end
+  return reply, popped, records
+end
+
+--- The outcomes of a finish, if all are plain successes.
+---@return table? ids with keys.META in front and a place behind
+---@return table? attempts
+local function successes(argc)
+  local ids, attempts = { keys.META, false, false }, { false }
+  local count = (argc - 1) / 2
+  for i = 1, count do
+    local ok, rest, outcome = pcall(cmsgpack.unpack_one, ARGV[2 * i])
+    if not ok or rest ~= -1 or type(outcome) ~= "table" or ARGV[2 * i + 1] == "" then
+      return nil
+    end
+    local id, fields = outcome.id, 0
+    for _ in pairs(outcome) do
+      fields = fields + 1
+    end
+    if fields ~= 3 or outcome.type ~= "success" or type(id) ~= "string" or #id ~= 14 then
+      return nil
+    end
+    if count > 1 then
+      if attempts[id] then
+        return nil -- named twice
+      end
+      attempts[id] = true
+    end
+    ids[i + 1] = keys.JOB .. id
+    attempts[i] = outcome.attempt
+  end
+  return ids, attempts
+end
+
+--- finish: successes of one queue whose results are not kept.
+---@return table? reply; its second part is missing when the general path has to pick
+---@return table? popped, table? records as of take
+function M.finish()
+  local argc = #ARGV
+  if argc < 3 or argc % 2 == 0 or argc > 2001 then
+    return nil
+  end
+  local ok, rest, spec = pcall(cmsgpack.unpack_one, ARGV[1])
+  if not ok or rest ~= -1 or type(spec) ~= "table" or not is_plain_worker(spec.worker) then
+    return nil
+  end
+  local pick = spec.pick
+  local wanted, count_wanted, waits
+  if type(pick) == "table" and pick.worker == nil then
+    wanted, count_wanted, waits = M.wants(pick)
+  end
+  for field in pairs(spec) do
+    if field ~= "worker" and (field ~= "pick" or not wanted) then
+      return nil
+    end
+  end
+  local ids, attempts = successes(argc)
+  if not ids then
+    return nil
+  end
+  local call, unpack_struct = redis.call, struct.unpack
+  local count = (argc - 1) / 2
+  ids[count + 2] = wanted and keys.QUEUE .. wanted or nil
+  local raws = call("MGET", unpack(ids))
+  local raw = raws[1]
+  if not raw or #raw < meta.HEADER_SIZE or #KEYS ~= 2 or KEYS[2] ~= keys.META then
+    return nil
+  end
+  local schema, sleepers, drop, next_due = unpack_struct(meta.FORMAT, raw)
+  local now = clock.now()
+  if schema ~= meta.SCHEMA
+    or (wanted and not is_open(raws[count + 2], sleepers, waits, now, next_due)) then
+    return nil
+  end
+
+  local common
+  local ended = struct.pack(">d", now)
+  local is_dropped = drop % 2 == 1
+  local answers, removed = { false }, { false }
+  local adds, writes = { false, false }, { false, false }
+  for i = 1, count do
+    local record = raws[i + 1]
+    if not record then
+      return nil
+    end
+    local flags, state, _, number = unpack_struct(">Bc1c1I4", record)
+    if flags ~= job.STARTED or state ~= "r" or number ~= attempts[i] then
+      return nil
+    end
+    local name, own_queue = unpack_struct(">Bc0Bc0", record, job.STATIC_IN_LONG)
+    if own_queue ~= "" then
+      name = own_queue
+    end
+    if common and common ~= name then
+      return nil
+    end
+    common = name
+    local key = ids[i + 1]
+    local id = key:sub(-14)
+    answers[i] = "done"
+    removed[i] = id
+    writes[2 * i - 1] = key
+    if is_dropped then
+      writes[2 * i] = keys.ARGUMENT .. id
+    else
+      adds[2 * i - 1], adds[2 * i] = now, id
+      writes[2 * i] = "\2ds" .. record:sub(4, 19) .. ended .. record:sub(job.STATIC_IN_LONG)
+    end
+  end
+  if is_dropped then
+    call("UNLINK", unpack(writes))
+  else
+    local own = common == wanted and raws[count + 2] or call("GET", keys.QUEUE .. common)
+    local _, _, _, _, due_ended = unpack_struct(queue.FORMAT, own)
+    if now + transition.REVIEW_MS < due_ended then
+      return nil
+    end
+    call("MSET", unpack(writes))
+    call("ZADD", keys.SET .. "d:" .. common, unpack(adds))
+  end
+  call("ZREM", keys.SET .. "r:" .. common, unpack(removed))
+  if not wanted then
+    return { answers }
+  end
+  local reply, popped, records = M.take(wanted, raws[count + 2], count_wanted, spec.worker, now, next_due)
+  if reply and waits and not reply[2] then
+    reply = nil -- to sleep
+  end
+  return { answers, reply }, popped, records
+end
+
+return M
