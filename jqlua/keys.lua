@@ -6,7 +6,7 @@ local NAMESPACE = KEYS[1] or ""
 
 M.META = NAMESPACE .. ":meta" -- string: header and settings (module meta)
 M.MANIFEST = NAMESPACE .. ":manifest" -- hash: script names, shas, sources (written by loaders)
-M.SEQ = NAMESPACE .. ":seq" -- string: the number of the last id
+M.SEQ = NAMESPACE .. ":seq" -- string: the last id
 M.JOB = NAMESPACE .. ":j:" -- + id, string: job record (module job)
 M.ARGUMENT = NAMESPACE .. ":a:" -- + id, string: its argument, as it came
 M.OUTCOME = NAMESPACE .. ":o:" -- + id, string: kept result, or error of the last failure

@@ -211,7 +211,11 @@ local function take(entries, plan, reply, enough)
     if not head then
       return is_more
     end
-    start_all(pop(head, enough + 1 - #reply), plan, reply)
+    local popped = pop(head, enough + 1 - #reply)
+    if not popped[1] then
+      return true -- the index and the queue disagree: never loop inside Redis over that
+    end
+    start_all(popped, plan, reply)
   end
 end
 

@@ -92,13 +92,13 @@ function M.enqueue()
     end
   end
   -- See scripts/enqueue.lua for how ids come about. Of the same priority as the head, a new id comes behind it.
-  local seq = tonumber(raws[2]) or 0
+  local seq = tonumber(raws[2] or "0", 16)
   local least = clock.now() * 1024 - 1
   if seq < least then
     seq = least
   end
   local count = argc / 2
-  local writes = { false, false, false, false, keys.SEQ, string.format("%.0f", seq + count) }
+  local writes = { false, false, false, false, keys.SEQ, false }
   local reply = { false }
   local n = 0
   for i = 1, count do
@@ -108,6 +108,7 @@ function M.enqueue()
     n = i == 1 and 6 or n + 4
     adds[2 * i] = id
     reply[i] = { id, 1 }
+    writes[6] = id
   end
   call("MSET", unpack(writes))
   call("ZADD", keys.SET .. "q:" .. common, unpack(adds))

@@ -94,8 +94,8 @@ end
 
 -- Ids are 1024 a millisecond, but never behind the last: order of ids is order of enqueueing even if the clock
 -- is set back, and they stay unique when a failover lost the last of them.
-local seq = math.max(tonumber(raws[2]) or 0, meta.state[meta.NOW_MS] * 1024 - 1)
-local writes = { false, false, false, false, keys.SEQ, string.format("%.0f", seq + count) }
+local seq = math.max(tonumber(raws[2] or "0", 16), meta.state[meta.NOW_MS] * 1024 - 1)
+local writes = { false, false, false, false, keys.SEQ, false }
 local reply = { false }
 for i = 1, count do
   local new = jobs[i]
@@ -111,6 +111,7 @@ for i = 1, count do
   writes[n + 3], writes[n + 4] = keys.ARGUMENT .. id, ARGV[first + 2 * i - 1]
   transition.enter(owner, id, to, score)
   reply[i] = { id, 1 }
+  writes[6] = id
 end
 redis.call("MSET", unpack(writes))
 transition.commit()

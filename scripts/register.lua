@@ -49,9 +49,10 @@ if before then
   departure.forget(before)
 end
 -- From the same numbers as job ids, and for the same reasons.
-local seq = math.max(tonumber(redis.call("GET", keys.SEQ)) or 0, state[meta.NOW_MS] * 1024 - 1) + 1
-redis.call("SET", keys.SEQ, string.format("%.0f", seq))
-local id = string.format("w%014x", seq)
+local last = tonumber(redis.call("GET", keys.SEQ) or "0", 16)
+local number = string.format("%014x", math.max(last, state[meta.NOW_MS] * 1024 - 1) + 1)
+redis.call("SET", keys.SEQ, number)
+local id = "w" .. number
 local record = {
   n = spec.name, u = url, m = spec.max_jobs or 1, r = {},
   q = type(spec.queues) == "string" and { spec.queues } or spec.queues,
