@@ -1,0 +1,57 @@
+# make demo    everything on this machine, at work, in under a minute
+# make serve   the JQ master, with a Redis of its own under var/   (ARGS="--help")
+# make load    the scripts into a Redis: REDIS=redis://… [NAMESPACE={jq}]
+# make test    lint, the Lua specs, the Python tests
+# make bench   measurements   (ARGS="--help")
+# make dist    dist/: wheel, sdist, and the built scripts with a loader for redis-cli
+
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+NAMESPACE ?= {jq}
+export PYTHON
+
+.PHONY: demo serve load test lint bench dist setup setup-run packages-run packages-test
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help:
+	@sed -n 's/^# //p' Makefile
+
+setup: packages-test $(VENV)/.installed
+setup-run: packages-run $(VENV)/.installed
+
+packages-run:
+	@sh tools/packages.sh run
+
+packages-test:
+	@sh tools/packages.sh test
+
+$(VENV)/.installed: pyproject.toml setup.py | packages-run
+	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'JQ needs Python 3.11 or newer')"
+	test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+demo: setup-run
+	$(PY) -m jqmaster.demo $(ARGS)
+
+serve: setup-run
+	$(VENV)/bin/jqmaster serve $(ARGS)
+
+load: setup-run
+	@test -n '$(REDIS)' || { echo "usage: make load REDIS=redis://host:port [NAMESPACE='{jq}']"; exit 2; }
+	$(VENV)/bin/jqmaster load --redis '$(REDIS)' --namespace '$(NAMESPACE)'
+
+bench: setup
+	$(PY) bench/run.py $(ARGS)
+
+dist: setup-run
+	$(PY) tools/dist.py
+
+lint: setup
+	@sh tools/check.sh lint
+
+# Every part runs even when one before it failed; the last lines say which did.
+test: setup
+	@sh tools/check.sh lint lua python

@@ -1,0 +1,122 @@
+"""What can go wrong when a script is called, as exceptions. docs/protocol.md, section 1, has the codes."""
+
+from __future__ import annotations
+
+import re
+
+_REPLY = re.compile(r"(INVALID|NOTFOUND|CONFLICT|LOST|FULL|VERSION)(?: ([^\s:]+):)?(?: (.*))?\Z", re.DOTALL)
+_LUA_ERROR = re.compile(r"user_script:\d+:")
+
+
+class JQError(Exception):
+    """An operation was refused, and nothing has changed.
+
+    ``code`` is the reply's first word, ``path`` the argument at fault (``jobs[3].priority``) or None,
+    ``message`` the rest. ``str()`` gives all of it.
+    """
+
+    code = "ERROR"
+
+    def __init__(self, message: str, path: str | None = None, *, code: str | None = None) -> None:
+        self.code = code or type(self).code
+        self.path = path
+        self.message = message
+        super().__init__(message, path)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.code} {self.path}: {self.message}"
+            if self.path
+            else f"{self.code} {self.message}".rstrip()
+        )
+
+
+class Invalid(JQError):
+    """An argument is wrong; ``path`` names it."""
+
+    code = "INVALID"
+
+
+class NotFound(JQError):
+    """There is no such job, worker, …"""
+
+    code = "NOTFOUND"
+
+
+class Conflict(JQError):
+    """It exists, but its state does not allow this."""
+
+    code = "CONFLICT"
+
+
+class Lost(JQError):
+    """The attempt presented is not the one that holds the job."""
+
+    code = "LOST"
+
+
+class Full(JQError):
+    """A queue's ``max_waiting`` is reached."""
+
+    code = "FULL"
+
+
+class Version(JQError):
+    """The namespace is not set up, or holds data of another schema."""
+
+    code = "VERSION"
+
+
+class Internal(JQError):
+    """A script failed with a Lua error: a bug of JQ. Unlike after other errors, writes may have happened."""
+
+    code = "INTERNAL"
+
+
+class Unavailable(JQError):
+    """Redis could not be asked, or did not carry out the call: connection lost, out of memory, read-only, …
+
+    ``cause`` is the exception of redis-py. After a lost connection or a timeout the call may have been
+    carried out.
+    """
+
+    code = "UNAVAILABLE"
+
+    def __init__(self, message: str, cause: Exception | None = None) -> None:
+        super().__init__(message)
+        self.cause = cause
+
+
+class UnsuitableServer(Exception):
+    """This Redis cannot carry JQ; the message says why and what to change."""
+
+
+_CLASSES: dict[str, type[JQError]] = {
+    kind.code: kind for kind in (Invalid, NotFound, Conflict, Lost, Full, Version)
+}
+
+
+def parse(text: str) -> JQError | None:
+    """The exception for a script's error reply ``CODE path: message`` or ``CODE message``; else None.
+
+    A path holds no blanks, so that a colon later in a message is not taken for the end of one.
+    """
+    match = _REPLY.match(text)
+    if match is None:
+        return None
+    code, path, message = match.groups()
+    return _CLASSES[code](message or "", path)
+
+
+def from_redis(problem: Exception) -> JQError:
+    """The exception for what redis-py raised, or put among a pipeline's results; that becomes its cause."""
+    text = str(problem)
+    known = parse(text)
+    if known is None and _LUA_ERROR.search(text):
+        known = Internal(text)
+    if known is None:
+        # redis-py cuts off the code words it knows and keeps them here.
+        word = getattr(problem, "status_code", None) or type(problem).__name__
+        known = Unavailable(f"{word}: {text}", problem)
+    known.__cause__ = problem
+    return known

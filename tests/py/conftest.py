@@ -1,0 +1,71 @@
+"""Fixtures for all tests: one private Redis per session, a namespace of its own for each test."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+from redis.asyncio import Redis
+
+from jqmaster.engine import Engine, connect
+from jqmaster.scripts import builtin, install
+from servers import RedisServer
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[RedisServer]:
+    with RedisServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def redis_url(redis_server: RedisServer) -> str:
+    return redis_server.url
+
+
+@pytest.fixture
+def fresh_server() -> Iterator[RedisServer]:
+    """A server for this test alone, which it may kill, flush or fill."""
+    with RedisServer() as server:
+        yield server
+
+
+@pytest.fixture
+async def redis(redis_url: str) -> AsyncIterator[Redis]:
+    async with connect(redis_url) as client:
+        yield client
+
+
+@pytest.fixture
+def namespace() -> str:
+    return "{t" + secrets.token_hex(6) + "}"
+
+
+@pytest.fixture
+async def engine(redis: Redis, namespace: str) -> Engine:
+    """An engine on a namespace of its own, on the server's clock."""
+    await install(redis, namespace, builtin(), make_current=True)
+    return Engine(redis, namespace)
+
+
+class SettableEngine(Engine):
+    """An engine whose scripts read the time that ``set_clock`` and ``advance`` set."""
+
+    now_ms = 1_700_000_000_000
+
+    async def set_clock(self, now_ms: int) -> None:
+        self.now_ms = now_ms
+        await self.redis.set(f"{self.namespace}:clock", now_ms)
+
+    async def advance(self, seconds: float) -> None:
+        await self.set_clock(self.now_ms + round(seconds * 1000))
+
+
+@pytest.fixture
+async def settable(redis: Redis, namespace: str) -> SettableEngine:
+    """An engine on a namespace of its own, whose time stands still unless the test moves it."""
+    engine = SettableEngine(redis, namespace, scripts=builtin("settable"))
+    await engine.set_clock(engine.now_ms)
+    await install(redis, namespace, engine.scripts, make_current=True)
+    return engine

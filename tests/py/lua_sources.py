@@ -1,0 +1,44 @@
+"""Small Lua sources for tests of the bundler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jqmaster.luabuild import BuildError, build
+from servers import RedisServer
+
+
+def write(root: Path, script: str, **modules: str) -> Path:
+    """Write sources: the script ``op`` and modules by name."""
+    (root / "scripts").mkdir(exist_ok=True)
+    (root / "jqlua").mkdir(exist_ok=True)
+    if "Flags:" not in script:
+        script = "-- Flags: write\n" + script
+    (root / "scripts" / "op.lua").write_text(script)
+    for name, source in modules.items():
+        (root / "jqlua" / f"{name}.lua").write_text(source)
+    return root
+
+
+def refusal(root: Path, script: str, **modules: str) -> str:
+    with pytest.raises(BuildError) as caught:
+        build(write(root, script, **modules))
+    return str(caught.value)
+
+
+@pytest.fixture
+def run(tmp_path: Path, redis_server: RedisServer) -> Callable[..., Any]:
+    """Build the script ``op``, run it in Redis; its reply."""
+
+    def go(script: str, *arguments: object, **modules: str) -> Any:
+        root = write(tmp_path, script, **modules)
+        with redis_server.client() as client:
+            return client.execute_command(
+                "EVAL", build(root)["op"].source, 2, "{b}", "{b}:meta", *map(str, arguments)
+            )
+
+    return go

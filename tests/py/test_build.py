@@ -1,0 +1,308 @@
+"""The bundler: what it makes of modules and scripts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jqmaster import luabuild
+from jqmaster.luabuild import build
+from lua_sources import run, write  # noqa: F401
+from servers import RedisServer
+
+Built = Callable[..., str]
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> Built:
+    """Build the script ``op`` from sources, with every call left a call; its source."""
+    return lambda script, **modules: build(write(tmp_path, script, **modules))["op"].source
+
+
+MODULE = """
+local M = {}
+local LIMIT = 7
+local function double(n) return n * 2 end
+function M.used(n) return double(n) + LIMIT end
+function M.unused(n) return n end
+M.UNUSED = "nothing"
+return M
+"""
+USE = 'local m = require "jqlua.m"\nreturn m.used(tonumber(ARGV[1]))'
+
+
+class TestShaking:
+    def test_what_a_script_reaches_is_in_it_and_runs(self, run: Any) -> None:
+        assert run(USE, 5, m=MODULE) == 17
+
+    def test_what_it_does_not_reach_is_dropped(self, built: Built) -> None:
+        source = built(USE, m=MODULE)
+        assert "m_used" in source and "m_double" in source
+        assert "unused" not in source and "nothing" not in source
+
+    def test_an_item_follows_what_it_needs_through_other_modules(self, run: Any) -> None:
+        other = (
+            'local m = require "jqlua.m"\nlocal K = {}\nK.f = function(n) return m.used(n) * 10 end\nreturn K'
+        )
+        assert run('local o = require("jqlua.o")\nreturn o.f(1)', m=MODULE, o=other) == 90
+
+    def test_a_function_may_call_itself(self, run: Any) -> None:
+        module = "local M = {}\nfunction M.f(n) return n < 2 and 1 or n * M.f(n - 1) end\nreturn M"
+        assert run('local m = require "jqlua.m"\nreturn m.f(5)', m=module) == 120
+        as_value = "local M = {}\nM.f = function(n) return n < 2 and 1 or n * M.f(n - 1) end\nreturn M"
+        assert run('local m = require "jqlua.m"\nreturn m.f(5)', m=as_value) == 120
+
+    def test_state_is_shared_between_functions(self, run: Any) -> None:
+        module = """local M = {}
+            local state = {}
+            function M.put(v) state.v = v end
+            function M.take() return state.v end
+            return M"""
+        assert run('local m = require "jqlua.m"\nm.put(4)\nreturn m.take()', m=module) == 4
+
+    def test_several_locals_in_one_statement(self, run: Any) -> None:
+        module = """local M = {}
+            local A, B = 1, { 2, 3 }
+            local first, second = string.match("4 5", "(%d) (%d)")
+            function M.f() return { A, B[2], tonumber(first), tonumber(second) } end
+            return M"""
+        assert run('local m = require "jqlua.m"\nreturn m.f()', m=module) == [1, 3, 4, 5]
+
+
+class TestNames:
+    def test_keys_fields_and_methods_of_the_same_name_stay(self, run: Any) -> None:
+        module = """local M = {}
+            local size = 3
+            local function len(s) return #s end
+            function M.f(t)
+              local o = { size = size, len = len("ab"); [size] = 9 }
+              return { o.size, t.size, ("abcd"):len(), len("a"), o.len, o[3] }
+            end
+            return M"""
+        reply = run('local m = require "jqlua.m"\nreturn m.f({ size = 8 })', m=module)
+        assert reply == [3, 8, 4, 1, 2, 9]
+
+    def test_a_local_may_have_the_name_of_the_global_it_holds(self, run: Any) -> None:
+        module = """local M = {}
+            local type, call = type, redis.call
+            function M.f(x) call("PING") return type(x) end
+            return M"""
+        assert run('local m = require "jqlua.m"\nreturn m.f(1)', m=module) == b"number"
+
+    def test_a_global_held_by_several_modules_is_one_local(self, built: Built) -> None:
+        module = 'local M = {}\nlocal call = redis.call\nfunction M.f() return call("PING") end\nreturn M'
+        script = 'local a = require "jqlua.a"\nlocal b = require "jqlua.b"\nreturn { a.f(), b.f() }'
+        assert built(script, a=module, b=module).count("= redis.call\n") == 1
+
+    def test_built_names_avoid_every_name_in_use(self, run: Any) -> None:
+        first = "local M = {}\nfunction M.b_c() return 1 end\nlocal function b() return 3 end\n"
+        first += "function M.b() local a_b = 10 return a_b + b() end\nreturn M"
+        second = "local M = {}\nfunction M.c() return 2 end\nreturn M"
+        script = """local a = require "jqlua.a"
+            local x = require "jqlua.a_b"
+            local a_b_c = 100
+            return { a.b_c(), x.c(), a.b(), a_b_c }"""
+        assert run(script, a=first, a_b=second) == [1, 2, 13, 100]
+
+    def test_another_name_for_an_item_costs_nothing(self, built: Built) -> None:
+        module = "local M = {}\nlocal function f() return {} end\nM.g = f\nM.h = M.g\nreturn M"
+        source = built('local m = require "jqlua.m"\nreturn m.h()', m=module)
+        assert source.count("local") == 1
+
+
+class TestConstants:
+    def test_constants_stand_where_they_are_used(self, built: Built) -> None:
+        module = 'local M = {}\nM.DAY = 24 * 60 * 60\nM.TWO = M.DAY * 2\nM.LOW = -1\nM.S = "s"\nreturn M'
+        source = built('local m = require "jqlua.m"\nreturn { m.TWO, m.LOW, m.S .. m.DAY }', m=module)
+        assert "local" not in source
+
+    def test_they_keep_their_values(self, run: Any) -> None:
+        module = 'local M = {}\nM.A = 2\nM.B = M.A + 1\nM.C = -M.B\nM.S = "%d"\nM.T = true\nreturn M'
+        script = """local m = require "jqlua.m"
+            local s = m.S:format(m.A) .. m.A..m.B
+            return { m.B * 2, 10 - m.C, 2^m.B, s, #m.S, m.T and 1 or 0, (m.S):len() }"""
+        assert run(script, m=module) == [6, 13, 8, b"223", 2, 1, 2]
+
+
+class TestCold:
+    MODULE = """local M = {}
+        local seen = {}
+        local function helper(n) return n + 1 end
+        local function deep(n) return helper(n) * 2 end
+        ---@cold
+        function M.rare(n) seen.n = n return deep(n) end
+        ---@cold
+        function M.rarer(n) if n > 3 then return M.rarer(n - 1) end return deep(n) + (seen.n or 0) end
+        function M.common(n) return n end
+        return M"""
+
+    def test_what_only_cold_functions_need_is_defined_inside_them(self, built: Built) -> None:
+        source = built('local m = require "jqlua.m"\nreturn m.rare(m.common(1))', m=self.MODULE)
+        lines = source.splitlines()
+        assert lines.index("local function m_rare(n)") < lines.index(
+            "local function m_helper(n) return n + 1 end"
+        )
+
+    def test_what_others_need_too_stays_outside(self, built: Built) -> None:
+        module = self.MODULE.replace(
+            "return n end\n        return M", "return helper(n) end\n        return M"
+        )
+        lines = built('local m = require "jqlua.m"\nreturn m.rare(m.common(1))', m=module).splitlines()
+        helper, deep = (
+            next(n for n, line in enumerate(lines) if name in line) for name in ("m_helper(n)", "m_deep")
+        )
+        assert helper < lines.index("local function m_rare(n)") < deep
+
+    def test_several_cold_functions_cost_one_and_run(self, run: Any, built: Built) -> None:
+        script = 'local m = require "jqlua.m"\nreturn { m.common(1), m.rare(2), m.rarer(5), m.rarer(1) }'
+        assert run(script, m=self.MODULE) == [1, 6, 10, 6]
+        top = [line for line in built(script, m=self.MODULE).splitlines() if line.startswith("function")]
+        assert top == ["function cold(n)"]
+
+    def test_state_is_shared_even_if_only_cold_functions_use_it(self, run: Any) -> None:
+        module = """local M = {}
+            local counts = { calls = 0 }
+            ---@cold
+            function M.a() counts.calls = counts.calls + 1 end
+            ---@cold
+            function M.b() counts.calls = counts.calls + 1 return counts.calls end
+            return M"""
+        assert run('local m = require "jqlua.m"\nm.a() m.b()\nreturn m.b()', m=module) == 3
+
+    def test_a_cold_function_of_the_script_holds_what_it_needs(self, run: Any, built: Built) -> None:
+        script = """local m = require "jqlua.m"
+            local base = 100
+            --- Rarely needed.
+            ---@cold
+            local function rare(n, t) return base + m.used(n) end
+            if ARGV[1] == "0" then return 0 end
+            return rare(1, { a = 1 })"""
+        assert run(script, 1, m=MODULE) == 109
+        assert run(script, 0, m=MODULE) == 0
+        lines = built(script, m=MODULE).splitlines()
+        rare = next(n for n, line in enumerate(lines) if line.startswith("local function rare"))
+        assert lines[rare + 1].startswith("local function m_double")
+
+    def test_a_cold_function_inside_another_is_defined_flat_there(self, run: Any) -> None:
+        module = """local M = {}
+            local function low() return 1 end
+            ---@cold
+            local function middle() return low() + 1 end
+            ---@cold
+            function M.high() return middle() + low() end
+            return M"""
+        assert run('local m = require "jqlua.m"\nreturn m.high()', m=module) == 3
+
+    def test_values_computed_at_the_top_may_call_cold_functions(self, run: Any) -> None:
+        module = """local M = {}
+            ---@cold
+            local function make() return { 5 } end
+            ---@cold
+            function M.other() return 1 end
+            local TABLE = make()
+            function M.f() return TABLE[1] + M.other() end
+            return M"""
+        assert run('local m = require "jqlua.m"\nreturn m.f()', m=module) == 6
+
+
+class TestText:
+    def test_comments_and_indentation_go_strings_stay(self, run: Any, built: Built) -> None:
+        script = """--[[ long
+            comment ]] local a = "-- no comment" --[==[ ]] ]==]
+            local b = [[
+ two -- lines]]  -- gone
+            local c = 'it''s' -- gone
+            return { a, b, c, "\\"--\\\\" }"""
+        script = script.replace("'it''s'", "'it\\'s'")
+        assert run(script) == [b"-- no comment", b" two -- lines", b"it's", b'"--\\']
+        source = built(script)
+        assert "gone" not in source and "long" not in source and "\n  " not in source
+
+    def test_numbers_in_all_forms(self, run: Any) -> None:
+        assert run("return { 0xFF, 1e2, .5 * 4, 3. * 2, 1E+1, 5 % 3 }") == [255, 100, 2, 6, 10, 2]
+
+    @pytest.mark.parametrize("flags, first", list(luabuild.SHEBANGS.items()))
+    def test_flags_make_the_first_line(self, tmp_path: Path, flags: str, first: str) -> None:
+        scripts = build(write(tmp_path, f"-- Title.\n--\n-- Flags: {flags}\nreturn 1"))
+        assert scripts["op"].source.splitlines()[0] == first
+        assert scripts["op"].flags == flags
+
+    def test_the_same_sources_give_the_same_bytes(self, tmp_path: Path) -> None:
+        for name in ("one", "two"):
+            (tmp_path / name).mkdir()
+            write(tmp_path / name, USE, m=MODULE)
+        windows = (tmp_path / "two" / "jqlua" / "m.lua").read_bytes().replace(b"\n", b"\r\n")
+        (tmp_path / "two" / "jqlua" / "m.lua").write_bytes(windows)
+        (tmp_path / "two" / "jqlua" / "other.lua").write_text("not even Lua")
+        assert build(tmp_path / "one") == build(tmp_path / "two")
+
+    def test_and_in_another_process_with_other_hashes(self, tmp_path: Path) -> None:
+        manifests = []
+        for seed in ("1", "2"):
+            out = tmp_path / seed
+            command = [sys.executable, "-m", "jqmaster.luabuild", str(out)]
+            path = str(Path(luabuild.__file__).parents[1])
+            subprocess.run(command, check=True, env={"PYTHONHASHSEED": seed, "PYTHONPATH": path})
+            manifests.append((out / "manifest.json").read_text())
+        assert manifests[0] == manifests[1]
+
+    def test_the_version_follows_the_sources(self, tmp_path: Path) -> None:
+        one = luabuild.version_of(build(write(tmp_path, "return 1")))
+        two = luabuild.version_of(build(write(tmp_path, "return 2")))
+        assert one != two and one.startswith(luabuild.__version__ + "+")
+
+    def test_the_clock_can_be_replaced(self, tmp_path: Path) -> None:
+        server = "local M = {}\nfunction M.now() return 1 end\nreturn M"
+        settable = server.replace("1", "2")
+        script = 'local clock = require "jqlua.clock"\nreturn clock.now()'
+        root = write(tmp_path, script, clock=server, clock_settable=settable)
+        assert "clock_now() return 1" in build(root)["op"].source
+        assert "clock_now() return 2" in build(root, clock="settable")["op"].source
+
+
+class TestRealScripts:
+    def test_every_script_of_the_repository_builds_and_loads(self, redis_server: RedisServer) -> None:
+        for clock in ("server", "settable"):
+            with redis_server.client() as client:
+                for script in build(clock=clock).values():  # type: ignore[arg-type]
+                    assert client.script_load(script.source) in (script.sha, script.sha.encode())
+
+
+class TestTheGeneralPath:
+    SCRIPT = """
+        local plain = require "jqlua.plain"
+        local general = require "jqlua.general"
+        local reply = plain.try()
+        if reply then
+          return reply
+        end
+        ---@general
+        local answer = general.answer()
+        return answer
+    """
+    PLAIN = """
+        local M = {}
+        function M.try() if ARGV[1] == "plain" then return "plain" end end
+        return M
+    """
+    GENERAL = """
+        local M = {}
+        M.state = {}
+        function M.answer() M.state[1] = "general" return M.state[1] end
+        return M
+    """
+
+    def test_what_only_the_general_path_needs_is_defined_behind_the_plain_one(self, built: Built) -> None:
+        source = built(self.SCRIPT, plain=self.PLAIN, general=self.GENERAL)
+        assert source.index("plain_try()") < source.index("if reply then") < source.index("general_answer()")
+        assert source.index("general_state = {}") > source.index("if reply then")
+
+    def test_both_paths_run(self, run: Any) -> None:
+        modules = {"plain": self.PLAIN, "general": self.GENERAL}
+        assert run(self.SCRIPT, "plain", **modules) == b"plain"
+        assert run(self.SCRIPT, "odd", **modules) == b"general"

@@ -1,0 +1,45 @@
+"""Writes dist/: the wheel, the sdist, and jq-scripts-<version>/, the built scripts for use without Python."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from jqmaster import luabuild
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def write_scripts(directory: Path) -> Path:
+    """Write ``jq-scripts-<version>/``, with a ``load.sh`` that knows its scripts; its path."""
+    scripts = luabuild.build(ROOT)
+    version = luabuild.version_of(scripts)
+    target = directory / f"jq-scripts-{version}"
+    shutil.rmtree(target, ignore_errors=True)
+    luabuild.dump(scripts, target)
+    entries = " ".join(f"{script.name}:{script.sha}:{script.flags}" for script in scripts.values())
+    template = (ROOT / "tools" / "load.sh").read_text()
+    loader = target / "load.sh"
+    loader.write_text(template.replace("@VERSION@", version).replace("@SCRIPTS@", entries))
+    loader.chmod(0o755)
+    return target
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=ROOT / "dist")
+    parser.add_argument("--scripts-only", action="store_true", help="no wheel, no sdist")
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    print(write_scripts(options.out))
+    if not options.scripts_only:
+        # The development environment has setuptools: no second one is downloaded.
+        command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(options.out), str(ROOT)]
+        subprocess.run(command, check=True)
+
+
+if __name__ == "__main__":
+    main()

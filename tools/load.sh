@@ -1,0 +1,102 @@
+#!/bin/sh
+# Loads these scripts into a Redis with nothing but redis-cli, and makes them the namespace's current version.
+#
+#   sh load.sh [redis-cli options] [-- namespace]
+#   sh load.sh -h redis.example.org -p 6380 -- '{jq}'
+#
+# Safe to repeat. The namespace is {jq} unless given. See docs/protocol.md, section 9.
+set -eu
+export LC_ALL=C
+
+VERSION=@VERSION@
+SCRIPTS="@SCRIPTS@" # name:sha:flags
+
+here=$(cd "$(dirname "$0")" && pwd)
+namespace={jq}
+
+# What stands before -- stays in "$@", for redis-cli.
+left=$#
+while [ "$left" -gt 0 ]; do
+    if [ "$1" = -- ]; then
+        shift
+        left=$((left - 1))
+        [ "$left" -le 1 ] || { echo "expected one namespace after --" >&2; exit 2; }
+        if [ "$left" -eq 1 ]; then
+            namespace=$1
+            shift
+        fi
+        break
+    fi
+    set -- "$@" "$1"
+    shift
+    left=$((left - 1))
+done
+
+fail() {
+    echo "not loaded: $*" >&2
+    exit 1
+}
+
+# -e: an error reply ends redis-cli with an error. Options of the caller come first.
+cli() {
+    redis-cli $options -e "$@"
+}
+
+options=
+for option in "$@"; do
+    case $option in
+        *[\ \	\'\"\\*?]*) fail "redis-cli options must not hold blanks, quotes or patterns: $option (a password can stand in REDISCLI_AUTH)" ;;
+    esac
+    options="$options $option"
+done
+
+inside=${namespace#?}
+inside=${inside%?}
+[ "$namespace" = "{$inside}" ] && [ ${#inside} -ge 1 ] && [ ${#inside} -le 64 ] ||
+    fail "namespace $namespace: expected 1 to 64 characters in braces, such as {jq}"
+case $inside in
+    *[!!-z\|~]*) fail "namespace $namespace: expected printable ASCII characters without blanks and braces" ;;
+esac
+
+info=$(cli INFO) || fail "$info"
+major=$(echo "$info" | sed -n 's/^redis_version:\([0-9]*\).*/\1/p')
+policy=$(echo "$info" | tr -d '\r' | sed -n 's/^maxmemory_policy://p')
+[ "${major:-7}" -ge 7 ] || fail "this is Redis $major: JQ needs Redis 7.0 or newer"
+[ "${policy:-noeviction}" = noeviction ] ||
+    fail "maxmemory-policy is $policy: Redis would drop jobs when memory is short; set it to noeviction"
+
+meta=$namespace:meta
+manifest=$namespace:manifest
+current="version $VERSION"
+beside=
+for entry in $SCRIPTS; do
+    name=${entry%%:*}
+    rest=${entry#*:}
+    sha=${rest%%:*}
+    got=$(cli -x SCRIPT LOAD <"$here/$name.lua") || fail "$got"
+    [ "$got" = "$sha" ] || fail "$name.lua has sha $got, expected $sha: the file was changed"
+    current="$current $name $sha"
+    beside="$beside $VERSION/$name $sha flags:$sha ${rest#*:}"
+    [ "$name" != setup ] || setup=$sha
+done
+
+got=$(cli EVALSHA "$setup" 2 "$namespace" "$meta") || fail "$got"
+for entry in $SCRIPTS; do
+    rest=${entry#*:}
+    got=$(cli -x HSET "$manifest" "source:${rest%%:*}" <"$here/${entry%%:*}.lua") || fail "$got"
+done
+got=$(cli HSET "$manifest" $beside) || fail "$got"
+got=$(cli HSET "$manifest" $current) || fail "$got"
+
+# A script that this version no longer has must not be found under its bare name.
+present=$(cli --raw HKEYS "$manifest") || fail "$present"
+for field in $present; do
+    case " $current " in
+        *" $field "*) continue ;;
+    esac
+    case $field in
+        *[/:]*) ;;
+        *) got=$(cli HDEL "$manifest" "$field") || fail "$got" ;;
+    esac
+done
+echo "$namespace: version $VERSION of the scripts is loaded and current"

@@ -1,0 +1,49 @@
+#!/bin/sh
+# Sees to the system packages, for `make`. With "run": what running JQ needs; with "test": also what its tests need.
+# Installs what is missing when this is Debian and root, otherwise says what to install.
+set -eu
+
+missing=
+need() { # need <package> <command that succeeds when it is there>
+    package=$1
+    shift
+    "$@" >/dev/null 2>&1 || missing="$missing $package"
+}
+lua_module() { lua5.1 -e "require '$1'"; }
+
+need redis-server command -v redis-server
+need redis-tools command -v redis-cli
+need python3-venv "${PYTHON:-python3}" -c "import ensurepip, venv"
+if [ "${1:-run}" = test ]; then
+    need lua5.1 command -v lua5.1
+    need lua-check command -v luacheck
+    need lua-busted command -v busted
+    need lua-socket lua_module socket
+    need lua-redis lua_module redis
+    need lua-messagepack lua_module MessagePack
+fi
+[ -n "$missing" ] || exit 0
+
+if ! command -v apt-get >/dev/null; then
+    echo "Please install what these Debian packages hold:$missing" >&2
+    exit 1
+fi
+if [ "$(id -u)" -ne 0 ]; then
+    echo "Please run: sudo apt-get install -y$missing" >&2
+    exit 1
+fi
+
+# Debian starts a Redis on the default port when the package comes in; we run our own on a socket.
+policy=/usr/sbin/policy-rc.d
+if [ ! -e "$policy" ]; then
+    trap 'rm -f "$policy"' EXIT
+    printf '#!/bin/sh\nexit 101\n' >"$policy"
+    chmod +x "$policy"
+fi
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -q
+# shellcheck disable=SC2086
+apt-get install -y -q --no-install-recommends $missing
+case $missing in
+    *redis-server*) ! command -v systemctl >/dev/null || systemctl disable redis-server >/dev/null 2>&1 || true ;;
+esac
