@@ -1,0 +1,183 @@
+local msgpack = require "support.msgpack"
+local server = require "support.server"
+local space = require "support.space"
+
+-- What a client's user may do, and nothing else; docs/ quotes it:
+--   ACL SETUSER jq on >secret ~{jq}* resetchannels &{jq}* <these>
+local CALLS = { "evalsha", "script|load" }
+local INNER = {
+  "del", "exists", "expire", "get", "hdel", "hexists", "hget", "hgetall", "hkeys", "hlen", "hset", "incr",
+  "mget", "mset", "sadd", "scan", "set", "setrange", "spublish", "srem", "time", "unlink", "zadd", "zcard",
+  "zpopmin", "zrange", "zrangebylex", "zrangebyscore", "zrem", "zremrangebyscore", "zscore",
+}
+-- Blocking for work, and listening to the ends of watched jobs.
+local WAITING = { "bzpopmin", "ssubscribe", "sunsubscribe" }
+
+local SCRIPTS = {
+  "assign", "audit", "cancel", "config", "enqueue", "finish", "get", "heartbeat", "pick", "queue", "queues",
+  "refuse", "register", "release", "result", "setup", "tick", "unregister", "watch", "workers",
+}
+
+describe("a user of least privilege", function()
+  local jq, admin, user
+
+  local function grant(more)
+    local rules = { "SETUSER", "jq-spec", "reset", "on", ">secret", "~" .. jq.name .. "*", "resetchannels",
+      "&" .. jq.name .. "*" }
+    for _, list in ipairs({ CALLS, INNER, WAITING, more or {} }) do
+      for _, command in ipairs(list) do
+        rules[#rules + 1] = "+" .. command
+      end
+    end
+    admin:call_list("ACL", rules)
+  end
+
+  before_each(function()
+    admin = server.shared()
+    jq = space.new({ clock = "server" })
+    grant()
+    for _, name in ipairs(SCRIPTS) do
+      server.sha("server", name)
+    end
+    user = server.connect()
+    user:call("AUTH", "jq-spec", "secret")
+    jq.connection = user
+  end)
+  after_each(function()
+    jq.connection = admin
+    user:close()
+    admin:call("ACL", "DELUSER", "jq-spec")
+    jq:close()
+  end)
+
+  it("may do exactly what the scripts call", function()
+    local is_command = {}
+    for _, name in ipairs(admin:call("COMMAND", "LIST")) do
+      is_command[name:upper()] = true
+    end
+    local called = {}
+    for _, script in ipairs(SCRIPTS) do
+      for word in server.source("server", script):gmatch("[\"']([A-Z]+)[\"']") do
+        if is_command[word] then
+          called[word:lower()] = true
+        end
+      end
+    end
+    local names = {}
+    for name in pairs(called) do
+      names[#names + 1] = name
+    end
+    table.sort(names)
+    assert.are.same(INNER, names)
+  end)
+  it("may load the scripts", function()
+    for _, name in ipairs(SCRIPTS) do
+      assert.are.equal(server.sha("server", name), user:call("SCRIPT", "LOAD", server.source("server", name)))
+    end
+  end)
+  it("may set up, and live the whole life of a job", function()
+    assert.are.equal(1, jq:call("setup"))
+    jq:set({ retry_base = 0, result_grace = 0 })
+    jq:queue({ name = "a", max_waiting = 100 })
+    local ids = jq:enqueue_all({ name = "a", keep_result = true }, "a", "a", { name = "a", delay = 1000,
+      expires_in = 2000 }, { name = "a", priority = -1 })
+    jq:call("enqueue", { request = "r" }, { name = "b" }, msgpack.NIL)
+    jq:call("watch", unpack(ids))
+    local jobs = jq:pick({ queues = "a", count = 3, request = "r" })
+    assert.are.same({ ids[5], ids[1], ids[2] }, space.ids(jobs))
+    jq:heartbeat(jobs[1])
+    assert.are.equal("done", jq:succeed(jobs[2], "\163yes"))
+    assert.are.equal("retrying", jq:fail(jobs[3], { message = "no" }, "\163bad"))
+    assert.are.equal("scheduled", jq:release(jobs[1], 100))
+    assert.are.same({ "done", "\163yes" }, jq:call("result", jobs[2].id))
+    assert.are.equal("scheduled", jq:cancel(jobs[1].id))
+    assert.are.equal("done", jq:status(jobs[2].id))
+    assert.are.equal(2, #jq:pick({ queues = { "a", "*" }, count = 2, order = "round_robin" }))
+    jq:pick({ queues = "b*", order = "shuffled" })
+    jq:tick()
+    assert.are.same({}, jq:audit())
+  end)
+  it("may register, be given jobs and leave", function()
+    local worker = jq:register({ url = "http://w/", max_jobs = 3 })
+    local other = jq:register({ queues = "a*" })
+    jq:enqueue_all("a", "a", "a", "b")
+    local jobs = jq:assign({ limit = 3 })
+    assert.are.equal(3, #jobs)
+    jq:call("refuse", { worker = worker, jobs = { { jobs[1].id, 1 } }, why = "unknown" })
+    jq:call("refuse", { worker = worker, jobs = { { jobs[2].id, 1 } }, why = "unreachable" })
+    jq:heartbeat(jobs[3], worker)
+    jq:register({ url = "http://w/", max_jobs = 3 })
+    jq:call("unregister", { worker = other })
+    assert.are.equal("ready", jq:worker(jq:register({ url = "http://w/", max_jobs = 3 })).state)
+    jq:call("queues", {})
+    assert.are.same({}, jq:audit())
+  end)
+  it("may wait for work and for ends", function()
+    jq:sleep("w1", "c", "a")
+    local listener = server.connect()
+    listener:call("AUTH", "jq-spec", "secret")
+    listener:call("SSUBSCRIBE", jq.name .. ":ended")
+    local id = jq:enqueue("a")
+    assert.are.equal(jq.name .. ":wake:c", user:call("BZPOPMIN", jq.name .. ":wake:c", 1)[1])
+    jq:call("watch", id)
+    jq:succeed(jq:take("a"))
+    assert.are.equal(id .. " done", listener:read()[3])
+    listener:close()
+  end)
+  it("may read the manifest", function()
+    assert.is_nil(user:call("HGET", jq.name .. ":manifest", "version"))
+  end)
+  it("may not touch another namespace", function()
+    local other = space.new({ clock = "server" })
+    for _, call in ipairs({ { "tick", {} }, { "enqueue", { name = "a" }, msgpack.NIL }, { "setup" } }) do
+      local arguments = { server.sha("server", call[1]), 2, other.name, other.name .. ":meta" }
+      for i = 2, #call do
+        arguments[#arguments + 1] = type(call[i]) == "table" and msgpack.pack(call[i]) or call[i]
+      end
+      local ok, message = pcall(user.call_list, user, "EVALSHA", arguments)
+      assert.is_false(ok)
+      assert.is_truthy(message:find("^NOPERM"))
+    end
+    other:close()
+  end)
+  it("may not empty the server, read its settings or run scripts of its own", function()
+    for _, command in ipairs({ { "FLUSHALL" }, { "CONFIG", "GET", "*" }, { "EVAL", "return 1", 0 },
+      { "KEYS", "*" }, { "SCRIPT", "FLUSH" }, { "ACL", "LIST" } }) do
+      local ok, message = pcall(user.call, user, unpack(command))
+      assert.is_false(ok)
+      assert.is_truthy(message:find("^NOPERM"))
+    end
+  end)
+end)
+
+describe("the scripts", function()
+  it("are all covered here", function()
+    local names = {}
+    for name in io.popen('ls "' .. os.getenv("JQ_SCRIPTS") .. '/server"'):lines() do
+      names[#names + 1] = name:match("^(.*)%.lua$")
+    end
+    assert.are.same(SCRIPTS, names)
+  end)
+  it("that only read may run where nothing may be written, and no others", function()
+    local reads = { audit = {}, get = space.UNKNOWN_ID, queues = {}, workers = {} }
+    local jq = space.new({ clock = "server" })
+    for _, name in ipairs(SCRIPTS) do
+      local argument = reads[name] or {}
+      local ok, message = pcall(jq.redis, jq, "EVALSHA_RO", server.sha("server", name), 2, jq.name,
+        jq.name .. ":meta", type(argument) == "table" and msgpack.pack(argument) or argument)
+      assert.are.equal(reads[name] ~= nil, ok, name)
+      assert.is_true(ok or message:find("Can not execute a script with write flag", 1, true) ~= nil, name)
+    end
+    jq:close()
+  end)
+  it("read the server's clock when they are not built for tests", function()
+    local jq = space.new({ clock = "server" })
+    local time = jq:redis("TIME")
+    local created_ms = jq:get(jq:enqueue("a")).created_ms
+    assert.is_true(created_ms >= time[1] * 1000 + math.floor(time[2] / 1000))
+    time = jq:redis("TIME")
+    assert.is_true(created_ms <= time[1] * 1000 + math.floor(time[2] / 1000))
+    assert.is_nil(server.source("server", "enqueue"):find(":clock", 1, true))
+    jq:close()
+  end)
+end)

@@ -1,0 +1,181 @@
+local msgpack = require "support.msgpack"
+local space = require "support.space"
+local specs = require "support.specs"
+
+describe("assign", function()
+  local jq
+  before_each(function()
+    jq = space.new()
+  end)
+  after_each(function()
+    jq:close()
+  end)
+  local function current()
+    return jq
+  end
+
+  it("gives a job with its worker, url, document and argument", function()
+    local worker = jq:register({ url = "http://w/x" })
+    local id = jq:enqueue({ name = "mail", timeout = 2 }, "\163abc")
+    local reply = jq:call("assign", { master = "m" })
+    assert.are.equal(2, #reply)
+    assert.are.same({ worker, "http://w/x" }, { reply[2][1], reply[2][2] })
+    assert.are.same({ id = id, name = "mail", queue = "mail", priority = 0, attempt = 1, retry_count = 0,
+      timeout = 2 }, msgpack.unpack(reply[2][3]))
+    assert.are.equal("\163abc", reply[2][4])
+  end)
+  it("starts the job at that worker", function()
+    local worker = jq:register({ url = "http://w/" })
+    local id = jq:enqueue("a")
+    jq:assign()
+    assert.are.same({ "running", worker }, { jq:status(id), jq:get(id).worker_id })
+    assert.are.same({}, jq:pick_ids("a"))
+  end)
+  it("gives jobs in order of priority and enqueueing", function()
+    jq:register({ url = "http://w/", max_jobs = 10 })
+    local ids = jq:enqueue_all("a", { name = "b", priority = -1 }, "c", "a")
+    assert.are.same({ ids[2], ids[1], ids[3], ids[4] }, space.ids(jq:assign()))
+  end)
+  it("gives a worker no more than max_jobs", function()
+    jq:register({ url = "http://w/", max_jobs = 2 })
+    jq:enqueue_all("a", "a", "a")
+    assert.are.equal(2, #jq:assign())
+    assert.are.equal(0, #jq:assign())
+  end)
+  it("gives a worker the next job when one ends", function()
+    jq:register({ url = "http://w/" })
+    local ids = jq:enqueue_all("a", "a")
+    jq:succeed(jq:assign()[1])
+    assert.are.same({ ids[2] }, space.ids(jq:assign()))
+  end)
+  it("counts what the worker picked itself", function()
+    local worker = jq:register({ url = "http://w/" })
+    jq:enqueue_all("a", "a")
+    jq:pick({ worker = worker, queues = "a" })
+    assert.are.equal(0, #jq:assign())
+  end)
+  it("gives jobs to the least loaded first", function()
+    local small = jq:register({ url = "http://w/1", max_jobs = 1 })
+    local large = jq:register({ url = "http://w/2", max_jobs = 4 })
+    jq:enqueue_many({ name = "a" }, 5)
+    local held = { [small] = 0, [large] = 0 }
+    for _, job in ipairs(jq:assign({ limit = 3 })) do
+      held[job.to] = held[job.to] + 1
+    end
+    assert.are.same({ [small] = 1, [large] = 2 }, held)
+  end)
+  it("spreads jobs evenly over equal workers", function()
+    for i = 1, 5 do
+      jq:register({ url = "http://w/" .. i, max_jobs = 10 })
+    end
+    jq:enqueue_many({ name = "a" }, 20)
+    local held = {}
+    for _, job in ipairs(jq:assign()) do
+      held[job.to] = (held[job.to] or 0) + 1
+    end
+    for _, count in pairs(held) do
+      assert.are.equal(4, count)
+    end
+  end)
+  it("gives the least loaded of two pools the job that both may have", function()
+    local one = jq:register({ url = "http://w/1", queues = "a", max_jobs = 2 })
+    local two = jq:register({ url = "http://w/2", queues = { "a", "b" }, max_jobs = 2 })
+    jq:enqueue_many({ name = "a" }, 4)
+    local held = { [one] = 0, [two] = 0 }
+    for _, job in ipairs(jq:assign({ limit = 2 })) do
+      held[job.to] = held[job.to] + 1
+    end
+    assert.are.same({ [one] = 1, [two] = 1 }, held)
+  end)
+  it("gives a worker only jobs of its queues", function()
+    local a = jq:register({ url = "http://w/1", queues = "a", max_jobs = 9 })
+    local mail = jq:register({ url = "http://w/2", queues = { "mail.*", "c" }, max_jobs = 9 })
+    jq:enqueue_all("a", "mail.de", "c", "b")
+    local to = {}
+    for _, job in ipairs(jq:assign()) do
+      to[job.name] = job.to
+    end
+    assert.are.same({ a = a, ["mail.de"] = mail, c = mail }, to)
+  end)
+  it("leaves a job behind a better one that nobody can take", function()
+    jq:register({ url = "http://w/", queues = "b" })
+    jq:enqueue({ name = "a", priority = -5 })
+    local id = jq:enqueue("b")
+    assert.are.same({ id }, space.ids(jq:assign()))
+  end)
+  it("gives nothing without workers", function()
+    jq:enqueue("a")
+    assert.are.same({}, space.ids(jq:assign()))
+  end)
+  it("gives up to limit jobs", function()
+    jq:register({ url = "http://w/", max_jobs = 10 })
+    jq:enqueue_many({ name = "a" }, 5)
+    assert.are.equal(3, #jq:assign({ limit = 3 }))
+  end)
+  it("moves what is due first", function()
+    jq:register({ url = "http://w/" })
+    local id = jq:enqueue({ name = "a", delay = 1 })
+    jq:pass(1)
+    assert.are.same({ id }, space.ids(jq:assign()))
+  end)
+  it("tells when something will be due", function()
+    jq:register({ url = "http://w/" })
+    jq:enqueue({ name = "a", delay = 4 })
+    assert.are.equal(4000, jq:assign().next_ms)
+  end)
+  it("ends expired jobs instead of giving them", function()
+    jq:register({ url = "http://w/" })
+    local id = jq:enqueue({ name = "a", expires_in = 1 })
+    jq:pass(1)
+    assert.are.same({}, space.ids(jq:assign()))
+    assert.are.equal("error", jq:status(id))
+  end)
+  it("passes over names that a worker refused, and gives it others", function()
+    local worker = jq:register({ url = "http://w/", queues = "q" })
+    local unknown = jq:enqueue({ name = "unknown", queue = "q" })
+    jq:call("refuse", { worker = worker, jobs = { { jq:assign()[1].id, 1 } }, why = "unknown" })
+    local known = jq:enqueue({ name = "known", queue = "q" })
+    assert.are.same({ known }, space.ids(jq:assign()))
+    assert.are.equal("queued", jq:status(unknown))
+  end)
+  it("gives a refused name to another worker", function()
+    local one = jq:register({ url = "http://w/1" })
+    jq:enqueue("a")
+    jq:call("refuse", { worker = one, jobs = { { jq:assign()[1].id, 1 } }, why = "unknown" })
+    local two = jq:register({ url = "http://w/2" })
+    assert.are.equal(two, jq:assign()[1].to)
+  end)
+  it("can be called by any number of masters without a job given twice", function()
+    jq:register({ url = "http://w/", max_jobs = 5 })
+    local ids = jq:enqueue_many({ name = "a" }, 5)
+    local given = {}
+    for i = 1, 5 do
+      given[i] = jq:assign({ master = "m" .. i, limit = 1 })[1].id
+    end
+    assert.are.same(ids, given)
+  end)
+
+  local function with(field)
+    return function(value)
+      local spec = { master = "m" }
+      spec[field] = value
+      return { spec }
+    end
+  end
+  specs.refused_values(it, current, "assign", with("master"), {
+    { "a missing master", nil, "INVALID master: expected text of 1 to 255 bytes" },
+    { "an empty master", "", "INVALID master: expected text of 1 to 255 bytes" },
+  })
+  specs.refused_values(it, current, "assign", with("limit"), {
+    { "a limit of 0", 0, "INVALID limit: expected an integer from 1 to 1000, got 0" },
+    { "a limit of 1001", 1001, "INVALID limit: expected an integer from 1 to 1000, got 1001" },
+    { "text as limit", "1", 'INVALID limit: expected an integer from 1 to 1000, got "1"' },
+  })
+  specs.refused_values(it, current, "assign", with("wait"), {
+    { "a number as wait", 1, "INVALID wait: expected a map with on and ms, got 1" },
+    { "another channel", { on = "x", ms = 5 },
+      'INVALID wait.on: expected "push", the channel of masters, got "x"' },
+    { "a wait without ms", { on = "push" }, "INVALID wait.ms: expected milliseconds from 1 to 60000" },
+  })
+  specs.one_spec(it, current, "assign", { master = "m" })
+end)

@@ -1,0 +1,190 @@
+-- The engine has a short path for the common job. It must do what the general path does: the same life is led
+-- twice, once with names that the short path takes, once with names that it leaves alone, and all is compared.
+local msgpack = require "support.msgpack"
+local space = require "support.space"
+
+describe("the short path and the general path", function()
+  local short, general
+  before_each(function()
+    short, general = space.new(), space.new()
+  end)
+  after_each(function()
+    short:close()
+    general:close()
+  end)
+
+  local PLAIN = { "a", "b", "worker" }
+  local UNUSUAL = { a = "ä", b = "ö", worker = "wörker" }
+  local BACK = {}
+  for plain, unusual in pairs(UNUSUAL) do
+    BACK[unusual] = plain
+  end
+
+  --- The same value with the other names.
+  local function renamed(value, names)
+    if type(value) == "table" then
+      local copy = {}
+      for key, inner in pairs(value) do
+        copy[key] = renamed(inner, names)
+      end
+      return copy
+    end
+    return names[value] or value
+  end
+
+  --- What a script answers, with documents decoded.
+  local function decoded(value)
+    if type(value) == "table" then
+      local copy = {}
+      for key, inner in pairs(value) do
+        copy[key] = decoded(inner)
+      end
+      return copy
+    elseif type(value) == "string" and #value > 20 and value:byte(1) >= 0x80 then
+      local ok, document = pcall(msgpack.unpack, value)
+      return ok and document or value
+    end
+    return value
+  end
+
+  --- Calls both; answers what the short path said.
+  local function both(script, ...)
+    local replies = {}
+    for i, jq in ipairs({ short, general }) do
+      local arguments = { ... }
+      for place, argument in ipairs(arguments) do
+        arguments[place] = i == 2 and renamed(argument, UNUSUAL) or argument
+      end
+      replies[i] = renamed(decoded(jq:call_list(script, arguments)), BACK)
+    end
+    assert.are.same(replies[2], replies[1], script)
+    return replies[1]
+  end
+
+  local function maybe(value)
+    return math.random(3) == 1 and value or nil
+  end
+
+  local function enqueue(ids)
+    local arguments = {}
+    local queue = PLAIN[math.random(2)]
+    for _ = 1, math.random(1, 4) do
+      arguments[#arguments + 1] = {
+        name = PLAIN[math.random(2)], queue = queue, priority = maybe(math.random(-2, 2)),
+        keep_result = maybe(true), timeout = maybe(math.random(1, 60)), max_retry = maybe(math.random(0, 2)),
+        delay = math.random(6) == 1 and math.random(0, 9) or nil,
+        expires_in = math.random(8) == 1 and math.random(5, 20) or nil,
+      }
+      arguments[#arguments + 1] = msgpack.pack({ math.random(1000) })
+    end
+    for _, pair in ipairs(both("enqueue", unpack(arguments))) do
+      ids[#ids + 1] = pair[1]
+    end
+  end
+
+  local function note_picked(held, reply)
+    for i = 2, #reply do
+      held[#held + 1] = reply[i][1]
+    end
+  end
+
+  local function pick_spec()
+    return { queues = PLAIN[math.random(2)], count = maybe(math.random(1, 5)) }
+  end
+
+  local function finish(held)
+    local arguments = { { worker = "worker", pick = math.random(2) == 1 and pick_spec() or nil } }
+    for _ = 1, math.random(1, 3) do
+      local job = held[1] and table.remove(held, math.random(#held))
+      if job then
+        local is_failure = math.random(5) == 1
+        arguments[#arguments + 1] = {
+          id = job.id, attempt = job.attempt + (math.random(12) == 1 and 1 or 0),
+          type = is_failure and "failure" or "success", message = is_failure and "no" or nil,
+        }
+        arguments[#arguments + 1] = msgpack.pack({ math.random(1000) })
+      end
+    end
+    if #arguments > 1 then
+      local reply = both("finish", unpack(arguments))
+      if reply[2] then
+        note_picked(held, reply[2])
+      end
+      if math.random(4) == 1 then
+        arguments[1].pick = nil
+        both("finish", unpack(arguments))
+      end
+    end
+  end
+
+  local function step(ids, held)
+    local dice = math.random(12)
+    if dice <= 3 then
+      enqueue(ids)
+    elseif dice <= 5 then
+      local spec = pick_spec()
+      spec.worker = "worker"
+      note_picked(held, both("pick", spec))
+    elseif dice <= 8 then
+      finish(held)
+    elseif dice == 9 and held[1] then
+      local job = held[math.random(#held)]
+      local named = { worker = "worker", jobs = { { job.id, job.attempt } } }
+      both(math.random(2) == 1 and "heartbeat" or "release", named)
+    elseif dice == 10 and ids[1] then
+      local id = ids[math.random(#ids)]
+      both(math.random(2) == 1 and short:get(id) and "result" or "watch", id)
+      both("cancel", { ids = { ids[math.random(#ids)] } })
+    elseif dice == 11 then
+      both("queue", { name = PLAIN[math.random(2)], paused = math.random(3) == 1,
+        max_waiting = maybe(math.random(0, 1) * 1000) })
+    else
+      local seconds = math.random(1, 8000) / 1000
+      short:pass(seconds)
+      general:pass(seconds)
+      both("tick", { limit = math.random(3) })
+    end
+  end
+
+  for seed = 1, 6 do
+    it("lead the same life (" .. seed .. ")", function()
+      math.randomseed(seed)
+      local ids, held = {}, {}
+      if seed % 3 == 0 then
+        both("config", { set = { done_ttl = 0, error_max = 0 } })
+      end
+      for _ = 1, 250 do
+        step(ids, held)
+      end
+      if seed % 3 ~= 0 then
+        for first = 1, #ids, 500 do
+          both("get", unpack(ids, first, math.min(first + 499, #ids)))
+        end
+      end
+      both("queues", { names = { "a", "b" } })
+      assert.are.equal(#short:keys(), #general:keys())
+      assert.are.same({}, short:audit())
+      assert.are.same({}, general:audit())
+    end)
+  end
+
+  it("refuse the same things with nothing changed", function()
+    both("enqueue", { name = "a" }, msgpack.NIL)
+    for _, jq in ipairs({ short, general }) do
+      local name = jq == short and "a" or "ä"
+      for _, field in ipairs({ "priority", "max_retry", "timeout" }) do
+        for _, value in ipairs({ -1e15, 1e15, msgpack.NAN, msgpack.INFINITY, "1", true, {} }) do
+          jq:refuses("INVALID jobs[1]." .. field, "enqueue", { name = name }, msgpack.NIL,
+            { name = name, [field] = value }, msgpack.NIL)
+        end
+      end
+      for _, value in ipairs({ 0, 1001, 1.5, msgpack.NAN, "1" }) do
+        jq:refuses("INVALID count", "pick", { worker = "w", queues = name, count = value })
+      end
+      for _, value in ipairs({ 0, -1, 1.5, 4294967296, "1", msgpack.NAN }) do
+        jq:refuses("INVALID outcomes[0].attempt", "finish", { worker = "w" },
+          { id = space.UNKNOWN_ID, attempt = value, type = "success" }, msgpack.NIL)
+      end
+    end
+  end)
+end)

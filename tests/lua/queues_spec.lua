@@ -1,0 +1,114 @@
+local msgpack = require "support.msgpack"
+local space = require "support.space"
+local specs = require "support.specs"
+
+describe("queues", function()
+  local jq
+  before_each(function()
+    jq = space.new()
+  end)
+  after_each(function()
+    jq:close()
+  end)
+
+  local function names(spec)
+    local reply = jq:call("queues", spec or {})
+    local found = {}
+    for i = 2, #reply do
+      found[i - 1] = msgpack.unpack(reply[i]).name
+    end
+    return found, reply[1]
+  end
+
+  it("is empty in the beginning", function()
+    assert.are.same({ "" }, jq:call("queues", {}))
+  end)
+  it("lists queues in order of name", function()
+    jq:enqueue_all("b", "c", "a")
+    local found, cursor = names()
+    assert.are.same({ "a", "b", "c" }, found)
+    assert.are.equal("", cursor)
+  end)
+  it("gives pages that together hold each queue once", function()
+    for i = 1, 25 do
+      jq:enqueue(string.format("q%02d", i))
+    end
+    local all, cursor = {}, ""
+    repeat
+      local page
+      page, cursor = names({ cursor = cursor, count = 10 })
+      for _, name in ipairs(page) do
+        all[#all + 1] = name
+      end
+    until cursor == ""
+    assert.are.equal(25, #all)
+    assert.are.same({ "q01", "q25" }, { all[1], all[25] })
+  end)
+  it("gives pages of 100 when nothing is said", function()
+    for i = 1, 101 do
+      jq:queue("q" .. i)
+    end
+    assert.are.equal(100, #names())
+  end)
+  it("goes on behind a queue that came meanwhile", function()
+    jq:enqueue_all("a", "c")
+    local _, cursor = names({ count = 1 })
+    jq:enqueue("b")
+    assert.are.same({ "b", "c" }, (names({ cursor = cursor })))
+  end)
+  it("shows those that are named, in that order, unknown ones left out", function()
+    jq:enqueue_all("a", "b")
+    local found, cursor = names({ names = { "b", "nobody", "a" } })
+    assert.are.same({ "b", "a" }, found)
+    assert.are.equal("", cursor)
+  end)
+  it("shows what queue shows", function()
+    jq:enqueue("a")
+    jq:queue({ name = "a", paused = true, max_waiting = 3 })
+    assert.are.same(jq:queue("a"), msgpack.unpack(jq:call("queues", {})[2]))
+  end)
+  it("changes nothing", function()
+    jq:enqueue("a")
+    jq:unchanged(function()
+      names({ names = { "a", "nobody" } })
+    end)
+  end)
+
+  local function with(field)
+    return function(value)
+      return { { [field] = value } }
+    end
+  end
+  local function current()
+    return jq
+  end
+  local many = {}
+  for i = 1, 1001 do
+    many[i] = "q"
+  end
+  local list = "INVALID names: expected a list of 1 to 1000 names of queues, got "
+  local count = "INVALID count: expected an integer from 1 to 1000, got "
+  specs.refused_values(it, current, "queues", with("names"), {
+    { "no names", {}, list .. "an empty list or map" },
+    { "1001 names", many, list .. "a list" },
+    { "a name that is no list", "a", list .. '"a"' },
+    { "a wrong name, by its place", { "a", "" }, "INVALID names[1]: expected text of 1 to 255 bytes" },
+  })
+  specs.refused_values(it, current, "queues", with("count"), {
+    { "a count of 0", 0, count .. "0" },
+    { "a count of 1001", 1001, count .. "1001" },
+    { "half a count", 1.5, count .. "1.5" },
+    { "text as count", "1", count .. '"1"' },
+  })
+  specs.refused_values(it, current, "queues", with("cursor"), {
+    { "a number as cursor", 0,
+      "INVALID cursor: expected a cursor as the last reply gave it, or empty text, got 0" },
+    { "a cursor of 256 bytes", ("c"):rep(256),
+      "INVALID cursor: expected a cursor as the last reply gave it" },
+  })
+  it("refuses names together with a page", function()
+    jq:refuses("INVALID names: expected either names, or cursor and count, got both", "queues",
+      { names = { "a" }, count = 5 })
+  end)
+  specs.one_spec(it, current, "queues", {})
+end)

@@ -1,0 +1,314 @@
+local space = require "support.space"
+
+describe("retention", function()
+  local jq
+  before_each(function()
+    jq = space.new()
+  end)
+  after_each(function()
+    jq:close()
+  end)
+
+  -- Each way to end, by its state.
+  local ENDS = {
+    done = function(job)
+      return jq:succeed(job)
+    end,
+    error = function(job)
+      return jq:fail(job, { should_retry = false, message = "no" }, "\163bad")
+    end,
+    cancelled = function(job)
+      return jq:cancel(job.id)
+    end,
+  }
+
+  --- So many jobs that ended thus, a millisecond apart.
+  local function ended(state, count, name)
+    local ids = jq:enqueue_many({ name = name or "a" }, count)
+    for _, job in ipairs(jq:pick({ queues = name or "a", count = count })) do
+      ENDS[state](job)
+      jq:pass(0.001)
+    end
+    return ids
+  end
+
+  --- Old records go within some seconds of passing a limit.
+  local function settle()
+    jq:pass(6)
+    jq:settle()
+  end
+
+  local function kept(ids)
+    local found = {}
+    for i, id in ipairs(ids) do
+      if jq:get(id) then
+        found[#found + 1] = i
+      end
+    end
+    return found
+  end
+
+  local function keys_of(id)
+    local found = 0
+    for _, key in ipairs(jq:keys()) do
+      if key:find(id, 1, true) then
+        found = found + 1
+      end
+    end
+    return found
+  end
+
+  for state in pairs(ENDS) do
+    describe("of " .. state .. " jobs", function()
+      it("keeps them for their time", function()
+        jq:set({ [state .. "_ttl"] = 100 })
+        local ids = ended(state, 1)
+        jq:pass(99)
+        jq:settle()
+        assert.are.equal(state, jq:status(ids[1]))
+      end)
+      it("drops them after their time, with all that belongs to them", function()
+        jq:set({ [state .. "_ttl"] = 100 })
+        local ids = ended(state, 1)
+        jq:pass(100)
+        settle()
+        assert.is_nil(jq:get(ids[1]))
+        assert.are.equal(0, keys_of(ids[1]))
+        assert.are.same({}, jq:counts("a"))
+      end)
+      it("keeps as many as the limit says, the newest", function()
+        jq:set({ [state .. "_max"] = 3 })
+        local ids = ended(state, 10)
+        settle()
+        assert.are.same({ 8, 9, 10 }, kept(ids))
+      end)
+      it("keeps that many in each queue", function()
+        jq:set({ [state .. "_max"] = 2 })
+        local a, b = ended(state, 3, "a"), ended(state, 3, "b")
+        settle()
+        assert.are.same({ 2, 3 }, kept(a))
+        assert.are.same({ 2, 3 }, kept(b))
+      end)
+      it("drops what is old and then what is too many", function()
+        jq:set({ [state .. "_max"] = 2, [state .. "_ttl"] = 100 })
+        local old = ended(state, 2)
+        jq:pass(95)
+        local new = ended(state, 4)
+        jq:pass(1)
+        settle()
+        assert.are.same({}, kept(old))
+        assert.are.same({ 3, 4 }, kept(new))
+      end)
+      for _, setting in ipairs({ "_ttl", "_max" }) do
+        it("drops them at once when " .. state .. setting .. " is 0", function()
+          jq:set({ [state .. setting] = 0 })
+          local ids = ended(state, 1)
+          assert.is_nil(jq:get(ids[1]))
+          assert.are.equal(0, keys_of(ids[1]))
+          assert.are.same({}, jq:counts("a"))
+        end)
+        it("drops those from before when " .. state .. setting .. " becomes 0", function()
+          local ids = ended(state, 2)
+          jq:set({ [state .. setting] = 0 })
+          settle()
+          assert.are.same({}, kept(ids))
+        end)
+      end
+      it("applies a shorter time to those from before", function()
+        local ids = ended(state, 2)
+        jq:pass(50)
+        jq:set({ [state .. "_ttl"] = 20 })
+        settle()
+        assert.are.same({}, kept(ids))
+      end)
+      it("applies a longer time to those from before", function()
+        jq:set({ [state .. "_ttl"] = 20 })
+        local ids = ended(state, 2)
+        jq:set({ [state .. "_ttl"] = 200 })
+        jq:pass(190)
+        jq:settle()
+        assert.are.same({ 1, 2 }, kept(ids))
+        jq:pass(10)
+        settle()
+        assert.are.same({}, kept(ids))
+      end)
+      it("applies a lower limit to those from before, in every queue", function()
+        local a, b = ended(state, 3, "a"), ended(state, 3, "b")
+        jq:set({ [state .. "_max"] = 1 })
+        settle()
+        assert.are.same({ { 3 }, { 3 } }, { kept(a), kept(b) })
+      end)
+      it("is no concern of the other states", function()
+        jq:set({ [state .. "_ttl"] = 0 })
+        for other in pairs(ENDS) do
+          if other ~= state then
+            assert.are.equal(other, jq:status(ended(other, 1)[1]))
+          end
+        end
+      end)
+      it("drops thousands in bounded steps", function()
+        jq:set({ [state .. "_ttl"] = 100 })
+        local ids = jq:enqueue_many({ name = "a" }, 1000)
+        local jobs = jq:pick({ queues = "a", count = 1000 })
+        for _, job in ipairs(jobs) do
+          ENDS[state](job)
+        end
+        jq:pass(100)
+        local next_ms, moved = jq:tick(100)
+        assert.are.equal(0, next_ms)
+        assert.is_true(moved <= 100)
+        assert.is_true(jq:queue("a")[state] >= 600) -- four removals are one step
+        settle()
+        assert.are.same({}, kept({ ids[1], ids[500], ids[1000] }))
+      end)
+    end)
+  end
+
+  it("reaches a thousand queues after a change of settings", function()
+    local ids = {}
+    for i = 1, 250 do
+      ids[i] = ended("done", 1, "q" .. i)[1]
+    end
+    jq:set({ done_ttl = 0 })
+    jq:pass(6)
+    local steps = 0
+    while jq:tick(100) == 0 do
+      steps = steps + 1
+    end
+    assert.is_true(steps >= 2)
+    assert.are.same({}, kept(ids))
+  end)
+  it("keeps an expired job as an error", function()
+    jq:set({ error_ttl = 100 })
+    local id = jq:enqueue({ name = "a", expires_in = 1 })
+    jq:pass(1)
+    jq:settle()
+    assert.are.equal("error", jq:status(id))
+    jq:pass(100)
+    settle()
+    assert.is_nil(jq:get(id))
+  end)
+  it("drops an expired job at once when errors are not kept", function()
+    jq:set({ error_ttl = 0 })
+    local id = jq:enqueue({ name = "a", expires_in = 1 })
+    jq:pass(1)
+    jq:settle()
+    assert.are.equal(0, keys_of(id))
+  end)
+  it("drops the error of an earlier failure with a job that is done and not kept", function()
+    jq:set({ done_max = 0 })
+    local id = jq:enqueue({ name = "a", retry_base = 0 })
+    jq:fail(jq:take("a"), { message = "no" }, "\163bad")
+    jq:succeed(jq:take("a"))
+    assert.are.equal(0, keys_of(id))
+  end)
+  it("never drops what has not ended", function()
+    jq:set({ done_ttl = 0, error_ttl = 0, cancelled_ttl = 0 })
+    local ids = jq:enqueue_all("a", { name = "a", delay = 1e6 }, { name = "a", timeout = 4000000 },
+      { name = "a", retry_base = 1e6, retry_cap = 1e7 })
+    jq:fail(jq:take("a"), { should_retry = true })
+    jq:pass(30 * 86400)
+    settle()
+    assert.are.same({ 1, 2, 3, 4 }, kept(ids))
+  end)
+
+  describe("of kept results", function()
+    local function kept_result()
+      jq:enqueue({ name = "a", keep_result = true })
+      local job = jq:take("a")
+      jq:succeed(job, "\163yes")
+      return job.id
+    end
+
+    it("holds the job at least as long as its result", function()
+      jq:set({ done_ttl = 0, result_ttl = 100 })
+      local id = kept_result()
+      jq:pass(93)
+      settle()
+      assert.are.same({ "done", "\163yes" }, jq:call("result", id))
+    end)
+    it("drops the job with its result when done jobs are not kept", function()
+      jq:set({ done_ttl = 0, result_ttl = 100 })
+      local id = kept_result()
+      jq:pass(100)
+      settle()
+      assert.are.equal(0, keys_of(id))
+    end)
+    it("drops the job after the grace when done jobs are not kept", function()
+      jq:set({ done_max = 0, result_grace = 10 })
+      local id = kept_result()
+      jq:call("result", id)
+      jq:pass(10)
+      settle()
+      assert.are.equal(0, keys_of(id))
+    end)
+    it("drops the job on the first read without grace when done jobs are not kept", function()
+      jq:set({ done_max = 0, result_grace = 0 })
+      local id = kept_result()
+      assert.are.same({ "done", "\163yes" }, jq:call("result", id))
+      assert.are.equal(0, keys_of(id))
+    end)
+    it("does not count the time of the result twice", function()
+      jq:set({ done_ttl = 200, result_ttl = 100 })
+      local id = kept_result()
+      jq:pass(150)
+      settle()
+      assert.are.equal("done", jq:status(id))
+      jq:pass(50)
+      settle()
+      assert.is_nil(jq:get(id))
+    end)
+    it("counts a job whose result has gone by when it ended", function()
+      jq:set({ done_max = 1, result_ttl = 100 })
+      local first = kept_result()
+      jq:pass(1)
+      jq:enqueue("a")
+      local later = jq:take("a")
+      jq:succeed(later)
+      jq:pass(100)
+      settle()
+      assert.is_nil(jq:get(first))
+      assert.are.equal("done", jq:status(later.id))
+    end)
+  end)
+
+  it("does not drop records early when the clock is set back", function()
+    jq:set({ done_ttl = 100 })
+    local ids = ended("done", 2)
+    jq:pass(-1000)
+    jq:settle()
+    assert.are.same({ 1, 2 }, kept(ids))
+  end)
+  it("goes by itself while workers pick", function()
+    jq:set({ done_max = 5 })
+    for _ = 1, 50 do
+      jq:enqueue("a")
+      jq:succeed(jq:take("a"))
+      jq:pass(1)
+    end
+    assert.is_true(jq:queue("a").done <= 5 + 8)
+  end)
+  it("leaves a namespace empty of jobs in the end", function()
+    local before = #jq:keys()
+    for state in pairs(ENDS) do
+      ended(state, 3)
+    end
+    jq:pass(2592000)
+    settle()
+    for _, key in ipairs(jq:keys()) do
+      assert.is_nil(key:find(":[jaox]:"), key)
+    end
+    assert.is_true(#jq:keys() <= before + 5)
+  end)
+  it("is told in next_ms", function()
+    jq:set({ done_ttl = 100 })
+    ended("done", 1)
+    jq:pass(40)
+    jq:settle()
+    local next_ms = jq:tick()
+    assert.is_true(next_ms > 0 and next_ms <= 60000 + 5000)
+  end)
+  it("holds for jobs of the space's own start", function()
+    assert.are.equal(space.START_MS, jq.now_ms)
+  end)
+end)

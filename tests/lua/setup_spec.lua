@@ -1,0 +1,92 @@
+local server = require "support.server"
+local space = require "support.space"
+
+describe("setup", function()
+  local jq
+  before_each(function()
+    jq = space.new({ setup = false })
+  end)
+  after_each(function()
+    jq:close()
+  end)
+
+  local function setup(...)
+    return jq:redis("EVALSHA", server.sha("settable", "setup"), ...)
+  end
+  local function refused(expected, ...)
+    local before = jq:snapshot()
+    local ok, message = pcall(setup, ...)
+    assert.is_false(ok)
+    assert.are.equal(expected, message)
+    assert.are.same(before, jq:snapshot())
+  end
+
+  it("creates a namespace and answers its schema", function()
+    assert.are.equal(1, jq:call("setup"))
+    assert.are.equal(1, jq:redis("EXISTS", jq.name .. ":meta"))
+    jq:enqueue("a")
+  end)
+  it("never makes the namespace itself a key", function()
+    jq:call("setup")
+    jq:enqueue("a")
+    assert.are.equal(0, jq:redis("EXISTS", jq.name))
+  end)
+  it("changes nothing in a namespace that is there", function()
+    jq:call("setup")
+    jq:enqueue("a")
+    jq:set({ done_ttl = 5 })
+    jq:unchanged(function()
+      assert.are.equal(1, jq:call("setup"))
+    end)
+  end)
+  it("makes namespaces that know nothing of each other", function()
+    jq:call("setup")
+    local other = space.new()
+    local id = jq:enqueue("a")
+    assert.are.same({}, other:pick_ids("*"))
+    assert.is_nil(other:get(id))
+    other:close()
+  end)
+  it("refuses data of another schema", function()
+    jq:call("setup")
+    jq:redis("SETRANGE", jq.name .. ":meta", 0, "\0\99")
+    jq:refuses("VERSION namespace " .. jq.name
+      .. " holds data of schema 99, these scripts know 1: use scripts of "
+      .. "its version", "setup")
+    jq.is_corrupt = true
+  end)
+  it("refuses to write over what is no namespace's", function()
+    jq:redis("SET", jq.name .. ":meta", "something else")
+    jq:refuses("VERSION ", "setup")
+    jq.is_corrupt = true
+  end)
+  it("refuses arguments", function()
+    jq:refuses("INVALID arguments: expected none, got 1", "setup", "x")
+  end)
+
+  local expected = "INVALID namespace: expected {tag}, the tag 1 to 64 printable ASCII characters "
+    .. "other than braces and blanks"
+  for _, name in ipairs({ "jq", "{}", "{a b}", "{a", "a}", "x{a}", "{a}x", "{{a}}", "{a{b}", "{ä}", "{a\n}",
+    "", "{" .. ("t"):rep(65) .. "}" }) do
+    it("refuses the namespace " .. ("%q"):format(name), function()
+      refused(expected, 2, name, name .. ":meta")
+    end)
+  end
+  for _, tag in ipairs({ "a", ("t"):rep(64), "!~|\"#$%&'()*+,-./:;<=>?@[\\]^_`", "jq:15", "*", "[a-z]",
+    "?" }) do
+    it("takes the tag " .. tag, function()
+      local other = space.new({ tag = tag })
+      local id = other:enqueue("a")
+      assert.are.equal("done", other:succeed(other:take("a")))
+      assert.are.equal("done", other:status(id))
+      other:close()
+    end)
+  end
+  it("refuses another number of keys", function()
+    local keys = "INVALID KEYS: expected exactly two keys, <namespace> and <namespace>:meta"
+    refused(keys, 0)
+    refused(keys, 1, jq.name)
+    refused(keys, 2, jq.name, jq.name .. ":mata")
+    refused(keys, 3, jq.name, jq.name .. ":meta", jq.name .. ":x")
+  end)
+end)

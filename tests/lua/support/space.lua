@@ -1,0 +1,372 @@
+-- A namespace of its own for each test, with a clock that the test sets.
+local luassert = require "luassert"
+local msgpack = require "support.msgpack"
+local server = require "support.server"
+
+local M = {}
+
+local Space = {}
+Space.__index = Space
+
+M.START_MS = 1700000000000
+M.UNKNOWN_ID = "0000000000abcd"
+M.UNKNOWN_WORKER = "w0000000000abcd"
+
+local counter = 0
+math.randomseed(os.time())
+local run = string.format("%07x", math.random(0, 0xFFFFFFF))
+
+---@param options? table {tag, setup: false to leave the namespace out, clock: "server" for the real scripts}
+function M.new(options)
+  options = options or {}
+  counter = counter + 1
+  local self = setmetatable({}, Space)
+  self.connection = server.shared()
+  self.name = "{" .. (options.tag or "t" .. run .. counter) .. "}"
+  self.scripts = options.clock or "settable"
+  self:set_clock(M.START_MS)
+  if options.setup ~= false then
+    self:call("setup")
+  end
+  return self
+end
+
+--- Ends a test: what is derived must agree with the records, and nothing may stay behind.
+function Space:close()
+  local found = {}
+  if not self.is_corrupt and self:redis("EXISTS", self.name .. ":meta") == 1 then
+    found = self:audit()
+  end
+  local keys = self:keys()
+  if keys[1] then
+    self.connection:call_list("DEL", keys)
+  end
+  luassert.are.same({}, found)
+end
+
+-- Clock ------------------------------------------------------------------------------------------------
+
+function Space:set_clock(now_ms)
+  self.now_ms = now_ms
+  if self.scripts == "settable" then
+    self:redis("SET", self.name .. ":clock", string.format("%.0f", now_ms))
+  end
+end
+
+--- Lets seconds pass; they may be negative.
+function Space:pass(seconds)
+  self:set_clock(self.now_ms + seconds * 1000)
+end
+
+-- Calls ------------------------------------------------------------------------------------------------
+
+function Space:redis(command, ...)
+  return self.connection:call(command, ...)
+end
+
+--- Calls a script: tables go as MessagePack, all else as it is. An error reply is raised as its text.
+function Space:call(script, ...)
+  return self:call_list(script, { ... })
+end
+
+function Space:call_list(script, arguments)
+  local sent = { server.sha(self.scripts, script), 2, self.name, self.name .. ":meta" }
+  for _, argument in ipairs(arguments) do
+    sent[#sent + 1] = type(argument) == "table" and msgpack.pack(argument) or argument
+  end
+  return self.connection:call_list("EVALSHA", sent)
+end
+
+--- The call must be refused with an error that begins so, and nothing may have changed.
+---@return string message
+function Space:refuses(expected, script, ...)
+  return self:refuses_list(expected, script, { ... })
+end
+
+function Space:refuses_list(expected, script, arguments)
+  local before = self:snapshot()
+  local ok, message = pcall(self.call_list, self, script, arguments)
+  luassert.is_false(ok, script .. " was not refused")
+  luassert.are.equal(expected, type(message) == "string" and message:sub(1, #expected) or message)
+  luassert.are.same({}, M.changes(before, self:snapshot()))
+  return message
+end
+
+--- The call must change nothing.
+---@return any reply
+function Space:unchanged(what)
+  local before = self:snapshot()
+  local reply = what()
+  luassert.are.same({}, M.changes(before, self:snapshot()))
+  return reply
+end
+
+-- The operations, as short as tests want them ----------------------------------------------------------
+
+---@param spec string|table
+---@return string id
+function Space:enqueue(spec, argument)
+  spec = type(spec) == "string" and { name = spec } or spec
+  return self:call("enqueue", spec, argument or msgpack.NIL)[1][1]
+end
+
+---@return string[] ids
+function Space:enqueue_all(...)
+  local arguments = {}
+  for _, spec in ipairs({ ... }) do
+    arguments[#arguments + 1] = type(spec) == "string" and { name = spec } or spec
+    arguments[#arguments + 1] = msgpack.NIL
+  end
+  local ids = {}
+  for i, pair in ipairs(self:call_list("enqueue", arguments)) do
+    ids[i] = pair[1]
+  end
+  return ids
+end
+
+--- So many jobs of one kind, in calls of 500.
+---@return string[] ids
+function Space:enqueue_many(spec, count)
+  local ids = {}
+  while #ids < count do
+    local arguments = {}
+    for _ = 1, math.min(500, count - #ids) do
+      arguments[#arguments + 1] = spec
+      arguments[#arguments + 1] = msgpack.NIL
+    end
+    for _, pair in ipairs(self:call_list("enqueue", arguments)) do
+      ids[#ids + 1] = pair[1]
+    end
+  end
+  return ids
+end
+
+--- A pick's reply, decoded.
+---@return table[] jobs {id, name, ..., blob}, with next_ms
+function M.picked(reply)
+  local jobs = { next_ms = reply[1] }
+  for i = 2, #reply do
+    jobs[i - 1] = msgpack.unpack(reply[i][1])
+    jobs[i - 1].blob = reply[i][2]
+  end
+  return jobs
+end
+
+---@param spec string|table queues, or a whole spec
+function Space:pick(spec)
+  if type(spec) == "string" or spec[1] then
+    spec = { queues = spec }
+  end
+  spec.worker = spec.worker or "worker"
+  return M.picked(self:call("pick", spec))
+end
+
+--- The one job that is to be had.
+function Space:take(spec)
+  return (self:pick(spec)[1])
+end
+
+---@return string[] ids in the order they were picked
+function Space:pick_ids(spec)
+  return M.ids(self:pick(spec))
+end
+
+function M.ids(jobs)
+  local ids = {}
+  for i, job in ipairs(jobs) do
+    ids[i] = job.id
+  end
+  return ids
+end
+
+---@return string state
+function Space:succeed(job, result, more)
+  local outcome = { id = job.id, attempt = job.attempt, type = "success" }
+  for field, value in pairs(more or {}) do
+    outcome[field] = value
+  end
+  return self:call("finish", { worker = "worker" }, outcome, result or msgpack.NIL)[1][1]
+end
+
+---@return string state
+function Space:fail(job, more, blob)
+  local outcome = { id = job.id, attempt = job.attempt, type = "failure" }
+  for field, value in pairs(more or {}) do
+    outcome[field] = value
+  end
+  return self:call("finish", { worker = "worker" }, outcome, blob or msgpack.NIL)[1][1]
+end
+
+function Space:release(job, delay)
+  return self:call("release", { worker = "worker", jobs = { { job.id, job.attempt } }, delay = delay })[1]
+end
+
+function Space:heartbeat(job, worker)
+  return self:call("heartbeat", { worker = worker or "worker", jobs = { { job.id, job.attempt } } })[1]
+end
+
+function Space:cancel(id, force)
+  return self:call("cancel", { ids = { id }, force = force })[1]
+end
+
+---@return table? document
+function Space:get(id)
+  local bytes = self:call("get", id)[1]
+  return bytes and msgpack.unpack(bytes)
+end
+
+---@return string? status
+function Space:status(id)
+  local document = self:get(id)
+  return document and document.status
+end
+
+---@return string[]
+function Space:statuses(ids)
+  local statuses = {}
+  for i, id in ipairs(ids) do
+    statuses[i] = self:status(id) or "gone"
+  end
+  return statuses
+end
+
+---@return number next_ms, number moved
+function Space:tick(limit)
+  local reply = self:call("tick", { limit = limit })
+  return reply[1], reply[2]
+end
+
+--- Ticks until nothing is due.
+function Space:settle()
+  for _ = 1, 1000 do
+    if self:tick(1000) ~= 0 then
+      return
+    end
+  end
+  error("the clock's work never ends")
+end
+
+function Space:set(settings)
+  return msgpack.unpack(self:call("config", { set = settings }))
+end
+
+---@return table document
+function Space:queue(spec)
+  return msgpack.unpack(self:call("queue", type(spec) == "string" and { name = spec } or spec))
+end
+
+--- Counts of a queue that are not 0.
+function Space:counts(name)
+  local shown = msgpack.unpack(self:call("queues", { names = { name } })[2])
+  local counts = {}
+  for _, state in ipairs({ "queued", "scheduled", "blocked", "running", "retrying", "done", "error",
+    "cancelled" }) do
+    counts[state] = shown[state] ~= 0 and shown[state] or nil
+  end
+  return counts
+end
+
+---@return string worker id
+function Space:register(spec)
+  spec.name = spec.name or "worker"
+  spec.queues = spec.queues or "*"
+  return self:call("register", spec)
+end
+
+---@return table? document
+function Space:worker(id)
+  local reply = self:call("workers", { count = 1000 })
+  for i = 2, #reply do
+    local document = msgpack.unpack(reply[i])
+    if document.id == id then
+      return document
+    end
+  end
+end
+
+--- Jobs for workers that are pushed to.
+---@return table[] jobs {id, ..., to, url, blob}, with next_ms
+function Space:assign(spec)
+  spec = spec or {}
+  spec.master = spec.master or "master"
+  local reply = self:call("assign", spec)
+  local jobs = { next_ms = reply[1] }
+  for i = 2, #reply do
+    local job = msgpack.unpack(reply[i][3])
+    job.to, job.url, job.blob = reply[i][1], reply[i][2], reply[i][4]
+    jobs[i - 1] = job
+  end
+  return jobs
+end
+
+--- A worker that finds nothing in these queues and goes to sleep.
+function Space:sleep(worker, channel, queues, ms)
+  local jobs = self:pick({ worker = worker, queues = queues, wait = { on = channel, ms = ms or 10000 } })
+  luassert.are.same({}, M.ids(jobs))
+  return jobs.next_ms
+end
+
+--- Takes the marker of a channel, as one who is blocked on it would.
+---@return boolean
+function Space:is_woken(channel)
+  return self:redis("ZPOPMIN", self.name .. ":wake:" .. channel)[1] ~= nil
+end
+
+-- The whole namespace ----------------------------------------------------------------------------------
+
+---@return string[] keys in order
+function Space:keys()
+  local keys, cursor = {}, "0"
+  local pattern = self.name:gsub("[%*%?%[%]%^%\\]", "\\%0") .. ":*"
+  repeat
+    local page = self:redis("SCAN", cursor, "MATCH", pattern, "COUNT", 1000)
+    cursor = page[1]
+    for _, key in ipairs(page[2]) do
+      keys[#keys + 1] = key
+    end
+  until cursor == "0"
+  table.sort(keys)
+  return keys
+end
+
+--- Everything the namespace holds, for a comparison.
+function Space:snapshot()
+  local held = {}
+  for _, key in ipairs(self:keys()) do
+    held[key] = self:redis("DUMP", key)
+  end
+  return held
+end
+
+--- Which keys differ between two snapshots.
+---@return string[]
+function M.changes(before, after)
+  local changed = {}
+  for key, value in pairs(before) do
+    if after[key] ~= value then
+      changed[#changed + 1] = (after[key] and "changed: " or "gone: ") .. key
+    end
+  end
+  for key in pairs(after) do
+    if not before[key] then
+      changed[#changed + 1] = "new: " .. key
+    end
+  end
+  table.sort(changed)
+  return changed
+end
+
+---@return string[] problems
+function Space:audit()
+  local problems, cursor = {}, "0"
+  repeat
+    local reply = self:call("audit", { cursor = cursor, count = 1000 })
+    cursor = reply[1]
+    for i = 2, #reply do
+      problems[#problems + 1] = reply[i]
+    end
+  until cursor == "0"
+  return problems
+end
+
+return M
