@@ -1,0 +1,321 @@
+"""Bad input for every script, as a table: what is sent, and the code and path of the error it must get."""
+
+from typing import NamedTuple
+
+import msgpack
+
+from bad_values import (
+    BLOB,
+    BOOLEANS,
+    DONE,
+    IDS,
+    INFINITE,
+    NAMES,
+    NAN,
+    NO_WORKER,
+    NOT_TEXT,
+    QUEUES,
+    RUNNING,
+    TIMES,
+    TOKENS,
+    UNKNOWN,
+    URLS,
+    WAITING,
+    WAITS,
+    WORKER,
+    Raw,
+    encode,
+    integers,
+    numbers,
+    words,
+)
+
+
+class Case(NamedTuple):
+    title: str
+    script: str
+    args: list
+    code: str
+    path: str | None
+    says: str = ""  # a part of the message
+
+
+class Target(NamedTuple):
+    """One map that a script takes, with a valid example of it."""
+
+    title: str
+    script: str
+    base: dict
+    fields: dict  # name -> wrong values
+    required: list
+    wrap: callable = lambda spec: [spec]
+    prefix: str = ""
+    whole: str = "spec"  # path for what is wrong with the map itself
+    is_nested: bool = False  # within another map: then it cannot be broken bytes
+    unknown: str | None = None  # prefix of unknown fields, where it is another
+
+
+BACKOFF = {"retry_base": numbers(0, 1e10), "retry_cap": numbers(0, 1e10), "retry_jitter": numbers(0, 1)}
+PICK = {
+    "queues": QUEUES,
+    "count": integers(1, 1000),
+    "order": words("priority"),
+    "request": TOKENS,
+    "wait": WAITS,
+}
+# Redis reads what does not fit into 63 bits as negative: 2**64 - 1 is -1.
+PRIORITIES = [value for value in integers(-(2**31), 2**31 - 1) if value != 2**64 - 1]
+JOB = {
+    "name": NAMES, "queue": [*NAMES, "a*", "*"], "priority": PRIORITIES,
+    "max_retry": integers(0, 2**31 - 1), "keep_result": BOOLEANS, "timeout": numbers(0.001, 4000000),
+    "delay": numbers(0, 1e10), "run_at": numbers(0, 1e10), "expires_in": numbers(0.001, 1e10), **BACKOFF,
+}  # fmt: skip
+SETTINGS = {
+    **BACKOFF, "result_ttl": numbers(1, 1e10), "result_grace": numbers(0, 1e10),
+    "request_ttl": numbers(1, 86400),
+    "done_ttl": numbers(0, 1e10), "done_max": integers(0, 10**9), "error_ttl": numbers(0, 1e10),
+    "error_max": integers(0, 10**9), "cancelled_ttl": numbers(0, 1e10), "cancelled_max": integers(0, 10**9),
+    "cancel_running": BOOLEANS, "worker_ttl": numbers(1, 86400),
+}  # fmt: skip
+OUTCOME = {"id": IDS, "attempt": integers(1, 2**32 - 1), "type": words("success"), "finished_at": TIMES}
+FAILURE = {
+    "reason": [*words("other"), "expired"],
+    "should_retry": BOOLEANS,
+    "message": [*NOT_TEXT, "x" * 65537],
+}
+LISTS = [5, True, "x", {"a": 1}]
+HELD = {"worker": "w", "jobs": [[RUNNING, 1]]}
+
+
+def one_job(spec):
+    return [spec, BLOB]
+
+
+def one_outcome(spec):
+    return [encode({"worker": "w"}), spec, BLOB]
+
+
+TARGETS = [
+    Target("job", "enqueue", {"name": "a"}, JOB, ["name"], one_job, "jobs[0].", "jobs[0]"),
+    Target("options", "enqueue", {"request": "t"}, {"request": TOKENS}, [],
+           lambda spec: [spec, encode({"name": "a"}), BLOB], "", "options", unknown="options."),
+    Target("pick", "pick", {"worker": "w", "queues": "a"}, {"worker": NAMES, **PICK}, ["worker", "queues"]),
+    Target("heartbeat", "heartbeat", HELD, {"worker": NAMES, "jobs": LISTS}, ["worker", "jobs"]),
+    Target("finish", "finish", {"worker": "w"}, {"worker": NAMES, "pick": [5, True, "x", [1]]}, ["worker"],
+           lambda spec: [spec, encode({"id": RUNNING, "attempt": 1, "type": "success"}), BLOB]),
+    Target("pick", "finish", {"queues": "a"}, PICK, ["queues"],
+           lambda spec: [encode({"worker": "w", "pick": Raw(spec)})], "pick.", "pick", True),
+    Target("success", "finish", {"id": RUNNING, "attempt": 1, "type": "success"}, OUTCOME,
+           ["id", "attempt", "type"], one_outcome, "outcomes[0].", "outcomes[0]"),
+    Target("failure", "finish", {"id": RUNNING, "attempt": 1, "type": "failure"}, OUTCOME | FAILURE,
+           ["id", "attempt", "type"], one_outcome, "outcomes[0].", "outcomes[0]"),
+    Target("release", "release", HELD, {"worker": NAMES, "jobs": [*LISTS, []], "delay": numbers(0, 1e10)},
+           ["worker", "jobs"]),
+    Target("cancel", "cancel", {"ids": [WAITING]}, {"ids": [*LISTS, [], [WAITING] * 1001],
+           "force": BOOLEANS}, ["ids"]),
+    Target("tick", "tick", {}, {"limit": integers(1, 1000)}, []),
+    Target("queue", "queue", {"name": "a"}, {"name": [*NAMES, "a*", "*"], "paused": BOOLEANS,
+           "max_waiting": [-1, 1.5, "1", True, NAN, INFINITE, []]}, ["name"]),
+    Target("queues", "queues", {}, {"names": [*LISTS, [], ["a"] * 1001], "cursor": [5, True, [], {"a": 1}],
+           "count": integers(1, 1000)}, []),
+    Target("register", "register", {"name": "w", "queues": "a"}, {"name": NAMES, "queues": QUEUES,
+           "url": URLS, "max_jobs": integers(1, 1000)}, ["name", "queues"]),
+    Target("unregister", "unregister", {"worker": WORKER}, {"worker": NAMES}, ["worker"]),
+    Target("workers", "workers", {}, {"cursor": [5, True, [], {"a": 1}], "count": integers(1, 1000)}, []),
+    Target("assign", "assign", {"master": "m"}, {"master": NAMES, "limit": integers(1, 1000),
+           "wait": [*WAITS, [1]]}, ["master"]),
+    Target("refuse", "refuse", {"worker": WORKER, "jobs": [[RUNNING, 1]], "why": "busy"}, {"worker": NAMES,
+           "jobs": LISTS, "why": words("busy"), "retry_after": numbers(0, 3600)}, ["worker", "jobs", "why"]),
+    Target("config", "config", {}, {"set": [5, True, "x"]}, []),
+    Target("settings", "config", {"done_max": 5}, SETTINGS, [],
+           lambda spec: [encode({"set": Raw(spec)})], "set.", "set", True),
+    Target("audit", "audit", {}, {"cursor": [5, True, [], {"a": 1}, "", "x", "-1"],
+           "count": integers(1, 1000)}, []),
+]  # fmt: skip
+
+BROKEN = {
+    "no bytes": b"",
+    "a number": encode(5),
+    "text": encode("name"),
+    "nil": b"\xc0",
+    "true": b"\xc3",
+    "a list": encode(["name", "a"]),
+    "a float": encode(1.5),
+    "two maps": encode({}) + encode({}),
+    "a byte behind": encode({"name": "a"}) + b"\xc0",
+    "never a value": b"\xc1",
+    "text that is no MessagePack": b"hello",
+    "truncated": encode({"name": "abc"})[:-1],
+    "a key without value": b"\x81\xa1a",
+    "bin value": encode({"name": b"a"}),
+    "bin key": encode({b"name": "a"}),
+    "ext value": encode({"name": msgpack.ExtType(1, b"a")}),
+    "timestamp": encode({"name": msgpack.Timestamp(1, 2)}),
+    "100,000 maps": b"\x81\xa1a" * 100_000 + b"\xc0",
+    "100,000 lists": b"\x91" * 100_000 + b"\xc0",
+    "a map of 4 billion": b"\xdf\xff\xff\xff\xff",
+    "a list of 4 billion": b"\xdd\xff\xff\xff\xff\xa1a",
+    "text of 4 GB": b"\x81\xa4name\xdb\xff\xff\xff\xffabc",
+    "bin of 4 GB": b"\x81\xa4name\xc6\xff\xff\xff\xffabc",
+    "a megabyte of nothing": b"\0" * 2**20,
+    "a number as key": encode({5: 1}),
+    "true as key": encode({True: 1}),
+}
+
+
+def show(value):
+    text = repr(value)
+    return text if len(text) < 30 else f"{text[:20]}...{len(text)}"
+
+
+def of_target(target):
+    """What can be wrong with a map, whatever it is."""
+    title = f"{target.script} {target.title}"
+
+    def case(what, spec, path, says=""):
+        args = target.wrap(spec if isinstance(spec, bytes) else encode(spec))
+        return Case(f"{title}: {what}", target.script, args, "INVALID", path, says)
+
+    for name, wrong in target.fields.items():
+        for value in wrong:
+            yield case(f"{name} {show(value)}", target.base | {name: value}, target.prefix + name)
+        unknown = target.prefix if target.unknown is None else target.unknown
+        for near in (name + "x", name.upper(), name[:-1] + "_"):
+            says = f"did you mean {name}?"
+            yield case(f"unknown {near}", target.base | {near: 1}, unknown + near, says)
+    for name in target.required:
+        yield case(
+            f"no {name}", {k: v for k, v in target.base.items() if k != name}, target.prefix + name, "nothing"
+        )
+        yield case(f"{name} nil", target.base | {name: None}, target.prefix + name, "nothing")
+    says = "unknown field, expected one of" if len(target.fields) > 1 else "unknown field"
+    yield case("unknown zzzzzzzz", target.base | {"zzzzzzzz": 1}, unknown + "zzzzzzzz", says)
+    yield case("unknown empty", target.base | {"": 1}, unknown, "unknown field")
+    if not target.is_nested:
+        for what, spec in BROKEN.items():
+            yield case(what, spec, target.whole)
+
+
+def of_pairs():
+    """Wrong lists of [id, attempt], the same for all who take them."""
+    wrong = {
+        "jobs": [[RUNNING, 1]] * 1001, "jobs[0]": [RUNNING, 1], "jobs[1]": [[RUNNING, 1], [RUNNING]],
+        "jobs[2]": [[RUNNING, 1], [DONE, 1], [WAITING, 1, 1]], "jobs[0][0]": [["x", 1]],
+        "jobs[1][0]": [[RUNNING, 1], [1, 1]],
+    }  # fmt: skip
+    for path, jobs in wrong.items():
+        yield path, f"{len(jobs)} jobs, wrong at {path}", jobs
+    for attempt in integers(1, 2**32 - 1):
+        yield "jobs[1][1]", f"attempt {show(attempt)}", [[RUNNING, 1], [RUNNING, attempt]]
+
+
+def of_calls():
+    """What a map alone does not show: counts of arguments, batches, things that are not there."""
+    job, outcome = encode({"name": "a"}), encode({"id": RUNNING, "attempt": 1, "type": "success"})
+    worker, late = (
+        encode({"worker": "w"}),
+        encode({"id": RUNNING, "attempt": 1, "type": "failure", "reason": "late"}),
+    )
+
+    def invalid(script, what, path, *args, says=""):
+        return Case(f"{script}: {what}", script, list(args), "INVALID", path, says)
+
+    def refused(script, what, code, path, spec, *more):
+        return Case(f"{script}: {what}", script, [encode(spec), *more], code, path)
+
+    yield invalid("enqueue", "nothing", "jobs")
+    yield invalid("enqueue", "options alone", "jobs", encode({"request": "t"}))
+    yield invalid("enqueue", "1001 jobs", "jobs", *[job, BLOB] * 1001)
+    yield invalid("enqueue", "empty argument", "jobs[0].argument", job, b"")
+    yield invalid("enqueue", "only the last wrong", "jobs[4].priority",
+                  *[job, BLOB] * 4, encode({"name": "a", "priority": 1.5}), BLOB)  # fmt: skip
+    yield invalid(
+        "enqueue", "only the last argument empty", "jobs[999].argument", *[job, BLOB] * 999, job, b""
+    )
+    yield invalid("enqueue", "only the last no map", "jobs[2]", *[job, BLOB] * 2, b"\x93", BLOB)
+    both = {"name": "a", "delay": 1, "run_at": 1}
+    yield invalid("enqueue", "delay and run_at", "jobs[0].delay", encode(both), BLOB, says="both")
+    yield invalid("enqueue", "a name with * as queue", "jobs[0].name", encode({"name": "a*"}), BLOB)
+    full = {"name": "a", "queue": "full"}
+    yield refused("enqueue", "full", "FULL", "jobs[0].queue", full, BLOB)
+    yield refused("enqueue", "only the last full", "FULL", "jobs[2].queue", {"name": "a"}, BLOB, job, BLOB,
+                  encode(full), BLOB)  # fmt: skip
+    roomy = encode({"name": "a", "queue": "room for one"})
+    by_itself = [job, BLOB, roomy, BLOB, roomy, BLOB]
+    yield Case("enqueue: full by itself", "enqueue", by_itself, "FULL", "jobs[2].queue")
+    yield refused("enqueue", "known token", "CONFLICT", "request", {"request": "known"}, job, BLOB)
+
+    for script in sorted({target.script for target in TARGETS} - {"enqueue", "finish"}):
+        yield invalid(script, "no arguments", "spec")
+        yield invalid(script, "two arguments", "spec", encode({}), encode({}))
+    yield invalid("finish", "nothing", "spec")
+    yield invalid("finish", "no outcomes", "outcomes", worker)
+    yield invalid("finish", "an outcome without blob", "outcomes", worker, outcome)
+    yield invalid("finish", "a blob too many", "outcomes", worker, outcome, BLOB, BLOB)
+    yield invalid("finish", "1001 outcomes", "outcomes", worker, *[outcome, BLOB] * 1001)
+    yield invalid("finish", "empty blob", "outcomes[0].blob", worker, outcome, b"")
+    yield invalid(
+        "finish", "only the last blob empty", "outcomes[2].blob", worker, *[outcome, BLOB] * 2, outcome, b""
+    )
+    yield invalid(
+        "finish", "only the last wrong", "outcomes[2].reason", worker, *[outcome, BLOB] * 2, late, BLOB
+    )
+    for field, value in (("reason", "other"), ("should_retry", True), ("message", "")):
+        success = {"id": RUNNING, "attempt": 1, "type": "success", field: value}
+        yield invalid(
+            "finish", f"success with {field}", f"outcomes[0].{field}", worker, encode(success), BLOB
+        )
+    picking = {"queues": "a", "worker": "v"}
+    yield invalid("finish", "pick with a worker", "pick.worker", encode({"worker": "w", "pick": picking}))
+    yield refused("finish", "outcomes, and a pick of an unknown worker", "NOTFOUND", "worker",
+                  {"worker": NO_WORKER, "pick": {"queues": "a"}}, outcome, BLOB)  # fmt: skip
+    yield invalid("finish", "outcomes, and a wrong pick", "pick.count",
+                  encode({"worker": "w", "pick": {"queues": "a", "count": 0}}), outcome, BLOB)  # fmt: skip
+
+    channels = ("", "x" * 65, "a b", "a:b", "é", 5, True, [])
+    waits = {"wait.on": [{"ms": 5}, *({"on": on, "ms": 5} for on in channels)],
+             "wait.ms": [{"on": "push"}, *({"on": "push", "ms": ms} for ms in numbers(1, 60000))],
+             "wait.om": [{"on": "push", "ms": 5, "om": 1}], "wait": [[1]]}  # fmt: skip
+    for path, wrong in waits.items():
+        for wait in wrong:
+            spec = {"worker": "w", "queues": "a", "wait": wait}
+            yield invalid("pick", f"wait {show(wait)}", path, encode(spec))
+            yield invalid("assign", f"wait {show(wait)}", path, encode({"master": "m", "wait": wait}))
+            spec = {"worker": "w", "pick": {"queues": "a", "wait": wait}}
+            yield invalid("finish", f"wait {show(wait)}", "pick." + path, encode(spec))
+    yield invalid("assign", "wait on another channel", "wait.on",
+                  encode({"master": "m", "wait": {"on": "jobs", "ms": 5}}))  # fmt: skip
+    for script, field, base in (("pick", "queues", {"worker": "w"}), ("register", "queues", {"name": "w"})):
+        for name in ("", 5, "\0", "x" * 256):
+            yield invalid(
+                script, f"second of queues {show(name)}", "queues[1]", encode({**base, field: ["a", name]})
+            )
+    for script, base in (("heartbeat", {"worker": "w"}), ("release", {"worker": "w"}),
+                         ("refuse", {"worker": WORKER, "why": "busy"})):  # fmt: skip
+        for path, what, jobs in of_pairs():
+            yield invalid(script, what, path, encode({**base, "jobs": jobs}))
+
+    for script in ("get", "watch"):
+        yield invalid(script, "no ids", "ids")
+        yield invalid(script, "1001 ids", "ids", *[WAITING] * 1001)
+    for id in IDS:
+        if isinstance(id, str):
+            yield invalid("result", f"id {show(id)}", "id", id)
+            yield invalid("get", f"second id {show(id)}", "ids[1]", WAITING, id)
+            yield invalid("watch", f"second id {show(id)}", "ids[1]", WAITING, id)
+        yield invalid("cancel", f"second id {show(id)}", "ids[1]", encode({"ids": [WAITING, id]}))
+    yield invalid("result", "no id", "id")
+    yield invalid("result", "two ids", "id", WAITING, WAITING)
+    yield Case("result: unknown", "result", [UNKNOWN], "NOTFOUND", "id")
+    for name in ("", 5, "\0", "x" * 256):
+        yield invalid("queues", f"second of names {show(name)}", "names[1]", encode({"names": ["a", name]}))
+    yield invalid("queues", "names and count", "names", encode({"names": ["a"], "count": 1}))
+    yield invalid("setup", "an argument", "arguments", encode({}))
+
+    unknown = {"pick": {"queues": "a"}, "heartbeat": {"jobs": [[RUNNING, 1]]}, "unregister": {},
+               "refuse": {"jobs": [[RUNNING, 1]], "why": "unknown"}}  # fmt: skip
+    for script, spec in unknown.items():
+        yield refused(script, "unknown worker", "NOTFOUND", "worker", {"worker": NO_WORKER, **spec})
+
+
+CASES = [case for target in TARGETS for case in of_target(target)] + list(of_calls())

@@ -1,0 +1,336 @@
+"""The reference model: what docs/protocol.md says, in lists and loops. This file holds the operations,
+model_jobs.py what happens to jobs and what the clock does.
+
+Every operation gets the engine's reply, says whether a user who had read the protocol would accept it, and
+then does the same to its own jobs. Where the protocol leaves a choice to the engine (ids, jitter, the turn of
+`round_robin`, when an old record goes) the model checks that the choice is one of those allowed, and follows.
+"""
+
+from model_jobs import ENDED, STATES, ErrorReply, Job, Mismatch, Refused, accepted, entries, expect, ms, same
+from model_sleepers import Sleepers
+
+__all__ = ["ErrorReply", "Mismatch", "Model", "Refused", "expect"]
+
+# AMBIGUITIES: what docs/protocol.md leaves open, and the reading taken here.
+#  1 A request token of enqueue and one of pick have nothing to do with each other. That of pick is not
+#    bound to the other arguments (no CONFLICT), and an answer without jobs is not remembered. A
+#    repeated pick renews no lease and sweeps nothing, but is a sign of life.
+#  2 The ttl of a token is that of the moment it was used. Later the token may be known or not.
+#  3 pick (also within finish, which is then refused whole) of an id like a worker's that is not
+#    registered: NOTFOUND.
+#  4 A repeated outcome gets the same answer until the *next attempt has ended*, also while that runs.
+#    An attempt whose lease ran out, or that was given back, gets LOST.
+#  5 A repeated release tells where the job waits now: scheduled, or else queued.
+#  6 CANCELLED is for the attempt that was cancelled while it ran; for a job cancelled while it waited:
+#    LOST.
+#  7 `error` shows the last failure's blob also after a later success, unless a result was kept.
+#    `finished_at` is that of the last outcome, and absent when it had none. Failures of the engine's
+#    own finding have some `message`.
+#  8 The first read sets the end of the result to now + result_grace, even if result_ttl would have
+#    ended it sooner. With result_grace 0 any read drops it, also when the setting changed since the
+#    first.
+#  9 created_ms is part of the id. When the clock went back it may be up to the latest moment there ever
+#    was.
+# 10 A record that is not kept at all goes when the call is over: the same outcome twice in one call
+#    gets the same answer twice. Old records go by ended_ms, then id; those whose result is kept are not
+#    counted.
+# 11 Sign of life comes before the sweep: a dead worker that picks before anybody noticed is alive.
+# 12 busy and unreachable end with a sweep. busy is not ended by a sign of life. unreachable and busy
+#    show before full. A registered worker without url is always `pulling`, though refuse may be said of
+#    it.
+# 13 assign gives the best job that any worker with room takes to the least loaded (held / max_jobs) who
+#    takes it.
+# 14 cancel ends nothing else: a watched job's end is published however it ends, expiry included.
+# 15 round_robin begins at any entry; shuffled: each job is the best of some entry.
+# 16 retry delays are whole milliseconds; with a base of 0 the job is ready for the same sweep.
+
+
+class Model(Sleepers):
+    # ---- section 3 ----
+
+    def enqueue(self, reply, options, jobs):
+        token = (options or {}).get("request")
+        if token:
+            asked = repr(jobs)
+            until_ms, (before, answer) = self.requests.get(("enqueue", token), (0, (None, None)))
+            if self.now < until_ms or reply == answer:
+                if before != asked:
+                    raise Refused("CONFLICT", "request")
+                return same(reply, answer, "repeated enqueue")
+        waiting = {}
+        for i, (spec, _) in enumerate(jobs):
+            queue = spec.get("queue", spec["name"])
+            waiting[queue] = waiting.get(queue, self.waiting(queue)) + 1
+            limit = self.queues.get(queue, {}).get("max_waiting", 0)
+            if limit and waiting[queue] > limit:
+                raise Refused("FULL", f"jobs[{i}].queue")
+        accepted(reply)
+        expect(len(reply) == len(jobs), "as many answers as jobs", reply)
+        for (spec, argument), (id, created) in zip(jobs, reply, strict=True):
+            new = created == 1 and len(id) == 14 and id > self.last_id
+            expect(new, "a new id, later than all", id, self.last_id)
+            self.last_id = id
+            self.add(id, spec, argument)
+        if token:
+            self.remember("enqueue", token, (asked, reply))
+
+    def add(self, id, spec, argument):
+        fields = ("name", "priority", "max_retry", "keep_result", "timeout")
+        given = {k: spec[k] for k in fields if k in spec}
+        queue = spec.get("queue", spec["name"])
+        job = Job(id=id, argument=argument, queue=queue, created_ms=self.created(id), **given)
+        job.retry = {k: v for k, v in spec.items() if k.startswith("retry_")}
+        if "expires_in" in spec:
+            job.expires_ms = self.now + ms(spec["expires_in"])
+        self.jobs[id] = job
+        self.queues.setdefault(job.queue, {"paused": False, "max_waiting": 0})
+        self.requeue(job, ms(spec["run_at"]) if "run_at" in spec else self.now + ms(spec.get("delay", 0)))
+
+    # ---- section 4 ----
+
+    def pick(self, reply, worker, queues, count=1, order="priority", request=None, wait=None):
+        self.known_worker(worker)
+        accepted(reply)
+        self.sign_of_life(worker)
+        until_ms, answer = self.requests.get(("pick", request), (0, []))
+        if answer and (self.now < until_ms or self.is_repeat(reply, answer)):
+            return self.picked_again(reply, answer)
+        self.gets_up(worker, wait)
+        due_before = self.due_count()
+        self.sweep(left_some=reply[0] == 0)
+        taken = []
+        for doc, _ in reply[1:]:
+            job = self.jobs.get(doc["id"])
+            expect(job and job in self.ready(queues), "picked a job that is not ready there", doc, job)
+            taken.append(job)
+        self.check_order(taken, entries(queues), order)
+        for job, (doc, argument) in zip(taken, reply[1:], strict=True):
+            self.start(job, worker)
+            same(doc, self.picked_document(job), "document of a picked job")
+            same(argument, job.argument, "argument of a picked job")
+        expect(len(taken) <= count, "more than asked for", reply)
+        if len(taken) < count:
+            same(self.ready(queues), [], "picked less than asked for")
+        self.check_next(reply[0], due_before)
+        if wait and not taken and reply[0] != 0:
+            self.goes_to_sleep(worker, wait, queues, reply[0])
+        if request:
+            self.remember("pick", request, [(job.id, job.attempt) for job in taken])
+
+    def check_order(self, taken, queues, order):
+        left = {entry: self.ready(entry) for entry in queues}
+
+        def take(job):
+            for jobs in left.values():
+                if job in jobs:
+                    jobs.remove(job)
+
+        if order == "priority":
+            same(taken, self.ready(queues)[: len(taken)], "order of picked jobs")
+        elif order == "ordered":
+            for job in taken:
+                same(job, next(jobs[0] for jobs in left.values() if jobs), "order of picked jobs")
+                take(job)
+        elif order == "shuffled":
+            for job in taken:
+                expect(job in [jobs[0] for jobs in left.values() if jobs], "not the best of any entry", job)
+                take(job)
+        else:
+            turns = [self.in_turn(queues, start, len(taken)) for start in range(len(queues))]
+            expect(taken in turns, "not in turn, wherever one begins", taken, turns)
+
+    def in_turn(self, queues, start, count):
+        left, taken, silent = [self.ready(entry) for entry in queues], [], 0
+        while len(taken) < count and silent < len(queues):
+            jobs = [job for job in left[start % len(queues)] if job not in taken]
+            taken += jobs[:1]
+            silent = 0 if jobs else silent + 1
+            start += 1
+        return taken
+
+    def picked_again(self, reply, answer):
+        jobs = [job for job in (self.holds(*held) for held in answer) if job]
+        same(reply[1:], [[self.picked_document(job), job.argument] for job in jobs], "repeated pick")
+
+    def remember(self, operation, token, answer):
+        self.requests[operation, token] = (self.now + ms(self.settings["request_ttl"]), answer)
+
+    def is_repeat(self, reply, answer):
+        """Whether an old token was still known: a pick that starts jobs would start none that run."""
+        held = {(id, attempt) for id, attempt in answer if self.holds(id, attempt)}
+        return bool(held) and held == {(doc["id"], doc["attempt"]) for doc, _ in reply[1:]}
+
+    def heartbeat(self, reply, worker, jobs):
+        self.known_worker(worker)
+        accepted(reply)
+        self.sign_of_life(worker)
+        for (id, attempt), answer in zip(jobs, reply, strict=True):
+            job = self.holds(id, attempt)
+            if job:
+                job.due_ms = self.now + ms(job.timeout)
+                same(answer, ms(job.timeout), "heartbeat")
+            else:
+                job = self.jobs.get(id)
+                was_cancelled = self.cancelled_at(job, attempt) and not (job.may_be_gone and answer == "LOST")
+                same(answer, "CANCELLED" if was_cancelled else "LOST", "heartbeat")
+
+    def cancelled_at(self, job, attempt):
+        return bool(job) and job.last == (attempt, "cancel", "cancelled")
+
+    def finish(self, reply, worker, outcomes, pick=None):
+        if pick:
+            self.known_worker(worker)
+        accepted(reply)
+        self.sign_of_life(worker)
+        expect(len(reply) == (2 if pick else 1), "states, and with pick the jobs", reply)
+        expect(len(reply[0]) == len(outcomes), "as many answers as outcomes", reply)
+        for (outcome, blob), answer in zip(outcomes, reply[0], strict=True):
+            same(answer, self.finish_one(outcome, blob, answer), "finish")
+        if pick:
+            self.pick(reply[1], worker, **pick)
+
+    def finish_one(self, outcome, blob, answer):
+        id, attempt, kind = outcome["id"], outcome["attempt"], outcome["type"]
+        job = self.holds(id, attempt)
+        if not job:
+            return self.over(id, attempt, kind, answer)
+        finished_at = outcome.get("finished_at")
+        if kind == "failure":
+            reason, message = outcome.get("reason", "other"), outcome.get("message", "")
+            self.fail(job, kind, reason, outcome.get("should_retry", True), message, blob, finished_at)
+        else:
+            job.finished_at = finished_at
+            if job.keep_result:
+                job.result, job.result_until_ms = blob, self.now + ms(self.settings["result_ttl"])
+                job.error = None
+            self.end(job, "done", kind)
+        return job.status
+
+    def over(self, id, attempt, kind, answer):
+        """The answer for an attempt that does not run: what it was told before, or why it is gone."""
+        job = self.present(id, answer == "NOTFOUND")
+        if not job:
+            return "NOTFOUND"
+        if job.last and job.last[:2] == (attempt, kind):
+            if kind == "release":  # where it waits now
+                return "scheduled" if job.status == "scheduled" else "queued"
+            return job.last[2]
+        return "CANCELLED" if self.cancelled_at(job, attempt) else "LOST"
+
+    def release(self, reply, worker, jobs, delay=0):
+        accepted(reply)
+        for (id, attempt), answer in zip(jobs, reply, strict=True):
+            job = self.holds(id, attempt)
+            if job:
+                self.requeue(job, self.now + ms(delay), "release")
+                same(answer, job.status, "release")
+            else:
+                same(answer, self.over(id, attempt, "release", answer), "release")
+
+    def cancel(self, reply, ids, force=False):
+        accepted(reply)
+        for id, answer in zip(ids, reply, strict=True):
+            job = self.present(id, answer == "NOTFOUND")
+            if not job:
+                same(answer, "NOTFOUND", "cancel")
+            elif job.status == "running" and not (force or self.settings["cancel_running"]):
+                same(answer, "CONFLICT", "cancel")
+            else:
+                same(answer, job.status, "cancel")
+                if job.status not in ENDED:
+                    self.end(job, "cancelled", "cancel" if job.status == "running" else None)
+
+    def result(self, reply, id):
+        job = self.present(id, isinstance(reply, ErrorReply) and reply.code == "NOTFOUND")
+        if not job:
+            raise Refused("NOTFOUND", "id")
+        accepted(reply)
+        if not self.has_result(job):
+            return same(reply, [job.status], "result")
+        same(reply, [job.status, job.result], "result")
+        if not job.result_read or not self.settings["result_grace"]:
+            job.result_read = True
+            job.result_until_ms = self.now + ms(self.settings["result_grace"])
+
+    def get(self, reply, ids):
+        accepted(reply)
+        for id, doc in zip(ids, reply, strict=True):
+            job = self.present(id, doc is None)
+            same(doc, job and self.document(job), "get")
+
+    def watch(self, reply, ids):
+        accepted(reply)
+        for id, state in zip(ids, reply, strict=True):
+            job = self.present(id, state is None)
+            same(state, job and job.status, "watch")
+            if job and job.status not in ENDED:
+                self.watched.add(id)
+
+    def tick(self, reply, limit=100):
+        accepted(reply)
+        due_before = self.due_count()
+        self.sweep(left_some=reply[0] == 0)
+        expect(0 <= reply[1] <= limit, "moved more than the limit", reply)
+        self.check_next(reply[0], due_before, limit=limit)
+
+    # ---- section 6 and 8 ----
+
+    def queue(self, reply, name, paused=None, max_waiting=None):
+        accepted(reply)
+        record = self.queues.setdefault(name, {"paused": False, "max_waiting": 0})
+        if paused is not None:
+            record["paused"] = paused
+        if max_waiting is not None:
+            record["max_waiting"] = max_waiting
+        self.check_queue(reply, name)
+
+    def check_queue(self, doc, name):
+        counts = {k: v for k, v in doc.items() if k not in ("name", "paused", "max_waiting")}
+        same({k: v for k, v in doc.items() if k not in counts}, {"name": name, **self.queues[name]}, "queue")
+        for state in STATES:
+            jobs = [j for j in self.jobs.values() if (j.queue, j.status) == (name, state)]
+            least = sum(not j.may_be_gone for j in jobs)
+            expect(least <= counts.pop(state, -1) <= len(jobs), f"count of {state}", doc, least, len(jobs))
+        same(counts, {}, "unknown fields of a queue")
+
+    def list_queues(self, reply, names=None, count=None):
+        """Without names: all the pages, one after the other."""
+        accepted(reply)
+        known = sorted(self.queues, key=str.encode)
+        wanted = known if names is None else [n for n in names if n in self.queues]
+        same([doc["name"] for doc in reply], wanted, "names of queues")
+        for doc in reply:
+            self.check_queue(doc, doc["name"])
+
+    def config(self, reply, set=None):
+        accepted(reply)
+        self.settings.update(set or {})
+        same(reply, self.settings, "settings")
+
+    # ---- not operations: what must hold besides ----
+
+    def advance(self, delta_ms):
+        self.now += delta_ms
+        self.latest = max(self.latest, self.now)
+        if delta_ms < 0:  # what seemed over may be, or not: what the engine has dropped is gone
+            self.lose_track_of_sleepers()
+            for job in list(self.jobs.values()):
+                doc = self.look(job.id)
+                if job.may_be_gone and doc is None:
+                    del self.jobs[job.id]
+                elif doc and job.result is not None and "result" not in doc:
+                    job.result = None
+
+    def settled(self, old):
+        """Time enough has passed for the records `old`, and everything due is done."""
+        beyond = self.beyond_limits()
+        for job in list(self.jobs.values()):
+            expect(not self.is_due(job), "was due and not done", job, self.now)
+            doc = self.look(job.id)
+            if doc is None and job.may_be_gone:
+                del self.jobs[job.id]
+            elif job not in beyond:
+                job.may_be_gone = False
+            else:
+                expect(doc is None or job.id not in old, "a record is kept beyond its limit", doc, self.now)
+        expect(not self.dead_workers(), "a dead worker is still there", self.dead_workers())

@@ -1,0 +1,295 @@
+"""Half of the reference model: what happens to a job and what the clock does. Operations: model.py."""
+
+from collections import namedtuple
+from dataclasses import MISSING, dataclass, field, fields
+from fnmatch import fnmatchcase
+
+STATES = ("queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled")
+ENDED = ("done", "error", "cancelled")
+DEFAULTS = {
+    "retry_base": 1, "retry_cap": 3600, "retry_jitter": 0.1, "result_ttl": 3600, "result_grace": 60,
+    "request_ttl": 600, "done_ttl": 86400, "done_max": 10000, "error_ttl": 2592000, "error_max": 10000,
+    "cancelled_ttl": 86400, "cancelled_max": 10000, "cancel_running": True, "worker_ttl": 30,
+}  # fmt: skip
+SWEEP = 100  # steps a pick or an assign takes before it chooses
+
+ErrorReply = namedtuple("ErrorReply", "code path message")
+
+
+class SomeText(str):
+    """Equal to any text: what the engine says about a failure of its own finding."""
+
+    def __eq__(self, other):
+        return isinstance(other, str) and other != ""
+
+    __hash__ = None
+
+
+SOME_TEXT = SomeText()
+
+
+class Mismatch(AssertionError):
+    """The engine's reply is not one the protocol allows."""
+
+
+class Refused(Exception):
+    """The model refuses; the engine must have answered with this code and path, and changed nothing."""
+
+
+def expect(condition, what, *details):
+    if not condition:
+        raise Mismatch(what + "".join(f"\n    {detail!r}" for detail in details))
+
+
+def accepted(reply):
+    expect(not isinstance(reply, ErrorReply), "refused without a reason", reply)
+
+
+def same(reply, expected, what):
+    expect(reply == expected, f"{what}: got, expected", reply, expected)
+
+
+@dataclass(repr=False)
+class Job:
+    id: str
+    argument: bytes
+    name: str
+    queue: str
+    created_ms: int
+    priority: int = 0
+    max_retry: int = 10
+    keep_result: bool = False
+    timeout: float = 30
+    status: str = "queued"
+    attempt: int = 0
+    retry_count: int = 0
+    retry: dict = field(default_factory=dict)  # its own retry_base, retry_cap, retry_jitter
+    due_ms: int | None = None
+    expires_ms: int | None = None
+    started_ms: int | None = None
+    ended_ms: int | None = None
+    worker_id: str | None = None
+    finished_at: str | None = None
+    reason: str | None = None
+    message: str | None = None
+    error: bytes | None = None
+    result: bytes | None = None
+    result_until_ms: int | None = None
+    result_read: bool = False
+    last: tuple = ()  # how the last attempt ended: attempt, by what, with which answer
+    goes_at_once: bool = False  # at the end of this operation
+    may_be_gone: bool = False  # was beyond a limit of retention; the engine drops it when it gets there
+
+    def __repr__(self):
+        told = [f for f in fields(self) if f.default is MISSING or getattr(self, f.name) != f.default]
+        return "Job(" + ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in told) + ")"
+
+
+def ms(seconds):
+    return round(seconds * 1000)
+
+
+def entries(queues):
+    return [queues] if isinstance(queues, str) else list(queues)
+
+
+def matches(entry, queue):
+    return fnmatchcase(queue, entry.replace("[", "[[]").replace("?", "[?]"))
+
+
+class Jobs:
+    def __init__(self, look, look_at_worker):
+        """Both: id -> the engine's document, or None. Used only where the engine has a choice."""
+        self.look = look
+        self.look_at_worker = look_at_worker
+        self.now = 0
+        self.jobs = {}
+        self.workers = {}
+        self.queues = {}  # name -> {paused, max_waiting}
+        self.settings = dict(DEFAULTS)
+        self.requests = {}  # (operation, token) -> (until when it is remembered, the answer)
+        self.watched = set()
+        self.latest = 0  # the latest moment ever
+        self.published = []  # (id, state), as watchers must hear them
+        self.last_id = ""
+
+    # ---- the states of a job; every change of one goes through here ----
+
+    def start(self, job, worker):
+        job.status, job.worker_id, job.attempt = "running", worker, job.attempt + 1
+        job.started_ms, job.due_ms = self.now, self.now + ms(job.timeout)
+
+    def requeue(self, job, due_ms=0, by="time"):
+        job.status, job.due_ms = ("scheduled", due_ms) if due_ms > self.now else ("queued", None)
+        if by == "release":
+            job.last = (job.attempt, by, job.status)
+
+    def fail(self, job, by, reason, should_retry=True, message="", error=None, finished_at=None):
+        job.retry_count += 1
+        job.finished_at = finished_at
+        job.reason, job.message, job.error = reason, message, error
+        if not should_retry or job.retry_count > job.max_retry:
+            return self.end(job, "error", by)
+        job.status = "retrying"
+        job.last = (job.attempt, by, "retrying")
+        names = ("retry_base", "retry_cap", "retry_jitter")
+        base, cap, jitter = (job.retry.get(name, self.settings[name]) for name in names)
+        delay = min(cap, base * 2.0 ** min(job.retry_count - 1, 1000)) * 1000
+        job.due_ms = self.now + round(delay)
+        if jitter and delay:
+            doc = self.look(job.id) or {}
+            low, due = job.due_ms - round(delay * jitter) - 1, doc.get("due_ms") or 0
+            expect(doc.get("status") == "retrying" and low <= due <= job.due_ms,
+                   "backoff out of range", job, doc, self.now)  # fmt: skip
+            job.due_ms = due
+
+    def end(self, job, state, by):
+        job.status, job.ended_ms, job.due_ms = state, self.now, None
+        if by:
+            job.last = (job.attempt, by, state)
+        if job.id in self.watched:
+            self.watched.discard(job.id)
+            self.published.append((job.id, state))
+        keeps_none = not self.settings[state + "_ttl"] or not self.settings[state + "_max"]
+        job.goes_at_once = keeps_none and job.result is None
+
+    # ---- what the clock does ----
+
+    def has_result(self, job):
+        return job.result is not None and self.now < job.result_until_ms
+
+    def beyond_limits(self):
+        """The records that retention wants gone."""
+        gone = []
+        for state in ENDED:
+            ttl, most = self.settings[state + "_ttl"], self.settings[state + "_max"]
+            for queue in self.queues:
+                jobs = [j for j in self.jobs.values() if (j.status, j.queue) == (state, queue)]
+                jobs = sorted((j for j in jobs if not self.has_result(j)), key=lambda j: (j.ended_ms, j.id))
+                excess = len(jobs) - most
+                old = [not ttl or j.ended_ms + ms(ttl) <= self.now for j in jobs]
+                gone += [j for i, j in enumerate(jobs) if i < excess or old[i]]
+        return gone
+
+    def after_operation(self):
+        """Records of which none are kept go with the operation, others are free to go."""
+        self.jobs = {id: job for id, job in self.jobs.items() if not job.goes_at_once}
+        for job in self.beyond_limits():
+            job.may_be_gone = True
+
+    def present(self, id, gone):
+        """The job, unless it is unknown, or old and `gone` says that the engine answered so."""
+        job = self.jobs.get(id)
+        if job and job.may_be_gone and gone:
+            del self.jobs[id]
+            return None
+        return job
+
+    def dead_workers(self):
+        return [w for w in self.workers.values() if w.seen_ms + ms(self.settings["worker_ttl"]) <= self.now]
+
+    def is_due(self, job):
+        if job.status in ("queued", "scheduled", "retrying") and self.has_expired(job):
+            return True
+        return job.status in ("scheduled", "retrying", "running") and job.due_ms <= self.now
+
+    def has_expired(self, job):
+        return job.attempt == 0 and job.expires_ms is not None and job.expires_ms <= self.now
+
+    def sweep(self, left_some):
+        """Does what is due; when the engine left some of it, exactly as far as the engine got."""
+        for worker in self.dead_workers():
+            for job in self.held(worker):
+                if not left_some or self.moved(job):
+                    self.fail(job, "lapse", "timeout", message=SOME_TEXT)
+            if not left_some or not self.look_at_worker(worker.id):
+                del self.workers[worker.id]
+        for worker in self.workers.values():
+            if worker.resting and worker.resting_until_ms <= self.now:
+                doc = left_some and self.look_at_worker(worker.id)
+                if not doc or doc["state"] != worker.resting:
+                    worker.resting = None
+        again = True
+        while again:
+            again = False
+            for job in list(self.jobs.values()):
+                if not self.is_due(job) or (left_some and not self.moved(job)):
+                    continue
+                again = True
+                if self.has_expired(job):
+                    job.reason, job.message, job.error = "expired", SOME_TEXT, None
+                    self.end(job, "error", None)
+                elif job.status == "running":
+                    self.fail(job, "lapse", "timeout", message=SOME_TEXT)
+                else:
+                    self.requeue(job)
+
+    def moved(self, job):
+        doc = self.look(job.id)
+        return doc is None or (doc["status"], doc["attempt"], doc.get("due_ms")) != (
+            job.status, job.attempt, job.due_ms)  # fmt: skip
+
+    def check_next(self, next_ms, due_before, limit=SWEEP, also=()):
+        """next_ms never is later than a moment that could make a job ready, and 0 only with a reason."""
+        moments = list(also)
+        for job in self.jobs.values():
+            if job.due_ms is not None:
+                moments.append(job.due_ms)
+            if job.attempt == 0 and job.expires_ms is not None and job.status in ("queued", "scheduled"):
+                moments.append(job.expires_ms)
+        for worker in self.workers.values():
+            if self.held(worker):
+                moments.append(worker.seen_ms + ms(self.settings["worker_ttl"]))
+        wait = max(0, min(moments) - self.now) if moments else None
+        expect(isinstance(next_ms, int) and next_ms >= -1, "next_ms", next_ms)
+        if moments:
+            expect(0 <= next_ms <= wait, "next_ms is later than something that gets due", next_ms, wait)
+        if next_ms == 0 and wait != 0:
+            expect(due_before >= limit, "next_ms 0, but nothing is left to do at once", due_before, wait)
+
+    def due_count(self):
+        """An upper bound of the steps that are due; to look in vain at a queue's timers counts as well."""
+        jobs = self.jobs.values()
+        old = sum(j.may_be_gone or (j.result is not None and not self.has_result(j)) for j in jobs)
+        looks = 3 * len(self.queues) + 2
+        return looks + 2 * old + sum(2 for j in jobs if self.is_due(j)) + 2 * len(self.dead_workers())
+
+    # ---- documents ----
+
+    def document(self, job):
+        doc = {k: getattr(job, k) for k in (
+            "id", "name", "queue", "status", "priority", "attempt", "retry_count", "max_retry", "timeout",
+            "keep_result", "created_ms", "argument", "worker_id", "started_ms", "due_ms", "ended_ms",
+            "expires_ms", "finished_at", "reason", "message", "error")}  # fmt: skip
+        doc["result"] = job.result if self.has_result(job) else None
+        doc.update(job.retry)
+        return {k: v for k, v in doc.items() if v is not None}
+
+    def picked_document(self, job):
+        keys = ("id", "name", "queue", "priority", "attempt", "retry_count", "timeout")
+        return {k: getattr(job, k) for k in keys}
+
+    def created(self, id):
+        """Now; but ids stay in order when the clock went back, and the moment is part of the id."""
+        if self.now >= self.latest:
+            return self.now
+        created = (self.look(id) or {}).get("created_ms", -1)
+        expect(self.now <= created <= self.latest, "created_ms", created, self.now, self.latest)
+        return created
+
+    def waiting(self, queue):
+        waits = ("queued", "scheduled", "blocked", "retrying")
+        return sum(j.queue == queue and j.status in waits for j in self.jobs.values())
+
+    def is_open(self, job, queues):
+        """Whether the job waits in one of these queues, and it is not paused."""
+        named = any(matches(entry, job.queue) for entry in entries(queues))
+        return named and not self.queues[job.queue]["paused"]
+
+    def ready(self, queues):
+        jobs = [j for j in self.jobs.values() if j.status == "queued" and self.is_open(j, queues)]
+        return sorted(jobs, key=lambda j: (j.priority, j.id))
+
+    def holds(self, id, attempt):
+        job = self.jobs.get(id)
+        return job if job and job.status == "running" and job.attempt == attempt else None

@@ -1,0 +1,69 @@
+"""The part of the reference model that knows who waits for work: nobody sleeps while he could work.
+
+A sleeper is known by when he gets up by himself. Whenever a job is ready for somebody asleep, the channel's
+marker must be set; and when the next due moment comes nearer, or he who would have been up by then has got
+other work, somebody must be woken to be up in time.
+"""
+
+from dataclasses import dataclass
+
+from model_jobs import expect
+from model_workers import Workers
+
+MASTERS = "push"
+SLACK_MS = 1000  # so late may a sleeper be; after that he is dead
+
+
+@dataclass
+class Channel:
+    queues: object  # None for the channel of masters
+    up_ms: dict  # who -> when he gets up by himself
+    covered_ms: float = float("inf")  # the next due moment when we last looked
+    somebody_left: bool = False
+
+
+class Sleepers(Workers):
+    def __init__(self, *looks):
+        super().__init__(*looks)
+        self.channels = {}
+        self.knows_when = True
+
+    def gets_up(self, who, wait):
+        channel = self.channels.get(wait["on"]) if wait else None
+        if channel and channel.up_ms.pop(who, None) is not None:
+            channel.somebody_left = True
+
+    def goes_to_sleep(self, who, wait, queues, next_ms):
+        channel = self.channels.setdefault(wait["on"], Channel(queues, {}))
+        channel.up_ms[who] = self.now + (wait["ms"] if next_ms == -1 else min(wait["ms"], next_ms))
+
+    def lose_track_of_sleepers(self):
+        """The clock went back: when those who sleep get up is not on it any more."""
+        self.channels = {}
+        self.knows_when = False
+
+    def is_ready_for(self, channel):
+        if channel.queues is None:
+            return any(self.wants(worker) for worker in self.workers.values())
+        return bool(self.ready(channel.queues))
+
+    def next_due_for(self, channel):
+        queues = channel.queues
+        if queues is None:
+            rooms = [w for w in self.workers.values() if self.state_of(w) == "ready"]
+            queues = [entry for worker in rooms for entry in worker.queues]
+        jobs = [j for j in self.jobs.values() if j.due_ms is not None and self.is_open(j, queues)]
+        return min((j.due_ms for j in jobs), default=float("inf"))
+
+    def check_sleepers(self, is_marked):
+        """After every operation but moves of the clock. is_marked: channel -> whether its marker is set."""
+        for name, channel in self.channels.items():
+            asleep = [up_ms for up_ms in channel.up_ms.values() if up_ms > self.now]
+            if asleep and self.is_ready_for(channel):
+                expect(is_marked(name), "a job is ready and nobody is woken for it", name, channel, self.now)
+            up_ms = min((up for up in channel.up_ms.values() if up > self.now - SLACK_MS), default=None)
+            due_ms = self.next_due_for(channel)
+            is_new = due_ms < channel.covered_ms or channel.somebody_left
+            if asleep and up_ms > due_ms and is_new and self.knows_when:
+                expect(is_marked(name), "nobody is up when the next is due", name, channel, due_ms)
+            channel.covered_ms, channel.somebody_left = due_ms, False

@@ -1,0 +1,129 @@
+"""The part of the reference model that knows registered workers."""
+
+import re
+from dataclasses import dataclass, field
+
+from model_jobs import SOME_TEXT, Jobs, Refused, accepted, entries, expect, ms, same
+
+WORKER_ID = re.compile("w[0-9a-f]{14}")
+
+
+@dataclass
+class Worker:
+    id: str
+    name: str
+    queues: list
+    url: str | None
+    max_jobs: int
+    seen_ms: int
+    resting: str | None = None  # why it gets nothing until resting_until_ms: busy or unreachable
+    resting_until_ms: int = 0
+    refused: set = field(default_factory=set)
+
+
+class Workers(Jobs):
+    def held(self, worker):
+        return [j for j in self.jobs.values() if j.status == "running" and j.worker_id == worker.id]
+
+    def sign_of_life(self, id):
+        worker = self.workers.get(id)
+        if worker:
+            worker.seen_ms = self.now
+            if worker.resting == "unreachable":
+                worker.resting = None
+
+    def known_worker(self, id):
+        if WORKER_ID.fullmatch(id) and id not in self.workers:
+            raise Refused("NOTFOUND", "worker")
+
+    def give_back(self, worker):
+        jobs = self.held(worker)
+        for job in jobs:
+            self.requeue(job, by="release")
+        del self.workers[worker.id]
+        return len(jobs)
+
+    def register(self, reply, name, queues, url=None, max_jobs=1):
+        accepted(reply)
+        expect(WORKER_ID.fullmatch(reply) and reply not in self.workers, "a new worker id", reply)
+        for worker in list(self.workers.values()):
+            if url and worker.url == url:
+                self.give_back(worker)
+        self.workers[reply] = Worker(reply, name, entries(queues), url, max_jobs, self.now)
+
+    def unregister(self, reply, worker):
+        if worker not in self.workers:
+            raise Refused("NOTFOUND", "worker")
+        accepted(reply)
+        same(reply, self.give_back(self.workers[worker]), "jobs given back")
+
+    def list_workers(self, reply, count=None):
+        accepted(reply)
+        shown = {doc["id"]: {**doc, "refused": sorted(doc["refused"])} for doc in reply}
+        expect(len(shown) == len(reply), "a worker twice", reply)
+        same(shown, {w.id: self.worker_document(w) for w in self.workers.values()}, "workers")
+
+    def worker_document(self, worker):
+        doc = {k: getattr(worker, k) for k in ("id", "name", "queues", "url", "max_jobs", "seen_ms")}
+        doc.update(held=len(self.held(worker)), state=self.state_of(worker), refused=sorted(worker.refused))
+        return {k: v for k, v in doc.items() if v is not None}
+
+    def state_of(self, worker):
+        if not worker.url:
+            return "pulling"
+        if worker.resting:
+            return worker.resting
+        return "full" if len(self.held(worker)) >= worker.max_jobs else "ready"
+
+    def wants(self, worker):
+        """The jobs that may be given to a worker right now, best first."""
+        if self.state_of(worker) != "ready":
+            return []
+        return [j for j in self.ready(worker.queues) if j.name not in worker.refused]
+
+    def load(self, worker):
+        return len(self.held(worker)) / worker.max_jobs
+
+    def assign(self, reply, master, limit=100, wait=None):
+        accepted(reply)
+        self.gets_up(master, wait)
+        due_before = self.due_count()
+        self.sweep(left_some=reply[0] == 0)
+        expect(len(reply) - 1 <= limit, "more than the limit", reply)
+        for id, url, doc, argument in reply[1:]:
+            worker, job = self.workers.get(id), self.jobs.get(doc["id"])
+            expect(worker and worker.url == url, "an unknown worker", id, url)
+            expect(job and job in self.wants(worker), "not a job for this worker", worker, job)
+            takers = [w for w in self.workers.values() if self.wants(w)]
+            best = min((self.wants(w)[0] for w in takers), key=lambda j: (j.priority, j.id))
+            expect(job == best, "not the best job that can be assigned", job, best)
+            least = min(self.load(w) for w in takers if job in self.wants(w))
+            expect(self.load(worker) == least, "not the least loaded worker", worker, least)
+            self.start(job, id)
+            same(doc, self.picked_document(job), "document of an assigned job")
+            same(argument, job.argument, "argument of an assigned job")
+        if len(reply) - 1 < limit:
+            left = [(worker, self.wants(worker)) for worker in self.workers.values() if self.wants(worker)]
+            same(left, [], "assigned less than possible")
+        rests = [w.resting_until_ms for w in self.workers.values() if w.resting]
+        self.check_next(reply[0], due_before, also=rests)
+        if wait and len(reply) == 1 and reply[0] != 0:
+            self.goes_to_sleep(master, wait, None, reply[0])
+
+    def refuse(self, reply, worker, jobs, why, retry_after=1):
+        if worker not in self.workers:
+            raise Refused("NOTFOUND", "worker")
+        accepted(reply)
+        refusing = self.workers[worker]
+        for (id, attempt), answer in zip(jobs, reply, strict=True):
+            job = self.holds(id, attempt)
+            if job:
+                self.requeue(job, by="release")
+                if why == "unknown":
+                    refusing.refused.add(job.name)
+            same(answer, job.status if job else self.over(id, attempt, "release", answer), "refuse")
+        if why != "unknown":
+            refusing.resting, refusing.resting_until_ms = why, self.now + max(1, ms(retry_after))
+        if why == "unreachable":
+            for job in self.held(refusing):
+                self.fail(job, "lapse", "timeout", message=SOME_TEXT)

@@ -1,0 +1,226 @@
+"""After an error reply nothing has changed: every key of the data set is the same, byte for byte."""
+
+import re
+
+import pytest
+from redis.exceptions import OutOfMemoryError, ResponseError
+
+from bad_inputs import CASES
+from bad_values import DONE, RUNNING, WAITING, WORKER, encode
+from model_driver import NAMESPACE, Driver, parse_error
+from model_random import Generator
+from servers import RedisServer
+
+CODES = ("INVALID", "NOTFOUND", "CONFLICT", "LOST", "FULL", "VERSION")
+KEYS = [NAMESPACE, NAMESPACE + ":meta"]
+# Each key's name, content and whether it has a time to live. A DUMP, but for hashes: Redis moves their fields
+# about behind the scenes, also when they are only read.
+DUMP = """
+local function content(key)
+  if redis.call("TYPE", key).ok ~= "hash" then
+    return redis.call("DUMP", key)
+  end
+  local all, fields = redis.call("HGETALL", key), {}
+  for i = 1, #all, 2 do
+    fields[#fields + 1] = cmsgpack.pack(all[i], all[i + 1])
+  end
+  table.sort(fields)
+  return table.concat(fields)
+end
+local found = {}
+for i, key in ipairs(redis.call("KEYS", "*")) do
+  found[i] = {key, content(key), redis.call("PTTL", key) < 0 and 0 or 1}
+end
+return found
+"""
+
+
+class Data:
+    """A namespace with jobs in every state, workers, requests and settings, and what it looked like."""
+
+    def __init__(self, driver):
+        self.driver = driver
+        driver.fresh()
+        jobs = [[{"name": "a", "keep_result": True, "timeout": 4000000}, b"\xc0"]] * 3
+        created = driver.call("enqueue", options={"request": "known"}, jobs=jobs)
+        assert [id for id, _ in created] == [RUNNING, DONE, WAITING]
+        assert driver.call("register", name="w", queues="a", url="http://worker/") == WORKER
+        driver.call("pick", worker=WORKER, queues="a", count=2)
+        driver.call("finish", worker="w", outcomes=[[{"id": DONE, "attempt": 1, "type": "success"}, b"\xc0"]])
+        driver.call("queue", name="full", max_waiting=1)
+        driver.call("enqueue", options=None, jobs=[[{"name": "full", "delay": 10**9}, b"\xc0"]])
+        driver.call("queue", name="room for one", max_waiting=1)
+        self.fill()
+        self.remember()
+
+    def fill(self):
+        """Whatever else happens in a namespace; replies are the model test's concern."""
+        generator = Generator("errors", self.driver)
+        for _ in range(400):
+            script, fields, label = generator.next()
+            reply = None
+            if script == "enqueue":
+                reply = self.driver.call(script, **fields)
+            elif script in ("pick", "assign", "cancel", "watch", "tick", "register"):
+                reply = self.driver.call(script, **self.driver.resolve(fields))
+            if script == "enqueue" and isinstance(reply, list):
+                self.driver.names |= {f"job:{label}.{i}": id for i, (id, _) in enumerate(reply)}
+
+    def remember(self):
+        self.before = self.dump()
+
+    def dump(self):
+        return {key: (content, has_ttl) for key, content, has_ttl in self.driver.redis.send("EVAL", DUMP, 0)}
+
+    def check_unchanged(self):
+        before, after = self.before, self.dump()
+        self.before = after
+        changed = [key for key in before.keys() | after.keys() if before.get(key) != after.get(key)]
+        assert not changed
+
+    def refusal(self, script, keys, args):
+        """The error reply to a call."""
+        try:
+            reply = self.driver.redis.send(
+                "EVALSHA", self.driver.scripts[script].sha, len(keys), *keys, *args
+            )
+        except ResponseError as error:
+            return parse_error(str(error))
+        self.before = self.dump()
+        raise AssertionError(f"accepted: {reply!r}"[:1000])
+
+
+def check_words(refused):
+    """It is an error of ours, in words, and no stumbling of Lua."""
+    text = f"{refused.code} {refused.path} {refused.message}"
+    assert refused.code in CODES, text
+    assert not re.search(r"user_script|attempt to| script: ", text), text
+    assert len(text) < 1000 and refused.message, text
+
+
+@pytest.fixture(scope="module")
+def data():
+    with RedisServer() as server:
+        driver = Driver(server.socket)
+        yield Data(driver)
+        driver.close()
+
+
+def title(case):
+    return case.title.encode("ascii", "backslashreplace").decode()
+
+
+@pytest.mark.parametrize("case", CASES, ids=title)
+def test_bad_input_is_refused_by_name_and_changes_nothing(data, case):
+    refused = data.refusal(case.script, KEYS, case.args)
+    data.check_unchanged()
+    check_words(refused)
+    assert (refused.code, refused.path) == (case.code, case.path), refused
+    assert case.says in refused.message
+
+
+def test_every_script_has_cases():
+    with RedisServer() as server:
+        assert {case.script for case in CASES} == set(Driver(server.socket).scripts)
+
+
+WRONG_KEYS = [
+    [], [NAMESPACE], [NAMESPACE + ":meta"], [NAMESPACE, NAMESPACE], [NAMESPACE, NAMESPACE + ":queues"],
+    [NAMESPACE + ":meta", NAMESPACE], [*KEYS, NAMESPACE + ":due"],
+]  # fmt: skip
+SCRIPTS = sorted({case.script for case in CASES})
+VALID = {
+    "enqueue": [encode({"name": "a"}), b"\xc0"],
+    "pick": [encode({"worker": "w", "queues": "*"})],
+    "finish": [encode({"worker": "w"}), encode({"id": RUNNING, "attempt": 1, "type": "success"}), b"\xc0"],
+    "heartbeat": [encode({"worker": "w", "jobs": [[RUNNING, 1]]})],
+    "release": [encode({"worker": "w", "jobs": [[RUNNING, 1]]})],
+    "cancel": [encode({"ids": [WAITING]})],
+    "result": [DONE],
+    "get": [DONE],
+    "watch": [WAITING],
+    "queue": [encode({"name": "new"})],
+    "register": [encode({"name": "w", "queues": "*"})],
+    "unregister": [encode({"worker": WORKER})],
+    "assign": [encode({"master": "m"})],
+    "refuse": [encode({"worker": WORKER, "jobs": [[RUNNING, 1]], "why": "busy"})],
+    "setup": [],
+} | {script: [encode({})] for script in ("tick", "queues", "workers", "config", "audit")}
+
+
+@pytest.mark.parametrize("keys", WRONG_KEYS, ids=str)
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_wrong_keys(data, script, keys):
+    refused = data.refusal(script, keys, VALID[script])
+    data.check_unchanged()
+    check_words(refused)
+    assert refused.code == "INVALID" and refused.path in ("KEYS", "namespace")
+
+
+@pytest.mark.parametrize("namespace", ["{other}", "jq", "{}", ""])
+@pytest.mark.parametrize("script", [script for script in SCRIPTS if script != "setup"])
+def test_a_namespace_that_is_not_set_up(data, script, namespace):
+    refused = data.refusal(script, [namespace, namespace + ":meta"], VALID[script])
+    data.check_unchanged()
+    check_words(refused)
+    assert refused.code == "VERSION"
+
+
+BAD_NAMESPACES = [
+    "",
+    "jq",
+    "{}",
+    "{a b}",
+    "{a}b",
+    "a{b}",
+    "{a{b}",
+    "{a}}",
+    "{" + "x" * 65 + "}",
+    "{é}",
+    "{a\n}",
+    "{a\x7f}",
+]
+
+
+@pytest.mark.parametrize("namespace", BAD_NAMESPACES)
+def test_setup_refuses_a_bad_namespace(data, namespace):
+    refused = data.refusal("setup", [namespace, namespace + ":meta"], [])
+    data.check_unchanged()
+    check_words(refused)
+    assert refused.code == "INVALID" and refused.path == "namespace"
+
+
+@pytest.mark.parametrize("meta", ["newer", "cut", "empty"])
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_data_of_another_schema(data, script, meta):
+    """A namespace that newer scripts have set up: its meta begins with the number of the schema."""
+    send = data.driver.redis.send
+    kept = send("GET", KEYS[1])
+    schema = int.from_bytes(kept[:2], "big")
+    assert data.driver.call("setup") == schema
+    send(
+        "SET",
+        KEYS[1],
+        {"newer": (schema + 1).to_bytes(2, "big") + kept[2:], "cut": kept[:5], "empty": b""}[meta],
+    )
+    data.remember()
+    try:
+        refused = data.refusal(script, KEYS, VALID[script])
+        data.check_unchanged()
+    finally:
+        send("SET", KEYS[1], kept)
+        data.remember()
+    check_words(refused)
+    assert refused.code == "VERSION"
+
+
+@pytest.mark.parametrize("script", ["enqueue", "register", "queue"])
+def test_out_of_memory_refuses_what_would_fill(data, script):
+    send = data.driver.redis.send
+    send("CONFIG", "SET", "maxmemory", "1")
+    try:
+        with pytest.raises(OutOfMemoryError):
+            data.driver.evalsha(script, *VALID[script])
+    finally:
+        send("CONFIG", "SET", "maxmemory", "0")
+    data.check_unchanged()
