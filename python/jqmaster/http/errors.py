@@ -1,0 +1,78 @@
+"""Errors as HTTP shows them: `{error: {code, message, field?}}` with a fitting status."""
+
+from __future__ import annotations
+
+import redis.exceptions
+
+from jqmaster.errors import JQError, Unavailable
+
+# The engine's codes. VERSION is 503 and not 500: the server is well, its Redis is not (yet) what it serves.
+STATUS = {
+    "INVALID": 400,
+    "NOTFOUND": 404,
+    "CONFLICT": 409,
+    "LOST": 409,
+    "CANCELLED": 409,
+    "FULL": 429,
+    "VERSION": 503,
+    "UNAVAILABLE": 503,
+    "INTERNAL": 500,
+}
+RETRY_AFTER_S = 1
+
+
+class HttpError(Exception):
+    """An answer that is an error. `field` names the part of the request at fault, in its own terms."""
+
+    def __init__(self, status: int, code: str, message: str, field: str | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.message = message
+        self.field = field
+
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        """Response headers beside the content's: when it makes sense to try again, and after how long."""
+        if self.status in (429, 503):
+            return [(b"retry-after", b"%d" % RETRY_AFTER_S)]
+        return []
+
+    def body(self) -> dict[str, dict[str, str]]:
+        """The response's body, to be packed."""
+        error = {"code": self.code, "message": self.message}
+        if self.field:
+            error["field"] = self.field
+        return {"error": error}
+
+
+def invalid(field: str | None, message: str) -> HttpError:
+    """400 for a request that is wrong in `field`."""
+    return HttpError(400, "INVALID", f"{field}: {message}" if field else message, field)
+
+
+def internal() -> HttpError:
+    """500, for what can only be a fault of ours."""
+    return HttpError(500, "INTERNAL", "a fault of this server; its log has the details")
+
+
+def from_engine(error: JQError, field: str | None) -> HttpError:
+    """What the engine refused or could not do, its path already translated into `field`."""
+    status = STATUS.get(error.code, 500)
+    message = error.message
+    if error.code == "INTERNAL":
+        message = "an operation failed inside Redis; this server's log has the details"
+    elif isinstance(error, Unavailable):
+        message = _unavailable(error)
+    elif field:
+        message = f"{field}: {message}"
+    return HttpError(status, error.code, message, field)
+
+
+def _unavailable(error: Unavailable) -> str:
+    # Not redis-py's own words for a lost connection: they tell the world where Redis is.
+    cause = error.cause
+    if isinstance(cause, redis.exceptions.OutOfMemoryError):
+        return "Redis is out of memory: it takes no new jobs until some are finished"
+    if isinstance(cause, redis.exceptions.ResponseError):
+        return f"Redis refused: {error.message}"
+    return "Redis cannot be reached or is starting; after a moment try again"

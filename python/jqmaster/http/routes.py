@@ -1,0 +1,146 @@
+"""Which handler answers what, and how a request becomes a response: the same for every way in."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from jqmaster.errors import JQError
+from jqmaster.http import jobs, jsonform, queues, wire, work
+from jqmaster.http.errors import HttpError, from_engine, internal, invalid
+from jqmaster.http.message import JSON, MSGPACK, Reply, Request, body_type, reply_type
+from jqmaster.master import Master
+
+Headers = list[tuple[bytes, bytes]]
+Handler = Callable[[Master, Request], Awaitable[Reply]]
+logger = logging.getLogger("jqmaster.http")
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """`takes_body`: its content type is checked and JSON is turned into MessagePack; else a body is ignored.
+    `hot`: worth the short way around Quart (fast.py). `negotiates`: the client chooses the answer's type."""
+
+    method: str
+    path: str
+    handler: Handler
+    takes_body: bool = False
+    hot: bool = False
+    negotiates: bool = True
+
+
+ROUTES = (
+    Route("POST", "/job", jobs.enqueue_one, takes_body=True, hot=True),
+    Route("POST", "/jobs", jobs.enqueue_many, takes_body=True, hot=True),
+    Route("GET", "/job/{id}", jobs.get_job, hot=True),
+    Route("DELETE", "/job/{id}", jobs.cancel_job),
+    Route("GET", "/job/{id}/result", jobs.get_result, hot=True),
+    Route("GET", "/job/{id}/polling", jobs.poll_job),
+    Route("POST", "/worker", work.register, takes_body=True),
+    Route("DELETE", "/worker", work.unregister),
+    Route("POST", "/worker/heartbeat", work.heartbeat, takes_body=True, hot=True),
+    Route("POST", "/done", work.done, takes_body=True, hot=True),
+    Route("POST", "/pick", work.pick, takes_body=True, hot=True),
+    Route("POST", "/release", work.release, takes_body=True),
+    Route("GET", "/workers", work.list_workers),
+    Route("GET", "/queues", queues.list_queues),
+    Route("GET", "/queue/{name}", queues.get_queue),
+    Route("POST", "/queue/{name}", queues.set_queue, takes_body=True),
+    Route("PATCH", "/queue/{name}", queues.set_queue, takes_body=True),
+    Route("POST", "/queue/{name}/pause", queues.pause_queue),
+    Route("POST", "/queue/{name}/resume", queues.resume_queue),
+    Route("GET", "/config", queues.get_config),
+    Route("PATCH", "/config", queues.set_config, takes_body=True),
+    Route("GET", "/health", queues.health),
+    Route("GET", "/openapi.yaml", queues.master_openapi, negotiates=False),
+    Route("GET", "/worker/openapi.yaml", queues.worker_openapi, negotiates=False),
+)
+
+
+@dataclass(slots=True)
+class Response:
+    """What goes over the wire."""
+
+    status: int
+    headers: Headers
+    body: bytes
+
+
+async def respond(
+    master: Master, route: Route, scope: Mapping[str, Any], params: Mapping[str, str], body: bytes
+) -> Response:
+    """Answer one request. `params` are the path's, still percent-encoded. Raises nothing but cancellation."""
+    headers: dict[bytes, bytes] = dict(scope["headers"])
+    content_type = MSGPACK
+    json_body = False
+    try:
+        # The content types come first: a request that cannot be read or answered must not change anything.
+        if route.takes_body and body:
+            json_body = body_type(headers.get(b"content-type")) == JSON
+        if route.negotiates:
+            content_type = reply_type(headers.get(b"accept"), json_body)
+        if json_body:
+            body = jsonform.to_msgpack(body)
+        names = {name: _decoded(name, value) for name, value in params.items()}
+        request = Request(names, scope["query_string"], headers, body)
+        try:
+            reply = await route.handler(master, request)
+        except JQError as error:
+            raise from_engine(error, request.rename(error.path) if error.path else None) from error
+        return _response(reply, content_type)
+    except HttpError as error:
+        if error.status >= 500:
+            logger.warning("%s %s: %s", route.method, route.path, error.__cause__ or error.message)
+        return failure(error, content_type)
+    except asyncio.CancelledError:
+        raise
+    except Exception:
+        logger.exception("%s %s failed", route.method, route.path)
+        return failure(internal(), content_type)
+
+
+def _decoded(name: str, value: str) -> str:
+    try:
+        return unquote_to_bytes(value).decode("utf-8")
+    except UnicodeDecodeError:
+        raise invalid(name, "expected valid UTF-8") from None
+
+
+def _response(reply: Reply, content_type: str) -> Response:
+    if reply.status == 204:
+        return Response(204, [], b"")
+    body = reply.body
+    if reply.content_type is not None:
+        content_type = reply.content_type
+    elif content_type == JSON:
+        body = jsonform.to_json(body)
+    return Response(reply.status, _headers(content_type, body), body)
+
+
+def _headers(content_type: str, body: bytes) -> Headers:
+    return [(b"content-type", content_type.encode("ascii")), (b"content-length", b"%d" % len(body))]
+
+
+def failure(error: HttpError, content_type: str) -> Response:
+    """The response for an error."""
+    body = wire.pack(error.body())
+    if content_type == JSON:
+        body = jsonform.to_json(body)
+    return Response(error.status, _headers(content_type, body) + error.headers(), body)
+
+
+def failure_for(error: HttpError, headers: Headers) -> Response:
+    """The response for an error met before the request was read, in the client's content type if possible."""
+    known = dict(headers)
+    try:
+        json_body = body_type(known.get(b"content-type")) == JSON
+    except HttpError:
+        json_body = False
+    try:
+        return failure(error, reply_type(known.get(b"accept"), json_body))
+    except HttpError:
+        return failure(error, MSGPACK)

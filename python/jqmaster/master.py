@@ -1,0 +1,63 @@
+"""What the HTTP layer needs of the rest of a JQ master, and the one object that holds it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from jqmaster.http.coalesce import Coalescer
+
+
+class Engine(Protocol):
+    """Calls the scripts of one namespace."""
+
+    async def call(self, script: str, /, *args: Any) -> Any:
+        """Run `script` and return its reply as Redis gave it (bytes, integers, lists).
+
+        Raises `jqmaster.errors.JQError`, also when Redis cannot be asked (`Unavailable`).
+        """
+
+
+class Waiting(Protocol):
+    """Sleeps until there may be work, without polling."""
+
+    async def pick(self, spec: Mapping[str, Any], timeout_s: float, /) -> list[Any]:
+        """Pick for `spec`; when there is nothing, wait for up to `timeout_s`. Returns `pick`'s raw reply.
+
+        Cancelling it must not strand a job: what a pick under way had already taken is given back.
+        """
+
+
+class Ended(Protocol):
+    """Waits for jobs to end."""
+
+    async def wait(self, job_id: bytes, timeout_s: float, /) -> str | None:
+        """The state `job_id` is in once it has ended, or after `timeout_s`; None for an unknown job."""
+
+
+class Dispatch(Protocol):
+    """Pushes jobs to registered workers."""
+
+    def poke(self) -> None:
+        """Look for deliverable jobs soon: a worker may have got room. Returns at once, safe to call often."""
+
+
+@dataclass
+class Master:
+    """The parts of one JQ master. Whoever builds it starts and stops the parts.
+
+    While `draining` is set the master takes no new picks, `/health` answers 503 so that a load balancer looks
+    elsewhere, and open long polls are answered at once. It never goes back.
+    """
+
+    engine: Engine
+    waiting: Waiting
+    ended: Ended
+    dispatch: Dispatch
+    draining: asyncio.Event = field(default_factory=asyncio.Event)
+    enqueuing: Coalescer = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.enqueuing = Coalescer(self.engine)

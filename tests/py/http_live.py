@@ -1,0 +1,76 @@
+"""The API under a real Hypercorn, on a private port, in a thread with a loop of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import hypercorn.asyncio
+import hypercorn.config
+
+from http_support import Pokes
+from jqmaster.ended import Ended
+from jqmaster.engine import Engine, connect
+from jqmaster.http.app import create_app
+from jqmaster.master import Master
+from jqmaster.scripts import builtin, install
+from jqmaster.waiting import Waiting
+
+
+@dataclass
+class Live:
+    port: int
+    master: Master
+    loop: asyncio.AbstractEventLoop
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def run(self, work: Any) -> Any:
+        """Run a coroutine in the server's loop."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(30)
+
+
+@contextlib.contextmanager
+def live_server(redis_url: str, namespace: str, **options: Any) -> Iterator[Live]:
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+    ready = threading.Event()
+    started: list[Live] = []
+    stop = asyncio.Event()
+
+    async def main() -> None:
+        client = connect(redis_url)
+        await install(client, namespace, builtin(), make_current=True)
+        engine = Engine(client, namespace)
+        waiting, ended = Waiting(engine, client), Ended(engine, client)
+        master = Master(engine, waiting, ended, Pokes())
+        config = hypercorn.config.Config()
+        config.bind = [f"fd://{listener.detach()}"]
+        config.loglevel = "WARNING"
+        config.keep_alive_timeout = 75
+        config.keep_alive_max_requests = 1_000_000
+        config.graceful_timeout = 1
+        started.append(Live(port, master, asyncio.get_running_loop()))
+        app: Any = create_app(master, **options)
+        ready.set()
+        await hypercorn.asyncio.serve(app, config, shutdown_trigger=stop.wait)
+        await waiting.stop()
+        await ended.stop()
+        await client.aclose()
+
+    thread = threading.Thread(target=asyncio.run, args=(main(),))
+    thread.start()
+    try:
+        assert ready.wait(30)
+        yield started[0]
+    finally:
+        started[0].loop.call_soon_threadsafe(stop.set)
+        thread.join(30)
+        assert not thread.is_alive()

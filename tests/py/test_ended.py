@@ -1,0 +1,135 @@
+"""Waiting for the end of a job."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+from redis.asyncio import Redis
+
+from jqmaster.ended import Ended
+from jqmaster.engine import Engine, connect
+from jqmaster.scripts import load
+from parts import commands, enqueue, eventually
+from servers import RedisServer
+
+SOON_S = 5.0
+
+
+@pytest.fixture
+async def ended(engine: Engine, redis: Redis) -> AsyncIterator[Ended]:
+    ended = Ended(engine, redis)
+    yield ended
+    await ended.stop()
+
+
+async def finish(engine: Engine, kind: str = "success", **more: object) -> None:
+    [job] = (await engine.pick("w", "mail")).jobs
+    await engine.finish("w", [({"id": job.id, "attempt": job.attempt, "type": kind, **more}, b"\xc0")])
+
+
+async def waiting(ended: Ended, job: str, timeout_s: float = 30) -> asyncio.Task[str | None]:
+    """A wait that has come as far as sleeping."""
+    before = sum(map(len, ended._waiters.values()))
+    task = asyncio.create_task(ended.wait(job.encode(), timeout_s))
+    await eventually(lambda: sum(map(len, ended._waiters.values())) > before and ended._subscribed.is_set())
+    return task
+
+
+async def test_the_end_is_told_to_all_who_wait(engine: Engine, ended: Ended) -> None:
+    job = await enqueue(engine)
+    waits = [await waiting(ended, job) for _ in range(5)]
+    await finish(engine)
+    assert await asyncio.wait_for(asyncio.gather(*waits), SOON_S) == ["done"] * 5
+
+
+@pytest.mark.parametrize("how", ["error", "cancelled"])
+async def test_every_kind_of_end_is_told(engine: Engine, ended: Ended, how: str) -> None:
+    job = await enqueue(engine)
+    wait = await waiting(ended, job)
+    if how == "error":
+        await finish(engine, "failure", should_retry=False)
+    else:
+        await engine.cancel([job])
+    assert await asyncio.wait_for(wait, SOON_S) == how
+
+
+async def test_a_retry_is_no_end(engine: Engine, ended: Ended) -> None:
+    job = await enqueue(engine, retry_base=0.01)
+    wait = await waiting(ended, job)
+    await finish(engine, "failure")
+    await eventually(lambda: _queued(engine, job))
+    assert not wait.done()
+    await finish(engine)
+    assert await asyncio.wait_for(wait, SOON_S) == "done"
+
+
+async def _queued(engine: Engine, job: str) -> bool:
+    await engine.tick()
+    [document] = await engine.get(job)
+    return document is not None and document["status"] == "queued"
+
+
+async def test_what_has_ended_is_told_at_once(engine: Engine, ended: Ended) -> None:
+    job = await enqueue(engine)
+    await finish(engine)
+    assert await asyncio.wait_for(ended.wait(job.encode(), 30), SOON_S) == "done"
+
+
+async def test_when_the_time_is_up_the_state_is_told(engine: Engine, ended: Ended) -> None:
+    job = await enqueue(engine)
+    assert await asyncio.wait_for(ended.wait(job.encode(), 0.05), SOON_S) == "queued"
+    assert await ended.wait(job.encode(), 0) == "queued"
+
+
+async def test_an_unknown_job_is_none(ended: Ended) -> None:
+    assert await ended.wait(b"00000000000001", 30) is None
+
+
+async def test_draining_answers_at_once(engine: Engine, ended: Ended) -> None:
+    wait = await waiting(ended, await enqueue(engine))
+    ended.drain()
+    assert await asyncio.wait_for(wait, 1) == "queued"
+
+
+async def test_those_who_leave_leave_nothing(engine: Engine, ended: Ended) -> None:
+    job = await enqueue(engine)
+    wait = await waiting(ended, job)
+    wait.cancel()
+    await asyncio.wait({wait})
+    assert not ended._waiters and not ended._states
+
+
+async def test_an_end_while_redis_was_away_is_found() -> None:
+    with RedisServer("--appendonly", "yes", "--appendfsync", "always") as server:
+        async with connect(server.url) as redis:
+            await load(redis, "{t}")
+            engine = Engine(redis, "{t}")
+            ended = Ended(engine, redis)
+            job = await enqueue(engine)
+            wait = await waiting(ended, job)
+            await asyncio.to_thread(server.kill)
+            await asyncio.to_thread(server.start)
+            await finish(engine)  # perhaps before the subscription is back
+            assert await asyncio.wait_for(wait, SOON_S) == "done"
+            await ended.stop()
+
+
+async def test_waiting_makes_no_calls_and_stopping_is_quick_while_redis_is_away() -> None:
+    with RedisServer() as server:
+        async with connect(server.url) as redis:
+            await load(redis, "{t}")
+            ended = Ended(Engine(redis, "{t}"), redis)
+            wait = await waiting(ended, await enqueue(Engine(redis, "{t}")))
+            await asyncio.sleep(0.3)
+            before = await commands(redis)
+            await asyncio.sleep(1)
+            assert await commands(redis) - before <= 1
+            await asyncio.to_thread(server.kill)
+            began = time.monotonic()
+            await ended.stop()
+            assert time.monotonic() - began < 3
+            await asyncio.wait({wait}, timeout=SOON_S)
+            assert wait.done()

@@ -1,0 +1,290 @@
+"""Enqueueing, looking, waiting and cancelling over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgpack
+import pytest
+
+from http_support import JSON, Api, api, master, unpack  # noqa: F401
+
+UNKNOWN = "00000000000001"
+
+
+async def test_a_job_is_enqueued_and_shown(api: Api) -> None:
+    job_id = await api.enqueue("mail", argument={"to": "ada"}, priority=-3, max_retry=2, keep_result=True)
+    shown = (await api.get(f"/job/{job_id}")).value
+    assert shown["id"] == job_id
+    assert shown["status"] == "queued"
+    assert shown["argument"] == {"to": "ada"}
+    assert (shown["name"], shown["queue"], shown["priority"]) == ("mail", "mail", -3)
+    assert (shown["max_retry"], shown["keep_result"], shown["retry_count"]) == (2, True, 0)
+
+
+async def test_what_there_is_not_is_nil_in_a_document(api: Api) -> None:
+    shown = (await api.get(f"/job/{await api.enqueue()}")).value
+    assert {name: shown[name] for name in ("worker_id", "result", "error", "message", "argument")} == {
+        "worker_id": None,
+        "result": None,
+        "error": None,
+        "message": None,
+        "argument": None,
+    }
+
+
+async def test_many_jobs_are_enqueued_in_order(api: Api) -> None:
+    jobs = [{"name": "mail", "argument": n} for n in range(50)]
+    for body in ({"jobs": jobs}, jobs):
+        answer = await api.post("/jobs", body)
+        assert answer.status == 201
+        ids = answer.value["job_ids"]
+        assert len(ids) == 50 and ids == sorted(ids)
+    assert [job["argument"] for job in await api.pick(count=100)] == [*range(50), *range(50)]
+
+
+async def test_a_bad_job_among_many_leaves_nothing(api: Api) -> None:
+    jobs: list[Any] = [{"name": "mail"}, {"name": "mail"}, {"name": "mail", "priority": 1.5}]
+    answer = await api.post("/jobs", {"jobs": jobs})
+    assert (answer.status, answer.error["field"]) == (400, "jobs[2].priority")
+    answer = await api.post("/jobs", jobs)
+    assert (answer.status, answer.error["field"]) == (400, "[2].priority")
+    assert (await api.get("/queues")).value["queues"] == []
+
+
+@pytest.mark.parametrize("body", [{"jobs": []}, [], {"jobs": [{"name": "m"}] * 1001}])
+async def test_a_batch_has_1_to_1000_jobs(api: Api, body: Any) -> None:
+    answer = await api.post("/jobs", body)
+    assert (answer.status, answer.error["code"]) == (400, "INVALID")
+    assert "1 to 1000" in answer.error["message"]
+
+
+async def test_an_idempotency_key_makes_enqueueing_repeatable(api: Api) -> None:
+    for path, body in (
+        ("/job", {"name": "mail", "argument": 1}),
+        ("/jobs", [{"name": "mail", "argument": 2}]),
+    ):
+        key = f"order{path}"
+        first = await api.post(path, body, idempotency_key=key)
+        again = await api.post(path, body, idempotency_key=key)
+        assert first.value == again.value
+    assert len(await api.pick(count=10)) == 2
+
+
+async def test_a_request_token_in_the_body_is_the_same(api: Api) -> None:
+    body = {"jobs": [{"name": "mail"}], "request": "r1"}
+    first = await api.post("/jobs", body)
+    assert first.value == (await api.post("/jobs", body)).value
+    assert first.value == (await api.post("/jobs", body, idempotency_key="r1")).value
+    answer = await api.post("/jobs", body, idempotency_key="r2")
+    assert (answer.status, answer.error["field"]) == (400, "request")
+
+
+async def test_a_token_for_another_request_is_a_conflict(api: Api) -> None:
+    await api.post("/job", {"name": "mail", "argument": 1}, idempotency_key="k")
+    answer = await api.post("/job", {"name": "mail", "argument": 2}, idempotency_key="k")
+    assert (answer.status, answer.error["code"]) == (409, "CONFLICT")
+    assert answer.error["field"] == "Idempotency-Key"
+    answer = await api.post("/jobs", [{"name": "mail", "argument": 2}], idempotency_key="k")
+    assert answer.status == 409
+
+
+async def test_an_overlong_key_names_the_header(api: Api) -> None:
+    answer = await api.post("/job", {"name": "mail"}, idempotency_key="k" * 201)
+    assert (answer.status, answer.error["field"]) == (400, "Idempotency-Key")
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"name": None}, "name"),
+        ({"name": ""}, "name"),
+        ({"name": 7}, "name"),
+        ({"name": b"bin"}, "name"),
+        ({"name": "x" * 256}, "name"),
+        ({"name": "x" * 500_000}, "name"),
+        ({"name": "a\nb"}, "name"),
+        ({"priority": 1.5}, "priority"),
+        ({"priority": 2**31}, "priority"),
+        ({"priority": -(2**63)}, "priority"),
+        ({"priority": 2**64 - 1}, "priority"),
+        ({"priority": "1"}, "priority"),
+        ({"priority": [1]}, "priority"),
+        ({"max_retry": -1}, "max_retry"),
+        ({"max_retry": 2**64 - 1}, "max_retry"),
+        ({"keep_result": 1}, "keep_result"),
+        ({"timeout": 0}, "timeout"),
+        ({"timeout": float("nan")}, "timeout"),
+        ({"timeout": float("inf")}, "timeout"),
+        ({"delay": -1}, "delay"),
+        ({"delay": float("-inf")}, "delay"),
+        ({"expires_in": "soon"}, "expires_in"),
+        ({"retry_jitter": 2}, "retry_jitter"),
+        ({"queue": "a*"}, "queue"),
+        ({"prioritty": 1}, "prioritty"),
+        ({"request": "x"}, "request"),
+        ({"queue": msgpack.ExtType(5, b"x")}, "queue"),
+        ({"queue": msgpack.Timestamp(1)}, "queue"),
+    ],
+)
+async def test_a_wrong_field_is_named(api: Api, fields: dict[str, Any], field: str) -> None:
+    answer = await api.post("/job", {"name": "mail", "argument": 1, **fields})
+    assert (answer.status, answer.error["code"], answer.error["field"]) == (400, "INVALID", field)
+    answer = await api.post("/jobs", {"jobs": [{"name": "ok"}, {"name": "mail", **fields}]})
+    assert (answer.status, answer.error["field"]) == (400, f"jobs[1].{field}")
+    assert (await api.get("/queues")).value["queues"] == []
+
+
+async def test_a_missing_name_is_named(api: Api) -> None:
+    answer = await api.post("/job", {"argument": 1})
+    assert (answer.status, answer.error["field"]) == (400, "name")
+
+
+async def test_an_unknown_field_comes_with_a_suggestion(api: Api) -> None:
+    answer = await api.post("/job", {"name": "mail", "prioritty": 1})
+    assert "priority" in answer.error["message"].replace("prioritty", "")
+    answer = await api.post("/jobs", {"job": [{"name": "mail"}]})
+    assert answer.status == 400
+
+
+async def test_a_full_queue_asks_to_come_back(api: Api) -> None:
+    await api.post("/queue/mail", {"max_waiting": 1})
+    await api.enqueue("mail")
+    answer = await api.post("/job", {"name": "mail"})
+    assert (answer.status, answer.error["code"], answer.error["field"]) == (429, "FULL", "queue")
+    assert int(answer.headers["retry-after"]) >= 1
+
+
+async def test_concurrent_enqueues_all_get_their_own_answer(api: Api) -> None:
+    async def one(n: int) -> Any:
+        fields = {"name": "mail", "argument": n} | ({"priority": "x"} if n % 10 == 3 else {})
+        return n, await api.post("/job", fields)
+
+    answers = await asyncio.gather(*(one(n) for n in range(100)))
+    for n, answer in answers:
+        if n % 10 == 3:
+            assert (answer.status, answer.error["field"]) == (400, "priority")
+        else:
+            shown = (await api.get(f"/job/{answer.value['job_id']}")).value
+            assert shown["argument"] == n
+
+
+@pytest.mark.parametrize("path", ["", "/result", "/polling?timeout=0"])
+@pytest.mark.parametrize("job_id", [UNKNOWN, "nonsense", "%00", "a%2Fb", "x" * 3000, "%F0%9F%98%80"])
+async def test_an_unknown_job_is_not_found(api: Api, path: str, job_id: str) -> None:
+    answer = await api.get(f"/job/{job_id}{path}")
+    assert (answer.status, answer.error["code"]) == (404, "NOTFOUND")
+
+
+async def test_the_result_is_bare_and_does_not_wait(api: Api) -> None:
+    job_id = await api.enqueue(keep_result=True)
+    assert (await api.get(f"/job/{job_id}/result")).raw == b"\xc0"
+    [job] = await api.pick()
+    assert (await api.done(job, result=[1, {"a": b"\x00"}])).status == 204
+    answer = await api.get(f"/job/{job_id}/result")
+    assert answer.value == [1, {"a": b"\x00"}]
+    shown = (await api.get(f"/job/{job_id}")).value
+    assert (shown["status"], shown["result"], shown["error"]) == ("done", [1, {"a": b"\x00"}], None)
+
+
+async def test_a_result_not_kept_is_nil(api: Api) -> None:
+    job_id = await api.enqueue()
+    [job] = await api.pick()
+    await api.done(job, result=5)
+    assert (await api.get(f"/job/{job_id}/result")).value is None
+
+
+async def test_polling_answers_when_the_job_ends(api: Api) -> None:
+    job_id = await api.enqueue(keep_result=True)
+    polling = [asyncio.create_task(api.get(f"/job/{job_id}/polling?timeout=20")) for _ in range(3)]
+    [job] = await api.pick()
+    await asyncio.sleep(0.05)
+    assert not any(task.done() for task in polling)
+    await api.done(job, result="made")
+    for answer in await asyncio.gather(*polling):
+        assert (answer.status, answer.value["status"], answer.value["result"]) == (200, "done", "made")
+    answer = await api.get(f"/job/{job_id}/polling")
+    assert answer.value["status"] == "done"
+
+
+async def test_polling_tells_of_cancelling_and_failing(api: Api) -> None:
+    cancelled, failing = await api.enqueue("a"), await api.enqueue("b", max_retry=0)
+    polls = [asyncio.create_task(api.get(f"/job/{one}/polling?timeout=20")) for one in (cancelled, failing)]
+    [job] = await api.pick("b")
+    await api.done(job, type="failure", error={"code": 7}, message="broke")
+    assert (await api("DELETE", f"/job/{cancelled}")).status == 204
+    first, second = [answer.value for answer in await asyncio.gather(*polls)]
+    assert first["status"] == "cancelled"
+    assert (second["status"], second["error"], second["message"]) == ("error", {"code": 7}, "broke")
+
+
+async def test_polling_gives_up_in_time(api: Api) -> None:
+    job_id = await api.enqueue()
+    for timeout in ("0", "0.05"):
+        answer = await api.get(f"/job/{job_id}/polling?timeout={timeout}")
+        assert (answer.status, answer.error["code"]) == (408, "TIMEOUT")
+        assert "queued" in answer.error["message"]
+
+
+@pytest.mark.parametrize("seconds", ["-1", "300.1", "nan", "inf", "x", "", "1e999"])
+async def test_a_wrong_polling_timeout_is_refused(api: Api, seconds: str) -> None:
+    answer = await api.get(f"/job/{await api.enqueue()}/polling?timeout={seconds}")
+    assert (answer.status, answer.error["field"]) == (400, "timeout")
+
+
+async def test_unknown_and_repeated_parameters_are_refused(api: Api) -> None:
+    job_id = await api.enqueue()
+    answer = await api.get(f"/job/{job_id}/polling?timeuot=1")
+    assert (answer.status, answer.error["field"]) == (400, "timeuot")
+    assert "timeout" in answer.error["message"]
+    answer = await api.get(f"/job/{job_id}/polling?timeout=1&timeout=2")
+    assert (answer.status, answer.error["field"]) == (400, "timeout")
+
+
+async def test_cancelling(api: Api) -> None:
+    job_id = await api.enqueue()
+    assert (await api("DELETE", f"/job/{job_id}")).status == 204
+    assert (await api("DELETE", f"/job/{job_id}")).status == 204
+    assert (await api.get(f"/job/{job_id}")).value["status"] == "cancelled"
+    answer = await api("DELETE", f"/job/{UNKNOWN}")
+    assert (answer.status, answer.error["code"]) == (404, "NOTFOUND")
+    assert (await api("DELETE", "/job/nonsense")).status == 404
+
+
+async def test_what_has_ended_cannot_be_cancelled(api: Api) -> None:
+    job_id = await api.enqueue()
+    [job] = await api.pick()
+    await api.done(job)
+    answer = await api("DELETE", f"/job/{job_id}")
+    assert (answer.status, answer.error["code"]) == (409, "CONFLICT")
+    assert "done" in answer.error["message"]
+
+
+async def test_running_jobs_may_be_protected(api: Api) -> None:
+    await api("PATCH", "/config", {"cancel_running": False})
+    job_id = await api.enqueue()
+    [job] = await api.pick()
+    answer = await api("DELETE", f"/job/{job_id}")
+    assert (answer.status, answer.error["code"]) == (409, "CONFLICT")
+    assert (await api("DELETE", f"/job/{job_id}?force=false")).status == 409
+    assert (await api("DELETE", f"/job/{job_id}?force=maybe")).error["field"] == "force"
+    assert (await api("DELETE", f"/job/{job_id}?force")).status == 204
+    answer = await api.done(job)
+    assert (answer.status, answer.error["code"]) == (409, "CANCELLED")
+
+
+async def test_json_all_the_way(api: Api) -> None:
+    body = {"name": "mail", "argument": {"b": {"$bin": "AP8="}, "n": 1.0}, "keep_result": True}
+    answer = await api.post("/job", body, content_type=JSON)
+    assert (answer.status, answer.headers["content-type"]) == (201, JSON)
+    job_id = answer.value["job_id"]
+    assert (await api.get(f"/job/{job_id}", accept=JSON)).value["argument"] == body["argument"]
+    assert (await api.get(f"/job/{job_id}")).value["argument"] == {"b": b"\x00\xff", "n": 1.0}
+    picked = await api.post("/pick", {"queues": "*"}, content_type=JSON, worker_id="w")
+    [job] = picked.value["jobs"]
+    assert job["argument"] == body["argument"]
+    outcome = {"id": job["id"], "attempt": 1, "type": "success", "result": {"$float": "nan"}}
+    assert (await api.post("/done", outcome, content_type=JSON, worker_id="w")).status == 204
+    assert (await api.get(f"/job/{job_id}/result", accept=JSON)).value == {"$float": "nan"}
+    assert str(unpack((await api.get(f"/job/{job_id}/result")).raw)) == "nan"

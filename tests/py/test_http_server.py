@@ -1,0 +1,184 @@
+"""The API under a real Hypercorn: connections, disconnects, raw paths, pieces of bodies."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import secrets
+import socket
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import aiohttp
+import msgpack
+import pytest
+
+from http_live import Live, live_server
+from http_support import JSON, MSGPACK, Answer, hold_against_document
+
+
+@pytest.fixture(params=["fast", "slow"])
+def live(request: pytest.FixtureRequest, redis_url: str) -> Iterator[Live]:
+    namespace = "{t" + secrets.token_hex(6) + "}"
+    with live_server(redis_url, namespace, fast=request.param == "fast", max_content_length=1 << 20) as live:
+        yield live
+
+
+async def call(
+    session: aiohttp.ClientSession, live: Live, method: str, path: str, body: Any = None, **headers: str
+) -> Answer:
+    from yarl import URL
+
+    sent = {name.replace("_", "-"): value for name, value in headers.items()}
+    if body is not None:
+        sent.setdefault("content-type", MSGPACK)
+    data = None if body is None else msgpack.packb(body)
+    async with session.request(
+        method, URL(live.url + path, encoded=True), data=data, headers=sent
+    ) as response:
+        names = {name.lower(): value for name, value in response.headers.items()}
+        answer = Answer(response.status, names, await response.read())
+    hold_against_document(method, path.partition("?")[0], answer)
+    return answer
+
+
+async def test_the_main_job_end_to_end(live: Live) -> None:
+    async with aiohttp.ClientSession() as session:
+        body = {"name": "add", "argument": [1, 2], "keep_result": True}
+        job_id = (await call(session, live, "POST", "/job", body)).value["job_id"]
+        polling = asyncio.create_task(call(session, live, "GET", f"/job/{job_id}/polling?timeout=20"))
+        picked = await call(session, live, "POST", "/pick", {"queues": "add"}, worker_id="w")
+        [job] = picked.value["jobs"]
+        outcome = {
+            "id": job["id"],
+            "attempt": job["attempt"],
+            "type": "success",
+            "result": sum(job["argument"]),
+        }
+        assert (await call(session, live, "POST", "/done", outcome, worker_id="w")).status == 204
+        polled = await polling
+        assert (polled.status, polled.value["status"], polled.value["result"]) == (200, "done", 3)
+        assert (await call(session, live, "GET", f"/job/{job_id}/result")).value == 3
+
+
+async def test_a_job_reaches_a_long_poll_at_once(live: Live) -> None:
+    async with aiohttp.ClientSession() as session:
+        wish = {"queues": "a", "timeout": 30}
+        polls = [
+            asyncio.create_task(call(session, live, "POST", "/pick", wish, worker_id=f"w{n}"))
+            for n in range(3)
+        ]
+        await asyncio.sleep(0.2)
+        started = time.monotonic()
+        await call(session, live, "POST", "/jobs", [{"name": "a", "argument": n} for n in range(3)])
+        arguments = [answer.value["jobs"][0]["argument"] for answer in await asyncio.gather(*polls)]
+        assert sorted(arguments) == [0, 1, 2]
+        assert time.monotonic() - started < 2
+
+
+async def test_who_has_gone_away_gets_no_job(live: Live) -> None:
+    body = msgpack.packb({"queues": "a", "timeout": 60})
+    request = (
+        f"POST /pick HTTP/1.1\r\nhost: x\r\nworker-id: gone\r\ncontent-length: {len(body)}\r\n\r\n".encode()
+    )
+    gone = [socket.create_connection(("127.0.0.1", live.port)) for _ in range(3)]
+    for connection in gone:
+        connection.sendall(request + body)
+    await asyncio.sleep(0.3)
+    for connection in gone:
+        connection.close()
+    await asyncio.sleep(0.3)
+    async with aiohttp.ClientSession() as session:
+        job_id = (await call(session, live, "POST", "/job", {"name": "a"})).value["job_id"]
+        async with asyncio.timeout(10):
+            wish = {"queues": "a", "timeout": 30}
+            picked = await call(session, live, "POST", "/pick", wish, worker_id="here")
+        assert [job["id"] for job in picked.value["jobs"]] == [job_id]
+
+
+@pytest.mark.parametrize("path", ["/queue/a%2Fb", "/queue/%252F", "/queue/a%20b%3F", "/queue/%C3%A4"])
+async def test_names_in_paths_stay_what_they_are(live: Live, path: str) -> None:
+    from urllib.parse import unquote
+
+    async with aiohttp.ClientSession() as session:
+        answer = await call(session, live, "POST", path, {"max_waiting": 1})
+        assert answer.value["name"] == unquote(path.removeprefix("/queue/"))
+        assert (await call(session, live, "GET", path)).status == 200
+
+
+async def test_draining_answers_open_polls(live: Live) -> None:
+    async with aiohttp.ClientSession() as session:
+        poll = asyncio.create_task(
+            call(session, live, "POST", "/pick", {"queues": "a", "timeout": 60}, worker_id="w")
+        )
+        await asyncio.sleep(0.2)
+        live.loop.call_soon_threadsafe(live.master.draining.set)
+        async with asyncio.timeout(5):
+            assert (await poll).value["jobs"] == []
+        assert (await call(session, live, "GET", "/health")).status == 503
+
+
+def test_one_connection_serves_many_requests(live: Live) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", live.port)
+    for path, body in (
+        ("/job", b"\x81\xa4name\xa1a"),
+        ("/job", b"\x07"),
+        ("/nothing", b""),
+        ("/job", b"\x81\xa4name\xa1a"),
+    ) * 5:
+        connection.request("POST", path, body, {"content-type": MSGPACK})
+        response = connection.getresponse()
+        response.read()
+        assert response.status in (201, 400, 404)
+    # An answer with no body leaves the connection in order.
+    connection.request("POST", "/pick", msgpack.packb({"queues": "a"}), {"worker-id": "w"})
+    [job] = msgpack.unpackb(connection.getresponse().read())["jobs"]
+    outcome = {"id": job["id"], "attempt": 1, "type": "success"}
+    for _ in range(2):
+        connection.request("POST", "/done", msgpack.packb(outcome), {"worker-id": "w"})
+        response = connection.getresponse()
+        assert (response.status, response.read()) == (204, b"")
+        connection.request("GET", "/health", headers={"accept": JSON})
+        assert connection.getresponse().read() == b'{"status":"ok"}'
+    connection.close()
+
+
+def test_a_chunked_body_is_read(live: Live) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", live.port)
+    body = msgpack.packb({"name": "a", "argument": "x" * 100_000})
+    pieces = (body[start : start + 999] for start in range(0, len(body), 999))
+    connection.request("POST", "/job", pieces, {"content-type": MSGPACK}, encode_chunked=True)
+    assert connection.getresponse().status == 201
+    connection.close()
+
+
+def test_a_body_over_the_limit_is_refused_early(live: Live) -> None:
+    with socket.create_connection(("127.0.0.1", live.port)) as connection:
+        connection.sendall(
+            b"POST /job HTTP/1.1\r\nhost: x\r\ncontent-length: 999999999\r\n\r\n" + b"x" * 1000
+        )
+        connection.settimeout(10)
+        assert connection.recv(100).startswith(b"HTTP/1.1 413 ")
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [b"\x00\x01\x02\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n",
+     b"POST /job HTTP/1.1\r\ncontent-length: x\r\n\r\n",
+     b"GET /job/%zz HTTP/1.1\r\nhost: x\r\n\r\n", b"GET /queue/%ff%fe HTTP/1.1\r\nhost: x\r\n\r\n",
+     b"GET /queues?%zz=%ff HTTP/1.1\r\nhost: x\r\n\r\n", b"GET *  HTTP/1.1\r\nhost: x\r\n\r\n",
+     b"GET http://x/health HTTP/1.1\r\nhost: x\r\n\r\n", b"OPTIONS * HTTP/1.1\r\nhost: x\r\n\r\n",
+     b"POST /pick HTTP/1.1\r\nhost: x\r\nworker-id: \xff\xfe\r\ncontent-length: 1\r\n\r\n\x80"],
+)  # fmt: skip
+def test_garbage_is_no_500(live: Live, garbage: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", live.port)) as connection:
+        connection.sendall(garbage)
+        connection.shutdown(socket.SHUT_WR)
+        connection.settimeout(10)
+        answer = connection.recv(1000)
+    assert b" 500 " not in answer.partition(b"\r\n")[0]
+    connection = http.client.HTTPConnection("127.0.0.1", live.port)
+    connection.request("GET", "/health")
+    assert connection.getresponse().status == 200
+    connection.close()

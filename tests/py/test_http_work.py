@@ -1,0 +1,383 @@
+"""Workers over HTTP: registering, picking, reporting, giving back."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from http_support import JSON, Api, api, master  # noqa: F401
+
+UNKNOWN = "00000000000001"
+NOBODY = "w00000000000001"
+
+
+async def register(api: Api, name: str = "push", **fields: Any) -> str:
+    body = {"name": name, "queues": "*", "url": f"http://127.0.0.1:1/{name}", **fields}
+    answer = await api.post("/worker", body)
+    assert answer.status == 201, answer.value
+    worker_id: str = answer.value["worker_id"]
+    return worker_id
+
+
+async def test_a_worker_registers_and_is_listed(api: Api) -> None:
+    pokes = api.master.dispatch.count
+    worker_id = await register(api, queues=["mail", "report.*"], max_jobs=3)
+    assert api.master.dispatch.count == pokes + 1
+    [shown] = (await api.get("/workers")).value["workers"]
+    assert (shown["id"], shown["name"], shown["max_jobs"]) == (worker_id, "push", 3)
+    assert (shown["queues"], shown["held"], shown["state"]) == (["mail", "report.*"], 0, "ready")
+    answer = await api("DELETE", "/worker", worker_id=worker_id)
+    assert (answer.status, answer.value) == (200, {"released": 0})
+    assert (await api.get("/workers")).value["workers"] == []
+
+
+async def test_a_worker_without_url_pulls(api: Api) -> None:
+    answer = await api.post("/worker", {"name": "pull", "queues": "*"})
+    worker_id = answer.value["worker_id"]
+    [shown] = (await api.get("/workers", accept=JSON)).value["workers"]
+    assert shown["state"] == "pulling"
+    job_id = await api.enqueue()
+    [job] = await api.pick(worker=worker_id)
+    assert job["id"] == job_id
+    answer = await api("DELETE", "/worker", worker_id=worker_id)
+    assert answer.value == {"released": 1}
+    assert (await api.get(f"/job/{job_id}")).value["status"] == "queued"
+
+
+async def test_workers_come_in_pages(api: Api) -> None:
+    ids = [await register(api, f"w{n}") for n in range(5)]
+    first = (await api.get("/workers?count=3")).value
+    rest = (await api.get(f"/workers?count=3&cursor={first['cursor']}")).value
+    assert [worker["id"] for worker in first["workers"] + rest["workers"]] == ids
+    assert rest["cursor"] == ""
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"name": ""}, "name"),
+        ({"name": None}, "name"),
+        ({"queues": None}, "queues"),
+        ({"queues": []}, "queues"),
+        ({"queues": [1]}, "queues"),
+        ({"url": "no url"}, "url"),
+        ({"url": "ftp://host/"}, "url"),
+        ({"url": "http://"}, "url"),
+        ({"url": 7}, "url"),
+        ({"max_jobs": 0}, "max_jobs"),
+        ({"max_jobs": 1.5}, "max_jobs"),
+        ({"max_job": 1}, "max_job"),
+        ({"worker_id": "x"}, "worker_id"),
+    ],
+)
+async def test_a_wrong_registration_is_refused(api: Api, fields: dict[str, Any], field: str) -> None:
+    answer = await api.post("/worker", {"name": "w", "queues": "*", "url": "http://h/", **fields})
+    assert (answer.status, answer.error["code"]) == (400, "INVALID")
+    assert answer.error["field"].partition("[")[0] == field
+    assert (await api.get("/workers")).value["workers"] == []
+
+
+async def test_who_is_unknown_must_register_again(api: Api) -> None:
+    for call in (
+        api("DELETE", "/worker", worker_id=NOBODY),
+        api.post("/worker/heartbeat", {"jobs": []}, worker_id=NOBODY),
+    ):
+        answer = await call
+        assert (answer.status, answer.error["code"], answer.error["field"]) == (404, "NOTFOUND", "worker-id")
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/pick", {"queues": "*"}),
+        ("/done", {"id": UNKNOWN, "attempt": 1, "type": "success"}),
+        ("/done", {"outcomes": []}),
+        ("/release", {"jobs": []}),
+        ("/worker/heartbeat", {"jobs": []}),
+        ("/worker/heartbeat", None),
+    ],
+)
+async def test_a_worker_says_who_it_is(api: Api, path: str, body: Any) -> None:
+    answer = await api.post(path, body)
+    assert (answer.status, answer.error["field"]) == (400, "worker-id")
+    for worker in ("", "x" * 300, "a\x01b"):
+        answer = await api.post(path, body, worker_id=worker)
+        assert (answer.status, answer.error["field"]) == (400, "worker-id")
+    if body is not None:
+        answer = await api.post(path, {**body, "worker": "a"}, worker_id="b")
+        assert (answer.status, answer.error["field"]) == (400, "worker")
+        answer = await api.post(path, {**body, "worker": 5})
+        assert (answer.status, answer.error["field"]) == (400, "worker")
+
+
+async def test_unregistering_needs_the_header(api: Api) -> None:
+    answer = await api("DELETE", "/worker")
+    assert (answer.status, answer.error["field"]) == (400, "worker-id")
+
+
+async def test_a_worker_may_name_itself_in_any_script(api: Api) -> None:
+    await api.enqueue()
+    [job] = await api.pick(worker="Jürgen 🙂")
+    shown = (await api.get(f"/job/{job['id']}")).value
+    assert shown["worker_id"] == "Jürgen 🙂"
+
+
+async def test_a_header_that_is_not_utf8_is_refused(api: Api) -> None:
+    answer = await api.post(
+        "/pick", {"queues": "*"}, worker_id="\udcff".encode("utf-8", "surrogatepass").decode("latin-1")
+    )
+    assert answer.status in (200, 400)
+
+
+async def test_picking(api: Api) -> None:
+    await api.enqueue("b", argument=1, priority=5)
+    await api.enqueue("a", argument=2)
+    first, second = await api.pick(["a", "b"], count=5)
+    assert (first["name"], first["argument"], first["attempt"]) == ("a", 2, 1)
+    assert (second["name"], second["argument"], second["timeout"]) == ("b", 1, 30)
+    assert await api.pick() == []
+
+
+async def test_a_pick_with_a_token_is_repeatable(api: Api) -> None:
+    await api.enqueue()
+    first = await api.pick(request="t")
+    assert first == await api.pick(request="t")
+    assert await api.pick() == []
+
+
+async def test_a_long_poll_waits_for_a_job(api: Api) -> None:
+    waiting = asyncio.create_task(api.pick("mail", timeout=20))
+    await asyncio.sleep(0.1)
+    assert not waiting.done()
+    job_id = await api.enqueue()
+    [job] = await waiting
+    assert job["id"] == job_id
+
+
+async def test_a_long_poll_ends_in_time(api: Api) -> None:
+    assert await api.pick("mail", timeout=0.05) == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"queues": None}, "queues"),
+        ({"queues": ""}, "queues"),
+        ({"queues": []}, "queues"),
+        ({"queues": ["a"] * 101}, "queues"),
+        ({"queues": {"a": 1}}, "queues"),
+        ({"count": 0}, "count"),
+        ({"count": 1001}, "count"),
+        ({"count": "1"}, "count"),
+        ({"order": "random"}, "order"),
+        ({"request": ""}, "request"),
+        ({"timeout": -1}, "timeout"),
+        ({"timeout": 301}, "timeout"),
+        ({"timeout": True}, "timeout"),
+        ({"timeout": float("nan")}, "timeout"),
+        ({"timeout": [1]}, "timeout"),
+        ({"wait": {"on": "x", "ms": 1}}, "wait"),
+        ({"ordre": "priority"}, "ordre"),
+    ],
+)
+async def test_a_wrong_pick_is_refused(api: Api, fields: dict[str, Any], field: str) -> None:
+    await api.enqueue()
+    answer = await api.post("/pick", {"queues": "*", **fields}, worker_id="w")
+    assert (answer.status, answer.error["code"]) == (400, "INVALID")
+    assert answer.error["field"].partition("[")[0] == field
+    answer = await api.post("/pick", {"queues": "*", "timeout": 5, **fields}, worker_id="w")
+    assert (answer.status, answer.error["field"].partition("[")[0]) == (400, field)
+    if field not in ("timeout", "wait"):
+        outcomes = {"outcomes": [], "pick": {"queues": "*", **fields}}
+        answer = await api.post("/done", outcomes, worker_id="w")
+        assert (answer.status, answer.error["field"].partition("[")[0]) == (400, f"pick.{field}")
+    assert len(await api.pick()) == 1
+
+
+async def test_heartbeats_renew_leases(api: Api) -> None:
+    await api.enqueue(timeout=7)
+    [job] = await api.pick()
+    for lease in ([job["id"], 1], {"id": job["id"], "attempt": 1}):
+        answer = await api.post(
+            "/worker/heartbeat", {"jobs": [lease, [job["id"], 2], [UNKNOWN, 1]]}, worker_id="w"
+        )
+        assert answer.value == {"jobs": [7000, "LOST", "LOST"]}
+    await api("DELETE", f"/job/{job['id']}")
+    answer = await api.post("/worker/heartbeat", {"jobs": [[job["id"], 1]]}, worker_id="w")
+    assert answer.value == {"jobs": ["CANCELLED"]}
+
+
+async def test_a_heartbeat_without_jobs_keeps_a_worker_alive(api: Api) -> None:
+    worker_id = await register(api)
+    pokes = api.master.dispatch.count
+    for body in (None, {}, {"jobs": []}):
+        answer = await api.post("/worker/heartbeat", body, worker_id=worker_id)
+        assert answer.value == {"jobs": []}
+    assert api.master.dispatch.count == pokes + 3
+
+
+@pytest.mark.parametrize(
+    ("jobs", "field"),
+    [
+        (None, "jobs"),
+        ("x", "jobs"),
+        ([1], "jobs[0]"),
+        ([[UNKNOWN]], "jobs[0]"),
+        ([["x", 1]], "jobs[0]"),
+        ([[UNKNOWN, 0]], "jobs[0]"),
+        ([[UNKNOWN, 1, 2]], "jobs[0]"),
+        ([{"id": UNKNOWN}], "jobs[0].attempt"),
+        ([{"attempt": 1}], "jobs[0].id"),
+        ([{"id": UNKNOWN, "attempt": 1, "x": 1}], "jobs[0].x"),
+        ([[UNKNOWN, 1]] * 1001, "jobs"),
+    ],
+)
+async def test_wrong_leases_are_refused(api: Api, jobs: Any, field: str) -> None:
+    for path in ("/worker/heartbeat", "/release"):
+        answer = await api.post(path, {"jobs": jobs}, worker_id="w")
+        if jobs is None and path == "/worker/heartbeat" and answer.status == 200:
+            continue
+        assert (answer.status, answer.error["code"]) == (400, "INVALID"), answer.value
+        assert answer.error["field"].startswith(field)
+
+
+async def test_releasing(api: Api) -> None:
+    job_id = await api.enqueue()
+    await api.pick()
+    answer = await api.post("/release", {"jobs": [[job_id, 1], [job_id, 9]]}, worker_id="w")
+    assert answer.value == {"jobs": ["queued", "LOST"]}
+    shown = (await api.get(f"/job/{job_id}")).value
+    assert (shown["status"], shown["retry_count"]) == ("queued", 0)
+    await api.pick()
+    answer = await api.post("/release", {"jobs": [{"id": job_id, "attempt": 2}], "delay": 60}, worker_id="w")
+    assert answer.value == {"jobs": ["scheduled"]}
+    answer = await api.post("/release", {"jobs": [[job_id, 2]], "delay": -1}, worker_id="w")
+    assert answer.error["field"] == "delay"
+    answer = await api.post("/release", {"jobs": [], "dealy": 1}, worker_id="w")
+    assert answer.error["field"] == "dealy"
+
+
+async def test_an_outcome_may_be_repeated(api: Api) -> None:
+    await api.enqueue(keep_result=True)
+    [job] = await api.pick()
+    for _ in range(3):
+        assert (await api.done(job, result=1)).status == 204
+    assert (await api.get(f"/job/{job['id']}/result")).value == 1
+
+
+async def test_a_lost_attempt_is_told(api: Api) -> None:
+    await api.enqueue()
+    [job] = await api.pick()
+    await api.post("/release", {"jobs": [[job["id"], 1]]}, worker_id="w")
+    answer = await api.done(job)
+    assert (answer.status, answer.error["code"]) == (409, "LOST")
+    answer = await api.done({"id": UNKNOWN, "attempt": 1})
+    assert (answer.status, answer.error["code"]) == (404, "NOTFOUND")
+
+
+async def test_a_failure_is_retried_or_not(api: Api) -> None:
+    job_id = await api.enqueue(max_retry=5)
+    [job] = await api.pick()
+    outcome = {"type": "failure", "error": [1], "message": "broke", "finished_at": "2026-01-02T03:04:05Z"}
+    assert (await api.done(job, **outcome)).status == 204
+    shown = (await api.get(f"/job/{job_id}")).value
+    assert (shown["status"], shown["retry_count"], shown["error"], shown["message"]) == (
+        "retrying",
+        1,
+        [1],
+        "broke",
+    )
+    assert (shown["reason"], shown["finished_at"]) == ("other", "2026-01-02T03:04:05Z")
+
+
+async def test_many_outcomes_and_the_next_jobs(api: Api) -> None:
+    for n in range(4):
+        await api.enqueue(argument=n, keep_result=True)
+    jobs = await api.pick(count=3)
+    outcomes: list[Any] = [
+        {"id": jobs[0]["id"], "attempt": 1, "type": "success", "result": "r"},
+        {"id": jobs[1]["id"], "attempt": 1, "type": "failure", "error": "e", "should_retry": False},
+        {"id": jobs[2]["id"], "attempt": 7, "type": "success"},
+        {"id": UNKNOWN, "attempt": 1, "type": "failure"},
+    ]
+    answer = await api.post(
+        "/done", {"outcomes": outcomes, "pick": {"queues": "*", "count": 9}}, worker_id="w"
+    )
+    assert answer.value["states"] == ["done", "error", "LOST", "NOTFOUND"]
+    assert [job["argument"] for job in answer.value["jobs"]] == [3]
+    assert (await api.get(f"/job/{jobs[0]['id']}/result")).value == "r"
+    assert (await api.get(f"/job/{jobs[1]['id']}")).value["error"] == "e"
+    answer = await api.post("/done", {"outcomes": outcomes}, worker_id="w")
+    assert answer.value == {"states": ["done", "error", "LOST", "NOTFOUND"]}
+    answer = await api.post("/done", {"outcomes": [], "pick": {"queues": "*"}}, worker_id="w")
+    assert answer.value["jobs"] == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"id": None}, "id"),
+        ({"id": "x"}, "id"),
+        ({"attempt": 0}, "attempt"),
+        ({"attempt": "1"}, "attempt"),
+        ({"type": None}, "type"),
+        ({"type": "done"}, "type"),
+        ({"type": ["success"]}, "type"),
+        ({"error": 1}, "error"),
+        ({"type": "failure", "result": 1}, "result"),
+        ({"type": "failure", "reason": "bad"}, "reason"),
+        ({"type": "failure", "should_retry": 0}, "should_retry"),
+        ({"type": "failure", "message": 1}, "message"),
+        ({"type": "failure", "message": "x" * 65537}, "message"),
+        ({"message": "x"}, "message"),
+        ({"finished_at": "yesterday"}, "finished_at"),
+        ({"finished_at": 1}, "finished_at"),
+        ({"job_id": "x"}, "job_id"),
+        ({"blob": 1}, "blob"),
+    ],
+)
+async def test_a_wrong_outcome_is_refused(api: Api, fields: dict[str, Any], field: str) -> None:
+    await api.enqueue()
+    [job] = await api.pick()
+    outcome = {"id": job["id"], "attempt": 1, "type": "success", **fields}
+    answer = await api.post("/done", outcome, worker_id="w")
+    assert (answer.status, answer.error["code"], answer.error["field"]) == (400, "INVALID", field)
+    good = {"id": job["id"], "attempt": 1, "type": "success"}
+    answer = await api.post("/done", {"outcomes": [good, outcome]}, worker_id="w")
+    assert (answer.status, answer.error["field"]) == (400, f"outcomes[1].{field}")
+    assert (await api.get(f"/job/{job['id']}")).value["status"] == "running"
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"outcomes": []}, "outcomes"),
+        ({"outcomes": 5}, "outcomes"),
+        ({"outcomes": [5]}, "outcomes[0]"),
+        ({"outcomes": [], "pick": 5}, "pick"),
+        ({"outcomes": [], "pick": {}}, "pick.queues"),
+        ({"outcomes": [], "pikc": {}}, "pikc"),
+        ({"outcomes": [], "id": UNKNOWN}, "id"),
+        ({"outcomes": [{"id": UNKNOWN, "attempt": 1, "type": "success"}] * 1001}, "outcomes"),
+        ({}, "id"),
+    ],
+)
+async def test_wrong_outcomes_are_refused(api: Api, body: Any, field: str) -> None:
+    answer = await api.post("/done", body, worker_id="w")
+    assert (answer.status, answer.error["field"]) == (400, field)
+
+
+async def test_a_registered_workers_outcomes_let_dispatch_look(api: Api) -> None:
+    worker_id = await register(api)
+    await api.enqueue()
+    [job] = await api.pick(worker=worker_id)
+    before = api.master.dispatch.count
+    await api.done(job, worker=worker_id)
+    await api.post("/release", {"jobs": [[job["id"], 1]]}, worker_id=worker_id)
+    assert api.master.dispatch.count == before + 2
+    await api.enqueue()
+    [job] = await api.pick(worker="puller")
+    await api.done(job, worker="puller")
+    assert api.master.dispatch.count == before + 2
