@@ -1,0 +1,230 @@
+"""One delivery of a job to a worker's HTTP API, and what its answer means (contract: the worker's own
+API)."""
+
+from __future__ import annotations
+
+import email.utils
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC
+from typing import Any, Literal
+
+import aiohttp
+import msgpack
+
+from jqmaster.http import wire
+from jqmaster.http.errors import HttpError, invalid
+from jqmaster.http.jsonform import to_msgpack
+from jqmaster.http.message import MSGPACK, unknown_field
+
+CONNECT_TIMEOUT_S = 5.0
+STALE_WITHIN_S = (
+    0.25  # a worker that closed an idle connection shows it at once; later it is the job that broke it
+)
+MAX_ANSWER_BYTES = 16 * 1024 * 1024
+MAX_RETRY_AFTER_S = 3600.0
+MAX_MESSAGE_BYTES = 65536
+_OUTCOME_FIELDS = ("type", "result", "error", "message", "reason", "should_retry", "finished_at")
+
+Why = Literal["unknown", "busy", "unreachable"]
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """A job that `assign` started on a worker. `document` and `argument` as the engine gave them, unread."""
+
+    worker: str
+    url: str
+    document: bytes
+    argument: bytes
+    id: str
+    name: str
+    attempt: int
+    timeout_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The worker has it; its outcome comes by `POST /done`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The worker did not take it: the job goes back and loses nothing."""
+
+    why: Why
+    retry_after_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The outcome came as the answer; `spec` without id and attempt."""
+
+    spec: dict[str, Any]
+    blob: bytes = wire.NIL
+
+
+@dataclass(frozen=True, slots=True)
+class Lapses:
+    """No answer within the lease, which runs out by itself."""
+
+
+Answer = Accepted | Refused | Finished | Lapses
+
+
+def assigned(item: list[Any]) -> Assigned:
+    """One item of `assign`'s reply."""
+    worker, url, document, argument = item
+    fields = msgpack.unpackb(document)
+    return Assigned(
+        bytes(worker).decode(), bytes(url).decode(), document, argument,
+        fields["id"], fields["name"], fields["attempt"], fields["timeout"],
+    )  # fmt: skip
+
+
+def failure(message: str, *, should_retry: bool = True, blob: bytes = wire.NIL) -> Finished:
+    """An outcome that the master states for the worker."""
+    text = message.encode()[:MAX_MESSAGE_BYTES].decode(errors="ignore")
+    return Finished({"type": "failure", "should_retry": should_retry, "message": text}, blob)
+
+
+@dataclass(slots=True)
+class Exchange:
+    """What a trace of the HTTP client notes about one request."""
+
+    reused: bool = False
+    sent: bool = False
+
+
+def make_session() -> aiohttp.ClientSession:
+    """A session for deliveries: connections are kept, each worker's own number of slots bounds them."""
+    trace = aiohttp.TraceConfig()
+
+    async def on_reused(_session: Any, context: Any, _params: Any) -> None:
+        context.trace_request_ctx.reused = True
+
+    async def on_sent(_session: Any, context: Any, _params: Any) -> None:
+        context.trace_request_ctx.sent = True
+
+    trace.on_connection_reuseconn.append(on_reused)
+    trace.on_request_headers_sent.append(on_sent)
+    # Shorter than the 75 s for which servers of ours keep an idle connection.
+    connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60)
+    return aiohttp.ClientSession(connector=connector, trace_configs=[trace], auto_decompress=False)
+
+
+async def deliver(session: aiohttp.ClientSession, job: Assigned) -> Answer:
+    """Send `job` to its worker and read the answer. Raises nothing but cancellation."""
+    body = wire.extend_map(job.document, {"argument": job.argument})
+    deadline = time.monotonic() + job.timeout_s
+    for last_try in (False, True):
+        started = time.monotonic()
+        exchange = Exchange()
+        timeout = aiohttp.ClientTimeout(total=max(0.001, deadline - started), sock_connect=CONNECT_TIMEOUT_S)
+        try:
+            async with session.post(
+                f"{job.url.rstrip('/')}/worker-job", data=body, timeout=timeout, allow_redirects=False,
+                headers={"content-type": MSGPACK, "accept": MSGPACK}, trace_request_ctx=exchange,
+            ) as response:  # fmt: skip
+                return await _read(response, job)
+        except (aiohttp.ClientConnectorError, aiohttp.ServerTimeoutError, aiohttp.InvalidURL):
+            return Refused("unreachable")
+        except TimeoutError:
+            return Lapses()
+        except (aiohttp.ClientError, OSError) as error:
+            if not exchange.sent:
+                return Refused("unreachable")
+            if exchange.reused and not last_try and time.monotonic() - started < STALE_WITHIN_S:
+                continue
+            reason = str(error) or type(error).__name__
+            return failure(f"the worker broke the connection before it answered: {reason}")
+    raise AssertionError("unreachable")
+
+
+async def _read(response: aiohttp.ClientResponse, job: Assigned) -> Answer:
+    match response.status:
+        case 202:
+            return Accepted()
+        case 404:
+            return Refused("unknown")
+        case 429 | 503:
+            return Refused("busy", retry_after_s(response.headers.get("retry-after")))
+    body = await _body(response)
+    if response.status == 200:
+        if body is None:
+            return failure(f"the worker's answer is longer than {MAX_ANSWER_BYTES} bytes", should_retry=False)
+        try:
+            return outcome(to_msgpack(body) if _is_json(response) else body)
+        except HttpError as error:
+            return failure(f"the worker's answer is no outcome: {error.message}")
+    said = _said(response, body or b"")
+    if response.status == 400:
+        return failure(said or f"the worker refused job {job.name} as bad (400)", should_retry=False)
+    return failure(f"the worker answered {response.status}" + (f": {said}" if said else ""))
+
+
+async def _body(response: aiohttp.ClientResponse) -> bytes | None:
+    chunks, size = [], 0
+    async for chunk in response.content.iter_chunked(65536):
+        size += len(chunk)
+        if size > MAX_ANSWER_BYTES:
+            return None
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _is_json(response: aiohttp.ClientResponse) -> bool:
+    return response.content_type == "application/json"
+
+
+def outcome(body: bytes) -> Finished:
+    """A 200's body as an outcome; its result or error is cut out, unread. Raises HttpError when it is
+    none."""
+    reader = wire.Reader(body)
+    blob: Callable[[str], bytes] = reader.blob
+    fields = reader.map("", {"result": blob, "error": blob})
+    for name in fields:
+        if name not in _OUTCOME_FIELDS:
+            raise unknown_field(name, _OUTCOME_FIELDS)
+    kind = fields.get("type")
+    if kind not in ("success", "failure"):
+        raise invalid("type", "expected success or failure")
+    value, other = ("result", "error") if kind == "success" else ("error", "result")
+    if other in fields:
+        raise invalid(other, f"an outcome of type {kind} has {value}")
+    content = fields.pop(value, wire.NIL)
+    return Finished(fields, content)
+
+
+def _said(response: aiohttp.ClientResponse, body: bytes) -> str:
+    """The message in an error answer: `{error: {message}}`, `{message}`, or short plain text."""
+    try:
+        content = msgpack.unpackb(to_msgpack(body) if _is_json(response) else body)
+    except (HttpError, ValueError, msgpack.UnpackException):
+        return body[:1000].decode(errors="replace") if response.content_type.startswith("text/") else ""
+    if isinstance(content, dict):
+        content = content.get("error", content)
+        if isinstance(content, dict):
+            content = content.get("message")
+    return content if isinstance(content, str) else ""
+
+
+def retry_after_s(header: str | None) -> float | None:
+    """`Retry-After` (RFC 9110, 10.2.3) as seconds from now, within what the engine takes; None if it says
+    nothing."""
+    if header is None:
+        return None
+    try:
+        seconds = float(header)
+    except ValueError:
+        try:
+            moment = email.utils.parsedate_to_datetime(header)
+        except ValueError:
+            return None
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        seconds = moment.timestamp() - time.time()
+    if seconds != seconds:
+        return None
+    return min(MAX_RETRY_AFTER_S, max(0.0, seconds))

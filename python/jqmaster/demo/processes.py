@@ -1,0 +1,91 @@
+"""The demo's processes: started, watched, and stopped by their ids, whatever happens."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+START_TIMEOUT_S = 30.0
+STOP_TIMEOUT_S = 12.0
+
+
+class DidNotStart(Exception):
+    """A process ended, or said nothing, instead of becoming ready."""
+
+
+class Processes:
+    """Processes by name, each with a log file. Leaving the `with` block stops all that still run."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(self, name: str, *arguments: str, ready: str) -> str:
+        """Run `python -m arguments...` and return the first line it prints that contains `ready`."""
+        log = self._directory / f"{name}.log"
+        with open(log, "wb") as output:
+            # Sessions of their own, so that Ctrl-C reaches the demo alone and it can stop them in order.
+            process = subprocess.Popen(
+                [sys.executable, "-m", *arguments], stdin=subprocess.DEVNULL, stdout=output,
+                stderr=subprocess.STDOUT, start_new_session=True, env=_environment(),
+            )  # fmt: skip
+        self._running[name] = process
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while time.monotonic() < deadline:
+            for line in log.read_text(errors="replace").split("\n")[:-1]:
+                if ready in line:
+                    return line
+            if process.poll() is not None:
+                break
+            time.sleep(0.02)
+        raise DidNotStart(f"{name} did not start:\n{log.read_text(errors='replace')[-2000:]}")
+
+    def kill(self, name: str) -> int:
+        """kill -9; returns the process id it had."""
+        process = self._running.pop(name)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        return process.pid
+
+    def stop(self, *names: str) -> list[str]:
+        """SIGTERM to all at once, SIGKILL to those that do not end in time; what went wrong."""
+        problems = []
+        stopping = {name: self._running.pop(name) for name in names if name in self._running}
+        for process in stopping.values():
+            process.terminate()
+        deadline = time.monotonic() + STOP_TIMEOUT_S
+        for name, process in stopping.items():
+            try:
+                code = process.wait(max(0.1, deadline - time.monotonic()))
+                if code != 0:
+                    problems.append(f"{name} ended with exit code {code}: {self._tail(name)}")
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+                problems.append(f"{name} did not stop within {STOP_TIMEOUT_S:.0f} s")
+        return problems
+
+    def __enter__(self) -> Processes:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # The master goes last: workers tell it what they did.
+        names = list(self._running)
+        self.stop(*(name for name in names if name != "master"))
+        self.stop(*names)
+
+    def _tail(self, name: str) -> str:
+        return (self._directory / f"{name}.log").read_text(errors="replace")[-500:]
+
+
+def _environment() -> dict[str, str]:
+    """This process's, with the package it runs from found first, and no JQ_ option to lead the demo
+    astray."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("JQ_")}
+    package = str(Path(__file__).resolve().parents[2])
+    kept["PYTHONPATH"] = os.pathsep.join([package, *filter(None, [kept.get("PYTHONPATH")])])
+    return kept

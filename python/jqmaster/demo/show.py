@@ -1,0 +1,200 @@
+"""Runs the demo: a master with a Redis of its own, three workers, thousands of jobs, one worker killed."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from jqmaster.client import AsyncClient
+from jqmaster.demo import check, journal
+from jqmaster.demo.plan import Sent, make_plan
+from jqmaster.demo.processes import DidNotStart, Processes
+from jqmaster.engine import Engine, connect
+from jqmaster.errors import JQError
+
+DEADLINE_S = 55.0
+BATCH = 100
+SINGLES_IN = 5  # every fifth job goes in a request of its own
+LOOK_EVERY_S = 0.25
+PLAIN_EVERY_S = 2.0
+STATES = ("queued", "scheduled", "running", "retrying", "done", "error", "cancelled")
+ENDED = ("done", "error", "cancelled")
+KILLED = "push-2"
+
+
+class Progress:
+    """One line that is rewritten on a terminal, a line now and then otherwise."""
+
+    def __init__(self) -> None:
+        self._terminal = sys.stdout.isatty()
+        self._began = time.monotonic()
+        self._last = 0.0
+
+    def show(self, counts: Counter[str], sent: int) -> None:
+        text = f"{self.elapsed_s:5.1f} s  sent {sent}  " + "  ".join(
+            f"{name} {counts[name]}" for name in STATES
+        )
+        if self._terminal:
+            print(f"\r\x1b[K{text}", end="", flush=True)
+        elif time.monotonic() - self._last >= PLAIN_EVERY_S:
+            self._last = time.monotonic()
+            print(text, flush=True)
+
+    def say(self, text: str) -> None:
+        print(("\r\x1b[K" if self._terminal else "") + f"{self.elapsed_s:5.1f} s  {text}", flush=True)
+
+    @property
+    def elapsed_s(self) -> float:
+        return time.monotonic() - self._began
+
+
+class Show:
+    """One run of the demo."""
+
+    def __init__(self, jobs: int, directory: Path, processes: Processes) -> None:
+        self._plan = make_plan(jobs)
+        self._directory = directory
+        self._processes = processes
+        self._progress = Progress()
+        self._counts: Counter[str] = Counter()
+        self._sent = 0
+        self._url = ""
+
+    async def run(self) -> bool:
+        """Whether everything was as it should be."""
+        redis_url = self._start_processes()
+        async with AsyncClient(self._url) as client, connect(redis_url) as redis:
+            engine = Engine(redis)
+            sending = asyncio.create_task(self._send(client))
+            try:
+                await self._watch(client, sending)
+                await sending
+            finally:
+                sending.cancel()
+            documents = await self._documents(engine)
+            results = await self._results(client)
+            problems = self._processes.stop("push-1", "pull-1")
+            problems += [f"audit: {problem}" for problem in await engine.audit_all()]
+        problems += self._processes.stop("master")
+        names = ("push-1", KILLED, "pull-1")
+        journals = {name: journal.read(self._directory / f"{name}.journal") for name in names}
+        verdict = check.check(self._plan, documents, results, journals, KILLED)
+        verdict.problems += problems
+        return self._conclude(verdict, journals)
+
+    def _start_processes(self) -> str:
+        start = self._processes.start
+        data = str(self._directory / "redis")
+        line = start("master", "jqmaster.cli", "serve", "--port", "0", "--data-dir", data, ready="Redis ")
+        redis_url = line.split()[1]
+        heading = (self._directory / "master.log").read_text().split("\n")[0]
+        self._url = heading.split()[-1]
+        self._progress.say(heading)
+        for name in ("push-1", KILLED, "pull-1"):
+            path = str(self._directory / f"{name}.journal")
+            how = name.partition("-")[0]
+            start(name, "jqmaster.demo.worker", self._url, name, path, how, ready="worker ")
+        self._progress.say("two push workers and one pull worker are ready")
+        return redis_url
+
+    async def _send(self, client: AsyncClient) -> None:
+        singles = self._plan[::SINGLES_IN]
+        batched = [sent for index, sent in enumerate(self._plan) if index % SINGLES_IN]
+        batches = [batched[at : at + BATCH] for at in range(0, len(batched), BATCH)]
+        while singles or batches:
+            if batches:
+                batch = batches.pop()
+                for sent, job_id in zip(batch, await client.enqueue_many(s.spec for s in batch), strict=True):
+                    await self._was_sent(client, sent, job_id)
+            few, singles = singles[:25], singles[25:]
+            ids = await asyncio.gather(*(client.enqueue(**sent.spec) for sent in few))
+            for sent, job_id in zip(few, ids, strict=True):
+                await self._was_sent(client, sent, job_id)
+
+    async def _was_sent(self, client: AsyncClient, sent: Sent, job_id: str) -> None:
+        sent.id = job_id
+        self._sent += 1
+        if sent.ends == "cancelled":
+            await client.cancel(job_id)
+
+    async def _watch(self, client: AsyncClient, sending: asyncio.Task[None]) -> None:
+        is_killed = False
+        while True:
+            self._counts = Counter()
+            for queue in await client.queues():
+                self._counts.update({state: queue[state] for state in STATES})
+            self._progress.show(self._counts, self._sent)
+            ended = sum(self._counts[state] for state in ENDED)
+            if not is_killed and ended > len(self._plan) * 0.3:
+                is_killed = True
+                pid = self._processes.kill(KILLED)
+                self._progress.say(f"kill -9 {pid}: worker {KILLED} is gone, with all it was working on")
+            if sending.done() and (sending.exception() or ended >= len(self._plan)):
+                self._progress.say(f"{ended} of {len(self._plan)} jobs have ended")
+                return
+            if self._progress.elapsed_s > DEADLINE_S:
+                self._progress.say(f"gave up: {ended} of {len(self._plan)} jobs have ended")
+                return
+            await asyncio.sleep(LOOK_EVERY_S)
+
+    async def _documents(self, engine: Engine) -> dict[str, dict[str, Any] | None]:
+        """Every job's document, straight from Redis: the second way in, beside HTTP."""
+        names = {worker["id"]: worker["name"] for worker in (await engine.workers()).documents}
+        ids = [sent.id for sent in self._plan if sent.id]
+        documents: dict[str, dict[str, Any] | None] = {}
+        for at in range(0, len(ids), 500):
+            found = await engine.get(*ids[at : at + 500])
+            documents |= dict(zip(ids[at : at + 500], found, strict=True))
+        for document in documents.values():
+            if document is not None:
+                holder = document.get("worker_id", "")
+                # The killed worker is dropped from the list in the end; only its id is missing from it.
+                known = names.get(holder, KILLED if holder.startswith("w") else holder)
+                document["holder"] = known
+        return documents
+
+    async def _results(self, client: AsyncClient) -> dict[str, Any]:
+        wanted = [sent.id for sent in self._plan if sent.keeps_result and sent.id]
+        results: dict[str, Any] = {}
+        for at in range(0, len(wanted), 32):
+            few = wanted[at : at + 32]
+            results |= dict(zip(few, await asyncio.gather(*map(client.result, few)), strict=True))
+        return results
+
+    def _conclude(self, verdict: check.Verdict, journals: dict[str, list[journal.Entry]]) -> bool:
+        print("\n" + check.table(verdict))
+        finished = ", ".join(
+            f"{name} {sum(entry.state in check.FINAL for entry in entries)}"
+            for name, entries in journals.items()
+        )
+        print(f"\nfinished by {finished}; {self._progress.elapsed_s:.1f} s in all")
+        if verdict.holds:
+            print("Nothing was lost, nothing was finished twice, every result is right.")
+            return True
+        print(f"\n{len(verdict.problems)} things are NOT as they should be:")
+        for problem in verdict.problems[: check.SHOWN_PROBLEMS]:
+            print(f"  {problem}")
+        return False
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the demo; 0 if everything held."""
+    parser = argparse.ArgumentParser(prog="python -m jqmaster.demo", description=__doc__)
+    parser.add_argument("--jobs", type=int, default=3000, help="about how many jobs (default: %(default)s)")
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory(prefix="jq-demo-") as folder, Processes(Path(folder)) as processes:
+        try:
+            return 0 if asyncio.run(Show(options.jobs, Path(folder), processes).run()) else 1
+        except (DidNotStart, JQError) as error:
+            print(f"\ndemo: {error}", file=sys.stderr)
+            return 1
+        except KeyboardInterrupt:
+            print("\ndemo: stopped", file=sys.stderr)
+            return 130

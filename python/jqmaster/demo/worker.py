@@ -1,0 +1,32 @@
+"""A worker process of the demo: `python -m jqmaster.demo.worker MASTER NAME JOURNAL push|pull`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from jqmaster.demo.functions import FUNCTIONS
+from jqmaster.demo.journal import Journal
+from jqmaster.worker_run import WorkOptions, run
+
+CONCURRENCY = 16
+
+
+def main(arguments: list[str]) -> int:
+    """Work until SIGTERM."""
+    master, name, journal, how = arguments
+    return run(
+        WorkOptions(
+            functions=FUNCTIONS,
+            masters=[master],
+            push=how == "push",
+            concurrency=CONCURRENCY,
+            name=name,
+            drain_timeout_s=3.0,
+            on_outcome=Journal(Path(journal)).note,
+        )
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,283 @@
+"""Sleeping until Redis says that there may be work (protocol.md, section 5), without polling.
+
+A `Channel` is one blocking BZPOPMIN connection on a wake marker, shared by all who sleep on it in this
+process. Each marker wakes one sleeper, which must look for work at once: a marker must not get lost. One that
+nobody here can answer goes back into Redis, where another process takes it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import random
+from collections import deque
+from typing import Any
+
+import redis.asyncio as redis_asyncio
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+
+log = logging.getLogger("jqmaster.wake")
+
+WINDOW_MS = 60_000  # the longest sleep that protocol.md allows
+RECONNECT_FIRST_S = 0.05
+RECONNECT_CAP_S = 2.0
+STOP_TIMEOUT_S = 2.0
+UNBLOCK_AFTER_S = (
+    0.1  # a sleeper often comes back within a millisecond; only then is unblocking worth a command
+)
+LINGER_S = 5.0  # how long a connection without sleepers is kept
+
+Marker = tuple[bytes, float]
+"""A marker as it was taken: member and score."""
+
+
+def blocking_client(redis: redis_asyncio.Redis) -> redis_asyncio.Redis:
+    """A client of one connection to the same server, for commands that block: no read timeout, and no silent
+    retry, since whoever sleeps must learn that the connection was gone."""
+    pool = redis.connection_pool
+    settings = dict(pool.connection_kwargs)
+    settings.update(socket_timeout=None, health_check_interval=0, protocol=2)
+    settings.update(retry=Retry(NoBackoff(), 0), retry_on_error=[])
+    own = redis_asyncio.ConnectionPool(connection_class=pool.connection_class, max_connections=1, **settings)
+    return redis_asyncio.Redis.from_pool(own)
+
+
+def backoff_s(failures: int) -> float:
+    """How long to wait after failure number `failures` (from 0), with jitter so that processes spread out."""
+    most: float = min(RECONNECT_CAP_S, RECONNECT_FIRST_S * 2 ** min(failures, 16))
+    return most * random.uniform(0.5, 1.0)
+
+
+class _Sleeper:
+    def __init__(self, who: str) -> None:
+        self.who = who
+        self.alarm: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.woken = False
+        self.marker: Marker | None = None
+
+    def wake(self, marker: Marker | None = None) -> None:
+        self.woken = True
+        self.marker = marker
+        if not self.alarm.done():
+            self.alarm.set_result(None)
+
+
+class Channel:
+    """The sleepers of one channel in this process, their BZPOPMIN connection and their timer."""
+
+    def __init__(self, redis: redis_asyncio.Redis, key: str) -> None:
+        self.key = key
+        self._redis = redis
+        self._sleepers: deque[_Sleeper] = deque()
+        self._sleeper_came = asyncio.Event()
+        self._listener: asyncio.Task[None] | None = None
+        self._client_id: int | None = None
+        self._blocked = False
+        self._stopped = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._unblock_timer: asyncio.TimerHandle | None = None
+        self._background: set[asyncio.Task[None]] = set()
+
+    @property
+    def sleepers(self) -> int:
+        return len(self._sleepers)
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a connection, in use or kept for a while."""
+        return self._listener is not None and not self._listener.done()
+
+    async def sleep(self, timeout_s: float, who: str = "") -> bool:
+        """Wait for a marker, for the moment set by `look_in`, for `wake_one`, or until the time is up; say
+        whether it was something else than the time. When this returns, look for work at once. When it is
+        cancelled, the wake goes to the next sleeper."""
+        if self._stopped or timeout_s <= 0:
+            return False
+        sleeper = _Sleeper(who)
+        self._sleepers.append(sleeper)
+        self._sleeper_came.set()
+        if self._listener is None or self._listener.done():
+            self._listener = asyncio.create_task(self._listen(), name=f"wake {self.key}")
+        try:
+            async with asyncio.timeout(timeout_s):
+                await sleeper.alarm
+        except TimeoutError:
+            return sleeper.woken
+        except asyncio.CancelledError:
+            if sleeper.marker is not None:
+                self._give(sleeper.marker)
+            elif sleeper.woken:
+                self.wake_one()
+            raise
+        finally:
+            self._leave(sleeper)
+        return True
+
+    def wake_one(self) -> None:
+        """Wake the one that has slept longest."""
+        if self._sleepers:
+            self._sleepers.popleft().wake()
+
+    def wake_same(self, who: str) -> None:
+        """Wake one more sleeper of the same worker: its pick that found a job ended the worker's rest, and
+        those of its picks that still sleep must tell the engine again that they do."""
+        for sleeper in self._sleepers:
+            if sleeper.who == who:
+                self._sleepers.remove(sleeper)
+                sleeper.wake()
+                return
+
+    def wake_all(self) -> None:
+        while self._sleepers:
+            self._sleepers.popleft().wake()
+
+    def look_in(self, next_ms: int) -> None:
+        """Something becomes ready by time alone in `next_ms` (-1: never): wake one sleeper then. An earlier
+        moment stays.
+
+        Kept here and not in BZPOPMIN's timeout, which overshoots by up to 100 ms.
+        """
+        if next_ms < 0:
+            return
+        loop = asyncio.get_running_loop()
+        when = loop.time() + next_ms / 1000
+        if self._timer is not None:
+            if self._timer.when() <= when:
+                return
+            self._timer.cancel()
+        self._timer = loop.call_at(when, self._on_timer)
+
+    def pass_on(self) -> None:
+        """For a sleeper that was woken and cannot look: have another one do it, here or in another
+        process."""
+        self._give((b"1", 0.0))
+
+    def hand_over(self) -> None:
+        """Wake everybody here for good, and have somebody in another process look.
+
+        A sleeper that has just been woken may not have looked yet, and nobody else may know of the moment
+        that `look_in` was told.
+        """
+        if not self._stopped:
+            self._stopped = True
+            self.wake_all()
+            self._spawn(self._put_back((b"1", 0.0)))
+
+    async def stop(self) -> None:
+        """`hand_over`, and close the connection, within about `STOP_TIMEOUT_S`."""
+        self.hand_over()
+        self._cancel_timers()
+        self._sleeper_came.set()
+        if self._listener is not None:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(STOP_TIMEOUT_S):
+                    await self._unblock()
+                    await asyncio.wait({self._listener})
+            self._listener.cancel()
+            await asyncio.wait({self._listener}, timeout=STOP_TIMEOUT_S)
+        # Last: the listener may have taken one more marker, which has to go back.
+        if self._background:
+            await asyncio.wait(set(self._background), timeout=STOP_TIMEOUT_S)
+
+    # -- parts ------------------------------------------------------------------------------------
+
+    def _leave(self, sleeper: _Sleeper) -> None:
+        with contextlib.suppress(ValueError):
+            self._sleepers.remove(sleeper)
+        if not self._sleepers and not self._stopped and self._unblock_timer is None:
+            loop = asyncio.get_running_loop()
+            self._unblock_timer = loop.call_later(UNBLOCK_AFTER_S, self._on_unblock_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        self.wake_one()
+
+    def _on_unblock_timer(self) -> None:
+        self._unblock_timer = None
+        if not self._sleepers:
+            self._spawn(self._unblock())
+
+    def _cancel_timers(self) -> None:
+        for timer in (self._timer, self._unblock_timer):
+            if timer is not None:
+                timer.cancel()
+        self._timer = self._unblock_timer = None
+
+    def _spawn(self, work: Any) -> None:
+        task = asyncio.create_task(work, name=f"wake {self.key}")
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    def _give(self, marker: Marker) -> None:
+        if self._sleepers:
+            self._sleepers.popleft().wake(marker)
+        else:
+            self._spawn(self._put_back(marker))
+
+    async def _put_back(self, marker: Marker) -> None:
+        member, score = marker
+        with contextlib.suppress(RedisError, OSError):
+            async with self._redis.pipeline(transaction=True) as pipe:
+                pipe.zadd(self.key, {member: score})
+                # Whoever sleeps looks within the window anyway; a channel nobody uses any more leaves no key.
+                pipe.pexpire(self.key, WINDOW_MS)
+                await pipe.execute()
+
+    async def _unblock(self) -> None:
+        """End the blocking command from outside instead of closing its connection: its reply is still read,
+        so a marker that was popped at this very moment is not lost."""
+        with contextlib.suppress(RedisError, OSError, TimeoutError):
+            async with asyncio.timeout(STOP_TIMEOUT_S):
+                while self._blocked and self._client_id is not None and not self._sleepers:
+                    # 0: the command is on its way and has not arrived.
+                    if await self._redis.client_unblock(self._client_id):
+                        return
+                    await asyncio.sleep(0.01)
+
+    async def _listen(self) -> None:
+        """Runs as long as there are sleepers, and `LINGER_S` more."""
+        failures = 0
+        while not self._stopped:
+            client = blocking_client(self._redis)
+            try:
+                async with client.client() as connection:
+                    self._client_id = int(await connection.client_id())
+                    failures = 0
+                    await self._take_markers(connection)
+                    pause_s = 0.0
+            except (RedisError, OSError, TimeoutError) as error:
+                log.info("lost Redis while waiting on %s: %s", self.key, error)
+                # A marker may have gone with the connection, so everybody looks.
+                self.wake_all()
+                pause_s = backoff_s(failures)
+                failures += 1
+            finally:
+                self._client_id = None
+                with contextlib.suppress(Exception):
+                    await client.aclose()
+            if pause_s:
+                await asyncio.sleep(pause_s)
+            # No await between this look and the end: a sleeper that comes later starts a new listener.
+            if not self._sleepers:
+                return
+
+    async def _take_markers(self, connection: redis_asyncio.Redis) -> None:
+        while not self._stopped:
+            if not self._sleepers:
+                self._sleeper_came.clear()
+                try:
+                    await asyncio.wait_for(self._sleeper_came.wait(), LINGER_S)
+                except TimeoutError:
+                    return
+                continue
+            self._blocked = True
+            try:
+                async with asyncio.timeout(WINDOW_MS / 1000 + 10):
+                    reply: Any = await connection.bzpopmin(self.key, WINDOW_MS / 1000)
+            finally:
+                self._blocked = False
+            if reply is not None:
+                self._give((bytes(reply[1]), float(reply[2])))

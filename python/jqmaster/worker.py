@@ -1,0 +1,370 @@
+"""A worker: runs functions for jobs, renews their leases, reports what became of them.
+
+Where jobs come from is a `Source` (`worker_sources`: over HTTP or straight from Redis; `worker_push`: the
+master brings them). The life of a job here is the same for all: start, heartbeat, outcome, report.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures.thread
+import contextvars
+import inspect
+import logging
+import time
+import traceback
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+import msgpack
+
+from jqmaster.errors import JQError, NotFound, Unavailable
+from jqmaster.replies import Job
+from jqmaster.wake import backoff_s
+
+log = logging.getLogger("jqmaster.worker")
+
+Function = Callable[[Any], Any]
+F = TypeVar("F", bound=Function)
+Key = tuple[str, int]  # job id, attempt
+
+NIL = b"\xc0"
+BATCH = 100
+ALIVE_EVERY_S = 10.0  # a third of the default worker_ttl
+SOONEST_RENEWAL_S = 0.05
+MESSAGE_CHARACTERS = 2000
+TRACE_FRAMES = 20
+_OWN_FILES = (__file__, concurrent.futures.thread.__file__)
+
+current_job: contextvars.ContextVar[Job] = contextvars.ContextVar("current_job")
+"""The job that the running function works on."""
+
+
+class JobFailed(Exception):
+    """Raise it in a function to choose what is reported. `error`: any value MessagePack can hold."""
+
+    def __init__(self, message: str, *, retry: bool = True, error: Any = None) -> None:
+        super().__init__(message)
+        self.retry = retry
+        self.error = error
+
+
+def no_renewal(function: F) -> F:
+    """Decorator: the job's timeout is the most an attempt may take. Its lease is not renewed, and when it
+    has run out the attempt is given up here; the engine counts it as failed with reason `timeout`."""
+    function.__dict__["jq_no_renewal"] = True
+    return function
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one attempt: the spec for `finish`, and the result or error, packed."""
+
+    job: Job
+    spec: dict[str, Any]
+    blob: bytes = NIL
+
+    @property
+    def is_success(self) -> bool:
+        return bool(self.spec["type"] == "success")
+
+
+class Source(Protocol):
+    """Where jobs come from and outcomes go. All methods raise Unavailable while the other side is away."""
+
+    async def fetch(self, count: int) -> list[Job]:
+        """Wait a while for jobs; at most `count`. Cancelling it strands no job."""
+
+    async def finish(self, outcomes: list[Outcome], want: int) -> tuple[list[str], list[Job]]:
+        """Report outcomes and take up to `want` jobs in the same round trip: a state for each outcome, the
+        jobs."""
+
+    async def heartbeat(self, held: list[Key]) -> list[int | str]:
+        """Renew leases: remaining milliseconds, LOST or CANCELLED each. Raises NotFound for a dropped
+        worker."""
+
+    async def release(self, held: list[Key]) -> None:
+        """Give jobs back."""
+
+    async def register_again(self) -> None:
+        """The worker was dropped as dead and is not."""
+
+
+@dataclass(slots=True)
+class _Running:
+    job: Job
+    renews: bool
+    ends: float  # when the lease runs out, by our clock
+    task: asyncio.Task[None] = field(init=False)
+
+
+class Worker:
+    """Runs jobs, `concurrency` at a time. `run` until told to stop.
+
+    `functions` maps names of jobs to callables that take the argument and return the result; plain ones run
+    in threads. `on_outcome(outcome, state)` is called for every answer to a report.
+    """
+
+    def __init__(
+        self, functions: Mapping[str, Function], source: Source, *,
+        concurrency: int = 8, fetches: bool = True,
+        drain_timeout_s: float = 10.0, on_outcome: Callable[[Outcome, str], None] | None = None,
+    ) -> None:  # fmt: skip
+        self.functions = functions
+        self.concurrency = concurrency
+        self._source = source
+        self._fetches = fetches
+        self._drain_timeout_s = drain_timeout_s
+        self._on_outcome = on_outcome
+        self._threads = ThreadPoolExecutor(concurrency, "job")
+        self._running: dict[Key, _Running] = {}
+        self._outcomes: list[Outcome] = []
+        self._reserved = 0  # slots whose outcome is being reported together with a wish for the next job
+        self._is_full = False
+        self._changed = asyncio.Event()
+        self._outcome_came = asyncio.Event()
+        self._unreported = 0
+        self._all_reported = asyncio.Event()
+        self._all_reported.set()
+        self._room_came = asyncio.Event()
+        self.draining = asyncio.Event()
+
+    @property
+    def free(self) -> int:
+        """How many more jobs may start now."""
+        return self.concurrency - len(self._running) - self._reserved
+
+    def holds(self, key: Key) -> bool:
+        """Whether this attempt runs here."""
+        return key in self._running
+
+    def start(
+        self, job: Job, *, renews: bool = True, report: Callable[[Outcome], None] | None = None
+    ) -> None:
+        """Run `job`. Its outcome goes to `report`, by default to the source."""
+        function = self.functions.get(job.name)
+        renews = renews and not getattr(function, "jq_no_renewal", False)
+        running = _Running(job, renews, time.monotonic() + job.timeout)
+        running.task = asyncio.create_task(self._attend(running, function, report or self._report))
+        self._running[job.id, job.attempt] = running
+        self._changed.set()
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Work until `stop` is set; then finish what runs within `drain_timeout_s` and give the rest back."""
+        parts = [asyncio.create_task(part) for part in (self._report_loop(), self._heartbeat_loop())]
+        fetching = asyncio.create_task(self._fetch_loop()) if self._fetches else None
+        try:
+            await stop.wait()
+        finally:
+            self.draining.set()
+            if fetching is not None:
+                fetching.cancel()
+            await self._drain()
+            for part in parts:
+                part.cancel()
+            await asyncio.wait([*parts, *([fetching] if fetching else [])], timeout=5)
+            self._threads.shutdown(wait=False, cancel_futures=True)
+
+    # -- one job ----------------------------------------------------------------------------------
+
+    async def _attend(
+        self, running: _Running, function: Function | None, report: Callable[[Outcome], None]
+    ) -> None:
+        key = (running.job.id, running.job.attempt)
+        try:
+            async with asyncio.timeout(None if running.renews else running.job.timeout) as limit:
+                outcome = await self._outcome_of(running.job, function)
+        except TimeoutError:
+            assert limit.expired()
+            log.warning("job %s (%s) ran out of its time", running.job.id, running.job.name)
+            return
+        finally:
+            del self._running[key]
+            self._room_came.set()
+            self._changed.set()
+        report(outcome)
+
+    async def _outcome_of(self, job: Job, function: Function | None) -> Outcome:
+        current_job.set(job)
+        if function is None:
+            return _failed(job, f"this worker has no function for jobs named {job.name}")
+        try:
+            argument = msgpack.unpackb(job.argument, strict_map_key=False)
+        except (ValueError, msgpack.UnpackException) as error:
+            return _failed(job, f"the argument cannot be read: {error}", retry=False)
+        try:
+            if inspect.iscoroutinefunction(function):
+                result = await function(argument)
+            else:
+                context = contextvars.copy_context()
+                loop = asyncio.get_running_loop()
+                result = await loop.run_in_executor(self._threads, context.run, function, argument)
+        except JobFailed as error:
+            return _failed(job, str(error), retry=error.retry, error=error.error)
+        except Exception as error:
+            details = {"type": type(error).__name__, "traceback": _trace(error)}
+            return _failed(job, f"{type(error).__name__}: {error}", error=details)
+        try:
+            return Outcome(job, {"type": "success"}, msgpack.packb(result))
+        except (TypeError, ValueError, OverflowError) as error:
+            return _failed(job, f"the result cannot be packed as MessagePack: {error}", retry=False)
+
+    def _report(self, outcome: Outcome) -> None:
+        # When every slot is taken nobody else fetches: the report of this one asks for the next job as well.
+        if self._is_full and not self.draining.is_set():
+            self._reserved += 1
+        self._outcomes.append(outcome)
+        self._outcome_came.set()
+        self._unreported += 1
+        self._all_reported.clear()
+
+    # -- loops ------------------------------------------------------------------------------------
+
+    async def _fetch_loop(self) -> None:
+        failures = 0
+        while True:
+            if self.free <= 0:
+                self._is_full = True
+                self._room_came.clear()
+                await self._room_came.wait()
+                continue
+            self._is_full = False
+            try:
+                jobs = await self._source.fetch(self.free)
+                failures = 0
+            except NotFound:
+                await self._source.register_again()
+            except JQError as error:
+                log.warning("cannot get jobs, trying again: %s", error)
+                await asyncio.sleep(backoff_s(failures))
+                failures += 1
+            else:
+                for job in jobs:
+                    self.start(job)
+
+    async def _report_loop(self) -> None:
+        while True:
+            if not self._outcomes:
+                self._outcome_came.clear()
+                await self._outcome_came.wait()
+            batch, self._outcomes = self._outcomes[:BATCH], self._outcomes[BATCH:]
+            reserved = min(self._reserved, len(batch))
+            try:
+                states, jobs = await self._insist(batch, 0 if self.draining.is_set() else reserved)
+            finally:
+                self._reserved -= reserved
+            for job in jobs:
+                self.start(job)
+            self._room_came.set()
+            self._changed.set()
+            for outcome, state in zip(batch, states, strict=True):
+                if state.isupper():
+                    log.warning("job %s attempt %d: %s", outcome.job.id, outcome.job.attempt, state)
+                if self._on_outcome is not None:
+                    self._on_outcome(outcome, state)
+            self._unreported -= len(batch)
+            if not self._unreported:
+                self._all_reported.set()
+
+    async def _insist(self, batch: list[Outcome], want: int) -> tuple[list[str], list[Job]]:
+        """Report until it is heard. Repeating is safe: outcomes go by their attempt."""
+        failures = 0
+        while True:
+            try:
+                return await self._source.finish(batch, want)
+            except Unavailable as error:
+                log.warning("cannot report %d outcomes, trying again: %s", len(batch), error)
+                await asyncio.sleep(backoff_s(failures))
+                failures += 1
+            except NotFound:
+                # The worker was dropped, and its wish for more with it. The outcomes speak for themselves.
+                await self._source.register_again()
+                want = 0
+            except JQError as error:
+                if len(batch) == 1:
+                    batch = [_failed(batch[0].job, f"the outcome was refused: {error}", retry=False)]
+                    continue
+                one_by_one = [await self._insist([outcome], 0) for outcome in batch]
+                return [states[0] for states, _ in one_by_one], []
+
+    async def _heartbeat_loop(self) -> None:
+        while True:
+            held = [running for running in self._running.values() if running.renews]
+            until = min(
+                (running.ends - running.job.timeout * 2 / 3 for running in held), default=float("inf")
+            )
+            wait_s = min(ALIVE_EVERY_S, max(SOONEST_RENEWAL_S, until - time.monotonic()))
+            self._changed.clear()
+            try:
+                async with asyncio.timeout(wait_s):
+                    await self._changed.wait()
+                continue
+            except TimeoutError:
+                pass
+            if held or not self._fetches:
+                await self._renew([(running.job.id, running.job.attempt) for running in held])
+
+    async def _renew(self, keys: list[Key]) -> None:
+        try:
+            answers = await self._source.heartbeat(keys)
+        except NotFound:
+            await self._source.register_again()
+            return
+        except JQError as error:
+            log.warning("no heartbeat: %s", error)
+            await asyncio.sleep(SOONEST_RENEWAL_S)
+            return
+        now = time.monotonic()
+        for key, answer in zip(keys, answers, strict=True):
+            running = self._running.get(key)
+            if running is None:
+                continue
+            if isinstance(answer, int):
+                running.ends = now + answer / 1000
+            else:
+                log.warning("job %s attempt %d: %s, stopping it", *key, answer)
+                running.task.cancel()
+
+    # -- stopping ---------------------------------------------------------------------------------
+
+    async def _drain(self) -> None:
+        tasks = [running.task for running in self._running.values()]
+        if tasks:
+            await asyncio.wait(tasks, timeout=self._drain_timeout_s)
+        left = list(self._running)
+        for running in list(self._running.values()):
+            running.task.cancel()
+        if left:
+            await self._bounded(self._source.release(left), 5.0)
+        await self._bounded(self._all_reported.wait(), 5.0)
+
+    async def _bounded(self, work: Any, timeout_s: float) -> None:
+        try:
+            async with asyncio.timeout(timeout_s):
+                await work
+        except (TimeoutError, JQError) as error:
+            log.warning("stopped before all was said, leases will run out: %r", error)
+
+
+def _trace(error: Exception) -> str:
+    """The traceback from the function on, without the frames that called it."""
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None and at.tb_frame.f_code.co_filename in _OWN_FILES:
+        at = at.tb_next
+    return "".join(traceback.format_exception(type(error), error, at, limit=-TRACE_FRAMES))
+
+
+def _failed(job: Job, message: str, *, retry: bool = True, error: Any = None) -> Outcome:
+    try:
+        blob = msgpack.packb(error)
+    except (TypeError, ValueError, OverflowError):
+        blob = msgpack.packb(repr(error))
+    spec = {"type": "failure", "should_retry": retry, "message": message[:MESSAGE_CHARACTERS]}
+    return Outcome(job, spec, blob)
+
+
+def queues_for(functions: Mapping[str, Function], queues: Iterable[str] | None) -> list[str]:
+    """The queues to work on: those given, or those that jobs of these names wait in by default."""
+    return list(queues) if queues else sorted(functions)

@@ -1,0 +1,115 @@
+"""A worker as a process: puts the parts together and sees to signals."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import uvloop
+
+from jqmaster.errors import JQError, Unavailable
+from jqmaster.wake import backoff_s
+from jqmaster.worker import Function, Outcome, Worker, queues_for
+from jqmaster.worker_push import PushHost
+from jqmaster.worker_sources import HttpSource, RedisSource
+
+
+@dataclass
+class WorkOptions:
+    """What a worker process can be told: `masters` or `redis_url`, and `push` or not."""
+
+    functions: Mapping[str, Function]
+    masters: Sequence[str] = field(default_factory=list)
+    redis_url: str | None = None
+    namespace: str = "{jq}"
+    push: bool = False
+    synchronous: bool = False
+    queues: Sequence[str] | None = None
+    order: str = "priority"
+    concurrency: int = 8
+    host: str = "127.0.0.1"
+    port: int = 0
+    name: str | None = None
+    drain_timeout_s: float = 10.0
+    on_outcome: Callable[[Outcome, str], None] | None = None
+
+
+def run(options: WorkOptions) -> int:
+    """Work until SIGTERM or SIGINT: drain, give the rest back, exit. A second signal exits at once."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_run(options))
+
+
+async def _run(options: WorkOptions) -> int:
+    stop = asyncio.Event()
+
+    def on_signal(number: int) -> None:
+        if stop.is_set():
+            os._exit(128 + number)
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, on_signal, number)
+    try:
+        await work(options, stop)
+    except (JQError, OSError) as error:
+        print(f"jqmaster: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+async def work(options: WorkOptions, stop: asyncio.Event) -> None:
+    """Work until `stop` is set. Raises when the worker cannot listen, or is refused."""
+    queues = queues_for(options.functions, options.queues)
+    source: HttpSource | RedisSource
+    if options.redis_url is not None:
+        source = RedisSource.from_url(
+            options.redis_url, options.namespace, queues, order=options.order, name=options.name
+        )
+    else:
+        source = HttpSource(options.masters, queues, order=options.order, name=options.name)
+    worker = Worker(
+        options.functions, source, concurrency=options.concurrency, fetches=not options.push,
+        drain_timeout_s=options.drain_timeout_s, on_outcome=options.on_outcome,
+    )  # fmt: skip
+    host = None
+    try:
+        if options.push:
+            host = PushHost(worker, host=options.host, port=options.port, synchronous=options.synchronous)
+            url = await host.start()
+            if not await _register(source, url, options.concurrency, stop):
+                return
+            _say(f"worker {source.worker} listens on {url}")
+        else:
+            _say(f"worker {source.worker} is ready")
+        await worker.run(stop)
+    finally:
+        await source.stop()
+        if host is not None:
+            await host.stop()
+
+
+async def _register(source: HttpSource | RedisSource, url: str, max_jobs: int, stop: asyncio.Event) -> bool:
+    """Register, and wait for a master that is not there yet. False when told to stop meanwhile."""
+    failures = 0
+    while not stop.is_set():
+        try:
+            await source.register(url, max_jobs)
+            return True
+        except Unavailable as error:
+            if not failures:
+                print(f"jqmaster: waiting for the other side: {error}", file=sys.stderr, flush=True)
+            try:
+                async with asyncio.timeout(backoff_s(failures)):
+                    await stop.wait()
+            except TimeoutError:
+                failures += 1
+    return False
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)

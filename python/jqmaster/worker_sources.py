@@ -1,0 +1,249 @@
+"""Where a worker's jobs come from: a JQ master over HTTP, or Redis itself."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+import socket
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import aiohttp
+import msgpack
+import redis.asyncio as redis_asyncio
+
+from jqmaster import replies
+from jqmaster.engine import Engine, connect
+from jqmaster.errors import Conflict, Internal, Invalid, JQError, NotFound, Unavailable
+from jqmaster.http import wire
+from jqmaster.http.message import MSGPACK
+from jqmaster.replies import Job
+from jqmaster.waiting import Waiting
+from jqmaster.worker import Key, Outcome
+
+POLL_S = 30.0
+_REFUSALS = {"INVALID": Invalid, "NOTFOUND": NotFound, "CONFLICT": Conflict}
+
+
+def default_name() -> str:
+    """A worker's name that no other worker has: leases and sleep are noted under it."""
+    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(3)}"
+
+
+class RedisSource:
+    """Picks, renews and finishes by the scripts, with no master in between."""
+
+    def __init__(
+        self, redis: redis_asyncio.Redis, namespace: str, queues: Sequence[str], *, order: str = "priority",
+        name: str | None = None,
+    ) -> None:  # fmt: skip
+        self.name = name or default_name()
+        self.worker = self.name
+        self._redis = redis
+        self._engine = Engine(redis, namespace)
+        self._waiting = Waiting(self._engine, redis)
+        self._wish: dict[str, Any] = {"queues": list(queues), "order": order}
+        self._registration: dict[str, Any] | None = None
+
+    @classmethod
+    def from_url(cls, url: str, namespace: str, queues: Sequence[str], **options: Any) -> RedisSource:
+        """A source with its own connections."""
+        return cls(connect(url), namespace, queues, **options)
+
+    async def fetch(self, count: int) -> list[Job]:
+        reply = await self._waiting.pick({"worker": self.worker, "count": count, **self._wish}, POLL_S)
+        return replies.picked(reply).jobs
+
+    async def finish(self, outcomes: list[Outcome], want: int) -> tuple[list[str], list[Job]]:
+        said = [
+            ({**outcome.spec, "id": outcome.job.id, "attempt": outcome.job.attempt}, outcome.blob)
+            for outcome in outcomes
+        ]
+        pick = {**self._wish, "count": want} if want else None
+        finished = await self._engine.finish(self.worker, said, pick=pick)
+        return finished.states, finished.picked.jobs if finished.picked else []
+
+    async def heartbeat(self, held: list[Key]) -> list[int | str]:
+        return await self._engine.heartbeat(self.worker, held)
+
+    async def release(self, held: list[Key]) -> None:
+        await self._engine.release(self.worker, held)
+
+    async def register(self, url: str, max_jobs: int) -> None:
+        """Have jobs pushed to `url` from now on."""
+        self._registration = {"url": url, "max_jobs": max_jobs}
+        await self.register_again()
+
+    async def register_again(self) -> None:
+        if self._registration is not None:
+            self.worker = await self._engine.register(self.name, self._wish["queues"], **self._registration)
+
+    async def stop(self) -> None:
+        """Unregister, and close the connections; bounded."""
+        with contextlib.suppress(JQError, TimeoutError):
+            async with asyncio.timeout(5):
+                if self._registration is not None:
+                    await self._engine.unregister(self.worker)
+        await self._waiting.stop()
+        await self._redis.aclose()
+
+
+class HttpSource:
+    """Talks to a JQ master. With several URLs the next one is tried when one does not answer."""
+
+    def __init__(
+        self, urls: str | Sequence[str], queues: Sequence[str], *, order: str = "priority",
+        name: str | None = None,
+    ) -> None:  # fmt: skip
+        self.name = name or default_name()
+        self.worker = self.name
+        self._urls = [url.rstrip("/") for url in ([urls] if isinstance(urls, str) else urls)]
+        self._wish: dict[str, Any] = {"queues": list(queues), "order": order}
+        self._registration: dict[str, Any] | None = None
+        self._session: aiohttp.ClientSession | None = None
+        self._request = secrets.token_hex(8)
+        self._background: set[asyncio.Task[None]] = set()
+
+    async def fetch(self, count: int) -> list[Job]:
+        spec = {**self._wish, "count": count, "request": self._request}
+        try:
+            reply = await self._post("/pick", {**spec, "timeout": POLL_S}, timeout_s=POLL_S + 10)
+        except asyncio.CancelledError:
+            task = asyncio.create_task(self._give_back(spec))
+            self._background.add(task)
+            task.add_done_callback(self._background.discard)
+            raise
+        # Only now: a reply that was lost is asked for again under the same token, and its jobs come again.
+        self._request = secrets.token_hex(8)
+        return _jobs(reply)
+
+    async def finish(self, outcomes: list[Outcome], want: int) -> tuple[list[str], list[Job]]:
+        said = [
+            wire.extend_map(
+                wire.pack({**outcome.spec, "id": outcome.job.id, "attempt": outcome.job.attempt}),
+                {"result" if outcome.is_success else "error": outcome.blob},
+            )
+            for outcome in outcomes
+        ]
+        body = {"outcomes": wire.raw_array(said)}
+        if want:
+            body["pick"] = wire.pack({**self._wish, "count": want})
+        reply = await self._post("/done", wire.raw_map(body))
+        return reply["states"], _jobs(reply)
+
+    async def heartbeat(self, held: list[Key]) -> list[int | str]:
+        reply = await self._post("/worker/heartbeat", {"jobs": held})
+        return list(reply["jobs"])
+
+    async def release(self, held: list[Key]) -> None:
+        await self._post("/release", {"jobs": held})
+
+    async def register(self, url: str, max_jobs: int) -> None:
+        """Have jobs pushed to `url` from now on."""
+        self._registration = {
+            "name": self.name,
+            "queues": self._wish["queues"],
+            "url": url,
+            "max_jobs": max_jobs,
+        }
+        await self.register_again()
+
+    async def register_again(self) -> None:
+        if self._registration is not None:
+            self.worker = (await self._post("/worker", self._registration))["worker_id"]
+
+    async def stop(self) -> None:
+        """Unregister, give back what a cancelled `fetch` may have got, and close the connections; bounded."""
+        if self._background:
+            await asyncio.wait(set(self._background), timeout=5)
+        with contextlib.suppress(JQError, TimeoutError):
+            async with asyncio.timeout(5):
+                if self._registration is not None:
+                    await self._ask("DELETE", "/worker", b"")
+        if self._session is not None:
+            await self._session.close()
+
+    # -- parts ------------------------------------------------------------------------------------
+
+    async def _give_back(self, spec: Mapping[str, Any]) -> None:
+        """The same token again gives the jobs that the cancelled request may have got."""
+        with contextlib.suppress(JQError):
+            jobs = _jobs(await self._post("/pick", spec))
+            if jobs:
+                await self.release([(job.id, job.attempt) for job in jobs])
+
+    async def _post(self, path: str, body: Any, *, timeout_s: float = 30) -> dict[str, Any]:
+        return await self._ask("POST", path, body if isinstance(body, bytes) else wire.pack(body), timeout_s)
+
+    async def _ask(self, method: str, path: str, body: bytes, timeout_s: float = 30) -> dict[str, Any]:
+        if self._session is None:
+            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60)
+            self._session = aiohttp.ClientSession(connector=connector)
+        headers = {"content-type": MSGPACK, "accept": MSGPACK, "worker-id": self.worker}
+        timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=5)
+        url = self._urls[0]
+        try:
+            async with self._session.request(
+                method, url + path, data=body, headers=headers, timeout=timeout
+            ) as response:
+                content = await response.read()
+                status = response.status
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            self._urls.append(self._urls.pop(0))
+            raise Unavailable(f"{url} does not answer: {error or type(error).__name__}", error) from error
+        if status >= 500:
+            self._urls.append(self._urls.pop(0))
+            raise Unavailable(f"{url} answers {status}")
+        return _content(status, content)
+
+
+def _content(status: int, content: bytes) -> dict[str, Any]:
+    if status == 204:
+        return {}
+    try:
+        reply = read_map(content)
+    except (ValueError, msgpack.UnpackException) as error:
+        raise Internal(f"the master's answer ({status}) cannot be read: {error}") from error
+    if status < 400:
+        return reply
+    refusal = reply.get("error", {})
+    raise _REFUSALS.get(refusal.get("code"), Internal)(refusal.get("message", f"status {status}"))
+
+
+def _jobs(reply: dict[str, Any]) -> list[Job]:
+    return [job_of(fields) for fields in reply.get("jobs", [])]
+
+
+def job_of(fields: Mapping[str, Any]) -> Job:
+    """A job as the master sends it. Raises KeyError when a field is missing."""
+    names = ("id", "name", "queue", "priority", "attempt", "retry_count", "timeout", "argument")
+    return Job(*(fields[name] for name in names))
+
+
+def read_map(content: bytes) -> dict[str, Any]:
+    """Read a MessagePack map of the master's; every `argument` in it stays bytes. Raises what msgpack
+    raises."""
+    unpacker = msgpack.Unpacker(None, max_buffer_size=max(1, len(content)), strict_map_key=False)
+    unpacker.feed(content)
+
+    def one_map() -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        for _ in range(unpacker.read_map_header()):
+            key = unpacker.unpack()
+            start = unpacker.tell()
+            if key == "argument":
+                unpacker.skip()
+                result[key] = content[start : unpacker.tell()]
+            elif key == "jobs" and content[start : start + 1] not in (b"\x90", b""):
+                result[key] = [one_item() for _ in range(unpacker.read_array_header())]
+            else:
+                result[key] = unpacker.unpack()
+        return result
+
+    def one_item() -> Any:
+        first = content[unpacker.tell()]
+        return one_map() if first & 0xF0 == 0x80 or first in (0xDE, 0xDF) else unpacker.unpack()
+
+    return one_map()

@@ -1,0 +1,412 @@
+"""Push dispatch: what is delivered, what each answer means, and that nothing polls."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import email.utils
+import itertools
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgpack
+import pytest
+from aiohttp import web
+from redis.asyncio import Redis
+
+from jqmaster import delivery
+from jqmaster.dispatch import Dispatch
+from jqmaster.engine import Engine, connect
+from jqmaster.scripts import load
+from parts import answers, commands, enqueue, eventually, listening, status, until, worker
+from servers import RedisServer
+
+SOON_S = 5.0
+ACCEPTED = answers(202)
+
+
+@pytest.fixture
+async def dispatch(engine: Engine, redis: Redis) -> AsyncIterator[Dispatch]:
+    dispatch = Dispatch(engine, redis, master="test")
+    dispatch.start()
+    yield dispatch
+    await dispatch.stop(1)
+
+
+# -- deliveries -----------------------------------------------------------------------------------
+
+
+async def test_a_job_is_delivered_with_its_argument_byte_for_byte(engine: Engine, dispatch: Dispatch) -> None:
+    odd = bytes.fromhex("92cd0001c7030501ff02")  # a number not in its shortest form, an ext of 3 bytes
+    async with worker(engine, ACCEPTED) as stub:
+        [job] = await engine.enqueue([({"name": "mail", "priority": 7, "timeout": 12.5}, odd)])
+        [delivered] = await stub.delivered()
+        del delivered["argument"]
+        assert delivered == {
+            "id": job.id, "name": "mail", "queue": "mail", "priority": 7, "attempt": 1, "retry_count": 0,
+            "timeout": 12.5,
+        }  # fmt: skip
+        assert odd in stub.raw[0]
+        document = await until(engine, job.id, "running")
+        assert document["worker_id"] == stub.id
+
+
+async def test_an_accepted_job_ends_by_the_workers_report(engine: Engine, dispatch: Dispatch) -> None:
+    async with worker(engine, ACCEPTED, max_jobs=1) as stub:
+        first, second = await enqueue(engine), await enqueue(engine)
+        await stub.delivered()
+        assert await status(engine, second) == "queued"  # its only slot is taken
+        await engine.finish(stub.id, [({"id": first, "attempt": 1, "type": "success"}, b"\xc0")])
+        assert [job["id"] for job in await stub.delivered(2)] == [first, second]
+
+
+async def test_a_worker_that_comes_after_the_job_gets_it(engine: Engine, dispatch: Dispatch) -> None:
+    job = await enqueue(engine)
+    async with worker(engine, ACCEPTED) as stub:
+        assert [one["id"] for one in await stub.delivered()] == [job]
+
+
+async def test_the_outcome_may_come_as_the_answer(engine: Engine, dispatch: Dispatch) -> None:
+    result = bytes.fromhex("93cd0005c0d40a63")
+    body = b"\x82\xa4type\xa7success\xa6result" + result
+    async with worker(engine, answers(200, body)):
+        job = await enqueue(engine, keep_result=True)
+        await until(engine, job, "done")
+        assert await engine.result(job) == ("done", result)
+
+
+async def test_a_failure_may_come_as_the_answer(engine: Engine, dispatch: Dispatch) -> None:
+    body = {"type": "failure", "error": {"why": 1}, "message": "no paper", "should_retry": False}
+    async with worker(engine, answers(200, body)):
+        document = await until(engine, await enqueue(engine), "error")
+    assert document["message"] == "no paper"
+    assert msgpack.unpackb(document["error"]) == {"why": 1}
+
+
+async def test_the_answer_may_be_json(engine: Engine, dispatch: Dispatch) -> None:
+    answer = answers(200, b'{"type": "success", "result": [1, "x"]}', content_type="application/json")
+    async with worker(engine, answer):
+        job = await enqueue(engine, keep_result=True)
+        await until(engine, job, "done")
+        assert await engine.result(job) == ("done", msgpack.packb([1, "x"]))
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"", "empty"),
+        (b"\x81", "truncated"),
+        (b"\xc1", "not MessagePack"),
+        (msgpack.packb([1]), "expected a map"),
+        (msgpack.packb({"type": "maybe"}), "type"),
+        (msgpack.packb({"result": 1}), "type"),
+        (msgpack.packb({"type": "success", "error": 1}), "error"),
+        (msgpack.packb({"type": "success", "resalt": 1}), "result"),
+        (msgpack.packb({"type": "failure", "should_retry": "no"}), "should_retry"),
+        (msgpack.packb({"type": "success", "finished_at": "today"}), "finished_at"),
+    ],
+)
+async def test_an_answer_that_is_no_outcome_fails_the_job_and_says_why(
+    engine: Engine, dispatch: Dispatch, body: bytes, said: str
+) -> None:
+    async with worker(engine, answers(200, body)):
+        document = await until(engine, await enqueue(engine, max_retry=0), "error")
+    assert "no outcome" in document["message"] and said in document["message"]
+
+
+async def test_400_fails_the_job_for_good(engine: Engine, dispatch: Dispatch) -> None:
+    async with worker(engine, answers(400, {"error": {"code": "INVALID", "message": "to: missing"}})):
+        document = await until(engine, await enqueue(engine), "error")
+    assert document["message"] == "to: missing"
+    assert document["retry_count"] == 1
+
+
+async def test_other_answers_fail_the_job_and_it_may_retry(engine: Engine, dispatch: Dispatch) -> None:
+    async with worker(engine, answers(500, b"it broke", content_type="text/plain")):
+        document = await until(engine, await enqueue(engine), "retrying")
+    assert document["message"] == "the worker answered 500: it broke"
+
+
+async def test_a_redirect_is_not_followed(engine: Engine, dispatch: Dispatch) -> None:
+    async with listening(ACCEPTED) as other:
+        async with worker(engine, answers(307, location=f"{other.url}/worker-job")):
+            document = await until(engine, await enqueue(engine), "retrying")
+        assert "307" in document["message"] and not other.jobs
+
+
+async def test_404_sends_the_job_elsewhere_and_never_back(engine: Engine, dispatch: Dispatch) -> None:
+    async with worker(engine, answers(404)) as ignorant:
+        job = await enqueue(engine)
+        await ignorant.delivered()
+        await until(engine, job, "queued")
+        async with worker(engine, ACCEPTED) as able:
+            [delivered] = await able.delivered()
+            assert delivered["retry_count"] == 0
+            await enqueue(engine)
+            await able.delivered(2)
+        assert len(ignorant.jobs) == 1
+
+
+@pytest.mark.parametrize("code", [429, 503])
+async def test_a_busy_worker_gets_nothing_until_it_said(
+    engine: Engine, dispatch: Dispatch, code: int
+) -> None:
+    times: list[float] = []
+
+    async def busy_first(_job: dict[str, Any]) -> web.Response:
+        times.append(time.monotonic())
+        if len(times) == 1:
+            return web.Response(status=code, headers={"retry-after": "1"})
+        return web.Response(status=202)
+
+    async with worker(engine, busy_first) as stub:
+        await enqueue(engine)
+        _, again = await stub.delivered(2)
+    assert again["retry_count"] == 0
+    assert 0.9 < times[1] - times[0] < 4
+
+
+async def test_a_worker_that_cannot_be_reached_loses_its_jobs_to_others(
+    engine: Engine, dispatch: Dispatch
+) -> None:
+    async with worker(engine, ACCEPTED) as gone:
+        held = await enqueue(engine, retry_base=0.01)
+        await gone.delivered()
+    job = await enqueue(engine)  # its delivery finds nobody there
+    await eventually(lambda: dispatch.counts.refused)
+    async with worker(engine, ACCEPTED) as stub:
+        delivered = {one["id"]: one for one in await stub.delivered(2)}
+    assert delivered[job]["retry_count"] == 0
+    assert delivered[held]["retry_count"] == 1
+    [document] = await engine.get(held)
+    assert document is not None and document["reason"] == "timeout"
+
+
+async def test_a_kept_connection_that_went_stale_costs_the_job_nothing(
+    engine: Engine, dispatch: Dispatch
+) -> None:
+    """The server takes one request per connection and closes it under the second."""
+    connections = itertools.count()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        next(connections)
+        for turn in (0, 1):
+            with contextlib.suppress(asyncio.IncompleteReadError):
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+                await reader.readexactly(length)
+                if turn == 0:
+                    writer.write(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n")
+                    await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        await engine.register("stale", "*", url=f"http://127.0.0.1:{port}", max_jobs=10)
+        for number in range(3):
+            await enqueue(engine)
+            await eventually(lambda number=number: dispatch.counts.accepted == number + 1)
+    assert dispatch.counts.refused == 0 and dispatch.counts.finished == 0
+
+
+async def test_a_connection_that_breaks_under_the_job_is_a_failure(
+    engine: Engine, dispatch: Dispatch
+) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        await engine.register("breaks", "*", url=f"http://127.0.0.1:{port}")
+        document = await until(engine, await enqueue(engine), "retrying")
+    assert "broke the connection" in document["message"]
+
+
+async def test_no_answer_within_the_lease_lets_it_lapse(engine: Engine, dispatch: Dispatch) -> None:
+    async def hang(_job: dict[str, Any]) -> web.Response:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async with worker(engine, hang):
+        document = await until(engine, await enqueue(engine, timeout=0.2, max_retry=0), "error")
+    assert document["reason"] == "timeout"
+
+
+async def test_a_late_outcome_changes_nothing(engine: Engine, dispatch: Dispatch) -> None:
+    go_on = asyncio.Event()
+
+    async def slow(_job: dict[str, Any]) -> web.Response:
+        await go_on.wait()
+        return web.Response(body=msgpack.packb({"type": "success"}))
+
+    async with worker(engine, slow) as stub:
+        job = await enqueue(engine)
+        await stub.delivered()
+        await engine.cancel([job])
+        go_on.set()
+        await eventually(lambda: dispatch.counts.finished == 1 and dispatch.under_way == 0)
+    assert await status(engine, job) == "cancelled"
+
+
+# -- the loop -------------------------------------------------------------------------------------
+
+
+async def test_many_jobs_all_arrive_once(engine: Engine, dispatch: Dispatch) -> None:
+    async with worker(engine, answers(200, {"type": "success"}), max_jobs=50) as stub:
+        made = await engine.enqueue([({"name": "mail"}, b"\xc0")] * 500)
+        await eventually(lambda: dispatch.counts.finished == 500 and dispatch.under_way == 0, 30)
+        assert sorted(job["id"] for job in stub.jobs) == sorted(job.id for job in made)
+        assert stub.most_under_way <= 50
+
+
+async def test_deliveries_at_a_time_are_bounded(engine: Engine, redis: Redis) -> None:
+    dispatch = Dispatch(engine, redis, max_deliveries=3)
+    dispatch.start()
+
+    async def slow(_job: dict[str, Any]) -> web.Response:
+        await asyncio.sleep(0.01)
+        return web.Response(status=202)
+
+    async with worker(engine, slow, max_jobs=100) as stub:
+        await engine.enqueue([({"name": "mail"}, b"\xc0")] * 30)
+        await stub.delivered(30)
+        assert stub.most_under_way == 3
+    await dispatch.stop(1)
+
+
+async def test_without_any_worker_the_loop_is_the_clock(engine: Engine, dispatch: Dispatch) -> None:
+    job = await enqueue(engine, delay=0.2)
+    await until(engine, job, "queued")
+    await engine.pick("nobody", "mail")
+    other = await enqueue(engine, name="other", timeout=0.2)
+    [started] = (await engine.pick("w", "other")).jobs
+    assert started.id == other
+    document = await until(engine, other, "retrying")
+    assert document["reason"] == "timeout"
+
+
+async def test_an_idle_dispatch_makes_next_to_no_calls(fresh_server: RedisServer) -> None:
+    async with connect(fresh_server.url) as redis:
+        await load(redis, "{idle}")
+        engine = Engine(redis, "{idle}")
+        dispatch = Dispatch(engine, redis)
+        dispatch.start()
+        async with worker(engine, answers(200, {"type": "success"})) as stub:
+            await enqueue(engine)
+            await stub.delivered()
+            await eventually(lambda: dispatch.counts.finished == 1 and dispatch.under_way == 0)
+            await asyncio.sleep(0.3)
+            before = await commands(redis)
+            await asyncio.sleep(3)
+            assert await commands(redis) - before <= 4  # the question itself is one
+        await dispatch.stop(1)
+
+
+async def test_dispatch_goes_on_after_a_restart_of_redis() -> None:
+    with RedisServer("--appendonly", "yes", "--appendfsync", "always") as server:
+        async with connect(server.url) as redis:
+            await load(redis, "{t}")
+            engine = Engine(redis, "{t}")
+            dispatch = Dispatch(engine, redis)
+            dispatch.start()
+            async with worker(engine, ACCEPTED) as stub:
+                await enqueue(engine)
+                await stub.delivered()
+                await asyncio.to_thread(server.kill)
+                await asyncio.to_thread(server.start)
+                await enqueue(engine)
+                await stub.delivered(2)
+            await dispatch.stop(1)
+
+
+async def test_an_outcome_outlives_a_restart_of_redis() -> None:
+    with RedisServer("--appendonly", "yes", "--appendfsync", "always") as server:
+        async with connect(server.url) as redis:
+            await load(redis, "{t}")
+            engine = Engine(redis, "{t}")
+            dispatch = Dispatch(engine, redis)
+            dispatch.start()
+            go_on = asyncio.Event()
+
+            async def slow(_job: dict[str, Any]) -> web.Response:
+                await go_on.wait()
+                return web.Response(body=msgpack.packb({"type": "success"}))
+
+            async with worker(engine, slow) as stub:
+                job = await enqueue(engine)
+                await stub.delivered()
+                await asyncio.to_thread(server.kill)
+                go_on.set()
+                await eventually(lambda: dispatch.counts.finished == 1)
+                await asyncio.to_thread(server.start)
+                await until(engine, job, "done")
+            await dispatch.stop(1)
+
+
+async def test_stopping_finishes_deliveries_and_starts_none(engine: Engine, redis: Redis) -> None:
+    dispatch = Dispatch(engine, redis)
+    dispatch.start()
+    go_on = asyncio.Event()
+
+    async def slow(_job: dict[str, Any]) -> web.Response:
+        await go_on.wait()
+        return web.Response(body=msgpack.packb({"type": "success"}))
+
+    async with worker(engine, slow, max_jobs=1) as stub:
+        job = await enqueue(engine)
+        waiting = await enqueue(engine)
+        await stub.delivered()
+        stopping = asyncio.create_task(dispatch.stop(SOON_S))
+        await asyncio.sleep(0)
+        go_on.set()
+        await asyncio.wait_for(stopping, SOON_S)
+        assert await status(engine, job) == "done"
+        assert await status(engine, waiting) == "queued"
+
+
+async def test_stopping_is_bounded_when_a_worker_hangs(engine: Engine, redis: Redis) -> None:
+    dispatch = Dispatch(engine, redis)
+    dispatch.start()
+
+    async def hang(_job: dict[str, Any]) -> web.Response:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async with worker(engine, hang) as stub:
+        await enqueue(engine)
+        await stub.delivered()
+        began = time.monotonic()
+        await dispatch.stop(0.2)
+        assert time.monotonic() - began < 2
+
+
+async def test_start_and_stop_many_times(engine: Engine, redis: Redis) -> None:
+    async with worker(engine, ACCEPTED, max_jobs=100) as stub:
+        for number in range(1, 21):
+            dispatch = Dispatch(engine, redis)
+            dispatch.start()
+            await enqueue(engine)
+            await stub.delivered(number)
+            await asyncio.wait_for(dispatch.stop(1), 3)
+
+
+# -- pieces ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [(None, None), ("7", 7.0), ("0.5", 0.5), ("-3", 0.0), ("99999", 3600.0), ("soon", None), ("nan", None)],
+)
+def test_retry_after_in_seconds(header: str | None, seconds: float | None) -> None:
+    assert delivery.retry_after_s(header) == seconds
+
+
+def test_retry_after_as_a_date() -> None:
+    header = email.utils.formatdate(time.time() + 30, usegmt=True)
+    seconds = delivery.retry_after_s(header)
+    assert seconds is not None and 28 <= seconds <= 30.5
+    assert delivery.retry_after_s("Thu, 01 Jan 1970 00:00:00 GMT") == 0

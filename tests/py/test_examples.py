@@ -1,0 +1,75 @@
+"""Every example runs and prints what it says."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import jqmaster
+from jqmaster.client import Client
+from processes import MasterProcess, Process
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture(scope="module")
+def master(redis_url: str) -> Iterator[MasterProcess]:
+    with MasterProcess("--redis", redis_url, "--namespace", "{examples}") as master:
+        yield master
+
+
+@pytest.fixture(scope="module", params=[(), ("--push",), ("--push", "--synchronous")], ids=str)
+def worker(master: MasterProcess, request: pytest.FixtureRequest) -> Iterator[None]:
+    command = ("jqmaster.cli", "work", "tasks:FUNCTIONS", "--master", master.url, *request.param)
+    with Process(*command, ready="worker ", folder=EXAMPLES):
+        yield
+
+
+def run(*command: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(Path(jqmaster.__file__).parents[1])}
+    ended = subprocess.run(command, cwd=EXAMPLES, env=environment, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+@pytest.mark.usefixtures("worker")
+def test_enqueue(master: MasterProcess) -> None:
+    assert run(sys.executable, "enqueue.py", master.url).splitlines() == [
+        "add: done 6",
+        "resize: [{'width': 400, 'height': 300}, {'width': 800, 'height': 600}]",
+        "call-partner: 2 retries, answered at attempt 3",
+        "call-partner: error - the account is closed",
+        "later: cancelled",
+    ]
+
+
+@pytest.mark.usefixtures("worker")
+def test_curl(master: MasterProcess) -> None:
+    assert run("sh", "curl.sh", master.url).strip() == "42"
+
+
+def test_direct(redis_url: str) -> None:
+    assert run(sys.executable, "direct.py", redis_url).strip() == "done hello, world"
+
+
+def test_any_worker(master: MasterProcess) -> None:
+    code = ("any_worker", master.url)
+    with Process(*code, ready="registered", folder=EXAMPLES) as worker, Client(master.url) as client:
+        jobs = client.enqueue_many(
+            {"name": "shout", "argument": text, "keep_result": True} for text in ("a", "b", "c")
+        )
+        for job in jobs:
+            assert client.wait(job, 20)["status"] == "done"
+        assert [client.result(job) for job in jobs] == ["A", "B", "C"]
+        assert worker.ends() == 0
+        assert "unregistered" in worker.text
+
+
+def test_every_example_is_run_here() -> None:
+    names = {path.name for path in EXAMPLES.iterdir() if path.is_file()}
+    assert names == {"tasks.py", "enqueue.py", "direct.py", "any_worker.py", "curl.sh"}

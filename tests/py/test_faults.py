@@ -1,0 +1,218 @@
+"""Real faults at random moments: nothing is lost, and nothing is finished twice."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import shutil
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import msgpack
+import pytest
+
+from jqmaster.client import AsyncClient
+from jqmaster.demo import journal
+from jqmaster.engine import Engine, connect
+from jqmaster.errors import Unavailable
+from parts import eventually
+from processes import MasterProcess, Process
+from servers import RedisServer
+
+NAMESPACE = "{faults}"
+JOBS = 240
+BATCH = 20
+FINAL = ("done", "error")
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    path = Path(tempfile.mkdtemp(prefix="jq-"))
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+class Site:
+    """Redis, two masters and three workers as processes, a pusher, and what is done to them."""
+
+    def __init__(self, folder: Path, stack: ExitStack, seed: int) -> None:
+        self.dice = random.Random(seed)
+        self.folder = folder
+        self.stack = stack
+        # `always`: what Redis has acknowledged is on disk, so that every job the pusher was told of must be
+        # there.
+        self.redis = stack.enter_context(RedisServer("--appendonly", "yes", "--appendfsync", "always"))
+        self.masters = [self._master(0), self._master(0)]
+        self.journals: list[Path] = []
+        self.workers: dict[str, Process] = {}
+        for how in ("push", "pull", "redis"):
+            self.start_worker(how)
+
+    @property
+    def urls(self) -> list[str]:
+        return [master.url for master in self.masters]
+
+    def _master(self, port: int) -> MasterProcess:
+        options = ("--redis", self.redis.url, "--namespace", NAMESPACE)
+        return self.stack.enter_context(MasterProcess(*options, port=port))
+
+    def start_worker(self, how: str) -> None:
+        path = self.folder / f"{len(self.journals)}.journal"
+        self.journals.append(path)
+        urls = self.redis.url if how == "redis" else ",".join(self.urls)
+        started = Process("fault_worker", how, urls, NAMESPACE, str(path), ready="worker ")
+        self.workers[how] = self.stack.enter_context(started)
+
+    # -- faults -----------------------------------------------------------------------------------
+
+    def restart_redis(self) -> None:
+        """kill -9, and back on the same data."""
+        self.redis.kill()
+        self.redis.start()
+
+    def flush_scripts(self) -> None:
+        """As after a failover: the scripts are gone."""
+        with self.redis.client() as client:
+            client.script_flush()
+
+    def kill_master(self) -> None:
+        """kill -9, and a new one at the same address."""
+        index = self.dice.randrange(2)
+        port = self.masters[index].port
+        self.masters[index].kill()
+        self.masters[index] = self._master(port)
+
+    def kill_worker(self) -> None:
+        """kill -9, and a new one, which is another worker."""
+        how = self.dice.choice(list(self.workers))
+        self.workers[how].kill()
+        self.start_worker(how)
+
+    def cut_connections(self) -> None:
+        """All connections to Redis break; it goes on."""
+        with self.redis.client() as client:
+            client.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+
+
+Fault = Callable[[Site], None]
+FAULTS: dict[str, list[Fault]] = {
+    "redis killed": [Site.restart_redis],
+    "scripts flushed": [Site.flush_scripts] * 5,
+    "connections cut": [Site.cut_connections] * 5,
+    "master killed": [Site.kill_master],
+    "worker killed": [Site.kill_worker],
+    "all at random": [Site.flush_scripts, Site.kill_worker, Site.restart_redis, Site.kill_master],
+}
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("what", FAULTS)
+async def test_nothing_is_lost_and_nothing_finished_twice(what: str, folder: Path) -> None:
+    seed = 100 * int(os.environ.get("JQ_FAULT_SEED", "0")) + list(FAULTS).index(what)
+    with ExitStack() as stack:
+        site = await asyncio.to_thread(Site, folder, stack, seed)
+        faults = list(FAULTS[what])
+        site.dice.shuffle(faults)
+        sent: list[str] = []
+        pushing = asyncio.create_task(push(site, sent))
+        for fault in faults:
+            await asyncio.sleep(site.dice.uniform(0.2, 1.0))  # the moment is what is random
+            await asyncio.to_thread(fault, site)
+        await pushing
+        async with connect(site.redis.url, retries=3) as redis:
+            engine = Engine(redis, NAMESPACE)
+            await eventually(lambda: _ended(engine), 90)
+            documents = await engine.get(*sent)
+            for worker in site.workers.values():
+                worker.signal()
+            for worker in site.workers.values():
+                assert await asyncio.to_thread(worker.ends) == 0, worker.text
+            assert await engine.audit_all() == []
+        assert len(set(sent)) == JOBS
+        check(documents, [entry for path in site.journals for entry in journal.read(path)], site)
+
+
+async def push(site: Site, sent: list[str]) -> None:
+    """Enqueue in batches, over whichever master answers; a batch goes again under its token until it is
+    heard."""
+    numbers = range(JOBS)
+    for at in range(0, JOBS, BATCH):
+        jobs = [
+            {
+                "name": "flaky", "argument": {"number": n, "fails": n % 3, "ms": n % 20}, "keep_result": True,
+                "timeout": 3, "max_retry": 30, "retry_base": 0.05, "retry_cap": 0.5,
+            }
+            for n in numbers[at : at + BATCH]
+        ]  # fmt: skip
+        for turn in range(1000):
+            try:
+                async with AsyncClient(site.urls[turn % 2]) as client:
+                    sent += await client.enqueue_many(jobs, request=f"batch-{at}")
+                break
+            except Unavailable:
+                await asyncio.sleep(0.05)
+        await asyncio.sleep(0.05)
+
+
+async def _ended(engine: Engine) -> bool:
+    try:
+        documents = (await engine.queues(["flaky"])).documents
+    except Unavailable:
+        return False
+    return bool(documents and documents[0]["done"] == JOBS)
+
+
+def check(documents: list[dict[str, object] | None], entries: list[journal.Entry], site: Site) -> None:
+    for number, document in enumerate(documents):
+        assert document is not None, f"job {number} is lost"
+        assert document["status"] == "done", document
+        assert msgpack.unpackb(document["result"]) == number  # type: ignore[arg-type]
+    finished = Counter(entry.job for entry in entries if entry.state in FINAL)
+    assert not [job for job, times in finished.items() if times > 1]
+    attempts = Counter((entry.job, entry.attempt) for entry in entries)
+    assert max(attempts.values()) == 1
+    # Every worker that was not killed wrote down all that it finished.
+    unaccounted = JOBS - len(finished)
+    assert unaccounted <= 8 * (len(site.journals) - 3)
+
+
+@pytest.mark.timeout(120)
+async def test_a_killed_workers_jobs_go_to_others_soon(folder: Path) -> None:
+    """A push worker that is killed is found out by the next delivery, long before its leases run out."""
+    with ExitStack() as stack:
+        server = stack.enter_context(RedisServer())
+        master = stack.enter_context(MasterProcess("--redis", server.url, "--namespace", NAMESPACE))
+        first = stack.enter_context(
+            Process("fault_worker", "push", master.url, NAMESPACE, str(folder / "1"), ready="worker ")
+        )
+        async with AsyncClient(master.url) as client, connect(server.url) as redis:
+            job = {"name": "flaky", "argument": {"number": 1, "fails": 0, "ms": 60000}, "timeout": 100}
+            [held] = await client.enqueue_many([job])
+            await eventually(lambda: _status(client, held, "running"))
+            first.kill()
+            stack.enter_context(
+                Process("fault_worker", "push", master.url, NAMESPACE, str(folder / "2"), ready="worker ")
+            )
+            began = time.monotonic()
+            quick = {**job, "argument": {"number": 2, "fails": 0, "ms": 0}}
+            await client.enqueue_many([quick] * 12)
+            await eventually(lambda: _queue(Engine(redis, NAMESPACE), 12), 20)
+            await eventually(lambda: _attempt(client, held, 2), 20)
+            assert time.monotonic() - began < 20
+
+
+async def _status(client: AsyncClient, job: str, status: str) -> bool:
+    return bool((await client.get(job))["status"] == status)
+
+
+async def _attempt(client: AsyncClient, job: str, attempt: int) -> bool:
+    return bool((await client.get(job))["attempt"] == attempt)
+
+
+async def _queue(engine: Engine, done: int) -> bool:
+    return bool((await engine.queues(["flaky"])).documents[0]["done"] == done)

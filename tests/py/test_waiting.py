@@ -1,0 +1,319 @@
+"""Long polls: woken by markers and timers, never by polling; no wake and no job gets lost."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+from redis.asyncio import Redis
+
+from jqmaster import replies, wake
+from jqmaster.engine import Engine, connect
+from jqmaster.errors import JQError
+from jqmaster.scripts import load
+from jqmaster.waiting import Waiting, channel_of
+from parts import asleep, commands, enqueue, eventually, status
+from servers import RedisServer
+
+LONG_S = 30.0
+SOON_S = 5.0  # far below the window of 60 s after which a sleeper looks by itself
+
+
+@pytest.fixture
+async def waiting(engine: Engine, redis: Redis) -> AsyncIterator[Waiting]:
+    waiting = Waiting(engine, redis)
+    yield waiting
+    await waiting.stop()
+
+
+def ids(reply: list[object]) -> list[str]:
+    return [job.id for job in replies.picked(reply).jobs]
+
+
+def poll(
+    waiting: Waiting, worker: str = "w", queues: object = "mail", timeout_s: float = LONG_S, **more: object
+):
+    return asyncio.create_task(waiting.pick({"worker": worker, "queues": queues, **more}, timeout_s))
+
+
+async def test_a_job_that_is_there_is_picked_at_once(engine: Engine, waiting: Waiting) -> None:
+    job = await enqueue(engine)
+    assert ids(await waiting.pick({"worker": "w", "queues": "mail"}, LONG_S)) == [job]
+
+
+async def test_a_job_that_comes_later_ends_the_poll(engine: Engine, waiting: Waiting) -> None:
+    polling = poll(waiting)
+    await asleep(engine)
+    job = await enqueue(engine)
+    assert ids(await asyncio.wait_for(polling, SOON_S)) == [job]
+
+
+async def test_a_poll_ends_empty_when_its_time_is_up(waiting: Waiting) -> None:
+    assert await asyncio.wait_for(poll(waiting, timeout_s=0.05), SOON_S) == [-1]
+
+
+async def test_a_poll_without_time_does_not_wait(waiting: Waiting) -> None:
+    assert await waiting.pick({"worker": "w", "queues": "mail"}, 0) == [-1]
+
+
+async def test_a_bad_spec_is_refused(waiting: Waiting) -> None:
+    with pytest.raises(JQError, match="queues"):
+        await waiting.pick({"worker": "w", "queues": 5}, LONG_S)
+
+
+async def test_one_job_ends_one_poll(engine: Engine, waiting: Waiting) -> None:
+    polls = [poll(waiting, f"w{number}") for number in range(3)]
+    await asleep(engine)
+    for left in (3, 2, 1):
+        job = await enqueue(engine)
+        done, _ = await asyncio.wait(polls, timeout=SOON_S, return_when=asyncio.FIRST_COMPLETED)
+        assert [ids(one.result()) for one in done] == [[job]]
+        polls = [one for one in polls if not one.done()]
+        assert len(polls) == left - 1
+
+
+async def test_polls_under_one_name_all_get_their_jobs(engine: Engine, waiting: Waiting) -> None:
+    polls = [poll(waiting, "same") for _ in range(4)]
+    await asleep(engine)
+    jobs = []
+    for left in (3, 2, 1, 0):
+        jobs.append(await enqueue(engine))
+        await eventually(lambda left=left: sum(not one.done() for one in polls) == left)
+    assert sorted(ids(one.result())[0] for one in polls) == jobs
+
+
+async def test_a_batch_of_jobs_wakes_as_many_as_it_takes(engine: Engine, waiting: Waiting) -> None:
+    polls = [poll(waiting, f"w{number}") for number in range(5)]
+    await asleep(engine)
+    made = await engine.enqueue([({"name": "mail"}, b"\xc0")] * 5)
+    found = await asyncio.wait_for(asyncio.gather(*polls), SOON_S)
+    assert sorted(ids(reply)[0] for reply in found) == sorted(job.id for job in made)
+
+
+async def test_a_delayed_job_ends_the_poll_on_time(engine: Engine, waiting: Waiting) -> None:
+    job = await enqueue(engine, delay=0.3)
+    began = time.monotonic()
+    assert ids(await asyncio.wait_for(poll(waiting), SOON_S)) == [job]
+    assert time.monotonic() - began < 1
+
+
+async def test_a_delayed_job_that_comes_while_polls_sleep_is_on_time(
+    engine: Engine, waiting: Waiting
+) -> None:
+    polls = [poll(waiting, f"w{number}") for number in range(3)]
+    await asleep(engine)
+    job = await enqueue(engine, delay=0.3)
+    done, rest = await asyncio.wait(polls, timeout=SOON_S, return_when=asyncio.FIRST_COMPLETED)
+    assert [ids(one.result()) for one in done] == [[job]]
+    for one in rest:
+        one.cancel()
+
+
+async def test_sleepers_stay_known_after_a_due_moment_has_passed(engine: Engine, waiting: Waiting) -> None:
+    polls = [poll(waiting, f"w{number}", timeout_s=LONG_S) for number in range(4)]
+    await enqueue(engine, delay=0.1)
+    await asyncio.wait(polls, timeout=SOON_S, return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.sleep(2.0)  # the engine's notes of those who still sleep would have run out by now
+    await engine.enqueue([({"name": "mail"}, b"\xc0")] * 3)
+    found = await asyncio.wait_for(asyncio.gather(*polls), SOON_S)
+    assert all(ids(reply) for reply in found)
+
+
+@pytest.mark.parametrize("with_marker", [True, False])
+async def test_a_sleeper_cancelled_while_it_wakes_passes_the_wake_on(
+    engine: Engine, redis: Redis, with_marker: bool
+) -> None:
+    channel = wake.Channel(redis, f"{engine.namespace}:wake:test")
+    first = asyncio.create_task(channel.sleep(LONG_S))
+    await eventually(lambda: channel.sleepers == 1)
+    second = asyncio.create_task(channel.sleep(LONG_S))
+    await eventually(lambda: channel.sleepers == 2)
+    if with_marker:
+        channel._give((b"1", 0.0))
+    else:
+        channel.wake_one()
+    first.cancel()  # before it has run again
+    assert await asyncio.wait_for(second, SOON_S)
+    await channel.stop()
+
+
+async def test_the_last_sleeper_cancelled_while_it_wakes_puts_the_marker_back(
+    engine: Engine, redis: Redis
+) -> None:
+    channel = wake.Channel(redis, f"{engine.namespace}:wake:test")
+    only = asyncio.create_task(channel.sleep(LONG_S))
+    await eventually(lambda: channel.sleepers == 1)
+    channel._give((b"1", 0.0))
+    only.cancel()
+    other = wake.Channel(redis, channel.key)
+    assert await asyncio.wait_for(other.sleep(SOON_S), SOON_S)
+    await channel.stop()
+    await other.stop()
+
+
+async def test_a_job_picked_for_a_caller_who_left_is_given_back(engine: Engine, redis: Redis) -> None:
+    answered, go_on = asyncio.Event(), asyncio.Event()
+
+    class Slow(Engine):
+        async def call(self, script: str, *arguments: object) -> object:
+            reply = await super().call(script, *arguments)  # type: ignore[arg-type]
+            if script == "pick":
+                answered.set()
+                await go_on.wait()
+            return reply
+
+    waiting = Waiting(Slow(redis, engine.namespace), redis)
+    job = await enqueue(engine)
+    polling = poll(waiting)
+    await answered.wait()
+    assert await status(engine, job) == "running"
+    polling.cancel()
+    go_on.set()
+    await eventually(lambda: _queued(engine, job))
+    [document] = await engine.get(job)
+    assert document is not None and document["retry_count"] == 0
+    await waiting.stop()
+
+
+async def _queued(engine: Engine, job: str) -> bool:
+    return await status(engine, job) == "queued"
+
+
+async def test_draining_answers_open_polls_at_once(engine: Engine, waiting: Waiting) -> None:
+    polls = [poll(waiting, f"w{number}") for number in range(3)]
+    await asleep(engine)
+    waiting.drain()
+    assert await asyncio.wait_for(asyncio.gather(*polls), 1) == [[-1]] * 3
+    assert await waiting.pick({"worker": "w", "queues": "mail"}, LONG_S) == [-1]
+
+
+async def test_polls_with_one_wish_share_one_connection_and_the_last_closes_it(
+    engine: Engine, waiting: Waiting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wake, "LINGER_S", 0.01)
+    polls = [poll(waiting, f"w{number}", ["a", "b"]) for number in range(5)]
+    polls += [poll(waiting, "other", ["b", "a"])]
+    await eventually(lambda: waiting._channels and next(iter(waiting._channels.values())).sleepers == 6)
+    [channel] = waiting._channels.values()
+    assert channel.connected
+    for one in polls:
+        one.cancel()
+    await eventually(lambda: not channel.connected)
+
+
+def test_the_order_of_queues_matters_to_the_channel_only_where_it_does_to_the_pick() -> None:
+    assert channel_of(["a", "b"]) == channel_of(["b", "a"])
+    assert channel_of(["a", "b"], "ordered") != channel_of(["b", "a"], "ordered")
+    assert channel_of("a") == channel_of(["a"])
+    assert len(channel_of("a")) <= 64
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_no_wake_is_lost_whoever_leaves_when(engine: Engine, redis: Redis, seed: int) -> None:
+    """Polls come and go at random on two masters while jobs arrive; every job is picked soon."""
+    dice = random.Random(seed)
+    masters = [Waiting(engine, redis), Waiting(engine, redis)]
+    picked: set[str] = set()
+
+    async def poller(number: int) -> None:
+        while True:
+            reply = await dice.choice(masters).pick(
+                {"worker": f"p{number}", "queues": "mail", "count": dice.randint(1, 3)},
+                dice.choice((0.01, LONG_S)),
+            )
+            picked.update(ids(reply))
+
+    async def leaver(number: int) -> None:
+        while True:
+            one = poll(dice.choice(masters), f"l{number}")
+            await asyncio.wait({one}, timeout=dice.uniform(0, 0.02))
+            if one.done():
+                picked.update(ids(one.result()))
+            one.cancel()
+
+    people = [asyncio.create_task(poller(number)) for number in range(4)]
+    people += [asyncio.create_task(leaver(number)) for number in range(4)]
+    made: set[str] = set()
+    for _ in range(60):
+        count = dice.randint(1, 4)
+        delay = dice.choice((0, 0, 0.02))
+        jobs = await engine.enqueue([({"name": "mail", "delay": delay}, b"\xc0")] * count)
+        made |= {job.id for job in jobs}
+        await asyncio.sleep(dice.uniform(0, 0.03))
+    await eventually(lambda: picked == made, 15)
+    for person in people:
+        person.cancel()
+    for master in masters:
+        await master.stop()
+
+
+async def test_idle_polls_make_next_to_no_calls(fresh_server: RedisServer) -> None:
+    async with connect(fresh_server.url) as redis:
+        await load(redis, "{idle}")
+        engine = Engine(redis, "{idle}")
+        waiting = Waiting(engine, redis)
+        polls = [poll(waiting, f"w{number}") for number in range(20)]
+        await eventually(lambda: waiting._channels and next(iter(waiting._channels.values())).sleepers == 20)
+        await asleep(engine)
+        before = await commands(redis)
+        await asyncio.sleep(2)
+        assert await commands(redis) - before <= 3  # the question itself is one
+        for one in polls:
+            one.cancel()
+        await waiting.stop()
+
+
+async def test_a_poll_outlives_a_restart_of_redis() -> None:
+    with RedisServer("--appendonly", "yes", "--appendfsync", "always") as server:
+        async with connect(server.url) as redis:
+            await load(redis, "{t}")
+            engine = Engine(redis, "{t}")
+            waiting = Waiting(engine, redis)
+            polling = poll(waiting)
+            await asleep(engine)
+            await asyncio.to_thread(server.kill)
+            await asyncio.to_thread(server.start)
+            job = await enqueue(engine)
+            assert ids(await asyncio.wait_for(polling, SOON_S)) == [job]
+            await waiting.stop()
+
+
+async def test_stopping_is_quick_while_redis_is_away() -> None:
+    with RedisServer() as server:
+        async with connect(server.url) as redis:
+            await load(redis, "{t}")
+            waiting = Waiting(Engine(redis, "{t}"), redis)
+            polling = poll(waiting)
+            await asleep(Engine(redis, "{t}"))
+            server.kill()
+            await asyncio.wait_for(waiting.stop(), 5)
+            assert await asyncio.wait_for(polling, 1) == [-1]
+
+
+async def test_a_marker_nobody_here_can_answer_goes_back(engine: Engine, redis: Redis) -> None:
+    channel = wake.Channel(redis, f"{engine.namespace}:wake:test")
+    sleeping = asyncio.create_task(channel.sleep(LONG_S))
+    await asleep(engine)
+    channel.wake_one()  # the sleeper leaves, its connection is still blocked
+    await sleeping
+    await redis.zadd(channel.key, {b"1": 0})
+    await eventually(lambda: _members(redis, channel.key))
+    assert await asyncio.wait_for(channel.sleep(SOON_S), SOON_S)
+    await channel.stop()
+
+
+async def _members(redis: Redis, key: str) -> bool:
+    return bool(await redis.zcard(key))
+
+
+async def test_start_and_stop_many_times(engine: Engine, redis: Redis) -> None:
+    for number in range(30):
+        waiting = Waiting(engine, redis)
+        polls = [poll(waiting, f"w{n}") for n in range(3)]
+        if number % 2:
+            await asleep(engine)
+        await asyncio.wait_for(waiting.stop(), 5)
+        assert await asyncio.wait_for(asyncio.gather(*polls), 1) == [[-1]] * 3

@@ -1,0 +1,306 @@
+"""The worker in its three ways: pulling over HTTP, pulling from Redis, and pushed to."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+import msgpack
+import pytest
+from redis.asyncio import Redis
+
+from jqmaster.engine import Engine, connect
+from jqmaster.server import ServeOptions, Server
+from jqmaster.worker import Function, JobFailed, Outcome, current_job, no_renewal
+from jqmaster.worker_run import WorkOptions, work
+from parts import enqueue, eventually, status, until
+
+WAYS = ("redis", "http", "push", "synchronous")
+SOON_S = 10.0
+
+Started = Callable[..., Awaitable[None]]
+
+
+@pytest.fixture
+async def server(redis_url: str, namespace: str) -> AsyncIterator[Server]:
+    async with Server(ServeOptions(redis_url=redis_url, namespace=namespace, port=0)) as server:
+        yield server
+
+
+@pytest.fixture
+async def own(redis_url: str, namespace: str, server: Server) -> AsyncIterator[Engine]:
+    async with connect(redis_url) as redis:
+        yield Engine(redis, namespace)
+
+
+class Working:
+    """A worker in this process."""
+
+    def __init__(
+        self, stop: asyncio.Event, task: asyncio.Task[None], outcomes: list[tuple[Outcome, str]]
+    ) -> None:
+        self.stop = stop
+        self.task = task
+        self.outcomes = outcomes
+
+
+@asynccontextmanager
+async def working(
+    way: str, server: Server, functions: dict[str, Function], **more: Any
+) -> AsyncIterator[Working]:
+    stop = asyncio.Event()
+    outcomes: list[tuple[Outcome, str]] = []
+    options = WorkOptions(
+        functions=functions,
+        redis_url=server.redis_url if way == "redis" else None,
+        namespace=server.options.namespace,
+        masters=[server.url],
+        push=way in ("push", "synchronous"),
+        synchronous=way == "synchronous",
+        on_outcome=lambda outcome, state: outcomes.append((outcome, state)),
+        **more,
+    )
+    task = asyncio.create_task(work(options, stop))
+    try:
+        yield Working(stop, task, outcomes)
+    finally:
+        stop.set()
+        await asyncio.wait_for(task, 20)
+
+
+async def double(argument: int) -> int:
+    return argument * 2
+
+
+def threaded(argument: int) -> list[Any]:
+    return [argument, threading.current_thread() is threading.main_thread(), current_job.get().name]
+
+
+async def boom(argument: Any) -> None:
+    raise ValueError("no such thing")
+
+
+async def hopeless(argument: Any) -> None:
+    raise JobFailed("never", retry=False, error={"why": argument})
+
+
+async def unpackable(argument: Any) -> object:
+    return object()
+
+
+FUNCTIONS: dict[str, Function] = {
+    "double": double, "threaded": threaded, "boom": boom, "hopeless": hopeless, "unpackable": unpackable
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_outcomes_of_every_kind(way: str, server: Server, own: Engine) -> None:
+    async with working(way, server, FUNCTIONS):
+        good = await enqueue(own, "double", 21, keep_result=True)
+        thread = await enqueue(own, "threaded", 1, keep_result=True)
+        bad = await enqueue(own, "boom", retry_base=0.01, max_retry=1)
+        worst = await enqueue(own, "hopeless", 5)
+        odd = await enqueue(own, "unpackable")
+        assert msgpack.unpackb((await until(own, good, "done"))["result"]) == 42
+        assert msgpack.unpackb((await until(own, thread, "done"))["result"]) == [1, False, "threaded"]
+        document = await until(own, bad, "error")
+        assert document["retry_count"] == 2 and document["message"] == "ValueError: no such thing"
+        error = msgpack.unpackb(document["error"])
+        assert error["type"] == "ValueError" and "worker.py" not in error["traceback"].replace(
+            "test_worker.py", ""
+        )
+        document = await until(own, worst, "error")
+        assert (document["retry_count"], document["message"]) == (1, "never")
+        assert msgpack.unpackb(document["error"]) == {"why": 5}
+        assert "cannot be packed" in (await until(own, odd, "error"))["message"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_hundreds_of_jobs_with_few_slots(way: str, server: Server, own: Engine) -> None:
+    most = under_way = 0
+
+    async def count(argument: Any) -> None:
+        nonlocal most, under_way
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0.001)
+        under_way -= 1
+
+    async with working(way, server, {"count": count}, concurrency=5) as one:
+        await own.enqueue([({"name": "count"}, b"\xc0")] * 300)
+        await eventually(lambda: _all_done(own, "count", 300), 30)
+        if way != "synchronous":
+            await eventually(lambda: len(one.outcomes) == 300)
+            assert {state for _, state in one.outcomes} == {"done"}
+    assert most == 5
+
+
+async def _all_done(engine: Engine, queue: str, count: int) -> bool:
+    [document] = (await engine.queues([queue])).documents or [{"done": 0}]
+    return bool(document["done"] == count)
+
+
+@pytest.mark.parametrize("way", ["redis", "http", "push"])
+async def test_a_heartbeat_keeps_a_long_job(way: str, server: Server, own: Engine) -> None:
+    async def long(argument: Any) -> None:
+        await asyncio.sleep(1.5)
+
+    async with working(way, server, {"long": long}):
+        job = await enqueue(own, "long", timeout=0.5)
+        document = await until(own, job, "done", "retrying", "error")
+        assert (document["status"], document["attempt"]) == ("done", 1)
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_without_renewal_the_timeout_is_the_end(way: str, server: Server, own: Engine) -> None:
+    ended = asyncio.Event()
+
+    @no_renewal
+    async def hang(argument: Any) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async with working(way, server, {"hang": hang}):
+        job = await enqueue(own, "hang", timeout=0.4, max_retry=0)
+        document = await until(own, job, "error")
+        assert document["reason"] == "timeout"
+        await asyncio.wait_for(ended.wait(), SOON_S)
+
+
+@pytest.mark.parametrize("way", ["redis", "http", "push"])
+async def test_a_cancelled_job_is_stopped(way: str, server: Server, own: Engine) -> None:
+    began, ended = asyncio.Event(), asyncio.Event()
+
+    async def hang(argument: Any) -> None:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async with working(way, server, {"hang": hang}):
+        job = await enqueue(own, "hang", timeout=0.6)
+        await asyncio.wait_for(began.wait(), SOON_S)
+        await own.cancel([job])
+        await asyncio.wait_for(ended.wait(), SOON_S)
+        assert await status(own, job) == "cancelled"
+
+
+@pytest.mark.parametrize("way", ["redis", "http", "push"])
+async def test_a_stop_lets_running_jobs_finish_and_gives_the_rest_back(
+    way: str, server: Server, own: Engine
+) -> None:
+    began, go_on = asyncio.Event(), asyncio.Event()
+
+    async def short(argument: Any) -> None:
+        began.set()
+        await go_on.wait()
+
+    async def endless(argument: Any) -> None:
+        await asyncio.Event().wait()
+
+    async with working(way, server, {"short": short, "endless": endless}, drain_timeout_s=0.5) as one:
+        quick = await enqueue(own, "short")
+        slow = await enqueue(own, "endless")
+        await until(own, slow, "running")
+        await asyncio.wait_for(began.wait(), SOON_S)
+        one.stop.set()
+        go_on.set()
+        await asyncio.wait_for(one.task, SOON_S)
+        assert await status(own, quick) == "done"
+        [document] = await own.get(slow)
+        assert document is not None
+        assert (document["status"], document["retry_count"]) == ("queued", 0)
+        assert not (await own.workers()).documents
+
+
+async def test_an_idle_puller_that_stops_strands_no_job(server: Server, own: Engine) -> None:
+    for number in range(10):
+        async with working("http" if number % 2 else "redis", server, {"double": double}) as one:
+            await eventually(lambda: _sleeping(own))
+            made = asyncio.create_task(enqueue(own, "double", number))
+            one.stop.set()
+            job = await made
+        assert await status(own, job) in ("queued", "done")
+
+
+async def _sleeping(engine: Engine) -> bool:
+    return int(await engine.redis.hlen(f"{engine.namespace}:sleepers")) > 0
+
+
+async def test_a_dropped_push_worker_registers_again(server: Server, own: Engine) -> None:
+    await own.config({"worker_ttl": 30})
+    async with working("push", server, {"double": double}):
+        [document] = await eventually(lambda: _workers(own))
+        await own.unregister(document["id"])
+
+        async def late(argument: Any) -> None: ...
+
+        # Its heartbeat finds out; the job that waits is then delivered.
+        job = await enqueue(own, "double", 1)
+        await eventually(lambda: _is(own, job, "done"), 20)
+
+
+async def _workers(engine: Engine) -> list[dict[str, Any]]:
+    return (await engine.workers()).documents
+
+
+async def _is(engine: Engine, job: str, state: str) -> bool:
+    return await status(engine, job) == state
+
+
+async def test_a_delivery_that_comes_twice_starts_once(server: Server, own: Engine) -> None:
+    calls = 0
+    go_on = asyncio.Event()
+
+    async def count(argument: Any) -> None:
+        nonlocal calls
+        calls += 1
+        await go_on.wait()
+
+    async with working("push", server, {"count": count}, concurrency=2):
+        [document] = await eventually(lambda: _workers(own))
+        body = {"id": "00000000000001", "name": "count", "queue": "count", "argument": None, "timeout": 30,
+                "attempt": 1, "priority": 0, "retry_count": 0}  # fmt: skip
+        async with aiohttp.ClientSession() as session:
+
+            async def post(job: Any) -> int:
+                data = job if isinstance(job, bytes) else msgpack.packb(job)
+                async with session.post(f"{document['url']}/worker-job", data=data) as response:
+                    return response.status
+
+            assert [await post(body), await post(body)] == [202, 202]
+            assert await post({**body, "id": "00000000000002"}) == 202
+            assert await post({**body, "id": "00000000000003"}) == 503
+            assert await post({**body, "name": "other"}) == 404
+            assert await post({"id": "1"}) == 400
+            assert await post(b"\x81") == 400
+            assert await post(b"") == 400
+            assert await post(msgpack.packb([1])) == 400
+        assert calls == 2
+        go_on.set()
+
+
+async def test_several_masters_stand_in_for_each_other(
+    server: Server, own: Engine, redis_url: str, namespace: str, redis: Redis
+) -> None:
+    async with Server(ServeOptions(redis_url=redis_url, namespace=namespace, port=0)) as second:
+        stop = asyncio.Event()
+        options = WorkOptions(functions={"double": double}, masters=[second.url, server.url])
+        task = asyncio.create_task(work(options, stop))
+        job = await enqueue(own, "double", 1)
+        await until(own, job, "done")
+        await second.stop()
+        job = await enqueue(own, "double", 1)
+        began = time.monotonic()
+        await until(own, job, "done")
+        assert time.monotonic() - began < SOON_S
+        stop.set()
+        await asyncio.wait_for(task, 20)
