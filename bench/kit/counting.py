@@ -1,0 +1,104 @@
+"""Instructions per job of each operation of a contender, on a freshly flushed server under callgrind."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from kit.callgrind import CountedServer, Profile
+from kit.contenders import JQ, Contender, Token
+from kit.wire import Wire
+
+WINDOW = 32
+"""Jobs a worker holds at a time while finish fetches the next."""
+
+
+def expect(found: int, wanted: int, what: str) -> None:
+    if found != wanted:
+        raise RuntimeError(f"{what}: expected {wanted} jobs, found {found}")
+
+
+def drive_next(wire: Wire, jq: JQ, tokens: list[Token], jobs: int, batch: int) -> list[Token]:
+    """Finish ``jobs`` jobs, each call fetching as many as it finishes; returns what is held then."""
+    left = jobs
+    while left > 0:
+        calls = jq.finish_next(tokens[:left], batch)
+        replies = wire.pipelined(calls)
+        finishing = min(len(tokens), left)
+        expect(jq.finished(replies), finishing, "jq finish fetching the next")
+        left -= finishing
+        tokens = tokens[finishing:] + jq.picked_next(replies, batch)
+    return tokens
+
+
+class TooSlow(Exception):
+    """Leases may have lapsed: what was counted is not only what was meant."""
+
+
+LEASE_S = 30
+TRIES = 5
+
+
+def operations(
+    server: CountedServer, contender: Contender, batch: int, jobs: int = 1600
+) -> dict[str, Profile]:
+    """Profiles of enqueue, pick and finish, and for JQ of finish fetching the next."""
+    for last in [False] * (TRIES - 1) + [True]:
+        wire = server.wire()
+        try:
+            return _life(server, wire, contender, batch, jobs) | _next(server, wire, contender, batch, jobs)
+        except TooSlow:
+            if last:
+                raise
+        finally:
+            wire.close()
+    raise AssertionError("unreachable")
+
+
+def _counted(server: CountedServer, action: Callable[[], Any]) -> tuple[Any, Profile]:
+    server.zero()
+    result = action()
+    return result, server.count()
+
+
+def _in_time(started: float) -> None:
+    if time.monotonic() - started > LEASE_S / 2:
+        raise TooSlow(f"a step took more than {LEASE_S / 2} s: the machine is too busy, try again later")
+
+
+def _life(
+    server: CountedServer, wire: Wire, contender: Contender, batch: int, jobs: int
+) -> dict[str, Profile]:
+    contender.prepare(wire)
+    profiles: dict[str, Profile] = {}
+    commands = contender.enqueue(jobs, batch)
+    _, profiles["enqueue"] = _counted(server, lambda: wire.pipelined(commands))
+    commands = contender.pick(jobs, batch)
+    started = time.monotonic()
+    replies, profiles["pick"] = _counted(server, lambda: wire.pipelined(commands))
+    _in_time(started)
+    tokens = contender.picked(replies, batch)
+    expect(len(tokens), jobs, f"{contender.name} pick")
+    commands = contender.finish(tokens, batch)
+    replies, profiles["finish"] = _counted(server, lambda: wire.pipelined(commands))
+    _in_time(started)
+    expect(contender.finished(replies), jobs, f"{contender.name} finish")
+    return profiles
+
+
+def _next(
+    server: CountedServer, wire: Wire, contender: Contender, batch: int, jobs: int
+) -> dict[str, Profile]:
+    if not isinstance(contender, JQ):
+        return {}
+    contender.prepare(wire)
+    held = batch if batch > 1 else WINDOW
+    wire.pipelined(contender.enqueue(jobs + held, batch))
+    tokens = contender.picked(wire.pipelined(contender.pick(held, batch)), batch)
+    expect(len(tokens), held, "jq pick")
+    started = time.monotonic()
+    tokens, profile = _counted(server, lambda: drive_next(wire, contender, tokens, jobs, batch))
+    _in_time(started)
+    expect(len(tokens), held, "jq finish fetching the next")
+    return {"finish_next": profile}

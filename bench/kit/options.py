@@ -1,0 +1,14 @@
+"""What a run of the bench was asked for."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Options:
+    quick: bool = False
+    rounds: int = 5
+    peers: bool = True
+    settings: dict[str, object] = field(default_factory=dict)
+
+    def scaled(self, count: int, quick: int) -> int:
+        return quick if self.quick else count

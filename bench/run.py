@@ -1,0 +1,125 @@
+"""The bench: what a job costs Redis, beside the floor and BullMQ, and what HTTP and waiting cost.
+
+    bench/run.py                         everything but the counting of instructions
+    bench/run.py --instructions          the counting alone (callgrind)
+    bench/run.py --parts engine,http     some parts
+    bench/run.py --quick                 small numbers, results are not kept
+
+Every part starts Redis servers of its own and stops them. Results go to bench/results.json, a part at a
+time, and bench/results.md is written from that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from kit.contenders import engine_digest
+from kit.options import Options
+from kit.report import machine, target_table
+
+HERE = Path(__file__).resolve().parent
+PARTS = {
+    "engine": "Redis CPU per job",
+    "scale": "Cost with many jobs and many queues",
+    "memory": "Memory",
+    "latency": "From enqueue to start, on an idle system",
+    "http": "HTTP",
+    "instructions": "Instructions per job",
+}
+
+
+def run_part(name: str, options: Options) -> dict[str, Any]:
+    module = importlib.import_module(f"parts.{name}")
+    started = time.monotonic()
+    print(f"\n## {PARTS[name]}", flush=True)
+    data = module.run(options)
+    targets = [target.as_dict() for target in module.targets(data)]
+    print(module.markdown(data))
+    if targets:
+        print("\n" + target_table(targets), flush=True)
+    return {
+        "command": " ".join(["bench/run.py", *sys.argv[1:]]),
+        "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "seconds": round(time.monotonic() - started),
+        "engine": engine_digest(),
+        "machine": machine(),
+        "data": data,
+        "targets": targets,
+    }
+
+
+def write(results: dict[str, Any]) -> None:
+    ordered = {name: results[name] for name in PARTS if name in results}
+    (HERE / "results.json").write_text(json.dumps(ordered, indent=1, ensure_ascii=False) + "\n")
+    text = [
+        "# Bench results",
+        "",
+        "Written by `bench/run.py`; what each figure means is in [README.md](README.md).",
+    ]
+    text += ["", "## Targets", ""]
+    text.append(target_table([target for part in ordered.values() for target in part["targets"]]))
+    for name, part in ordered.items():
+        facts = part["machine"]
+        module = importlib.import_module(f"parts.{name}")
+        text += ["", f"## {PARTS[name]}", "", module.markdown(part["data"]), ""]
+        made = f"`{part['command']}`, {part['when']}, {part['seconds']} s, engine {part['engine']}"
+        where = f"{facts['cores']} cores with load {facts['load']}, Redis {facts['redis']}"
+        text.append(f"{made}; {where}, Python {facts['python']}, Node {facts['node']}.")
+    (HERE / "results.md").write_text("\n".join(text) + "\n")
+
+
+def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--parts", default="", help="comma-separated: " + ", ".join(PARTS))
+    parser.add_argument("--instructions", action="store_true", help="count instructions with callgrind")
+    parser.add_argument("--quick", action="store_true", help="small numbers; results are not kept")
+    parser.add_argument(
+        "--rounds", type=int, default=5, help="contenders take turns this often; medians count"
+    )
+    parser.add_argument("--no-peers", action="store_true", help="leave BullMQ out")
+    parser.add_argument("--no-write", action="store_true", help="do not touch results.json and results.md")
+    chosen = parser.parse_args(argv)
+    names = [name for name in chosen.parts.split(",") if name]
+    if unknown := [name for name in names if name not in PARTS]:
+        parser.error(f"no such part: {', '.join(unknown)}; there are {', '.join(PARTS)}")
+    if chosen.instructions and "instructions" not in names:
+        names.append("instructions")
+    chosen.names = names or [name for name in PARTS if name != "instructions"]
+    return chosen
+
+
+def main() -> int:
+    chosen = arguments()
+    os.chdir(HERE)
+    options = Options(
+        quick=chosen.quick, rounds=2 if chosen.quick else chosen.rounds, peers=not chosen.no_peers
+    )
+    path = HERE / "results.json"
+    results = json.loads(path.read_text()) if path.exists() else {}
+    failed = []
+    for name in chosen.names:
+        try:
+            results[name] = run_part(name, options)
+        except Exception as error:
+            if len(chosen.names) == 1:
+                raise
+            print(f"{name} failed: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+            failed.append(name)
+        else:
+            if not (chosen.quick or chosen.no_write):
+                write(results)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
