@@ -86,7 +86,8 @@ class Ended:
         return state
 
     async def _look(self, job_id: bytes) -> str | None:
-        [state] = await self._engine.call("watch", job_id)
+        # In a task of its own: in Python 3.11 `wait_for`, which redis-py uses, may swallow a cancellation.
+        [state] = await asyncio.shield(asyncio.ensure_future(self._engine.call("watch", job_id)))
         return None if state is None else bytes(state).decode()
 
     def _leave(self, job_id: bytes, alarm: asyncio.Event) -> None:

@@ -47,7 +47,8 @@ class Linker:
         early = self.reach(self.uses(self.body.pieces[:boundary]), set(), into_cold=False)
         for item in early:
             if item.cold:
-                raise BuildError(item.where.file, item.line, f"{item.label()} is cold: the plain path has no use for it")
+                message = f"{item.label()} is cold: the plain path has no use for it"
+                raise BuildError(item.where.file, item.line, message)
         first = [self.define(item) for item in self.order if item in early]
         lines = [f"local {', '.join(groups)}"] if groups else []
         lines += [

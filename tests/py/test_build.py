@@ -20,7 +20,7 @@ Built = Callable[..., str]
 
 @pytest.fixture
 def built(tmp_path: Path) -> Built:
-    """Build the script ``op`` from sources, with every call left a call; its source."""
+    """Build the script ``op`` from sources; its source."""
     return lambda script, **modules: build(write(tmp_path, script, **modules))["op"].source
 
 

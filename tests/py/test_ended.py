@@ -32,9 +32,24 @@ async def finish(engine: Engine, kind: str = "success", **more: object) -> None:
 
 async def waiting(ended: Ended, job: str, timeout_s: float = 30) -> asyncio.Task[str | None]:
     """A wait that has come as far as sleeping."""
-    before = sum(map(len, ended._waiters.values()))
+    looks, look = 0, ended._look
+
+    async def counted(job_id: bytes) -> str | None:
+        nonlocal looks
+        state = await look(job_id)
+        looks += 1
+        return state
+
+    ended._look = counted  # type: ignore[method-assign]
     task = asyncio.create_task(ended.wait(job.encode(), timeout_s))
-    await eventually(lambda: sum(map(len, ended._waiters.values())) > before and ended._subscribed.is_set())
+
+    def sleeps() -> bool:
+        alarms = [alarm for waiters in ended._waiters.values() for alarm in waiters]
+        return looks > 0 and ended._subscribed.is_set() and not any(alarm.is_set() for alarm in alarms)
+
+    await eventually(sleeps)
+    await asyncio.sleep(0.05)  # a second look, for what the subscription may have missed, is over then
+    ended._look = look  # type: ignore[method-assign]
     return task
 
 
