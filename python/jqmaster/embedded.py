@@ -223,7 +223,8 @@ class EmbeddedRedis:
             "appendfsync": "everysec",
             "save": "",
             "maxmemory-policy": "noeviction",
-            # Small sorted sets are lists that are searched from end to end; beyond this many a skip list is cheaper.
+            # Small sorted sets are lists that are searched from end to end; beyond this many a skip list is
+            # cheaper.
             "zset-max-listpack-entries": "32",
             "daemonize": "no",
             "logfile": str(self.data_dir / "redis.log"),

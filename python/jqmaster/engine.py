@@ -7,6 +7,7 @@ retries nothing by default. With retries, or where a caller repeats a call after
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
@@ -18,7 +19,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialWithJitterBackoff
 
 from . import replies
-from .errors import Invalid, JQError, Version, from_redis
+from .errors import Invalid, JQError, Unavailable, Version, from_redis
 from .luabuild import Script
 from .replies import Assigned, Assignment, Audited, Document, Enqueued, Finished, Page, Picked
 from .scripts import builtin, check_namespace, install
@@ -32,14 +33,15 @@ Holding: TypeAlias = tuple[str, int]  # job id, attempt
 _HEALS = 3  # rounds: scripts lost, namespace lost, and both once more
 
 
-def connect(
-    url: str, *, retries: int = 0, max_connections: int = 64, timeout_s: float | None = 30.0
-) -> Redis:
+def connect(url: str, *, retries: int = 0, max_connections: int = 64) -> Redis:
     """A Redis client for ``redis://``, ``rediss://`` or ``unix://`` URLs, with replies as bytes.
 
     ``retries``: how often a command whose reply was lost is sent again; leave it 0 unless every call is safe
-    to repeat. ``timeout_s``: how long a reply may take; None for a client that blocks in BZPOPMIN. More than
-    ``max_connections`` calls at a time wait for each other. Connects on first use.
+    to repeat. More than ``max_connections`` calls at a time wait for each other. Connects on first use.
+
+    There is no limit on how long a reply may take: redis-py's own would send every command through
+    ``asyncio.wait_for``, which on Python 3.11 loses a cancellation that comes while the send completes.
+    ``Engine`` sets its own.
     """
     return Redis.from_pool(
         BlockingConnectionPool.from_url(
@@ -47,7 +49,7 @@ def connect(
             max_connections=max_connections,
             protocol=2,
             decode_responses=False,
-            socket_timeout=timeout_s,
+            socket_timeout=None,
             socket_connect_timeout=5.0,
             health_check_interval=30,
             retry=Retry(ExponentialWithJitterBackoff(base=0.05, cap=1.0), retries),
@@ -84,14 +86,21 @@ class Engine:
     """
 
     def __init__(
-        self, redis: Redis, namespace: str = "{jq}", *, scripts: Mapping[str, Script] | None = None
+        self,
+        redis: Redis,
+        namespace: str = "{jq}",
+        *,
+        scripts: Mapping[str, Script] | None = None,
+        timeout_s: float = 30.0,
     ) -> None:
+        """``timeout_s``: how long Redis may take to answer a call; then the call raises Unavailable."""
         if redis.get_encoder().decode_responses:
             raise ValueError("the client must not decode responses: arguments and results are bytes")
         self.redis = redis
         self.namespace = check_namespace(namespace)
         self.scripts = builtin() if scripts is None else scripts
         self._meta = f"{namespace}:meta"
+        self._timeout_s = timeout_s
 
     # --- raw calls ---
 
@@ -100,13 +109,19 @@ class Engine:
         sha = self.scripts[script].sha
         for round_ in range(_HEALS + 1):
             try:
-                return await self.redis.execute_command(
-                    "EVALSHA", sha, 2, self.namespace, self._meta, *arguments
-                )
+                async with asyncio.timeout(self._timeout_s):
+                    return await self.redis.execute_command(
+                        "EVALSHA", sha, 2, self.namespace, self._meta, *arguments
+                    )
+            except TimeoutError as problem:
+                raise self._late(problem) from problem
             except redis.exceptions.RedisError as problem:
                 if round_ == _HEALS or not await self._heal([(script, problem)]):
                     raise from_redis(problem) from problem
         raise AssertionError("unreachable")
+
+    def _late(self, problem: TimeoutError) -> Unavailable:
+        return Unavailable(f"Redis did not answer within {self._timeout_s:g} s", problem)
 
     async def pipeline(self, calls: Sequence[tuple[str, Sequence[Argument]]]) -> list[Any]:
         """Run several scripts in one round trip; per call its reply, or the JQError it met.
@@ -124,8 +139,12 @@ class Engine:
                         pipe.execute_command(
                             "EVALSHA", self.scripts[script].sha, 2, self.namespace, self._meta, *arguments
                         )
-                    for index, reply in zip(waiting, await pipe.execute(raise_on_error=False), strict=True):
-                        results[index] = reply
+                    async with asyncio.timeout(self._timeout_s):
+                        answers = await pipe.execute(raise_on_error=False)
+                for index, reply in zip(waiting, answers, strict=True):
+                    results[index] = reply
+            except TimeoutError as problem:
+                raise self._late(problem) from problem
             except redis.exceptions.RedisError as problem:
                 raise from_redis(problem) from problem
             failed = [index for index in waiting if isinstance(results[index], redis.exceptions.RedisError)]

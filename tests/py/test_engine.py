@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -390,3 +391,19 @@ def test_every_public_name_can_be_imported() -> None:
         assert getattr(jqmaster, name) is not None
     with pytest.raises(AttributeError, match="nothing"):
         _ = jqmaster.nothing
+
+
+async def test_a_redis_that_does_not_answer_is_unavailable(fresh_server: RedisServer) -> None:
+    """A frozen Redis must not freeze its callers."""
+    async with connect(fresh_server.url) as client:
+        engine = Engine(client, timeout_s=0.2)
+        await engine.setup()
+        assert fresh_server.process
+        fresh_server.process.send_signal(signal.SIGSTOP)
+        try:
+            with pytest.raises(Unavailable, match="did not answer within"):
+                await engine.call("get", "0" * 14)
+        finally:
+            fresh_server.process.send_signal(signal.SIGCONT)
+        engine = Engine(client)
+        assert await engine.get("0" * 14) == [None]

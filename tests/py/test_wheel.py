@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import jqmaster
+from jqmaster.client import Client
 from jqmaster.luabuild import version_of
 from jqmaster.scripts import builtin
 from servers import RedisServer
@@ -23,6 +24,7 @@ DIRECTORIES = ("python", "scripts", "jqlua", "openapi", "docs")
 WORK = """
 import asyncio, json, sys
 import jqmaster
+from jqmaster.client import Client
 from jqmaster.engine import Engine, connect
 from jqmaster.scripts import load
 
@@ -111,3 +113,34 @@ def test_it_carries_built_scripts_and_apis_but_no_sources(installed: Path, tmp_p
 
 def test_it_brings_the_command(installed: Path, tmp_path: Path) -> None:
     assert "serve" in run(installed / "jqmaster", "--help", cwd=tmp_path)
+
+
+def started(*command: object, cwd: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        list(map(str, command)),
+        cwd=cwd,
+        env={"PATH": "/usr/bin:/bin", "HOME": str(cwd)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def test_it_serves_with_a_redis_of_its_own_and_its_worker_works(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "tasks.py").write_text("FUNCTIONS = {'double': lambda argument: 2 * argument}\n")
+    master = started(installed / "jqmaster", "serve", "--port", "0", cwd=tmp_path)
+    worker = None
+    try:
+        assert master.stdout
+        url = master.stdout.readline().split()[-1]
+        worker = started(installed / "jqmaster", "work", "tasks:FUNCTIONS", "--master", url, cwd=tmp_path)
+        with Client(url) as jq:
+            job = jq.enqueue("double", 21, keep_result=True)
+            assert jq.wait(job, timeout_s=30)["status"] == "done"
+            assert jq.result(job) == 42
+        assert (tmp_path / "var").is_dir()
+    finally:
+        for process in (worker, master):
+            if process:
+                process.terminate()
+                assert process.wait(20) == 0
