@@ -63,7 +63,7 @@ function M.enqueue()
     end
     local queue_name = own_queue == "" and name or own_queue
     if not common then
-      if #queue_name > 255 or find(queue_name, UNUSUAL_QUEUE) then
+      if own_queue ~= "" and (#own_queue > 255 or find(own_queue, UNUSUAL_QUEUE)) then
         return nil
       end
       common = queue_name
