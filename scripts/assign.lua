@@ -5,6 +5,7 @@
 -- Errors INVALID field
 -- Cost   for each job a look at the head of each pool that has room
 -- Flags: drain
+local arguments = require "jqlua.arguments"
 local keys = require "jqlua.keys"
 local meta = require "jqlua.meta"
 local check = require "jqlua.check"
@@ -50,18 +51,9 @@ local function wanted_by(pools)
   return wanted
 end
 
-local problem = meta.open()
-if problem then
-  return redis.error_reply(problem)
-end
-local spec = #ARGV == 1 and check.map(ARGV[1])
+local spec, problem = arguments.spec("master limit wait")
 if not spec then
-  return redis.error_reply(check.not_one_spec())
-end
-for field in pairs(spec) do
-  if field ~= "master" and field ~= "limit" and field ~= "wait" then
-    return redis.error_reply(check.unknown("", field, "master limit wait"))
-  end
+  return redis.error_reply(problem)
 end
 local limit = spec.limit == nil and 100 or spec.limit
 if not check.is_name(spec.master) then

@@ -5,22 +5,13 @@
 -- Errors INVALID field
 -- Cost   a step looks at about count keys, and at up to 2000 members of each set among them
 -- Flags: read
-local meta = require "jqlua.meta"
+local arguments = require "jqlua.arguments"
 local check = require "jqlua.check"
 local audit = require "jqlua.audit"
 
-local problem = meta.open()
-if problem then
-  return redis.error_reply(problem)
-end
-local spec = #ARGV == 1 and check.map(ARGV[1])
+local spec, problem = arguments.spec("cursor count")
 if not spec then
-  return redis.error_reply(check.not_one_spec())
-end
-for field in pairs(spec) do
-  if field ~= "cursor" and field ~= "count" then
-    return redis.error_reply(check.unknown("", field, "cursor count"))
-  end
+  return redis.error_reply(problem)
 end
 local cursor = spec.cursor == nil and "0" or spec.cursor
 local count = spec.count == nil and 100 or spec.count

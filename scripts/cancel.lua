@@ -4,6 +4,7 @@
 -- Reply  for each job the state it was in, or NOTFOUND, or CONFLICT (it runs, and running jobs are not to be cancelled)
 -- Errors INVALID field
 -- Flags: drain
+local arguments = require "jqlua.arguments"
 local meta = require "jqlua.meta"
 local check = require "jqlua.check"
 local job = require "jqlua.job"
@@ -12,18 +13,9 @@ local transition = require "jqlua.transition"
 
 local MOST_IDS = 1000
 
-local problem = meta.open()
-if problem then
-  return redis.error_reply(problem)
-end
-local spec = #ARGV == 1 and check.map(ARGV[1])
+local spec, problem = arguments.spec("ids force")
 if not spec then
-  return redis.error_reply(check.not_one_spec())
-end
-for field in pairs(spec) do
-  if field ~= "ids" and field ~= "force" then
-    return redis.error_reply(check.unknown("", field, "ids force"))
-  end
+  return redis.error_reply(problem)
 end
 if not check.is_list(spec.ids, 1, MOST_IDS) then
   return redis.error_reply(check.problem("ids", "a list of 1 to " .. MOST_IDS .. " job ids", spec.ids))

@@ -4,6 +4,7 @@
 -- Reply  document of all settings
 -- Errors INVALID set.name
 -- Flags: drain
+local arguments = require "jqlua.arguments"
 local keys = require "jqlua.keys"
 local meta = require "jqlua.meta"
 local check = require "jqlua.check"
@@ -24,18 +25,9 @@ local function problem_of(setting, value)
     and check.problem(path, string.format("a number from %.0f to %.0f", least, most), value)
 end
 
-local problem = meta.open()
-if problem then
-  return redis.error_reply(problem)
-end
-local spec = #ARGV == 1 and check.map(ARGV[1])
+local spec, problem = arguments.spec("set")
 if not spec then
-  return redis.error_reply(check.not_one_spec())
-end
-for field in pairs(spec) do
-  if field ~= "set" then
-    return redis.error_reply(check.unknown("", field, "set"))
-  end
+  return redis.error_reply(problem)
 end
 if spec.set ~= nil and type(spec.set) ~= "table" then
   return redis.error_reply(check.problem("set", "a map of settings", spec.set))

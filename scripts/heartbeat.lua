@@ -5,8 +5,8 @@
 -- Errors INVALID field, NOTFOUND worker
 -- Cost   for each job one GETRANGE and its part of a ZADD
 -- Flags: drain
+local arguments = require "jqlua.arguments"
 local meta = require "jqlua.meta"
-local check = require "jqlua.check"
 local held = require "jqlua.held"
 local job = require "jqlua.job"
 local batch = require "jqlua.batch"
@@ -15,18 +15,9 @@ local attempt = require "jqlua.attempt"
 local transition = require "jqlua.transition"
 local worker = require "jqlua.worker"
 
-local problem = meta.open()
-if problem then
-  return redis.error_reply(problem)
-end
-local spec = #ARGV == 1 and check.map(ARGV[1])
+local spec, problem = arguments.spec("worker jobs")
 if not spec then
-  return redis.error_reply(check.not_one_spec())
-end
-for field in pairs(spec) do
-  if field ~= "worker" and field ~= "jobs" then
-    return redis.error_reply(check.unknown("", field, "worker jobs"))
-  end
+  return redis.error_reply(problem)
 end
 problem = held.check_worker(spec.worker) or held.check(spec.jobs, 0)
 if problem then

@@ -4,6 +4,7 @@
 -- Reply  document
 -- Errors INVALID field
 -- Flags: write
+local arguments = require "jqlua.arguments"
 local meta = require "jqlua.meta"
 local check = require "jqlua.check"
 local glob = require "jqlua.glob"
@@ -11,18 +12,9 @@ local queue = require "jqlua.queue"
 local queuedoc = require "jqlua.queuedoc"
 local transition = require "jqlua.transition"
 
-local problem = meta.open()
-if problem then
-  return redis.error_reply(problem)
-end
-local spec = #ARGV == 1 and check.map(ARGV[1])
+local spec, problem = arguments.spec("name paused max_waiting")
 if not spec then
-  return redis.error_reply(check.not_one_spec())
-end
-for field in pairs(spec) do
-  if field ~= "name" and field ~= "paused" and field ~= "max_waiting" then
-    return redis.error_reply(check.unknown("", field, "name paused max_waiting"))
-  end
+  return redis.error_reply(problem)
 end
 if not check.is_name(spec.name) or glob.is_pattern(spec.name) then
   return redis.error_reply(check.problem("name", check.NAME .. ", no *", spec.name))

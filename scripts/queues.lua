@@ -4,25 +4,16 @@
 -- Reply  {cursor, document, ...}
 -- Errors INVALID field
 -- Flags: read
+local arguments = require "jqlua.arguments"
 local keys = require "jqlua.keys"
-local meta = require "jqlua.meta"
 local check = require "jqlua.check"
 local page = require "jqlua.page"
 local queue = require "jqlua.queue"
 local queuedoc = require "jqlua.queuedoc"
 
-local problem = meta.open()
-if problem then
-  return redis.error_reply(problem)
-end
-local spec = #ARGV == 1 and check.map(ARGV[1])
+local spec, problem = arguments.spec("names cursor count")
 if not spec then
-  return redis.error_reply(check.not_one_spec())
-end
-for field in pairs(spec) do
-  if field ~= "names" and field ~= "cursor" and field ~= "count" then
-    return redis.error_reply(check.unknown("", field, "names cursor count"))
-  end
+  return redis.error_reply(problem)
 end
 problem = page.check(spec)
 if problem then

@@ -4,6 +4,7 @@
 -- Reply  for each job queued, or LOST, CANCELLED, NOTFOUND
 -- Errors INVALID field, NOTFOUND worker
 -- Flags: drain
+local arguments = require "jqlua.arguments"
 local meta = require "jqlua.meta"
 local check = require "jqlua.check"
 local departure = require "jqlua.departure"
@@ -15,18 +16,9 @@ local worker = require "jqlua.worker"
 
 local MOST_JOBS = 1000
 
-local problem = meta.open()
-if problem then
-  return redis.error_reply(problem)
-end
-local spec = #ARGV == 1 and check.map(ARGV[1])
+local spec, problem = arguments.spec("worker jobs why retry_after")
 if not spec then
-  return redis.error_reply(check.not_one_spec())
-end
-for field in pairs(spec) do
-  if field ~= "worker" and field ~= "jobs" and field ~= "why" and field ~= "retry_after" then
-    return redis.error_reply(check.unknown("", field, "worker jobs why retry_after"))
-  end
+  return redis.error_reply(problem)
 end
 problem = held.check_worker(spec.worker) or held.check(spec.jobs, 0)
 if problem then

@@ -4,6 +4,7 @@
 -- Reply  worker id
 -- Errors INVALID field, FULL queues
 -- Flags: write
+local arguments = require "jqlua.arguments"
 local keys = require "jqlua.keys"
 local meta = require "jqlua.meta"
 local check = require "jqlua.check"
@@ -14,18 +15,9 @@ local worker = require "jqlua.worker"
 
 local MOST_JOBS = 1000
 
-local problem = meta.open()
-if problem then
-  return redis.error_reply(problem)
-end
-local spec = #ARGV == 1 and check.map(ARGV[1])
+local spec, problem = arguments.spec("name queues url max_jobs")
 if not spec then
-  return redis.error_reply(check.not_one_spec())
-end
-for field in pairs(spec) do
-  if field ~= "name" and field ~= "queues" and field ~= "url" and field ~= "max_jobs" then
-    return redis.error_reply(check.unknown("", field, "name queues url max_jobs"))
-  end
+  return redis.error_reply(problem)
 end
 local url = spec.url
 if not check.is_name(spec.name) then

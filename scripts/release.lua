@@ -4,24 +4,15 @@
 -- Reply  for each job queued or scheduled, or LOST, CANCELLED, NOTFOUND
 -- Errors INVALID field
 -- Flags: drain
-local meta = require "jqlua.meta"
+local arguments = require "jqlua.arguments"
 local check = require "jqlua.check"
 local held = require "jqlua.held"
 local giveback = require "jqlua.giveback"
 local transition = require "jqlua.transition"
 
-local problem = meta.open()
-if problem then
-  return redis.error_reply(problem)
-end
-local spec = #ARGV == 1 and check.map(ARGV[1])
+local spec, problem = arguments.spec("worker jobs delay")
 if not spec then
-  return redis.error_reply(check.not_one_spec())
-end
-for field in pairs(spec) do
-  if field ~= "worker" and field ~= "jobs" and field ~= "delay" then
-    return redis.error_reply(check.unknown("", field, "worker jobs delay"))
-  end
+  return redis.error_reply(problem)
 end
 problem = held.check_worker(spec.worker) or held.check(spec.jobs, 1)
 if problem then

@@ -4,22 +4,14 @@
 -- Reply  {next_ms, moved}
 -- Errors INVALID limit
 -- Flags: drain
+local arguments = require "jqlua.arguments"
 local meta = require "jqlua.meta"
 local check = require "jqlua.check"
 local sweep = require "jqlua.sweep"
 
-local problem = meta.open()
-if problem then
-  return redis.error_reply(problem)
-end
-local spec = #ARGV == 1 and check.map(ARGV[1])
+local spec, problem = arguments.spec("limit")
 if not spec then
-  return redis.error_reply(check.not_one_spec())
-end
-for field in pairs(spec) do
-  if field ~= "limit" then
-    return redis.error_reply(check.unknown("", field, "limit"))
-  end
+  return redis.error_reply(problem)
 end
 local limit = spec.limit == nil and 100 or spec.limit
 if not check.is_integer(limit, 1, 1000) then

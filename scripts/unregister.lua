@@ -4,7 +4,7 @@
 -- Reply  number of jobs given back
 -- Errors INVALID worker, NOTFOUND worker
 -- Flags: drain
-local meta = require "jqlua.meta"
+local arguments = require "jqlua.arguments"
 local check = require "jqlua.check"
 local departure = require "jqlua.departure"
 local transition = require "jqlua.transition"
@@ -13,18 +13,9 @@ local worker = require "jqlua.worker"
 -- No worker holds more: max_jobs is at most that, and a worker that picks is bounded alike.
 local MOST_JOBS = 1000
 
-local problem = meta.open()
-if problem then
-  return redis.error_reply(problem)
-end
-local spec = #ARGV == 1 and check.map(ARGV[1])
+local spec, problem = arguments.spec("worker")
 if not spec then
-  return redis.error_reply(check.not_one_spec())
-end
-for field in pairs(spec) do
-  if field ~= "worker" then
-    return redis.error_reply(check.unknown("", field, "worker"))
-  end
+  return redis.error_reply(problem)
 end
 if type(spec.worker) ~= "string" or not worker.is_id(spec.worker) then
   return redis.error_reply(check.problem("worker", "a registered worker's id, w and 14 hexadecimal digits",

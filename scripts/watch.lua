@@ -4,24 +4,13 @@
 -- Reply  for each job its state, or nil
 -- Errors INVALID ids[i]
 -- Flags: drain
-local meta = require "jqlua.meta"
-local check = require "jqlua.check"
+local arguments = require "jqlua.arguments"
 local batch = require "jqlua.batch"
 local job = require "jqlua.job"
 
-local MOST_IDS = 1000
-
-local problem = meta.open()
+local problem = arguments.ids()
 if problem then
   return redis.error_reply(problem)
-end
-if #ARGV < 1 or #ARGV > MOST_IDS then
-  return redis.error_reply("INVALID ids: expected 1 to " .. MOST_IDS .. " job ids, got " .. #ARGV)
-end
-for i, id in ipairs(ARGV) do
-  if not check.is_id(id) then
-    return redis.error_reply(check.problem("ids[" .. i - 1 .. "]", check.ID, id))
-  end
 end
 local states = {}
 for i, id in ipairs(ARGV) do

@@ -4,9 +4,8 @@
 -- Reply  {cursor, document, ...}
 -- Errors INVALID field
 -- Flags: read
+local arguments = require "jqlua.arguments"
 local keys = require "jqlua.keys"
-local meta = require "jqlua.meta"
-local check = require "jqlua.check"
 local page = require "jqlua.page"
 local worker = require "jqlua.worker"
 
@@ -28,18 +27,9 @@ local function document(id)
   })
 end
 
-local problem = meta.open()
-if problem then
-  return redis.error_reply(problem)
-end
-local spec = #ARGV == 1 and check.map(ARGV[1])
+local spec, problem = arguments.spec("cursor count")
 if not spec then
-  return redis.error_reply(check.not_one_spec())
-end
-for field in pairs(spec) do
-  if field ~= "cursor" and field ~= "count" then
-    return redis.error_reply(check.unknown("", field, "cursor count"))
-  end
+  return redis.error_reply(problem)
 end
 problem = page.check(spec)
 if problem then
