@@ -10,6 +10,7 @@ local meta = require "jqlua.meta"
 local clock = require "jqlua.clock"
 local job = require "jqlua.job"
 local queue = require "jqlua.queue"
+local settings = require "jqlua.settings"
 local transition = require "jqlua.transition"
 local attempt = require "jqlua.attempt"
 
@@ -274,7 +275,7 @@ local function successes(argc)
   return ids, attempts
 end
 
---- finish: successes of one queue whose results are not kept.
+--- finish: successes of one queue.
 ---@return table? reply; its second part is missing when the general path has to pick
 ---@return table? popped, table? records as of take
 function M.finish()
@@ -319,14 +320,16 @@ function M.finish()
   local ended = struct.pack(">d", now)
   local is_dropped = drop % 2 == 1
   local answers, removed = { false }, { false }
-  local adds, writes = { false, false }, { false, false }
+  local adds, writes = {}, { false, false }
+  local kept, results, until_ms -- of jobs whose results are kept
   for i = 1, count do
     local record = raws[i + 1]
     if not record then
       return nil
     end
     local flags, state, _, number = unpack_struct(">Bc1c1I4", record)
-    if flags ~= job.STARTED or state ~= "r" or number ~= attempts[i] then
+    local is_kept = flags == job.STARTED + job.KEEP_RESULT
+    if not is_kept and flags ~= job.STARTED or is_kept and is_dropped or state ~= "r" or number ~= attempts[i] then
       return nil
     end
     local name, own_queue = unpack_struct(">Bc0Bc0", record, job.STATIC_IN_LONG)
@@ -344,8 +347,18 @@ function M.finish()
     writes[2 * i - 1] = key
     if is_dropped then
       writes[2 * i] = keys.ARGUMENT .. id
+    elseif is_kept then
+      if not kept then
+        kept, results = {}, {}
+        until_ms = now + unpack_struct(">d", raw, settings.RESULT_TTL) * 1000
+      end
+      local n = #kept
+      kept[n + 1], kept[n + 2] = until_ms, id
+      results[n + 1], results[n + 2] = keys.OUTCOME .. id, ARGV[2 * i + 1]
+      writes[2 * i] = "\11ks" .. record:sub(4, 19) .. ended .. record:sub(job.STATIC_IN_LONG)
     else
-      adds[2 * i - 1], adds[2 * i] = now, id
+      local n = #adds
+      adds[n + 1], adds[n + 2] = now, id
       writes[2 * i] = "\2ds" .. record:sub(4, 19) .. ended .. record:sub(job.STATIC_IN_LONG)
     end
   end
@@ -358,7 +371,13 @@ function M.finish()
       return nil
     end
     call("MSET", unpack(writes))
-    call("ZADD", keys.SET .. "d:" .. common, unpack(adds))
+    if adds[1] then
+      call("ZADD", keys.SET .. "d:" .. common, unpack(adds))
+    end
+    if kept then
+      call("MSET", unpack(results))
+      call("ZADD", keys.SET .. "k:" .. common, unpack(kept))
+    end
   end
   call("ZREM", keys.SET .. "r:" .. common, unpack(removed))
   if not wanted then
