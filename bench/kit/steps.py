@@ -35,8 +35,10 @@ def statements(lines: list[str]) -> list[int]:
 
 
 def calls(wire: Wire, jq: JQ, operation: str) -> list[Command]:
-    """Calls of ``operation`` on a fresh namespace that has what they need."""
+    """Calls of ``operation`` on a namespace that has what they need, and has seen such a job before."""
     jq.prepare(wire)
+    wire.pipelined(jq.enqueue(8, 1))
+    wire.pipelined(jq.finish(jq.picked(wire.pipelined(jq.pick(8, 1)), 1), 1))
     if operation == "enqueue":
         return jq.enqueue(JOBS, 1)
     wire.pipelined(jq.enqueue(2 * JOBS, 1))

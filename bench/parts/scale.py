@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from statistics import median
 from typing import Any
 
 from kit.contenders import JQ, Contender, Floor
@@ -47,21 +48,29 @@ def run(options: Options) -> dict[str, Any]:
                 found = {mode.name: round_of(wire, contender, mode, jobs) for mode in MODES}
                 rounds.setdefault((name, what), []).append(found)
     rows = [
-        {"contender": name, "what": what, "modes": medians(found)} for (name, what), found in rounds.items()
+        {
+            "contender": name,
+            "what": what,
+            "modes": medians(found),
+            "lives": {mode.name: [one[mode.name]["life"]["cpu_us"] for one in found] for mode in MODES},
+        }
+        for (name, what), found in rounds.items()
     ]
     return {"jobs": jobs, "rounds": options.rounds, "rows": rows}
 
 
 def targets(result: dict[str, Any]) -> list[Target]:
-    def cost(contender: str, which: int, mode: str) -> float:
+    def growth(contender: str, mode: str) -> float:
+        """Most over fewest, within each round: what else the machine does then touches both."""
         rows = [
             row for row in result["rows"] if row["contender"] == contender and "queues" not in row["what"]
         ]
-        return float(rows[which]["modes"][mode]["life"]["cpu_us"])
+        pairs = zip(rows[-1]["lives"][mode], rows[0]["lives"][mode], strict=True)
+        return median(most / fewest for most, fewest in pairs)
 
     found = []
     for mode in MODES:
-        jq, floor = (cost(name, -1, mode.name) / cost(name, 0, mode.name) for name in ("jq", "floor"))
+        jq, floor = growth("jq", mode.name), growth("floor", mode.name)
         most = result["rows"][-2]["what"]
         target = at_most(f"jq: {most} over 1,000, {mode.name}", jq, max(1.5, floor), " ×")
         target.value += f" (floor {floor:.2f} ×)"
