@@ -73,7 +73,7 @@ function M.enqueue()
     end
     records[(i + 1) / 2] = pack(job.SHORT, flags, "q", #name, name, #own_queue, own_queue, priority, max_retry,
       timeout_ms, 0, "")
-    adds[i] = priority
+    adds[i] = priority == 0 and "0" or priority
   end
 
   local call = redis.call
@@ -88,7 +88,7 @@ function M.enqueue()
     return nil
   end
   for i = 1, argc, 2 do
-    if adds[i] < head_priority then
+    if tonumber(adds[i]) < head_priority then
       return nil -- a better job than the index of queues knows of
     end
   end
@@ -137,6 +137,8 @@ function M.take(name, record, count, worker, now, next_due)
   local records = call("MGET", unpack(wanted))
   local _, _, due_running = unpack_struct(queue.FORMAT, record)
   local tail = string.char(#worker) .. worker
+  -- As text: a number costs twice as much as a score, since Redis prints it with 17 digits.
+  local last_ms, score
   local adds = { false, false }
   local reply = { next_due == meta.NONE and -1 or next_due - now, false }
   for i = 1, n, 2 do
@@ -164,7 +166,10 @@ function M.take(name, record, count, worker, now, next_due)
       return nil, popped, records -- it may have expired, or its lease is to be noted
     end
     local id = popped[i]
-    adds[i], adds[i + 1] = until_ms, id
+    if until_ms ~= last_ms then
+      last_ms, score = until_ms, string.format("%d", until_ms)
+    end
+    adds[i], adds[i + 1] = score, id
     wanted[i + 1] = pack(job.RUN, flags, "r", how, number, failures, now, 0) .. static .. tail
     reply[(i + 3) / 2] = {
       "\135\162id\174" .. id .. "\164name\217" .. string.char(#job_name) .. job_name .. "\165queue\217"
@@ -318,6 +323,7 @@ function M.finish()
 
   local common
   local ended = struct.pack(">d", now)
+  local score = string.format("%d", now)
   local is_dropped = drop % 2 == 1
   local answers, removed = { false }, { false }
   local adds, writes = {}, { false, false }
@@ -358,7 +364,7 @@ function M.finish()
       writes[2 * i] = "\11ks" .. record:sub(4, 19) .. ended .. record:sub(job.STATIC_IN_LONG)
     else
       local n = #adds
-      adds[n + 1], adds[n + 2] = now, id
+      adds[n + 1], adds[n + 2] = score, id
       writes[2 * i] = "\2ds" .. record:sub(4, 19) .. ended .. record:sub(job.STATIC_IN_LONG)
     end
   end
