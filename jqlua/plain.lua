@@ -372,6 +372,9 @@ function M.finish()
     call("UNLINK", unpack(writes))
   else
     local own = common == wanted and raws[count + 2] or call("GET", keys.QUEUE .. common)
+    if not own then
+      return nil
+    end
     local _, _, _, _, due_ended = unpack_struct(queue.FORMAT, own)
     if now + transition.REVIEW_MS < due_ended then
       return nil
