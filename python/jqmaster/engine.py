@@ -244,7 +244,7 @@ class Engine:
         self, name: str, *, paused: bool | None = None, max_waiting: int | None = None
     ) -> Document:
         """Change a queue's settings; its document afterwards."""
-        return replies.document(
+        return replies.plain_document(
             await self.call("queue", pack(given(name=name, paused=paused, max_waiting=max_waiting)))
         )
 
@@ -295,7 +295,7 @@ class Engine:
 
     async def config(self, set: Spec | None = None) -> Document:
         """All settings, after changing those in ``set``."""
-        return replies.document(await self.call("config", pack(given(set=set))))
+        return replies.plain_document(await self.call("config", pack(given(set=set))))
 
     async def setup(self) -> int:
         """Create the namespace if it is not there; its schema version."""

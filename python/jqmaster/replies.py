@@ -87,7 +87,7 @@ def texts(values: list[Any]) -> list[str]:
 
 
 def document(packed: bytes) -> Document:
-    """Decode a document. Its blobs stand in it as they are, and stay bytes; other text need not be UTF-8.
+    """Decode a job's document. Its blobs stay bytes, as they came; other text need not be UTF-8.
 
     A blob that is not one complete MessagePack value, which only a direct client could have brought in, takes
     the fields behind it with it.
@@ -107,6 +107,12 @@ def document(packed: bytes) -> Document:
             fields[name] = packed[start:]
             break
         fields[name] = packed[start : unpacker.tell()]
+    return fields
+
+
+def plain_document(packed: bytes) -> Document:
+    """Decode a document without blobs: a queue's (its ``error`` is a count), a worker's, the settings."""
+    fields: Document = _decoded(msgpack.unpackb(packed, raw=True))
     return fields
 
 
@@ -130,4 +136,4 @@ def picked(reply: list[Any]) -> Picked:
 
 
 def page(reply: list[Any]) -> Page:
-    return Page(text(reply[0]), [document(packed) for packed in reply[1:]])
+    return Page(text(reply[0]), [plain_document(packed) for packed in reply[1:]])

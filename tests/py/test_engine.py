@@ -407,3 +407,12 @@ async def test_a_redis_that_does_not_answer_is_unavailable(fresh_server: RedisSe
             fresh_server.process.send_signal(signal.SIGCONT)
         engine = Engine(client)
         assert await engine.get("0" * 14) == [None]
+
+
+async def test_a_queues_count_of_failed_jobs_is_a_number(engine: Engine) -> None:
+    """``error`` is a blob in a job's document and a count in a queue's."""
+    await engine.enqueue([({"name": "x", "max_retry": 0}, NIL)])
+    [job] = (await engine.pick("w", "x")).jobs
+    await engine.finish("w", [({"id": job.id, "attempt": job.attempt, "type": "failure"}, NIL)])
+    assert (await engine.queues(["x"])).documents[0]["error"] == 1
+    assert (await engine.queue("x"))["error"] == 1
