@@ -19,11 +19,9 @@ function M.spec(known)
   if not spec then
     return nil, check.not_one_spec()
   end
-  local padded = " " .. known .. " "
-  for field in pairs(spec) do
-    if type(field) ~= "string" or field:find(" ", 1, true) or not padded:find(" " .. field .. " ", 1, true) then
-      return nil, check.unknown("", field, known)
-    end
+  problem = check.unknown_field(spec, known)
+  if problem then
+    return nil, problem
   end
   return spec
 end

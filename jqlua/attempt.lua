@@ -5,6 +5,7 @@ local meta = require "jqlua.meta"
 local batch = require "jqlua.batch"
 local settings = require "jqlua.settings"
 local job = require "jqlua.job"
+local lineup = require "jqlua.lineup"
 local transition = require "jqlua.transition"
 local failure = require "jqlua.failure"
 
@@ -31,8 +32,8 @@ function M.document(of, argument)
 end
 
 ---@cold
---- Whether a job that is popped may not start any more.
-local function has_expired(of)
+--- Whether a job may not start any more.
+function M.has_expired(of)
   local expires_ms = of[job.ATTEMPT] == 0 and job.options(of).expires_ms
   return expires_ms and expires_ms <= meta.state[meta.NOW_MS]
 end
@@ -54,8 +55,14 @@ function M.start(id, raw, argument, holder, is_registered)
   if not raw then
     return nil
   end
-  local of = job.decode(id, raw)
-  if of[job.OPTIONS] ~= "" and has_expired(of) then
+  return M.start_job(job.decode(id, raw), argument, holder, is_registered)
+end
+
+--- Starts a job that is out of where it waited.
+---@return table? started {document, argument}; nil when it has expired
+---@return table? job
+function M.start_job(of, argument, holder, is_registered)
+  if of[job.OPTIONS] ~= "" and M.has_expired(of) then
     failure.expire(of, true)
     return nil
   end
@@ -134,7 +141,7 @@ function M.give_back(of, delay_s)
   if delay_s > 0 then
     transition.move(of, "s", meta.state[meta.NOW_MS] + math.ceil(delay_s * 1000))
   else
-    transition.move(of, "q", of[job.PRIORITY])
+    lineup.enter(of)
   end
   job.save(of)
   return delay_s > 0 and "scheduled" or "queued"

@@ -3,6 +3,7 @@
 -- set, bounds no later than what they bound, held sets and pools as the records say.
 local keys = require "jqlua.keys"
 local meta = require "jqlua.meta"
+local auditlanes = require "jqlua.auditlanes"
 local job = require "jqlua.job"
 local queue = require "jqlua.queue"
 local worker = require "jqlua.worker"
@@ -10,7 +11,7 @@ local worker = require "jqlua.worker"
 local M = {}
 
 local call = redis.call
-local LETTERS = "qsbrtkdec"
+local LETTERS = "qwsbrtkdec"
 -- Of a larger set, the two ends are looked at.
 local MOST_MEMBERS = 1000
 
@@ -21,7 +22,7 @@ end
 local function check_expiry(of, problems)
   local expires_ms = job.options(of).expires_ms
   local score = call("ZSCORE", keys.EXPIRING .. of[job.QUEUE], of[job.ID])
-  local is_waiting = (of[job.STATE] == "q" or of[job.STATE] == "s" or of[job.STATE] == "b") and of[job.ATTEMPT] == 0
+  local is_waiting = string.find("qwsb", of[job.STATE], 1, true) and of[job.ATTEMPT] == 0
   if is_waiting and expires_ms and tonumber(score or -1) ~= expires_ms then
     found(problems, "job", of[job.ID], "is missing among those that expire")
   elseif score and not (is_waiting and expires_ms) then
@@ -41,11 +42,19 @@ local function check_job(id, problems)
       found(problems, "job", id, "is missing in its set", letter)
     elseif letter ~= of[job.STATE] and score then
       found(problems, "job", id, "of state", of[job.STATE], "stands in set", letter)
-    elseif letter == "q" and score and tonumber(score) ~= of[job.PRIORITY] then
+    elseif (letter == "q" or letter == "w") and score and tonumber(score) ~= of[job.PRIORITY] then
       found(problems, "job", id, "has priority", of[job.PRIORITY], "and score", score)
     end
   end
   check_expiry(of, problems)
+  if of[job.STATE] == "w" then
+    auditlanes.check_waiting(of, problems)
+  elseif of[job.STATE] == "q" and of[job.UNITS] ~= "" then
+    found(problems, "job", id, "has units and waits in no lane")
+  end
+  if (of[job.UNITS] ~= "") ~= job.has(of, job.LANED) then
+    found(problems, "job", id, "has a wrong lane flag")
+  end
   if call("EXISTS", keys.ARGUMENT .. id) == 0 then
     found(problems, "job", id, "has lost its argument")
   end
@@ -179,6 +188,18 @@ function M.key(name, problems)
     end
     local bound = queue.load(rest)[queue.DUE_WAITING]
     check_bound(problems, "expiry of queue " .. rest, bound, first_score(keys.EXPIRING .. rest))
+  elseif kind == "lane" then
+    auditlanes.check_lane(rest, problems)
+  elseif kind == "key" then
+    auditlanes.check_key(rest, problems)
+  elseif kind == "limit" then
+    auditlanes.check_limit(rest, problems)
+  elseif kind == "lanes" then
+    auditlanes.check_index(rest, problems)
+  elseif kind == "starts" and call("EXISTS", keys.KEY .. rest) == 0 then
+    found(problems, "starts of key", rest, "are of no key")
+  elseif kind == "walk" and not call("ZSCORE", keys.DUE, "v" .. rest) then
+    found(problems, "queue", rest, "is to be looked through and nobody does")
   elseif kind == "heads" then
     check_heads(rest, problems)
   elseif kind == "held" then
@@ -197,6 +218,8 @@ end
 --- Checks what stands in meta.
 function M.bounds(problems)
   check_bound(problems, "namespace", meta.state[meta.NEXT_DUE], first_score(keys.DUE))
+  local noted = tonumber(call("ZSCORE", keys.DUE, "O") or meta.NONE)
+  check_bound(problems, "keys that open", noted, first_score(keys.OPENING))
   if meta.state[meta.SLEEPERS] ~= call("HLEN", keys.SLEEPERS) then
     found(problems, "meta counts", meta.state[meta.SLEEPERS], "channels with sleepers")
   end

@@ -62,11 +62,20 @@ function M.show(value)
     local shown = value:sub(1, 40):gsub("[^\32-\126]", "?")
     return '"' .. shown .. '"' .. (#value > 40 and " (" .. #value .. " bytes)" or "")
   elseif kind == "number" then
-    return string.format("%.17g", value)
+    local short = string.format("%.15g", value)
+    return tonumber(short) == value and short or string.format("%.17g", value)
   elseif kind == "table" then
     return next(value) == nil and "an empty list or map" or (value[1] ~= nil and "a list" or "a map")
   end
   return tostring(value)
+end
+
+---@cold
+--- A key of the caller's as a part of an error's path, where blanks and colons have a meaning.
+---@param text string
+---@return string
+function M.part(text)
+  return (M.show(text):sub(2, -2):gsub("[ :]", "?"))
 end
 
 ---@cold
@@ -139,9 +148,22 @@ function M.unknown(path, field, known)
       end
     end
   end
-  local shown = M.show(field):sub(2, -2)
+  local shown = M.part(field)
   return "INVALID " .. (path == "" and shown or path .. "." .. shown) .. ": unknown field"
     .. (best and ", did you mean " .. best .. "?" or ", expected one of " .. known:gsub(" ", ", "))
+end
+
+---@cold
+--- Refuses a call's spec that has a field nobody knows.
+---@param known string the names there are, separated by blanks
+---@return string? problem
+function M.unknown_field(spec, known)
+  local padded = " " .. known .. " "
+  for field in pairs(spec) do
+    if type(field) ~= "string" or field:find(" ", 1, true) or not padded:find(" " .. field .. " ", 1, true) then
+      return M.unknown("", field, known)
+    end
+  end
 end
 
 ---@cold

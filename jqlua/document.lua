@@ -45,7 +45,7 @@ function M.encode(of, argument)
     put("due_ms", score)
   elseif state == "k" then
     put("ended_ms", of[job.ENDED_MS])
-  elseif state ~= "q" and state ~= "b" then
+  elseif state ~= "q" and state ~= "w" and state ~= "b" then
     put("ended_ms", score)
   end
   for field, value in pairs(job.options(of)) do

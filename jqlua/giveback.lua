@@ -7,14 +7,18 @@ local M = {}
 ---@param pairs_held table[] {id, attempt}
 ---@param delay_s number
 ---@param each? fun(of: table) called for each job that was given back
+---@param before? fun(of: table) called for each job before it is
 ---@return string[] answers
-function M.all(pairs_held, delay_s, each)
+function M.all(pairs_held, delay_s, each, before)
   local answers = {}
   for i, pair in ipairs(pairs_held) do
     local of = job.read(pair[1])
     if not of then
       answers[i] = "NOTFOUND"
     elseif attempt.runs(of, pair[2]) then
+      if before then
+        before(of)
+      end
       answers[i] = attempt.give_back(of, delay_s)
       if each then
         each(of)

@@ -9,6 +9,7 @@
 local keys = require "jqlua.keys"
 local meta = require "jqlua.meta"
 local queue = require "jqlua.queue"
+local lanes = require "jqlua.lanes"
 local glob = require "jqlua.glob"
 
 local M = {}
@@ -16,26 +17,32 @@ local M = {}
 local call = redis.call
 
 local REPAIRS = 500
+-- So many fair queues a look compares by the job that they give next; further ones stand by what that was when they
+-- were last looked at.
+local MOST_FAIR = 10
 local BUILD_STEP = 500
 M.MOST_PATTERNS = 200
 local UNUSED_MS = 86400000
 local NOTE_MS = 3600000
 
----@return table? head {queue, priority, id}
+---@return boolean
+function M.is_before(priority, id, other_priority, other_id)
+  return priority < other_priority or (priority == other_priority and id < other_id)
+end
+
+---@return table? head {queue, priority, id, place: of its lane, is_single: take no more than this}
+---@return boolean? is_more when the looks allowed were used up
 function M.of_queue(name)
   local owner = queue.load(name)
   if owner[queue.PAUSED] ~= 0 then
     return nil
+  elseif not queue.is_plain(owner) then
+    return lanes.best(owner)
   end
   local first = call("ZRANGE", queue.key(owner, "q"), 0, 0, "WITHSCORES")
   if first[1] then
     return { queue = owner, priority = tonumber(first[2]), id = first[1] }
   end
-end
-
----@return boolean
-function M.is_before(priority, id, other_priority, other_id)
-  return priority < other_priority or (priority == other_priority and id < other_id)
 end
 
 --- Whether a pattern is known, or can be: one that was not used for a day makes room.
@@ -85,24 +92,44 @@ end
 ---@return table? head {queue, priority, id, bound_priority, bound_id: of the other queues}
 ---@return boolean? is_more true when the looks allowed were used up
 function M.of_pattern(pattern)
+  local fair, passed = nil, 0
   for _ = 1, REPAIRS do
-    local entries = call("ZRANGE", keys.HEADS .. pattern, 0, 1, "WITHSCORES")
+    local entries = call("ZRANGE", keys.HEADS .. pattern, passed, passed + 1, "WITHSCORES")
     if not entries[1] then
-      return nil
+      return fair
     end
-    local name = entries[1]:sub(15)
-    local head = M.of_queue(name)
+    local name, bound = entries[1]:sub(15), tonumber(entries[2])
+    if fair and M.is_before(fair.priority, fair.id, bound, entries[1]:sub(1, 14)) then
+      return fair
+    end
+    local head, is_more = M.of_queue(name)
+    if is_more then
+      return nil, true
+    end
     local bound_priority, bound_id = meta.NONE, ""
     if entries[3] then
       bound_priority, bound_id = tonumber(entries[4]), entries[3]:sub(1, 14)
     end
     if not head then
       queue.set_head(queue.load(name), meta.NONE)
+    elseif passed < MOST_FAIR and head.priority == bound and queue.is_fair(head.queue) then
+      -- Its entry stays a lower bound: what comes next there may have any id.
+      passed = passed + 1
+      if not fair or M.is_before(head.priority, head.id, fair.priority, fair.id) then
+        fair = head
+        fair.bound_priority, fair.bound_id = fair.priority, fair.id
+      end
     elseif M.is_before(head.priority, head.id, bound_priority, bound_id) then
+      if fair and M.is_before(fair.priority, fair.id, head.priority, head.id) then
+        return fair
+      elseif fair and M.is_before(fair.priority, fair.id, bound_priority, bound_id) then
+        bound_priority, bound_id = fair.priority, fair.id
+      end
       head.bound_priority, head.bound_id = bound_priority, bound_id
       return head
     else
-      queue.set_head(head.queue, head.priority, head.id)
+      queue.set_head(head.queue, head.priority, queue.is_fair(head.queue) and passed < MOST_FAIR and queue.LEAST_ID
+        or head.id)
     end
   end
   return nil, true
@@ -113,14 +140,16 @@ end
 ---@return table? head
 ---@return boolean? is_more
 function M.best(entries)
-  local best, is_more
+  local best
   for _, entry in ipairs(entries) do
     local head, more
     if entry.pattern then
       head, more = M.of_pattern(entry.pattern)
-      is_more = is_more or more
     else
-      head = M.of_queue(entry.name)
+      head, more = M.of_queue(entry.name)
+    end
+    if more then
+      return nil, true -- what is there may be better than all others
     end
     if head then
       head.bound_priority, head.bound_id = head.bound_priority or meta.NONE, head.bound_id or ""
@@ -142,7 +171,7 @@ function M.best(entries)
       end
     end
   end
-  return best, is_more
+  return best
 end
 
 return M

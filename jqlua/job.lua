@@ -1,10 +1,13 @@
 -- A job's record: one short string beside its argument, which is never written again. A job that never started has
 -- no run section: most jobs that wait are such, and memory is what they cost.
 --
+-- Behind it stands, for the few that have them, the section of their lane (module units).
+--
 -- In a script a job is a list of the fields below.
 --
 -- States, by letter (see transition):
---   q queued  s scheduled  b blocked  r running  t retrying  k done, its result kept  d done  e error  c cancelled
+--   q queued  w queued, in a lane (see lane)  s scheduled  b blocked  r running  t retrying
+--   k done, its result kept  d done  e error  c cancelled
 local keys = require "jqlua.keys"
 local batch = require "jqlua.batch"
 
@@ -25,6 +28,7 @@ M.TIMEOUT_MS = 12
 M.OPTIONS = 13 -- MessagePack map of what few jobs have, or empty
 M.WORKER = 14 -- who ran it last
 M.ID = 15
+M.UNITS = 16 -- section of the lane, or empty
 
 -- Flags.
 M.KEEP_RESULT = 1
@@ -34,6 +38,7 @@ M.HAS_OUTCOME = 8 -- keys.OUTCOME exists
 M.HAS_EXTRA = 16 -- keys.EXTRA exists
 M.HELD = 32 -- runs on a registered worker
 M.READ = 64 -- its result was read
+M.LANED = 128 -- has a section of its lane
 
 -- What changes stands first and what never changes behind it, so that a record can be rewritten by its parts.
 M.SHORT = ">Bc1Bc0Bc0i4I4I4I2c0"
@@ -43,8 +48,8 @@ M.STATIC_IN_SHORT = 3 -- where name, queue, ... begin
 M.STATIC_IN_LONG = 28
 
 local NAMES = {
-  q = "queued", s = "scheduled", b = "blocked", r = "running", t = "retrying", k = "done", d = "done", e = "error",
-  c = "cancelled",
+  q = "queued", w = "queued", s = "scheduled", b = "blocked", r = "running", t = "retrying", k = "done", d = "done",
+  e = "error", c = "cancelled",
 }
 
 -- Jobs this script has looked at, by id.
@@ -62,11 +67,16 @@ end
 function M.decode(id, raw)
   local job
   if raw:byte() % 4 < M.STARTED then
-    local flags, state, name, queue, priority, max_retry, timeout_ms, options = struct.unpack(M.SHORT, raw)
-    job = { flags, state, "-", 0, 0, 0, 0, name, queue, priority, max_retry, timeout_ms, options, "", id }
+    local flags, state, name, queue, priority, max_retry, timeout_ms, options, after = struct.unpack(M.SHORT, raw)
+    job = {
+      flags, state, "-", 0, 0, 0, 0, name, queue, priority, max_retry, timeout_ms, options, "", id,
+      flags < M.LANED and "" or raw:sub(after),
+    }
   else
     job = { struct.unpack(M.LONG, raw) }
-    job[M.ID] = id -- where unpack had put the end of the record
+    local after = job[M.ID] -- where unpack puts the end of what it read
+    job[M.ID] = id
+    job[M.UNITS] = job[M.FLAGS] < M.LANED and "" or raw:sub(after)
   end
   if job[M.QUEUE] == "" then
     job[M.QUEUE] = job[M.NAME]
@@ -97,11 +107,11 @@ function M.encode(job)
   end
   if job[M.FLAGS] % 4 < M.STARTED then
     return struct.pack(M.SHORT, job[M.FLAGS], job[M.STATE], #name, name, #queue, queue, job[M.PRIORITY],
-      job[M.MAX_RETRY], job[M.TIMEOUT_MS], #options, options)
+      job[M.MAX_RETRY], job[M.TIMEOUT_MS], #options, options) .. job[M.UNITS]
   end
   return struct.pack(M.LONG, job[M.FLAGS], job[M.STATE], job[M.HOW], job[M.ATTEMPT], job[M.FAILURES],
     job[M.STARTED_MS], job[M.ENDED_MS], #name, name, #queue, queue, job[M.PRIORITY], job[M.MAX_RETRY],
-    job[M.TIMEOUT_MS], #options, options, #worker, worker)
+    job[M.TIMEOUT_MS], #options, options, #worker, worker) .. job[M.UNITS]
 end
 
 --- Has the record written at the next flush.

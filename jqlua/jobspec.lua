@@ -6,19 +6,39 @@ local job = require "jqlua.job"
 local M = {}
 
 -- Fields of what parse gives, behind those of a job.
-M.DELAY_MS = 16
-M.RUN_AT_MS = 17
-M.EXPIRES_IN_MS = 18
-M.IS_TIMED = 19
+M.DELAY_MS = 17
+M.RUN_AT_MS = 18
+M.EXPIRES_IN_MS = 19
+M.IS_TIMED = 20
+
+local MOST_TAGS = 32
 
 local FIELDS = "name queue priority max_retry keep_result timeout delay run_at expires_in "
-  .. "retry_base retry_cap retry_jitter"
+  .. "retry_base retry_cap retry_jitter tags"
 
 ---@cold
 local function optional(options, name, value)
   options = options or {}
   options[name] = value
   return options
+end
+
+---@cold
+---@return string? problem
+local function check_tags(value, path)
+  if not check.is_list(value, 1, MOST_TAGS) then
+    return check.problem(path, "a list of 1 to " .. MOST_TAGS .. " texts", value)
+  end
+  local seen = {}
+  for j, tag in ipairs(value) do
+    local place = path .. "[" .. j - 1 .. "]"
+    if not check.is_name(tag) then
+      return check.problem(place, check.NAME, tag)
+    elseif seen[tag] then
+      return "INVALID " .. place .. ": the tag " .. check.show(tag) .. " is there already"
+    end
+    seen[tag] = true
+  end
 end
 
 ---@param blob string MessagePack map
@@ -69,6 +89,12 @@ function M.parse(blob, i)
     elseif field == "retry_base" or field == "retry_cap" then
       expected = not check.is_number(value, 0, 1e10) and "seconds from 0 to 10^10"
       options = optional(options, field, value)
+    elseif field == "tags" then
+      local problem = check_tags(value, "jobs[" .. i .. "].tags")
+      if problem then
+        return nil, problem
+      end
+      options = optional(options, field, value)
     elseif field == "retry_jitter" then
       expected = not check.is_number(value, 0, 1) and "a number from 0 to 1"
       options = optional(options, field, value)
@@ -90,7 +116,7 @@ function M.parse(blob, i)
   end
   return {
     flags, "", "-", 0, 0, 0, 0, name, queue, priority, max_retry, timeout_ms, options and cmsgpack.pack(options) or "",
-    "", "",
+    "", "", "",
     delay_ms, run_at_ms, expires_in_ms, delay_ms or run_at_ms or expires_in_ms,
   }
 end

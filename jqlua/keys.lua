@@ -36,4 +36,25 @@ M.POOLS = NAMESPACE .. ":pools" -- hash: pool -> queues and refused names (modul
 M.POOL_MEMBERS = NAMESPACE .. ":pool-members:" -- + pool, set: all its workers
 M.POOL = NAMESPACE .. ":pool:" -- + pool, zset: its workers with room, by load
 
+-- Constraints. A key of one is <number> .. ":" .. value, the number being the constraint's own.
+M.CONSTRAINTS = NAMESPACE .. ":constraints" -- hash: id -> definition (module constraint)
+M.CONSTRAINT_IDS = NAMESPACE .. ":constraint-ids" -- zset, scores 0: ids in order, for paging
+M.CONSTRAINT_NUMBERS = NAMESPACE .. ":constraint-numbers" -- hash: number -> id
+M.MATCHING = NAMESPACE .. ":matching:" -- + queue + 0 byte + job name, string: the constraints that may match there
+M.LIMIT = NAMESPACE .. ":limit:" -- + number, string: limits and live count (module room)
+M.KEY = NAMESPACE .. ":key:" -- + key, string: what it has in use (module room)
+M.KEYS_OF = NAMESPACE .. ":keys:" -- + number, zset, scores 0: values of the keys in use
+M.STARTS = NAMESPACE .. ":starts:" -- + key, list: moments and costs of starts in the window
+M.PARKED = NAMESPACE .. ":parked:" -- + length of key + ":" + key + "-" or "!" + queue, zset: lanes that it holds
+M.SENT = NAMESPACE .. ":sent:" -- + fair queue, set: keys that sent lanes back to it
+M.OPENING = NAMESPACE .. ":opening" -- zset: keys by when to look at them
+M.LANE = NAMESPACE .. ":lane:" -- + lane, zset: its jobs by priority
+M.LANES = NAMESPACE .. ":lanes:" -- + queue, zset: lanes that may start, or groups of a fair queue (module ready)
+M.GROUP = NAMESPACE .. ":group:" -- + group + ":" + index, zset: what an index of lanes has of a group
+M.TURNS = NAMESPACE .. ":turns:" -- + priority + ":" + "q" queue or "g" group, zset: clock and finishes (module ready)
+M.FAIR = NAMESPACE .. ":fair:" -- + queue, string: by what it is shared
+M.WEIGHTS = NAMESPACE .. ":weights:" -- + queue, hash: level and value -> weight
+M.WALK = NAMESPACE .. ":walk:" -- + queue, string: how far its waiting jobs were looked at (module lineup)
+M.CHANGES = NAMESPACE .. ":changes" -- hash: change of constraints -> how far it is carried out (module changes)
+
 return M

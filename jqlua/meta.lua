@@ -1,17 +1,19 @@
 -- The namespace's own key: one string, so that a script learns all it needs with one read.
 -- Header: schema, number of channels with sleepers, which ended jobs are not kept at all, the next moment
--- anything is due (a lower bound). Then the settings (module settings).
+-- anything is due (a lower bound), the version of the set of constraints, the version in which one was last added,
+-- whether changes are still to be carried out (module changes). Then the settings (module settings).
 local keys = require "jqlua.keys"
 local clock = require "jqlua.clock"
 
 local M = {}
 
-M.SCHEMA = 1
-M.FORMAT = ">I2I2Bd"
-M.HEADER_SIZE = 13
+M.SCHEMA = 2
+M.FORMAT = ">I2I2BdI4I4B"
+M.HEADER_SIZE = 22
 local SLEEPERS_OFFSET = 2
 M.DROP_OFFSET = 4
 local DUE_OFFSET = 5
+local CONSTRAINTS_OFFSET = 13
 M.NONE = math.huge
 
 -- What this call knows of the namespace: a list of these.
@@ -22,7 +24,10 @@ M.DROP = 4 -- 1 done, 2 error, 4 cancelled jobs leave no record
 M.RAW = 5
 M.DUE_CHANGED = 6
 M.TIMER_MOVED = 7
-M.state = { 0, 0, 0, 0, "", false, false }
+M.VERSION = 8 -- of the set of constraints; 0: there never was one
+M.ADDED = 9 -- the version in which one was last added: jobs that waited then have to be looked at
+M.PENDING = 10 -- 1: changes of constraints are not carried out yet
+M.state = { 0, 0, 0, 0, "", false, false, 0, 0, 0 }
 
 ---@cold
 local function refusal(raw, schema)
@@ -46,13 +51,14 @@ function M.open(...)
   if not raw or #raw < M.HEADER_SIZE or KEYS[2] ~= keys.META or #KEYS ~= 2 then
     return refusal(raw, "unknown"), raws
   end
-  local schema, sleepers, drop, next_due = struct.unpack(M.FORMAT, raw)
+  local schema, sleepers, drop, next_due, version, added, pending = struct.unpack(M.FORMAT, raw)
   if schema ~= M.SCHEMA then
     return refusal(raw, schema), raws
   end
   local state = M.state
   state[M.NOW_MS] = clock.now()
   state[M.RAW], state[M.SLEEPERS], state[M.DROP], state[M.NEXT_DUE] = raw, sleepers, drop, next_due
+  state[M.VERSION], state[M.ADDED], state[M.PENDING] = version, added, pending
   return nil, raws
 end
 
@@ -67,6 +73,14 @@ end
 function M.save()
   M.state[M.DUE_CHANGED] = false
   redis.call("SETRANGE", keys.META, DUE_OFFSET, struct.pack(">d", M.state[M.NEXT_DUE]))
+end
+
+---@cold
+--- Writes what is said of constraints.
+function M.save_constraints()
+  local state = M.state
+  redis.call("SETRANGE", keys.META, CONSTRAINTS_OFFSET,
+    struct.pack(">I4I4B", state[M.VERSION], state[M.ADDED], state[M.PENDING]))
 end
 
 ---@cold

@@ -4,6 +4,7 @@ local meta = require "jqlua.meta"
 local check = require "jqlua.check"
 local glob = require "jqlua.glob"
 local heads = require "jqlua.heads"
+local lanes = require "jqlua.lanes"
 local attempt = require "jqlua.attempt"
 local job = require "jqlua.job"
 local queue = require "jqlua.queue"
@@ -200,6 +201,25 @@ local function start_all(popped, plan, reply, records)
 end
 
 ---@cold
+--- Starts the head of a queue that has lanes.
+local function start_one(head, plan, reply)
+  local of = lanes.take(head)
+  if not of then
+    return
+  end
+  local started = attempt.start_job(of, call("GET", keys.ARGUMENT .. head.id), plan.worker, plan.is_registered)
+  if not started then
+    plan.expired = (plan.expired or 0) + 1
+    return
+  end
+  reply[#reply + 1] = started
+  if plan.request then
+    plan.started = plan.started or {}
+    plan.started[#plan.started + 1] = of
+  end
+end
+
+---@cold
 --- Takes the best of several entries until there are enough.
 ---@return boolean? is_more
 local function take(entries, plan, reply, enough)
@@ -211,11 +231,15 @@ local function take(entries, plan, reply, enough)
     if not head then
       return is_more
     end
-    local popped = pop(head, enough + 1 - #reply)
-    if not popped[1] then
-      return true -- the index and the queue disagree: never loop inside Redis over that
+    if head.place or head.is_single then
+      start_one(head, plan, reply)
+    else
+      local popped = pop(head, enough + 1 - #reply)
+      if not popped[1] then
+        return true -- the index and the queue disagree: never loop inside Redis over that
+      end
+      start_all(popped, plan, reply)
     end
-    start_all(popped, plan, reply)
   end
 end
 
@@ -371,9 +395,11 @@ function M.run(plan, raw, popped, records)
     sweep.run(SWEEP_STEPS)
   end
   local is_more
-  if plan.queue then
+  local owner = plan.queue and queue.load(plan.queue)
+  if owner and not queue.is_plain(owner) then
+    is_more = take({ { name = plan.queue } }, plan, reply, plan.count)
+  elseif owner then
     -- The common case: one queue. Its set is all there is to look at.
-    local owner = queue.load(plan.queue)
     while owner[queue.PAUSED] == 0 and #reply <= plan.count do
       if plan.expired and plan.expired > MOST_EXPIRED then
         is_more = true

@@ -28,7 +28,7 @@ function M.enqueue()
     return nil
   end
   local find, pack = string.find, struct.pack
-  local common
+  local common, only_name
   local records = { false }
   local adds = { false, false }
   for i = 1, argc, 2 do
@@ -63,6 +63,11 @@ function M.enqueue()
       own_queue = ""
     end
     local queue_name = own_queue == "" and name or own_queue
+    if i == 1 then
+      only_name = name
+    elseif only_name ~= name then
+      only_name = nil
+    end
     if not common then
       if own_queue ~= "" and (#own_queue > 255 or find(own_queue, UNUSUAL_QUEUE)) then
         return nil
@@ -82,10 +87,20 @@ function M.enqueue()
   if not raw or #raw < meta.HEADER_SIZE or not record or #KEYS ~= 2 or KEYS[2] ~= keys.META then
     return nil
   end
-  local schema, sleepers = struct.unpack(meta.FORMAT, raw)
-  local _, max_waiting, _, _, _, head_priority = struct.unpack(queue.FORMAT, record)
-  if schema ~= meta.SCHEMA or sleepers > 0 or max_waiting > 0 then
+  local schema, sleepers, _, _, version = struct.unpack(meta.FORMAT, raw)
+  local flags, max_waiting, _, _, _, head_priority = struct.unpack(queue.FORMAT, record)
+  if schema ~= meta.SCHEMA or sleepers > 0 or max_waiting > 0 or flags % queue.MIXED >= queue.FAIR then
     return nil
+  end
+  if only_name ~= common and flags % queue.UNSORTED < queue.MIXED then
+    return nil -- the first job of another name than the queue's
+  end
+  if version > 0 then
+    -- What is remembered of this queue and name must say that no constraint can match.
+    local matching = only_name and call("GET", keys.MATCHING .. common .. "\0" .. only_name)
+    if not matching or #matching > 4 or struct.unpack(">I4", matching) ~= version then
+      return nil
+    end
   end
   for i = 1, argc, 2 do
     if tonumber(adds[i]) < head_priority then
@@ -217,8 +232,21 @@ local function is_plain_worker(name)
 end
 
 --- Whether jobs of a queue can be taken without looking at anything else.
-local function is_open(record, sleepers, waits, now, next_due)
-  return record and record:byte() == 0 and now < next_due and not (waits and sleepers > 0)
+---@param raw string meta
+local function is_open(raw, name, record, waits, now)
+  local _, sleepers, _, next_due, _, added, pending = struct.unpack(meta.FORMAT, raw)
+  if not record or now >= next_due or waits and sleepers > 0 then
+    return false
+  end
+  local flags = record:byte()
+  if flags % queue.MIXED > 0 or flags >= queue.UNSORTED then
+    -- Of its lanes, all may be held.
+    if flags % queue.MIXED ~= queue.LANED or flags >= queue.UNSORTED or pending > 0
+      or redis.call("EXISTS", keys.LANES .. name) == 1 then
+      return false
+    end
+  end
+  return added == 0 or struct.unpack(">I4", record, queue.VERSION_PLACE) >= added
 end
 
 --- pick: from one queue.
@@ -238,9 +266,9 @@ function M.pick()
   if not raw or #raw < meta.HEADER_SIZE or #KEYS ~= 2 or KEYS[2] ~= keys.META then
     return nil
   end
-  local schema, sleepers, _, next_due = struct.unpack(meta.FORMAT, raw)
+  local schema, _, _, next_due = struct.unpack(meta.FORMAT, raw)
   local now = clock.now()
-  if schema ~= meta.SCHEMA or not is_open(raws[2], sleepers, waits, now, next_due) then
+  if schema ~= meta.SCHEMA or not is_open(raw, name, raws[2], waits, now) then
     return nil
   end
   local reply, popped, records = M.take(name, raws[2], count, spec.worker, now, next_due)
@@ -314,10 +342,9 @@ function M.finish()
   if not raw or #raw < meta.HEADER_SIZE or #KEYS ~= 2 or KEYS[2] ~= keys.META then
     return nil
   end
-  local schema, sleepers, drop, next_due = unpack_struct(meta.FORMAT, raw)
+  local schema, _, drop, next_due = unpack_struct(meta.FORMAT, raw)
   local now = clock.now()
-  if schema ~= meta.SCHEMA
-    or (wanted and not is_open(raws[count + 2], sleepers, waits, now, next_due)) then
+  if schema ~= meta.SCHEMA or (wanted and not is_open(raw, wanted, raws[count + 2], waits, now)) then
     return nil
   end
 

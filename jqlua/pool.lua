@@ -1,6 +1,7 @@
 -- Dispatch looks at pools: workers with the same queues and the same refused names, those with room ordered by load.
 local keys = require "jqlua.keys"
 local heads = require "jqlua.heads"
+local lanes = require "jqlua.lanes"
 local job = require "jqlua.job"
 local glob = require "jqlua.glob"
 local queue = require "jqlua.queue"
@@ -47,6 +48,11 @@ local function accepted(name, refused)
   local owner = queue.load(name)
   if owner[queue.PAUSED] ~= 0 then
     return nil
+  end
+  if not queue.is_plain(owner) then
+    return lanes.find(name, LOOK, function(of)
+      return not refused[of[job.NAME]]
+    end)
   end
   local waiting = call("ZRANGE", queue.key(owner, "q"), 0, LOOK - 1, "WITHSCORES")
   for i = 1, #waiting, 2 do

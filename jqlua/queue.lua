@@ -26,8 +26,19 @@ M.IS_NEW = 10
 M.KEY_QUEUED = 11 -- keys of the sets that every job passes through, once they are needed
 M.KEY_RUNNING = 12
 M.KEY_DONE = 13
-M.FORMAT = ">BI4ddddc14"
+M.FLAGS = 14 -- sum of those below
+M.VERSION = 15 -- of the set of constraints under which its waiting jobs were looked at
+M.REOPENED = 16 -- a job of it became ready in this call
+
+M.LANED = 2 -- has had lanes
+M.FAIR = 4 -- is shared fairly, or was and has jobs that are not sorted anew
+M.MIXED = 8 -- has had jobs of another name than its own
+M.UNSORTED = 16 -- its jobs are to be sorted anew before any is picked
+
+M.FORMAT = ">BI4ddddc14I4"
+M.VERSION_PLACE = 52
 local NO_ID = "              "
+M.LEAST_ID = "00000000000000"
 
 -- Records this script has looked at, by name.
 local open = {}
@@ -37,10 +48,17 @@ local open = {}
 function M.decode(name, raw)
   local queue
   if raw then
-    local paused, max_waiting, running, waiting, ended, priority, id = struct.unpack(M.FORMAT, raw)
-    queue = { paused, max_waiting, running, waiting, ended, priority, id, name, false, false, false, false, false }
+    local flags, max_waiting, running, waiting, ended, priority, id, version = struct.unpack(M.FORMAT, raw)
+    local paused = flags % 2
+    queue = {
+      paused, max_waiting, running, waiting, ended, priority, id, name, false, false, false, false, false,
+      flags - paused, version, false,
+    }
   else
-    queue = { 0, 0, meta.NONE, meta.NONE, meta.NONE, meta.NONE, NO_ID, name, false, true, false, false, false }
+    queue = {
+      0, 0, meta.NONE, meta.NONE, meta.NONE, meta.NONE, NO_ID, name, false, true, false, false, false,
+      0, meta.state[meta.VERSION], false,
+    }
   end
   open[name] = queue
   return queue
@@ -116,13 +134,70 @@ end
 ---@cold
 --- Writes a record that changed.
 function M.save(of)
-  call("SET", keys.QUEUE .. of[M.NAME], struct.pack(M.FORMAT, of[M.PAUSED], of[M.MAX_WAITING],
-    of[M.DUE_RUNNING], of[M.DUE_WAITING], of[M.DUE_ENDED], of[M.HEAD_PRIORITY], of[M.HEAD_ID]))
+  call("SET", keys.QUEUE .. of[M.NAME], struct.pack(M.FORMAT, of[M.PAUSED] + of[M.FLAGS],
+    of[M.MAX_WAITING], of[M.DUE_RUNNING], of[M.DUE_WAITING], of[M.DUE_ENDED], of[M.HEAD_PRIORITY], of[M.HEAD_ID],
+    of[M.VERSION]))
   if of[M.IS_NEW] then
     call("ZADD", keys.QUEUE_NAMES, 0, of[M.NAME])
     of[M.IS_NEW] = false
   end
   of[M.CHANGED] = false
+end
+
+---@cold
+---@return boolean
+function M.has(of, flag)
+  return of[M.FLAGS] % (flag + flag) >= flag
+end
+
+---@cold
+function M.set(of, flag)
+  if not M.has(of, flag) then
+    of[M.FLAGS] = of[M.FLAGS] + flag
+    of[M.CHANGED] = true
+  end
+end
+
+---@cold
+function M.clear(of, flag)
+  if M.has(of, flag) then
+    of[M.FLAGS] = of[M.FLAGS] - flag
+    of[M.CHANGED] = true
+  end
+end
+
+---@cold
+--- Whether the set of its plain jobs is all there is to look at.
+function M.is_plain(of)
+  return of[M.FLAGS] % M.MIXED == 0 and of[M.FLAGS] < M.UNSORTED and of[M.VERSION] >= meta.state[meta.ADDED]
+end
+
+---@cold
+function M.is_fair(of)
+  return of[M.FLAGS] % M.MIXED >= M.FAIR
+end
+
+---@cold
+--- A job came in that may be the queue's best.
+function M.note_head(of, priority, id)
+  if M.is_fair(of) then
+    id = M.LEAST_ID -- which of them comes next is not a matter of ids
+  end
+  local best = of[M.HEAD_PRIORITY]
+  if priority < best or (priority == best and id < of[M.HEAD_ID]) then
+    M.set_head(of, priority, id)
+  end
+end
+
+---@cold
+--- Calls what(queue) for each whose jobs became ready in this call, and forgets that they did.
+function M.each_reopened(what)
+  for _, queue in pairs(open) do
+    if queue[M.REOPENED] then
+      queue[M.REOPENED] = false
+      what(queue)
+    end
+  end
 end
 
 --- Writes the records that changed.
@@ -138,7 +213,7 @@ end
 --- Jobs of a queue that are to start: they count against max_waiting.
 function M.waiting(of)
   local total = 0
-  for letter in ("qstb"):gmatch(".") do
+  for letter in ("qwstb"):gmatch(".") do
     total = total + call("ZCARD", M.key(of, letter))
   end
   return total

@@ -4,7 +4,10 @@ local meta = require "jqlua.meta"
 local settings = require "jqlua.settings"
 local due = require "jqlua.due"
 local batch = require "jqlua.batch"
+local changes = require "jqlua.changes"
 local job = require "jqlua.job"
+local lineup = require "jqlua.lineup"
+local room = require "jqlua.room"
 local queue = require "jqlua.queue"
 local transition = require "jqlua.transition"
 local failure = require "jqlua.failure"
@@ -43,7 +46,7 @@ local function lapse(lapsed)
 end
 
 local function make_ready(ripe)
-  transition.move(ripe, "q", ripe[job.PRIORITY])
+  lineup.enter(ripe)
   job.save(ripe)
 end
 
@@ -200,12 +203,25 @@ local function review(limit)
   return #names
 end
 
+--- Jobs that wait in a queue are looked at under a new set of constraints.
+local function walk(name, limit)
+  local looked = lineup.walk(queue.load(name), limit)
+  if call("EXISTS", keys.WALK .. name) == 0 then
+    due.set("v" .. name, meta.NONE)
+  end
+  return looked
+end
+
 ---@cold
 --- Does up to limit steps and writes them. Afterwards meta.next_ms says when there is more.
 ---@return number moved
 function M.run(limit)
   local state = meta.state
   local moved = 0
+  if state[meta.PENDING] ~= 0 then
+    moved = limit -- what is due may belong to what is pending
+    changes.carry_out(limit)
+  end
   while moved < limit do
     local head = call("ZRANGE", keys.DUE, 0, 0, "WITHSCORES")
     local at_ms = tonumber(head[2]) or meta.NONE
@@ -222,6 +238,11 @@ function M.run(limit)
       steps = sweep_resting(limit - moved)
     elseif kind == "E" then
       steps = review(limit - moved)
+    elseif kind == "O" then
+      steps = room.sweep(limit - moved)
+      due.set("O", first_score(keys.OPENING) or meta.NONE)
+    elseif kind == "v" then
+      steps = walk(name, limit - moved)
     else
       steps = sweep_queue(kind, name, limit - moved)
     end

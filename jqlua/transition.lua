@@ -1,6 +1,7 @@
 -- The one place where a job changes its state.
 --
---   queued    ready; picked by (priority, id)         → running, error (expired), cancelled
+--   queued    ready; picked by (priority, id); q in the queue's plain set, w in a lane (module lane)
+--                                                     → running, error (expired), cancelled
 --   scheduled waits for its time                      → queued, error (expired), cancelled
 --   blocked   waits for other jobs                    → queued, error, cancelled
 --   running   held by a worker until its lease ends   → done, retrying, error, queued or scheduled (given back),
@@ -17,19 +18,18 @@ local keys = require "jqlua.keys"
 local meta = require "jqlua.meta"
 local batch = require "jqlua.batch"
 local job = require "jqlua.job"
+local lane = require "jqlua.lane"
 local queue = require "jqlua.queue"
+local room = require "jqlua.room"
 local sleepers = require "jqlua.sleepers"
 local worker = require "jqlua.worker"
 
 local M = {}
 
-local TABLE = "-q -s -b qr qe qc sq se sc bq be bc rk rd rt re rq rs rc tq tc kd"
+local TABLE = "-q -w -s -b qr qe qc qw wr we wc wq sq sw se sc bq bw be bc rk rd rt re rq rw rs rc tq tw tc kd"
 
 -- How long after an end the queue's old records are looked at: one look for all that ended meanwhile.
 M.REVIEW_MS = 5000
-
--- Queues that have a new ready job, gathered until commit.
-local ready = {}
 
 --- A job that expires unless it starts: it started or ended.
 ---@cold
@@ -62,22 +62,14 @@ function M.forget(id, flags)
   end
 end
 
----@cold
---- A queue's jobs can be picked again.
-function M.reopen(owner)
-  ready[owner] = true
-end
-
 --- A new job's first state.
 ---@param owner table the queue
 function M.enter(owner, id, to, score)
   if to == "q" then
     if owner[queue.HEAD_PRIORITY] > score then
-      M.note_head(owner, score, id)
+      queue.note_head(owner, score, id)
     end
-    if meta.state[meta.SLEEPERS] > 0 then
-      ready[owner] = true
-    end
+    owner[queue.REOPENED] = true
   end
   batch.add(queue.key(owner, to), score, id)
 end
@@ -97,10 +89,13 @@ function M.move(moved, to, score, is_popped)
   if not is_popped then
     batch.remove(queue.key(owner, from), id)
   end
+  if moved[job.FLAGS] >= job.LANED then
+    lane.moved(owner, moved, to, is_popped)
+  end
   local flags = moved[job.FLAGS]
   if from == "r" and flags % 64 >= job.HELD then
     leave_worker(moved)
-  elseif moved[job.OPTIONS] ~= "" and to ~= "q" then
+  elseif moved[job.OPTIONS] ~= "" and to ~= "q" and to ~= "w" then
     leave_expiry(moved)
   end
   moved[job.STATE] = to
@@ -110,11 +105,11 @@ function M.move(moved, to, score, is_popped)
     end
   elseif to == "q" then
     if owner[queue.HEAD_PRIORITY] >= score then
-      M.note_head(owner, score, id)
+      queue.note_head(owner, score, id)
     end
-    if meta.state[meta.SLEEPERS] > 0 then
-      ready[owner] = true
-    end
+    owner[queue.REOPENED] = true
+  elseif to == "w" then
+    lane.join(owner, moved)
   elseif to == "s" or to == "t" then
     queue.note_due(owner, queue.DUE_WAITING, score)
   else
@@ -137,19 +132,13 @@ function M.move(moved, to, score, is_popped)
   return true
 end
 
----@cold
---- A job came in that may be its queue's best.
-function M.note_head(owner, priority, id)
-  local best = owner[queue.HEAD_PRIORITY]
-  if priority < best or (priority == best and id < owner[queue.HEAD_ID]) then
-    queue.set_head(owner, priority, id)
-  end
-end
-
 --- Writes all that was gathered, and wakes who waits for it.
 function M.commit()
-  batch.flush()
   local state = meta.state
+  if state[meta.VERSION] > 0 then
+    room.save_all()
+  end
+  batch.flush()
   queue.save_all()
   if state[meta.DUE_CHANGED] then
     meta.save()
@@ -162,12 +151,11 @@ end
 ---@cold
 --- Who sleeps may have to know what this call did.
 function M.wake_sleepers()
-  for owner in pairs(ready) do
-    ready[owner] = nil
+  queue.each_reopened(function(owner)
     if owner[queue.PAUSED] == 0 then
       sleepers.wake(owner[queue.NAME])
     end
-  end
+  end)
   if meta.state[meta.TIMER_MOVED] then
     meta.state[meta.TIMER_MOVED] = false
     sleepers.keep_time()

@@ -11,8 +11,8 @@ local meta = require "jqlua.meta"
 local check = require "jqlua.check"
 local attempt = require "jqlua.attempt"
 local heads = require "jqlua.heads"
+local lanes = require "jqlua.lanes"
 local batch = require "jqlua.batch"
-local queue = require "jqlua.queue"
 local picker = require "jqlua.picker"
 local pool = require "jqlua.pool"
 local sleepers = require "jqlua.sleepers"
@@ -89,9 +89,8 @@ while #assigned < limit do
   if not head then
     break
   end
-  redis.call("ZREM", queue.key(head.queue, "q"), head.id)
-  local raws = redis.call("MGET", keys.JOB .. head.id, keys.ARGUMENT .. head.id)
-  local started = attempt.start(head.id, raws[1], raws[2], holder, true)
+  local of = lanes.take(head)
+  local started = of and attempt.start_job(of, redis.call("GET", keys.ARGUMENT .. head.id), holder, true)
   -- The next choice needs to see what this worker now holds.
   batch.flush()
   worker.took(holder)

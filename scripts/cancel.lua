@@ -39,7 +39,7 @@ for i, id in ipairs(spec.ids) do
     answers[i] = job.state_name(of[job.STATE])
     if of[job.STATE] == "r" and not takes_running then
       answers[i] = "CONFLICT"
-    elseif string.find("qsbrt", of[job.STATE], 1, true) then
+    elseif string.find("qwsbrt", of[job.STATE], 1, true) then
       if of[job.STATE] == "r" then
         of[job.HOW] = "c"
       end

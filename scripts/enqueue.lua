@@ -11,6 +11,8 @@ local coming = require "jqlua.coming"
 local job = require "jqlua.job"
 local jobspec = require "jqlua.jobspec"
 local plain = require "jqlua.plain"
+local lane = require "jqlua.lane"
+local lineup = require "jqlua.lineup"
 local queue = require "jqlua.queue"
 local request = require "jqlua.request"
 local transition = require "jqlua.transition"
@@ -105,10 +107,23 @@ for i = 1, count do
   if new[jobspec.IS_TIMED] then
     to, score = coming.schedule(new, owner, id)
   end
+  if new[job.NAME] ~= new[job.QUEUE] then
+    queue.set(owner, queue.MIXED)
+  end
+  if owner[queue.VERSION] < meta.state[meta.ADDED] then
+    lineup.is_settled(owner)
+  end
+  if to == "q" and lineup.matters(new, owner) then
+    new[job.ID] = id
+    to = lineup.place(new, owner, ARGV[first + 2 * i - 1])
+  end
   new[job.STATE] = to
   local n = i == 1 and 0 or 4 * i - 2
   writes[n + 1], writes[n + 2] = keys.JOB .. id, job.encode(new)
   writes[n + 3], writes[n + 4] = keys.ARGUMENT .. id, ARGV[first + 2 * i - 1]
+  if to == "w" then
+    lane.join(owner, new)
+  end
   transition.enter(owner, id, to, score)
   reply[i] = { id, 1 }
   writes[6] = id

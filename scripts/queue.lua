@@ -1,18 +1,20 @@
 -- Shows and changes a queue: pauses it, resumes it, limits it. Creates one that is not known yet.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {name, paused?, max_waiting?}
+-- ARGV   spec {name, paused?, max_waiting?, fair?}
 -- Reply  document
 -- Errors INVALID field
 -- Flags: write
 local arguments = require "jqlua.arguments"
 local meta = require "jqlua.meta"
 local check = require "jqlua.check"
+local fairness = require "jqlua.fairness"
 local glob = require "jqlua.glob"
 local queue = require "jqlua.queue"
+local lineup = require "jqlua.lineup"
 local queuedoc = require "jqlua.queuedoc"
 local transition = require "jqlua.transition"
 
-local spec, problem = arguments.spec("name paused max_waiting")
+local spec, problem = arguments.spec("name paused max_waiting fair")
 if not spec then
   return redis.error_reply(problem)
 end
@@ -22,6 +24,12 @@ elseif spec.paused ~= nil and type(spec.paused) ~= "boolean" then
   return redis.error_reply(check.problem("paused", "true or false", spec.paused))
 elseif spec.max_waiting ~= nil and not check.is_integer(spec.max_waiting, 0, 4294967295) then
   return redis.error_reply(check.problem("max_waiting", "an integer from 0 (no limit) to 4294967295", spec.max_waiting))
+end
+
+local levels
+levels, problem = fairness.parse(spec.fair)
+if problem then
+  return redis.error_reply(problem)
 end
 
 local owner = queue.load(spec.name)
@@ -38,11 +46,14 @@ if spec.paused and owner[queue.PAUSED] == 0 then
 elseif spec.paused == false and owner[queue.PAUSED] ~= 0 then
   owner[queue.PAUSED] = 0
   owner[queue.CHANGED] = true
-  local first = redis.call("ZRANGE", queue.key(owner, "q"), 0, 0, "WITHSCORES")
-  if first[1] then
-    queue.set_head(owner, tonumber(first[2]), first[1])
-    transition.reopen(owner)
+  local priority, id = lineup.least(owner)
+  if priority then
+    queue.set_head(owner, priority, id)
+    owner[queue.REOPENED] = true
   end
+end
+if levels then
+  fairness.set(owner, levels)
 end
 transition.commit()
 return queuedoc.encode(owner)

@@ -1,16 +1,17 @@
 -- Gives jobs back: they wait again, and no retry is spent.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {worker, jobs: [[id, attempt], ...], delay?}
+-- ARGV   spec {worker, jobs: [[id, attempt], ...], delay?, hold?: {constraint: seconds, ...}}
 -- Reply  for each job queued or scheduled, or LOST, CANCELLED, NOTFOUND
--- Errors INVALID field
+-- Errors INVALID field, NOTFOUND hold.id
 -- Flags: drain
 local arguments = require "jqlua.arguments"
 local check = require "jqlua.check"
 local held = require "jqlua.held"
+local holding = require "jqlua.holding"
 local giveback = require "jqlua.giveback"
 local transition = require "jqlua.transition"
 
-local spec, problem = arguments.spec("worker jobs delay")
+local spec, problem = arguments.spec("worker jobs delay hold")
 if not spec then
   return redis.error_reply(problem)
 end
@@ -21,6 +22,15 @@ end
 if spec.delay ~= nil and not check.is_number(spec.delay, 0, 1e10) then
   return redis.error_reply(check.problem("delay", "seconds from 0 to 10^10", spec.delay))
 end
-local answers = giveback.all(spec.jobs, spec.delay or 0)
+local holds
+if spec.hold ~= nil then
+  holds, problem = holding.parse(spec.hold)
+  if problem then
+    return redis.error_reply(problem)
+  end
+end
+local answers = giveback.all(spec.jobs, spec.delay or 0, nil, holds and function(of)
+  holding.close(of, holds)
+end or nil)
 transition.commit()
 return answers

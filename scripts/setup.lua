@@ -21,7 +21,7 @@ if problem and #KEYS == 2 and KEYS[2] == KEYS[1] .. ":meta" and redis.call("EXIS
   for i, setting in ipairs(settings.ALL) do
     values[i] = struct.pack(">d", setting[2])
   end
-  redis.call("SET", keys.META, struct.pack(meta.FORMAT, meta.SCHEMA, 0, 0, meta.NONE) .. table.concat(values))
+  redis.call("SET", keys.META, struct.pack(meta.FORMAT, meta.SCHEMA, 0, 0, meta.NONE, 0, 0, 0) .. table.concat(values))
   -- The index of all queues is there from the start, while it costs nothing to build.
   redis.call("HSET", keys.PATTERNS, "*", "")
 elseif problem then

@@ -16,7 +16,7 @@ local states = {}
 for i, id in ipairs(ARGV) do
   local of = job.read(id)
   states[i] = of and job.state_name(of[job.STATE]) or false
-  if of and string.find("qsbrt", of[job.STATE], 1, true) and not job.has(of, job.WATCHED) then
+  if of and string.find("qwsbrt", of[job.STATE], 1, true) and not job.has(of, job.WATCHED) then
     job.set(of, job.WATCHED)
     job.save(of)
   end

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import http.client
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -22,6 +22,7 @@ from jqmaster.http.message import MSGPACK
 
 POLL_S = 30.0
 TIMEOUT_S = 30.0
+PAGE = 1000
 _HEADERS = {"content-type": MSGPACK, "accept": MSGPACK}
 _REFUSALS: dict[str, type[JQError]] = {
     "INVALID": Invalid, "NOTFOUND": NotFound, "CONFLICT": Conflict, "FULL": Full
@@ -48,9 +49,32 @@ def _path(job_id: str, rest: str = "", **query: Any) -> str:
     return f"/job/{quote(job_id, safe='')}{rest}" + (f"?{urlencode(query)}" if query else "")
 
 
+def _page(path: str, cursor: str) -> str:
+    return f"{path}?{urlencode({'count': PAGE, **({'cursor': cursor} if cursor else {})})}"
+
+
+def _constraint(constraint_id: str, rest: str = "") -> str:
+    return f"/constraint/{quote(constraint_id, safe='')}{rest}"
+
+
+def _definition(match: Mapping[str, Any], limits: Mapping[str, Any]) -> bytes:
+    packed: bytes = msgpack.packb({"match": match, **_given(limits)})
+    return packed
+
+
+def _hold(seconds: float, by: Any) -> bytes:
+    packed: bytes = msgpack.packb(_given({"seconds": seconds, "by": by}))
+    return packed
+
+
+def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
 def _content(status: int, body: bytes) -> Any:
     """An answer's value. Raises JQError for an error."""
-    value = msgpack.unpackb(body, strict_map_key=False) if body else None
+    # Arguments may hold text that is not UTF-8, and one such job must not hide a whole listing.
+    value = msgpack.unpackb(body, strict_map_key=False, unicode_errors="surrogateescape") if body else None
     if status < 400:
         return value
     refusal = value["error"] if isinstance(value, dict) else {}
@@ -107,6 +131,48 @@ class Client:
         """Cancel a job. Raises NotFound, and Conflict when it has ended or may not be stopped."""
         self._ask("DELETE", _path(job_id, **({"force": "true"} if force else {})))
 
+    def explain(self, job_id: str) -> Document:
+        """Why a job waits: what holds it, what is ahead of it, when it may start. Raises NotFound."""
+        return dict(self._ask("GET", _path(job_id, "/explain")))
+
+    def constrain(
+        self, constraint_id: str, match: Mapping[str, Any], *, by: str | Sequence[str] | None = None,
+        concurrency: int | None = None, rate: Mapping[str, Any] | None = None,
+        cost: float | str | None = None, order: str | None = None,
+    ) -> Document:  # fmt: skip
+        """Limit the jobs that `match`, from now on; replaces a constraint of this id whole.
+
+        `by`: a path, or several; each value found there has room of its own. `concurrency`: so many at once.
+        `rate`: `{"limit": 100, "period": 60}`, starts in any so many seconds. Section 7 of docs/protocol.md
+        tells all of it. Returns the constraint's document. Raises Invalid, and Full at 1000 constraints.
+        """
+        limits = {"by": by, "concurrency": concurrency, "rate": rate, "cost": cost, "order": order}
+        return dict(self._ask("PUT", _constraint(constraint_id), _definition(match, limits)))
+
+    def unconstrain(self, constraint_id: str) -> None:
+        """Delete a constraint; what it held is free at once. Raises NotFound."""
+        self._ask("DELETE", _constraint(constraint_id))
+
+    def constraint(self, constraint_id: str) -> Document:
+        """A constraint's definition, and how much of it is in use. Raises NotFound."""
+        return dict(self._ask("GET", _constraint(constraint_id)))
+
+    def constraints(self) -> list[Document]:
+        """All constraints, in order of id."""
+        return self._all("/constraints", "constraints")
+
+    def usage(self, constraint_id: str) -> list[Document]:
+        """The keys of a constraint that are in use. Raises NotFound."""
+        return self._all(_constraint(constraint_id, "/usage"), "keys")
+
+    def hold(self, constraint_id: str, seconds: float, by: Any = None) -> int:
+        """Start nothing under a constraint for so long; 0 seconds open it again.
+
+        `by`: which value (or list of values), for a constraint that has `by`. Returns the moment until which
+        it is closed, in ms since 1970. Raises NotFound, Invalid.
+        """
+        return int(self._ask("POST", _constraint(constraint_id, "/hold"), _hold(seconds, by))["until_ms"])
+
     def close(self) -> None:
         self._connection.close()
 
@@ -115,6 +181,16 @@ class Client:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _all(self, path: str, name: str) -> list[Document]:
+        found: list[Document] = []
+        cursor = ""
+        while True:
+            page = self._ask("GET", _page(path, cursor))
+            found += page[name]
+            cursor = page["cursor"]
+            if not cursor:
+                return found
 
     def _ask(self, method: str, path: str, body: bytes | None = None) -> Any:
         return _content(*self._send(method, path, body))
@@ -180,17 +256,43 @@ class AsyncClient:
         """As `Client.cancel`."""
         await self._ask("DELETE", _path(job_id, **({"force": "true"} if force else {})))
 
+    async def explain(self, job_id: str) -> Document:
+        """As `Client.explain`."""
+        return dict(await self._ask("GET", _path(job_id, "/explain")))
+
+    async def constrain(
+        self, constraint_id: str, match: Mapping[str, Any], *, by: str | Sequence[str] | None = None,
+        concurrency: int | None = None, rate: Mapping[str, Any] | None = None,
+        cost: float | str | None = None, order: str | None = None,
+    ) -> Document:  # fmt: skip
+        """As `Client.constrain`."""
+        limits = {"by": by, "concurrency": concurrency, "rate": rate, "cost": cost, "order": order}
+        return dict(await self._ask("PUT", _constraint(constraint_id), _definition(match, limits)))
+
+    async def unconstrain(self, constraint_id: str) -> None:
+        """As `Client.unconstrain`."""
+        await self._ask("DELETE", _constraint(constraint_id))
+
+    async def constraint(self, constraint_id: str) -> Document:
+        """As `Client.constraint`."""
+        return dict(await self._ask("GET", _constraint(constraint_id)))
+
+    async def constraints(self) -> list[Document]:
+        """As `Client.constraints`."""
+        return await self._all("/constraints", "constraints")
+
+    async def usage(self, constraint_id: str) -> list[Document]:
+        """As `Client.usage`."""
+        return await self._all(_constraint(constraint_id, "/usage"), "keys")
+
+    async def hold(self, constraint_id: str, seconds: float, by: Any = None) -> int:
+        """As `Client.hold`."""
+        path, body = _constraint(constraint_id, "/hold"), _hold(seconds, by)
+        return int((await self._ask("POST", path, body))["until_ms"])
+
     async def queues(self) -> list[Document]:
         """All queues with their counts by state."""
-        found: list[Document] = []
-        cursor = ""
-        while True:
-            query = urlencode({"count": 1000, **({"cursor": cursor} if cursor else {})})
-            page = await self._ask("GET", f"/queues?{query}")
-            found += page["queues"]
-            cursor = page["cursor"]
-            if not cursor:
-                return found
+        return await self._all("/queues", "queues")
 
     async def close(self) -> None:
         if self._session is not None:
@@ -202,6 +304,16 @@ class AsyncClient:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+    async def _all(self, path: str, name: str) -> list[Document]:
+        found: list[Document] = []
+        cursor = ""
+        while True:
+            page = await self._ask("GET", _page(path, cursor))
+            found += page[name]
+            cursor = page["cursor"]
+            if not cursor:
+                return found
 
     async def _ask(self, method: str, path: str, body: bytes | None = None) -> Any:
         return _content(*await self._send(method, path, body))

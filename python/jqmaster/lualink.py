@@ -2,7 +2,8 @@
 
 Redis runs a script's whole chunk at every call, so that each function defined in it costs about a thousand
 instructions whether it is used or not. Hence only what a script reaches is in it, and what only its cold
-functions reach is defined inside these.
+functions reach is defined inside these, anew whenever one is called. The functions of a lazy module are
+defined together, once, when the first of them is called.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ class Linker:
         self.dependencies: dict[Item, list[Item]] = {}
         self.order: list[Item] = []  # every item reached, each behind what it needs
         self.top: set[Item] = set()  # the items defined at the top of the chunk
-        self.fetched: dict[Item, str] = {}  # cold functions of a group: how to get them
+        self.fetched: dict[Item, str] = {}  # cold functions of a group, lazy functions: how to get them
+        self.inside = ""  # the lazy module whose functions are being written
         self.taken: set[str] = set()  # names in use
         spans = [range(start, end) for start, _, end in body.cold]
         self.cold_uses = [self.uses(body.pieces[span.start : span.stop]) for span in spans]
@@ -37,11 +39,13 @@ class Linker:
         )
         self.sort([*self.hot_uses, *(item for uses in self.cold_uses for item in uses)])
         self.names = self.name_items()
+        self.lazy_names: dict[str, tuple[str, str]] = {}  # by module: what gives a function, where they are
 
     def link(self) -> str:
         """The chunk: items at the top, the cold functions, then the script's body."""
         shared = [item for item in self.order if item.shared]
         self.top = self.reach([*self.hot_uses, *shared], set(), into_cold=False)
+        lazy = self.group_lazy()
         groups = self.group_cold()
         boundary = self.body.general
         early = self.reach(self.uses(self.body.pieces[:boundary]), set(), into_cold=False)
@@ -50,13 +54,15 @@ class Linker:
                 message = f"{item.label()} is cold: the plain path has no use for it"
                 raise BuildError(item.where.file, item.line, message)
         first = [self.define(item) for item in self.order if item in early]
-        lines = [f"local {', '.join(groups)}"] if groups else []
+        forward = [*groups, *(name for module in lazy for name in self.lazy_names[module])]
+        lines = [f"local {', '.join(forward)}"] if forward else []
         lines += [
             self.define(item, nested=item.cold)
             for item in self.order
             if item in self.top and item not in self.fetched and item not in early
         ]
         lines += [self.define_group(name, items) for name, items in groups.items()]
+        lines += [self.define_lazy(module, items) for module, items in lazy.items()]
         inserts = {}
         for (_, insertion, _), uses in zip(self.body.cold, self.cold_uses, strict=True):
             inserts[insertion] = self.nest(uses)
@@ -88,6 +94,32 @@ class Linker:
         for name, items in named.items():
             self.fetched |= {item: f"{name}({number})" for number, item in enumerate(items, 1)}
         return named
+
+    def group_lazy(self) -> dict[str, list[Item]]:
+        """The lazy functions that are reached, by module."""
+        groups: dict[str, list[Item]] = {}
+        for item in self.order:
+            if item.lazy:
+                groups.setdefault(item.module, []).append(item)
+        self.lazy_names = {
+            module: (self.unique(f"lazy_{module}"), self.unique(f"{module}_functions")) for module in groups
+        }
+        for module, items in groups.items():
+            getter = self.lazy_names[module][0]
+            self.fetched |= {item: f"{getter}({number})" for number, item in enumerate(items, 1)}
+        return groups
+
+    def define_lazy(self, module: str, items: list[Item]) -> str:
+        """A function that defines the module's functions when it is first called, and returns one."""
+        getter, functions = self.lazy_names[module]
+        needed = [used for item in items for used in self.dependencies[item]]
+        inside = self.reach(needed, self.top, into_cold=True) | set(items)
+        self.inside = module
+        definitions = [self.define(item) for item in self.order if item in inside]
+        self.inside = ""
+        named = ", ".join(self.names[item, item.name] for item in items)
+        lines = [f"function {getter}(n)", f"if not {functions} then", *definitions]
+        return "\n".join([*lines, f"{functions} = {{ {named} }}", "end", f"return {functions}[n]", "end"])
 
     def define_group(self, name: str, items: list[Item]) -> str:
         """A function that defines and returns the item of a number."""
@@ -176,7 +208,7 @@ class Linker:
         waiting = list(roots)
         while waiting:
             item = waiting.pop()
-            if item not in found and item not in stop:
+            if item not in found and item not in stop and not item.lazy:
                 found.add(item)
                 if into_cold or not item.cold:
                     waiting += self.dependencies[item]
@@ -227,7 +259,7 @@ class Linker:
                 target = self.target(piece.item)
                 name = piece.name if target is piece.item else target.name
                 text = self.inlined(piece) or self.names[target, name]
-                if target is not of:
+                if target is not of and not (target.lazy and target.module == self.inside):
                     text = self.fetched.get(target, text)
             else:
                 text = piece.text

@@ -30,6 +30,7 @@ class Item:
     names: tuple[str, ...] = ()  # several for ``local a, b = f()``
     pieces: list[Piece] = field(default_factory=list)
     shared: bool = False  # module state: one place at the top of the chunk, whoever reaches it
+    lazy: bool = False  # function of a module that is defined as a whole when one of them is needed
 
     def label(self) -> str:
         return f"{self.module}.{self.name}"
@@ -86,6 +87,11 @@ def is_cold(token: Token) -> bool:
     return any(comment.strip() == "---@cold" for comment in token.comments)
 
 
+def is_lazy(cursor: Cursor) -> bool:
+    """Whether a comment at the head of a module says ``---@lazy``."""
+    return any(comment.strip() == "---@lazy" for comment in cursor.tokens[0].comments)
+
+
 def begins_general(token: Token) -> bool:
     """Whether the comment above says ``---@general``."""
     return any(comment.strip() == "---@general" for comment in token.comments)
@@ -139,6 +145,8 @@ def parse_module(name: str, source: str, file: str, require: Require) -> Module:
     resolver = Resolver(cursor, module.aliases, module.defined_at, module)
     for item in items:
         item.pieces = resolver.resolve(item.start, item.end, item)
+        item.lazy = item.function and is_lazy(cursor)
+        item.cold = item.cold and not item.lazy
     return module
 
 

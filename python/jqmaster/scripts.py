@@ -1,4 +1,4 @@
-"""Finding the built scripts, and loading them into a namespace (docs/protocol.md, section 9)."""
+"""Finding the built scripts, and loading them into a namespace (docs/protocol.md, section 10)."""
 
 from __future__ import annotations
 

@@ -7,12 +7,10 @@ master brings them). The life of a job here is the same for all: start, heartbea
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures.thread
 import contextvars
 import inspect
 import logging
 import time
-import traceback
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -23,6 +21,21 @@ import msgpack
 from jqmaster.errors import JQError, NotFound, Unavailable
 from jqmaster.replies import Job
 from jqmaster.wake import backoff_s
+from jqmaster.worker_ending import (
+    Ending,
+    JobFailed,
+    JobReleased,
+    Outcome,
+    Release,
+    failed,
+    trace,
+    without_hold,
+)
+
+__all__ = [
+    "Ending", "Function", "JobFailed", "JobReleased", "Key", "Outcome", "Release", "Source", "Worker",
+    "current_job", "no_renewal", "queues_for",
+]  # fmt: skip
 
 log = logging.getLogger("jqmaster.worker")
 
@@ -30,25 +43,12 @@ Function = Callable[[Any], Any]
 F = TypeVar("F", bound=Function)
 Key = tuple[str, int]  # job id, attempt
 
-NIL = b"\xc0"
 BATCH = 100
 ALIVE_EVERY_S = 10.0  # a third of the default worker_ttl
 SOONEST_RENEWAL_S = 0.05
-MESSAGE_CHARACTERS = 2000
-TRACE_FRAMES = 20
-_OWN_FILES = (__file__, concurrent.futures.thread.__file__)
 
 current_job: contextvars.ContextVar[Job] = contextvars.ContextVar("current_job")
 """The job that the running function works on."""
-
-
-class JobFailed(Exception):
-    """Raise it in a function to choose what is reported. `error`: any value MessagePack can hold."""
-
-    def __init__(self, message: str, *, retry: bool = True, error: Any = None) -> None:
-        super().__init__(message)
-        self.retry = retry
-        self.error = error
 
 
 def no_renewal(function: F) -> F:
@@ -56,19 +56,6 @@ def no_renewal(function: F) -> F:
     has run out the attempt is given up here; the engine counts it as failed with reason `timeout`."""
     function.__dict__["jq_no_renewal"] = True
     return function
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of one attempt: the spec for `finish`, and the result or error, packed."""
-
-    job: Job
-    spec: dict[str, Any]
-    blob: bytes = NIL
-
-    @property
-    def is_success(self) -> bool:
-        return bool(self.spec["type"] == "success")
 
 
 class Source(Protocol):
@@ -85,8 +72,10 @@ class Source(Protocol):
         """Renew leases: remaining milliseconds, LOST or CANCELLED each. Raises NotFound for a dropped
         worker."""
 
-    async def release(self, held: list[Key]) -> None:
-        """Give jobs back."""
+    async def release(
+        self, held: list[Key], *, delay: float = 0, hold: Mapping[str, float] | None = None
+    ) -> None:
+        """Give jobs back. `delay`, `hold`: as in `JobReleased`. Raises NotFound for an unknown constraint."""
 
     async def register_again(self) -> None:
         """The worker was dropped as dead and is not."""
@@ -120,11 +109,11 @@ class Worker:
         self._on_outcome = on_outcome
         self._threads = ThreadPoolExecutor(concurrency, "job")
         self._running: dict[Key, _Running] = {}
-        self._outcomes: list[Outcome] = []
+        self._endings: list[Ending] = []
         self._reserved = 0  # slots whose outcome is being reported together with a wish for the next job
         self._is_full = False
         self._changed = asyncio.Event()
-        self._outcome_came = asyncio.Event()
+        self._ending_came = asyncio.Event()
         self._unreported = 0
         self._all_reported = asyncio.Event()
         self._all_reported.set()
@@ -140,10 +129,8 @@ class Worker:
         """Whether this attempt runs here."""
         return key in self._running
 
-    def start(
-        self, job: Job, *, renews: bool = True, report: Callable[[Outcome], None] | None = None
-    ) -> None:
-        """Run `job`. Its outcome goes to `report`, by default to the source."""
+    def start(self, job: Job, *, renews: bool = True, report: Callable[[Ending], None] | None = None) -> None:
+        """Run `job`. How it ended goes to `report`, by default to the source."""
         function = self.functions.get(job.name)
         renews = renews and not getattr(function, "jq_no_renewal", False)
         running = _Running(job, renews, time.monotonic() + job.timeout)
@@ -170,12 +157,12 @@ class Worker:
     # -- one job ----------------------------------------------------------------------------------
 
     async def _attend(
-        self, running: _Running, function: Function | None, report: Callable[[Outcome], None]
+        self, running: _Running, function: Function | None, report: Callable[[Ending], None]
     ) -> None:
         key = (running.job.id, running.job.attempt)
         try:
             async with asyncio.timeout(None if running.renews else running.job.timeout) as limit:
-                outcome = await self._outcome_of(running.job, function)
+                ending = await self._ending_of(running.job, function)
         except TimeoutError:
             assert limit.expired()
             log.warning("job %s (%s) ran out of its time", running.job.id, running.job.name)
@@ -184,16 +171,16 @@ class Worker:
             del self._running[key]
             self._room_came.set()
             self._changed.set()
-        report(outcome)
+        report(ending)
 
-    async def _outcome_of(self, job: Job, function: Function | None) -> Outcome:
+    async def _ending_of(self, job: Job, function: Function | None) -> Ending:
         current_job.set(job)
         if function is None:
-            return _failed(job, f"this worker has no function for jobs named {job.name}")
+            return failed(job, f"this worker has no function for jobs named {job.name}")
         try:
             argument = msgpack.unpackb(job.argument, strict_map_key=False)
         except (ValueError, msgpack.UnpackException) as error:
-            return _failed(job, f"the argument cannot be read: {error}", retry=False)
+            return failed(job, f"the argument cannot be read: {error}", retry=False)
         try:
             if inspect.iscoroutinefunction(function):
                 result = await function(argument)
@@ -202,21 +189,24 @@ class Worker:
                 loop = asyncio.get_running_loop()
                 result = await loop.run_in_executor(self._threads, context.run, function, argument)
         except JobFailed as error:
-            return _failed(job, str(error), retry=error.retry, error=error.error)
+            return failed(job, str(error), retry=error.retry, error=error.error)
+        except JobReleased as error:
+            log.info("job %s (%s) is given back: %s", job.id, job.name, error)
+            return Release(job, error.delay, error.hold)
         except Exception as error:
-            details = {"type": type(error).__name__, "traceback": _trace(error)}
-            return _failed(job, f"{type(error).__name__}: {error}", error=details)
+            details = {"type": type(error).__name__, "traceback": trace(error, __file__)}
+            return failed(job, f"{type(error).__name__}: {error}", error=details)
         try:
             return Outcome(job, {"type": "success"}, msgpack.packb(result))
         except (TypeError, ValueError, OverflowError) as error:
-            return _failed(job, f"the result cannot be packed as MessagePack: {error}", retry=False)
+            return failed(job, f"the result cannot be packed as MessagePack: {error}", retry=False)
 
-    def _report(self, outcome: Outcome) -> None:
+    def _report(self, ending: Ending) -> None:
         # When every slot is taken nobody else fetches: the report of this one asks for the next job as well.
         if self._is_full and not self.draining.is_set():
             self._reserved += 1
-        self._outcomes.append(outcome)
-        self._outcome_came.set()
+        self._endings.append(ending)
+        self._ending_came.set()
         self._unreported += 1
         self._all_reported.clear()
 
@@ -246,20 +236,24 @@ class Worker:
 
     async def _report_loop(self) -> None:
         while True:
-            if not self._outcomes:
-                self._outcome_came.clear()
-                await self._outcome_came.wait()
-            batch, self._outcomes = self._outcomes[:BATCH], self._outcomes[BATCH:]
+            if not self._endings:
+                self._ending_came.clear()
+                await self._ending_came.wait()
+            batch, self._endings = self._endings[:BATCH], self._endings[BATCH:]
             reserved = min(self._reserved, len(batch))
             try:
-                states, jobs = await self._insist(batch, 0 if self.draining.is_set() else reserved)
+                outcomes = [ending for ending in batch if isinstance(ending, Outcome)]
+                for ending in batch:
+                    if isinstance(ending, Release):
+                        outcomes += await self.give_back(ending)
+                states, jobs = await self._insist(outcomes, 0 if self.draining.is_set() else reserved)
             finally:
                 self._reserved -= reserved
             for job in jobs:
                 self.start(job)
             self._room_came.set()
             self._changed.set()
-            for outcome, state in zip(batch, states, strict=True):
+            for outcome, state in zip(outcomes, states, strict=True):
                 if state.isupper():
                     log.warning("job %s attempt %d: %s", outcome.job.id, outcome.job.attempt, state)
                 if self._on_outcome is not None:
@@ -268,8 +262,28 @@ class Worker:
             if not self._unreported:
                 self._all_reported.set()
 
+    async def give_back(self, release: Release) -> list[Outcome]:
+        """Release until it is heard. What is refused as wrong becomes a failure, which is left to report."""
+        failures = 0
+        while True:
+            key = (release.job.id, release.job.attempt)
+            try:
+                await self._source.release([key], delay=release.delay, hold=release.hold)
+                return []
+            except Unavailable as error:
+                log.warning("cannot give job %s back, trying again: %s", release.job.id, error)
+                await asyncio.sleep(backoff_s(failures))
+                failures += 1
+            except (JQError, ValueError) as error:
+                if not (isinstance(error, NotFound) and release.hold):
+                    return [failed(release.job, f"the release was refused: {error}", retry=False)]
+                log.warning("job %s is put off instead: %s", release.job.id, error)
+                release = without_hold(release, error.path)
+
     async def _insist(self, batch: list[Outcome], want: int) -> tuple[list[str], list[Job]]:
         """Report until it is heard. Repeating is safe: outcomes go by their attempt."""
+        if not batch and not want:
+            return [], []
         failures = 0
         while True:
             try:
@@ -284,7 +298,7 @@ class Worker:
                 want = 0
             except JQError as error:
                 if len(batch) == 1:
-                    batch = [_failed(batch[0].job, f"the outcome was refused: {error}", retry=False)]
+                    batch = [failed(batch[0].job, f"the outcome was refused: {error}", retry=False)]
                     continue
                 one_by_one = [await self._insist([outcome], 0) for outcome in batch]
                 return [states[0] for states, _ in one_by_one], []
@@ -346,23 +360,6 @@ class Worker:
                 await work
         except (TimeoutError, JQError) as error:
             log.warning("stopped before all was said, leases will run out: %r", error)
-
-
-def _trace(error: Exception) -> str:
-    """The traceback from the function on, without the frames that called it."""
-    at = error.__traceback__
-    while at is not None and at.tb_next is not None and at.tb_frame.f_code.co_filename in _OWN_FILES:
-        at = at.tb_next
-    return "".join(traceback.format_exception(type(error), error, at, limit=-TRACE_FRAMES))
-
-
-def _failed(job: Job, message: str, *, retry: bool = True, error: Any = None) -> Outcome:
-    try:
-        blob = msgpack.packb(error)
-    except (TypeError, ValueError, OverflowError):
-        blob = msgpack.packb(repr(error))
-    spec = {"type": "failure", "should_retry": retry, "message": message[:MESSAGE_CHARACTERS]}
-    return Outcome(job, spec, blob)
 
 
 def queues_for(functions: Mapping[str, Function], queues: Iterable[str] | None) -> list[str]:

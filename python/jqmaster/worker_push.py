@@ -15,7 +15,7 @@ import msgpack
 
 from jqmaster.http import wire
 from jqmaster.http.message import MSGPACK
-from jqmaster.worker import Key, Outcome, Worker
+from jqmaster.worker import Ending, Key, Release, Worker
 from jqmaster.worker_sources import job_of, read_map
 
 Scope = MutableMapping[str, Any]
@@ -121,13 +121,18 @@ class PushHost:
         if not self._synchronous:
             self.worker.start(job)
             return 202, b"", []
-        outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        ending: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
         self.worker.start(
-            job, renews=False, report=lambda it: None if outcome.done() else outcome.set_result(it)
+            job, renews=False, report=lambda it: None if ending.done() else ending.set_result(it)
         )
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(job.timeout):
-                said = await outcome
+                said = await ending
+                if isinstance(said, Release):
+                    refused = await self.worker.give_back(said)
+                    if not refused:
+                        return 202, b"", []
+                    [said] = refused
                 blob = {"result" if said.is_success else "error": said.blob}
                 return 200, wire.extend_map(wire.pack(said.spec), blob), []
         return 504, _error("TIMEOUT", "the job's time ran out"), []

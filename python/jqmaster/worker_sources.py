@@ -15,7 +15,7 @@ import msgpack
 import redis.asyncio as redis_asyncio
 
 from jqmaster import replies
-from jqmaster.engine import Engine, connect
+from jqmaster.engine import Engine, connect, pack
 from jqmaster.errors import Conflict, Internal, Invalid, JQError, NotFound, Unavailable
 from jqmaster.http import wire
 from jqmaster.http.message import MSGPACK
@@ -68,8 +68,11 @@ class RedisSource:
     async def heartbeat(self, held: list[Key]) -> list[int | str]:
         return await self._engine.heartbeat(self.worker, held)
 
-    async def release(self, held: list[Key]) -> None:
-        await self._engine.release(self.worker, held)
+    async def release(
+        self, held: list[Key], *, delay: float = 0, hold: Mapping[str, float] | None = None
+    ) -> None:
+        spec = _release(held, delay, hold)
+        await self._engine.call("release", pack({**spec, "worker": self.worker}))
 
     async def register(self, url: str, max_jobs: int) -> None:
         """Have jobs pushed to `url` from now on."""
@@ -137,8 +140,10 @@ class HttpSource:
         reply = await self._post("/worker/heartbeat", {"jobs": held})
         return list(reply["jobs"])
 
-    async def release(self, held: list[Key]) -> None:
-        await self._post("/release", {"jobs": held})
+    async def release(
+        self, held: list[Key], *, delay: float = 0, hold: Mapping[str, float] | None = None
+    ) -> None:
+        await self._post("/release", _release(held, delay, hold))
 
     async def register(self, url: str, max_jobs: int) -> None:
         """Have jobs pushed to `url` from now on."""
@@ -199,6 +204,10 @@ class HttpSource:
         return _content(status, content)
 
 
+def _release(held: list[Key], delay: float, hold: Mapping[str, float] | None) -> dict[str, Any]:
+    return {"jobs": held, **({"delay": delay} if delay else {}), **({"hold": dict(hold)} if hold else {})}
+
+
 def _content(status: int, content: bytes) -> dict[str, Any]:
     if status == 204:
         return {}
@@ -209,7 +218,8 @@ def _content(status: int, content: bytes) -> dict[str, Any]:
     if status < 400:
         return reply
     refusal = reply.get("error", {})
-    raise _REFUSALS.get(refusal.get("code"), Internal)(refusal.get("message", f"status {status}"))
+    message, field = refusal.get("message", f"status {status}"), refusal.get("field")
+    raise _REFUSALS.get(refusal.get("code"), Internal)(message.removeprefix(f"{field}: "), field)
 
 
 def _jobs(reply: dict[str, Any]) -> list[Job]:

@@ -6,16 +6,18 @@ local space = require "support.space"
 --   ACL SETUSER jq on >secret ~{jq}* resetchannels &{jq}* <these>
 local CALLS = { "evalsha", "script|load" }
 local INNER = {
-  "del", "exists", "expire", "get", "hdel", "hexists", "hget", "hgetall", "hkeys", "hlen", "hset", "incr",
-  "mget", "mset", "sadd", "scan", "set", "setrange", "spublish", "srem", "time", "unlink", "zadd", "zcard",
-  "zpopmin", "zrange", "zrangebylex", "zrangebyscore", "zrem", "zremrangebyscore", "zscore",
+  "del", "exists", "expire", "get", "hdel", "hexists", "hget", "hgetall", "hkeys", "hlen", "hset", "hvals", "incr",
+  "lpop", "lrange", "mget", "mset", "rpush", "sadd", "scan", "set", "setrange", "spublish", "srandmember", "srem",
+  "time", "unlink", "zadd", "zcard", "zcount", "zmscore", "zpopmin", "zrange", "zrangebylex", "zrangebyscore",
+  "zrank", "zrem", "zremrangebyscore", "zscore",
 }
 -- Blocking for work, and listening to the ends of watched jobs.
 local WAITING = { "bzpopmin", "ssubscribe", "sunsubscribe" }
 
 local SCRIPTS = {
-  "assign", "audit", "cancel", "config", "enqueue", "finish", "get", "heartbeat", "pick", "queue", "queues",
-  "refuse", "register", "release", "result", "setup", "tick", "unregister", "watch", "workers",
+  "assign", "audit", "cancel", "config", "constrain", "constraints", "enqueue", "explain", "finish", "get",
+  "heartbeat", "hold", "pick", "queue", "queues", "refuse", "register", "release", "result", "setup", "tick",
+  "unconstrain", "unregister", "usage", "watch", "workers",
 }
 
 describe("a user of least privilege", function()
@@ -76,7 +78,7 @@ describe("a user of least privilege", function()
     end
   end)
   it("may set up, and live the whole life of a job", function()
-    assert.are.equal(1, jq:call("setup"))
+    assert.are.equal(2, jq:call("setup"))
     jq:set({ retry_base = 0, result_grace = 0 })
     jq:queue({ name = "a", max_waiting = 100 })
     local ids = jq:enqueue_all({ name = "a", keep_result = true }, "a", "a", { name = "a", delay = 1000,
@@ -110,6 +112,28 @@ describe("a user of least privilege", function()
     jq:call("unregister", { worker = other })
     assert.are.equal("ready", jq:worker(jq:register({ url = "http://w/", max_jobs = 3 })).state)
     jq:call("queues", {})
+    assert.are.same({}, jq:audit())
+  end)
+  it("may live under constraints", function()
+    jq:enqueue("a")
+    local running = jq:take("a")
+    jq:call("constrain", { id = "c", by = "argument", concurrency = 1, rate = { limit = 2, period = 60 } },
+      msgpack.pack({ name = "*" }))
+    jq:succeed(running)
+    jq:call("queue", { name = "b", fair = { { by = "argument", weights = { x = 2 } } } })
+    local id
+    for _ = 1, 4 do
+      id = jq:enqueue("b")
+    end
+    jq:succeed(jq:take("b"))
+    jq:succeed(jq:take("b"))
+    assert.are.same({}, jq:pick_ids("b"))
+    jq:call("explain", id)
+    jq:call("constraints", {})
+    jq:call("usage", { id = "c" })
+    jq:call("hold", { id = "c", by = "x", seconds = 1 })
+    jq:call("unconstrain", { id = "c" })
+    jq:succeed(jq:take("b"))
     assert.are.same({}, jq:audit())
   end)
   it("may wait for work and for ends", function()
@@ -159,8 +183,12 @@ describe("the scripts", function()
     assert.are.same(SCRIPTS, names)
   end)
   it("that only read may run where nothing may be written, and no others", function()
-    local reads = { audit = {}, get = space.UNKNOWN_ID, queues = {}, workers = {} }
     local jq = space.new({ clock = "server" })
+    jq:call("constrain", { id = "c", concurrency = 1 }, msgpack.pack({ name = "a" }))
+    local reads = {
+      audit = {}, constraints = {}, explain = jq:enqueue("a"), get = space.UNKNOWN_ID, queues = {},
+      usage = { id = "c" }, workers = {},
+    }
     for _, name in ipairs(SCRIPTS) do
       local argument = reads[name] or {}
       local ok, message = pcall(jq.redis, jq, "EVALSHA_RO", server.sha("server", name), 2, jq.name,

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import msgpack
 
+from bad_constraints import BY, COSTS, FAIR, HOLD_SECONDS, PATHS, TAGS, of_constraints
 from bad_values import (
     BLOB,
     BOOLEANS,
@@ -27,6 +28,7 @@ from bad_values import (
     encode,
     integers,
     numbers,
+    show,
     words,
 )
 
@@ -68,8 +70,10 @@ PRIORITIES = [value for value in integers(-(2**31), 2**31 - 1) if value != 2**64
 JOB = {
     "name": NAMES, "queue": [*NAMES, "a*", "*"], "priority": PRIORITIES,
     "max_retry": integers(0, 2**31 - 1), "keep_result": BOOLEANS, "timeout": numbers(0.001, 4000000),
-    "delay": numbers(0, 1e10), "run_at": numbers(0, 1e10), "expires_in": numbers(0.001, 1e10), **BACKOFF,
+    "delay": numbers(0, 1e10), "run_at": numbers(0, 1e10), "expires_in": numbers(0.001, 1e10), "tags": TAGS,
+    **BACKOFF,
 }  # fmt: skip
+RATE = {"limit": integers(1, 10**9), "period": numbers(0.001, 31536000), "smooth": BOOLEANS}
 SETTINGS = {
     **BACKOFF, "result_ttl": numbers(1, 1e10), "result_grace": numbers(0, 1e10),
     "request_ttl": numbers(1, 86400),
@@ -91,6 +95,10 @@ def one_job(spec):
     return [spec, BLOB]
 
 
+def one_constraint(spec):
+    return [spec, encode({"name": "a"})]
+
+
 def one_outcome(spec):
     return [encode({"worker": "w"}), spec, BLOB]
 
@@ -109,13 +117,17 @@ TARGETS = [
            ["id", "attempt", "type"], one_outcome, "outcomes[0].", "outcomes[0]"),
     Target("failure", "finish", {"id": RUNNING, "attempt": 1, "type": "failure"}, OUTCOME | FAILURE,
            ["id", "attempt", "type"], one_outcome, "outcomes[0].", "outcomes[0]"),
-    Target("release", "release", HELD, {"worker": NAMES, "jobs": [*LISTS, []], "delay": numbers(0, 1e10)},
-           ["worker", "jobs"]),
+    Target("release", "release", HELD, {"worker": NAMES, "jobs": [*LISTS, []], "delay": numbers(0, 1e10),
+           "hold": [*LISTS[:3], {}, [], {str(number): 1 for number in range(11)}]}, ["worker", "jobs"]),
     Target("cancel", "cancel", {"ids": [WAITING]}, {"ids": [*LISTS, [], [WAITING] * 1001],
            "force": BOOLEANS}, ["ids"]),
     Target("tick", "tick", {}, {"limit": integers(1, 1000)}, []),
     Target("queue", "queue", {"name": "a"}, {"name": [*NAMES, "a*", "*"], "paused": BOOLEANS,
-           "max_waiting": [-1, 1.5, "1", True, NAN, INFINITE, []]}, ["name"]),
+           "max_waiting": [-1, 1.5, "1", True, NAN, INFINITE, []], "fair": FAIR}, ["name"]),
+    Target("level", "queue", {"by": "argument.a"}, {"by": [*PATHS, {"a": 1}, []],
+           "weights": [5, True, "x", {str(number): 1 for number in range(1001)}]}, ["by"],
+           lambda spec: [encode({"name": "a", "fair": [{"by": "name"}, Raw(spec)]})],
+           "fair[1].", "fair[1]", True),
     Target("queues", "queues", {}, {"names": [*LISTS, [], ["a"] * 1001], "cursor": [5, True, [], {"a": 1}],
            "count": integers(1, 1000)}, []),
     Target("register", "register", {"name": "w", "queues": "a"}, {"name": NAMES, "queues": QUEUES,
@@ -129,6 +141,18 @@ TARGETS = [
     Target("config", "config", {}, {"set": [5, True, "x"]}, []),
     Target("settings", "config", {"done_max": 5}, SETTINGS, [],
            lambda spec: [encode({"set": Raw(spec)})], "set.", "set", True),
+    Target("definition", "constrain", {"id": "new", "concurrency": 1}, {"id": NAMES, "by": BY,
+           "concurrency": integers(1, 10**9), "rate": [5, True, "x", [1]], "cost": COSTS,
+           "order": words("strict")}, ["id"], one_constraint),
+    Target("rate", "constrain", {"limit": 1, "period": 1}, RATE, ["limit", "period"],
+           lambda spec: one_constraint(encode({"id": "new", "rate": Raw(spec)})), "rate.", "rate", True),
+    Target("constraint", "unconstrain", {"id": "known"}, {"id": NAMES}, ["id"]),
+    Target("constraints", "constraints", {}, {"ids": [*LISTS, [], ["a"] * 1001],
+           "cursor": [5, True, [], {"a": 1}], "count": integers(1, 1000)}, []),
+    Target("usage", "usage", {"id": "known"}, {"id": NAMES, "cursor": [5, True, [], {"a": 1}],
+           "count": integers(1, 1000)}, ["id"]),
+    Target("hold", "hold", {"id": "keyed", "by": "x", "seconds": 1}, {"id": NAMES,
+           "by": [[], ["x", "x"], {"a": 1}], "seconds": HOLD_SECONDS}, ["id", "seconds"]),
     Target("audit", "audit", {}, {"cursor": [5, True, [], {"a": 1}, "", "x", "-1"],
            "count": integers(1, 1000)}, []),
 ]  # fmt: skip
@@ -161,11 +185,6 @@ BROKEN = {
     "a number as key": encode({5: 1}),
     "true as key": encode({True: 1}),
 }
-
-
-def show(value):
-    text = repr(value)
-    return text if len(text) < 30 else f"{text[:20]}...{len(text)}"
 
 
 def of_target(target):
@@ -245,7 +264,8 @@ def of_calls():
     yield Case("enqueue: full by itself", "enqueue", by_itself, "FULL", "jobs[2].queue")
     yield refused("enqueue", "known token", "CONFLICT", "request", {"request": "known"}, job, BLOB)
 
-    for script in sorted({target.script for target in TARGETS} - {"enqueue", "finish"}):
+    yield from of_constraints(invalid, refused)
+    for script in sorted({target.script for target in TARGETS} - {"enqueue", "finish", "constrain"}):
         yield invalid(script, "no arguments", "spec")
         yield invalid(script, "two arguments", "spec", encode({}), encode({}))
     yield invalid("finish", "nothing", "spec")
@@ -295,18 +315,20 @@ def of_calls():
         for path, what, jobs in of_pairs():
             yield invalid(script, what, path, encode({**base, "jobs": jobs}))
 
+    for script in ("result", "explain"):
+        yield invalid(script, "no id", "id")
+        yield invalid(script, "two ids", "id", WAITING, WAITING)
+        yield Case(f"{script}: unknown", script, [UNKNOWN], "NOTFOUND", "id")
     for script in ("get", "watch"):
         yield invalid(script, "no ids", "ids")
         yield invalid(script, "1001 ids", "ids", *[WAITING] * 1001)
     for id in IDS:
         if isinstance(id, str):
             yield invalid("result", f"id {show(id)}", "id", id)
+            yield invalid("explain", f"id {show(id)}", "id", id)
             yield invalid("get", f"second id {show(id)}", "ids[1]", WAITING, id)
             yield invalid("watch", f"second id {show(id)}", "ids[1]", WAITING, id)
         yield invalid("cancel", f"second id {show(id)}", "ids[1]", encode({"ids": [WAITING, id]}))
-    yield invalid("result", "no id", "id")
-    yield invalid("result", "two ids", "id", WAITING, WAITING)
-    yield Case("result: unknown", "result", [UNKNOWN], "NOTFOUND", "id")
     for name in ("", 5, "\0", "x" * 256):
         yield invalid("queues", f"second of names {show(name)}", "names[1]", encode({"names": ["a", name]}))
     yield invalid("queues", "names and count", "names", encode({"names": ["a"], "count": 1}))

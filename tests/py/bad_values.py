@@ -34,6 +34,11 @@ def encode(value):
     return msgpack.packb(value)
 
 
+def show(value):
+    text = repr(value)
+    return text if len(text) < 30 else f"{text[:20]}...{len(text)}"
+
+
 # ---- wrong values, by what a field expects ----
 
 NOT_TEXT = [5, -1, 1.5, True, [], ["a"], {"a": 1}]

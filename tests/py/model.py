@@ -6,8 +6,10 @@ then does the same to its own jobs. Where the protocol leaves a choice to the en
 `round_robin`, when an old record goes) the model checks that the choice is one of those allowed, and follows.
 """
 
-from model_jobs import ENDED, STATES, ErrorReply, Job, Mismatch, Refused, accepted, entries, expect, ms, same
-from model_sleepers import Sleepers
+import re
+
+from model_documents import Documents
+from model_jobs import ENDED, STATES, ErrorReply, Job, Mismatch, Refused, accepted, expect, ms, same
 
 __all__ = ["ErrorReply", "Mismatch", "Model", "Refused", "expect"]
 
@@ -43,9 +45,23 @@ __all__ = ["ErrorReply", "Mismatch", "Model", "Refused", "expect"]
 # 14 cancel ends nothing else: a watched job's end is published however it ends, expiry included.
 # 15 round_robin begins at any entry; shuffled: each job is the best of some entry.
 # 16 retry delays are whole milliseconds; with a base of 0 the job is ready for the same sweep.
+# 17 A change of match, by, cost, order, period or smooth, or setting a rate where none was, begins the record
+#    of a constraint anew: starts, keys closed by hand, and who keeps a key in strict order. A change of the
+#    other limits keeps it. The same definition again changes nothing.
+# 18 hold sets the moment, also to a sooner one; release with hold only ever makes it later.
+# 19 A start counts with the cost it had when it began, no more than the limit of then.
+# 20 In strict order `running` counts who keeps the key. Who keeps it has a place, whoever else runs.
+# 21 Of several operators on tags, those that ask for a tag must all hold for the same one.
+# 22 A fair queue begins anew when the paths of its levels change, and not when weights do; the second level
+#    has a clock of its own below each value of the first.
 
 
-class Model(Sleepers):
+def in_path(name):
+    """As a name stands in the path of an error: what would end the path is shown as `?`, bytewise."""
+    return re.sub(rb"[^\x21-\x7e]|:", b"?", name.encode()).decode()
+
+
+class Model(Documents):
     # ---- section 3 ----
 
     def enqueue(self, reply, options, jobs):
@@ -75,7 +91,7 @@ class Model(Sleepers):
             self.remember("enqueue", token, (asked, reply))
 
     def add(self, id, spec, argument):
-        fields = ("name", "priority", "max_retry", "keep_result", "timeout")
+        fields = ("name", "priority", "max_retry", "keep_result", "timeout", "tags")
         given = {k: spec[k] for k in fields if k in spec}
         queue = spec.get("queue", spec["name"])
         job = Job(id=id, argument=argument, queue=queue, created_ms=self.created(id), **given)
@@ -98,55 +114,21 @@ class Model(Sleepers):
         self.gets_up(worker, wait)
         due_before = self.due_count()
         self.sweep(left_some=reply[0] == 0)
-        taken = []
-        for doc, _ in reply[1:]:
-            job = self.jobs.get(doc["id"])
-            expect(job and job in self.ready(queues), "picked a job that is not ready there", doc, job)
-            taken.append(job)
-        self.check_order(taken, entries(queues), order)
-        for job, (doc, argument) in zip(taken, reply[1:], strict=True):
-            self.start(job, worker)
+        taken = [self.jobs.get(doc["id"]) for doc, _ in reply[1:]]
+        expect(None not in taken and len(taken) <= count, "unknown jobs, or more than asked for", reply)
+        following = self.follow(taken, queues, order, worker)
+        for job, (doc, argument) in zip(following, reply[1:], strict=True):
             same(doc, self.picked_document(job), "document of a picked job")
             same(argument, job.argument, "argument of a picked job")
-        expect(len(taken) <= count, "more than asked for", reply)
+        openings = []
         if len(taken) < count:
-            same(self.ready(queues), [], "picked less than asked for")
-        self.check_next(reply[0], due_before)
+            self.check_nothing_left(reply[0], queues)
+            openings = self.openings(queues)
+        self.check_next(reply[0], due_before, also=openings)
         if wait and not taken and reply[0] != 0:
             self.goes_to_sleep(worker, wait, queues, reply[0])
         if request:
             self.remember("pick", request, [(job.id, job.attempt) for job in taken])
-
-    def check_order(self, taken, queues, order):
-        left = {entry: self.ready(entry) for entry in queues}
-
-        def take(job):
-            for jobs in left.values():
-                if job in jobs:
-                    jobs.remove(job)
-
-        if order == "priority":
-            same(taken, self.ready(queues)[: len(taken)], "order of picked jobs")
-        elif order == "ordered":
-            for job in taken:
-                same(job, next(jobs[0] for jobs in left.values() if jobs), "order of picked jobs")
-                take(job)
-        elif order == "shuffled":
-            for job in taken:
-                expect(job in [jobs[0] for jobs in left.values() if jobs], "not the best of any entry", job)
-                take(job)
-        else:
-            turns = [self.in_turn(queues, start, len(taken)) for start in range(len(queues))]
-            expect(taken in turns, "not in turn, wherever one begins", taken, turns)
-
-    def in_turn(self, queues, start, count):
-        left, taken, silent = [self.ready(entry) for entry in queues], [], 0
-        while len(taken) < count and silent < len(queues):
-            jobs = [job for job in left[start % len(queues)] if job not in taken]
-            taken += jobs[:1]
-            silent = 0 if jobs else silent + 1
-            start += 1
-        return taken
 
     def picked_again(self, reply, answer):
         jobs = [job for job in (self.holds(*held) for held in answer) if job]
@@ -217,11 +199,15 @@ class Model(Sleepers):
             return job.last[2]
         return "CANCELLED" if self.cancelled_at(job, attempt) else "LOST"
 
-    def release(self, reply, worker, jobs, delay=0):
+    def release(self, reply, worker, jobs, delay=0, hold=None):
+        for id in hold or {}:
+            if id not in self.constraints:
+                raise Refused("NOTFOUND", "hold." + in_path(id))
         accepted(reply)
         for (id, attempt), answer in zip(jobs, reply, strict=True):
             job = self.holds(id, attempt)
             if job:
+                self.close_keys_of(job, hold or {})
                 self.requeue(job, self.now + ms(delay), "release")
                 same(answer, job.status, "release")
             else:
@@ -275,16 +261,19 @@ class Model(Sleepers):
 
     # ---- section 6 and 8 ----
 
-    def queue(self, reply, name, paused=None, max_waiting=None):
+    def queue(self, reply, name, paused=None, max_waiting=None, fair=None):
         accepted(reply)
         record = self.queues.setdefault(name, {"paused": False, "max_waiting": 0})
         if paused is not None:
             record["paused"] = paused
         if max_waiting is not None:
             record["max_waiting"] = max_waiting
+        if fair is not None:
+            self.set_fair(name, fair)
         self.check_queue(reply, name)
 
     def check_queue(self, doc, name):
+        same(doc.pop("fair", []), self.levels_of(name), "levels of a fair queue")
         counts = {k: v for k, v in doc.items() if k not in ("name", "paused", "max_waiting")}
         same({k: v for k, v in doc.items() if k not in counts}, {"name": name, **self.queues[name]}, "queue")
         for state in STATES:
@@ -310,15 +299,16 @@ class Model(Sleepers):
     # ---- not operations: what must hold besides ----
 
     def advance(self, delta_ms):
-        self.now += delta_ms
+        self.move_clock(delta_ms)
         self.latest = max(self.latest, self.now)
         if delta_ms < 0:  # what seemed over may be, or not: what the engine has dropped is gone
             self.lose_track_of_sleepers()
+            self.forget_keys(self.now - delta_ms)
             for job in list(self.jobs.values()):
                 doc = self.look(job.id)
                 if job.may_be_gone and doc is None:
                     del self.jobs[job.id]
-                elif doc and job.result is not None and "result" not in doc:
+                elif doc and self.has_result(job) and "result" not in doc:
                     job.result = None
 
     def settled(self, old):

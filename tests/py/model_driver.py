@@ -14,12 +14,15 @@ from redis.exceptions import ResponseError
 
 from jqmaster import luabuild
 from model import ErrorReply, Mismatch, Model, Refused, expect
+from model_matcher import NOT_WHOLE, decode
+from model_matcher import pack as pack_matcher
 
 NAMESPACE = "{model}"
 # Another tree of scripts/ and jqlua/ than this one.
 SOURCE = Path(os.environ["JQ_SOURCE"]) if "JQ_SOURCE" in os.environ else None
 START_MS = 1_700_000_000_000
 BLOBS = ("argument", "result", "error")
+SPOILED = b"\xa8argument"  # what is not one whole value spoils the document of its own job
 UNKNOWN = {"job": "00000000000001", "worker": "w00000000000001"}
 
 
@@ -47,6 +50,9 @@ def pack(value):
 
 def unpack_document(raw):
     """A document with its blobs left as bytes, to be compared byte for byte."""
+    spoiled = next((blob for blob in NOT_WHOLE if SPOILED + blob in raw), None)
+    if spoiled:
+        raw = raw.replace(SPOILED + spoiled, SPOILED + b"\xc0")
     unpacker = msgpack.Unpacker(strict_map_key=False, max_buffer_size=0)
     unpacker.feed(raw)
     doc = {}
@@ -58,12 +64,43 @@ def unpack_document(raw):
         else:
             doc[key] = unpacker.unpack()
     expect(unpacker.tell() == len(raw), "bytes behind a document", raw)
+    if spoiled:
+        doc["argument"] = spoiled
     expect(type(doc.get("keep_result", False)) is bool, "keep_result is no boolean", doc)
     return doc
 
 
 def plain_document(raw):
     return msgpack.unpackb(raw)
+
+
+def constraint_document(raw):
+    """The matcher is left as bytes."""
+    unpacker = msgpack.Unpacker(max_buffer_size=0)
+    unpacker.feed(raw)
+    doc = {}
+    for _ in range(unpacker.read_map_header()):
+        key, begin = unpacker.unpack(), unpacker.tell()
+        unpacker.skip()
+        doc[key] = raw[begin : unpacker.tell()]
+    match = doc.pop("match")
+    return with_rate((key, decode(value)) for key, value in doc.items()) | {"match": match}
+
+
+def with_rate(pairs):
+    """A document that may hold a rate. Other maps are values of jobs, and stay pairs."""
+    return {key: dict(value) if key == "rate" else value for key, value in pairs}
+
+
+def use_document(raw):
+    return dict(decode(raw))
+
+
+def explained(raw):
+    doc = dict(decode(raw))
+    if "constraints" in doc:
+        doc["constraints"] = [with_rate(pairs) for pairs in doc["constraints"]]
+    return doc
 
 
 def text(value):
@@ -80,8 +117,8 @@ def documents(reply):
     return [None if doc is None else unpack_document(doc) for doc in reply]
 
 
-def page(reply):
-    return [reply[0].decode(), *map(plain_document, reply[1:])]
+def page(reply, document=plain_document):
+    return [reply[0].decode(), *map(document, reply[1:])]
 
 
 def spec_only(**fields):
@@ -95,6 +132,8 @@ def pairs(items):
 ENCODE = {
     "enqueue": lambda options, jobs: ([] if options is None else [pack(options)]) + pairs(jobs),
     "finish": lambda outcomes, **spec: [pack(spec), *pairs(outcomes)],
+    "constrain": lambda match, **spec: [pack(spec), pack_matcher(match)],
+    "explain": lambda id: [id],
     "result": lambda id: [id],
     "get": lambda ids: ids,
     "watch": lambda ids: ids,
@@ -103,7 +142,9 @@ ENCODE = {
 DECODE = {
     "enqueue": text, "heartbeat": text, "release": text, "refuse": text, "cancel": text, "watch": text,
     "register": text, "audit": text, "pick": picked, "get": documents, "queue": plain_document,
-    "config": plain_document, "queues": page, "workers": page,
+    "config": plain_document, "queues": page, "workers": page, "constrain": constraint_document,
+    "explain": explained, "constraints": lambda reply: page(reply, constraint_document),
+    "usage": lambda reply: page(reply, use_document),
     "result": lambda reply: [reply[0].decode(), *reply[1:]],
     "assign": lambda reply: [reply[0], *([id.decode(), url.decode(), unpack_document(doc), argument]
                                          for id, url, doc, argument in reply[1:])],
@@ -123,7 +164,7 @@ class Driver:
     def fresh(self):
         self.redis.send("FLUSHALL")
         self.hear()
-        self.model = Model(self.look, self.look_at_worker)
+        self.model = Model(self.look, self.look_at_worker, lambda id: self.pages("usage", id=id))
         self.move_clock(START_MS)
         self.call("setup")
         self.names = {}  # label -> id
@@ -164,7 +205,10 @@ class Driver:
         """All documents of a paged listing."""
         cursor, found = "", []
         while True:
-            cursor, *docs = self.call(script, cursor=cursor, **fields)
+            reply = self.call(script, cursor=cursor, **fields)
+            if isinstance(reply, ErrorReply):
+                return reply
+            cursor, *docs = reply
             expect(len(docs) <= fields.get("count", 100), "more than a page", docs)
             found += docs
             if not cursor:
@@ -184,7 +228,7 @@ class Driver:
             self.settle()
         elif script == "check":
             self.check()
-        elif script in ("queues", "workers") and "names" not in fields:
+        elif script in ("queues", "workers", "constraints") and not {"names", "ids"} & set(fields):
             getattr(self.model, "list_" + script)(self.pages(script, **fields))
         else:
             reply = self.compare(script, self.resolve(fields), label)
@@ -194,9 +238,12 @@ class Driver:
         return reply
 
     def compare(self, script, fields, label):
-        reply = self.call(script, **fields)
-        if script == "queues":
-            script, reply = "list_queues", reply[1:]
+        if script == "usage":
+            reply = self.pages(script, **fields)
+        else:
+            reply = self.call(script, **fields)
+        if script in ("queues", "constraints"):
+            script, reply = "list_" + script, reply[1:]
         try:
             getattr(self.model, script)(reply, **fields)
         except Refused as refused:
@@ -250,6 +297,7 @@ class Driver:
             model.get(self.call("get", ids=chunk), chunk)
         model.list_queues(self.pages("queues"))
         model.list_workers(self.pages("workers"))
+        self.check_constraints()
         expect(sorted(self.hear()) == sorted(model.published), "published to watchers", model.published)
         model.published = []
         cursor, problems = "0", []
@@ -259,6 +307,16 @@ class Driver:
             if cursor == "0":
                 break
         expect(not problems, "audit", *problems)
+
+    def check_constraints(self):
+        model = self.model
+        if model.constraints:
+            model.list_constraints(self.pages("constraints"))
+        for id in model.constraints:
+            model.usage(self.pages("usage", id=id), id)
+        if model.has_lanes():
+            for job in [job for job in model.jobs.values() if job.status == "queued"][:20]:
+                model.explain(self.call("explain", id=job.id), job.id)
 
     def settle(self):
         """Six seconds later, everything due done: no record is left that was to go when they began."""

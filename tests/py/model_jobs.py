@@ -60,6 +60,7 @@ class Job:
     max_retry: int = 10
     keep_result: bool = False
     timeout: float = 30
+    tags: list | None = None
     status: str = "queued"
     attempt: int = 0
     retry_count: int = 0
@@ -98,10 +99,12 @@ def matches(entry, queue):
 
 
 class Jobs:
-    def __init__(self, look, look_at_worker):
-        """Both: id -> the engine's document, or None. Used only where the engine has a choice."""
+    def __init__(self, look, look_at_worker, look_at_keys):
+        """Two of them: id -> the engine's document, or None. look_at_keys: a constraint's id -> documents of
+        `usage`. Used only where the engine has a choice."""
         self.look = look
         self.look_at_worker = look_at_worker
+        self.look_at_keys = look_at_keys
         self.now = 0
         self.jobs = {}
         self.workers = {}
@@ -244,8 +247,12 @@ class Jobs:
         expect(isinstance(next_ms, int) and next_ms >= -1, "next_ms", next_ms)
         if moments:
             expect(0 <= next_ms <= wait, "next_ms is later than something that gets due", next_ms, wait)
-        if next_ms == 0 and wait != 0:
+        if next_ms == 0 and wait != 0 and not self.may_have_left_work():
             expect(due_before >= limit, "next_ms 0, but nothing is left to do at once", due_before, wait)
+
+    def may_have_left_work(self):
+        """Whether there is a reason, other than what is due, to say next_ms 0."""
+        return False
 
     def due_count(self):
         """An upper bound of the steps that are due; to look in vain at a queue's timers counts as well."""
@@ -260,7 +267,7 @@ class Jobs:
         doc = {k: getattr(job, k) for k in (
             "id", "name", "queue", "status", "priority", "attempt", "retry_count", "max_retry", "timeout",
             "keep_result", "created_ms", "argument", "worker_id", "started_ms", "due_ms", "ended_ms",
-            "expires_ms", "finished_at", "reason", "message", "error")}  # fmt: skip
+            "expires_ms", "finished_at", "reason", "message", "error", "tags")}  # fmt: skip
         doc["result"] = job.result if self.has_result(job) else None
         doc.update(job.retry)
         return {k: v for k, v in doc.items() if v is not None}
@@ -285,10 +292,6 @@ class Jobs:
         """Whether the job waits in one of these queues, and it is not paused."""
         named = any(matches(entry, job.queue) for entry in entries(queues))
         return named and not self.queues[job.queue]["paused"]
-
-    def ready(self, queues):
-        jobs = [j for j in self.jobs.values() if j.status == "queued" and self.is_open(j, queues)]
-        return sorted(jobs, key=lambda j: (j.priority, j.id))
 
     def holds(self, id, attempt):
         job = self.jobs.get(id)

@@ -4,6 +4,9 @@ import random
 
 import msgpack
 
+from model_random_constraints import WEIGHTS as CONSTRAINT_WEIGHTS
+from model_random_constraints import ConstraintGenerator
+
 NAMES = ["a", "b", "mail.jp", "mail.de", "a b é"]
 QUEUES = ["a", "b", "mail.jp", "mail.de", "mail.us", "z[0-9]?"]
 ENTRIES = [
@@ -48,7 +51,7 @@ WEIGHTS = {
 REPEATABLE = ("finish", "release", "heartbeat", "cancel", "refuse")
 
 
-class Generator:
+class Generator(ConstraintGenerator):
     """Makes operations that suit the state of a driver's model, so that most of them do something."""
 
     def __init__(self, seed, driver):
@@ -58,6 +61,12 @@ class Generator:
         self.phase = 0
         self.tokens = 0
         self.sent = []  # operations worth repeating
+        self.weights = {name: list(weights) for name, weights in WEIGHTS.items()}
+        self.names, self.queues_used, self.arguments = NAMES, QUEUES, ARGUMENTS
+        self.is_constrained = self.chance(0.6)
+        if self.is_constrained:
+            self.suit_constraints()
+            self.weights |= {name: [weight] * 3 for name, weight in CONSTRAINT_WEIGHTS.items()}
 
     def first(self):
         """A sequence begins with settings of its own."""
@@ -68,8 +77,8 @@ class Generator:
         self.count += 1
         if self.count % 40 == 1:
             self.phase = self.rng.choice((0, 1, 1, 2))
-        names = list(WEIGHTS)
-        script = self.rng.choices(names, [WEIGHTS[name][self.phase] for name in names])[0]
+        weights = [of_phase[self.phase] for of_phase in self.weights.values()]
+        script = self.rng.choices(list(self.weights), weights)[0]
         if script == "repeat" and self.sent:
             return [*self.rng.choice(self.sent)[:2], self.count]
         if script in ("repeat", "settle", "check"):
@@ -135,9 +144,10 @@ class Generator:
     def entries(self):
         if self.chance(0.35):
             return "*"
+        entries = [*ENTRIES, *self.queues_used * 6] if self.is_constrained else ENTRIES
         if self.chance(0.25):
-            return self.rng.choice(ENTRIES)
-        return self.some(ENTRIES, 4)
+            return self.rng.choice(entries)
+        return self.some(entries, 4)
 
     # ---- operations ----
 
@@ -146,13 +156,14 @@ class Generator:
         if self.chance(0.3):
             options = {"request": self.token()} if self.chance(0.7) else {}
         size = self.rng.choice((1, 1, 1, 2, 3, 5))
-        jobs = [[self.new_job(), self.rng.choice(ARGUMENTS)] for _ in range(size)]
+        jobs = [[self.new_job(), self.rng.choice(self.arguments)] for _ in range(size)]
         return {"options": options, "jobs": jobs}
 
     def new_job(self):
-        spec = {"name": self.rng.choice(NAMES), "priority": self.rng.choice(PRIORITIES)}
+        spec = {"name": self.rng.choice(self.names), "priority": self.rng.choice(PRIORITIES)}
         choices = {
-            "queue": (0.3, QUEUES), "max_retry": (0.4, [0, 1, 2, 2**31 - 1]),
+            "queue": (0.3, self.queues_used), "tags": (0.15, [["t1"], ["t2", "t1"], ["x"]]),
+            "max_retry": (0.4, [0, 1, 2, 2**31 - 1]),
             "keep_result": (0.5, [True, True, False]), "timeout": (0.4, [0.001, 1, 5, 60, 4000000]),
             "expires_in": (0.12, [0.001, 2, 10, 100, 10**10]),
             "retry_base": (0.1, [0, 0.25, 3]), "retry_cap": (0.1, [0, 1, 10**10]),
@@ -231,6 +242,8 @@ class Generator:
         fields = {"worker": self.worker(), "jobs": self.attempts(4, "running")}
         if self.chance(0.4):
             fields["delay"] = self.rng.choice((0, 0.5, 10))
+        if self.driver.model.constraints and self.chance(0.3):
+            fields["hold"] = self.holds_of_release()
         return fields
 
     def cancel(self):
@@ -262,6 +275,8 @@ class Generator:
             fields["paused"] = self.chance(0.4)
         if self.chance(0.4):
             fields["max_waiting"] = self.rng.choice((0, 0, 1, 5, 20))
+        if self.is_constrained and self.chance(0.5):
+            fields = {"name": self.rng.choice(self.queues_used), "fair": self.levels()}
         return fields
 
     def queues(self):
@@ -317,9 +332,17 @@ class Generator:
             yield from (worker.seen_ms + model.settings["worker_ttl"] * 1000, worker.resting_until_ms)
         for until_ms, _ in model.requests.values():
             yield until_ms
+        yield from self.opening_moments()
 
     def clock(self):
         delta = self.rng.choice((1, 1, 10, 100, 500, 1000, 1000, 2500, 6000, 31_000, 70_000))
+        if self.is_constrained and self.chance(0.4):
+            delta = self.rng.choice((1, 7, 20, 50, 51, 100, 250, 1000))
+        if self.is_constrained and self.chance(0.3):
+            waits = [moment - self.driver.model.now for moment in self.opening_moments()]
+            return {
+                "delta_ms": max(1, min((w for w in waits if w > 0), default=delta) - self.rng.choice((0, 1)))
+            }
         if self.chance(0.04):
             delta = self.rng.choice((4_000_000, 90_000_000))
         elif self.chance(0.08):

@@ -27,6 +27,7 @@ class Sleepers(Workers):
         super().__init__(*looks)
         self.channels = {}
         self.knows_when = True
+        self.opened_by_time = set()  # ids of jobs whose keys the clock opened since the last sweep
 
     def gets_up(self, who, wait):
         channel = self.channels.get(wait["on"]) if wait else None
@@ -44,16 +45,29 @@ class Sleepers(Workers):
 
     def is_ready_for(self, channel):
         if channel.queues is None:
-            return any(self.wants(worker) for worker in self.workers.values())
-        return bool(self.ready(channel.queues))
+            ready = [job for worker in self.workers.values() for job in self.wants(worker)]
+        else:
+            ready = self.ready(channel.queues)
+        return any(job.id not in self.opened_by_time for job in ready)
+
+    def move_clock(self, delta_ms):
+        """What the clock opens wakes nobody by itself: who sleeps is up in time."""
+        before = {job.id for job in self.ready("*")} if self.constraints else set()
+        self.now += delta_ms
+        if self.constraints:
+            self.opened_by_time |= {job.id for job in self.ready("*")} - before
+
+    def sweep(self, left_some):
+        super().sweep(left_some)
+        if not left_some:
+            self.opened_by_time.clear()
 
     def next_due_for(self, channel):
         queues = channel.queues
         if queues is None:
-            rooms = [w for w in self.workers.values() if self.state_of(w) == "ready"]
-            queues = [entry for worker in rooms for entry in worker.queues]
+            queues = [entry for worker in self.with_room() for entry in worker.queues]
         jobs = [j for j in self.jobs.values() if j.due_ms is not None and self.is_open(j, queues)]
-        return min((j.due_ms for j in jobs), default=float("inf"))
+        return min([j.due_ms for j in jobs] + self.openings(queues), default=float("inf"))
 
     def check_sleepers(self, is_marked):
         """After every operation but moves of the clock. is_marked: channel -> whether its marker is set."""

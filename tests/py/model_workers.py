@@ -3,7 +3,8 @@
 import re
 from dataclasses import dataclass, field
 
-from model_jobs import SOME_TEXT, Jobs, Refused, accepted, entries, expect, ms, same
+from model_jobs import SOME_TEXT, Refused, accepted, entries, expect, ms, same
+from model_order import Order, rank
 
 WORKER_ID = re.compile("w[0-9a-f]{14}")
 
@@ -21,7 +22,7 @@ class Worker:
     refused: set = field(default_factory=set)
 
 
-class Workers(Jobs):
+class Workers(Order):
     def held(self, worker):
         return [j for j in self.jobs.values() if j.status == "running" and j.worker_id == worker.id]
 
@@ -76,10 +77,39 @@ class Workers(Jobs):
         return "full" if len(self.held(worker)) >= worker.max_jobs else "ready"
 
     def wants(self, worker):
-        """The jobs that may be given to a worker right now, best first."""
+        """The jobs that may be given to a worker right now for certain, best rank first."""
         if self.state_of(worker) != "ready":
             return []
         return [j for j in self.ready(worker.queues) if j.name not in worker.refused]
+
+    def with_room(self):
+        return [worker for worker in self.workers.values() if self.state_of(worker) == "ready"]
+
+    def check_assigned(self, worker, job, doc):
+        """The best of the next jobs of all workers with room, given to the least loaded who takes it."""
+        takers = self.with_room()
+        expect(
+            job and worker in takers and self.takes(worker, job),
+            "not a job for this worker",
+            worker,
+            job,
+            doc,
+        )
+        is_best = False
+        for jobs in self.worlds("*", job):
+            nexts = [self.heads([j for j in jobs if self.takes(w, j)], w.queues) for w in takers]
+            is_best = is_best or self.may_be_least(job, [heads for heads in nexts if heads])
+        expect(is_best, "not the best job that can be assigned", job, self.now)
+        least = min(self.load(w) for w in takers if self.takes(w, job))
+        expect(self.load(worker) == least, "not the least loaded worker", worker, least)
+
+    def takes(self, worker, job):
+        return self.is_open(job, worker.queues) and job.name not in worker.refused
+
+    def may_be_least(self, job, choices):
+        """Whether a job is the best of one of each of these choices."""
+        latest = [max((self.jobs[id] for id in heads), key=rank) for heads in choices]
+        return any(job.id in heads for heads in choices) and all(rank(job) <= rank(other) for other in latest)
 
     def load(self, worker):
         return len(self.held(worker)) / worker.max_jobs
@@ -93,20 +123,16 @@ class Workers(Jobs):
         for id, url, doc, argument in reply[1:]:
             worker, job = self.workers.get(id), self.jobs.get(doc["id"])
             expect(worker and worker.url == url, "an unknown worker", id, url)
-            expect(job and job in self.wants(worker), "not a job for this worker", worker, job)
-            takers = [w for w in self.workers.values() if self.wants(w)]
-            best = min((self.wants(w)[0] for w in takers), key=lambda j: (j.priority, j.id))
-            expect(job == best, "not the best job that can be assigned", job, best)
-            least = min(self.load(w) for w in takers if job in self.wants(w))
-            expect(self.load(worker) == least, "not the least loaded worker", worker, least)
+            self.check_assigned(worker, job, doc)
             self.start(job, id)
             same(doc, self.picked_document(job), "document of an assigned job")
             same(argument, job.argument, "argument of an assigned job")
-        if len(reply) - 1 < limit:
+        if len(reply) - 1 < limit and (reply[0] != 0 or not self.has_lanes()):
             left = [(worker, self.wants(worker)) for worker in self.workers.values() if self.wants(worker)]
             same(left, [], "assigned less than possible")
         rests = [w.resting_until_ms for w in self.workers.values() if w.resting]
-        self.check_next(reply[0], due_before, also=rests)
+        openings = [moment for worker in self.with_room() for moment in self.openings(worker.queues)]
+        self.check_next(reply[0], due_before, also=rests + (openings if len(reply) - 1 < limit else []))
         if wait and len(reply) == 1 and reply[0] != 0:
             self.goes_to_sleep(master, wait, None, reply[0])
 

@@ -50,8 +50,21 @@ class Data:
         driver.call("queue", name="full", max_waiting=1)
         driver.call("enqueue", options=None, jobs=[[{"name": "full", "delay": 10**9}, b"\xc0"]])
         driver.call("queue", name="room for one", max_waiting=1)
+        self.constrain()
         self.fill()
         self.remember()
+
+    def constrain(self):
+        """Constraints, of which some hold jobs."""
+        limited = encode({"name": "limited"})
+        for spec in (
+            {"id": "known", "concurrency": 1}, {"id": "keyed", "by": "argument.a", "concurrency": 1},
+            {"id": "keyed twice", "by": ["name", "argument.a"], "rate": {"limit": 1, "period": 10**6}},
+        ):  # fmt: skip
+            self.driver.evalsha("constrain", encode(spec), limited)
+        jobs = [[{"name": "limited"}, encode({"a": "x"})]] * 5
+        self.driver.call("enqueue", options=None, jobs=jobs)
+        self.driver.call("pick", worker="w", queues="limited", count=5)
 
     def fill(self):
         """Whatever else happens in a namespace; replies are the model test's concern."""
@@ -145,7 +158,12 @@ VALID = {
     "assign": [encode({"master": "m"})],
     "refuse": [encode({"worker": WORKER, "jobs": [[RUNNING, 1]], "why": "busy"})],
     "setup": [],
-} | {script: [encode({})] for script in ("tick", "queues", "workers", "config", "audit")}
+    "constrain": [encode({"id": "new", "concurrency": 1}), encode({"name": "a"})],
+    "unconstrain": [encode({"id": "known"})],
+    "usage": [encode({"id": "known"})],
+    "hold": [encode({"id": "known", "seconds": 1})],
+    "explain": [WAITING],
+} | {script: [encode({})] for script in ("tick", "queues", "workers", "constraints", "config", "audit")}
 
 
 @pytest.mark.parametrize("keys", WRONG_KEYS, ids=str)
@@ -214,7 +232,7 @@ def test_data_of_another_schema(data, script, meta):
     assert refused.code == "VERSION"
 
 
-@pytest.mark.parametrize("script", ["enqueue", "register", "queue"])
+@pytest.mark.parametrize("script", ["enqueue", "register", "queue", "constrain"])
 def test_out_of_memory_refuses_what_would_fill(data, script):
     send = data.driver.redis.send
     send("CONFIG", "SET", "maxmemory", "1")
@@ -224,3 +242,20 @@ def test_out_of_memory_refuses_what_would_fill(data, script):
     finally:
         send("CONFIG", "SET", "maxmemory", "0")
     data.check_unchanged()
+
+
+def test_the_thousandth_constraint_is_the_last():
+    with RedisServer() as server:
+        driver = Driver(server.socket)
+        data = Data(driver)
+        there = sum(1 for _ in driver.pages("constraints"))
+        plain = encode({"name": "b"})
+        for number in range(there, 1000):
+            driver.evalsha("constrain", encode({"id": f"number {number}", "concurrency": 1}), plain)
+        data.remember()
+        refused = data.refusal("constrain", KEYS, VALID["constrain"])
+        data.check_unchanged()
+        check_words(refused)
+        assert (refused.code, refused.path) == ("FULL", "id")
+        driver.evalsha("constrain", encode({"id": "known", "concurrency": 2}), plain)
+        driver.close()

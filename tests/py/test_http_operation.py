@@ -199,7 +199,8 @@ async def test_another_content_type_is_refused(api: Api, name: str) -> None:
             "UNSUPPORTED",
             "content-type",
         )
-    assert (await api("PATCH", "/config", raw=b"{}", content_type=name)).status == 415
+    for method, path in (("PATCH", "/config"), ("PUT", "/constraint/x"), ("POST", "/constraint/x/hold")):
+        assert (await api(method, path, raw=b"{}", content_type=name)).status == 415
 
 
 @pytest.mark.parametrize(
@@ -261,6 +262,14 @@ async def test_what_cannot_be_answered_changes_nothing(api: Api, accept: str) ->
         ("GET", "/pick", 405),
         ("POST", "/config", 405),
         ("PATCH", "/job/x", 405),
+        ("GET", "/constraint", 404),
+        ("GET", "/constraint/", 404),
+        ("POST", "/constraint/x", 405),
+        ("PATCH", "/constraint/x", 405),
+        ("GET", "/constraint/x/hold", 405),
+        ("POST", "/constraint/x/usage", 405),
+        ("GET", "/constraint/x/y", 404),
+        ("POST", "/job/x/explain", 405),
     ],
 )
 async def test_unknown_paths_and_methods(api: Api, method: str, path: str, status: int) -> None:
@@ -323,6 +332,7 @@ CALLS: tuple[tuple[str, str, Any], ...] = (
     ("GET", "/job/00000000000001", None),
     ("GET", "/job/00000000000001/result", None),
     ("GET", "/job/00000000000001/polling?timeout=0.1", None),
+    ("GET", "/job/00000000000001/explain", None),
     ("DELETE", "/job/00000000000001", None),
     ("POST", "/worker", {"name": "w", "queues": "*"}),
     ("DELETE", "/worker", None),
@@ -336,6 +346,12 @@ CALLS: tuple[tuple[str, str, Any], ...] = (
     ("GET", "/queue/mail", None),
     ("POST", "/queue/mail", {"paused": True}),
     ("POST", "/queue/mail/pause", None),
+    ("GET", "/constraints", None),
+    ("PUT", "/constraint/c", {"match": {"name": "mail"}, "concurrency": 1}),
+    ("GET", "/constraint/c", None),
+    ("DELETE", "/constraint/c", None),
+    ("GET", "/constraint/c/usage", None),
+    ("POST", "/constraint/c/hold", {"seconds": 1}),
     ("GET", "/config", None),
     ("PATCH", "/config", {"result_ttl": 5}),
     ("GET", "/health", None),

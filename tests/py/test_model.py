@@ -4,124 +4,18 @@ python tests/py/test_model.py --steps 1000000 --seed 7     runs long
 python tests/py/test_model.py --replay failing.txt         runs a printed sequence again
 """
 
-import argparse
-import ast
+import itertools
 import os
 import random
-import re
 import sys
-import time
-import traceback
 
 import pytest
-from redis.exceptions import RedisError
 
 from model_driver import Driver
-from model_random import Generator
+from model_matcher import decode
+from model_matcher import pack as pack_argument
+from model_run import main, run
 from servers import RedisServer
-
-LENGTH = 300  # operations of a sequence; each begins with an empty namespace
-
-
-# A reply of an unexpected shape may trip the model anywhere.
-WRONG = (AssertionError, LookupError, TypeError, ValueError, AttributeError, RedisError)
-
-
-def replay(driver, operations):
-    """What goes wrong when these operations run on an empty namespace, or None."""
-    driver.fresh()
-    for operation in operations:
-        try:
-            driver.run(operation)
-        except WRONG as error:
-            return error
-    return None
-
-
-def random_sequence(driver, seed, length=LENGTH):
-    """Runs one random sequence. Gives its operations and what went wrong, or None."""
-    driver.fresh()
-    generator = Generator(seed, driver)
-    operations = []
-    for _ in range(length):
-        operations.append(generator.next() if operations else generator.first())
-        try:
-            driver.run(operations[-1])
-        except WRONG as error:
-            return operations, error
-    return operations, None
-
-
-def smaller(value):
-    """The same with one thing left out, for everything that it holds."""
-    parts = range(len(value)) if isinstance(value, list) else value if isinstance(value, dict) else ()
-    for part in parts:
-        if isinstance(value, dict):
-            yield {k: v for k, v in value.items() if k != part}
-        else:
-            yield value[:part] + value[part + 1 :]
-    for part in parts:
-        for less in smaller(value[part]):
-            if isinstance(value, dict):
-                yield value | {part: less}
-            else:
-                yield [*value[:part], less, *value[part + 1 :]]
-
-
-def shrink(driver, operations, error):
-    """Leaves out operations, and then parts of them, as long as the same kind of thing still goes wrong."""
-
-    def kind(error):
-        return type(error), str(error).split("\n")[0], re.findall("code='(\\w*)", str(error))
-
-    def fails(candidate):
-        other = replay(driver, candidate)
-        return other is not None and kind(other) == kind(error)
-
-    size = len(operations) // 2
-    while size:
-        before = len(operations)
-        first = 0
-        while first < len(operations):
-            candidate = operations[:first] + operations[first + size :]
-            if fails(candidate):
-                operations = candidate
-            else:
-                first += size
-        if len(operations) == before or size > 1:
-            size //= 2
-    return shrink_parts(operations, fails)
-
-
-def shrink_parts(operations, fails):
-    for number, (script, fields, label) in enumerate(operations):
-        shrinks = True
-        while shrinks:
-            shrinks = False
-            for less in smaller(fields):
-                candidate = [*operations[:number], [script, less, label], *operations[number + 1 :]]
-                if fails(candidate):
-                    operations, fields, shrinks = candidate, less, True
-                    break
-    return operations
-
-
-def report(driver, seed, operations, error):
-    small = shrink(driver, operations, error)
-    last = replay(driver, small) or error
-    trace = "".join(traceback.format_exception(last))
-    listing = "\n".join(f"    {operation!r}," for operation in small)
-    return f"seed {seed}: {len(small)} operations disagree\n{trace}\nOPERATIONS = [\n{listing}\n]\n"
-
-
-def run(driver, seed, steps, progress=lambda done: None):
-    """Random sequences until so many steps are done."""
-    for number in range(-(-steps // LENGTH)):
-        own_seed = f"{seed}/{number}"
-        operations, error = random_sequence(driver, own_seed)
-        if error is not None:
-            raise AssertionError(report(driver, own_seed, operations, error))
-        progress((number + 1) * LENGTH)
 
 
 @pytest.fixture(scope="module")
@@ -272,43 +166,275 @@ def test_the_backoff_doubles_up_to_its_cap(driver):
     assert waits == [1, 2, 4, 8, 10, 10, 10]
 
 
-def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--steps", type=int, default=100_000)
-    parser.add_argument("--seed", default=str(random.SystemRandom().randrange(10**6)))
-    parser.add_argument("--one", help="the seed of one sequence, as a failure prints it")
-    parser.add_argument("--replay", help="file with OPERATIONS = [...], as a failure prints it")
-    options = parser.parse_args()
-    begun = time.monotonic()
+# ---- constraints ----
 
-    def progress(done):
-        if done % (LENGTH * 100) == 0:
-            print(f"{done} steps, {done / (time.monotonic() - begun):.0f}/s", flush=True)
+LANES = 350
+pushed = itertools.count()
 
-    with RedisServer() as server:
-        driver = Driver(server.socket)
-        if options.replay:
-            with open(options.replay) as file:
-                operations = ast.literal_eval(file.read().split("OPERATIONS = ", 1)[1].strip())
-            error = replay(driver, operations)
-            if error is not None:
-                traceback.print_exception(error)
-            return int(error is not None)
-        if options.one:
-            operations, error = random_sequence(driver, options.one)
-            print("agreed" if error is None else report(driver, options.one, operations, error))
-            return int(error is not None)
-        print("seed", options.seed)
-        try:
-            run(driver, options.seed, options.steps, progress)
-        except AssertionError as failure:
-            print(failure)
-            return 1
-    print(f"{options.steps} steps agreed")
-    return 0
+
+def push(driver, arguments, **spec):
+    """Enqueues a job for each argument; gives their names."""
+    names = []
+    for first in range(0, len(arguments), 1000):
+        label = f"pushed-{next(pushed)}"
+        some = arguments[first : first + 1000]
+        jobs = [[{"name": "many"} | spec, pack_argument(argument)] for argument in some]
+        driver.run(["enqueue", {"options": None, "jobs": jobs}, label])
+        names += [f"job:{label}.{number}" for number in range(len(some))]
+        if len(some) >= LANES:  # ids have room for 1024 in a millisecond
+            driver.run(["clock", {"delta_ms": 1}, 0])
+    return names
+
+
+def values(count, **more):
+    return [{"c": number, **more} for number in range(count)]
+
+
+def constrain(driver, id="k", match=None, **limits):
+    return driver.run(["constrain", {"id": id, "match": match or {"name": "*"}, **limits}, 0])
+
+
+def pick_all(driver, **fields):
+    """Picks until no work is left; gives the jobs' values of `c`, and in how many calls they came."""
+    found, calls, is_left = [], 0, True
+    while is_left:
+        next_ms, *jobs = pick(driver, **fields)
+        found += [dict(decode(argument)).get("c") for _, argument in jobs]
+        is_left = next_ms == 0 or len(jobs) == 1000
+        calls += 1
+        assert calls < 200
+    return found, calls
+
+
+class TestLanes:
+    """Jobs of one queue under the same keys are held or free together. Here are more such groups than a pick
+    looks at in one call."""
+
+    @pytest.mark.parametrize(("all", "own"), [("a", "b"), ("b", "a")])
+    def test_room_that_one_cannot_use_is_passed_on(self, driver, all, own):
+        driver.fresh()
+        constrain(driver, all, concurrency=1)
+        constrain(driver, own, by="argument.c", concurrency=1)
+        first = push(driver, [{"c": "first"}])
+        assert pick_all(driver)[0] == ["first"]
+        push(driver, values(LANES))
+        assert pick_all(driver)[0] == []
+        for value in range(LANES - 1):
+            driver.run(["hold", {"id": own, "by": value, "seconds": 1000}, 0])
+        finish(driver, first)
+        assert pick_all(driver)[0] == [LANES - 1]
+
+    def test_a_better_job_brings_those_behind_it_up(self, driver):
+        driver.fresh()
+        constrain(driver, "a", concurrency=1)
+        constrain(driver, "b", by="argument.c", concurrency=1)
+        first = push(driver, [{"c": "first"}])
+        pick_all(driver)
+        push(driver, values(LANES))
+        assert pick_all(driver)[0] == []
+        better = push(driver, [{"c": 200}], priority=-1)
+        assert pick_all(driver)[0] == []
+        finish(driver, first)
+        assert pick_all(driver)[0] == [200]
+        best = push(driver, [{"c": 300}], priority=-2)
+        driver.run(["cancel", {"ids": better}, 0])
+        assert pick_all(driver)[0] == [300]
+        driver.run(["release", {"worker": "w", "jobs": [[best[0], 1]], "delay": 5}, 0])
+        assert pick_all(driver)[0] == [0]
+
+    def test_a_better_job_under_an_open_key_runs_at_once(self, driver):
+        driver.fresh()
+        constrain(driver, by="argument.c", concurrency=1)
+        push(driver, values(LANES))
+        assert len(pick_all(driver)[0]) == LANES
+        push(driver, values(LANES))
+        assert pick_all(driver)[0] == []
+        push(driver, [{"c": 7}, {"c": "new"}, {"c": 8}], priority=-1)
+        assert pick_all(driver)[0] == ["new"]
+
+    @pytest.mark.parametrize("change", [
+        {"by": None}, {"by": "argument.d"}, {"by": ["argument.c", "argument.d"]},
+        {"match": {"argument.d": 1}}, {"match": {"name": "other"}}, {"concurrency": 2}, {"order": "strict"},
+        {"rate": {"limit": 1, "period": 5}}, None,
+    ], ids=str)  # fmt: skip
+    def test_a_change_applies_to_all_that_wait_and_run(self, driver, change):
+        driver.fresh()
+        constrain(driver, by="argument.c", concurrency=1)
+        push(driver, values(LANES, d=0))
+        assert len(pick_all(driver)[0]) == LANES
+        push(driver, [{"c": n, "d": n % 2} for n in range(LANES) for _ in range(2)])
+        assert pick_all(driver)[0] == []
+        if change is None:
+            driver.run(["unconstrain", {"id": "k"}, 0])
+        else:
+            new = {"by": "argument.c", "concurrency": 1} | change
+            constrain(driver, **{field: value for field, value in new.items() if value is not None})
+        pick_all(driver)
+        advance(driver, 5)
+        pick_all(driver)
+        for job in [job for job in driver.model.jobs.values() if job.status == "running"][:LANES]:
+            driver.run(["cancel", {"ids": [job.id]}, 0])
+        pick_all(driver)
+        driver.run(["check", {}, 0])
+
+    def test_room_of_a_rate_comes_back_for_all_at_once(self, driver):
+        driver.fresh()
+        constrain(driver, by="argument.c", rate={"limit": 1, "period": 10})
+        push(driver, values(LANES) * 3)
+        assert len(pick_all(driver)[0]) == LANES
+        driver.run(["clock", {"delta_ms": 9999}, 0])
+        assert pick_all(driver)[0] == []
+        driver.run(["clock", {"delta_ms": 1}, 0])
+        assert pick_all(driver)[0] == list(range(LANES))
+
+
+def released(driver, jobs, **fields):
+    driver.run(["release", {"worker": "worker:w", "jobs": [[job, 1] for job in jobs], **fields}, 0])
+
+
+WAYS_OUT = {
+    "success": lambda driver, jobs: finish(driver, jobs),
+    "failure": lambda driver, jobs: finish(driver, jobs, type="failure"),
+    "failure for good": lambda driver, jobs: finish(driver, jobs, type="failure", should_retry=False),
+    "release": released,
+    "release for later": lambda driver, jobs: released(driver, jobs, delay=9),
+    "cancel": lambda driver, jobs: driver.run(["cancel", {"ids": jobs}, 0]),
+    "lapse": lambda driver, jobs: advance(driver, 20),
+    "death of the worker": lambda driver, jobs: advance(driver, 31),
+    "unregister": lambda driver, jobs: driver.run(["unregister", {"worker": "worker:w"}, 0]),
+    "refusal": lambda driver, jobs: driver.run(
+        ["refuse", {"worker": "worker:w", "jobs": [[job, 1] for job in jobs], "why": "busy"}, 0]
+    ),
+}
+
+
+@pytest.mark.parametrize("way", WAYS_OUT)
+def test_room_comes_back_on_every_way_out(driver, way):
+    driver.fresh()
+    constrain(driver, by="argument.c", concurrency=1)
+    driver.run(["register", {"name": "w", "queues": "*"}, "w"])
+    jobs = push(driver, values(LANES), timeout=20 if way == "lapse" else 1000)
+    push(driver, values(LANES), priority=1)
+    assert len(pick_all(driver, worker="worker:w")[0]) == LANES
+    assert pick_all(driver)[0] == []
+    WAYS_OUT[way](driver, jobs)
+    assert len(pick_all(driver)[0]) == LANES
+
+
+def test_constraints_come_and_go_while_many_jobs_wait_and_run(driver):
+    driver.fresh()
+    jobs = push(driver, [{"c": n % 50} for n in range(2200)])
+    pick(driver, count=700)
+    constrain(driver, by="argument.c", concurrency=20)  # 14 of each run
+    came, calls = pick_all(driver)
+    assert len(came) == 300 and calls > 1
+    finish(driver, jobs[:100])
+    constrain(driver, by="argument.c", concurrency=17)  # 18 of each run
+    assert pick_all(driver)[0] == []
+    finish(driver, jobs[100:300])  # 14 of each run
+    constrain(driver, "all", concurrency=750)
+    assert len(pick_all(driver)[0]) == 50
+    driver.run(["unconstrain", {"id": "all"}, 0])
+    assert len(pick_all(driver)[0]) == 100
+    driver.run(["unconstrain", {"id": "k"}, 0])
+    assert len(pick_all(driver)[0]) == 1050
+    driver.run(["check", {}, 0])
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("limit", "period"), [(1, 0.05), (3, 1), (10, 20)], ids=str)
+def test_no_window_holds_more_than_the_limit_and_who_waits_uses_it_all(driver, limit, period, seed):
+    driver.fresh()
+    rng = random.Random(seed)
+    constrain(driver, by="argument.c", rate={"limit": limit, "period": period})
+    names = push(driver, [{"c": rng.randint(1, 3)} for _ in range(200)], retry_base=0)
+    started = {1: [], 2: [], 3: []}
+    running = []
+    next_ms = 0
+    while len(running) < len(names) and next_ms != -1:
+        next_ms, *jobs = pick(driver, count=rng.randint(1, 4))
+        for doc, argument in jobs:
+            started[dict(decode(argument))["c"]].append(driver.model.now)
+            running.append(doc["id"])
+        if not jobs:  # all that may start has started: on to the next opening, or not quite
+            steps = [next_ms] if rng.random() < 0.5 else [next_ms - 1, 1]
+            for step in filter(None, steps):
+                driver.run(["clock", {"delta_ms": step}, 0])
+        elif rng.random() < 0.2:  # starts of jobs that come back count as well
+            release = {"worker": "w", "jobs": [[running.pop(), jobs[-1][0]["attempt"]]]}
+            driver.run(["release", release, 0])
+    for moments in started.values():
+        gaps = {later - sooner for sooner, later in zip(moments, moments[limit:], strict=False)}
+        assert gaps == {round(period * 1000)}
+
+
+def test_small_costs_do_not_keep_a_large_one_out(driver):
+    driver.fresh()
+    constrain(driver, rate={"limit": 10, "period": 10}, cost="argument.cost")
+    push(driver, [{"c": n, "cost": 1} for n in range(7)])
+    pick_all(driver)
+    push(driver, [{"c": "large", "cost": 8}])
+    for second in range(10):
+        push(driver, [{"c": second, "cost": 1}], priority=1)
+        assert pick_all(driver)[0] == []
+        advance(driver, 1)
+    assert pick_all(driver)[0] == ["large", 0, 1]
+
+
+def test_in_strict_order_a_failing_job_holds_back_its_successors(driver):
+    driver.fresh()
+    constrain(driver, by="argument.c", concurrency=1, order="strict")
+    jobs = push(driver, [{"c": 1, "n": 1}, {"c": 1, "n": 2}, {"c": 2}], retry_jitter=0)
+    assert pick_all(driver)[0] == [1, 2]
+    finish(driver, jobs[:1], type="failure")
+    assert pick_all(driver)[0] == []
+    advance(driver, 1)
+    better = push(driver, [{"c": 1}], priority=-1)
+    assert driver.names[better[0]] not in [doc["id"] for doc, _ in pick(driver)[1:]]
+    finish(driver, jobs[:1], attempt=2)
+    assert [doc["id"] for doc, _ in pick(driver)[1:]] == [driver.names[better[0]]]
+
+
+class TestFairQueues:
+    def fair(self, driver, *levels):
+        driver.fresh()
+        driver.run(["queue", {"name": "many", "fair": list(levels)}, 0])
+
+    def test_a_flood_delays_nobody_else(self, driver):
+        self.fair(driver, {"by": "argument.c"})
+        push(driver, [{"c": "flood"}] * 500)
+        pick(driver, count=100)
+        push(driver, [{"c": "light"}] * 3)
+        came = [dict(decode(argument))["c"] for _, argument in pick(driver, count=6)[1:]]
+        assert came.count("light") == 3
+
+    def test_weights_give_shares(self, driver):
+        self.fair(driver, {"by": "argument.c", "weights": {"x": 3, "7": 0.5}})
+        push(driver, [{"c": value} for value in ("x", 7, b"z") for _ in range(100)])
+        came = [dict(decode(argument))["c"] for _, argument in pick(driver, count=90)[1:]]
+        assert [came.count(value) for value in ("x", 7, b"z")] == [60, 10, 20]
+
+    def test_many_keys_do_not_make_a_larger_share(self, driver):
+        self.fair(driver, {"by": "argument.c"}, {"by": "argument.key"})
+        push(driver, [{"c": "one", "key": n} for n in range(50)] + [{"c": "two", "key": 0}] * 50)
+        came = [dict(decode(argument))["c"] for _, argument in pick(driver, count=40)[1:]]
+        assert came.count("two") == 20
+
+    def test_who_is_held_loses_no_turn_to_an_idle_worker(self, driver):
+        self.fair(driver, {"by": "argument.c"})
+        constrain(driver, by="argument.c", concurrency=5)
+        push(driver, [{"c": n} for n in range(2) for _ in range(LANES)])
+        push(driver, values(LANES))
+        assert len(pick_all(driver)[0]) == 10 + LANES - 2
+
+
+def test_there_are_at_most_a_thousand_constraints(driver):
+    driver.fresh()
+    for number in range(1001):
+        constrain(driver, str(number), {"name": f"name-{number}"}, concurrency=1)
+    assert len(driver.model.constraints) == 1000
+    driver.run(["check", {}, 0])
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__))

@@ -9,7 +9,7 @@ from typing import Any
 from jqmaster.errors import JQError
 from jqmaster.http import wire
 from jqmaster.http.errors import HttpError, invalid
-from jqmaster.http.message import Reply, Request, seconds, unknown_field
+from jqmaster.http.message import Reply, Request, refuse_unknown, seconds
 from jqmaster.master import Master
 
 DEFAULT_POLLING_S = 5.0
@@ -67,8 +67,7 @@ async def enqueue_many(master: Master, request: Request) -> Reply:
             raise invalid("jobs", "missing; expected a list of jobs")
         jobs = body.pop("jobs")
         in_body = body.pop("request", None)
-        for name in body:
-            raise unknown_field(name, ("jobs", "request"))
+        refuse_unknown(body, ("jobs", "request"))
         if in_body is not None and from_header and in_body != token:
             raise invalid("request", f"differs from the header {IDEMPOTENCY_KEY}")
         token = token if from_header else in_body
@@ -94,7 +93,7 @@ def _no_such_job(job_id: str) -> HttpError:
     return HttpError(404, "NOTFOUND", f"no such job: {wire.printable(job_id)}")
 
 
-async def _ask(master: Master, script: str, job_id: str, *args: Any) -> Any:
+async def ask(master: Master, script: str, job_id: str, *args: Any) -> Any:
     """Call `script` about one job. An id that cannot be one is an unknown job, not a bad request."""
     try:
         return await master.engine.call(script, *args)
@@ -105,7 +104,7 @@ async def _ask(master: Master, script: str, job_id: str, *args: Any) -> Any:
 
 
 async def _document(master: Master, job_id: str) -> bytes:
-    [document] = await _ask(master, "get", job_id, job_id.encode())
+    [document] = await ask(master, "get", job_id, job_id.encode())
     if document is None:
         raise _no_such_job(job_id)
     known = wire.map_keys(document)
@@ -120,7 +119,7 @@ async def get_job(master: Master, request: Request) -> Reply:
 async def get_result(master: Master, request: Request) -> Reply:
     """`GET /job/{id}/result`: the bare result; nil when there is none (yet, or any more)."""
     job_id = request.params["id"]
-    state_and_result = await _ask(master, "result", job_id, job_id.encode())
+    state_and_result = await ask(master, "result", job_id, job_id.encode())
     return Reply(200, state_and_result[1] if len(state_and_result) > 1 else wire.NIL)
 
 
@@ -178,7 +177,7 @@ async def cancel_job(master: Master, request: Request) -> Reply:
     spec: dict[str, Any] = {"ids": [job_id]}
     if "force" in arguments:
         spec["force"] = _flag(arguments["force"], "force")
-    [state] = await _ask(master, "cancel", job_id, wire.pack(spec))
+    [state] = await ask(master, "cancel", job_id, wire.pack(spec))
     state = state.decode("ascii")
     if state == "NOTFOUND":
         raise _no_such_job(job_id)

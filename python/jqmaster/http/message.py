@@ -78,6 +78,14 @@ def unknown_field(name: str, known: Iterable[str], kind: str = "field") -> HttpE
     return invalid(shown, f"unknown {kind}{hint}")
 
 
+def refuse_unknown(fields: Iterable[str], known: Iterable[str], prefix: str = "") -> None:
+    """Raise 400 for the first of `fields` that is not one of `known`; `prefix` is the path before them."""
+    known = tuple(known)
+    for name in fields:
+        if name not in known:
+            raise unknown_field(f"{prefix}{name}", [f"{prefix}{field}" for field in known])
+
+
 def seconds(value: Any, name: str, most: float) -> float:
     """`value` as a number of seconds from 0 to `most`, or 400."""
     if isinstance(value, str):

@@ -10,11 +10,11 @@ from typing import Any
 from jqmaster.http import wire
 from jqmaster.http.errors import HttpError
 from jqmaster.http.jobs import draining
-from jqmaster.http.message import Reply, Request, unknown_field
+from jqmaster.http.message import Reply, Request, refuse_unknown
 from jqmaster.http.work import page, page_reply
 from jqmaster.master import Master
 
-_QUEUE_FIELDS = ("paused", "max_waiting")
+_QUEUE_FIELDS = ("paused", "max_waiting", "fair")
 
 
 async def list_queues(master: Master, request: Request) -> Reply:
@@ -37,11 +37,9 @@ def _rename(path: str) -> str:
 
 
 async def set_queue(master: Master, request: Request) -> Reply:
-    """`POST` or `PATCH /queue/{name}`: change `paused`, `max_waiting`; a new name makes a queue."""
+    """`POST` or `PATCH /queue/{name}`: change `paused`, `max_waiting`, `fair`; a new name makes a queue."""
     body = wire.Reader(request.body).map("")
-    for name in body:
-        if name not in _QUEUE_FIELDS:
-            raise unknown_field(name, _QUEUE_FIELDS)
+    refuse_unknown(body, _QUEUE_FIELDS)
     return await _change(master, request, body)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from jqmaster.errors import JQError
-from jqmaster.http import jobs, jsonform, queues, wire, work
+from jqmaster.http import constraints, jobs, jsonform, queues, wire, work
 from jqmaster.http.errors import HttpError, from_engine, internal, invalid
 from jqmaster.http.message import JSON, MSGPACK, Reply, Request, body_type, reply_type
 from jqmaster.master import Master
@@ -40,6 +40,7 @@ ROUTES = (
     Route("DELETE", "/job/{id}", jobs.cancel_job),
     Route("GET", "/job/{id}/result", jobs.get_result, hot=True),
     Route("GET", "/job/{id}/polling", jobs.poll_job),
+    Route("GET", "/job/{id}/explain", constraints.explain_job),
     Route("POST", "/worker", work.register, takes_body=True),
     Route("DELETE", "/worker", work.unregister),
     Route("POST", "/worker/heartbeat", work.heartbeat, takes_body=True, hot=True),
@@ -53,6 +54,12 @@ ROUTES = (
     Route("PATCH", "/queue/{name}", queues.set_queue, takes_body=True),
     Route("POST", "/queue/{name}/pause", queues.pause_queue),
     Route("POST", "/queue/{name}/resume", queues.resume_queue),
+    Route("GET", "/constraints", constraints.list_constraints),
+    Route("PUT", "/constraint/{id}", constraints.set_constraint, takes_body=True),
+    Route("GET", "/constraint/{id}", constraints.get_constraint),
+    Route("DELETE", "/constraint/{id}", constraints.delete_constraint),
+    Route("GET", "/constraint/{id}/usage", constraints.get_usage),
+    Route("POST", "/constraint/{id}/hold", constraints.hold_constraint, takes_body=True),
     Route("GET", "/config", queues.get_config),
     Route("PATCH", "/config", queues.set_config, takes_body=True),
     Route("GET", "/health", queues.health),

@@ -9,7 +9,7 @@ from typing import Any
 from jqmaster.http import wire
 from jqmaster.http.errors import STATUS, HttpError, invalid
 from jqmaster.http.jobs import MAX_WAIT_S, draining, until_draining
-from jqmaster.http.message import Reply, Request, seconds, unknown_field
+from jqmaster.http.message import Reply, Request, refuse_unknown, seconds, unknown_field
 from jqmaster.master import Master
 
 WORKER_ID = "worker-id"
@@ -68,9 +68,7 @@ def _leases(jobs: Any) -> Any:
 def _lease(job: Any, path: str) -> Any:
     if not isinstance(job, dict):
         return job
-    for name in job:
-        if name not in ("id", "attempt"):
-            raise unknown_field(f"{path}.{name}", (f"{path}.id", f"{path}.attempt"))
+    refuse_unknown(map(str, job), ("id", "attempt"), f"{path}.")
     for name in ("id", "attempt"):
         if name not in job:
             raise invalid(f"{path}.{name}", "missing")
@@ -92,7 +90,7 @@ async def heartbeat(master: Master, request: Request) -> Reply:
 
 
 async def release(master: Master, request: Request) -> Reply:
-    """`POST /release`: gives jobs back without spending a retry."""
+    """`POST /release`: gives jobs back without spending a retry; `hold` closes keys of constraints."""
     body = _body(request)
     worker = _worker(request, body)
     spec = {**body, "worker": worker, "jobs": _leases(body.get("jobs"))}
@@ -107,19 +105,13 @@ def _jobs(reply: list[Any]) -> dict[str, bytes]:
     return {"jobs": wire.raw_array(jobs), "next_ms": wire.pack(reply[0])}
 
 
-def _refuse_unknown(body: dict[str, Any], prefix: str, known: tuple[str, ...]) -> None:
-    # The engine knows `wait` too, which is the master's own business: a client waits with `timeout`.
-    for name in body:
-        if name not in known:
-            raise unknown_field(f"{prefix}{name}", [f"{prefix}{field}" for field in known])
-
-
 async def pick(master: Master, request: Request) -> Reply:
     """`POST /pick`: up to `count` jobs; with `timeout` the answer waits until there is one."""
     body = _body(request)
     worker = _worker(request, body)
     timeout_s = seconds(body.pop("timeout", 0), "timeout", MAX_WAIT_S)
-    _refuse_unknown(body, "", (*_PICK_FIELDS, "timeout", "worker"))
+    # The engine knows `wait` too, which is the master's own business: a client waits with `timeout`.
+    refuse_unknown(body, (*_PICK_FIELDS, "timeout", "worker"))
     spec = {**body, "worker": worker}
     if master.draining.is_set():
         raise draining()
@@ -184,13 +176,13 @@ def _outcome(body: dict[str, Any], prefix: str, kinds: list[str]) -> tuple[bytes
 async def _done_many(
     master: Master, worker: str, body: dict[str, Any], outcomes: list[tuple[bytes, bytes]]
 ) -> Reply:
-    _refuse_unknown(body, "", ("outcomes", "pick", "worker"))
+    refuse_unknown(body, ("outcomes", "pick", "worker"))
     spec: dict[str, Any] = {"worker": worker}
     wanted = body.get("pick")
     # A stopping master still takes outcomes; it only starts nothing new.
     picking = wanted is not None and not master.draining.is_set()
     if isinstance(wanted, dict):
-        _refuse_unknown({str(name): None for name in wanted}, "pick.", _PICK_FIELDS)
+        refuse_unknown(map(str, wanted), _PICK_FIELDS, "pick.")
     elif wanted is not None:
         raise invalid("pick", f"expected a map, got {type(wanted).__name__}")
     if picking:

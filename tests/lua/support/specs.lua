@@ -18,6 +18,23 @@ function M.refused_values(it, jq, script, make, cases)
   end
 end
 
+--- Wrong values of one field: the error names the field, what was expected and the value.
+---@param path string of the field in the error
+---@param words string[] what the error must name of the expected
+---@param cases table[] {what, value, the value as shown}
+function M.refused_field(it, jq, script, make, path, words, cases)
+  for _, case in ipairs(cases) do
+    local what, value, got = case[1], case[2], case[3]
+    it("refuses " .. what, function()
+      local message = jq():refuses_list("INVALID " .. path .. ": expected ", script, make(value))
+      for _, word in ipairs(words) do
+        luassert.is_truthy(message:find(word, 1, true), message .. " does not name " .. word)
+      end
+      luassert.is_truthy(message:find(", got " .. got, 1, true), message .. " does not show " .. got)
+    end)
+  end
+end
+
 --- The tests of a script whose only argument is a spec.
 ---@param valid table a spec that is accepted but for what each test changes
 function M.one_spec(it, jq, script, valid)

@@ -1,0 +1,193 @@
+---@lazy
+-- The best job of a queue that has lanes, or whose waiting jobs have to be looked at anew.
+local keys = require "jqlua.keys"
+local meta = require "jqlua.meta"
+local attempt = require "jqlua.attempt"
+local batch = require "jqlua.batch"
+local changes = require "jqlua.changes"
+local failure = require "jqlua.failure"
+local job = require "jqlua.job"
+local lane = require "jqlua.lane"
+local lineup = require "jqlua.lineup"
+local queue = require "jqlua.queue"
+local ready = require "jqlua.ready"
+local room = require "jqlua.room"
+local units = require "jqlua.units"
+
+local M = {}
+
+local call = redis.call
+
+local STEPS = 500
+
+--- The best lane of a queue whose head may start now. Those that may not are parked on the way.
+---@return table? place as ready.first gives it, with job and units
+---@return boolean? is_more when the looks allowed were used up
+local function best_lane(owner, is_settled)
+  local name = owner[queue.NAME]
+  local index = ready.of_queue(name)
+  while true do
+    local place, is_more = ready.first(index, name)
+    if not place then
+      return nil, is_more
+    elseif not ready.look() then
+      return nil, true
+    end
+    local of = job.read(place.id)
+    local own = of and of[job.STATE] == "w" and units.of(of)
+    if not own or own[units.LANE] ~= place.lane then
+      -- The head that stood here is gone.
+      local priority, id = lane.head(place.lane)
+      ready.remove(index, name, place)
+      local head = id and job.read(id)
+      if head then
+        ready.add(owner, priority, id, place.lane .. place.path)
+        own = units.of(head)
+        room.fetch(own[units.ENTRIES])
+        room.pass_on(owner, own[units.ENTRIES])
+      end
+    elseif of[job.OPTIONS] ~= "" and attempt.has_expired(of) then
+      failure.expire(of)
+      batch.flush()
+    elseif is_settled or not lineup.review(of, owner) then
+      room.fetch(own[units.ENTRIES])
+      local lacking = room.lacking(own[units.ENTRIES])
+      if not lacking then
+        place.job, place.units = of, own
+        return place
+      end
+      ready.remove(index, name, place)
+      room.park(owner, lacking, place)
+      room.pass_on(owner, own[units.ENTRIES], lacking)
+    end
+  end
+end
+
+--- The best plain job of a queue.
+---@return number? priority
+---@return string? id
+local function best_plain(owner, is_settled)
+  while true do
+    local first = call("ZRANGE", queue.key(owner, "q"), 0, 0, "WITHSCORES")
+    if not first[1] or is_settled then
+      return tonumber(first[2]), first[1]
+    end
+    local of = job.read(first[1])
+    if not of or not lineup.review(of, owner) then
+      return tonumber(first[2]), first[1]
+    elseif not ready.look() then
+      return nil, nil, true
+    end
+  end
+end
+
+---@return table? head as of heads.of_queue
+---@return boolean? is_more
+function M.best(owner)
+  if meta.state[meta.PENDING] ~= 0 and not changes.carry_out(STEPS) then
+    return nil, true
+  end
+  -- Of keys whose time has come, all must have sent their lanes.
+  if meta.state[meta.NEXT_DUE] <= meta.state[meta.NOW_MS] and room.sweep(STEPS) == STEPS then
+    return nil, true
+  end
+  local is_settled = lineup.is_settled(owner)
+  if not is_settled and queue.has(owner, queue.UNSORTED) then
+    lineup.walk(owner, STEPS)
+    if queue.has(owner, queue.UNSORTED) then
+      return nil, true
+    end
+    is_settled = lineup.is_settled(owner)
+  end
+  local priority, id, place, is_more
+  repeat
+    local moves = lineup.moves[1]
+    priority, id, is_more = best_plain(owner, is_settled)
+    if not is_more then
+      place, is_more = best_lane(owner, is_settled)
+    end
+    if is_more then
+      return nil, true
+    end
+  until lineup.moves[1] == moves
+  if place and (not id or ready.is_before(place.priority, place.id, priority, id)) then
+    return { queue = owner, priority = place.priority, id = place.id, place = place }
+  elseif id then
+    return { queue = owner, priority = priority, id = id, is_single = true }
+  end
+end
+
+--- The best job that may start and is accepted, among the first of each set of a queue that has lanes. Groups of a fair
+--- queue are not asked whose turn it is.
+---@param accepts fun(of: table): boolean
+---@return table? head
+function M.find(name, most, accepts)
+  local owner = queue.load(name)
+  local first = M.best(owner)
+  if not first or accepts(job.read(first.id)) then
+    return first
+  end
+  local is_settled = lineup.is_settled(owner)
+  local best
+  for letter in ("qw"):gmatch(".") do
+    local waiting = call("ZRANGE", queue.key(owner, letter), 0, most - 1, "WITHSCORES")
+    for i = 1, #waiting, 2 do
+      local id, priority = waiting[i], tonumber(waiting[i + 1])
+      local of = job.read(id)
+      if best and not ready.is_before(priority, id, best.priority, best.id) then
+        break
+      end
+      if of and accepts(of) then
+        if not is_settled then
+          lineup.review(of, owner)
+        end
+        local own = units.of(of)
+        local lacking
+        if own then
+          room.fetch(own[units.ENTRIES])
+          lacking = room.lacking(own[units.ENTRIES])
+        end
+        if lacking then
+          room.note_opening(lacking)
+        else
+          best = { queue = owner, priority = priority, id = id, is_single = true }
+          best.place = own and {
+            priority = priority, id = id, member = "", lane = own[units.LANE], path = own[units.PATH], job = of,
+            units = own,
+          }
+          break
+        end
+      end
+    end
+  end
+  return best
+end
+
+--- Takes a head out of where it waits; a lane's job takes its units.
+---@return table? job
+function M.take(head)
+  local owner, place = head.queue, head.place
+  if not place then
+    call("ZREM", queue.key(owner, "q"), head.id)
+    return job.read(head.id)
+  end
+  local own, of = place.units, place.job
+  call("ZREM", keys.LANE .. place.lane, head.id)
+  ready.remove(ready.of_queue(owner[queue.NAME]), owner[queue.NAME], place)
+  batch.remove(queue.key(owner, "w"), head.id)
+  ready.serve(owner, place, own[units.GROUPS])
+  local priority, id = lane.head(place.lane)
+  if id then
+    ready.add(owner, priority, id, place.lane .. place.path)
+  end
+  local entries = own[units.ENTRIES]
+  room.take(entries)
+  room.pass_on(owner, entries)
+  if place.path ~= "" then
+    room.send_more(owner)
+  end
+  units.put(of, own)
+  return of
+end
+
+return M

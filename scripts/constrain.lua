@@ -1,0 +1,65 @@
+-- Creates a constraint, or replaces it.
+-- KEYS   namespace, namespace:meta
+-- ARGV   spec {id, by?, concurrency?, rate?, cost?, order?}, matcher
+-- Reply  document
+-- Errors INVALID field, INVALID match.place, FULL id
+-- Cost   what waits or runs is dealt with in steps by the calls that follow
+-- Flags: write
+local keys = require "jqlua.keys"
+local meta = require "jqlua.meta"
+local changes = require "jqlua.changes"
+local check = require "jqlua.check"
+local constraint = require "jqlua.constraint"
+local constraintdoc = require "jqlua.constraintdoc"
+local constraintspec = require "jqlua.constraintspec"
+local room = require "jqlua.room"
+local transition = require "jqlua.transition"
+
+local STEPS = 1000
+
+local problem = meta.open()
+if problem then
+  return redis.error_reply(problem)
+end
+local new
+new, problem = constraintspec.parse()
+if problem then
+  return redis.error_reply(problem)
+end
+local old = constraint.load(new.i)
+if not old and redis.call("HLEN", keys.CONSTRAINTS) >= constraint.MOST then
+  return redis.error_reply("FULL id: there are " .. constraint.MOST .. " constraints already, creating "
+    .. check.show(new.i) .. " would be one too many")
+end
+
+local state = meta.state
+local is_same = old and constraintspec.is_same_set(old, new)
+if is_same then
+  new.n = old.n
+else
+  -- Its number is the version in which it came about.
+  state[meta.VERSION] = state[meta.VERSION] + 1
+  new.n = state[meta.VERSION]
+  state[meta.ADDED] = new.n
+  if old then
+    constraint.delete(old)
+    room.set_limit(old.n, nil)
+    changes.note("r", old.n)
+  end
+end
+constraint.save(new)
+local limit = room.limit(new.n)
+local is_changed = not limit or limit[room.CONCURRENCY] ~= (new.c or 0) or limit[room.RATE] ~= (new.l or 0)
+if is_changed then
+  local running = limit and limit[room.RUNNING] or 0
+  room.set_limit(new.n, { new.c or 0, new.l or 0, new.p and math.ceil(new.p * 1000) or 0, new.s and 1 or 0, running })
+  changes.note(limit and "r" or "a", new.n)
+end
+if is_changed or not is_same then
+  -- Limits have to be where the steps find them.
+  transition.commit()
+  changes.carry_out(STEPS)
+  meta.save_constraints()
+end
+transition.commit()
+return constraintdoc.encode(new)

@@ -1,0 +1,21 @@
+-- Says why a job waits.
+-- KEYS   namespace, namespace:meta
+-- ARGV   id
+-- Reply  document
+-- Errors INVALID id, NOTFOUND id
+-- Flags: read
+local meta = require "jqlua.meta"
+local check = require "jqlua.check"
+local explanation = require "jqlua.explanation"
+local job = require "jqlua.job"
+
+local problem = meta.open()
+problem = problem or (#ARGV ~= 1 or not check.is_id(ARGV[1])) and check.problem("id", check.ID, ARGV[1])
+if problem then
+  return redis.error_reply(problem)
+end
+local of = job.read(ARGV[1])
+if not of then
+  return redis.error_reply("NOTFOUND id: there is no job " .. ARGV[1])
+end
+return explanation.encode(of)

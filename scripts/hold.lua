@@ -1,0 +1,36 @@
+-- Closes a key of a constraint for a while, or opens it.
+-- KEYS   namespace, namespace:meta
+-- ARGV   spec {id, by?, seconds}
+-- Reply  until when, in ms
+-- Errors INVALID field, NOTFOUND id
+-- Flags: write
+local arguments = require "jqlua.arguments"
+local meta = require "jqlua.meta"
+local check = require "jqlua.check"
+local constraint = require "jqlua.constraint"
+local holding = require "jqlua.holding"
+local room = require "jqlua.room"
+local transition = require "jqlua.transition"
+
+local spec, problem = arguments.spec("id by seconds")
+if not spec then
+  return redis.error_reply(problem)
+end
+problem = not check.is_name(spec.id) and check.problem("id", check.NAME, spec.id)
+  or not check.is_number(spec.seconds, 0, holding.LONGEST_S) and check.problem("seconds", holding.SECONDS, spec.seconds)
+if problem then
+  return redis.error_reply(problem)
+end
+local definition = constraint.load(spec.id)
+if not definition then
+  return redis.error_reply("NOTFOUND id: there is no constraint " .. check.show(spec.id))
+end
+local value
+value, problem = holding.value(definition)
+if problem then
+  return redis.error_reply(problem)
+end
+local until_ms = meta.state[meta.NOW_MS] + math.ceil(spec.seconds * 1000)
+room.hold(room.key(definition.n, value), until_ms)
+transition.commit()
+return until_ms

@@ -1,0 +1,36 @@
+-- Deletes a constraint. What it held is free.
+-- KEYS   namespace, namespace:meta
+-- ARGV   spec {id}
+-- Reply  1
+-- Errors INVALID id, NOTFOUND id
+-- Cost   what it held comes back in steps by the calls that follow
+-- Flags: drain
+local arguments = require "jqlua.arguments"
+local meta = require "jqlua.meta"
+local changes = require "jqlua.changes"
+local check = require "jqlua.check"
+local constraint = require "jqlua.constraint"
+local room = require "jqlua.room"
+local transition = require "jqlua.transition"
+
+local STEPS = 1000
+
+local spec, problem = arguments.spec("id")
+if not spec then
+  return redis.error_reply(problem)
+elseif not check.is_name(spec.id) then
+  return redis.error_reply(check.problem("id", check.NAME, spec.id))
+end
+local definition = constraint.load(spec.id)
+if not definition then
+  return redis.error_reply("NOTFOUND id: there is no constraint " .. check.show(spec.id))
+end
+constraint.delete(definition)
+room.set_limit(definition.n, nil)
+-- What is remembered of queues and names must be looked up anew.
+meta.state[meta.VERSION] = meta.state[meta.VERSION] + 1
+changes.note("r", definition.n)
+changes.carry_out(STEPS)
+meta.save_constraints()
+transition.commit()
+return 1

@@ -1,0 +1,233 @@
+local msgpack = require "support.msgpack"
+local space = require "support.space"
+local specs = require "support.specs"
+
+describe("constraints", function()
+  local jq
+  before_each(function()
+    jq = space.new()
+  end)
+  after_each(function()
+    jq:close()
+  end)
+  local function current()
+    return jq
+  end
+
+  local function ids_of(spec)
+    local reply = jq:call("constraints", spec or {})
+    local ids = {}
+    for i = 2, #reply do
+      ids[i - 1] = msgpack.unpack(reply[i]).id
+    end
+    return ids, reply[1]
+  end
+
+  local function constrain_all(...)
+    for _, id in ipairs({ ... }) do
+      jq:constrain({ id = id, concurrency = 1 }, { name = "a" })
+    end
+  end
+
+  it("is empty in the beginning", function()
+    assert.are.same({ "" }, jq:call("constraints", {}))
+  end)
+  it("lists constraints in order of id", function()
+    constrain_all("b", "c", "a", "B", "aa")
+    local ids, cursor = ids_of()
+    assert.are.same({ "B", "a", "aa", "b", "c" }, ids)
+    assert.are.equal("", cursor)
+  end)
+  it("gives pages that together hold each once", function()
+    local expected = {}
+    for i = 1, 25 do
+      expected[i] = string.format("c%02d", i)
+    end
+    constrain_all(unpack(expected))
+    local all, cursor = {}, ""
+    repeat
+      local page
+      page, cursor = ids_of({ cursor = cursor, count = 10 })
+      assert.is_true(#page <= 10)
+      for _, id in ipairs(page) do
+        all[#all + 1] = id
+      end
+    until cursor == ""
+    assert.are.same(expected, all)
+  end)
+  it("gives pages of 100 when nothing is said", function()
+    for i = 1, 101 do
+      jq:constrain({ id = "c" .. i, concurrency = 1 }, { name = "a" })
+    end
+    assert.are.equal(100, #ids_of())
+  end)
+  it("goes on behind one that came and one that went meanwhile", function()
+    constrain_all("a", "c", "d")
+    local _, cursor = ids_of({ count = 1 })
+    constrain_all("b")
+    jq:unconstrain("a")
+    jq:unconstrain("c")
+    assert.are.same({ "b", "d" }, (ids_of({ cursor = cursor })))
+  end)
+  it("shows those that are named, in that order, unknown ones left out", function()
+    constrain_all("a", "b")
+    local ids, cursor = ids_of({ ids = { "b", "nobody", "a" } })
+    assert.are.same({ "b", "a" }, ids)
+    assert.are.equal("", cursor)
+  end)
+  it("shows nothing when all that are named are unknown", function()
+    assert.are.same({ "" }, jq:call("constraints", { ids = { "x", "y" } }))
+  end)
+  it("shows 1000 that are named", function()
+    constrain_all("a")
+    local named = {}
+    for i = 1, 1000 do
+      named[i] = i == 900 and "a" or "x" .. i
+    end
+    assert.are.same({ "a" }, (ids_of({ ids = named })))
+  end)
+  it("changes nothing", function()
+    constrain_all("a")
+    jq:enqueue_all("a", "a")
+    jq:start("a")
+    jq:unchanged(function()
+      ids_of()
+      ids_of({ ids = { "a", "nobody" } })
+    end)
+  end)
+
+  describe("shows live use:", function()
+    it("how many jobs run and are held", function()
+      jq:constrain({ id = "c", concurrency = 2 }, { name = "a" })
+      jq:enqueue_many({ name = "a" }, 7)
+      local jobs = jq:start("a")
+      local document = jq:constraint("c")
+      assert.are.same({ 2, 1, 1, 5 }, { document.running, document.keys, document.lanes, document.held })
+      jq:succeed(jobs[1])
+      jq:succeed(jobs[2])
+      jq:start("a")
+      document = jq:constraint("c")
+      assert.are.same({ 2, 3 }, { document.running, document.held })
+    end)
+    it("how many groups of jobs are held, a group being those of one queue under the same keys", function()
+      jq:constrain({ id = "c", concurrency = 1 }, { name = "a" })
+      jq:constrain({ id = "d", concurrency = 100 }, { tags = "d" })
+      jq:enqueue("a")
+      for _, queue in ipairs({ "q1", "q2" }) do
+        jq:enqueue_all({ name = "a", queue = queue }, { name = "a", queue = queue },
+          { name = "a", queue = queue, tags = { "d" } })
+      end
+      jq:start({ "a", "q1", "q2" })
+      assert.are.same({ 4, 6 }, { jq:constraint("c").lanes, jq:constraint("c").held })
+      assert.are.same({ 0, 0 }, { jq:constraint("d").lanes, jq:constraint("d").held })
+    end)
+    it("nothing once all is done", function()
+      jq:constrain({ id = "c", concurrency = 1 }, { name = "a" })
+      jq:enqueue_all("a", "a")
+      jq:succeed(jq:start("a")[1])
+      jq:succeed(jq:start("a")[1])
+      local document = jq:constraint("c")
+      assert.are.same({ 0, 0, 0, 0 }, { document.running, document.keys, document.lanes, document.held })
+      assert.is_nil(document.opens_ms)
+    end)
+    it("starts in the window, and when it opens", function()
+      jq:constrain({ id = "c", rate = { limit = 2, period = 10 } }, { name = "a" })
+      jq:enqueue_many({ name = "a" }, 5)
+      jq:start({ queues = "a", count = 1 })
+      local document = jq:constraint("c")
+      assert.are.same({ 1, 1 }, { document.starts, document.running })
+      assert.is_nil(document.opens_ms)
+      jq:pass(3)
+      jq:start("a")
+      document = jq:constraint("c")
+      assert.are.same({ 2, space.START_MS + 10000, 3 }, { document.starts, document.opens_ms, document.held })
+      jq:pass(7)
+      assert.are.equal(1, jq:constraint("c").starts)
+      jq:pass(3)
+      assert.are.equal(0, jq:constraint("c").starts)
+    end)
+    it("of many keys only how many they are and how many jobs run", function()
+      jq:constrain({ id = "c", by = "argument.v", concurrency = 1, rate = { limit = 5, period = 10 } }, { name = "a" })
+      for i = 1, 5 do
+        jq:enqueue_each("a", { v = i }, { v = i })
+      end
+      jq:start("a")
+      local document = jq:constraint("c")
+      assert.are.same({ 5, 5 }, { document.running, document.keys })
+      assert.are.same({}, { document.starts, document.opens_ms, document.lanes, document.held })
+    end)
+    it("no key that is out of use", function()
+      jq:constrain({ id = "c", by = "argument.v", concurrency = 1 }, { name = "a" })
+      for i = 1, 50 do
+        jq:enqueue("a", { v = i })
+      end
+      local jobs = jq:start("a")
+      assert.are.equal(50, jq:constraint("c").keys)
+      for i = 1, 20 do
+        jq:succeed(jobs[i])
+      end
+      assert.are.equal(30, jq:constraint("c").keys)
+      jq:pass(30)
+      jq:settle()
+      assert.are.same({ 0, 0 }, { jq:constraint("c").running, jq:constraint("c").keys })
+    end)
+    it("no key whose window is past", function()
+      jq:constrain({ id = "c", by = "argument.v", rate = { limit = 1, period = 10 } }, { name = "a" })
+      for i = 1, 50 do
+        jq:enqueue("a", { v = i })
+      end
+      for _, job in ipairs(jq:start("a")) do
+        jq:succeed(job)
+      end
+      assert.are.equal(50, jq:constraint("c").keys)
+      jq:pass(60)
+      jq:settle()
+      assert.are.equal(0, jq:constraint("c").keys)
+    end)
+    it("a key that is held by hand as closed", function()
+      jq:constrain({ id = "c", concurrency = 1 }, { name = "a" })
+      jq:hold("c", 5)
+      assert.are.equal(space.START_MS + 5000, jq:constraint("c").opens_ms)
+      jq:pass(5)
+      assert.is_nil(jq:constraint("c").opens_ms)
+    end)
+  end)
+
+  local many = {}
+  for i = 1, 1001 do
+    many[i] = "c"
+  end
+  local function with(field)
+    return function(value)
+      return { { [field] = value } }
+    end
+  end
+  specs.refused_field(it, current, "constraints", with("ids"), "ids", { "list of 1 to 1000" }, {
+    { "no ids", {}, "an empty list or map" },
+    { "1001 ids", many, "a list" },
+    { "text as ids", "c", '"c"' },
+  })
+  specs.refused_field(it, current, "constraints", function(value)
+    return { { ids = { "c", value } } }
+  end, "ids[1]", { "text of 1 to 255 bytes" }, {
+    { "an empty id, by its place", "", '""' },
+    { "a number as id, by its place", 5, "5" },
+  })
+  specs.refused_field(it, current, "constraints", with("count"), "count", { "integer from 1 to 1000" }, {
+    { "a count of 0", 0, "0" },
+    { "a count of 1001", 1001, "1001" },
+    { "half a count", 1.5, "1.5" },
+    { "text as count", "1", '"1"' },
+  })
+  specs.refused_field(it, current, "constraints", with("cursor"), "cursor", { "a cursor as the last reply gave it" }, {
+    { "a number as cursor", 0, "0" },
+    { "a cursor of 256 bytes", ("c"):rep(256), '"' },
+  })
+  it("refuses ids together with a page", function()
+    jq:refuses("INVALID ids: expected either ids, or cursor and count, got both", "constraints",
+      { ids = { "a" }, count = 5 })
+    jq:refuses("INVALID ids: expected either ids, or cursor and count, got both", "constraints",
+      { ids = { "a" }, cursor = "" })
+  end)
+  specs.one_spec(it, current, "constraints", {})
+end)

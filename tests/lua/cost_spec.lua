@@ -1,0 +1,200 @@
+-- What a start costs against a rate: a number, or what the argument says.
+local msgpack = require "support.msgpack"
+local space = require "support.space"
+
+describe("a constraint with rate", function()
+  local jq
+  before_each(function()
+    jq = space.new()
+  end)
+  after_each(function()
+    jq:close()
+  end)
+
+  ---@param rate table {limit, period, smooth?} as fields
+  local function limit(rate, more, match)
+    local spec = { id = "c", rate = rate }
+    for field, value in pairs(more or {}) do
+      spec[field] = value
+    end
+    return jq:constrain(spec, match or { name = "a" })
+  end
+
+  --- Jobs whose leases outlast every window here.
+  local function enqueue(count)
+    return jq:enqueue_many({ name = "a", timeout = 100000 }, count)
+  end
+
+  --- How many start at each of these moments, in seconds since the beginning.
+  local function starts_at(...)
+    local counts = {}
+    for i, second in ipairs({ ... }) do
+      jq:set_clock(space.START_MS + second * 1000)
+      counts[i] = #jq:start("a")
+    end
+    return counts
+  end
+
+  describe("with cost", function()
+    local function pay(...)
+      local arguments = {}
+      for i, cost in ipairs({ ... }) do
+        arguments[i] = { n = cost }
+      end
+      return jq:enqueue_each({ name = "a", timeout = 1000 }, unpack(arguments))
+    end
+
+    it("as a number counts each start so", function()
+      limit({ limit = 10, period = 10 }, { cost = 4 })
+      enqueue(5)
+      assert.are.same({ 2, 0, 2 }, starts_at(0, 9.999, 10))
+      assert.are.equal(8, jq:usage("c")[1].starts)
+    end)
+    it("as a path counts what the argument says", function()
+      limit({ limit = 10, period = 10 }, { cost = "argument.n" })
+      local ids = pay(3, 5, 2, 1)
+      assert.are.same({ ids[1], ids[2], ids[3] }, jq:start_ids("a"))
+      assert.are.equal(10, jq:usage("c")[1].starts)
+      jq:pass(10)
+      assert.are.same({ ids[4] }, jq:start_ids("a"))
+    end)
+    it("may be a fraction", function()
+      limit({ limit = 1, period = 10 }, { cost = "argument.n" })
+      pay(0.25, 0.5, 0.25, 0.25)
+      assert.are.equal(3, #jq:start("a"))
+    end)
+    it("may be 0: such starts count nothing", function()
+      limit({ limit = 1, period = 10 }, { cost = "argument.n" })
+      pay(0, 0, 1, 0)
+      assert.are.equal(4, #jq:start("a"))
+      assert.are.equal(1, jq:usage("c")[1].starts)
+    end)
+    it("counts 1 where there is no number from 0 on", function()
+      limit({ limit = 2, period = 10 }, { cost = "argument.n" })
+      for _, argument in ipairs({ {}, { n = "5" }, { n = -1 }, { n = true }, { n = { 5 } }, { n = msgpack.NAN },
+        { n = msgpack.bin("5") }, "\192", "\161" }) do
+        jq:enqueue_each({ name = "a", timeout = 1000 }, argument, argument, argument)
+        assert.are.equal(2, #jq:start("a"))
+        jq:pass(10)
+        assert.are.equal(1, #jq:start("a"))
+        jq:pass(10)
+      end
+    end)
+    it("counts as limit what is more than limit", function()
+      limit({ limit = 5, period = 10 }, { cost = "argument.n" })
+      local ids = pay(1000000, 1, 1)
+      assert.are.same({ ids[1] }, jq:start_ids("a"))
+      assert.are.equal(5, jq:usage("c")[1].starts)
+      jq:pass(10)
+      assert.are.same({ ids[2], ids[3] }, jq:start_ids("a"))
+    end)
+    it("reads numbers in every form", function()
+      limit({ limit = 10, period = 10 }, { cost = "argument.n" })
+      local raw = msgpack.raw
+      for _, four in ipairs({ 4, raw("\204\4"), raw("\205\0\4"), raw("\206\0\0\0\4"), raw("\207\0\0\0\0\0\0\0\4"),
+        raw("\208\4"), raw("\209\0\4"), raw("\210\0\0\0\4"), raw("\211\0\0\0\0\0\0\0\4"), raw("\202\64\128\0\0"),
+        raw("\203\64\16\0\0\0\0\0\0") }) do
+        pay(four, four, four)
+        assert.are.equal(2, #jq:start("a"))
+        jq:pass(10)
+        assert.are.equal(1, #jq:start("a"))
+        jq:pass(10)
+      end
+    end)
+    it("keeps small jobs from starving a large one", function()
+      limit({ limit = 10, period = 10 }, { cost = "argument.n" })
+      pay(6)
+      jq:start("a")
+      local large = pay(8)[1]
+      assert.are.equal(0, #jq:start("a"))
+      local small = pay(1, 1, 1, 1)
+      assert.are.equal(0, #jq:start("a"))
+      assert.are.same({ 0 }, starts_at(9.999))
+      jq:pass(0.001)
+      assert.are.same({ large, small[1], small[2] }, jq:start_ids("a"))
+    end)
+    it("keeps small jobs of better priority from starving a large one", function()
+      limit({ limit = 10, period = 10 }, { cost = "argument.n" })
+      pay(5)
+      jq:start("a")
+      local large = pay(10)[1]
+      assert.are.equal(0, #jq:start("a"))
+      jq:pass(4)
+      jq:enqueue({ name = "a", priority = -1 }, { n = 5 })
+      assert.are.equal(0, #jq:start("a"))
+      jq:pass(6)
+      local started = jq:start_ids("a")
+      jq:pass(10)
+      for _, id in ipairs(jq:start_ids("a")) do
+        started[#started + 1] = id
+      end
+      assert.are.equal(2, #started)
+      assert.are.equal("running", jq:status(large))
+    end)
+    it("reserves under one key, and leaves the others alone", function()
+      limit({ limit = 10, period = 10 }, { cost = "argument.n", by = "argument.v" })
+      jq:enqueue_each("a", { n = 6, v = 1 }, { n = 8, v = 1 }, { n = 6, v = 2 }, { n = 4, v = 2 }, { n = 4, v = 1 })
+      assert.are.equal(3, #jq:start("a"))
+    end)
+    it("reserves nothing for a job that is gone", function()
+      limit({ limit = 10, period = 10 }, { cost = "argument.n" })
+      pay(6)
+      jq:start("a")
+      local large = pay(8)[1]
+      jq:start("a")
+      local small = pay(1)[1]
+      jq:cancel(large)
+      jq:start("a") -- may still be reserved, until the window is empty at the latest
+      jq:pass(10)
+      jq:start("a")
+      assert.are.equal("running", jq:status(small))
+    end)
+    it("is no matter to concurrency", function()
+      limit({ limit = 10, period = 10 }, { cost = 10, concurrency = 2 })
+      local ids = enqueue(5)
+      assert.are.same({ 1, 1, 0 }, starts_at(0, 10, 20))
+      jq:succeed({ id = ids[1], attempt = 1 })
+      assert.are.same({ 1 }, starts_at(20))
+    end)
+  end)
+
+  describe("over a long random run", function()
+    --- The most that any window holds, looked at from each start back.
+    local function fullest_window(starts, period_ms)
+      local most, from, sum = 0, 1, 0
+      for i, start in ipairs(starts) do
+        sum = sum + start.cost
+        while starts[from].at_ms <= start.at_ms - period_ms do
+          sum = sum - starts[from].cost
+          from = from + 1
+        end
+        most = math.max(most, sum)
+        assert.is_true(i == 1 or starts[i - 1].at_ms <= start.at_ms)
+      end
+      return most
+    end
+
+    for seed = 1, 3 do
+      it("holds no window with more cost than limit (" .. seed .. ")", function()
+        math.randomseed(seed)
+        local most, period_ms = math.random(10, 40), math.random(20, 5000)
+        limit({ limit = most, period = period_ms / 1000 }, { cost = "argument" })
+        local starts, costs = {}, {}
+        for step = 1, 300 do
+          if step % 20 == 1 then
+            for _ = 1, 60 do
+              local cost = math.random(20) == 1 and 1000 or math.random(0, 12)
+              costs[jq:enqueue({ name = "a", timeout = 100000 }, msgpack.pack(cost))] = math.min(cost, most)
+            end
+          end
+          for _, job in ipairs(jq:start({ queues = "a", count = math.random(1, 20) })) do
+            starts[#starts + 1] = { at_ms = jq.now_ms, cost = costs[job.id] }
+          end
+          jq:pass(math.random(0, math.ceil(period_ms / 4)) / 1000)
+        end
+        assert.is_true(#starts > 50)
+        assert.is_true(fullest_window(starts, period_ms) <= most)
+      end)
+    end
+  end)
+end)

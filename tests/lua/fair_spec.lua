@@ -1,0 +1,480 @@
+-- Queues that several share: among equal priorities the values of the jobs take turns, by their weights.
+local msgpack = require "support.msgpack"
+local space = require "support.space"
+local specs = require "support.specs"
+
+describe("a fair queue", function()
+  local jq
+  before_each(function()
+    jq = space.new()
+  end)
+  after_each(function()
+    jq:close()
+  end)
+
+  local function fair(...)
+    return jq:queue({ name = "q", fair = { ... } })
+  end
+
+  --- Jobs in the queue, one for each letter: "AAB" is two jobs of A and one of B.
+  ---@return string[] ids
+  local function enqueue(letters, more)
+    local spec = { name = "job", queue = "q" }
+    for field, value in pairs(more or {}) do
+      spec[field] = value
+    end
+    local ids = {}
+    for letter in letters:gmatch(".") do
+      ids[#ids + 1] = jq:enqueue(spec, { v = letter })
+    end
+    return ids
+  end
+
+  --- The values of the jobs in the order they start, one pick for each.
+  local function letters(count, queues)
+    local started = ""
+    for _ = 1, count or 1000 do
+      local job = jq:start_one(queues or "q")
+      if not job then
+        break
+      end
+      started = started .. msgpack.unpack(job.blob).v
+    end
+    return started
+  end
+
+  it("lets values take turns", function()
+    fair({ by = "argument.v" })
+    enqueue("AAAAABBC")
+    assert.are.equal("ABCABAAA", letters())
+  end)
+  it("lets values take turns within one pick", function()
+    fair({ by = "argument.v" })
+    local ids = enqueue("AAAABBC")
+    assert.are.same({ ids[1], ids[5], ids[7], ids[2], ids[6], ids[3], ids[4] }, jq:start_ids("q"))
+  end)
+  it("gives the jobs of one value in their order", function()
+    fair({ by = "argument.v" })
+    local ids = enqueue("ABABAB")
+    assert.are.same(ids, jq:start_ids("q"))
+  end)
+  it("does not let one's flood delay another who comes later", function()
+    fair({ by = "argument.v" })
+    enqueue(("A"):rep(50))
+    assert.are.equal("AAAAA", letters(5))
+    enqueue("BB")
+    assert.are.equal("BABA", letters(4))
+  end)
+  it("gives no credit to who had nothing to run", function()
+    fair({ by = "argument.v" })
+    enqueue(("A"):rep(20) .. "B")
+    assert.are.equal("ABAAAAAAAA", letters(10))
+    enqueue("BBBBB")
+    assert.are.equal("BABABABA", letters(8))
+  end)
+  it("lets the least id decide between equals", function()
+    fair({ by = "argument.v" })
+    enqueue("BACCAB")
+    assert.are.equal("BACCAB", letters())
+  end)
+  it("gives turns in proportion to weights", function()
+    fair({ by = "argument.v", weights = { A = 2, B = 0.5 } })
+    enqueue(("A"):rep(20) .. ("B"):rep(20) .. ("C"):rep(20))
+    local started = letters(35)
+    local counts = {}
+    for letter in started:gmatch(".") do
+      counts[letter] = (counts[letter] or 0) + 1
+    end
+    assert.are.same({ A = 20, B = 5, C = 10 }, counts)
+  end)
+  it("follows the finish times exactly", function()
+    fair({ by = "argument.v", weights = { A = 2 } })
+    enqueue("AAAAAABBBB")
+    -- F(A) 0.5; B's 0 is least; A 0.5 → 1; then 1 and 1, A's id is less; B 1 → 2; A 1.5 → 2; A 2 → 2.5; …
+    assert.are.equal("ABAABAABAB", letters(10))
+  end)
+  it("looks a number's weight up as its text", function()
+    fair({ by = "argument.v", weights = { ["7"] = 3, ["1.5"] = 2 } })
+    local ids = jq:enqueue_each({ name = "job", queue = "q" }, { v = 8 }, { v = 7 }, { v = 7 }, { v = 7 }, { v = 8 })
+    -- 8 → 1; 7 at 0, 1/3, 2/3; then 8 and 7 at 1
+    assert.are.same({ ids[1], ids[2], ids[3], ids[4], ids[5] }, jq:start_ids("q"))
+    ids = jq:enqueue_each({ name = "job", queue = "q", priority = 1 }, { v = "x" }, { v = 1.5 }, { v = 1.5 },
+      { v = "x" }, { v = 1.5 })
+    assert.are.same({ ids[1], ids[2], ids[3], ids[4], ids[5] }, jq:start_ids("q"))
+  end)
+  it("lets jobs without the value share one turn", function()
+    fair({ by = "argument.v" })
+    local ids = jq:enqueue_each({ name = "job", queue = "q" }, {}, {}, "\192", { v = msgpack.raw("\192") }, { v = 1 },
+      { v = 1 })
+    assert.are.same({ ids[1], ids[5], ids[2], ids[6], ids[3], ids[4] }, jq:start_ids("q"))
+  end)
+  it("may be fair by the name", function()
+    fair({ by = "name" })
+    local ids = jq:enqueue_all({ name = "x", queue = "q" }, { name = "x", queue = "q" }, { name = "y", queue = "q" })
+    assert.are.same({ ids[1], ids[3], ids[2] }, jq:start_ids("q"))
+  end)
+  it("keeps priorities first, each with turns of its own", function()
+    fair({ by = "argument.v" })
+    local late = enqueue("AAB", { priority = 1 })
+    local soon = enqueue("AAB", { priority = -1 })
+    local now = enqueue("BBA")
+    assert.are.same({ soon[1], soon[3], soon[2], now[1], now[3], now[2], late[1], late[3], late[2] },
+      jq:start_ids("q"))
+  end)
+  it("gives all room to one who is alone", function()
+    fair({ by = "argument.v", weights = { A = 0.001 } })
+    local ids = enqueue(("A"):rep(30))
+    assert.are.same(ids, jq:start_ids("q"))
+  end)
+
+  describe("of several levels", function()
+    local function shared(...)
+      local ids = {}
+      for _, pair in ipairs({ ... }) do
+        ids[#ids + 1] = jq:enqueue({ name = "job", queue = "q" }, { tenant = pair:sub(1, 1), key = pair:sub(2) })
+      end
+      return ids
+    end
+
+    it("lets the first take turns, and within it the second", function()
+      fair({ by = "argument.tenant" }, { by = "argument.key" })
+      local ids = shared("A1", "A1", "A1", "A2", "A2", "B1", "B1", "B1")
+      assert.are.same({ ids[1], ids[6], ids[4], ids[7], ids[2], ids[8], ids[5], ids[3] }, jq:start_ids("q"))
+    end)
+    it("does not reward who splits into many keys", function()
+      fair({ by = "argument.tenant" }, { by = "argument.key" })
+      local pairs_of_a = {}
+      for i = 1, 20 do
+        pairs_of_a[i] = "A" .. i
+      end
+      shared(unpack(pairs_of_a))
+      shared("B1", "B1", "B1", "B1", "B1")
+      local counts = { A = 0, B = 0 }
+      for _ = 1, 10 do
+        local tenant = msgpack.unpack(jq:start_one("q").blob).tenant
+        counts[tenant] = counts[tenant] + 1
+      end
+      assert.are.same({ A = 5, B = 5 }, counts)
+    end)
+    it("takes weights on each", function()
+      fair({ by = "argument.tenant", weights = { A = 2 } }, { by = "argument.key", weights = { ["1"] = 4 } })
+      local ids = shared("A1", "A1", "A1", "A2", "B1", "B2", "B1")
+      -- A 0 → 0.5 with key 1 → 0.25; B 0 → 1 with key 1; A 0.5 with key 2 at 0; A 1 (id less than B's) with 1; …
+      assert.are.same({ ids[1], ids[5], ids[4], ids[2], ids[6], ids[3], ids[7] }, jq:start_ids("q"))
+    end)
+    it("may be three", function()
+      fair({ by = "argument.tenant" }, { by = "argument.key" }, { by = "name" })
+      local ids = {}
+      for i, job in ipairs({ { "x", "A", "1" }, { "x", "A", "1" }, { "y", "A", "1" }, { "x", "A", "2" },
+        { "x", "B", "1" } }) do
+        ids[i] = jq:enqueue({ name = job[1], queue = "q" }, { tenant = job[2], key = job[3] })
+      end
+      assert.are.same({ ids[1], ids[5], ids[4], ids[3], ids[2] }, jq:start_ids("q"))
+    end)
+  end)
+
+  describe("under constraints", function()
+    it("gives the turn of a held value to the next", function()
+      fair({ by = "argument.v" })
+      jq:constrain({ id = "c", by = "argument.v", concurrency = 1 }, { queue = "q" })
+      local ids = enqueue("AAABBC")
+      local jobs = jq:start("q")
+      assert.are.same({ ids[1], ids[4], ids[6] }, space.ids(jobs))
+      jq:succeed(jobs[2])
+      assert.are.same({ ids[5] }, jq:start_ids("q"))
+      jq:succeed(jobs[1])
+      assert.are.same({ ids[2] }, jq:start_ids("q"))
+    end)
+    it("leaves who was held its place, for want of turns taken", function()
+      fair({ by = "argument.v" })
+      jq:constrain({ id = "c", concurrency = 1 }, { ["argument.v"] = "A" })
+      enqueue("AAAABBBB")
+      local a = jq:start_one("q")
+      assert.are.equal("BB", letters(2)) -- F(A) 1, F(B) 2, V 1
+      jq:succeed(a)
+      assert.are.equal("AB", letters(2))
+    end)
+    it("takes turns for the room of a common limit", function()
+      fair({ by = "argument.v" })
+      jq:constrain({ id = "c", concurrency = 2 }, { queue = "q" })
+      enqueue("AAAAAABBB")
+      local running, started = jq:start("q"), ""
+      while running[1] do
+        local job = table.remove(running, 1)
+        started = started .. msgpack.unpack(job.blob).v
+        jq:succeed(job)
+        for _, more in ipairs(jq:start("q")) do
+          running[#running + 1] = more
+        end
+      end
+      assert.are.equal("ABABABAAA", started)
+    end)
+    it("takes turns for the starts of a common rate", function()
+      fair({ by = "argument.v" })
+      jq:constrain({ id = "c", rate = { limit = 2, period = 10 } }, { queue = "q" })
+      enqueue("AAAABB")
+      local started = ""
+      for _ = 1, 3 do
+        started = started .. letters()
+        jq:pass(10)
+      end
+      assert.are.equal("ABABAA", started)
+    end)
+    it("keeps turns when a constraint is added and deleted while jobs wait", function()
+      fair({ by = "argument.v" })
+      enqueue("AAAAAABBBB")
+      assert.are.equal("ABA", letters(3))
+      jq:constrain({ id = "c", concurrency = 1000 }, { queue = "q" })
+      assert.are.equal("BA", letters(2))
+      jq:unconstrain("c")
+      assert.are.equal("BABAA", letters())
+    end)
+  end)
+
+  describe("among other queues", function()
+    it("is stood for by the job it would give next", function()
+      fair({ by = "argument.v" })
+      local first = enqueue("AA")
+      local other = jq:enqueue({ name = "job", queue = "other" }, { v = "O" })
+      local last = enqueue("B")
+      assert.are.same({ first[1], other, last[1], first[2] }, jq:start_ids({ "q", "other" }))
+    end)
+    it("is stood for by the job it would give next, under a pattern", function()
+      jq:pick("*")
+      fair({ by = "argument.v" })
+      local first = enqueue("AA")
+      local other = jq:enqueue({ name = "job", queue = "other" }, { v = "O" })
+      local last = enqueue("B")
+      assert.are.same({ first[1], other, last[1], first[2] }, jq:start_ids("*"))
+    end)
+    it("is stood for when it is one of two fair ones", function()
+      fair({ by = "argument.v" })
+      jq:queue({ name = "r", fair = { { by = "argument.v" } } })
+      local q = enqueue("AAB")
+      local r = enqueue("AAB", { queue = "r" })
+      assert.are.same({ q[1], q[3], q[2], r[1], r[3], r[2] }, jq:start_ids({ "q", "r" }))
+    end)
+    it("goes on with its turns when another priority comes between", function()
+      fair({ by = "argument.v" })
+      enqueue("AAABB")
+      assert.are.equal("AB", letters(2))
+      enqueue("C", { priority = -1 })
+      assert.are.equal("CABA", letters())
+    end)
+    it("gives turns to workers that are pushed to", function()
+      fair({ by = "argument.v" })
+      jq:register({ url = "http://w/", queues = "q", max_jobs = 10 })
+      local ids = enqueue("AAAB")
+      assert.are.same({ ids[1], ids[4], ids[2], ids[3] }, space.ids(jq:push()))
+    end)
+    it("gives turns to a finish with pick", function()
+      fair({ by = "argument.v" })
+      local ids = enqueue("AAB")
+      local job = jq:start_one("q")
+      local reply = jq:call("finish", { worker = "worker", pick = { queues = "q" } },
+        { id = job.id, attempt = 1, type = "success" }, msgpack.NIL)
+      assert.are.same({ ids[3] }, space.ids(space.picked(reply[2])))
+    end)
+    it("gives turns under each order of queues", function()
+      for i, order in ipairs({ "ordered", "round_robin", "shuffled" }) do
+        local name = "q" .. i
+        jq:queue({ name = name, fair = { { by = "argument.v" } } })
+        local ids = enqueue("AAB", { queue = name })
+        assert.are.same({ ids[1], ids[3], ids[2] }, jq:start_ids({ queues = { name, "none" }, order = order }))
+      end
+    end)
+  end)
+
+  describe("loses nothing when", function()
+    it("jobs are cancelled", function()
+      fair({ by = "argument.v" })
+      local ids = enqueue("AAAABBBCC")
+      jq:call("cancel", { ids = { ids[1], ids[5], ids[6], ids[9] } })
+      assert.are.same({ ids[2], ids[7], ids[8], ids[3], ids[4] }, jq:start_ids("q"))
+    end)
+    it("all jobs of a value are cancelled", function()
+      fair({ by = "argument.v" })
+      local ids = enqueue("ABABC")
+      jq:call("cancel", { ids = { ids[2], ids[4] } })
+      assert.are.same({ ids[1], ids[5], ids[3] }, jq:start_ids("q"))
+    end)
+    it("a job is given back: it waits for its value's turn again", function()
+      fair({ by = "argument.v" })
+      local ids = enqueue("AAB")
+      jq:release(jq:start_one("q"))
+      assert.are.same({ ids[3], ids[1], ids[2] }, jq:start_ids("q"))
+    end)
+    it("a job is retried", function()
+      fair({ by = "argument.v" })
+      local ids = enqueue("ABB", { retry_base = 1, retry_jitter = 0 })
+      jq:fail(jq:start_one("q"))
+      jq:pass(1)
+      assert.are.same({ ids[2], ids[1], ids[3] }, jq:start_ids("q"))
+    end)
+    it("jobs expire", function()
+      fair({ by = "argument.v" })
+      enqueue("AAAA", { expires_in = 2 })
+      local ids = enqueue("AB")
+      jq:pass(2)
+      assert.are.same({ ids[1], ids[2] }, jq:start_ids("q"))
+      assert.are.equal(4, jq:counts("q").error)
+    end)
+    it("delayed jobs become due", function()
+      fair({ by = "argument.v" })
+      local later = enqueue("B", { delay = 2 })
+      local ids = enqueue("AAA")
+      assert.are.same({ ids[1] }, jq:start_ids({ queues = "q", count = 1 }))
+      jq:pass(2)
+      assert.are.same({ later[1], ids[2], ids[3] }, jq:start_ids("q"))
+    end)
+    it("the queue is paused and resumed", function()
+      fair({ by = "argument.v" })
+      enqueue("AAABB")
+      assert.are.equal("A", letters(1))
+      jq:queue({ name = "q", paused = true })
+      assert.are.equal("", letters())
+      enqueue("C")
+      jq:queue({ name = "q", paused = false })
+      assert.are.equal("BCABA", letters())
+    end)
+    it("hundreds of values wait", function()
+      fair({ by = "argument.v" })
+      local first, second = {}, {}
+      for i = 1, 400 do
+        first[i] = jq:enqueue({ name = "job", queue = "q" }, { v = i })
+        second[i] = jq:enqueue({ name = "job", queue = "q" }, { v = i })
+      end
+      local started = jq:start_ids("q")
+      for i = 1, 400 do
+        assert.are.equal(first[i], started[i])
+        assert.are.equal(second[i], started[400 + i])
+      end
+      assert.are.equal(800, #started)
+    end)
+    it("a day passes without a start", function()
+      fair({ by = "argument.v" })
+      enqueue("AAAB")
+      letters()
+      jq:pass(86400 * 3)
+      jq:settle()
+      local ids = enqueue("BABA")
+      local started = jq:start_ids("q")
+      table.sort(started)
+      assert.are.same(ids, started)
+    end)
+  end)
+
+  describe("set while jobs wait", function()
+    it("is fair at once", function()
+      enqueue("AAAAABB")
+      assert.are.equal("AA", letters(2))
+      fair({ by = "argument.v" })
+      assert.are.equal("ABABA", letters())
+    end)
+    it("is fair for a thousand jobs", function()
+      enqueue(("A"):rep(600) .. ("B"):rep(400))
+      fair({ by = "argument.v" })
+      assert.are.equal(("AB"):rep(400) .. ("A"):rep(200), letters())
+    end)
+    it("to another value is fair by that", function()
+      fair({ by = "argument.v" })
+      local ids = jq:enqueue_each({ name = "job", queue = "q" }, { v = 1, w = 1 }, { v = 1, w = 1 }, { v = 2, w = 1 },
+        { v = 2, w = 2 })
+      fair({ by = "argument.w" })
+      assert.are.same({ ids[1], ids[4], ids[2], ids[3] }, jq:start_ids("q"))
+    end)
+    it("to none goes back to the order of ids", function()
+      fair({ by = "argument.v" })
+      local ids = enqueue("AAABB")
+      jq:queue({ name = "q", fair = msgpack.raw("\144") })
+      assert.are.same(ids, jq:start_ids("q"))
+    end)
+    it("beside a pause keeps both", function()
+      enqueue("AAB")
+      jq:queue({ name = "q", paused = true, fair = { { by = "argument.v" } } })
+      assert.are.equal("", letters())
+      jq:queue({ name = "q", paused = false })
+      assert.are.equal("ABA", letters())
+    end)
+  end)
+
+  describe("shows", function()
+    it("its levels in its document", function()
+      local levels = { { by = "argument.tenant", weights = { A = 2.5 } }, { by = "name" } }
+      assert.are.same(levels, jq:queue({ name = "q", fair = levels }).fair)
+      assert.are.same(levels, jq:queue("q").fair)
+      assert.are.same(levels, msgpack.unpack(jq:call("queues", { names = { "q" } })[2]).fair)
+    end)
+    it("its levels after a pause and a limit", function()
+      fair({ by = "name" })
+      jq:queue({ name = "q", paused = true })
+      assert.are.same({ { by = "name" } }, jq:queue({ name = "q", max_waiting = 5 }).fair)
+    end)
+    it("no levels when there are none", function()
+      fair({ by = "name" })
+      local shown = jq:queue({ name = "q", fair = msgpack.raw("\144") }).fair
+      assert.is_nil(shown and next(shown))
+      shown = jq:queue("other").fair
+      assert.is_nil(shown and next(shown))
+    end)
+  end)
+
+  describe("refuses", function()
+    local function current()
+      return jq
+    end
+    local function with(value)
+      return { { name = "q", fair = value } }
+    end
+    local function level(field)
+      return function(value)
+        local one = { by = "name" }
+        one[field] = value
+        return { { name = "q", fair = { { by = "queue" }, one } } }
+      end
+    end
+    local four, many = {}, {}
+    for i = 1, 4 do
+      four[i] = { by = "argument." .. i }
+    end
+    for i = 1, 1001 do
+      many["w" .. i] = 1
+    end
+    specs.refused_field(it, current, "queue", with, "fair", { "list", "3" }, {
+      { "text as fair", "argument.v", '"argument.v"' },
+      { "a level alone", { by = "name" }, "a map" },
+      { "4 levels", four, "a list" },
+      { "true as fair", true, "true" },
+    })
+    specs.refused_field(it, current, "queue", with, "fair[0]", { "by" }, {
+      { "text as a level", { "argument.v" }, '"argument.v"' },
+    })
+    it("an unknown field of a level", function()
+      jq:refuses("INVALID fair[0].wieghts: unknown field, did you mean weights?", "queue",
+        { name = "q", fair = { { by = "name", wieghts = {} } } })
+    end)
+    specs.refused_field(it, current, "queue", level("by"), "fair[1].by", { "argument" }, {
+      { "a level without by", nil, "nothing" },
+      { "an unknown path", "arguments.v", '"arguments.v"' },
+      { "a list as by", { "name", "queue" }, "a list" },
+      { "tags as by", "tags", '"tags"' },
+      { "an empty path", "", '""' },
+    })
+    specs.refused_field(it, current, "queue", level("weights"), "fair[1].weights", { "map", "1000" }, {
+      { "a number as weights", 5, "5" },
+      { "a list as weights", { 1, 2 }, "" },
+      { "1001 weights", many, "" },
+    })
+    specs.refused_field(it, current, "queue", function(value)
+      return level("weights")({ A = value })
+    end, "fair[1].weights.A", { "0.001", "1000" }, {
+      { "a weight of 0", 0, "0" },
+      { "a negative weight", -1, "-1" },
+      { "a weight of 0.0009", 0.0009, "0.0009" },
+      { "a weight of 1001", 1001, "1001" },
+      { "a weight that is no number", msgpack.NAN, "" },
+      { "an infinite weight", msgpack.INFINITY, "inf" },
+      { "text as weight", "2", '"2"' },
+    })
+  end)
+end)

@@ -1,0 +1,622 @@
+-- What is easy to get wrong where held jobs wait in lanes: room that one lane cannot use, better jobs that come
+-- into a lane nobody looks at, and constraints that change under many lanes.
+local msgpack = require "support.msgpack"
+local space = require "support.space"
+
+describe("held jobs", function()
+  local jq
+  before_each(function()
+    jq = space.new()
+  end)
+  after_each(function()
+    jq:close()
+  end)
+
+  local LONG_S = 100000 -- leases that outlast every test
+
+  --- Limits jobs that carry the tag.
+  local function limit(id, concurrency, more)
+    local spec = { id = id, concurrency = concurrency }
+    for field, value in pairs(more or {}) do
+      spec[field] = value
+    end
+    return jq:constrain(spec, { tags = id })
+  end
+
+  --- A job in queue q that carries these tags.
+  local function tagged(tags, argument, more)
+    local spec = { name = "job", queue = "q", tags = tags[1] and tags or nil, timeout = LONG_S }
+    for field, value in pairs(more or {}) do
+      spec[field] = value
+    end
+    return jq:enqueue(spec, argument)
+  end
+
+  --- One job for each value from 1 to count.
+  local function tagged_each(tags, count, more)
+    local spec = { name = "job", queue = "q", tags = tags[1] and tags or nil, timeout = LONG_S }
+    for field, value in pairs(more or {}) do
+      spec[field] = value
+    end
+    local ids = {}
+    for first = 1, count, 500 do
+      local arguments = {}
+      for i = first, math.min(count, first + 499) do
+        arguments[#arguments + 1] = { v = i }
+      end
+      for _, id in ipairs(jq:enqueue_each(spec, unpack(arguments))) do
+        ids[#ids + 1] = id
+      end
+    end
+    return ids
+  end
+
+  describe("get room that another lane cannot use", function()
+    it("when that waits for something else then", function()
+      limit("c", 1)
+      limit("d", 1)
+      tagged({ "c" })
+      tagged({ "d" })
+      local of_c = unpack(jq:start("q"))
+      tagged({ "c", "d" }, nil, { priority = -1 })
+      local waits = tagged({ "c" })
+      assert.are.same({}, jq:start_ids("q"))
+      jq:succeed(of_c)
+      assert.are.same({ waits }, jq:start_ids("q"))
+    end)
+    it("when hundreds wait for something else each", function()
+      limit("c", 1)
+      limit("d", 1, { by = "argument.v" })
+      tagged({ "c" })
+      local of_c = jq:start_one("q")
+      tagged_each({ "d" }, 350)
+      local of_d = jq:start("q")
+      assert.are.equal(350, #of_d)
+      local both = tagged_each({ "c", "d" }, 350, { priority = -1 })
+      local waits = tagged({ "c" })
+      assert.are.same({}, jq:start_ids("q"))
+      jq:succeed(of_c)
+      local jobs = jq:start("q")
+      assert.are.same({ waits }, space.ids(jobs))
+      jq:succeed(of_d[200])
+      assert.are.same({}, jq:start_ids("q"))
+      jq:succeed(jobs[1])
+      assert.are.same({ both[200] }, jq:start_ids("q"))
+      jq:succeed(of_d[7])
+      jq:succeed({ id = both[200], attempt = 1 })
+      assert.are.same({ both[7] }, jq:start_ids("q"))
+    end)
+    it("when it goes from key to key and back", function()
+      limit("c", 1)
+      limit("d", 1)
+      tagged({ "c" })
+      tagged({ "d" })
+      local of_c, of_d = unpack(jq:start("q"))
+      local both = tagged({ "c", "d" }, nil, { priority = -1 })
+      for _ = 1, 5 do
+        tagged({ "c" })
+        tagged({ "d" })
+      end
+      for _ = 1, 5 do
+        jq:succeed(of_c)
+        local next_c = jq:start("q")
+        assert.are.equal(1, #next_c)
+        jq:succeed(of_d)
+        local next_d = jq:start("q")
+        assert.are.equal(1, #next_d)
+        of_c, of_d = next_c[1], next_d[1]
+      end
+      jq:succeed(of_c)
+      assert.are.same({}, jq:start_ids("q"))
+      jq:succeed(of_d)
+      assert.are.same({ both }, jq:start_ids("q"))
+    end)
+    for what, go in pairs({
+      ["is cancelled"] = function(id)
+        jq:cancel(id)
+      end,
+      ["expires"] = function()
+        jq:pass(5)
+      end,
+      ["is in a queue that is paused"] = function()
+        jq:queue({ name = "p", paused = true })
+      end,
+      ["is in a queue that nobody asks for"] = function() end,
+      ["is matched by a new constraint that is closed"] = function()
+        limit("p", 1)
+        jq:hold("p", 1000)
+      end,
+    }) do
+      for _, moment in ipairs({ "before", "after" }) do
+        it("when its job " .. what .. ", " .. moment .. " the room came", function()
+          limit("c", 1)
+          tagged({ "c" })
+          local job = jq:start_one("q")
+          local best = jq:enqueue({ name = "job", queue = "p", priority = -9, tags = { "c", "p" }, expires_in = 5 })
+          local waits = tagged({ "c" })
+          assert.are.same({}, jq:start_ids({ "p", "q" }))
+          if moment == "before" then
+            go(best)
+            jq:succeed(job)
+          else
+            jq:succeed(job)
+            go(best)
+          end
+          assert.are.same({ waits }, jq:start_ids(what:find("nobody", 1, true) and "q" or { "p", "q" }))
+        end)
+      end
+    end
+    it("when the job that was to have it is released with a delay", function()
+      limit("c", 1)
+      tagged({ "c" })
+      local job = jq:start_one("q")
+      local first, second = tagged({ "c" }), tagged({ "c" })
+      jq:start("q")
+      jq:succeed(job)
+      job = jq:start("q")[1]
+      assert.are.equal(first, job.id)
+      jq:release(job, 60)
+      assert.are.same({ second }, jq:start_ids("q"))
+    end)
+    it("as many as there is room for, the best of many lanes", function()
+      limit("c", 3)
+      limit("d", 1, { by = "argument.v" })
+      tagged_each({ "c", "d" }, 3)
+      local jobs = jq:start("q")
+      local ids = tagged_each({ "c", "d" }, 40)
+      assert.are.same({}, jq:start_ids("q"))
+      limit("c", 8)
+      assert.are.same({ ids[4], ids[5], ids[6], ids[7], ids[8] }, jq:start_ids("q"))
+      jq:succeed(jobs[2])
+      assert.are.same({ ids[2] }, jq:start_ids("q"))
+    end)
+    it("from a rate, one lane after the other", function()
+      jq:constrain({ id = "c", rate = { limit = 2, period = 10 } }, { tags = "c" })
+      limit("d", 1, { by = "argument.v" })
+      local ids = tagged_each({ "c", "d" }, 5)
+      local again = tagged_each({ "c", "d" }, 2, { priority = -1 })
+      assert.are.same(again, jq:start_ids("q"))
+      jq:pass(10)
+      assert.are.same({ ids[3], ids[4] }, jq:start_ids("q")) -- 1 and 2 are held by d
+      jq:pass(10)
+      assert.are.same({ ids[5] }, jq:start_ids("q"))
+      jq:succeed({ id = again[1], attempt = 1 })
+      assert.are.same({ ids[1] }, jq:start_ids("q"))
+    end)
+  end)
+
+  describe("of whatever name, value and priority", function()
+    local NAMES = { "a:b", "1:x", "!q", "-q", "{x}", "q l", "日本", "ünï", "q\\", "l", "0", "2:!q", "q?[a]", "'\"" }
+
+    it("wait in lanes of their own: queues", function()
+      limit("c", 1)
+      local ids = {}
+      for i, name in ipairs(NAMES) do
+        ids[i] = tagged({ "c" }, nil, { queue = name, priority = -i })
+      end
+      for i = #NAMES, 1, -1 do
+        local jobs = jq:start(i % 2 == 0 and NAMES or "*")
+        assert.are.same({ ids[i] }, space.ids(jobs))
+        assert.are.same({}, jq:start_ids(NAMES))
+        jq:succeed(jobs[1])
+      end
+    end)
+    it("wait in lanes of their own: values", function()
+      limit("c", 1, { by = { "argument.v", "argument.w" } })
+      limit("d", 100)
+      local values = { "", "\0", "\n", "1:", "2:x", "i1", "s1", "sha1:0", "n", "-", "!", ":", "\255", ("\0"):rep(70) }
+      local ids = {}
+      for _, v in ipairs(values) do
+        for _, w in ipairs(values) do
+          ids[#ids + 1] = tagged({ "c", "d" }, { v = v, w = w })
+          tagged({ "c", "d" }, { v = v, w = w })
+        end
+      end
+      local jobs = jq:start({ queues = "q", count = 100 })
+      assert.are.equal(100, #jobs)
+      limit("d", 1000)
+      for _, job in ipairs(jq:start("q")) do
+        jobs[#jobs + 1] = job
+      end
+      assert.are.same(ids, space.ids(jobs))
+    end)
+    it("start in order over lanes, to the ends of 32 bits", function()
+      limit("c", 1)
+      limit("d", 5, { by = "argument.v" })
+      local expected = {}
+      for i, priority in ipairs({ -2147483648, -2147483647, -65536, -256, -1, 0, 1, 255, 65536, 16777216, 2147483646,
+        2147483647 }) do
+        expected[i] = { priority = priority, v = i }
+      end
+      for i = 1, #expected do -- in another order, each in its own lane
+        local one = expected[i * 5 % #expected + 1]
+        one.id = tagged({ "c", "d" }, { v = one.v }, { priority = one.priority })
+      end
+      for _, one in ipairs(expected) do
+        local jobs = jq:start("q")
+        assert.are.same({ one.id }, space.ids(jobs))
+        jq:succeed(jobs[1])
+      end
+    end)
+  end)
+
+  describe("of better priority that come into a lane", function()
+    it("start first when room comes", function()
+      limit("c", 1)
+      tagged({ "c" })
+      local job = jq:start_one("q")
+      tagged({ "c" }, nil, { queue = "q1", priority = 5 })
+      tagged({ "c" }, nil, { queue = "q2", priority = 3 })
+      assert.are.same({}, jq:start_ids({ "q1", "q2" }))
+      local better = tagged({ "c" }, nil, { queue = "q1", priority = 1 })
+      jq:succeed(job)
+      assert.are.same({ better }, jq:start_ids({ "q1", "q2" }))
+    end)
+    it("start first though another lane was chosen for the room", function()
+      limit("c", 1)
+      limit("d", 5, { by = "argument.v" })
+      tagged({ "c" })
+      local job = jq:start_one("q")
+      tagged({ "c", "d" }, { v = 1 }, { priority = 5 })
+      tagged({ "c", "d" }, { v = 2 }, { priority = 3 })
+      assert.are.same({}, jq:start_ids("q"))
+      jq:succeed(job)
+      local better = tagged({ "c", "d" }, { v = 1 }, { priority = 1 })
+      assert.are.same({ better }, jq:start_ids("q"))
+    end)
+    it("start first of many lanes, wherever they come", function()
+      limit("c", 1)
+      limit("d", 5, { by = "argument.v" })
+      tagged({ "c" })
+      local job = jq:start_one("q")
+      tagged_each({ "c", "d" }, 200, { priority = 1000 })
+      assert.are.same({}, jq:start_ids("q"))
+      for i = 1, 30 do
+        local better = tagged({ "c", "d" }, { v = i * 37 % 200 + 1 }, { priority = 500 - i })
+        jq:succeed(job)
+        if i % 2 == 0 then
+          better = tagged({ "c", "d" }, { v = i * 53 % 200 + 1 }, { priority = 400 - i })
+        end
+        local jobs = jq:start("q")
+        assert.are.same({ better }, space.ids(jobs))
+        job = jobs[1]
+      end
+    end)
+    it("start at once when what they need is open, unlike those that wait there", function()
+      limit("c", 1)
+      limit("d", 1)
+      tagged({ "c", "d" })
+      local job = jq:start_one("q")
+      tagged({ "c", "d" })
+      assert.are.same({}, jq:start_ids("q"))
+      jq:unconstrain("c")
+      jq:succeed(job)
+      local better = tagged({ "c", "d" }, nil, { priority = -1 })
+      assert.are.same({ better }, jq:start_ids("q"))
+    end)
+    it("by a retry, a release or their time start first", function()
+      limit("c", 1)
+      local first = tagged({ "c" }, nil, { priority = -3, retry_base = 2, retry_jitter = 0 })
+      local later = tagged({ "c" }, nil, { priority = -2, delay = 4 })
+      local last = tagged({ "c" })
+      jq:fail(jq:start_one("q"))
+      local job = jq:start_one("q")
+      assert.are.equal(last, job.id)
+      jq:pass(2)
+      jq:release(job)
+      job = jq:start("q")[1]
+      assert.are.equal(first, job.id)
+      jq:pass(2)
+      assert.are.same({}, jq:start_ids("q"))
+      jq:release(job, 1)
+      job = jq:start("q")[1]
+      assert.are.equal(later, job.id)
+      jq:pass(1)
+      jq:succeed(job)
+      assert.are.same({ first }, jq:start_ids("q"))
+    end)
+  end)
+
+  describe("when constraints change", function()
+    local WAITING, RUNNING = 1500, 200
+
+    --- Many jobs of 350 values wait and run; the constraint is made, and the reply must be exact at once.
+    local function make_many()
+      local running = {}
+      tagged_each({ "c" }, RUNNING, { priority = -1 })
+      for _, job in ipairs(jq:start("q")) do
+        running[#running + 1] = job
+      end
+      local arguments, ids = {}, {}
+      for i = 1, WAITING do
+        arguments[#arguments + 1] = { v = i % 350 + 1 }
+        if #arguments == 500 then
+          for _, id in ipairs(jq:enqueue_each({ name = "job", queue = "q", tags = { "c" }, timeout = LONG_S },
+            unpack(arguments))) do
+            ids[#ids + 1] = id
+          end
+          arguments = {}
+        end
+      end
+      return ids, running
+    end
+
+    it("are held at once by a constraint that is added", function()
+      local ids, running = make_many()
+      limit("c", 1, { by = "argument.v" })
+      -- values 1 to 200 run; 201 to 350 may start one each, and ids[i] has the value i + 1
+      local expected = {}
+      for i = 200, 349 do
+        expected[#expected + 1] = ids[i]
+      end
+      assert.are.same(expected, jq:start_ids("q"))
+      jq:succeed(running[11]) -- value 11
+      assert.are.same({ ids[10] }, jq:start_ids("q"))
+      assert.are.equal(350, jq:constraint("c").running)
+      assert.are.same({ running = 350, queued = WAITING - 151, done = 1 }, jq:counts("q"))
+    end)
+    it("never start against the new rule while that is carried out", function()
+      local ids, running = make_many()
+      limit("c", RUNNING + 3)
+      local started, calls = {}, 0
+      repeat
+        local jobs = jq:pick({ queues = "q", count = 2 })
+        for _, job in ipairs(jobs) do
+          started[#started + 1] = job.id
+        end
+        calls = calls + 1
+        assert.is_true(#started <= 3 and calls <= 300)
+        if calls == 2 then
+          local better = jq:enqueue({ name = "job", queue = "q", tags = { "c" }, priority = 9 }, { v = 1 })
+          jq:cancel(better)
+        end
+      until jobs.next_ms ~= 0 and #jobs == 0
+      assert.are.same({ ids[1], ids[2], ids[3] }, started)
+      jq:call("finish", { worker = "w" }, { id = running[1].id, attempt = 1, type = "success" }, msgpack.NIL,
+        { id = running[2].id, attempt = 1, type = "success" }, msgpack.NIL)
+      assert.are.same({ ids[4], ids[5] }, jq:start_ids("q"))
+    end)
+    it("are counted right all the time", function()
+      local ids = make_many()
+      limit("c", 1, { by = "argument.v" })
+      assert.are.same({ queued = WAITING, running = RUNNING }, jq:counts("q"))
+      jq:call("cancel", { ids = { ids[1], ids[700], ids[WAITING] } })
+      jq:pick("q")
+      assert.are.equal(WAITING - 3, jq:counts("q").queued + jq:counts("q").running - RUNNING)
+      assert.are.same({ "cancelled", "cancelled", "cancelled" }, jq:statuses({ ids[1], ids[700], ids[WAITING] }))
+      assert.are.same({ id = ids[500], status = "queued" },
+        { id = jq:get(ids[500]).id, status = jq:get(ids[500]).status })
+    end)
+    it("follow the last of several changes in a row", function()
+      local _, running = make_many()
+      limit("c", 1)
+      jq:pick("q")
+      limit("c", 1, { by = "argument.v" })
+      jq:pick("q")
+      jq:unconstrain("c")
+      jq:pick("q")
+      jq:constrain({ id = "d", concurrency = 5 }, { queue = "q" })
+      jq:pick("q")
+      jq:constrain({ id = "d", concurrency = RUNNING + 20 }, { queue = "q" })
+      local before = jq:counts("q").running
+      local started = jq:start_ids("q")
+      assert.are.equal(RUNNING + 20, before + #started)
+      jq:succeed(running[1])
+      assert.are.equal(1, #jq:start("q"))
+    end)
+    it("are all free when the constraint is deleted", function()
+      local ids = make_many()
+      limit("c", 1)
+      jq:start("q")
+      jq:unconstrain("c")
+      local started = {}
+      for _ = 1, 3 do
+        for _, id in ipairs(jq:start_ids({ queues = "q", count = 500 })) do
+          started[#started + 1] = id
+        end
+      end
+      assert.are.same(ids, started)
+    end)
+    it("keep their order, with those that come meanwhile", function()
+      local ids = make_many()
+      limit("c", 1, { by = "argument.v" })
+      jq:pick("q")
+      local better = tagged({ "c" }, { v = 999 }, { priority = -5 })
+      local last = tagged({ "c" }, { v = 998 })
+      jq:pick("q")
+      limit("c", 10000)
+      local rest = jq:start_ids({ queues = "q", count = 1000 })
+      for _, id in ipairs(jq:start_ids("q")) do
+        rest[#rest + 1] = id
+      end
+      local place = {}
+      for i, id in ipairs(rest) do
+        place[id] = i
+      end
+      for i = 2, WAITING do
+        assert.is_true((place[ids[i - 1]] or 0) < (place[ids[i]] or math.huge) or not place[ids[i]])
+      end
+      assert.is_true((place[better] or 1) == 1)
+      assert.is_true((place[last] or #rest) == #rest)
+      assert.are.same({ running = RUNNING + WAITING + 2 }, jq:counts("q"))
+    end)
+    it("delay no pick of other queues", function()
+      make_many()
+      local free = jq:enqueue("other")
+      limit("c", 1)
+      assert.are.same({ free }, jq:start_ids("other"))
+    end)
+    it("are held in every queue", function()
+      local ids = {}
+      for i = 1, 150 do
+        ids[i] = jq:enqueue({ name = "job", queue = "q" .. i, tags = { "c" }, timeout = LONG_S })
+      end
+      limit("c", 2)
+      assert.are.same({ ids[1], ids[2] }, jq:start_ids("q*"))
+      limit("c", 4)
+      assert.are.same({ ids[3], ids[4] }, jq:start_ids("*"))
+      jq:unconstrain("c")
+      assert.are.equal(146, #jq:start("*"))
+    end)
+    it("are seen by sleepers", function()
+      make_many()
+      limit("c", 1)
+      for _ = 1, 300 do
+        if jq:sleep("w1", "ch", "q", 60000) ~= 0 then
+          break
+        end
+      end
+      jq:is_woken("ch")
+      jq:unconstrain("c")
+      assert.is_true(jq:is_woken("ch"))
+      assert.are.equal(1, #jq:start({ worker = "w1", queues = "q", count = 1, wait = { on = "ch", ms = 60000 } }))
+    end)
+    it("are pushed by the new rule", function()
+      make_many()
+      jq:register({ url = "http://w/", queues = "q", max_jobs = 1000 })
+      limit("c", RUNNING + 5)
+      assert.are.equal(5, #jq:push())
+      jq:unconstrain("c")
+      assert.are.equal(995, #jq:push())
+    end)
+  end)
+
+  describe("over a random life", function()
+    local TAGS = { "x", "y", "z" }
+    local QUEUES = { "q1", "q2", "q3" }
+
+    local function is_held(job, constraints, running)
+      for tag, constraint in pairs(constraints) do
+        if job.tags[tag] then
+          local count = 0
+          for _, other in pairs(running) do
+            if other.tags[tag] and (not constraint.by or other.v == job.v) then
+              count = count + 1
+            end
+          end
+          if count >= constraint.concurrency then
+            return true
+          end
+        end
+      end
+      return false
+    end
+
+    --- The next job by what the protocol says: all are looked at.
+    local function next_of(waiting, constraints, running, wanted, paused)
+      local best
+      for _, job in pairs(waiting) do
+        if (not wanted or wanted == job.queue) and not paused[job.queue]
+          and (not best or job.priority < best.priority or job.priority == best.priority and job.id < best.id)
+          and not is_held(job, constraints, running) then
+          best = job
+        end
+      end
+      return best
+    end
+
+    for seed = 1, 10 do
+      it("start when and only when all they need is open (" .. seed .. ")", function()
+        math.randomseed(seed)
+        local waiting, running, constraints, paused = {}, {}, {}, {}
+
+        local function check_starts(wanted, most)
+          local jobs = jq:start({ queues = wanted or "*", count = most })
+          for _, started in ipairs(jobs) do
+            local expected = next_of(waiting, constraints, running, wanted, paused)
+            assert.are.equal(expected and expected.id, started.id)
+            expected.attempt = started.attempt
+            waiting[expected.id], running[expected.id] = nil, expected
+          end
+          if #jobs < most then
+            assert.is_nil(next_of(waiting, constraints, running, wanted, paused))
+          end
+        end
+
+        local function any_of(jobs)
+          local ids = {}
+          for id in pairs(jobs) do
+            ids[#ids + 1] = id
+          end
+          table.sort(ids)
+          return ids[1] and jobs[ids[math.random(#ids)]]
+        end
+
+        local function change()
+          local tag = TAGS[math.random(3)]
+          if math.random(4) == 1 then
+            if constraints[tag] then
+              jq:unconstrain(tag)
+            end
+            constraints[tag] = nil
+          else
+            local by = math.random(2) == 1 and "argument.v" or nil
+            constraints[tag] = { concurrency = math.random(3), by = by }
+            limit(tag, constraints[tag].concurrency, { by = by })
+          end
+        end
+
+        for step = 1, 250 do
+          local dice = math.random(20)
+          if dice <= 7 then
+            local job = { tags = {}, v = math.random(3), priority = math.random(-1, 1), queue = QUEUES[math.random(3)] }
+            local tags = {}
+            for _, tag in ipairs(TAGS) do
+              if math.random(2) == 1 then
+                tags[#tags + 1] = tag
+                job.tags[tag] = true
+              end
+            end
+            tags[1] = tags[1] or "none"
+            job.id = tagged(tags, { v = job.v }, { queue = job.queue, priority = job.priority })
+            waiting[job.id] = job
+          elseif dice <= 11 then
+            check_starts(math.random(2) == 1 and QUEUES[math.random(3)] or nil, math.random(4))
+          elseif dice <= 15 then
+            local job = any_of(running)
+            if job then
+              running[job.id] = nil
+              if math.random(3) == 1 then
+                jq:release(job)
+                waiting[job.id] = job
+              elseif math.random(3) == 1 then
+                jq:cancel(job.id)
+              else
+                jq:succeed(job)
+              end
+            end
+          elseif dice == 16 then
+            local job = any_of(waiting)
+            if job then
+              jq:cancel(job.id)
+              waiting[job.id] = nil
+            end
+          elseif dice <= 18 then
+            change()
+          elseif dice == 19 then
+            local queue = QUEUES[math.random(3)]
+            paused[queue] = not paused[queue]
+            jq:queue({ name = queue, paused = paused[queue] })
+          elseif step % 3 == 0 then
+            jq:pick({ queues = QUEUES[math.random(3)], count = 1, worker = "w", request = "token" .. step })
+            -- whatever it took counts as running from here on
+            for id, job in pairs(waiting) do
+              if jq:status(id) == "running" then
+                waiting[id], running[id] = nil, job
+                job.attempt = jq:get(id).attempt
+              end
+            end
+          end
+        end
+        check_starts(nil, 1000)
+        for tag in pairs(constraints) do
+          local count = 0
+          for _, job in pairs(running) do
+            count = count + (job.tags[tag] and 1 or 0)
+          end
+          assert.are.equal(count, jq:constraint(tag).running)
+        end
+      end)
+    end
+  end)
+end)

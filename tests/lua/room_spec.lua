@@ -1,0 +1,363 @@
+-- Room under a constraint comes back on every way out of `running`, and wakes who sleeps.
+local msgpack = require "support.msgpack"
+local space = require "support.space"
+
+describe("a constraint with concurrency", function()
+  local jq
+  before_each(function()
+    jq = space.new()
+  end)
+  after_each(function()
+    jq:close()
+  end)
+
+  --- Limits the jobs of one name, or those that match.
+  local function limit(concurrency, match, more)
+    local spec = { id = "c", concurrency = concurrency }
+    for field, value in pairs(more or {}) do
+      spec[field] = value
+    end
+    return jq:constrain(spec, match or { name = "a" })
+  end
+
+  describe("gives room back", function()
+    local function worker_of(spec)
+      return jq:register({ name = "w", url = spec and spec.url, queues = "a", max_jobs = 1 })
+    end
+
+    -- Each leads the job that runs out of it, at the worker that holds it.
+    local ways = {
+      success = function(job)
+        assert.are.equal("done", jq:succeed(job))
+      end,
+      ["success with a result"] = function(job)
+        assert.are.equal("done", jq:succeed(job, "\5"))
+      end,
+      ["a failure for good"] = function(job)
+        assert.are.equal("error", jq:fail(job, { should_retry = false }))
+      end,
+      ["a failure that is retried"] = function(job)
+        assert.are.equal("retrying", jq:fail(job))
+      end,
+      ["a failure with reason timeout"] = function(job)
+        assert.are.equal("retrying", jq:fail(job, { reason = "timeout" }))
+      end,
+      ["a lease that ran out"] = function()
+        jq:pass(30)
+      end,
+      ["a lease that ran out, found by a tick"] = function(job)
+        jq:pass(30)
+        jq:tick()
+        assert.are.equal("retrying", jq:status(job.id))
+      end,
+      cancel = function(job)
+        assert.are.equal("running", jq:cancel(job.id))
+      end,
+      ["cancel with force"] = function(job)
+        jq:set({ cancel_running = false })
+        assert.are.equal("CONFLICT", jq:cancel(job.id))
+        assert.are.equal("running", jq:cancel(job.id, true))
+      end,
+      ["release with a delay"] = function(job)
+        assert.are.equal("scheduled", jq:release(job, 60))
+      end,
+    }
+    it("when no record is kept of jobs that ended", function()
+      jq:set({ done_max = 0, error_max = 0, cancelled_max = 0 })
+      limit(1)
+      local ids = jq:enqueue_many({ name = "a" }, 4)
+      jq:succeed(jq:start("a")[1])
+      jq:fail(jq:start("a")[1], { should_retry = false })
+      jq:cancel(jq:start("a")[1].id)
+      assert.are.same({ ids[4] }, jq:start_ids("a"))
+      assert.are.equal(1, jq:constraint("c").running)
+    end)
+    for way, go in pairs(ways) do
+      it("on " .. way, function()
+        limit(1)
+        local ids = jq:enqueue_all("a", "a", "a")
+        local jobs = jq:start("a")
+        assert.are.same({ ids[1] }, space.ids(jobs))
+        go(jobs[1])
+        jobs = jq:start("a")
+        assert.are.same({ ids[2] }, space.ids(jobs))
+        assert.are.equal(1, jq:constraint("c").running)
+        jq:succeed(jobs[1])
+        assert.are.equal(ids[3], jq:start_one("a").id)
+      end)
+    end
+    it("on release", function()
+      limit(1)
+      local ids = jq:enqueue_all("a", "a")
+      jq:release(jq:start_one("a"))
+      assert.are.equal(0, jq:constraint("c").running)
+      assert.are.same({ ids[1] }, jq:start_ids("a"))
+    end)
+    it("on release, to a better job", function()
+      limit(1)
+      jq:enqueue("a")
+      local job = jq:start_one("a")
+      local better = jq:enqueue({ name = "a", priority = -1 })
+      jq:release(job)
+      assert.are.same({ better }, jq:start_ids("a"))
+    end)
+    it("once, though a finish, a release or a cancel is repeated", function()
+      limit(1)
+      local ids = jq:enqueue_many({ name = "a" }, 6)
+      local job = jq:start_one("a")
+      jq:succeed(job)
+      jq:succeed(job)
+      jq:release(job)
+      jq:cancel(job.id)
+      job = jq:start_one("a")
+      assert.are.equal(ids[2], job.id)
+      jq:release(job, 60)
+      jq:release(job, 60)
+      job = jq:start_one("a")
+      assert.are.equal(ids[3], job.id)
+      jq:cancel(job.id)
+      jq:cancel(job.id)
+      jq:succeed(job)
+      assert.are.same({ ids[4] }, jq:start_ids("a"))
+      assert.are.same({}, jq:start_ids("a"))
+      assert.are.equal(1, jq:constraint("c").running)
+    end)
+    it("not for a lease that is renewed in time", function()
+      limit(1)
+      jq:enqueue_all("a", "a")
+      local job = jq:start_one("a")
+      jq:pass(29.999)
+      jq:heartbeat(job)
+      jq:pass(0.001)
+      assert.are.same({}, jq:start_ids("a"))
+    end)
+    it("on the last failure of a job that lapses", function()
+      limit(1)
+      local ids = jq:enqueue_all({ name = "a", max_retry = 0 }, "a")
+      jq:start("a")
+      jq:pass(30)
+      assert.are.same({ ids[2] }, jq:start_ids("a"))
+      assert.are.equal("error", jq:status(ids[1]))
+    end)
+
+    local pushed_ways = {
+      unregister = function(worker)
+        assert.are.equal(1, jq:call("unregister", { worker = worker }))
+      end,
+      ["registering the url again"] = function()
+        worker_of({ url = "http://w/" })
+      end,
+      ["refuse, unknown"] = function(worker, job)
+        assert.are.same({ "queued" }, jq:call("refuse", { worker = worker, jobs = { { job.id, 1 } },
+          why = "unknown" }))
+      end,
+      ["refuse, busy"] = function(worker, job)
+        jq:call("refuse", { worker = worker, jobs = { { job.id, 1 } }, why = "busy" })
+      end,
+      ["refuse, unreachable"] = function(worker, job)
+        jq:call("refuse", { worker = worker, jobs = { { job.id, 1 } }, why = "unreachable" })
+      end,
+    }
+    for way, go in pairs(pushed_ways) do
+      it("on " .. way, function()
+        limit(1)
+        local worker = worker_of({ url = "http://w/" })
+        local ids = jq:enqueue_all("a", "a")
+        local jobs = jq:push()
+        assert.are.same({ ids[1] }, space.ids(jobs))
+        assert.are.same({}, jq:start_ids("a"))
+        go(worker, jobs[1])
+        assert.are.equal("queued", jq:status(ids[1]))
+        assert.are.equal(0, jq:constraint("c").running)
+        assert.are.same({ ids[1] }, jq:start_ids("a"))
+      end)
+    end
+    it("on refuse of a worker that holds more besides", function()
+      limit(2)
+      local worker = jq:register({ name = "w", url = "http://w/", queues = "a", max_jobs = 5 })
+      local ids = jq:enqueue_many({ name = "a" }, 4)
+      local jobs = jq:push()
+      assert.are.same({ ids[1], ids[2] }, space.ids(jobs))
+      jq:call("refuse", { worker = worker, jobs = { { jobs[1].id, 1 } }, why = "unreachable" })
+      assert.are.equal("retrying", jq:status(ids[2]))
+      assert.are.same({ ids[1], ids[3] }, jq:start_ids("a"))
+    end)
+    for _, kind in ipairs({ "pushed to", "that picks" }) do
+      it("on the death of a worker " .. kind, function()
+        limit(1)
+        local worker = worker_of({ url = kind == "pushed to" and "http://w/" or nil })
+        local ids = jq:enqueue_all({ name = "a", timeout = 600 }, "a")
+        local job
+        if kind == "pushed to" then
+          job = jq:push()[1]
+        else
+          job = jq:start({ worker = worker, queues = "a", count = 1 })[1]
+        end
+        assert.are.equal(ids[1], job.id)
+        jq:pass(31)
+        assert.are.same({ ids[2] }, jq:start_ids("a"))
+        assert.are.equal("retrying", jq:status(ids[1]))
+      end)
+      it("on leaving of a worker " .. kind .. " with many jobs", function()
+        limit(40)
+        local ids = jq:enqueue_many({ name = "a" }, 60)
+        local spec = { name = "w", url = kind == "pushed to" and "http://w/" or nil, queues = "a", max_jobs = 50 }
+        local worker = jq:register(spec)
+        local jobs = kind == "pushed to" and jq:push() or jq:start({ worker = worker, queues = "a" })
+        assert.are.equal(40, #jobs)
+        assert.are.equal(40, jq:call("unregister", { worker = worker }))
+        local again = jq:start_ids("a")
+        table.sort(again)
+        assert.are.equal(40, #again)
+        assert.are.same({ ids[1], ids[40] }, { again[1], again[40] })
+      end)
+    end
+  end)
+
+  describe("and sleepers", function()
+    local function pick(worker)
+      return jq:pick({ worker = worker, queues = "a", wait = { on = "ch", ms = 60000 } })
+    end
+
+    --- Picks, woken or not, until it can sleep.
+    local function sleep(worker)
+      for _ = 1, 20 do
+        local jobs = pick(worker)
+        assert.are.same({}, space.ids(jobs))
+        if jobs.next_ms ~= 0 then
+          return jobs.next_ms
+        end
+      end
+      error("a pick answers 0 for ever")
+    end
+
+    for way, go in pairs({
+      success = function(job)
+        jq:succeed(job)
+      end,
+      ["a failure"] = function(job)
+        jq:fail(job)
+      end,
+      ["a lapse"] = function()
+        jq:pass(30)
+        jq:tick()
+      end,
+      cancel = function(job)
+        jq:cancel(job.id)
+      end,
+      release = function(job)
+        jq:release(job)
+      end,
+      ["release with a delay"] = function(job)
+        jq:release(job, 40)
+      end,
+      widening = function()
+        limit(2)
+      end,
+      deleting = function()
+        jq:unconstrain("c")
+      end,
+      ["another match"] = function()
+        limit(1, { name = "b" })
+      end,
+    }) do
+      it("wakes one when room comes by " .. way, function()
+        limit(1)
+        jq:enqueue_all("a", "a")
+        local job = jq:start_one("a")
+        sleep("w1")
+        jq:is_woken("ch")
+        sleep("w1")
+        go(job)
+        assert.is_true(jq:is_woken("ch"))
+        assert.are.equal(1, #jq:start({ worker = "w1", queues = "a", count = 1, wait = { on = "ch", ms = 60000 } }))
+      end)
+    end
+    it("wakes as many as there is room for, one after the other", function()
+      limit(2)
+      jq:enqueue_many({ name = "a" }, 6)
+      local jobs = jq:start("a")
+      for i = 1, 4 do
+        sleep("w" .. i)
+      end
+      jq:is_woken("ch")
+      sleep("w1")
+      jq:call("finish", { worker = "worker" }, { id = jobs[1].id, attempt = 1, type = "success" }, msgpack.NIL,
+        { id = jobs[2].id, attempt = 1, type = "success" }, msgpack.NIL)
+      local started, picks = 0, 0
+      while jq:is_woken("ch") do
+        picks = picks + 1
+        started = started + #pick("w" .. picks)
+        assert.is_true(picks < 10)
+      end
+      assert.are.equal(2, started)
+    end)
+    it("lets them sleep while all is held: no marker, no next_ms of 0", function()
+      limit(1)
+      jq:enqueue_many({ name = "a", timeout = 600 }, 5)
+      jq:start("a")
+      for i = 1, 5 do
+        sleep("w" .. i)
+      end
+      local woken = 0
+      while jq:is_woken("ch") do
+        woken = woken + 1
+        assert.is_true(woken < 10, "the workers spin")
+        sleep("w" .. woken % 5 + 1)
+      end
+      assert.are.equal(600000, sleep("w1"))
+      assert.is_false(jq:is_woken("ch"))
+    end)
+    it("lets them sleep again after a job came that is held", function()
+      limit(1)
+      jq:enqueue("a")
+      jq:start("a")
+      sleep("w1")
+      for _ = 1, 5 do
+        jq:enqueue({ name = "a", priority = -1 })
+        local woken = 0
+        while jq:is_woken("ch") do
+          woken = woken + 1
+          assert.is_true(woken <= 2, "the workers spin")
+          sleep("w1")
+        end
+      end
+    end)
+    it("wakes one for a free job behind held ones", function()
+      limit(1, { name = "x" })
+      jq:enqueue_all({ name = "x", queue = "a" }, { name = "x", queue = "a" })
+      jq:start("a")
+      sleep("w1")
+      jq:is_woken("ch")
+      sleep("w1")
+      local id = jq:enqueue({ name = "y", queue = "a", priority = 9 })
+      assert.is_true(jq:is_woken("ch"))
+      assert.are.same({ id }, space.ids(pick("w1")))
+    end)
+    it("wakes one of a queue whose job is held by a job of another queue", function()
+      limit(1, { name = "x" })
+      jq:enqueue_all({ name = "x", queue = "b" }, { name = "x", queue = "a" })
+      local job = jq:start_one("b")
+      sleep("w1")
+      jq:is_woken("ch")
+      sleep("w1")
+      jq:succeed(job)
+      assert.is_true(jq:is_woken("ch"))
+      assert.are.equal(1, #jq:start({ worker = "w1", queues = "a", wait = { on = "ch", ms = 60000 } }))
+    end)
+    it("wakes one when a paused queue with room is resumed", function()
+      limit(1)
+      jq:enqueue_all("a", "a")
+      local job = jq:start_one("a")
+      jq:pick("a")
+      jq:queue({ name = "a", paused = true })
+      jq:succeed(job)
+      sleep("w1")
+      jq:is_woken("ch")
+      sleep("w1")
+      jq:queue({ name = "a", paused = false })
+      assert.is_true(jq:is_woken("ch"))
+      assert.are.equal(1, #jq:start("a"))
+    end)
+  end)
+end)

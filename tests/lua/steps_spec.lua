@@ -1,0 +1,193 @@
+-- No call does unbounded work, however many jobs are held, however many constraints there are.
+local msgpack = require "support.msgpack"
+local space = require "support.space"
+
+describe("held jobs", function()
+  local jq
+  before_each(function()
+    jq = space.new()
+  end)
+  after_each(function()
+    jq:close()
+  end)
+
+  local LONG_S = 100000 -- leases that outlast every test
+
+  --- Limits jobs that carry the tag.
+  local function limit(id, concurrency, more)
+    local spec = { id = id, concurrency = concurrency }
+    for field, value in pairs(more or {}) do
+      spec[field] = value
+    end
+    return jq:constrain(spec, { tags = id })
+  end
+
+  --- A job in queue q that carries these tags.
+  local function tagged(tags, argument, more)
+    local spec = { name = "job", queue = "q", tags = tags[1] and tags or nil, timeout = LONG_S }
+    for field, value in pairs(more or {}) do
+      spec[field] = value
+    end
+    return jq:enqueue(spec, argument)
+  end
+
+  --- One job for each value from 1 to count.
+  local function tagged_each(tags, count, more)
+    local spec = { name = "job", queue = "q", tags = tags[1] and tags or nil, timeout = LONG_S }
+    for field, value in pairs(more or {}) do
+      spec[field] = value
+    end
+    local ids = {}
+    for first = 1, count, 500 do
+      local arguments = {}
+      for i = first, math.min(count, first + 499) do
+        arguments[#arguments + 1] = { v = i }
+      end
+      for _, id in ipairs(jq:enqueue_each(spec, unpack(arguments))) do
+        ids[#ids + 1] = id
+      end
+    end
+    return ids
+  end
+
+  describe("cost no call unbounded work:", function()
+    local MANY = 5000
+    -- Far above what a bounded step does, far below what touching each job would.
+    local MOST = 10000
+
+    local function bounded(what)
+      local commands = jq:commands(what)
+      assert.is_true(commands <= MOST, commands .. " commands")
+    end
+
+    --- Picks to the end, each pick bounded.
+    local function start_bounded(count)
+      local jobs = {}
+      for _ = 1, 300 do
+        local picked
+        bounded(function()
+          picked = jq:pick({ queues = "q", count = count })
+        end)
+        for _, job in ipairs(picked) do
+          jobs[#jobs + 1] = job
+        end
+        if picked.next_ms ~= 0 or #jobs >= count then
+          return jobs
+        end
+      end
+      error("a pick answers 0 for ever")
+    end
+
+    it("adding, changing and deleting over many jobs of one lane", function()
+      jq:enqueue_many({ name = "job", queue = "q", tags = { "c" }, timeout = LONG_S }, MANY)
+      for _, concurrency in ipairs({ 1, 3, 2 }) do
+        bounded(function()
+          limit("c", concurrency)
+        end)
+        start_bounded(5)
+      end
+      bounded(function()
+        jq:unconstrain("c")
+      end)
+      assert.are.equal(5, #start_bounded(5))
+    end)
+    it("adding, changing and deleting over many lanes", function()
+      tagged_each({ "c", "d" }, MANY)
+      bounded(function()
+        limit("d", 1, { by = "argument.v" })
+      end)
+      assert.are.equal(5, #start_bounded(5))
+      bounded(function()
+        limit("c", 7)
+      end)
+      assert.are.equal(2, #start_bounded(5))
+      assert.are.equal(0, #start_bounded(5))
+      bounded(function()
+        limit("c", 9)
+      end)
+      assert.are.equal(2, #start_bounded(5))
+      bounded(function()
+        limit("d", 2, { by = "argument.v" })
+      end)
+      assert.are.equal(0, #start_bounded(5))
+      bounded(function()
+        jq:unconstrain("c")
+      end)
+      assert.are.equal(5, #start_bounded(5))
+    end)
+    it("adding over many jobs that run", function()
+      tagged_each({ "c" }, 3000)
+      for _ = 1, 3 do
+        assert.are.equal(1000, #jq:start({ queues = "q", count = 1000 }))
+      end
+      tagged({ "c" }, { v = 7 })
+      local free = tagged({ "c" }, { v = 5000 })
+      bounded(function()
+        limit("c", 1, { by = "argument.v" })
+      end)
+      assert.are.same({ free }, space.ids(start_bounded(5)))
+      assert.are.equal(3001, jq:constraint("c").running)
+    end)
+    it("opening a key on which many lanes wait", function()
+      limit("c", 1)
+      limit("d", 1, { by = "argument.v" })
+      tagged({ "c" })
+      local job = jq:start_one("q")
+      tagged_each({ "c", "d" }, MANY)
+      start_bounded(5)
+      bounded(function()
+        jq:succeed(job)
+      end)
+      assert.are.equal(1, #start_bounded(5))
+      jq:hold("c", 10)
+      bounded(function()
+        jq:hold("c", 0)
+      end)
+      bounded(function()
+        jq:usage("c")
+        jq:explain(job.id)
+      end)
+    end)
+    it("making a queue fair and unfair over many jobs", function()
+      tagged_each({}, MANY)
+      bounded(function()
+        jq:queue({ name = "q", fair = { { by = "argument.v" } } })
+      end)
+      assert.are.equal(5, #start_bounded(5))
+      bounded(function()
+        jq:queue({ name = "q", fair = msgpack.raw("\144") })
+      end)
+      assert.are.equal(5, #start_bounded(5))
+    end)
+    it("a pick past held jobs, however many they are", function()
+      local costs = {}
+      for i, count in ipairs({ 50, 3000 }) do
+        local queue = "q" .. i
+        jq:constrain({ id = queue, concurrency = 1 }, { queue = queue, name = "held" })
+        jq:constrain({ id = queue .. "by", concurrency = 1, by = "argument.v" }, { queue = queue, name = "held" })
+        tagged_each({}, count, { name = "held", queue = queue, priority = -1 })
+        tagged_each({}, 20, { queue = queue })
+        jq:start({ queues = queue, count = 3 })
+        costs[i] = jq:commands(function()
+          assert.are.equal(1, #jq:pick(queue))
+        end)
+      end
+      assert.is_true(costs[2] <= costs[1] + 20, costs[1] .. " and " .. costs[2] .. " commands")
+    end)
+    it("enqueueing, though a thousand constraints are about other names", function()
+      jq:enqueue("job")
+      local before = jq:commands(function()
+        jq:enqueue("job")
+      end)
+      for i = 1, 999 do
+        jq:constrain({ id = "c" .. i, concurrency = 1 }, { name = "other" .. i })
+      end
+      jq:start("job")
+      jq:enqueue("job")
+      local after = jq:commands(function()
+        jq:enqueue("job")
+      end)
+      assert.is_true(after <= before + 5, before .. " and " .. after .. " commands")
+    end)
+  end)
+end)

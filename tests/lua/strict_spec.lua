@@ -1,0 +1,356 @@
+-- Ordering keys: concurrency 1 with order strict runs the jobs of one key one after the other, in order, and a
+-- job that fails holds back its successors until it succeeds or ends for good.
+local space = require "support.space"
+local specs = require "support.specs"
+
+describe("a constraint with order = strict", function()
+  local jq
+  before_each(function()
+    jq = space.new()
+    jq:constrain({ id = "c", by = "argument.v", concurrency = 1, order = "strict" }, { name = "a" })
+  end)
+  after_each(function()
+    jq:close()
+  end)
+
+  --- Jobs of one value; retries come after 2 seconds.
+  ---@return string[] ids
+  local function enqueue(value, count, more)
+    local spec = { name = "a", retry_base = 2, retry_cap = 2, retry_jitter = 0 }
+    for field, given in pairs(more or {}) do
+      spec[field] = given
+    end
+    local ids = {}
+    for i = 1, count do
+      ids[i] = jq:enqueue(spec, { v = value })
+    end
+    return ids
+  end
+
+  it("shows it in its document", function()
+    assert.are.same({ "strict", 1 }, { jq:constraint("c").order, jq:constraint("c").concurrency })
+  end)
+  it("runs the jobs of one value one after the other", function()
+    local ids = enqueue(1, 4)
+    for _, id in ipairs(ids) do
+      local jobs = jq:start("a")
+      assert.are.same({ id }, space.ids(jobs))
+      jq:succeed(jobs[1])
+    end
+  end)
+  it("runs the jobs of different values side by side", function()
+    local one, two = enqueue(1, 2), enqueue(2, 2)
+    assert.are.same({ one[1], two[1] }, jq:start_ids("a"))
+  end)
+
+  describe("lets a job that fails", function()
+    local ids, job
+    before_each(function()
+      ids = enqueue(1, 3)
+      job = jq:start_one("a")
+    end)
+
+    it("hold back its successors until it runs again and succeeds", function()
+      jq:fail(job)
+      assert.are.same({}, jq:start_ids("a"))
+      jq:pass(1.999)
+      assert.are.same({}, jq:start_ids("a"))
+      jq:pass(0.001)
+      local jobs = jq:start("a")
+      assert.are.same({ ids[1] }, space.ids(jobs))
+      assert.are.equal(2, jobs[1].attempt)
+      jq:succeed(jobs[1])
+      assert.are.same({ ids[2] }, jq:start_ids("a"))
+    end)
+    it("hold them back over many retries", function()
+      for attempt = 2, 6 do
+        jq:fail(job)
+        assert.are.same({}, jq:start_ids("a"))
+        jq:pass(2)
+        job = jq:start("a")[1]
+        assert.are.same({ ids[1], attempt }, { job.id, job.attempt })
+      end
+      jq:succeed(job)
+      assert.are.same({ ids[2] }, jq:start_ids("a"))
+    end)
+    it("let them go when it ends for good", function()
+      jq:fail(job)
+      jq:pass(2)
+      jq:fail(jq:start("a")[1], { should_retry = false })
+      assert.are.same({ ids[2] }, jq:start_ids("a"))
+    end)
+    it("hold back none of another value", function()
+      jq:fail(job)
+      local other = enqueue(2, 1)
+      assert.are.same(other, jq:start_ids("a"))
+    end)
+    it("let them go when it is cancelled while it waits for its retry", function()
+      jq:fail(job)
+      assert.are.equal("retrying", jq:cancel(ids[1]))
+      assert.are.same({ ids[2] }, jq:start_ids("a"))
+    end)
+    it("let them go when it is cancelled while it is queued again", function()
+      jq:fail(job)
+      jq:pass(2)
+      jq:tick()
+      assert.are.equal("queued", jq:cancel(ids[1]))
+      assert.are.same({ ids[2] }, jq:start_ids("a"))
+    end)
+    it("let them go when it is cancelled while it runs again", function()
+      jq:fail(job)
+      jq:pass(2)
+      jq:start("a")
+      assert.are.equal("running", jq:cancel(ids[1]))
+      assert.are.same({ ids[2] }, jq:start_ids("a"))
+    end)
+    it("hold back one of better priority", function()
+      jq:fail(job)
+      local better = enqueue(1, 1, { priority = -5 })
+      jq:pass(2)
+      local jobs = jq:start("a")
+      assert.are.same({ ids[1] }, space.ids(jobs))
+      jq:succeed(jobs[1])
+      assert.are.same(better, jq:start_ids("a"))
+    end)
+    it("wake a sleeper when it is due, and when it ends for good", function()
+      local function sleep()
+        for _ = 1, 5 do
+          if jq:sleep("w1", "ch", "a", 60000) ~= 0 and not jq:is_woken("ch") then
+            return
+          end
+        end
+      end
+      jq:fail(job)
+      sleep()
+      jq:pass(2)
+      jq:tick()
+      assert.is_true(jq:is_woken("ch"))
+      job = jq:start("a")[1]
+      sleep()
+      jq:succeed(job)
+      assert.is_true(jq:is_woken("ch"))
+      assert.are.equal(1, #jq:start("a"))
+    end)
+  end)
+
+  describe("lets a job keep its key", function()
+    local ids, job
+    before_each(function()
+      ids = enqueue(1, 3)
+      job = jq:start_one("a")
+    end)
+
+    it("when it is given back", function()
+      jq:release(job)
+      local better = enqueue(1, 1, { priority = -5 })
+      local jobs = jq:start("a")
+      assert.are.same({ ids[1] }, space.ids(jobs))
+      jq:succeed(jobs[1])
+      assert.are.same(better, jq:start_ids("a"))
+    end)
+    it("when it is given back for later", function()
+      jq:release(job, 5)
+      jq:pass(4.999)
+      assert.are.same({}, jq:start_ids("a"))
+      jq:pass(0.001)
+      assert.are.same({ ids[1] }, jq:start_ids("a"))
+    end)
+    it("when its lease runs out", function()
+      jq:pass(30)
+      assert.are.same({}, jq:start_ids("a"))
+      assert.are.equal("retrying", jq:status(ids[1]))
+      jq:pass(2)
+      assert.are.same({ ids[1] }, jq:start_ids("a"))
+    end)
+    it("until it is cancelled, given back", function()
+      jq:release(job)
+      jq:cancel(ids[1])
+      assert.are.same({ ids[2] }, jq:start_ids("a"))
+    end)
+    it("until it is cancelled, given back for later", function()
+      jq:release(job, 50)
+      assert.are.equal("scheduled", jq:cancel(ids[1]))
+      assert.are.same({ ids[2] }, jq:start_ids("a"))
+    end)
+    it("until it is cancelled while it runs", function()
+      jq:cancel(ids[1])
+      assert.are.same({ ids[2] }, jq:start_ids("a"))
+    end)
+    it("and only its own", function()
+      jq:release(job, 50)
+      jq:cancel(ids[2])
+      jq:cancel(ids[3])
+      local other = enqueue(1, 1)
+      assert.are.same({}, jq:start_ids("a"))
+      jq:pass(50)
+      local jobs = jq:start("a")
+      assert.are.same({ ids[1] }, space.ids(jobs))
+      jq:succeed(jobs[1])
+      assert.are.same(other, jq:start_ids("a"))
+    end)
+    it("while its queue is paused", function()
+      jq:fail(job)
+      jq:queue({ name = "a", paused = true })
+      jq:pass(2)
+      assert.are.same({}, jq:start_ids("a"))
+      jq:queue({ name = "a", paused = false })
+      assert.are.same({ ids[1] }, jq:start_ids("a"))
+    end)
+  end)
+
+  it("ends with a lease that ran out for the last time", function()
+    local ids = enqueue(1, 2, { max_retry = 0 })
+    jq:start("a")
+    jq:pass(30)
+    assert.are.same({ ids[2] }, jq:start_ids("a"))
+    assert.are.equal("error", jq:status(ids[1]))
+  end)
+  it("keeps the key of a worker's job when the worker dies", function()
+    local ids = enqueue(1, 2, { timeout = 600 })
+    local worker = jq:register({ url = "http://w/", queues = "a" })
+    assert.are.same({ ids[1] }, space.ids(jq:push()))
+    jq:pass(31)
+    assert.are.same({}, jq:start_ids("a"))
+    assert.is_nil(jq:worker(worker))
+    jq:pass(2)
+    assert.are.same({ ids[1] }, jq:start_ids("a"))
+  end)
+  it("keeps the key of a worker's jobs when the worker unregisters", function()
+    local ids = enqueue(1, 2)
+    local worker = jq:register({ url = "http://w/", queues = "a", max_jobs = 5 })
+    assert.are.equal(1, #jq:push())
+    jq:call("unregister", { worker = worker })
+    local better = enqueue(1, 1, { priority = -1 })
+    assert.are.same({ ids[1] }, jq:start_ids("a"))
+    assert.are.equal("queued", jq:status(better[1]))
+  end)
+  it("keeps the key of a job that a worker refused", function()
+    local ids = enqueue(1, 2)
+    local worker = jq:register({ url = "http://w/", queues = "a", max_jobs = 5 })
+    jq:push()
+    jq:call("refuse", { worker = worker, jobs = { { ids[1], 1 } }, why = "busy" })
+    local better = enqueue(1, 1, { priority = -1 })
+    assert.are.same({ ids[1] }, jq:start_ids("a"))
+    assert.are.equal("queued", jq:status(better[1]))
+  end)
+  it("holds over queues: a job that waits for its retry holds back those of another queue", function()
+    local first = enqueue(1, 1, { queue = "q1" })
+    local second = enqueue(1, 1, { queue = "q2" })
+    jq:fail(jq:start_one("q1"))
+    assert.are.same({}, jq:start_ids("*"))
+    jq:pass(2)
+    assert.are.same({}, jq:start_ids("q2"))
+    local jobs = jq:start("q1")
+    assert.are.same(first, space.ids(jobs))
+    jq:succeed(jobs[1])
+    assert.are.same(second, jq:start_ids("q2"))
+  end)
+  it("needs its other constraints too when it runs again", function()
+    jq:constrain({ id = "d", concurrency = 1 }, { tags = "d" })
+    local ids = enqueue(1, 2, { tags = { "d" } })
+    local job = jq:start_one("a")
+    jq:fail(job)
+    local other = enqueue(2, 1, { tags = { "d" } })
+    local jobs = jq:start("a")
+    assert.are.same(other, space.ids(jobs))
+    jq:pass(2)
+    assert.are.same({}, jq:start_ids("a"))
+    jq:succeed(jobs[1])
+    assert.are.same({ ids[1] }, jq:start_ids("a"))
+  end)
+  it("with a rate counts each start", function()
+    jq:constrain({ id = "c", by = "argument.v", concurrency = 1, order = "strict", rate = { limit = 1, period = 10 } },
+      { name = "a" })
+    local ids = enqueue(1, 2)
+    jq:fail(jq:start_one("a"))
+    jq:pass(2)
+    assert.are.same({}, jq:start_ids("a"))
+    jq:pass(8)
+    local jobs = jq:start("a")
+    assert.are.same({ ids[1] }, space.ids(jobs))
+    jq:succeed(jobs[1])
+    jq:pass(9.999)
+    assert.are.same({}, jq:start_ids("a"))
+    jq:pass(0.001)
+    assert.are.same({ ids[2] }, jq:start_ids("a"))
+  end)
+  it("counts at once a job that runs when it is set", function()
+    local spec = { name = "b", retry_base = 2, retry_jitter = 0 }
+    local ids = jq:enqueue_all(spec, spec)
+    local job = jq:start_one("b")
+    jq:constrain({ id = "d", concurrency = 1, order = "strict" }, { name = "b" })
+    jq:fail(job)
+    assert.are.same({}, jq:start_ids("b"))
+    jq:pass(2)
+    assert.are.same({ ids[1] }, jq:start_ids("b"))
+  end)
+  it("taken away frees the successors of a job that waits for its retry", function()
+    local ids = enqueue(1, 2)
+    jq:fail(jq:start_one("a"))
+    jq:constrain({ id = "c", by = "argument.v", concurrency = 1 }, { name = "a" })
+    assert.are.same({ ids[2] }, jq:start_ids("a"))
+  end)
+  it("deleted with its constraint frees the successors of a job that waits for its retry", function()
+    local ids = enqueue(1, 3)
+    jq:fail(jq:start_one("a"))
+    jq:unconstrain("c")
+    assert.are.same({ ids[2], ids[3] }, jq:start_ids("a"))
+  end)
+  it("keeps many values in order through failures, releases and lapses", function()
+    math.randomseed(3)
+    local expected, seen = {}, {}
+    for value = 1, 5 do
+      expected[value], seen[value] = enqueue(value, 8, { timeout = 7, max_retry = 1000 }), {}
+    end
+    local value_of = {}
+    for value, ids in ipairs(expected) do
+      for _, id in ipairs(ids) do
+        value_of[id] = value
+      end
+    end
+    local done = 0
+    for _ = 1, 1000 do
+      for _, job in ipairs(jq:start("a")) do
+        local list = seen[value_of[job.id]]
+        if list[#list] ~= job.id then
+          list[#list + 1] = job.id
+        end
+        local dice = math.random(5)
+        if dice <= 2 then
+          jq:succeed(job)
+          done = done + 1
+        elseif dice == 3 then
+          jq:fail(job)
+        elseif dice == 4 then
+          jq:release(job, math.random(0, 3))
+        end
+      end
+      jq:pass(math.random(0, 4))
+      if done == 40 then
+        break
+      end
+    end
+    assert.are.equal(40, done)
+    assert.are.same(expected, seen)
+  end)
+
+  describe("refuses", function()
+    local function with(value)
+      return { { id = "d", concurrency = 1, order = value }, { name = "a" } }
+    end
+    specs.refused_field(it, function()
+      return jq
+    end, "constrain", with, "order", { '"strict"' }, {
+      { "another order", "fifo", '"fifo"' },
+      { "true as order", true, "true" },
+      { "an empty order", "", '""' },
+    })
+    it("an order with more than one at once", function()
+      jq:refuses("INVALID order: ", "constrain", { id = "d", concurrency = 2, order = "strict" }, { name = "a" })
+    end)
+    it("an order without concurrency", function()
+      jq:refuses("INVALID order: ", "constrain", { id = "d", rate = { limit = 1, period = 1 }, order = "strict" },
+        { name = "a" })
+    end)
+  end)
+end)

@@ -1,0 +1,111 @@
+-- The modules that read MessagePack and match jobs, by themselves: in plain Lua, where all is walked over, and inside
+-- Redis, with its cmsgpack and its limits.
+local server = require "support.server"
+
+local M = {}
+
+local MODULES = {
+  "check", "widenumber", "msgpack", "order", "jobpath", "condition", "leaf", "matcherspec", "matcher",
+}
+
+local function source(name)
+  local file = assert(io.open(os.getenv("JQ_SOURCE") .. "/jqlua/" .. name .. ".lua", "rb"))
+  local text = file:read("*a")
+  file:close()
+  return text
+end
+
+local loaded = {}
+
+--- A module in plain Lua. Its cmsgpack refuses everything, as that of Redis refuses bin.
+function M.module(name)
+  if not loaded[name] then
+    local environment = setmetatable({
+      cmsgpack = {
+        unpack_one = function()
+          error("Bad data format in input.")
+        end,
+      },
+      require = function(other)
+        return M.module(other:match("^jqlua%.(.+)$"))
+      end,
+    }, { __index = _G })
+    loaded[name] = setfenv(assert(loadstring(source(name), "@" .. name)), environment)()
+  end
+  return loaded[name]
+end
+
+-- Actions by name, with ARGV behind it. Facts are one map without the argument.
+local ACTIONS = [[
+local msgpack, matcher = require "jqlua.msgpack", require "jqlua.matcher"
+local actions = {}
+function actions.compile(match)
+  local program, problem = matcher.compile(match)
+  if not program then
+    return { "", problem }
+  end
+  local packed = cmsgpack.pack(program)
+  return { packed, cmsgpack.pack(cmsgpack.unpack(packed)) == packed and "" or "changed" }
+end
+function actions.names(match)
+  return matcher.names(cmsgpack.unpack(cmsgpack.pack(matcher.compile(match)))) or "any"
+end
+-- A program or none, facts, and arguments: one answer for each.
+function actions.test(match, facts, ...)
+  local program = cmsgpack.unpack(cmsgpack.pack(assert(matcher.compile(match))))
+  local answers = {}
+  for i, argument in ipairs({ ... }) do
+    local of = cmsgpack.unpack(facts)
+    of.argument = argument
+    answers[i] = tostring(matcher.test(program, of))
+    -- What was found out the first time must not change the answer.
+    if tostring(matcher.test(program, of)) ~= answers[i] then
+      answers[i] = "changing"
+    end
+  end
+  return answers[1] and answers or { tostring(matcher.test(program, cmsgpack.unpack(facts))) }
+end
+-- A path and arguments: one value for each.
+function actions.value(path, ...)
+  local compiled = matcher.parse_path(path, "by")
+  if type(compiled) == "table" then
+    compiled = cmsgpack.unpack(cmsgpack.pack(compiled))
+  end
+  local values = {}
+  for i, argument in ipairs({ ... }) do
+    values[i] = matcher.value(compiled, { argument = argument })
+  end
+  return values
+end
+function actions.whole(...)
+  local answers = {}
+  for i, blob in ipairs({ ... }) do
+    answers[i] = tostring(msgpack.is_whole(blob))
+  end
+  return answers
+end
+return actions[ARGV[1]](unpack(ARGV, 2))
+]]
+
+local sha
+
+--- Does something inside Redis.
+---@param action string see ACTIONS
+function M.inside(action, ...)
+  if not sha then
+    local parts = { "local sources, loaded = {}, {}\n", [[
+local function require(name)
+  loaded[name] = loaded[name] or sources[name]()
+  return loaded[name]
+end
+]] }
+    for _, name in ipairs(MODULES) do
+      parts[#parts + 1] = ("sources['jqlua.%s'] = function()\n%s\nend\n"):format(name, source(name))
+    end
+    parts[#parts + 1] = ACTIONS
+    sha = server.shared():call("SCRIPT", "LOAD", table.concat(parts))
+  end
+  return server.shared():call("EVALSHA", sha, 0, action, ...)
+end
+
+return M

@@ -1,0 +1,157 @@
+local space = require "support.space"
+local specs = require "support.specs"
+
+describe("unconstrain", function()
+  local jq
+  before_each(function()
+    jq = space.new()
+  end)
+  after_each(function()
+    jq:close()
+  end)
+  local function current()
+    return jq
+  end
+
+  it("deletes a constraint", function()
+    jq:constrain({ id = "c", concurrency = 1 }, { name = "a" })
+    assert.are.equal(1, jq:unconstrain("c"))
+    assert.is_nil(jq:constraint("c"))
+    assert.are.same({ "" }, jq:call("constraints", {}))
+  end)
+  it("leaves the others", function()
+    for _, id in ipairs({ "b", "c", "d" }) do
+      jq:constrain({ id = id, concurrency = 1 }, { name = "a" })
+    end
+    jq:unconstrain("c")
+    assert.are.same({ true, false, true },
+      { jq:constraint("b") ~= nil, jq:constraint("c") ~= nil, jq:constraint("d") ~= nil })
+  end)
+  it("frees at once what was held", function()
+    jq:constrain({ id = "c", by = "argument.v", concurrency = 1 }, { name = "a" })
+    local ids = jq:enqueue_each("a", { v = 1 }, { v = 2 }, { v = 1 }, { v = 2 }, { v = 2 })
+    jq:start("a")
+    jq:unconstrain("c")
+    assert.are.same({ ids[3], ids[4], ids[5] }, jq:start_ids("a"))
+  end)
+  it("frees what was held by hand", function()
+    jq:constrain({ id = "c", concurrency = 1 }, { name = "a" })
+    jq:hold("c", 1000)
+    local ids = jq:enqueue_all("a", "a")
+    assert.are.same({}, jq:start_ids("a"))
+    jq:unconstrain("c")
+    assert.are.same(ids, jq:start_ids("a"))
+  end)
+  it("frees what a rate held", function()
+    jq:constrain({ id = "c", rate = { limit = 1, period = 1000 } }, { name = "a" })
+    jq:enqueue_all("a", "a")
+    jq:start("a")
+    jq:unconstrain("c")
+    assert.are.equal(1, #jq:start("a"))
+  end)
+  it("leaves held what another constraint holds", function()
+    jq:constrain({ id = "c", concurrency = 1 }, { name = "a" })
+    jq:constrain({ id = "d", concurrency = 1 }, { queue = "a" })
+    jq:enqueue_all("a", "a")
+    jq:start("a")
+    jq:unconstrain("c")
+    assert.are.same({}, jq:start_ids("a"))
+    jq:unconstrain("d")
+    assert.are.equal(1, #jq:start("a"))
+  end)
+  it("lets what runs end as ever", function()
+    jq:constrain({ id = "c", concurrency = 3 }, { name = "a" })
+    local ids = jq:enqueue_many({ name = "a", timeout = 5 }, 4)
+    local jobs = jq:start("a")
+    jq:unconstrain("c")
+    assert.are.equal("done", jq:succeed(jobs[1]))
+    assert.are.equal("queued", jq:release(jobs[2]))
+    jq:pass(5)
+    jq:settle()
+    assert.are.same({ "done", "queued", "retrying", "queued" }, jq:statuses(ids))
+  end)
+  it("leaves nothing behind", function()
+    jq:set({ cancelled_ttl = 0, done_ttl = 0, error_ttl = 0 })
+
+    --- Lives that are over, records and all.
+    local function live(count)
+      for i = 1, count do
+        jq:enqueue_each({ name = "a", tags = { "x" } }, { v = i }, { v = i }, { v = i })
+      end
+      for step = 1, 12 do
+        for i, job in ipairs(jq:start("a")) do
+          if step == 1 and i % 4 == 0 then
+            jq:release(job, 1, { c = 3 })
+          elseif i % 4 == 1 then
+            jq:cancel(job.id)
+          elseif i % 4 == 2 then
+            jq:fail(job, { should_retry = false })
+          else
+            jq:succeed(job)
+          end
+        end
+        jq:pass(60)
+      end
+      jq:settle()
+      assert.are.same({}, jq:counts("a"))
+    end
+
+    local function constrain()
+      jq:constrain({ id = "c", by = "argument.v", concurrency = 1, order = "strict", rate = { limit = 50, period = 10 } },
+        { name = "a" })
+      jq:constrain({ id = "d", concurrency = 30 }, { tags = "x" })
+      jq:constrain({ id = "e", rate = { limit = 500, period = 10 }, cost = 2 }, { queue = "a" })
+    end
+
+    live(1)
+    local bare = jq:keys()
+    constrain()
+    live(1)
+    local constrained = jq:keys()
+    live(40)
+    assert.are.same(constrained, jq:keys())
+    for _, id in ipairs({ "c", "d", "e" }) do
+      jq:unconstrain(id)
+    end
+    live(1)
+    local left = {}
+    for _, key in ipairs(jq:keys()) do
+      left[key] = true
+    end
+    for _, key in ipairs(bare) do
+      left[key] = nil
+    end
+    for key in pairs(left) do -- what was found out about a name of jobs in a queue is kept with the queue
+      assert.are.equal(jq.name .. ":matching:", key:match("^.*:matching:"))
+    end
+  end)
+  it("refuses an id that is not there", function()
+    jq:refuses('NOTFOUND id: ', "unconstrain", { id = "nobody" })
+  end)
+  it("refuses an id that was deleted already", function()
+    jq:constrain({ id = "c", concurrency = 1 }, { name = "a" })
+    jq:unconstrain("c")
+    jq:refuses("NOTFOUND id: ", "unconstrain", { id = "c" })
+  end)
+  it("refuses an id of another case", function()
+    jq:constrain({ id = "c", concurrency = 1 }, { name = "a" })
+    jq:refuses("NOTFOUND id: ", "unconstrain", { id = "C" })
+  end)
+  specs.refused_field(it, current, "unconstrain", function(value)
+    return { { id = value } }
+  end, "id", { "text of 1 to 255 bytes" }, {
+    { "a missing id", nil, "nothing" },
+    { "an empty id", "", '""' },
+    { "a number as id", 5, "5" },
+    { "an id of 256 bytes", ("c"):rep(256), '"ccc' },
+    { "an id with a control character", "a\nb", '"a?b"' },
+  })
+  it("refuses a call without a spec", function()
+    jq:refuses("INVALID spec: expected one argument", "unconstrain")
+  end)
+  it("refuses a list of ids", function()
+    jq:refuses("INVALID id: ", "unconstrain", { id = { "c" } })
+  end)
+  -- The valid spec names nothing that is there: it is refused for that alone.
+  specs.one_spec(it, current, "unconstrain", { id = "nobody" })
+end)

@@ -1,0 +1,274 @@
+local msgpack = require "support.msgpack"
+local space = require "support.space"
+local specs = require "support.specs"
+
+describe("usage", function()
+  local jq
+  before_each(function()
+    jq = space.new()
+  end)
+  after_each(function()
+    jq:close()
+  end)
+  local function current()
+    return jq
+  end
+
+  ---@param count number of keys
+  local function use_keys(count)
+    jq:constrain({ id = "c", by = "argument.v", concurrency = 1 }, { name = "a" })
+    local arguments = {}
+    for i = 1, count do
+      arguments[i] = { v = string.format("v%04d", i) }
+    end
+    for first = 1, count, 500 do
+      jq:enqueue_each("a", unpack(arguments, first, math.min(count, first + 499)))
+    end
+    return jq:start("a")
+  end
+
+  local function page(spec)
+    local reply = jq:call("usage", spec)
+    local values = {}
+    for i = 2, #reply do
+      values[i - 1] = msgpack.unpack(reply[i]).by
+    end
+    return values, reply[1]
+  end
+
+  it("is empty while no key is in use", function()
+    jq:constrain({ id = "c", by = "argument.v", concurrency = 1 }, { name = "a" })
+    assert.are.same({ "" }, jq:call("usage", { id = "c" }))
+    jq:enqueue("b")
+    jq:start("b")
+    assert.are.same({ "" }, jq:call("usage", { id = "c" }))
+  end)
+  it("shows the one key of a constraint without by", function()
+    jq:constrain({ id = "c", concurrency = 1 }, { name = "a" })
+    jq:enqueue_all("a", "a", "a")
+    jq:start("a")
+    assert.are.same({ { running = 1, lanes = 1, held = 2 } }, jq:usage("c"))
+  end)
+  it("shows each key by its value", function()
+    jq:constrain({ id = "c", by = "argument.v", concurrency = 2 }, { name = "a" })
+    jq:enqueue_each("a", { v = 1 }, { v = 1 }, { v = 1 }, { v = "x" }, {})
+    jq:start("a")
+    assert.are.same({ by = 1, running = 2, lanes = 1, held = 1 }, jq:key("c", 1))
+    assert.are.same({ by = "x", running = 1, lanes = 0, held = 0 }, jq:key("c", "x"))
+    assert.are.equal(3, #jq:usage("c"))
+  end)
+  it("shows combinations as lists", function()
+    jq:constrain({ id = "c", by = { "argument.v", "queue" }, concurrency = 1 }, { name = "a" })
+    jq:enqueue_each("a", { v = 1 }, { v = 2 })
+    jq:start("a")
+    assert.are.equal(1, jq:key("c", { 1, "a" }).running)
+    assert.are.equal(1, jq:key("c", { 2, "a" }).running)
+  end)
+  it("shows a list of one value for a list of one path", function()
+    jq:constrain({ id = "c", by = { "argument.v" }, concurrency = 1 }, { name = "a" })
+    jq:enqueue("a", { v = "x" })
+    jq:start("a")
+    assert.are.same({ "x" }, jq:usage("c")[1].by)
+  end)
+
+  --- What usage answers, as bytes, when a job runs whose argument is the key's value.
+  local function shown(value)
+    jq:constrain({ id = "c", by = "argument", concurrency = 1 }, { name = "a" })
+    jq:enqueue("a", value)
+    jq:start("a")
+    return jq:call("usage", { id = "c" })[2]
+  end
+
+  for what, value in pairs({
+    ["text"] = "abc", ["an empty text"] = "", ["text of 64 bytes"] = ("x"):rep(64), ["0"] = 0, ["true"] = true,
+    ["a negative integer"] = -7, ["2^53 - 1"] = 9007199254740991, ["a float"] = 1.25, ["0.1"] = 0.1, ["false"] = false,
+  }) do
+    it("shows " .. what .. " as it is", function()
+      assert.are.same({ by = value, running = 1, lanes = 0, held = 0 }, msgpack.unpack(shown(msgpack.pack(value))))
+    end)
+  end
+  -- What no double holds is looked at as bytes.
+  for what, value in pairs({
+    ["2^53 + 1"] = "\207\0\32\0\0\0\0\0\1", ["2^64 - 1"] = "\207\255\255\255\255\255\255\255\255",
+    ["-2^63"] = "\211\128\0\0\0\0\0\0\0", ["-2^53 - 1"] = "\211\255\223\255\255\255\255\255\255",
+    ["2^63 + 1"] = "\207\128\0\0\0\0\0\0\1", ["nil"] = "\192",
+  }) do
+    it("shows " .. what .. " as it is", function()
+      assert.is_truthy(shown(value):find("\162by" .. value, 1, true))
+    end)
+  end
+  it("shows binary data as such", function()
+    assert.is_truthy(shown("\196\3a\255b"):find("\162by[\196-\198]%z*\3a\255b"))
+  end)
+  it("shows ext as such", function()
+    local bytes = shown("\213\5xy")
+    assert.is_truthy(bytes:find("\213\5xy", 1, true) or bytes:find("[\199-\201]%z*\2\5xy"))
+  end)
+  it("shows a map as it is", function()
+    assert.are.same({ x = { 1, 2 } }, msgpack.unpack(shown(msgpack.pack({ x = { 1, 2 } }))).by)
+  end)
+  it("shows what is longer than 64 bytes as its SHA-1", function()
+    jq:constrain({ id = "c", by = "argument.v", concurrency = 1 }, { name = "a" })
+    jq:enqueue_each("a", { v = ("x"):rep(64) }, { v = ("x"):rep(65) }, { v = ("y"):rep(100000) })
+    jq:start("a")
+    assert.is_not_nil(jq:key("c", ("x"):rep(64)))
+    local hashed = {}
+    for _, document in ipairs(jq:usage("c")) do
+      hashed[#hashed + 1] = document.by:find("^sha1:%x+$") and #document.by == 45 and document.by or nil
+    end
+    assert.are.equal(2, #hashed)
+    assert.are_not.equal(hashed[1], hashed[2])
+  end)
+
+  describe("counts", function()
+    it("the cost of starts in the window that ends now", function()
+      jq:constrain({ id = "c", by = "argument.v", rate = { limit = 10, period = 10 }, cost = "argument.n" },
+        { name = "a" })
+      jq:enqueue_each("a", { v = 1, n = 3 }, { v = 1, n = 2.5 }, { v = 2, n = 4 })
+      jq:start("a")
+      assert.are.same({ 5.5, 4 }, { jq:key("c", 1).starts, jq:key("c", 2).starts })
+      jq:pass(5)
+      jq:enqueue("a", { v = 1, n = 1 })
+      jq:start("a")
+      assert.are.equal(6.5, jq:key("c", 1).starts)
+      jq:pass(5)
+      assert.are.equal(1, jq:key("c", 1).starts)
+    end)
+    it("no starts without a rate, and with a smooth one", function()
+      jq:constrain({ id = "c", concurrency = 1 }, { name = "a" })
+      jq:constrain({ id = "d", rate = { limit = 1, period = 10, smooth = true } }, { name = "a" })
+      jq:enqueue_all("a", "a")
+      jq:start("a")
+      assert.is_nil(jq:usage("c")[1].starts)
+      assert.is_nil(jq:usage("d")[1].starts)
+      assert.are.equal(space.START_MS + 10000, jq:usage("d")[1].opens_ms)
+    end)
+    it("groups of held jobs by queue and by their other keys", function()
+      jq:constrain({ id = "c", by = "argument.v", concurrency = 1 }, { name = "a" })
+      jq:constrain({ id = "d", by = "argument.w", concurrency = 5 }, { name = "a" })
+      jq:enqueue("a", { v = 1 })
+      for _, w in ipairs({ 1, 2, 2, 3 }) do
+        jq:enqueue("a", { v = 1, w = w })
+        jq:enqueue({ name = "a", queue = "q" }, { v = 1, w = w })
+      end
+      jq:start({ "a", "q" })
+      local key = jq:key("c", 1)
+      assert.are.same({ 1, 6, 8 }, { key.running, key.lanes, key.held })
+    end)
+    it("those of a key that is over its limit", function()
+      jq:enqueue_each("a", { v = 1 }, { v = 1 }, { v = 1 }, { v = 2 })
+      jq:start({ queues = "a", count = 2 })
+      jq:constrain({ id = "c", by = "argument.v", concurrency = 1 }, { name = "a" })
+      jq:start("a")
+      assert.are.same({ 2, 1 }, { jq:key("c", 1).running, jq:key("c", 1).held })
+      assert.are.same({ 1, 0 }, { jq:key("c", 2).running, jq:key("c", 2).held })
+    end)
+  end)
+
+  describe("lists", function()
+    it("keys in pages that together hold each once", function()
+      use_keys(25)
+      local all, cursor = {}, nil
+      repeat
+        local values
+        values, cursor = page({ id = "c", cursor = cursor, count = 10 })
+        assert.is_true(#values <= 10)
+        for _, value in ipairs(values) do
+          all[#all + 1] = value
+        end
+      until cursor == ""
+      table.sort(all)
+      assert.are.same({ 25, "v0001", "v0025" }, { #all, all[1], all[25] })
+    end)
+    it("100 keys when nothing is said, and up to 1000", function()
+      use_keys(1001)
+      jq:start("a")
+      assert.are.equal(100, #page({ id = "c" }))
+      local values, cursor = page({ id = "c", count = 1000 })
+      assert.are.equal(1000, #values)
+      assert.are.equal(1, #page({ id = "c", cursor = cursor }))
+    end)
+    it("keys that are in use all the while, though others come and go", function()
+      local jobs = use_keys(30)
+      local first, cursor = page({ id = "c", count = 10 })
+      local seen = {}
+      for _, value in ipairs(first) do
+        seen[value] = true
+      end
+      for i = 1, 30, 3 do
+        jq:succeed(jobs[i])
+      end
+      jq:enqueue("a", { v = "v0000" })
+      jq:start("a")
+      repeat
+        local values
+        values, cursor = page({ id = "c", cursor = cursor, count = 10 })
+        for _, value in ipairs(values) do
+          seen[value] = true
+        end
+      until cursor == ""
+      for i = 1, 30 do
+        assert.is_true(i % 3 == 1 or seen[string.format("v%04d", i)] == true)
+      end
+    end)
+    it("a key as long as a job runs under it", function()
+      local jobs = use_keys(2)
+      jq:succeed(jobs[1])
+      assert.are.same({ "v0002" }, (page({ id = "c" })))
+      jq:cancel(jobs[2].id)
+      assert.are.same({}, (page({ id = "c" })))
+    end)
+    it("a key as long as its window is not past", function()
+      jq:constrain({ id = "c", by = "argument.v", rate = { limit = 1, period = 10 } }, { name = "a" })
+      jq:enqueue("a", { v = 1 })
+      jq:succeed(jq:start("a")[1])
+      assert.are.same({ 1 }, (page({ id = "c" })))
+      jq:pass(60)
+      jq:settle()
+      assert.are.same({}, (page({ id = "c" })))
+    end)
+    it("a key that is closed by hand", function()
+      jq:constrain({ id = "c", by = "argument.v", concurrency = 1 }, { name = "a" })
+      jq:hold("c", 10, 7)
+      jq:enqueue("a", { v = 7 })
+      jq:start("a")
+      local key = jq:key("c", 7)
+      assert.are.same({ 0, 1, space.START_MS + 10000 }, { key.running, key.held, key.opens_ms })
+    end)
+  end)
+
+  it("changes nothing", function()
+    use_keys(3)
+    jq:unchanged(function()
+      page({ id = "c", count = 2 })
+    end)
+  end)
+  it("refuses an unknown constraint", function()
+    jq:refuses("NOTFOUND id: ", "usage", { id = "nobody" })
+  end)
+  specs.refused_field(it, current, "usage", function(value)
+    return { { id = value } }
+  end, "id", { "text of 1 to 255 bytes" }, {
+    { "a missing id", nil, "nothing" },
+    { "an empty id", "", '""' },
+    { "a number as id", 5, "5" },
+  })
+  local function with(field)
+    return function(value)
+      return { { id = "c", [field] = value } }
+    end
+  end
+  specs.refused_field(it, current, "usage", with("count"), "count", { "integer from 1 to 1000" }, {
+    { "a count of 0", 0, "0" },
+    { "a count of 1001", 1001, "1001" },
+    { "half a count", 1.5, "1.5" },
+    { "true as count", true, "true" },
+    { "false as count", false, "false" },
+  })
+  specs.refused_field(it, current, "usage", with("cursor"), "cursor", { "a cursor as the last reply gave it" }, {
+    { "a number as cursor", 0, "0" },
+    { "a cursor that no reply gave", "zz", '"zz"' },
+    { "a cursor of 10,000 bytes", ("00"):rep(5000), '"' },
+  })
+  specs.one_spec(it, current, "usage", { id = "nobody" })
+end)

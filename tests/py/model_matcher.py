@@ -1,0 +1,182 @@
+"""Matchers, paths and values, as docs/protocol.md section 7 words them: no indexes, no compiling.
+
+Values are what msgpack decodes, with two exceptions: a map is a list of pairs (its keys may be anything), and
+an argument that is not one whole value is `Broken`.
+"""
+
+import hashlib
+import re
+
+import msgpack
+
+MISSING = object()  # what a path that leads nowhere leads to
+
+
+NOT_WHOLE = (b"\xc1", b"\xd9\xffcut off")  # arguments that are not one whole value
+
+
+class Pairs(list):
+    """A map."""
+
+
+class Broken(bytes):
+    """An argument that is not one whole MessagePack value."""
+
+
+def decode(blob):
+    unpacker = msgpack.Unpacker(
+        strict_map_key=False, object_pairs_hook=Pairs, unicode_errors="surrogateescape", max_buffer_size=0
+    )
+    unpacker.feed(blob)
+    try:
+        value = unpacker.unpack()
+    except (ValueError, msgpack.UnpackException):
+        return Broken(blob)
+    return value if unpacker.tell() == len(blob) else Broken(blob)
+
+
+def pack(value):
+    """A matcher or an argument written in plain Python; a tuple `(code, bytes)` stands for an ext."""
+    return msgpack.packb(value, strict_types=True, default=lambda ext: msgpack.ExtType(*ext))
+
+
+def kind(value):
+    """What may be compared with each other; None for maps, arrays and what cannot be read."""
+    if isinstance(value, Broken | list):
+        return None
+    kinds = {type(None): "nil", bool: "boolean", int: "number", float: "number", str: "text", bytes: "binary"}
+    return kinds.get(type(value), "ext")
+
+
+def equal(a, b):
+    return kind(a) == kind(b) is not None and a == b
+
+
+def ordered(a, b):
+    """Both as something that Python compares, or None."""
+    if kind(a) == kind(b) == "number":
+        return a, b
+    if kind(a) == kind(b) == "text":
+        return tuple(text.encode("utf-8", "surrogateescape") for text in (a, b))
+    return None
+
+
+def fits(pattern, text):
+    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), text, re.DOTALL) is not None
+
+
+# ---- paths ----
+
+
+def split(path):
+    """`argument.a\\.b.0` -> ["argument", "a.b", "0"]"""
+    segments = re.findall(r"(?:\\.|[^.\\])+", path)
+    return [re.sub(r"\\(.)", r"\1", segment) for segment in segments]
+
+
+def step(value, segment):
+    if isinstance(value, Pairs):
+        for key, inner in value:
+            if (type(key) is str and key == segment) or (type(key) is int and str(key) == segment):
+                return inner
+    elif isinstance(value, list) and segment.isdigit() and str(int(segment)) == segment:
+        return value[int(segment)] if int(segment) < len(value) else MISSING
+    return MISSING
+
+
+def value_at(job, path):
+    first, *segments = split(path)
+    if first != "argument":
+        return getattr(job, first)
+    value = decode(job.argument)
+    for segment in segments:
+        value = MISSING if value is MISSING else step(value, segment)
+    return value
+
+
+# ---- conditions ----
+
+
+def is_one(value, operand, patterns):
+    """Equals it; or, on a name or queue, fits it."""
+    if patterns and kind(operand) == kind(value) == "text" and "*" in operand:
+        return fits(operand, value)
+    return value is not MISSING and equal(value, operand)
+
+
+OPERATORS = {
+    "eq": lambda value, operand: equal(value, operand),
+    "in": lambda value, operand: any(equal(value, one) for one in operand),
+    "lt": lambda value, operand: (both := ordered(value, operand)) is not None and both[0] < both[1],
+    "le": lambda value, operand: (both := ordered(value, operand)) is not None and both[0] <= both[1],
+    "gt": lambda value, operand: (both := ordered(value, operand)) is not None and both[0] > both[1],
+    "ge": lambda value, operand: (both := ordered(value, operand)) is not None and both[0] >= both[1],
+    "glob": lambda value, operand: kind(value) == "text" and fits(operand, value),
+}
+
+
+def operator_holds(name, operand, values):
+    """`values`: none where a path leads nowhere, one, or the tags."""
+    if name == "ne":
+        return not any(equal(value, operand) for value in values)
+    if name == "exists":
+        return bool(values) == operand
+    return any(OPERATORS[name](value, operand) for value in values)
+
+
+def condition_holds(condition, values, patterns):
+    if isinstance(condition, Pairs):
+        # Of the tags, one and the same must satisfy all that asks for one.
+        denials = [pair for pair in condition if pair[0] == "ne" or pair[0] == "exists"]
+        others = [pair for pair in condition if pair not in denials]
+        return all(operator_holds(*pair, values) for pair in denials) and (
+            not others or any(all(operator_holds(*pair, [value]) for pair in others) for value in values)
+        )
+    operands = condition if isinstance(condition, list) else [condition]
+    return any(is_one(value, operand, patterns) for value in values for operand in operands)
+
+
+def matches_job(matcher, job):
+    """`matcher`: as `decode` gives it."""
+    return all(entry_holds(about, condition, job) for about, condition in matcher)
+
+
+def entry_holds(about, condition, job):
+    if about == "any":
+        return any(matches_job(matcher, job) for matcher in condition)
+    if about == "not":
+        return not matches_job(condition, job)
+    value = job.tags or [] if about == "tags" else value_at(job, about)
+    values = value if about == "tags" else [] if value is MISSING else [value]
+    return condition_holds(condition, values, about in ("name", "queue"))
+
+
+# ---- keys ----
+
+
+def key_part(value):
+    """Something hashable that is the same for equal values, and for nothing else."""
+    value = None if value is MISSING else value
+    if isinstance(value, list):
+        return ("inside", type(value).__name__, tuple(map(key_part, value)))
+    if isinstance(value, tuple) and not isinstance(value, msgpack.ExtType):
+        return ("pair", *map(key_part, value))
+    if type(value) is float and value.is_integer():
+        value = int(value)
+    return ("number", "none") if value != value else (kind(value), value)
+
+
+def shown_part(value):
+    """How a key's value is shown: long ones as their SHA-1, of the text or of its encoding."""
+    packed = msgpack.packb(value) if kind(value) else b""
+    if len(packed) <= 66:
+        return [key_part(value)]
+    content = value.encode("utf-8", "surrogateescape") if isinstance(value, str) else packed
+    return [("text", "sha1:" + hashlib.sha1(raw).hexdigest()) for raw in (packed, content, b"s" + content)]
+
+
+def as_text(value):
+    """As a weight is looked up: a text, the text of a number, or None."""
+    if kind(value) == "number":
+        return f"{value:.17g}" if type(value) is float else str(value)
+    return value if kind(value) == "text" else None

@@ -1,0 +1,193 @@
+"""The part of the reference model that knows whose turn it is: order of priority, fair queues, picks.
+
+Starting a job takes room and moves the turns of a fair queue, so an answer of several jobs is followed one by
+one. A *world* is a list of the jobs that may start; there are several where keys are unsure.
+"""
+
+from itertools import combinations, product
+
+from model_constraints import Constraints
+from model_jobs import entries, expect, matches
+from model_matcher import MISSING, as_text, key_part, value_at
+
+DAY_MS = 86_400_000
+
+
+def rank(job):
+    return job.priority, job.id
+
+
+class Turns:
+    """One level of a fair queue at one priority (and below one value of the level above)."""
+
+    def __init__(self):
+        self.clock = 0.0
+        self.finish = {}  # value -> F
+        self.used_ms = 0
+
+    def next(self, first):
+        """first: value -> the least id among its jobs."""
+        return min(first, key=lambda value: (self.of(value), first[value]))
+
+    def of(self, value):
+        return max(self.clock, self.finish.get(value, 0.0))
+
+    def started(self, value, weight, now):
+        self.clock = self.of(value)
+        self.finish[value] = self.clock + 1 / weight
+        self.used_ms = max(self.used_ms, now)
+
+
+class Fair:
+    """The turns of one queue. After a day without a start they may begin anew, or not: two readings."""
+
+    def __init__(self, levels):
+        self.levels = levels
+        self.turns = {}  # (priority, values of the levels above) -> readings
+
+    def paths(self):
+        return [level["by"] for level in self.levels]
+
+    def values(self, job):
+        return [value_at(job, level["by"]) for level in self.levels]
+
+    def node(self, node, now):
+        readings = self.turns.setdefault(node, [Turns()])
+        if all(turns.finish and now - turns.used_ms >= DAY_MS for turns in readings):
+            readings.append(Turns())
+        return readings
+
+    def heads(self, jobs, now):
+        """The jobs that may be next, of jobs that may start: mostly one."""
+        best = min(job.priority for job in jobs)
+        return self.below([job for job in jobs if job.priority == best], (best,), now)
+
+    def below(self, jobs, node, now):
+        if len(node) > len(self.levels):
+            return [min(jobs, key=rank)]
+        groups = {}
+        for job in jobs:
+            groups.setdefault(key_part(self.values(job)[len(node) - 1]), []).append(job)
+        first = {value: min(job.id for job in group) for value, group in groups.items()}
+        chosen = {turns.next(first) for turns in self.node(node, now)}
+        return [job for value in chosen for job in self.below(groups[value], (*node, value), now)]
+
+    def started(self, job, now):
+        node = (job.priority,)
+        for level, value in zip(self.levels, self.values(job), strict=True):
+            weights = level.get("weights", {})
+            weight = weights.get(as_text(None if value is MISSING else value), 1)
+            for turns in self.node(node, now):
+                turns.started(key_part(value), weight, now)
+            node = (*node, key_part(value))
+
+
+class Order(Constraints):
+    def __init__(self, *looks):
+        super().__init__(*looks)
+        self.fair = {}  # queue -> Fair
+
+    def start(self, job, worker):
+        super().start(job, worker)
+        if job.queue in self.fair:
+            self.fair[job.queue].started(job, self.now)
+
+    def set_fair(self, queue, levels):
+        old = self.fair.pop(queue, None)
+        if levels:
+            self.fair[queue] = Fair(levels)
+            if old and old.paths() == self.fair[queue].paths():
+                self.fair[queue].turns = old.turns
+        if not old or old.levels != levels:
+            self.note_change()
+
+    def levels_of(self, queue):
+        return self.fair[queue].levels if queue in self.fair else []
+
+    # ---- which jobs may start ----
+
+    def startable(self, queues="*"):
+        """Pairs of a job that may start and the unsure keys which it needs, best rank first."""
+        waiting = [job for job in self.jobs.values() if job.status == "queued"]
+        open = {
+            job.queue for job in {job.queue: job for job in waiting}.values() if self.is_open(job, queues)
+        }
+        waiting = sorted((job for job in waiting if job.queue in open), key=rank)
+        if not self.constraints:
+            return [(job, set()) for job in waiting]
+        holders = self.holders()
+        return [(job, self.unsure_keys(job)) for job in waiting if not self.is_held(job, holders)]
+
+    def ready(self, queues):
+        """The jobs that may start for certain, best rank first."""
+        return [job for job, unsure in self.startable(queues) if not unsure]
+
+    def worlds(self, queues, job):
+        """What may start in these queues, for each set of unsure keys that may be closed to all but `job`."""
+        found = self.startable(queues)
+        mine = next((unsure for other, unsure in found if other is job), set())
+        others = sorted(set().union(*(unsure for _, unsure in found)) - mine, key=repr)
+        sizes = range(len(others) + 1) if len(others) <= 4 else (0, len(others))
+        for closed in (set(keys) for size in sizes for keys in combinations(others, size)):
+            yield [other for other, unsure in found if not unsure & closed]
+
+    def heads(self, jobs, queues):
+        """The jobs that may come next for these queues, of those that may start."""
+        by_queue = {}
+        for job in jobs:
+            by_queue.setdefault(job.queue, []).append(job)
+        heads = [
+            self.fair[queue].heads(own, self.now) if queue in self.fair else [min(own, key=rank)]
+            for queue, own in by_queue.items()
+            if any(matches(entry, queue) for entry in entries(queues))
+        ]
+        return {min(some, key=rank).id for some in product(*heads) if some}
+
+    # ---- following a pick ----
+
+    def take(self, job, queues, order, turns):
+        """Whether the job may come next, after which those of `turns` that allow for it are given."""
+        after = set()
+        for jobs in self.worlds(queues, job):
+            if order == "priority":
+                after |= turns if job.id in self.heads(jobs, queues) else set()
+                continue
+            by_entry = [self.heads(jobs, entry) for entry in entries(queues)]
+            if order == "ordered":
+                first = next((heads for heads in by_entry if heads), set())
+                after |= turns if job.id in first else set()
+            elif order == "shuffled":
+                after |= turns if any(job.id in heads for heads in by_entry) else set()
+            else:
+                after |= {
+                    entry + 1 for entry in (self.whose_turn(by_entry, turn) for turn in turns)
+                    if entry is not None and job.id in by_entry[entry]
+                }  # fmt: skip
+        return after
+
+    @staticmethod
+    def whose_turn(by_entry, turn):
+        count = len(by_entry)
+        return next((n % count for n in range(turn, turn + count) if by_entry[n % count]), None)
+
+    def follow(self, taken, queues, order, worker):
+        """Starts the picked jobs one by one; yields each when it has started."""
+        turns = set(range(len(entries(queues))))
+        for job in taken:
+            turns = self.take(job, queues, order, turns)
+            expect(turns, "not the next job", job, self.expected(queues, job), order, self.now)
+            self.start(job, worker)
+            yield job
+
+    def expected(self, queues, job):
+        """For the report of a wrong pick."""
+        return [sorted(self.heads(jobs, queues)) for jobs in self.worlds(queues, job)]
+
+    def check_nothing_left(self, next_ms, queues):
+        """Fewer jobs came than were asked for: none may be left, unless next_ms 0 says that some may be."""
+        if next_ms != 0 or not self.has_lanes():
+            left = self.ready(queues)
+            expect(not left, "picked less than possible", left[:3], len(left), self.now)
+
+    def has_lanes(self):
+        return bool(self.constraints or self.fair or self.steps_left)
