@@ -3,6 +3,7 @@
 bench/ir.py --op pick                       JQ, singly, default settings
 bench/ir.py --op finish --batch 100 --set done_max=0
 bench/ir.py --op enqueue --contender floor
+bench/ir.py --op pick --constraint concurrency    under a constraint
 bench/ir.py --op life                       totals only, all operations
 bench/ir.py --op pick --steps               how much by each top-level statement of the script
 bench/ir.py --price "local t = {a = 1}"     what a piece of Lua costs
@@ -16,6 +17,7 @@ from typing import Any
 
 from kit.breakdown import Breakdown, learn_names, split
 from kit.callgrind import CountedServer, Profile
+from kit.constrained import SETUPS, Constrained
 from kit.contenders import JQ, Contender, Floor
 from kit.counting import operations
 from kit.steps import Step, price, steps
@@ -66,6 +68,13 @@ def setting(text: str) -> tuple[str, Any]:
     return name, json.loads(value)
 
 
+def contender_of(options: argparse.Namespace) -> Contender:
+    settings = dict(options.set)
+    if options.contender == "floor":
+        return Floor()
+    return Constrained(SETUPS[options.constraint](), settings) if options.constraint else JQ(settings)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -74,6 +83,7 @@ def main() -> None:
         "--op", choices=["enqueue", "pick", "finish", "finish_next", "all", "life"], default="all"
     )
     parser.add_argument("--contender", choices=["jq", "floor"], default="jq")
+    parser.add_argument("--constraint", choices=SETUPS, help="what is in force (kit/constrained.py)")
     parser.add_argument("--batch", type=int, default=1, help="jobs per call")
     parser.add_argument("--jobs", type=int, default=1600)
     parser.add_argument("--set", type=setting, action="append", default=[], metavar="NAME=VALUE")
@@ -83,14 +93,16 @@ def main() -> None:
     options = parser.parse_args()
     if options.steps and options.op in ("all", "life"):
         parser.error("--steps needs one --op")
+    contender = contender_of(options)
+    if options.steps and not isinstance(contender, JQ):
+        parser.error("--steps is for jq")
     if options.price or options.steps:
         with CountedServer() as server:
             if options.price:
                 print(f"{price(server, options.price):,.0f} Ir")
             else:
-                show_steps(steps(server, JQ(dict(options.set)), options.op))
+                show_steps(steps(server, contender, options.op))
         return
-    contender: Contender = Floor() if options.contender == "floor" else JQ(dict(options.set))
     with CountedServer() as server:
         profiles = operations(server, contender, options.batch, options.jobs)
         names = learn_names(server) if options.op != "life" else None

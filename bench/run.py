@@ -3,6 +3,7 @@
     bench/run.py                         everything but the counting of instructions
     bench/run.py --instructions          the counting alone (callgrind)
     bench/run.py --parts engine,http     some parts
+    bench/run.py --parts constraints --rows life,keys   some rows of constraints
     bench/run.py --quick                 small numbers, results are not kept
 
 Every part starts Redis servers of its own and stops them. Results go to bench/results.json, a part at a
@@ -32,6 +33,7 @@ PARTS = {
     "memory": "Memory",
     "latency": "From enqueue to start, on an idle system",
     "http": "HTTP",
+    "constraints": "Constraints and fair queues",
     "instructions": "Instructions per job",
 }
 
@@ -87,6 +89,7 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
         "--rounds", type=int, default=5, help="contenders take turns this often; medians count"
     )
     parser.add_argument("--no-peers", action="store_true", help="leave BullMQ out")
+    parser.add_argument("--rows", default="", help="of constraints, these rows alone; results are not kept")
     parser.add_argument("--no-write", action="store_true", help="do not touch results.json and results.md")
     chosen = parser.parse_args(argv)
     names = [name for name in chosen.parts.split(",") if name]
@@ -102,7 +105,10 @@ def main() -> int:
     chosen = arguments()
     os.chdir(HERE)
     options = Options(
-        quick=chosen.quick, rounds=2 if chosen.quick else chosen.rounds, peers=not chosen.no_peers
+        quick=chosen.quick,
+        rounds=2 if chosen.quick else chosen.rounds,
+        peers=not chosen.no_peers,
+        rows=[row for row in chosen.rows.split(",") if row],
     )
     path = HERE / "results.json"
     results = json.loads(path.read_text()) if path.exists() else {}
@@ -116,7 +122,7 @@ def main() -> int:
             print(f"{name} failed: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
             failed.append(name)
         else:
-            if not (chosen.quick or chosen.no_write):
+            if not (chosen.quick or chosen.no_write or chosen.rows):
                 write(results)
     return 1 if failed else 0
 

@@ -1,11 +1,34 @@
 #!/bin/sh
-# Enqueue a job and wait for its result with nothing but curl, in JSON. Needs a worker with `tasks:FUNCTIONS`.
+# All with nothing but curl, in JSON. Needs a worker with `tasks:FUNCTIONS`.
 # sh curl.sh [URL of the master]
 set -eu
 JQ=${1:-http://127.0.0.1:8400}
 
-job=$(curl -sS --fail-with-body "$JQ/job" -H 'content-type: application/json' \
-  -d '{"name": "add", "argument": [40, 2], "keep_result": true}' | sed 's/.*"job_id" *: *"\([^"]*\)".*/\1/')
-curl -sS --fail-with-body -o /dev/null "$JQ/job/$job/polling?timeout=10" -H 'accept: application/json'
-curl -sS --fail-with-body "$JQ/job/$job/result" -H 'accept: application/json'
+call() { # call METHOD path [body]
+  curl -sS --fail-with-body -X "$1" "$JQ$2" -H 'accept: application/json' \
+    ${3:+-H 'content-type: application/json' -d "$3"}
+}
+enqueue() { call POST /job "$1" | sed 's/.*"job_id" *: *"\([^"]*\)".*/\1/'; }
+
+# Enqueue a job and wait for its result.
+job=$(enqueue '{"name": "add", "argument": [40, 2], "keep_result": true}')
+call GET "/job/$job/polling?timeout=10" >/dev/null
+call GET "/job/$job/result"
 echo
+
+# At most two calls at once to each partner. Acme has asked for a break, so its calls wait.
+call PUT /constraint/calls '{"match": {"name": "call-partner"}, "by": "argument.partner", "concurrency": 2}'
+echo
+call POST /constraint/calls/hold '{"by": "acme", "seconds": 60}' >/dev/null
+job=$(enqueue '{"name": "call-partner", "argument": {"partner": "acme"}, "keep_result": true}')
+call GET "/job/$job/explain" # why does it wait?
+echo
+call GET /constraint/calls/usage
+echo
+
+# 0 seconds end the break.
+call POST /constraint/calls/hold '{"by": "acme", "seconds": 0}' >/dev/null
+call GET "/job/$job/polling?timeout=10" >/dev/null
+call GET "/job/$job/result"
+echo
+call DELETE /constraint/calls

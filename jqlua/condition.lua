@@ -210,9 +210,10 @@ function M.test(program, facts, at)
     end
     at = at + size
   end
-  if is_known then
-    return kind == M.ALL
+  if not is_known then
+    return nil
   end
+  return kind == M.ALL
 end
 
 return M

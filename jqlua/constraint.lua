@@ -14,6 +14,13 @@ local M = {}
 local call = redis.call
 
 M.MOST = 1000
+
+-- What is remembered of a queue and name: version; and unless nothing matches there, kind and section that jobs have
+-- in common, and the definitions.
+M.NO_SECTION = 0
+M.SECTION_OF_ALL = 1
+M.SECTION_OF_MATCHES = 2
+M.MATCHING_FORMAT = ">I4BI2c0"
 local LONGEST_VALUE = 64
 
 --- The definition of a constraint.
@@ -52,46 +59,6 @@ function M.delete(definition)
   call("HDEL", keys.CONSTRAINTS, definition.i)
   call("ZREM", keys.CONSTRAINT_IDS, definition.i)
   call("HDEL", keys.CONSTRAINT_NUMBERS, definition.n)
-end
-
--- What was looked up in this call, by queue and name.
-local found = {}
-
---- The definitions that may match jobs of that queue and name, by number. Looked up once for each version of the
---- set of constraints, then remembered.
----@param queue_name string
----@param name string
----@param remembers? boolean false for scripts that only read
----@return table[]
-function M.matching(queue_name, name, remembers)
-  local key = keys.MATCHING .. queue_name .. "\0" .. name
-  if found[key] then
-    return found[key]
-  end
-  local version = meta.state[meta.VERSION]
-  local raw = call("GET", key)
-  local list = {}
-  if raw and struct.unpack(">I4", raw) == version then
-    if #raw > 4 then
-      list = cmsgpack.unpack(raw:sub(5))
-    end
-  else
-    for _, definition in ipairs(M.all()) do
-      if matcher.test(definition.m, { name = name, queue = queue_name }) ~= false then
-        list[#list + 1] = {
-          n = definition.n, m = definition.m, b = definition.b, k = definition.k, o = definition.o,
-        }
-      end
-    end
-    table.sort(list, function(a, b)
-      return a.n < b.n
-    end)
-    if remembers ~= false then
-      call("SET", key, struct.pack(">I4", version) .. (list[1] and cmsgpack.pack(list) or ""))
-    end
-  end
-  found[key] = list
-  return list
 end
 
 --- What matchers ask about a job. The argument is not read before it is needed.
@@ -178,6 +145,80 @@ function M.entry(definition, facts, of)
     cost = math.min(matcher.amount(cost, facts) or 1, 1e9)
   end
   return { definition.n, definition.o and units.STRICT or 0, cost, value, units.key_name(definition.n, value) }
+end
+
+--- The section that jobs of a queue and name have in common.
+---@param list table[] definitions that may match there
+---@return number kind M.NO_SECTION, M.SECTION_OF_ALL, or M.SECTION_OF_MATCHES: of those that the only definition
+--- matches
+---@return string section
+local function common_section(queue_name, name, list)
+  local facts = { name = name, queue = queue_name, argument = "" }
+  local entries = {}
+  local kind = M.SECTION_OF_ALL
+  for i, definition in ipairs(list) do
+    if matcher.test(definition.m, { name = name, queue = queue_name }) ~= true then
+      kind = M.SECTION_OF_MATCHES
+    end
+    if type(definition.k or 1) ~= "number" then
+      return M.NO_SECTION, ""
+    end
+    for _, path in ipairs(definition.b or {}) do
+      if path ~= "name" and path ~= "queue" then
+        return M.NO_SECTION, ""
+      end
+    end
+    entries[i] = M.entry(definition, facts)
+  end
+  if kind == M.SECTION_OF_MATCHES and list[2] then
+    return M.NO_SECTION, ""
+  end
+  return kind, units.encode(units.of_entries(queue_name, entries))
+end
+
+-- What was looked up in this call, by queue and name.
+local found = {}
+
+--- The definitions that may match jobs of that queue and name, by number. Looked up once for each version of the
+--- set of constraints, then remembered.
+---@param queue_name string
+---@param name string
+---@param remembers? boolean false for scripts that only read
+---@return table[]
+function M.matching(queue_name, name, remembers)
+  local key = keys.MATCHING .. queue_name .. "\0" .. name
+  if found[key] then
+    return found[key]
+  end
+  local version = meta.state[meta.VERSION]
+  local raw = call("GET", key)
+  local list = {}
+  if raw and struct.unpack(">I4", raw) == version then
+    if #raw > 4 then
+      list = cmsgpack.unpack(raw:sub(8 + struct.unpack(">I2", raw, 6)))
+    end
+  else
+    for _, definition in ipairs(M.all()) do
+      if matcher.test(definition.m, { name = name, queue = queue_name }) ~= false then
+        list[#list + 1] = {
+          n = definition.n, m = definition.m, b = definition.b, k = definition.k, o = definition.o,
+        }
+      end
+    end
+    table.sort(list, function(a, b)
+      return a.n < b.n
+    end)
+    if remembers ~= false then
+      local rest = ""
+      if list[1] then
+        local kind, section = common_section(queue_name, name, list)
+        rest = struct.pack(">BI2", kind, #section) .. section .. cmsgpack.pack(list)
+      end
+      call("SET", key, struct.pack(">I4", version) .. rest)
+    end
+  end
+  found[key] = list
+  return list
 end
 
 --- The units that a job needs, by the constraints as they are.

@@ -95,12 +95,13 @@ end
 --- The cost of the starts in the window that ends now.
 function M.starts_in(limit, key)
   local used = key[room.USED]
+  local now = math.max(meta.state[meta.NOW_MS], key[room.LAST_MS]) -- a start would be dated so
   local name, from = keys.STARTS .. key[room.NAME], 0
   while true do
     local starts = call("LRANGE", name, from, from + 99)
     for _, start in ipairs(starts) do
       local at_ms, cost = struct.unpack(">dd", start)
-      if at_ms + limit[room.PERIOD_MS] > meta.state[meta.NOW_MS] then
+      if at_ms + limit[room.PERIOD_MS] > now then
         return used
       end
       used = used - cost

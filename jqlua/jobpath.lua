@@ -105,7 +105,8 @@ end
 local function open(facts)
   local argument = facts.argument
   local is_read, rest, value = false, nil, nil
-  if #argument <= MOST_DECODED_BYTES then
+  -- Of no bytes it would say that it has read them.
+  if #argument > 0 and #argument <= MOST_DECODED_BYTES then
     is_read, rest, value = pcall(cmsgpack.unpack_one, argument)
   end
   facts.seen = argument

@@ -40,6 +40,7 @@ function M.leave(owner, of)
   if own[units.PATH] ~= "" or call("EXISTS", lane) == 0 then
     room.fetch(own[units.ENTRIES])
     room.pass_on(owner, own[units.ENTRIES])
+    ready.unsettle(ready.of_queue(owner[queue.NAME]), owner[queue.NAME], of[job.PRIORITY], own[units.PATH])
   end
 end
 

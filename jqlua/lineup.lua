@@ -89,6 +89,11 @@ function M.place(of, owner, argument)
     return "q"
   end
   units.put(of, M.units(of, owner, argument))
+  local name, version = owner[queue.NAME], meta.state[meta.VERSION]
+  if owner[queue.FREE] ~= version and of[job.NAME] == name and not constraint.matching(name, name)[1] then
+    owner[queue.FREE] = version
+    owner[queue.CHANGED] = true
+  end
   return of[job.UNITS] == "" and "q" or "w"
 end
 
@@ -232,7 +237,11 @@ function M.walk(owner, most)
     end
   end
   call("SET", keys.WALK .. owner[queue.NAME], cmsgpack.pack(at))
-  due.set("v" .. owner[queue.NAME], meta.state[meta.NOW_MS] + WALK_EVERY_MS)
+  local next_ms = meta.state[meta.NOW_MS] + WALK_EVERY_MS
+  due.set("v" .. owner[queue.NAME], next_ms)
+  if next_ms < meta.state[meta.NEXT_DUE] then
+    meta.set_due(next_ms)
+  end
   return count
 end
 

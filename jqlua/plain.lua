@@ -22,6 +22,7 @@ local UNUSUAL_QUEUE = "[^\32-\41\43-\126]"
 
 --- enqueue: jobs of one queue that is known, without options of the call.
 ---@return table? reply
+---@return table? of what is left to do, for module laned: {queue, name, record, priority, argument, raws, matching}
 function M.enqueue()
   local argc = #ARGV
   if argc == 0 or argc % 2 ~= 0 or argc > 2000 then
@@ -88,18 +89,23 @@ function M.enqueue()
     return nil
   end
   local schema, sleepers, _, _, version = struct.unpack(meta.FORMAT, raw)
-  local flags, max_waiting, _, _, _, head_priority = struct.unpack(queue.FORMAT, record)
+  local flags, max_waiting, _, _, _, head_priority, _, _, free = struct.unpack(queue.FORMAT, record)
   if schema ~= meta.SCHEMA or sleepers > 0 or max_waiting > 0 or flags % queue.MIXED >= queue.FAIR then
     return nil
   end
   if only_name ~= common and flags % queue.UNSORTED < queue.MIXED then
     return nil -- the first job of another name than the queue's
   end
-  if version > 0 then
+  if version > 0 and (only_name ~= common or free ~= version) then
     -- What is remembered of this queue and name must say that no constraint can match.
     local matching = only_name and call("GET", keys.MATCHING .. common .. "\0" .. only_name)
-    if not matching or #matching > 4 or struct.unpack(">I4", matching) ~= version then
+    if not matching or struct.unpack(">I4", matching) ~= version then
       return nil
+    elseif #matching > 4 then
+      if argc > 2 or tonumber(adds[1]) < head_priority then
+        return nil
+      end
+      return nil, { common, only_name, records[1], adds[1], ARGV[2], raws, matching }
     end
   end
   for i = 1, argc, 2 do
@@ -233,25 +239,30 @@ end
 
 --- Whether jobs of a queue can be taken without looking at anything else.
 ---@param raw string meta
-local function is_open(raw, name, record, waits, now)
+---@return boolean is_plain
+---@return table? first lane that may start (member, score), if nothing but lanes is to be looked at besides
+function M.is_open(raw, name, record, waits, now)
   local _, sleepers, _, next_due, _, added, pending = struct.unpack(meta.FORMAT, raw)
   if not record or now >= next_due or waits and sleepers > 0 then
     return false
+  elseif added > 0 and struct.unpack(">I4", record, queue.VERSION_PLACE) < added then
+    return false
   end
   local flags = record:byte()
-  if flags % queue.MIXED > 0 or flags >= queue.UNSORTED then
-    -- Of its lanes, all may be held.
-    if flags % queue.MIXED ~= queue.LANED or flags >= queue.UNSORTED or pending > 0
-      or redis.call("EXISTS", keys.LANES .. name) == 1 then
-      return false
-    end
+  if flags % queue.MIXED == 0 and flags < queue.UNSORTED then
+    return true
+  elseif flags % queue.MIXED ~= queue.LANED or flags >= queue.UNSORTED or pending > 0 then
+    return false
   end
-  return added == 0 or struct.unpack(">I4", record, queue.VERSION_PLACE) >= added
+  -- Of its lanes, all may be held.
+  local first = redis.call("ZRANGE", keys.LANES .. name, 0, 0, "WITHSCORES")
+  return not first[1], first[1] and first
 end
 
 --- pick: from one queue.
 ---@return table? reply
 ---@return table? popped, table? records as of take
+---@return table? wish what is left to do, for module laned: {queue, worker, raw meta, record, now, first lane}
 function M.pick()
   local ok, rest, spec = pcall(cmsgpack.unpack_one, ARGV[1])
   if not ok or rest ~= -1 or type(spec) ~= "table" or #ARGV ~= 1 or not is_plain_worker(spec.worker) then
@@ -268,7 +279,13 @@ function M.pick()
   end
   local schema, _, _, next_due = struct.unpack(meta.FORMAT, raw)
   local now = clock.now()
-  if schema ~= meta.SCHEMA or not is_open(raw, name, raws[2], waits, now) then
+  if schema ~= meta.SCHEMA then
+    return nil
+  end
+  local is_plain, first = M.is_open(raw, name, raws[2], waits, now)
+  if first and count == 1 then
+    return nil, nil, nil, { name, spec.worker, raw, raws[2], now, first }
+  elseif not is_plain then
     return nil
   end
   local reply, popped, records = M.take(name, raws[2], count, spec.worker, now, next_due)
@@ -311,6 +328,7 @@ end
 --- finish: successes of one queue.
 ---@return table? reply; its second part is missing when the general path has to pick
 ---@return table? popped, table? records as of take
+---@return table? done what is left to do, for module laned: {id, record, raw meta, now, queue?, its record, worker}
 function M.finish()
   local argc = #ARGV
   if argc < 3 or argc % 2 == 0 or argc > 2001 then
@@ -344,7 +362,18 @@ function M.finish()
   end
   local schema, _, drop, next_due = unpack_struct(meta.FORMAT, raw)
   local now = clock.now()
-  if schema ~= meta.SCHEMA or (wanted and not is_open(raw, wanted, raws[count + 2], waits, now)) then
+  if schema ~= meta.SCHEMA then
+    return nil
+  end
+  local record = raws[2]
+  if count == 1 and record and record:byte() == job.STARTED + job.LANED and not waits
+    and (not wanted or count_wanted == 1 and raws[3] and now < next_due) then
+    local _, state, _, number = unpack_struct(">Bc1c1I4", record)
+    if state == "r" and number == attempts[1] then
+      return nil, nil, nil, { ids[2]:sub(-14), record, raw, now, wanted, raws[3], spec.worker }
+    end
+  end
+  if wanted and not M.is_open(raw, wanted, raws[count + 2], waits, now) then
     return nil
   end
 
@@ -356,7 +385,7 @@ function M.finish()
   local adds, writes = {}, { false, false }
   local kept, results, until_ms -- of jobs whose results are kept
   for i = 1, count do
-    local record = raws[i + 1]
+    record = raws[i + 1]
     if not record then
       return nil
     end

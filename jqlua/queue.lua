@@ -29,13 +29,14 @@ M.KEY_DONE = 13
 M.FLAGS = 14 -- sum of those below
 M.VERSION = 15 -- of the set of constraints under which its waiting jobs were looked at
 M.REOPENED = 16 -- a job of it became ready in this call
+M.FREE = 17 -- the version under which no constraint can match jobs whose name is the queue's
 
 M.LANED = 2 -- has had lanes
 M.FAIR = 4 -- is shared fairly, or was and has jobs that are not sorted anew
 M.MIXED = 8 -- has had jobs of another name than its own
 M.UNSORTED = 16 -- its jobs are to be sorted anew before any is picked
 
-M.FORMAT = ">BI4ddddc14I4"
+M.FORMAT = ">BI4ddddc14I4I4"
 M.VERSION_PLACE = 52
 local NO_ID = "              "
 M.LEAST_ID = "00000000000000"
@@ -48,16 +49,16 @@ local open = {}
 function M.decode(name, raw)
   local queue
   if raw then
-    local flags, max_waiting, running, waiting, ended, priority, id, version = struct.unpack(M.FORMAT, raw)
+    local flags, max_waiting, running, waiting, ended, priority, id, version, free = struct.unpack(M.FORMAT, raw)
     local paused = flags % 2
     queue = {
       paused, max_waiting, running, waiting, ended, priority, id, name, false, false, false, false, false,
-      flags - paused, version, false,
+      flags - paused, version, false, free,
     }
   else
     queue = {
       0, 0, meta.NONE, meta.NONE, meta.NONE, meta.NONE, NO_ID, name, false, true, false, false, false,
-      0, meta.state[meta.VERSION], false,
+      0, meta.state[meta.VERSION], false, 0,
     }
   end
   open[name] = queue
@@ -136,7 +137,7 @@ end
 function M.save(of)
   call("SET", keys.QUEUE .. of[M.NAME], struct.pack(M.FORMAT, of[M.PAUSED] + of[M.FLAGS],
     of[M.MAX_WAITING], of[M.DUE_RUNNING], of[M.DUE_WAITING], of[M.DUE_ENDED], of[M.HEAD_PRIORITY], of[M.HEAD_ID],
-    of[M.VERSION]))
+    of[M.VERSION], of[M.FREE]))
   if of[M.IS_NEW] then
     call("ZADD", keys.QUEUE_NAMES, 0, of[M.NAME])
     of[M.IS_NEW] = false

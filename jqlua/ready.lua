@@ -75,12 +75,17 @@ function M.add(owner, priority, id, rest)
   queue.note_head(owner, priority, id)
 end
 
+--- What comes next in the inner groups may be another value's job now. The outer ones may have stood by an id that is
+--- greater than its.
+function M.unsettle(index, name, priority, path)
+  add_groups(index, name, priority, queue.LEAST_ID, path, #path - units.DIGEST)
+end
+
 --- Takes the entry of a lane out of an index.
 ---@param place table as M.first gave it
 function M.remove(index, name, place)
   call("ZREM", M.node(index, place.path), place.member)
-  -- Of several levels, the outer ones may have stood by an id that is greater than that of what comes next.
-  add_groups(index, name, place.priority, queue.LEAST_ID, place.path, #place.path - units.DIGEST)
+  M.unsettle(index, name, place.priority, place.path)
 end
 
 --- The first lane of a node. Entries of groups are put right on the way.

@@ -40,8 +40,8 @@ M.NAME = 8
 M.OF = 9 -- number of its constraint
 M.CHANGED = 10
 M.IS_NEW = 11
-local KEY_FORMAT = ">I4ddddd"
-local KEY_HEADER = 44
+M.KEY_FORMAT = ">I4ddddd"
+M.KEY_HEADER = 44
 
 -- So many keys are asked for more lanes when a job of a fair queue starts.
 local MOST_SENT = 100
@@ -56,8 +56,8 @@ local open = {} -- keys by name
 local function decode_key(raw, name, number)
   local key
   if raw then
-    key = { struct.unpack(KEY_FORMAT, raw) }
-    local names, at = {}, KEY_HEADER + 1
+    key = { struct.unpack(M.KEY_FORMAT, raw) }
+    local names, at = {}, M.KEY_HEADER + 1
     while at <= #raw do
       names[#names + 1], at = struct.unpack(">I2c0", raw, at)
     end
@@ -486,7 +486,7 @@ local function encode_key(key)
   for i, name in ipairs(key[M.PLACES]) do
     names[i] = struct.pack(">I2c0", #name, name)
   end
-  return struct.pack(KEY_FORMAT, key[M.IN_USE], key[M.HOLD_MS], key[M.OPENS_MS], key[M.USED], key[M.LAST_MS],
+  return struct.pack(M.KEY_FORMAT, key[M.IN_USE], key[M.HOLD_MS], key[M.OPENS_MS], key[M.USED], key[M.LAST_MS],
     key[M.TIMER_MS]) .. table.concat(names)
 end
 

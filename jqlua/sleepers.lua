@@ -77,6 +77,15 @@ function M.go_on(channel, is_more)
 end
 
 ---@cold
+--- What sleepers of a channel are to be woken for, if there are any.
+---@param wanted string[] names and patterns of queues
+function M.want(channel, wanted)
+  if call("HEXISTS", keys.SLEEPERS, channel) == 1 then
+    call("HSET", keys.SLEEPERS, channel, cmsgpack.pack(wanted))
+  end
+end
+
+---@cold
 function M.wake_channel(channel)
   mark(channel)
 end

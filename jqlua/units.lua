@@ -57,14 +57,8 @@ function M.of(of)
   return { lane, path, groups, entries }
 end
 
---- Puts units, or none, into the job; the caller has the record written.
----@param units table?
-function M.put(of, units)
-  if not units or (not units[M.ENTRIES][1] and not units[M.GROUPS][1]) then
-    of[job.UNITS] = ""
-    job.clear(of, job.LANED)
-    return
-  end
+---@return string section
+function M.encode(units)
   local parts = { units[M.LANE], string.char(#units[M.GROUPS]) }
   for _, value in ipairs(units[M.GROUPS]) do
     parts[#parts + 1] = struct.pack(">I2c0", #value, value)
@@ -74,8 +68,19 @@ function M.put(of, units)
     parts[#parts + 1] = struct.pack(">I4BdI2c0", entry[M.NUMBER], entry[M.FLAGS], entry[M.COST], #entry[M.VALUE],
       entry[M.VALUE])
   end
-  of[job.UNITS] = table.concat(parts)
-  job.set(of, job.LANED)
+  return table.concat(parts)
+end
+
+--- Puts units, or none, into the job; the caller has the record written.
+---@param units table?
+function M.put(of, units)
+  if not units or (not units[M.ENTRIES][1] and not units[M.GROUPS][1]) then
+    of[job.UNITS] = ""
+    job.clear(of, job.LANED)
+  else
+    of[job.UNITS] = M.encode(units)
+    job.set(of, job.LANED)
+  end
 end
 
 ---@return boolean
@@ -90,6 +95,14 @@ function M.name_lane(units, queue_name)
     parts[#parts + 1] = (M.is_taken(entry) and "!" or "-") .. #entry[M.NAME] .. ":" .. entry[M.NAME]
   end
   units[M.LANE] = redis.sha1hex(table.concat(parts, "\0")):sub(1, M.DIGEST)
+end
+
+--- The units of a job that is in no groups.
+---@return table units
+function M.of_entries(queue_name, entries)
+  local units = { "", "", {}, entries }
+  M.name_lane(units, queue_name)
+  return units
 end
 
 --- The index of the lanes that a key holds.

@@ -99,6 +99,10 @@ while #assigned < limit do
   end
 end
 transition.commit()
+if assigned[1] and meta.state[meta.SLEEPERS] > 0 then
+  -- Those who sleep may have asked for less than what workers have room for now.
+  sleepers.want(worker.CHANNEL, wanted_by(pool.with_room()))
+end
 if spec.wait then
   if not assigned[1] and not is_more and meta.next_ms() ~= 0 then
     sleepers.rest(spec.master, worker.CHANNEL, spec.wait.ms, wanted_by(pools))

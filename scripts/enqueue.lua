@@ -12,14 +12,23 @@ local job = require "jqlua.job"
 local jobspec = require "jqlua.jobspec"
 local plain = require "jqlua.plain"
 local lane = require "jqlua.lane"
+local laned = require "jqlua.laned"
 local lineup = require "jqlua.lineup"
 local queue = require "jqlua.queue"
 local request = require "jqlua.request"
 local transition = require "jqlua.transition"
 
-local plain_reply = plain.enqueue()
+local plain_reply, laned_job = plain.enqueue()
 if plain_reply then
   return plain_reply
+end
+
+---@general
+if laned_job then
+  plain_reply = laned.enqueue(laned_job)
+  if plain_reply then
+    return plain_reply
+  end
 end
 
 ---@general

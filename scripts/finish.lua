@@ -9,15 +9,24 @@ local meta = require "jqlua.meta"
 local check = require "jqlua.check"
 local keys = require "jqlua.keys"
 local job = require "jqlua.job"
+local laned = require "jqlua.laned"
 local plain = require "jqlua.plain"
 local outcome = require "jqlua.outcome"
 local picker = require "jqlua.picker"
 local transition = require "jqlua.transition"
 local worker = require "jqlua.worker"
 
-local plain_reply, popped, records = plain.finish()
+local plain_reply, popped, records, done = plain.finish()
 if plain_reply and (plain_reply[2] or not popped) then
   return plain_reply
+end
+
+---@general
+if done then
+  plain_reply, popped, records = laned.finish(done)
+  if plain_reply and (plain_reply[2] or not popped) then
+    return plain_reply
+  end
 end
 
 ---@general

@@ -9,12 +9,21 @@
 local meta = require "jqlua.meta"
 local check = require "jqlua.check"
 local keys = require "jqlua.keys"
+local laned = require "jqlua.laned"
 local plain = require "jqlua.plain"
 local picker = require "jqlua.picker"
 
-local plain_reply, popped, records = plain.pick()
+local plain_reply, popped, records, wish = plain.pick()
 if plain_reply then
   return plain_reply
+end
+
+---@general
+if wish then
+  plain_reply = laned.pick(wish)
+  if plain_reply then
+    return plain_reply
+  end
 end
 
 ---@general

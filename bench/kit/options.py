@@ -8,6 +8,8 @@ class Options:
     quick: bool = False
     rounds: int = 5
     peers: bool = True
+    rows: list[str] = field(default_factory=list)
+    """of a part that can leave rows out; empty is all"""
     settings: dict[str, object] = field(default_factory=dict)
 
     def scaled(self, count: int, quick: int) -> int:

@@ -67,8 +67,8 @@ class Module:
 class ScriptBody:
     """A parsed script: its pieces, and for each cold function (start, insertion point, end) among them.
 
-    ``general`` is the piece before which the general path begins: what only that path needs is defined
-    there, so that a call which returns before pays nothing for it.
+    ``stages`` are the pieces before which a more general path begins: what only that path needs is
+    defined there, so that a call which returns before pays nothing for it.
     """
 
     name: str
@@ -76,7 +76,7 @@ class ScriptBody:
     pieces: list[Piece]
     cold: list[tuple[int, int, int]]
     names: set[str]
-    general: int = 0
+    stages: list[int] = field(default_factory=list)
 
 
 Require = Callable[[str, Cursor, int], Module]
@@ -92,7 +92,7 @@ def is_lazy(cursor: Cursor) -> bool:
     return any(comment.strip() == "---@lazy" for comment in cursor.tokens[0].comments)
 
 
-def begins_general(token: Token) -> bool:
+def begins_stage(token: Token) -> bool:
     """Whether the comment above says ``---@general``."""
     return any(comment.strip() == "---@general" for comment in token.comments)
 
@@ -362,14 +362,13 @@ def parse_script(name: str, source: str, file: str, require: Require) -> ScriptB
     resolver = Resolver(cursor, aliases, defined_at)
     pieces: list[Piece] = []
     regions: list[tuple[int, int, int]] = []
-    general = [index for index, token in enumerate(cursor.tokens) if begins_general(token)]
-    if len(general) > 1:
-        raise cursor.error(general[1], "the general path begins once only")
-    boundary = 0
+    begun = [index for index, token in enumerate(cursor.tokens) if begins_stage(token)]
+    stages: list[int] = []
     for start, end in statements:
-        if general and start < general[0] < end:
-            pieces += resolver.resolve(start, general[0])
-            boundary, start = len(pieces), general[0]
+        while begun and start < begun[0] < end:
+            pieces += resolver.resolve(start, begun[0])
+            start = begun.pop(0)
+            stages.append(len(pieces))
         while cold and cold[0][0] < end:
             first, after = cold.pop(0)
             pieces += resolver.resolve(start, first)
@@ -378,7 +377,7 @@ def parse_script(name: str, source: str, file: str, require: Require) -> ScriptB
             regions.append((begin, begin + parameters_end(pieces[begin:]), len(pieces)))
             start = after
         pieces += resolver.resolve(start, end)
-    return ScriptBody(name, found[0], pieces, regions, identifiers(cursor), boundary)
+    return ScriptBody(name, found[0], pieces, regions, identifiers(cursor), stages)
 
 
 def parameters_end(pieces: list[Piece]) -> int:

@@ -1,7 +1,7 @@
 -- The order of fair queues, against what the protocol says of it, stated naively: all jobs are looked at.
 local space = require "support.space"
 
-describe("a fair queue", function()
+describe("fair queues over a random life", function()
   local jq
   before_each(function()
     jq = space.new()
@@ -10,139 +10,205 @@ describe("a fair queue", function()
     jq:close()
   end)
 
-  describe("agrees with the definition", function()
-    local WEIGHTS = { a = 2, b = 0.5, c = 3, x = 0.7 }
+  local WEIGHTS = { a = 2, b = 0.5, c = 3, x = 0.7 }
+  local VALUES = { { "a", "b", "d" }, { "x", "y" }, { "c", "e" } }
 
-    --- Gives the job that is next by what the protocol says, all jobs looked at, and starts it.
-    local function definition(levels)
-      local clocks = {}
+  -- Turns ------------------------------------------------------------------------------------------------
 
-      local function clock(place)
-        clocks[place] = clocks[place] or { now = 0, finish = {} }
-        return clocks[place]
+  local Turns = {}
+  Turns.__index = Turns
+
+  ---@param levels number how many the queue has, 0 for a queue that is not fair
+  local function new_turns(levels)
+    return setmetatable({ levels = levels, clocks = {} }, Turns)
+  end
+
+  function Turns:clock(place)
+    self.clocks[place] = self.clocks[place] or { now = 0, finish = {} }
+    return self.clocks[place]
+  end
+
+  --- Who is next at a place: the job, whose turn it is there, and from which moment.
+  ---@param jobs table[] of one priority
+  function Turns:next(jobs, level, place)
+    if level > self.levels then
+      local first
+      for _, job in ipairs(jobs) do
+        first = (not first or job.id < first.id) and job or first
       end
-
-      --- Who is next at a place: the job, and which value's turn it is there, from which moment.
-      local function turn(jobs, level, place)
-        if level > levels then
-          table.sort(jobs, function(one, other)
-            return one.id < other.id
-          end)
-          return jobs[1]
-        end
-        local of_value = {}
-        for _, job in ipairs(jobs) do
-          local value = job.values[level]
-          of_value[value] = of_value[value] or {}
-          table.insert(of_value[value], job)
-        end
-        local best, best_value, best_at
-        for value, theirs in pairs(of_value) do
-          local at = math.max(clock(place).now, clock(place).finish[value] or 0)
-          local job = turn(theirs, level + 1, place .. "/" .. value)
-          if not best or at < best_at or at == best_at and job.id < best.id then
-            best, best_value, best_at = job, value, at
-          end
-        end
-        return best, best_value, best_at
-      end
-
-      local function start(jobs, level, place)
-        local _, value, at = turn(jobs, level, place)
-        if value then
-          clock(place).now = at
-          clock(place).finish[value] = at + 1 / (WEIGHTS[value] or 1)
-          local theirs = {}
-          for _, job in ipairs(jobs) do
-            theirs[#theirs + 1] = job.values[level] == value and job or nil
-          end
-          start(theirs, level + 1, place .. "/" .. value)
-        end
-      end
-
-      return function(waiting, is_held)
-        local first
-        for _, job in ipairs(waiting) do
-          first = not is_held(job) and math.min(first or job.priority, job.priority) or first
-        end
-        local jobs = {}
-        for _, job in ipairs(waiting) do
-          jobs[#jobs + 1] = job.priority == first and not is_held(job) and job or nil
-        end
-        local job = turn(jobs, 1, tostring(first))
-        start(jobs, 1, tostring(first))
-        return job
+      return first
+    end
+    local of_value = {}
+    for _, job in ipairs(jobs) do
+      local value = job.values[level]
+      of_value[value] = of_value[value] or {}
+      table.insert(of_value[value], job)
+    end
+    local best, best_value, best_at
+    for value, theirs in pairs(of_value) do
+      local at = math.max(self:clock(place).now, self:clock(place).finish[value] or 0)
+      local job = self:next(theirs, level + 1, place .. "/" .. value)
+      if not best or at < best_at or at == best_at and job.id < best.id then
+        best, best_value, best_at = job, value, at
       end
     end
+    return best, best_value, best_at
+  end
 
-    local function remove(list, id)
-      for i, job in ipairs(list) do
-        if job.id == id then
-          return table.remove(list, i)
-        end
+  --- The next job starts.
+  function Turns:start(jobs, level, place)
+    local _, value, at = self:next(jobs, level, place)
+    if value then
+      self:clock(place).now = at
+      self:clock(place).finish[value] = at + 1 / (WEIGHTS[value] or 1)
+      local theirs = {}
+      for _, job in ipairs(jobs) do
+        theirs[#theirs + 1] = job.values[level] == value and job or nil
+      end
+      self:start(theirs, level + 1, place .. "/" .. value)
+    end
+  end
+
+  -- Life -------------------------------------------------------------------------------------------------
+
+  local queues, waiting, running, limits
+
+  --- Whether a constraint holds a job: `all` of them together, or those of one first value.
+  local function is_held(job)
+    local all, one = 0, 0
+    for _, other in ipairs(running) do
+      all = all + 1
+      one = one + (other.values[1] == job.values[1] and 1 or 0)
+    end
+    return limits.all ~= nil and all >= limits.all or limits.one ~= nil and one >= limits.one
+  end
+
+  --- The jobs of a queue's least priority of which one may start.
+  local function candidates(name)
+    local least
+    for _, job in ipairs(waiting) do
+      if job.queue == name and not is_held(job) then
+        least = math.min(least or job.priority, job.priority)
       end
     end
-
-    local VALUES = { { "a", "b", "d" }, { "x", "y" } }
-
-    for seed = 1, 8 do
-      local levels, most = seed % 2 + 1, seed > 4 and 2 or nil
-      it("over a random life with " .. levels .. " levels" .. (most and " and a limit" or "") .. " (" .. seed .. ")",
-        function()
-          math.randomseed(seed)
-          local waiting, running, count = {}, {}, {}
-          local next_of = definition(levels)
-          local function is_held(job)
-            return most ~= nil and (count[job.values[1]] or 0) >= most
-          end
-          local given = { { by = "argument.1", weights = WEIGHTS }, { by = "argument.2", weights = WEIGHTS } }
-          given[levels + 1] = nil
-          jq:queue({ name = "q", fair = given })
-          if most then
-            jq:constrain({ id = "c", by = "argument.1", concurrency = most }, { queue = "q" })
-          end
-          for step = 1, 250 do
-            local dice = math.random(8)
-            if dice <= 3 then
-              for _ = 1, math.random(1, 4) do
-                local job = { priority = math.random(5) == 1 and 1 or 0,
-                  values = { VALUES[1][math.random(3)], VALUES[2][math.random(2)] } }
-                job.id = jq:enqueue({ name = "job", queue = "q", priority = job.priority, timeout = 100000 },
-                  { 0, job.values[1], job.values[2] })
-                waiting[#waiting + 1] = job
-              end
-            elseif dice <= 6 then
-              for _, started in ipairs(jq:start({ queues = "q", count = math.random(1, 3) })) do
-                local expected = next_of(waiting, is_held)
-                assert.are.equal(expected and expected.id, started.id, "step " .. step)
-                expected.attempt = started.attempt
-                count[expected.values[1]] = (count[expected.values[1]] or 0) + 1
-                running[#running + 1] = remove(waiting, started.id)
-              end
-            elseif dice == 7 and waiting[1] then
-              local id = waiting[math.random(#waiting)].id
-              jq:cancel(id)
-              remove(waiting, id)
-            elseif dice == 8 and running[1] then
-              local job = table.remove(running, math.random(#running))
-              count[job.values[1]] = count[job.values[1]] - 1
-              if math.random(2) == 1 then
-                jq:release(job)
-                waiting[#waiting + 1] = job
-              else
-                jq:succeed(job)
-              end
-            end
-          end
-          for _, started in ipairs(jq:start("q")) do
-            assert.are.equal(next_of(waiting, is_held).id, started.id)
-            local job = remove(waiting, started.id)
-            count[job.values[1]] = (count[job.values[1]] or 0) + 1
-          end
-          for _, job in ipairs(waiting) do
-            assert.is_true(is_held(job))
-          end
-        end)
+    local jobs = {}
+    for _, job in ipairs(waiting) do
+      jobs[#jobs + 1] = job.queue == name and job.priority == least and not is_held(job) and job or nil
     end
-  end)
+    return jobs
+  end
+
+  --- The next job over all queues: that which a queue would give next stands for it.
+  local function next_job()
+    local best
+    for name, turns in pairs(queues) do
+      local jobs = candidates(name)
+      local job = turns:next(jobs, 1, jobs[1] and tostring(jobs[1].priority) or "")
+      if job and (not best or job.priority < best.priority or job.priority == best.priority and job.id < best.id) then
+        best = job
+      end
+    end
+    return best
+  end
+
+  local function remove(list, id)
+    for i, job in ipairs(list) do
+      if job.id == id then
+        return table.remove(list, i)
+      end
+    end
+  end
+
+  local function check_starts(names, most)
+    local jobs = jq:start({ queues = names, count = most })
+    for i, started in ipairs(jobs) do
+      local expected = next_job()
+      assert.are.equal(expected and expected.id, started.id, "start " .. i .. " of " .. #jobs)
+      queues[expected.queue]:start(candidates(expected.queue), 1, tostring(expected.priority))
+      expected.attempt = started.attempt
+      running[#running + 1] = remove(waiting, started.id)
+    end
+    if #jobs < most then
+      assert.is_nil(next_job())
+    end
+  end
+
+  local function enqueue(name)
+    local job = { priority = math.random(5) == 1 and 1 or 0, queue = name, values = {} }
+    for level, values in ipairs(VALUES) do
+      job.values[level] = values[math.random(#values)]
+    end
+    job.id = jq:enqueue({ name = "job", queue = name, priority = job.priority, timeout = 100000 },
+      { 0, unpack(job.values) })
+    waiting[#waiting + 1] = job
+  end
+
+  local function leave()
+    local job = table.remove(running, math.random(#running))
+    if math.random(3) == 1 then
+      jq:release(job)
+      waiting[#waiting + 1] = job
+    else
+      jq:succeed(job)
+    end
+  end
+
+  local function change()
+    local id = math.random(2) == 1 and "all" or "one"
+    if math.random(3) == 1 then
+      if limits[id] then
+        jq:unconstrain(id)
+      end
+      limits[id] = nil
+    else
+      limits[id] = id == "all" and math.random(2, 8) or math.random(3)
+      jq:constrain({ id = id, by = id == "one" and "argument.1" or nil, concurrency = limits[id] }, { name = "job" })
+    end
+  end
+
+  --- Lives with queues of so many levels each.
+  local function live(levels, has_limits)
+    queues, waiting, running, limits = {}, {}, {}, {}
+    local names = {}
+    for i, count in ipairs(levels) do
+      local given = {}
+      for level = 1, count do
+        given[level] = { by = "argument." .. level, weights = WEIGHTS }
+      end
+      names[i] = "q" .. i
+      queues[names[i]] = new_turns(count)
+      if count > 0 then
+        jq:queue({ name = names[i], fair = given })
+      end
+    end
+    for _ = 1, 220 do
+      local dice = math.random(10)
+      if dice <= 3 then
+        for _ = 1, math.random(4) do
+          enqueue(names[math.random(#names)])
+        end
+      elseif dice <= 6 then
+        check_starts(math.random(2) == 1 and names or "q*", math.random(3))
+      elseif dice == 7 and waiting[1] then
+        jq:cancel(table.remove(waiting, math.random(#waiting)).id)
+      elseif dice <= 9 and running[1] then
+        leave()
+      elseif dice == 10 and has_limits then
+        change()
+      end
+    end
+    check_starts(names, 1000)
+  end
+
+  for seed, levels in ipairs({ { 1 }, { 2 }, { 3 }, { 1, 0 }, { 1, 2, 0 }, { 3, 2 } }) do
+    local what = table.concat(levels, ", ") .. " levels"
+    it("of " .. what .. " give the turns that are defined", function()
+      math.randomseed(seed)
+      live(levels, false)
+    end)
+    it("of " .. what .. " give the turns that are defined, under limits", function()
+      math.randomseed(seed + 100)
+      live(levels, true)
+    end)
+  end
 end)

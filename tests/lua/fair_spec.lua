@@ -162,6 +162,41 @@ describe("a fair queue", function()
       -- A 0 → 0.5 with key 1 → 0.25; B 0 → 1 with key 1; A 0.5 with key 2 at 0; A 1 (id less than B's) with 1; …
       assert.are.same({ ids[1], ids[5], ids[4], ids[2], ids[6], ids[3], ids[7] }, jq:start_ids("q"))
     end)
+    it("lets the job that each would give next decide between equals", function()
+      fair({ by = "argument.tenant" }, { by = "argument.key" })
+      shared("Ay", "Bk")
+      jq:start("q")
+      local ids = shared("Ay", "Bk", "Ax")
+      -- A and B are level; A would give Ax next, whose key had no turn yet, so B's job is the older one
+      assert.are.same({ ids[2], ids[3], ids[1] }, jq:start_ids("q"))
+    end)
+    for what, go in pairs({
+      ["is cancelled"] = function(id)
+        jq:cancel(id)
+      end,
+      ["is held by a new constraint"] = function()
+        jq:constrain({ id = "c", concurrency = 1 }, { ["argument.key"] = "x" })
+        jq:hold("c", 1000)
+      end,
+      ["is held by its constraint"] = function()
+        jq:hold("x", 1000, "Ax")
+      end,
+      ["expires"] = function()
+        jq:pass(5)
+      end,
+    }) do
+      it("lets an older job decide when the one that would be next " .. what, function()
+        fair({ by = "argument.tenant" }, { by = "argument.key" })
+        jq:constrain({ id = "x", by = "argument.whole", concurrency = 100 }, { queue = "q" })
+        shared("Ay", "Bk")
+        jq:start("q")
+        local ids = shared("Ay", "Bk")
+        local next_one = jq:enqueue({ name = "job", queue = "q", expires_in = 5 },
+          { tenant = "A", key = "x", whole = "Ax" })
+        go(next_one)
+        assert.are.same(ids, jq:start_ids("q"))
+      end)
+    end
     it("may be three", function()
       fair({ by = "argument.tenant" }, { by = "argument.key" }, { by = "name" })
       local ids = {}
@@ -219,6 +254,30 @@ describe("a fair queue", function()
         jq:pass(10)
       end
       assert.are.equal("ABABAA", started)
+    end)
+    it("takes turns when hundreds of keys get room at once", function()
+      fair({ by = "argument.v" })
+      jq:constrain({ id = "c", by = "argument.w", concurrency = 1 }, { ["argument.w"] = { exists = true } })
+      local runners, of_a, of_b = {}, {}, {}
+      for w = 1, 300 do
+        runners[w] = { w = w }
+        of_a[w], of_b[w] = { v = "A", w = w }, { v = "B", w = w }
+      end
+      jq:enqueue_each("runner", unpack(runners))
+      local outcomes = { { worker = "worker" } }
+      for _, job in ipairs(jq:start("runner")) do
+        outcomes[#outcomes + 1] = { id = job.id, attempt = 1, type = "success" }
+        outcomes[#outcomes + 1] = msgpack.NIL
+      end
+      of_a = jq:enqueue_each({ name = "job", queue = "q" }, unpack(of_a))
+      of_b = jq:enqueue_each({ name = "job", queue = "q" }, unpack(of_b))
+      assert.are.same({}, jq:start_ids("q"))
+      jq:call_list("finish", outcomes)
+      local expected = {}
+      for w = 1, 300 do
+        expected[w] = w % 2 == 1 and of_a[w] or of_b[w]
+      end
+      assert.are.same(expected, jq:start_ids("q"))
     end)
     it("keeps turns when a constraint is added and deleted while jobs wait", function()
       fair({ by = "argument.v" })

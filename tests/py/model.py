@@ -200,9 +200,10 @@ class Model(Documents):
         return "CANCELLED" if self.cancelled_at(job, attempt) else "LOST"
 
     def release(self, reply, worker, jobs, delay=0, hold=None):
-        for id in hold or {}:
-            if id not in self.constraints:
-                raise Refused("NOTFOUND", "hold." + in_path(id))
+        unknown = ["hold." + in_path(id) for id in hold or {} if id not in self.constraints]
+        if unknown:
+            named = isinstance(reply, ErrorReply) and reply.path in unknown
+            raise Refused("NOTFOUND", reply.path if named else unknown[0])
         accepted(reply)
         for (id, attempt), answer in zip(jobs, reply, strict=True):
             job = self.holds(id, attempt)

@@ -92,7 +92,7 @@ class Constraint:
         if self.rate:
             date, cost = self.date(key, now), self.cost_of(job)
             self.starts[key] = [*self.window(key, now), (date, cost)]
-            if self.is_smooth:
+            if self.is_smooth and cost:
                 begin = max(date, self.next_ms.get(key, 0))
                 self.next_ms[key] = begin + cost * self.period_ms / self.rate["limit"]
 
@@ -230,12 +230,14 @@ class Constraints(Jobs):
                 moments.append(constraint.sure_ms(key, self.now))
         return max(moments)
 
-    def openings(self, queues):
+    def openings(self, queues, suits=lambda job: True):
         """The moments at which constraints let a job of these queues start by time alone."""
         if not self.constraints:
             return []
         holders = self.holders()
-        jobs = [j for j in self.jobs.values() if j.status == "queued" and self.is_open(j, queues)]
+        jobs = [
+            j for j in self.jobs.values() if j.status == "queued" and self.is_open(j, queues) and suits(j)
+        ]
         moments = [self.opening_ms(j, holders) for j in jobs]
         return [moment for moment in moments if moment is not None and moment > self.now]
 
@@ -295,6 +297,6 @@ class Constraints(Jobs):
                 constraint.held_until_ms[key] = max(until_ms, self.now + ms(seconds))
 
     def may_have_left_work(self):
-        """A change is carried out in steps, so many at most."""
+        """A change is carried out in steps, so many at most; and a pick looks at so many keys at most."""
         self.steps_left = max(0, self.steps_left - 1)
-        return self.steps_left > 0
+        return self.steps_left > 0 or sum(job.status == "queued" for job in self.jobs.values()) > 100

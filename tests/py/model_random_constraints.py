@@ -45,11 +45,16 @@ WEIGHTS = {
 class ConstraintGenerator:
     """Needs what model_random.Generator has."""
 
+    is_crowded = False
+
     def suit_constraints(self):
         """Few queues, few arguments."""
         self.names = self.rng.sample(["a", "b", "mail.jp", "mail.de"], self.rng.randint(1, 3))
         self.queues_used = [*self.names, self.rng.choice(["a", "b", "mail.us"])]
         self.arguments = self.rng.sample(ARGUMENTS, self.rng.randint(2, 6))
+        self.is_crowded = self.chance(0.08)  # more keys than a pick looks at in one call
+        if self.is_crowded:
+            self.arguments = [pack({"c": number, "n": number % 7}) for number in range(300)]
         self.most = self.rng.randint(1, 4)
         self.likes_costs = self.chance(0.25)
 

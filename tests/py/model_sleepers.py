@@ -66,8 +66,11 @@ class Sleepers(Workers):
         queues = channel.queues
         if queues is None:
             queues = [entry for worker in self.with_room() for entry in worker.queues]
+            openings = self.openings_for_workers()
+        else:
+            openings = self.openings(queues)
         jobs = [j for j in self.jobs.values() if j.due_ms is not None and self.is_open(j, queues)]
-        return min([j.due_ms for j in jobs] + self.openings(queues), default=float("inf"))
+        return min([j.due_ms for j in jobs] + openings, default=float("inf"))
 
     def check_sleepers(self, is_marked):
         """After every operation but moves of the clock. is_marked: channel -> whether its marker is set."""

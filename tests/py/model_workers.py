@@ -82,6 +82,10 @@ class Workers(Order):
             return []
         return [j for j in self.ready(worker.queues) if j.name not in worker.refused]
 
+    def openings_for_workers(self):
+        takers = self.with_room()
+        return self.openings("*", lambda job: any(self.takes(worker, job) for worker in takers))
+
     def with_room(self):
         return [worker for worker in self.workers.values() if self.state_of(worker) == "ready"]
 
@@ -95,8 +99,11 @@ class Workers(Order):
             job,
             doc,
         )
+        # Which job a fair queue gives to who does not take all of its jobs is not said.
+        is_free = bool(self.fair) and any(w.refused for w in takers)
         is_best = False
         for jobs in self.worlds("*", job):
+            is_best = is_best or (is_free and job in jobs)
             nexts = [self.heads([j for j in jobs if self.takes(w, j)], w.queues) for w in takers]
             is_best = is_best or self.may_be_least(job, [heads for heads in nexts if heads])
         expect(is_best, "not the best job that can be assigned", job, self.now)
@@ -131,8 +138,8 @@ class Workers(Order):
             left = [(worker, self.wants(worker)) for worker in self.workers.values() if self.wants(worker)]
             same(left, [], "assigned less than possible")
         rests = [w.resting_until_ms for w in self.workers.values() if w.resting]
-        openings = [moment for worker in self.with_room() for moment in self.openings(worker.queues)]
-        self.check_next(reply[0], due_before, also=rests + (openings if len(reply) - 1 < limit else []))
+        openings = self.openings_for_workers() if len(reply) - 1 < limit else []
+        self.check_next(reply[0], due_before, also=rests + openings)
         if wait and len(reply) == 1 and reply[0] != 0:
             self.goes_to_sleep(master, wait, None, reply[0])
 

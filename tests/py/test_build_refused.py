@@ -111,10 +111,6 @@ class TestRefused:
     def test_a_script(self, tmp_path: Path, script: str, expected: str) -> None:
         assert expected in refusal(tmp_path, script, m=module("function M.f() end"))
 
-    def test_a_second_general_path(self, tmp_path: Path) -> None:
-        script = "-- Flags: write\nlocal a = 1\n---@general\na = 2\n---@general\nreturn a"
-        assert "op.lua:6: the general path begins once only" in refusal(tmp_path, script)
-
     def test_a_cold_function_before_the_general_path(self, tmp_path: Path) -> None:
         script = HEAD + "if m.f() then return 1 end\n---@general\nlocal a = 2\nreturn a"
         assert "m.f is cold" in refusal(tmp_path, script, m=module("---@cold\nfunction M.f() end"))

@@ -19,8 +19,11 @@ import pytest
 import jqmaster
 from jqmaster.demo.check import check, table
 from jqmaster.demo.functions import invoice_result
-from jqmaster.demo.journal import Entry
-from jqmaster.demo.plan import Sent, make_plan
+from jqmaster.demo.journal import Entry, Journal, Moment, read
+from jqmaster.demo.limits import AT_ONCE, check_limits, message_limit, most_at_once, most_within
+from jqmaster.demo.plan import FLOODING, OTHERS, Sent, make_plan
+from jqmaster.replies import Job
+from jqmaster.worker import Outcome, current_job
 from processes import Process
 
 pytestmark = pytest.mark.timeout(120)
@@ -49,6 +52,11 @@ def test_the_demo_holds_and_leaves_nothing_behind() -> None:
         assert time.monotonic() - began < 60
         assert "nothing was finished twice" in demo.text
         assert "kill -9" in demo.text
+        assert re.search(
+            r"wait\? reports-per-customer of 'globex' has \d of 4 running; \d+ are ahead", demo.text
+        )
+        assert re.search(r"globex sent 60 reports .* up to 4 running at once \(4 are allowed\)", demo.text)
+        assert re.search(r"20 text messages .* up to 4 of them in any second \(4 are allowed\)", demo.text)
         assert re.search(r"^all\s+1000\s+930\s+60\s+10\s", demo.text, re.M)
     assert left_over() == before
 
@@ -130,10 +138,114 @@ def test_the_check_finds_what_is_wrong(said: str, spoil: Spoil) -> None:
     assert any(said in problem for problem in verdict.problems), verdict.problems
 
 
+# -- the check of the limits ----------------------------------------------------------------------
+
+LIMITED = [sent for sent in make_plan(600) if sent.kind in ("report", "text-message")]
+for number, one in enumerate(LIMITED):
+    one.id = str(number)
+FLOOD = [sent.id for sent in LIMITED if sent.customer == FLOODING]
+BEHIND = [sent.id for sent in LIMITED if sent.customer in OTHERS]
+MESSAGES = [sent.id for sent in LIMITED if sent.kind == "text-message"]
+CUSTOMER = next(sent.customer for sent in LIMITED if sent.id == BEHIND[0])
+LIMIT = message_limit(LIMITED)
+
+
+def held() -> tuple[dict[str, Any], list[Moment]]:
+    """Limits used up and kept: the flood goes in rounds of a second, the others at once."""
+    rounds = {job: index // AT_ONCE for index, job in enumerate(FLOOD)}
+    seconds = {job: index // LIMIT for index, job in enumerate(MESSAGES)}
+    starts_s = {**dict.fromkeys(BEHIND, 0), **rounds, **seconds}
+    documents = {
+        job: {"attempt": 1, "created_ms": 5_000, "started_ms": 5_000 + start_s * 1000}
+        for job, start_s in starts_s.items()
+    }
+    moments = []
+    for job, start_s in starts_s.items():
+        moments += [Moment(job, 1, "start", start_s), Moment(job, 1, "end", start_s + 1)]
+    return documents, moments
+
+
+def test_the_check_is_content_when_limits_hold() -> None:
+    documents, moments = held()
+    by_worker = {"a": moments[: len(FLOOD)], "b": moments[len(FLOOD) :]}
+    findings = check_limits(LIMITED, documents, by_worker, "", 0.0)
+    assert not findings.problems
+    assert f"{len(FLOOD)} reports in one go, had up to {AT_ONCE} running at once" in findings.lines[0]
+    assert f"up to {LIMIT} of them in any second" in findings.lines[1]
+
+
+def test_what_a_killed_worker_ran_ends_with_it() -> None:
+    documents, moments = held()
+    by_worker = {"a": [one for one in moments if one.job != FLOOD[0]], "b": [Moment(FLOOD[0], 1, "start", 0)]}
+    assert not check_limits(LIMITED, documents, by_worker, "b", 0.5).problems
+    [late] = check_limits(LIMITED, documents, by_worker, "b", 1.5).problems
+    assert late == f"{FLOODING} had {AT_ONCE + 1} reports running at once, the limit is {AT_ONCE}"
+
+
+def put_off(moments: list[Moment], job: str, by_s: float) -> None:
+    moments[:] = [one._replace(at_s=one.at_s + by_s) if one.job == job else one for one in moments]
+
+
+SpoilLimits = Callable[[dict[str, Any], list[Moment]], Any]
+SPOILED_LIMITS: list[tuple[str, SpoilLimits]] = [
+    (f"{FLOODING} had {AT_ONCE + 1} reports running", lambda d, m: put_off(m, FLOOD[0], 0.5)),
+    (
+        f"{CUSTOMER} had 6 reports",
+        lambda d, m: m.extend(Moment(BEHIND[0], n, "start", 0) for n in range(2, 7)),
+    ),
+    (f"{FLOODING} never had {AT_ONCE} reports", lambda d, m: m.clear()),
+    ("others waited up to", lambda d, m: d[BEHIND[-1]].update(started_ms=5_000 + len(FLOOD) * 1000)),
+    ("started within a second, the limit is", lambda d, m: d[MESSAGES[LIMIT]].update(started_ms=5_999)),
+    ("never more than", lambda d, m: [d[job].update(started_ms=int(job) * 9000) for job in MESSAGES]),
+]
+
+
+@pytest.mark.parametrize(("said", "spoil"), SPOILED_LIMITS, ids=[said for said, _ in SPOILED_LIMITS])
+def test_the_check_finds_a_limit_that_did_not_hold(said: str, spoil: SpoilLimits) -> None:
+    documents, moments = held()
+    spoil(documents, moments)
+    problems = check_limits(LIMITED, documents, {"a": moments}, "", 0.0).problems
+    assert any(said in problem for problem in problems), problems
+
+
+def test_spans_that_touch_do_not_overlap() -> None:
+    assert most_at_once([]) == 0
+    assert most_at_once([(0, 1), (1, 2), (1.5, 3), (1.9, 1.95)]) == 3
+
+
+def test_a_window_does_not_hold_both_its_ends() -> None:
+    assert most_within([], 1000) == 0
+    assert most_within([0, 1000, 1, 1999, 2000], 1000) == 2
+    assert most_within([0, 999], 1000) == 2
+    assert most_within([0, 1000], 1000) == 1
+
+
+async def test_a_journal_keeps_what_was_begun_and_what_was_accepted(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    journal = Journal(path)
+    job = Job("1", "report", "report", 0, 2, 1, 30.0, b"\xc0")
+
+    async def fails(argument: Any) -> None:
+        raise ValueError(argument)
+
+    current_job.set(job)
+    with pytest.raises(ValueError, match="why"):
+        await journal.around(fails)("why")
+    journal.note(Outcome(job, {"type": "failure"}), "retrying")
+    journal.note(Outcome(job, {"type": "failure"}), "LOST")
+    with path.open("a") as torn:
+        torn.write('["Moment", "1"')
+    assert read(path, Entry) == [Entry("1", 2, "failure", "retrying")]
+    start, end = read(path, Moment)
+    assert (start[:3], end[:3]) == (("1", 2, "start"), ("1", 2, "end"))
+    assert start.at_s <= end.at_s
+    assert read(tmp_path / "none", Moment) == []
+
+
 def test_the_plan_is_the_same_every_time() -> None:
     assert make_plan(500) == make_plan(500)
     assert {sent.kind for sent in make_plan(500)} == {
-        "thumbnail", "invoice", "sync-account", "charge-card", "export", "reminder"
+        "thumbnail", "invoice", "sync-account", "charge-card", "export", "reminder", "report", "text-message"
     }  # fmt: skip
     argument = {"number": 1, "items": [{"price": 3, "count": 2}]}
     assert invoice_result(argument)["total"] == 6

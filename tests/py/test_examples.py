@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -50,7 +51,26 @@ def test_enqueue(master: MasterProcess) -> None:
 
 @pytest.mark.usefixtures("worker")
 def test_curl(master: MasterProcess) -> None:
-    assert run("sh", "curl.sh", master.url).strip() == "42"
+    total, constraint, explained, usage, answer = map(
+        json.loads, run("sh", "curl.sh", master.url).splitlines()
+    )
+    assert (total, answer) == (42, "answered at attempt 1")
+    assert (constraint["id"], constraint["by"], constraint["concurrency"]) == ("calls", "argument.partner", 2)
+    [held_by] = explained["constraints"]
+    assert (explained["held"], held_by["by"], held_by["open"]) == (True, "acme", False)
+    [key] = usage["keys"]
+    assert (key["by"], key["running"], key["held"]) == ("acme", 0, 1)
+    assert key["opens_ms"] == held_by["opens_ms"]
+
+
+def test_limits(master: MasterProcess) -> None:
+    assert run(sys.executable, "limits.py", master.url).splitlines() == [
+        "worker mailer is ready",
+        "bob: done",
+        "acme: held by mail-per-customer of acme",
+        "acme: 0 running, 20 held",
+        "most at a time: 2 of acme, 1 of bob",
+    ]
 
 
 def test_direct(redis_url: str) -> None:
@@ -72,4 +92,4 @@ def test_any_worker(master: MasterProcess) -> None:
 
 def test_every_example_is_run_here() -> None:
     names = {path.name for path in EXAMPLES.iterdir() if path.is_file()}
-    assert names == {"tasks.py", "enqueue.py", "direct.py", "any_worker.py", "curl.sh"}
+    assert names == {"tasks.py", "enqueue.py", "direct.py", "any_worker.py", "limits.py", "curl.sh"}

@@ -140,7 +140,11 @@ async def test_what_the_argument_holds_decides(api: Api) -> None:
 
 async def test_json_all_the_way(api: Api) -> None:
     definition = {
-        "match": {"argument.blob": {"$bin": "AP8="}, "argument.n": {"ge": 2**63}},
+        "match": {
+            "argument.blob": {"$bin": "AP8="},
+            "argument.n": {"ge": 2**63, "lt": {"$float": "inf"}},
+            "not": {"argument.text": {"glob": {"$str": "/yo="}}},
+        },
         "by": "argument.who", "concurrency": 1,
     }  # fmt: skip
     answer = await api("PUT", "/constraint/c", definition, content_type=JSON)

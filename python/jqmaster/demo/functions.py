@@ -51,6 +51,16 @@ async def reminder(argument: dict[str, Any]) -> None:
     """Starts later."""
 
 
+async def report(argument: dict[str, Any]) -> None:
+    """Takes its time, and no customer may have many running at once."""
+    await asyncio.sleep(argument["pages"] * 0.01)
+
+
+async def text_message(argument: dict[str, Any]) -> None:
+    """Goes through a gateway that takes only so many in a second."""
+    await asyncio.sleep(0.002)
+
+
 FUNCTIONS = {
     "thumbnail": thumbnail,
     "invoice": invoice,
@@ -58,4 +68,6 @@ FUNCTIONS = {
     "charge-card": charge_card,
     "export": export,
     "reminder": reminder,
+    "report": report,
+    "text-message": text_message,
 }

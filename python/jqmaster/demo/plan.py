@@ -9,6 +9,8 @@ from typing import Any
 from jqmaster.demo.functions import invoice_result
 
 RETRY = {"retry_base": 0.2, "retry_cap": 2}
+FLOODING = "globex"  # the customer that sends more than its share
+OTHERS = tuple(f"customer-{number}" for number in range(1, 13))
 LEASE_S = 10  # so that what a killed worker held comes back soon, however it is found out
 
 
@@ -24,11 +26,17 @@ class Sent:
     reason: str | None = None
     result: Any = None
     delay_s: float = 0.0
+    at_once: bool = False  # sent before all else, in one go
     id: str = ""
 
     @property
     def keeps_result(self) -> bool:
         return bool(self.spec.get("keep_result"))
+
+    @property
+    def customer(self) -> str | None:
+        """Whose report it is."""
+        return self.spec["argument"]["customer"] if self.kind == "report" else None
 
 
 def _thumbnail(number: int, dice: random.Random) -> Sent:
@@ -69,17 +77,39 @@ def _forgotten(number: int, dice: random.Random) -> Sent:
     return Sent("reminder", {"argument": {"text": f"never mind {number}"}, "delay": 3600}, ends="cancelled")
 
 
-# Of a hundred jobs; exports hang on to their workers' slots, so there are few.
-_SHARES = ((_thumbnail, 46.0), (_invoice, 25.0), (_sync_account, 15.0), (_charge_card, 6.0), (_reminder, 6.0),
-           (_export, 1.0), (_forgotten, 1.0))  # fmt: skip
+def _report(customer: str, dice: random.Random) -> Sent:
+    # Urgent, so that nothing but its limit makes it wait.
+    spec = {"argument": {"customer": customer, "pages": dice.randint(10, 20)}, "priority": -30}
+    return Sent("report", spec, at_once=customer == FLOODING)
+
+
+def _flood_report(number: int, dice: random.Random) -> Sent:
+    return _report(FLOODING, dice)
+
+
+def _other_report(number: int, dice: random.Random) -> Sent:
+    return _report(OTHERS[number % len(OTHERS)], dice)
+
+
+def _text_message(number: int, dice: random.Random) -> Sent:
+    spec = {"argument": {"to": number, "text": "your parcel is on its way"}, "priority": -30}
+    return Sent("text-message", spec, at_once=True)
+
+
+# Of a hundred jobs; exports hang on to their workers' slots, so there are few. A flood is never small.
+_FLOOD = 40
+_SHARES = ((_thumbnail, 36.0), (_invoice, 25.0), (_sync_account, 15.0), (_charge_card, 6.0), (_reminder, 6.0),
+           (_export, 1.0), (_forgotten, 1.0), (_flood_report, 6.0), (_other_report, 2.0),
+           (_text_message, 2.0))  # fmt: skip
 
 
 def make_plan(jobs: int, seed: int = 1) -> list[Sent]:
     """About `jobs` jobs in random order; the same for the same seed."""
     dice = random.Random(seed)
-    plan = [
-        make(number, dice) for make, share in _SHARES for number in range(max(1, round(jobs * share / 100)))
-    ]
+    plan = []
+    for make, share in _SHARES:
+        least = _FLOOD if make is _flood_report else 1
+        plan += [make(number, dice) for number in range(max(least, round(jobs * share / 100)))]
     for sent in plan:
         sent.spec = {"name": sent.kind, "timeout": LEASE_S, **sent.spec}
     dice.shuffle(plan)

@@ -1,9 +1,12 @@
-"""Runs the demo: a master with a Redis of its own, three workers, thousands of jobs, one worker killed."""
+"""Runs the demo: a master with a Redis of its own, three workers, thousands of jobs, two limits, one worker
+killed."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import math
+import shutil
 import sys
 import tempfile
 import time
@@ -13,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from jqmaster.client import AsyncClient
-from jqmaster.demo import check, journal
-from jqmaster.demo.plan import Sent, make_plan
+from jqmaster.demo import check, journal, limits
+from jqmaster.demo.plan import FLOODING, Sent, make_plan
 from jqmaster.demo.processes import DidNotStart, Processes
 from jqmaster.engine import Engine, connect
 from jqmaster.errors import JQError
@@ -27,6 +30,7 @@ PLAIN_EVERY_S = 2.0
 STATES = ("queued", "scheduled", "running", "retrying", "done", "error", "cancelled")
 ENDED = ("done", "error", "cancelled")
 KILLED = "push-2"
+WORKERS = ("push-1", KILLED, "pull-1")
 
 
 class Progress:
@@ -37,12 +41,14 @@ class Progress:
         self._began = time.monotonic()
         self._last = 0.0
 
-    def show(self, counts: Counter[str], sent: int) -> None:
-        text = f"{self.elapsed_s:5.1f} s  sent {sent}  " + "  ".join(
-            f"{name} {counts[name]}" for name in STATES
-        )
+    def show(self, sent: int, flood: tuple[int, int], counts: Counter[str]) -> None:
+        """`flood`: how many reports of the flooding customer run, and how many are held."""
+        running, held = flood
+        parts = [f"{self.elapsed_s:5.1f} s", f"sent {sent}", f"{FLOODING}: {running} running, {held} held"]
+        text = "  ".join(parts + [f"{name} {counts[name]}" for name in STATES])
         if self._terminal:
-            print(f"\r\x1b[K{text}", end="", flush=True)
+            # What is wider than the terminal would be left standing when the line is rewritten.
+            print(f"\r\x1b[K{text[: shutil.get_terminal_size().columns - 1]}", end="", flush=True)
         elif time.monotonic() - self._last >= PLAIN_EVERY_S:
             self._last = time.monotonic()
             print(text, flush=True)
@@ -65,6 +71,7 @@ class Show:
         self._progress = Progress()
         self._counts: Counter[str] = Counter()
         self._sent = 0
+        self._killed_at_s = math.inf
         self._url = ""
 
     async def run(self) -> bool:
@@ -72,6 +79,7 @@ class Show:
         redis_url = self._start_processes()
         async with AsyncClient(self._url) as client, connect(redis_url) as redis:
             engine = Engine(redis)
+            self._progress.say(await limits.set_limits(client, self._plan))
             sending = asyncio.create_task(self._send(client))
             try:
                 await self._watch(client, sending)
@@ -83,11 +91,15 @@ class Show:
             problems = self._processes.stop("push-1", "pull-1")
             problems += [f"audit: {problem}" for problem in await engine.audit_all()]
         problems += self._processes.stop("master")
-        names = ("push-1", KILLED, "pull-1")
-        journals = {name: journal.read(self._directory / f"{name}.journal") for name in names}
-        verdict = check.check(self._plan, documents, results, journals, KILLED)
-        verdict.problems += problems
-        return self._conclude(verdict, journals)
+        outcomes = {name: journal.read(self._journal(name), journal.Entry) for name in WORKERS}
+        moments = {name: journal.read(self._journal(name), journal.Moment) for name in WORKERS}
+        verdict = check.check(self._plan, documents, results, outcomes, KILLED)
+        found = limits.check_limits(self._plan, documents, moments, KILLED, self._killed_at_s)
+        verdict.problems += found.problems + problems
+        return self._conclude(verdict, outcomes, found.lines)
+
+    def _journal(self, worker: str) -> Path:
+        return self._directory / f"{worker}.journal"
 
     def _start_processes(self) -> str:
         start = self._processes.start
@@ -97,26 +109,31 @@ class Show:
         heading = (self._directory / "master.log").read_text().split("\n")[0]
         self._url = heading.split()[-1]
         self._progress.say(heading)
-        for name in ("push-1", KILLED, "pull-1"):
-            path = str(self._directory / f"{name}.journal")
+        for name in WORKERS:
+            path = str(self._journal(name))
             how = name.partition("-")[0]
             start(name, "jqmaster.demo.worker", self._url, name, path, how, ready="worker ")
         self._progress.say("two push workers and one pull worker are ready")
         return redis_url
 
     async def _send(self, client: AsyncClient) -> None:
-        singles = self._plan[::SINGLES_IN]
-        batched = [sent for index, sent in enumerate(self._plan) if index % SINGLES_IN]
-        batches = [batched[at : at + BATCH] for at in range(0, len(batched), BATCH)]
+        for batch in _batches([sent for sent in self._plan if sent.at_once]):
+            await self._send_batch(client, batch)
+        rest = [sent for sent in self._plan if not sent.at_once]
+        singles = rest[::SINGLES_IN]
+        batches = _batches([sent for index, sent in enumerate(rest) if index % SINGLES_IN])
         while singles or batches:
             if batches:
-                batch = batches.pop()
-                for sent, job_id in zip(batch, await client.enqueue_many(s.spec for s in batch), strict=True):
-                    await self._was_sent(client, sent, job_id)
+                await self._send_batch(client, batches.pop())
             few, singles = singles[:25], singles[25:]
             ids = await asyncio.gather(*(client.enqueue(**sent.spec) for sent in few))
             for sent, job_id in zip(few, ids, strict=True):
                 await self._was_sent(client, sent, job_id)
+
+    async def _send_batch(self, client: AsyncClient, batch: Sequence[Sent]) -> None:
+        ids = await client.enqueue_many(sent.spec for sent in batch)
+        for sent, job_id in zip(batch, ids, strict=True):
+            await self._was_sent(client, sent, job_id)
 
     async def _was_sent(self, client: AsyncClient, sent: Sent, job_id: str) -> None:
         sent.id = job_id
@@ -125,15 +142,19 @@ class Show:
             await client.cancel(job_id)
 
     async def _watch(self, client: AsyncClient, sending: asyncio.Task[None]) -> None:
-        is_killed = False
+        explained = ""
         while True:
+            flood = await limits.flood_use(client)
+            if flood[1] and not explained:
+                explained = await limits.why_it_waits(client, self._plan)
+                self._progress.say(explained)
             self._counts = Counter()
             for queue in await client.queues():
                 self._counts.update({state: queue[state] for state in STATES})
-            self._progress.show(self._counts, self._sent)
+            self._progress.show(self._sent, flood, self._counts)
             ended = sum(self._counts[state] for state in ENDED)
-            if not is_killed and ended > len(self._plan) * 0.3:
-                is_killed = True
+            if self._killed_at_s == math.inf and ended > len(self._plan) * 0.3:
+                self._killed_at_s = time.monotonic()
                 pid = self._processes.kill(KILLED)
                 self._progress.say(f"kill -9 {pid}: worker {KILLED} is gone, with all it was working on")
             if sending.done() and (sending.exception() or ended >= len(self._plan)):
@@ -168,13 +189,16 @@ class Show:
             results |= dict(zip(few, await asyncio.gather(*map(client.result, few)), strict=True))
         return results
 
-    def _conclude(self, verdict: check.Verdict, journals: dict[str, list[journal.Entry]]) -> bool:
+    def _conclude(
+        self, verdict: check.Verdict, outcomes: dict[str, list[journal.Entry]], lines: Sequence[str]
+    ) -> bool:
         print("\n" + check.table(verdict))
         finished = ", ".join(
             f"{name} {sum(entry.state in check.FINAL for entry in entries)}"
-            for name, entries in journals.items()
+            for name, entries in outcomes.items()
         )
         print(f"\nfinished by {finished}; {self._progress.elapsed_s:.1f} s in all")
+        print(*lines, sep="\n")
         if verdict.holds:
             print("Nothing was lost, nothing was finished twice, every result is right.")
             return True
@@ -182,6 +206,10 @@ class Show:
         for problem in verdict.problems[: check.SHOWN_PROBLEMS]:
             print(f"  {problem}")
         return False
+
+
+def _batches(sent: Sequence[Sent]) -> list[Sequence[Sent]]:
+    return [sent[at : at + BATCH] for at in range(0, len(sent), BATCH)]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

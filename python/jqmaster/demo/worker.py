@@ -14,16 +14,17 @@ CONCURRENCY = 16
 
 def main(arguments: list[str]) -> int:
     """Work until SIGTERM."""
-    master, name, journal, how = arguments
+    master, name, path, how = arguments
+    journal = Journal(Path(path))
     return run(
         WorkOptions(
-            functions=FUNCTIONS,
+            functions={job: journal.around(function) for job, function in FUNCTIONS.items()},
             masters=[master],
             push=how == "push",
             concurrency=CONCURRENCY,
             name=name,
             drain_timeout_s=3.0,
-            on_outcome=Journal(Path(journal)).note,
+            on_outcome=journal.note,
         )
     )
 

@@ -1,5 +1,7 @@
 -- The modules that read MessagePack and match jobs, by themselves: in plain Lua, where all is walked over, and inside
 -- Redis, with its cmsgpack and its limits.
+local luassert = require "luassert"
+local msgpack = require "support.msgpack"
 local server = require "support.server"
 
 local M = {}
@@ -36,7 +38,7 @@ function M.module(name)
 end
 
 -- Actions by name, with ARGV behind it. Facts are one map without the argument.
-local ACTIONS = [[
+local ACTIONS = [=[
 local msgpack, matcher = require "jqlua.msgpack", require "jqlua.matcher"
 local actions = {}
 function actions.compile(match)
@@ -85,7 +87,7 @@ function actions.whole(...)
   return answers
 end
 return actions[ARGV[1]](unpack(ARGV, 2))
-]]
+]=]
 
 local sha
 
@@ -106,6 +108,45 @@ end
     sha = server.shared():call("SCRIPT", "LOAD", table.concat(parts))
   end
   return server.shared():call("EVALSHA", sha, 0, action, ...)
+end
+
+local function to_blob(match)
+  return type(match) == "string" and match or msgpack.pack(match)
+end
+
+--- Compiles in plain Lua and inside Redis, which must agree.
+---@param match table|string a matcher, or its bytes
+---@return table? program
+---@return string? problem
+function M.compile(match)
+  local program, problem = M.module("matcher").compile(to_blob(match))
+  local inside = M.inside("compile", to_blob(match))
+  if program then
+    luassert.are_not.equal("", inside[1], inside[2])
+    luassert.are.equal("", inside[2])
+  else
+    luassert.are.equal(problem, inside[2])
+  end
+  return program, problem
+end
+
+--- Tests inside Redis, where arguments are decoded when that is sound.
+---@return string answer true, false or nil
+function M.test_inside(match, facts)
+  local of = msgpack.pack({ name = facts.name, queue = facts.queue, priority = facts.priority,
+    tags = facts.tags and (facts.tags[1] and facts.tags or msgpack.raw("\144")) })
+  return M.inside("test", to_blob(match), of, facts.argument)[1]
+end
+
+--- Tests in plain Lua, where arguments are walked over, and inside Redis, which must agree.
+---@return boolean? answer
+function M.test(match, facts)
+  local matcher = M.module("matcher")
+  local program = assert(matcher.compile(to_blob(match)))
+  local answer = matcher.test(program, facts)
+  luassert.are.equal(answer, matcher.test(program, facts), "when asked again")
+  luassert.are.equal(tostring(answer), M.test_inside(match, facts))
+  return answer
 end
 
 return M

@@ -1,0 +1,80 @@
+"""How long a single call takes while a change of constraints is carried out over jobs that wait."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgpack
+
+from kit.constrained import Constrained
+from kit.contenders import WORKER
+from kit.wire import Command, Wire
+
+INFO_CALLS = 200
+MOST_CALLS = 200_000
+
+
+@dataclass
+class Longest:
+    """The most that one call took, in milliseconds, by what it was: of CPU, and as Redis' clock had it."""
+
+    info_us: float
+    """what asking for the CPU time costs by itself"""
+    cpu_ms: dict[str, float] = field(default_factory=dict)
+    wall_ms: dict[str, float] = field(default_factory=dict)
+    calls: int = 0
+    total_cpu_ms: float = 0.0
+
+    def send(self, wire: Wire, what: str, command: Command) -> Any:
+        wire.call("SLOWLOG", "RESET")
+        before_us = wire.cpu_us()
+        reply = wire.send(command)
+        cpu_ms = max(0.0, wire.cpu_us() - before_us - self.info_us) / 1000
+        entries = wire.call("SLOWLOG", "GET", 10)
+        wall_ms = max((entry[2] / 1000 for entry in entries if entry[3][0] == b"EVALSHA"), default=0.0)
+        self.cpu_ms[what] = max(self.cpu_ms.get(what, 0.0), cpu_ms)
+        self.wall_ms[what] = max(self.wall_ms.get(what, 0.0), wall_ms)
+        self.calls += 1
+        self.total_cpu_ms += cpu_ms
+        return reply
+
+
+def info_us(wire: Wire) -> float:
+    started = wire.cpu_us()
+    for _ in range(INFO_CALLS):
+        wire.cpu_us()
+    return (wire.cpu_us() - started) / (INFO_CALLS + 1)
+
+
+def carried_out(wire: Wire, jq: Constrained, what: str, change: Command) -> dict[str, Any]:
+    """Make a change and go on calling until it is carried out: an enqueue, a pick of
+    one or ten jobs and their finish now and then, ticks else. Every call is measured."""
+    wire.call("CONFIG", "SET", "slowlog-log-slower-than", "0")
+    longest = Longest(info_us(wire))
+    longest.send(wire, what, change)
+    tick = jq.command("tick", msgpack.packb({}))
+    empty = 0
+    for number in range(MOST_CALLS):
+        if number % 5 == 0:
+            longest.send(wire, "enqueue", jq.enqueue(1, 1)[0])
+            count = 10 if number % 50 == 0 else 1
+            spec = {"worker": WORKER, "queues": jq.queues, "count": count}
+            reply = longest.send(wire, f"pick of {count}", jq.command("pick", msgpack.packb(spec)))
+            empty += not reply[1:]
+            if tokens := jq.picked([reply], 1):
+                longest.send(wire, "finish", jq.finish(tokens, len(tokens))[0])
+        next_ms, moved = longest.send(wire, "tick", tick)
+        if moved == 0 and not 0 <= next_ms < 100:
+            break
+    else:
+        raise RuntimeError(f"{what} was not carried out within {MOST_CALLS} ticks")
+    wire.call("CONFIG", "SET", "slowlog-log-slower-than", "10000")
+    return {
+        "what": what,
+        "cpu_ms": longest.cpu_ms,
+        "wall_ms": longest.wall_ms,
+        "calls": longest.calls,
+        "total_cpu_ms": longest.total_cpu_ms,
+        "empty_picks": empty,
+    }

@@ -1,0 +1,129 @@
+"""Setups of constraints: what is in force in a namespace, and jobs whose arguments they look into."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgpack
+
+from kit.contenders import ARGUMENT, JQ, NAME, chunks
+from kit.wire import Command, Wire
+
+Spec = dict[str, Any]
+OPEN = 10_000
+"""A concurrency that no bench reaches: what is measured is the keeping of accounts, not the waiting."""
+CARRY_OUT = 1_000
+"""Calls within which a change of constraints has to be carried out when few jobs are there."""
+
+
+def argument(customer: int | str = 0, country: str = "DE", size: int = 1_000) -> bytes:
+    """About 200 bytes, with values for matchers and keys."""
+    head = {"customer": customer, "to": {"country": country}, "size": size}
+    packed: bytes = msgpack.packb(head | {"text": "a" * 130})
+    return packed
+
+
+@dataclass
+class Setup:
+    """``constraints``: pairs of a constraint's spec and its matcher; ``fair``: levels of the queue."""
+
+    name: str
+    constraints: list[tuple[Spec, Spec]] = field(default_factory=list)
+    argument: Callable[[int], bytes] = lambda number: ARGUMENT
+    """of the job with this number"""
+    fair: list[Spec] | None = None
+
+
+class Constrained(JQ):
+    """JQ with constraints in force, or a fair queue. Arguments differ from job to job."""
+
+    def __init__(self, setup: Setup, settings: dict[str, Any] | None = None) -> None:
+        super().__init__(settings)
+        self.setup = setup
+        self.name = " ".join(filter(None, ["jq", self.name.removeprefix("jq").strip(), setup.name]))
+        self.numbers = 0
+
+    def prepare(self, wire: Wire) -> None:
+        super().prepare(wire)
+        self.numbers = 0
+        wire.pipelined([self.constrain(spec, match) for spec, match in self.setup.constraints])
+        if self.setup.fair is not None:
+            wire.send(self.command("queue", msgpack.packb({"name": NAME, "fair": self.setup.fair})))
+        self.carry_out(wire)
+
+    def constrain(self, spec: Spec, match: Spec) -> Command:
+        return self.command("constrain", msgpack.packb(spec), msgpack.packb(match))
+
+    def carry_out(self, wire: Wire) -> None:
+        """Tick until no change of constraints is left to be carried out."""
+        for _ in range(CARRY_OUT):
+            next_ms, moved = wire.send(self.command("tick", msgpack.packb({})))
+            if moved == 0 and not 0 <= next_ms < 100:
+                return
+        raise RuntimeError(f"{self.name}: the constraints were not carried out within {CARRY_OUT} ticks")
+
+    def jobs(self, arguments: Iterable[bytes], batch: int, **spec: Any) -> list[Command]:
+        packed = msgpack.packb({"name": NAME} | spec)
+        return [
+            self.command("enqueue", *[item for one in part for item in (packed, one)])
+            for part in chunks(list(arguments), batch)
+        ]
+
+    def enqueue(self, jobs: int, batch: int) -> list[Command]:
+        first, self.numbers = self.numbers, self.numbers + jobs
+        return self.jobs(map(self.setup.argument, range(first, first + jobs)), batch)
+
+
+def by_customer(keys: int, concurrency: int = OPEN, name: str = "") -> Setup:
+    """Jobs of so many customers in turn, each with a key of its own."""
+    spec = {"id": "customer", "by": "argument.customer", "concurrency": concurrency}
+    of_each = [argument(customer) for customer in range(keys)]
+    return Setup(name or f"{keys:,} keys", [(spec, {"name": NAME})], lambda number: of_each[number % keys])
+
+
+def one(concurrency: int = OPEN, name: str = "concurrency") -> Setup:
+    return Setup(name, [({"id": "one", "concurrency": concurrency}, {"name": NAME})])
+
+
+def without(setup: Setup) -> Setup:
+    """The same jobs, and nothing in force."""
+    return Setup("unconstrained", [], setup.argument)
+
+
+def other_names(count: int) -> Setup:
+    """Constraints on other names: half of them by name, half by pattern, and all with another condition."""
+    constraints: list[tuple[Spec, Spec]] = []
+    for number in range(count):
+        other = f"report{number}" if number % 2 else f"report{number}.*"
+        match = {"name": other, "argument.size": {"lt": 1_000_000}}
+        constraints.append(({"id": f"other{number}", "concurrency": OPEN}, match))
+    setup = two_conditions()
+    return Setup(f"{count:,} other names", constraints, setup.argument)
+
+
+def two_conditions() -> Setup:
+    match = {"name": NAME, "argument.to.country": ["JP", "DE"], "argument.size": {"lt": 1_000_000}}
+    fits = argument()
+    return Setup("two conditions", [({"id": "two", "concurrency": OPEN}, match)], lambda number: fits)
+
+
+def fair(tenants: int, name: str = "fair") -> Setup:
+    of_each = [argument(tenant) for tenant in range(tenants)]
+    levels = [{"by": "argument.customer"}]
+    return Setup(name, [], lambda number: of_each[number % tenants], levels)
+
+
+SETUPS: dict[str, Callable[[], Setup]] = {
+    "concurrency": one,
+    "customer": lambda: by_customer(10, name="customer"),
+    "customers": lambda: by_customer(10_000, name="customers"),
+    "two-conditions": two_conditions,
+    "other-names": lambda: other_names(1_000),
+    "rate": lambda: Setup(
+        "rate", [({"id": "rate", "rate": {"limit": 1_000_000, "period": 60}}, {"name": NAME})]
+    ),
+    "fair": lambda: fair(10),
+}
+"""What ``ir.py --constraint`` knows: each costs one kind of thing, in an otherwise plain namespace."""

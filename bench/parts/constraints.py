@@ -1,0 +1,345 @@
+"""What constraints cost: jobs held in front, many keys, many constraints, changes over a million jobs, fair queues."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from statistics import median
+from typing import Any
+
+import msgpack
+from kit.changing import carried_out
+from kit.constrained import (
+    OPEN,
+    Constrained,
+    Setup,
+    argument,
+    by_customer,
+    fair,
+    one,
+    other_names,
+    two_conditions,
+    without,
+)
+from kit.contenders import NAME
+from kit.counting import WINDOW, expect
+from kit.options import Options
+from kit.report import Target, at_least, at_most, table
+from kit.rounds import BATCHES, PIPELINED, SINGLY, Mode, round_next
+from kit.server import Server
+from kit.sharing import Load, Simulation
+from kit.timing import measured
+from kit.wire import Wire
+
+FOREVER_S = 31_000_000
+Round = Callable[[Wire, Constrained, Mode, int], float]
+"""One round of one side: Redis CPU µs per job."""
+Fill = Callable[[Wire, Constrained], None]
+"""What waits before rounds begin."""
+Found = dict[str, Any]
+"""what, mode, base_us, us, ratio: the median of the ratios within rounds"""
+
+
+def cost(wire: Wire, jobs: int, mode: Mode, commands: list[bytes]) -> tuple[list[Any], float]:
+    replies, found = measured(wire, jobs, lambda: mode.send(wire, commands))
+    return replies, found["cpu_us"]
+
+
+def enqueues(wire: Wire, jq: Constrained, mode: Mode, jobs: int) -> float:
+    return cost(wire, jobs, mode, jq.enqueue(jobs, mode.batch))[1]
+
+
+def takes(wire: Wire, jq: Constrained, mode: Mode, jobs: int) -> tuple[float, float]:
+    """Pick as many jobs, and finish them."""
+    replies, picking = cost(wire, jobs, mode, jq.pick(jobs, mode.batch))
+    tokens = jq.picked(replies, mode.batch)
+    expect(len(tokens), jobs, f"{jq.name} pick")
+    replies, finishing = cost(wire, jobs, mode, jq.finish(tokens, mode.batch))
+    expect(jq.finished(replies), jobs, f"{jq.name} finish")
+    return picking, finishing
+
+
+def picks(wire: Wire, jq: Constrained, mode: Mode, jobs: int) -> float:
+    wire.pipelined(jq.enqueue(jobs, 100))
+    return takes(wire, jq, mode, jobs)[0]
+
+
+def picks_and_finishes(wire: Wire, jq: Constrained, mode: Mode, jobs: int) -> float:
+    wire.pipelined(jq.enqueue(jobs, 100))
+    return sum(takes(wire, jq, mode, jobs))
+
+
+def in_windows(wire: Wire, jq: Constrained, mode: Mode, jobs: int) -> float:
+    """As picks_and_finishes, with few jobs running at a time, so that limits of few jobs are met now and then."""
+    wire.pipelined(jq.enqueue(jobs, 100))
+    window = 10
+    return sum(sum(takes(wire, jq, mode, window)) for _ in range(jobs // window)) * window / jobs
+
+
+def lives(wire: Wire, jq: Constrained, mode: Mode, jobs: int) -> float:
+    """Enqueue, pick, finish."""
+    return enqueues(wire, jq, mode, jobs) + sum(takes(wire, jq, mode, jobs))
+
+
+def lives_next(wire: Wire, jq: Constrained, mode: Mode, jobs: int) -> float:
+    """Enqueue, and finish fetching the next."""
+    enqueuing = enqueues(wire, jq, mode, jobs)
+    ending: float = round_next(wire, jq, mode, jobs)["finish_next"]["cpu_us"]
+    wire.pipelined(jq.finish(jq.picked(wire.pipelined(jq.pick(jobs, 100)), 100), 100))
+    return enqueuing + ending
+
+
+def compare(
+    what: str,
+    sides: tuple[Setup, Setup],
+    round_of: Round,
+    modes: Iterable[Mode],
+    jobs: int,
+    rounds: int,
+    fills: tuple[Fill, Fill] | None = None,
+) -> list[Found]:
+    """The second setup over the first, taking turns round by round."""
+    modes = list(modes)
+    seen: dict[str, list[tuple[float, float]]] = {mode.name: [] for mode in modes}
+    with ExitStack() as stack:
+        both = [(stack.enter_context(Server()).wire(), Constrained(setup)) for setup in sides]
+        for number, (wire, jq) in enumerate(both):
+            jq.prepare(wire)
+            if fills:
+                fills[number](wire, jq)
+            for mode in modes:
+                round_of(wire, jq, mode, 200)
+        for _ in range(rounds):
+            for mode in modes:
+                base_us, us = (round_of(wire, jq, mode, jobs) for wire, jq in both)
+                seen[mode.name].append((base_us, us))
+    found = []
+    for name, pairs in seen.items():
+        ratio = median(us / base_us for base_us, us in pairs)
+        base_us, us = (median(side) for side in zip(*pairs, strict=True))
+        found.append({"what": what, "mode": name, "base_us": base_us, "us": us, "ratio": ratio})
+        print(f"{what}, {name}: {base_us:.1f} -> {us:.1f} µs, {ratio:.2f} ×", flush=True)
+    return found
+
+
+def enqueue_many(wire: Wire, jq: Constrained, arguments: Iterable[bytes]) -> None:
+    wire.pipelined(jq.jobs(arguments, 1000), depth=4)
+
+
+def first_pick(wire: Wire, jq: Constrained) -> None:
+    """Pick until held jobs are known to be held: each lane is looked at once."""
+    for _ in range(10_000):
+        reply = wire.send(jq.pick(1, 1)[0])
+        if tokens := jq.picked([reply], 1):
+            wire.pipelined(jq.finish(tokens, 1))
+            return
+    raise RuntimeError(f"{jq.name}: no job came in 10,000 picks")
+
+
+def held(options: Options) -> list[Found]:
+    """Jobs of closed keys, enqueued first and so in front of all free ones of their queue."""
+    most = options.scaled(1_000_000, 100_000)
+    found = []
+    for keys in (1, 1_000):
+        closed = [argument(f"closed{number}", "JP") for number in range(keys)]
+        constraint = ({"id": "customer", "by": "argument.customer", "concurrency": OPEN}, {"argument.to.country": "JP"})
+        for free, how in ((argument("free", "DE"), "matched by none"), (argument("free", "JP"), "of an open key")):
+            setup = Setup("held", [constraint], lambda number, free=free: free)
+
+            def close(wire: Wire, jq: Constrained) -> None:
+                for number in range(keys):
+                    spec = {"id": "customer", "by": f"closed{number}", "seconds": FOREVER_S}
+                    wire.send(jq.command("hold", msgpack.packb(spec)))
+
+            def fill(wire: Wire, jq: Constrained) -> None:
+                close(wire, jq)
+                for start in range(0, most, 100_000):
+                    enqueue_many(wire, jq, (closed[n % keys] for n in range(start, start + min(most, 100_000))))
+                wire.send(jq.enqueue(1, 1)[0])
+                first_pick(wire, jq)
+
+            what = f"pick, {most:,} held behind {keys:,} keys, free jobs {how}"
+            modes, jobs = (PIPELINED, BATCHES), options.scaled(2_000, 500)
+            found += compare(what, (setup, setup), picks, modes, jobs, options.rounds, (close, fill))
+    return found
+
+
+def keys(options: Options) -> list[Found]:
+    waiting = options.scaled(100_000, 20_000)
+    few, many = 10, options.scaled(10_000, 2_000)
+    jobs = options.scaled(2_000, 500)
+
+    def fill(wire: Wire, jq: Constrained) -> None:
+        wire.pipelined(jq.enqueue(waiting, 1000), depth=4)
+
+    found = []
+    for concurrency, how, round_of, modes in (
+        (OPEN, "all open", picks_and_finishes, (PIPELINED, BATCHES)),
+        (2, "2 of a key at once", in_windows, (PIPELINED,)),
+    ):
+        sides = (by_customer(few, concurrency), by_customer(many, concurrency))
+        what = f"pick and finish, {many:,} keys over {few}, {how}"
+        found += compare(what, sides, round_of, modes, jobs, options.rounds, (fill, fill))
+    return found
+
+
+def names(options: Options) -> list[Found]:
+    setup = other_names(1_000)
+    modes, jobs = (SINGLY, PIPELINED, BATCHES), options.scaled(5_000, 1_000)
+    what = "enqueue, 1,000 constraints on other names"
+    return compare(what, (without(setup), setup), enqueues, modes, jobs, options.rounds)
+
+
+def conditions(options: Options) -> list[Found]:
+    setup = two_conditions()
+    modes, jobs = (SINGLY, PIPELINED, BATCHES), options.scaled(5_000, 1_000)
+    what = "enqueue, one constraint with two conditions"
+    return compare(what, (without(setup), setup), enqueues, modes, jobs, options.rounds)
+
+
+def life(options: Options) -> list[Found]:
+    modes, jobs = (SINGLY, PIPELINED, BATCHES), options.scaled(2_000, 500)
+    found = []
+    for setup, what, round_of, which in (
+        (one(1_000_000), "three calls", lives, modes),
+        (one(1_000_000), "finish fetching the next", lives_next, modes),
+        (one(WINDOW), "finish fetching the next, as many running as may", lives_next, (PIPELINED,)),
+    ):
+        sides = (without(setup), setup)
+        found += compare(f"life, {what}", sides, round_of, which, jobs, options.rounds)
+    return found
+
+
+def adding(options: Options) -> list[Found]:
+    """Changes over a million jobs that wait, one after the other; 1,000 jobs run meanwhile."""
+    waiting = options.scaled(1_000_000, 100_000)
+    setup = without(by_customer(1_000))
+    found: list[Found] = []
+    with Server() as server:
+        wire, jq = server.wire(), Constrained(setup)
+        jq.prepare(wire)
+        wire.pipelined(jq.enqueue(1_000, 1000))
+        wire.pipelined([jq.command("pick", msgpack.packb({"worker": "busy", "queues": NAME, "count": 1000}))])
+        for _ in range(0, waiting, 100_000):
+            wire.pipelined(jq.enqueue(min(waiting, 100_000), 1000), depth=4)
+        match = {"name": NAME, "argument.size": {"lt": 1_000_000}}
+        few = {"id": "few", "by": "argument.customer", "concurrency": 3}
+        for what, change in (
+            ("adding one with 1,000 keys", jq.constrain(few, match)),
+            ("widening it", jq.constrain(few | {"concurrency": 5}, match)),
+            ("making it one key", jq.constrain({"id": "few", "concurrency": 1_100}, match)),
+            ("removing it", jq.command("unconstrain", msgpack.packb({"id": "few"}))),
+        ):
+            one_change = carried_out(wire, jq, what, change)
+            found.append(one_change)
+            print(change_line(one_change), flush=True)
+    return found
+
+
+def change_line(change: Found) -> str:
+    worst = max(change["cpu_ms"], key=change["cpu_ms"].get)
+    return (
+        f"{change['what']}: longest call {change['cpu_ms'][worst]:.2f} ms of CPU ({worst}), "
+        f"{max(change['wall_ms'].values()):.2f} ms by the clock; {change['calls']:,} calls, "
+        f"{change['total_cpu_ms']:,.0f} ms in all, {change['empty_picks']} picks without a job"
+    )
+
+
+def sharing(options: Options) -> list[Found]:
+    """Nine light tenants, alone and beside a flood, in a fair queue and in a plain one."""
+    found = []
+    flood = options.scaled(10_000, 1_000)
+    rounds = 1 if options.quick else 3
+    for is_burst, how in ((True, "100 jobs each at once"), (False, "single jobs")):
+        for setup in (fair(10), without(fair(10))):
+            each: dict[str, list[dict[str, float]]] = {"alone": [], "flooded": []}
+            with Server() as server:
+                wire, jq = server.wire(), Constrained(setup)
+                for seed in range(rounds):
+                    for which, number in (("alone", 0), ("flooded", flood)):
+                        jq.prepare(wire)
+                        each[which].append(Simulation(wire, jq, Load(number, is_burst), seed).run())
+            row = {
+                "what": how,
+                "queue": "fair" if setup.fair else "plain",
+                **{
+                    which: {name: median(one[name] for one in some) for name in some[0]}
+                    for which, some in each.items()
+                },
+            }
+            row["ratio"] = median(
+                flooded["wait"] / alone["wait"]
+                for alone, flooded in zip(each["alone"], each["flooded"], strict=True)
+            )
+            found.append(row)
+            print(sharing_line(row), flush=True)
+    return found
+
+
+def sharing_line(row: Found) -> str:
+    alone, flooded = row["alone"], row["flooded"]
+    return (
+        f"{row['what']}, {row['queue']} queue: wait {alone['wait']:.2f} alone, {flooded['wait']:.2f} beside a flood, "
+        f"{row['ratio']:.2f} ×; flooded {flooded['per_slot']:.3f} jobs per slot and unit; "
+        f"picks that lost room {alone['lost'] + flooded['lost']:.0f}"
+    )
+
+
+ROWS: dict[str, tuple[str, float, Callable[[Options], list[Found]]]] = {
+    "held": ("pick with 1M held, over none held", 1.3, held),
+    "keys": ("pick and finish with 10,000 keys, over 10", 1.5, keys),
+    "names": ("enqueue with 1,000 constraints on other names, over none", 1.1, names),
+    "conditions": ("enqueue matched by two conditions, over none", 2.0, conditions),
+    "life": ("life under one concurrency constraint, over none", 1.6, life),
+    "adding": ("adding a constraint over 1M waiting: longest call, CPU", 10.0, adding),
+    "sharing": ("fair queue: wait of light tenants beside a flood, over alone", 1.5, sharing),
+}
+
+
+def run(options: Options) -> dict[str, Any]:
+    chosen = [name for name in ROWS if not options.rows or name in options.rows]
+    return {"rounds": options.rounds, "rows": {name: ROWS[name][2](options) for name in chosen}}
+
+
+def targets(result: dict[str, Any]) -> list[Target]:
+    found = []
+    for name, rows in result["rows"].items():
+        what, limit, _ = ROWS[name]
+        if name == "adding":
+            found.append(adding_target(what, limit, rows[0]))
+        elif name == "sharing":
+            found += sharing_targets(what, limit, rows)
+        else:
+            for mode in dict.fromkeys(row["mode"] for row in rows):
+                ratios = [row["ratio"] for row in rows if row["mode"] == mode]
+                target = at_most(f"{what}, {mode}", max(ratios), limit, " ×")
+                if len(ratios) > 1:
+                    target.value += " (" + ", ".join(f"{ratio:.2f}" for ratio in ratios) + ")"
+                found.append(target)
+    return found
+
+
+def adding_target(what: str, limit: float, row: Found) -> Target:
+    target = at_most(what, max(row["cpu_ms"].values()), limit, " ms")
+    target.value += f" ({max(row['wall_ms'].values()):.2f} ms by the clock)"
+    return target
+
+
+def sharing_targets(what: str, limit: float, rows: list[Found]) -> list[Target]:
+    fair_row, plain_row = rows[0], rows[1]
+    waits = at_most(what, fair_row["ratio"], limit, " ×")
+    waits.value += f" (plain queue {plain_row['ratio']:.2f} ×)"
+    per_slot = fair_row["flooded"]["per_slot"] / plain_row["flooded"]["per_slot"]
+    return [waits, at_least("fair queue: throughput over a plain queue's, flooded", per_slot, 0.99, " ×")]
+
+
+def markdown(result: dict[str, Any]) -> str:
+    parts = []
+    pairs = [row for name, rows in result["rows"].items() if name not in ("adding", "sharing") for row in rows]
+    if pairs:
+        cells = [[row["what"], row["mode"], row["base_us"], row["us"], f"{row['ratio']:.2f} ×"] for row in pairs]
+        parts.append(table(["", "", "without, µs", "with, µs", ""], cells))
+        parts.append(f"Redis CPU µs per job; medians of {result['rounds']} rounds in turn.")
+    parts += ["- " + change_line(row) for row in result["rows"].get("adding", [])]
+    parts += ["- " + sharing_line(row) for row in result["rows"].get("sharing", [])]
+    return "\n\n".join(parts[:2]) + "\n\n" + "\n".join(parts[2:]) if pairs else "\n".join(parts)

@@ -1,0 +1,300 @@
+-- The life of a job under one limit of concurrency, written out as module plain does it for jobs without lanes, and for
+-- the same reason. What it does not know (rates, holds, several constraints, fair queues, strict order, keys that hold
+-- lanes and stay open, ...) it leaves, untouched, to the general path, which does the same for every case.
+local keys = require "jqlua.keys"
+local clock = require "jqlua.clock"
+local constraint = require "jqlua.constraint"
+local job = require "jqlua.job"
+local matcher = require "jqlua.matcher"
+local meta = require "jqlua.meta"
+local plain = require "jqlua.plain"
+local queue = require "jqlua.queue"
+local room = require "jqlua.room"
+local transition = require "jqlua.transition"
+local units = require "jqlua.units"
+local attempt = require "jqlua.attempt"
+
+local M = {}
+
+local NO_START = "\0\0\0\0\0\0\0\0"
+local ENTRY = ">I4BdI2c0"
+local FIRST_ENTRY = 22 -- where it begins in a section without groups
+local ENTRY_FLAGS = 26
+local LANE_SIZE = 20
+
+--- enqueue: one job that constraints may match.
+---@param of table as plain.enqueue left it: {queue, name, record, priority, argument, raws, matching}
+---@return table? reply
+function M.enqueue(of)
+  local name, record, priority, raws, matching = of[1], of[3], of[4], of[6], of[7]
+  local call = redis.call
+  local _, kind, section, after = struct.unpack(constraint.MATCHING_FORMAT, matching)
+  if kind ~= constraint.SECTION_OF_ALL then
+    local facts = { name = of[2], queue = name, priority = tonumber(priority), tags = {}, argument = of[5] }
+    local entries = {}
+    for _, definition in ipairs(cmsgpack.unpack(matching:sub(after))) do
+      if matcher.test(definition.m, facts) then
+        entries[#entries + 1] = kind == constraint.SECTION_OF_MATCHES or constraint.entry(definition, facts)
+      end
+    end
+    if not entries[1] then
+      section = nil
+    elseif kind == constraint.NO_SECTION then
+      section = units.encode(units.of_entries(name, entries))
+    end
+  end
+  if section and raws[3]:byte() % queue.FAIR < queue.LANED then
+    return nil -- the first of its lanes
+  end
+  local seq = tonumber(raws[2] or "0", 16)
+  local least = clock.now() * 1024 - 1
+  local id = string.format("%014x", (seq < least and least or seq) + 1)
+  if not section then
+    call("MSET", keys.JOB .. id, record, keys.ARGUMENT .. id, of[5], keys.SEQ, id)
+    call("ZADD", keys.SET .. "q:" .. name, priority, id)
+    return { { id, 1 } }
+  end
+  call("MSET", keys.JOB .. id, string.char(record:byte() + job.LANED) .. "w" .. record:sub(3) .. section,
+    keys.ARGUMENT .. id, of[5], keys.SEQ, id)
+  call("ZADD", keys.SET .. "w:" .. name, priority, id)
+  local lane = section:sub(1, LANE_SIZE)
+  local head = call("ZRANGE", keys.LANE .. lane, 0, 0, "WITHSCORES")
+  call("ZADD", keys.LANE .. lane, priority, id)
+  if not head[1] or tonumber(priority) < tonumber(head[2]) then
+    call("ZADD", keys.LANES .. name, priority, NO_START .. id .. "l" .. lane)
+  end
+  return { { id, 1 } }
+end
+
+--- The one key of a section, if it is of the common kind.
+---@param flags number that its entry must have
+---@return number? number of the constraint
+---@return string? value
+---@return table? raws of its limits and the key
+local function only_key(section, flags)
+  if section:byte(LANE_SIZE + 1) ~= 0 then
+    return nil
+  end
+  local number, its_flags, _, value, after = struct.unpack(ENTRY, section, FIRST_ENTRY)
+  if its_flags ~= flags or after <= #section then
+    return nil
+  end
+  return number, value, redis.call("MGET", keys.LIMIT .. number, keys.KEY .. string.format("%d:", number) .. value)
+end
+
+--- Limits with the number of jobs that run changed.
+---@return string? raw nil when there is more to them than concurrency
+---@return number? concurrency
+local function count_running(raw, change)
+  if not raw then
+    return nil
+  end
+  local concurrency, rate, period, smooth, running = struct.unpack(room.LIMIT_FORMAT, raw)
+  if rate > 0 then
+    return nil
+  end
+  return struct.pack(room.LIMIT_FORMAT, concurrency, rate, period, smooth, running + change), concurrency
+end
+
+--- Starts the best job of a queue that has lanes.
+---@param name string the queue
+---@param record string its record
+---@param first table member and score of its first lane
+---@return table? reply nil when nothing was done
+function M.take(name, record, first, worker, now, next_due)
+  local call, unpack_struct, pack = redis.call, struct.unpack, struct.pack
+  local index = keys.LANES .. name
+  local member, priority = first[1], tonumber(first[2])
+  if member:sub(23, 23) ~= "l" then
+    return nil
+  end
+  local id, lane = member:sub(9, 22), member:sub(24)
+  local other = call("ZRANGE", keys.SET .. "q:" .. name, 0, 0, "WITHSCORES")
+  if other[1] then
+    local its_priority = tonumber(other[2])
+    if its_priority < priority or (its_priority == priority and other[1] < id) then
+      return nil
+    end
+  end
+  local raws = call("MGET", keys.JOB .. id, keys.ARGUMENT .. id)
+  local raw = raws[1]
+  if not raw or raw:byte() < job.LANED or raw:sub(2, 2) ~= "w" then
+    return nil
+  end
+  local flags = raw:byte()
+  local number, failures, how = 1, 0, "-"
+  local job_name, timeout_ms, options, before, after, _
+  local static
+  if flags % 4 < job.STARTED then
+    _, _, job_name, _, _, _, timeout_ms, options, after = unpack_struct(job.SHORT, raw)
+    flags = flags + job.STARTED
+    static = raw:sub(job.STATIC_IN_SHORT, after - 1)
+  else
+    _, _, how, number, failures, _, _, job_name, _, _, _, timeout_ms, options, before, after =
+      unpack_struct(job.LONG, raw)
+    number = number + 1
+    static = raw:sub(job.STATIC_IN_LONG, after - 2 - #before)
+  end
+  local section = raw:sub(after)
+  local _, _, due_running = unpack_struct(queue.FORMAT, record)
+  local until_ms = now + timeout_ms
+  if options ~= "" or section:sub(1, LANE_SIZE) ~= lane or until_ms < due_running then
+    return nil
+  end
+  local of, value, limits = only_key(section, 0)
+  if not of then
+    return nil
+  end
+  local limit, concurrency = count_running(limits[1], 1)
+  local key, is_new = limits[2], not limits[2]
+  if not limit then
+    return nil
+  elseif key then
+    local in_use, hold_ms, opens_ms = unpack_struct(room.KEY_FORMAT, key)
+    if in_use >= concurrency or hold_ms > now or opens_ms > now
+      or #key > room.KEY_HEADER and in_use + 1 < concurrency then
+      return nil
+    end
+    key = pack(">I4", in_use + 1) .. key:sub(5)
+  else
+    key = pack(room.KEY_FORMAT, 1, 0, 0, 0, 0, 0)
+  end
+
+  call("ZREM", keys.LANE .. lane, id)
+  local behind = call("ZRANGE", keys.LANE .. lane, 0, 0, "WITHSCORES")
+  call("ZREM", index, member)
+  if behind[1] then
+    call("ZADD", index, behind[2], NO_START .. behind[1] .. "l" .. lane)
+  end
+  call("ZREM", keys.SET .. "w:" .. name, id)
+  call("MSET", keys.JOB .. id, pack(job.RUN, flags, "r", how, number, failures, now, 0) .. static
+    .. string.char(#worker) .. worker .. section:sub(1, ENTRY_FLAGS - 1) .. "\1" .. section:sub(ENTRY_FLAGS + 1),
+    keys.LIMIT .. of, limit, keys.KEY .. string.format("%d:", of) .. value, key)
+  call("ZADD", keys.SET .. "r:" .. name, string.format("%d", until_ms), id)
+  if is_new then
+    call("ZADD", keys.KEYS_OF .. of, 0, value)
+  end
+  return {
+    next_due == meta.NONE and -1 or next_due - now,
+    {
+      "\135\162id\174" .. id .. "\164name\217" .. string.char(#job_name) .. job_name .. "\165queue\217"
+        .. string.char(#name) .. name .. pack(attempt.NUMBERS, attempt.PRIORITY, priority, attempt.ATTEMPT, number,
+          attempt.RETRY_COUNT, failures, attempt.TIMEOUT, timeout_ms / 1000),
+      raws[2],
+    },
+  }
+end
+
+--- pick: one job.
+---@param wish table as plain.pick left it: {queue, worker, raw meta, record, now, first lane}
+---@return table? reply
+function M.pick(wish)
+  local _, _, _, next_due = struct.unpack(meta.FORMAT, wish[3])
+  return M.take(wish[1], wish[4], wish[6], wish[2], wish[5], next_due)
+end
+
+--- The best lane that a key holds, when it opens.
+---@param places string those of the key's record
+---@param owner string the record of the queue
+---@return string? index that holds the lane; nil when this is not the common case
+---@return table? first its member and score
+local function best_parked(key_name, places, name, owner)
+  local place, after = struct.unpack(">I2c0", places)
+  if place ~= "-" .. name or after <= #places or owner:byte() % queue.MIXED >= queue.FAIR then
+    return nil
+  end
+  local index = keys.PARKED .. #key_name .. ":" .. key_name .. place
+  local first = redis.call("ZRANGE", index, 0, 0, "WITHSCORES")
+  local member, priority = first[1], tonumber(first[2])
+  if not member or redis.call("EXISTS", keys.LANE .. member:sub(24)) == 0 then
+    return nil
+  end
+  local _, _, _, _, _, head_priority, head_id = struct.unpack(queue.FORMAT, owner)
+  if priority < head_priority or priority == head_priority and member:sub(9, 22) < head_id then
+    return nil
+  end
+  return index, first
+end
+
+--- finish: one success.
+---@param done table as plain.finish left it: {id, record, raw meta, now, queue wanted?, its record, worker}
+---@return table? reply; its second part is missing when the general path has to pick
+---@return table? popped empty, when it has to
+function M.finish(done)
+  local call = redis.call
+  local id, record, raw, now, wanted = done[1], done[2], done[3], done[4], done[5]
+  local _, sleepers, drop, next_due = struct.unpack(meta.FORMAT, raw)
+  local _, _, _, _, _, _, _, name, own_queue, _, _, _, options, _, after = struct.unpack(job.LONG, record)
+  if own_queue ~= "" then
+    name = own_queue
+  end
+  local section = record:sub(after)
+  local of, value, limits = only_key(section, units.TAKEN)
+  if not of or options ~= "" then
+    return nil
+  end
+  local limit = count_running(limits[1], -1)
+  local key = limits[2]
+  local owner = name == wanted and done[6] or call("GET", keys.QUEUE .. name)
+  if not limit or not key or not owner then
+    return nil
+  end
+  local in_use, hold_ms, opens_ms, _, last_ms, timer_ms = struct.unpack(room.KEY_FORMAT, key)
+  local key_name = string.format("%d:", of) .. value
+  local index, first
+  if #key > room.KEY_HEADER then
+    if hold_ms > now or opens_ms > now or sleepers > 0 then
+      return nil
+    end
+    index, first = best_parked(key_name, key:sub(room.KEY_HEADER + 1), name, owner)
+    if not index then
+      return nil
+    end
+  elseif in_use == 1 and (hold_ms > now or timer_ms > 0 or last_ms > 0) then
+    return nil
+  end
+  local is_dropped = drop % 2 == 1
+  local _, _, _, _, due_ended = struct.unpack(queue.FORMAT, owner)
+  if not is_dropped and now + transition.REVIEW_MS < due_ended then
+    return nil
+  end
+
+  local is_unused = in_use == 1 and not index
+  local key_record = not is_unused and struct.pack(">I4", in_use - 1) .. key:sub(5) or nil
+  if is_dropped then
+    call("UNLINK", keys.JOB .. id, keys.ARGUMENT .. id)
+    call("MSET", keys.LIMIT .. of, limit, unpack(key_record and { keys.KEY .. key_name, key_record } or {}))
+  else
+    local ended = "\2ds" .. record:sub(4, 19) .. struct.pack(">d", now) .. record:sub(job.STATIC_IN_LONG, after - 1)
+    if key_record then
+      call("MSET", keys.JOB .. id, ended, keys.LIMIT .. of, limit, keys.KEY .. key_name, key_record)
+    else
+      call("MSET", keys.JOB .. id, ended, keys.LIMIT .. of, limit)
+    end
+    call("ZADD", keys.SET .. "d:" .. name, string.format("%d", now), id)
+  end
+  if is_unused then
+    call("UNLINK", keys.KEY .. key_name)
+    call("ZREM", keys.KEYS_OF .. of, value)
+  end
+  call("ZREM", keys.SET .. "r:" .. name, id)
+  if index then
+    call("ZREM", index, first[1])
+    call("ZADD", keys.LANES .. name, first[2], first[1])
+  end
+  if not wanted then
+    return { { "done" } }
+  end
+  local is_plain, lane = plain.is_open(raw, wanted, done[6], false, now)
+  local reply
+  if lane then
+    reply = M.take(wanted, done[6], lane, done[7], now, next_due)
+  elseif is_plain then
+    local popped, records
+    reply, popped, records = plain.take(wanted, done[6], 1, done[7], now, next_due)
+    return { { "done" }, reply }, popped, records
+  end
+  return { { "done" }, reply }, not reply and {} or nil
+end
+
+return M

@@ -1,0 +1,119 @@
+-- Paths to values of a job.
+local atoms = require "support.atoms"
+local matching = require "support.matching"
+
+local matcher = matching.module("matcher")
+
+describe("a path", function()
+  local function value(path, argument)
+    local compiled = assert(matcher.parse_path(path, "by"))
+    local found = matcher.value(compiled, { argument = argument })
+    assert.are.equal(found, matching.inside("value", path, argument)[1])
+    return found
+  end
+
+  it("is name, queue, priority, argument or leads into it", function()
+    for _, path in ipairs({ "name", "queue", "priority", "argument" }) do
+      assert.are.equal(path, matcher.parse_path(path, "by"))
+    end
+    assert.are.same({ "customer", "id" }, matcher.parse_path("argument.customer.id", "by"))
+    assert.are.same({ "a.b", "c\\d" }, matcher.parse_path("argument.a\\.b.c\\\\d", "by"))
+  end)
+  it("is nothing else", function()
+    local expected = "INVALID by[1]: expected a path: name, queue, priority, argument or argument.<path>, got "
+    for _, case in ipairs({ { "tags", '"tags"' }, { "size", '"size"' }, { "", '""' }, { "Argument.a", '"Argument.a"' },
+      { "argument,a", '"argument,a"' }, { 5, "5" }, { true, "true" }, { {}, "an empty list or map" } }) do
+      local compiled, problem = matcher.parse_path(case[1], "by[1]")
+      assert.is_nil(compiled)
+      assert.are.equal(expected .. case[2], problem)
+    end
+    assert.are.equal("INVALID by[1]: expected a path: name, queue, priority, argument or argument.<path>, got nothing",
+      select(2, matcher.parse_path(nil, "by[1]")))
+    assert.are.equal('INVALID cost: expected a path without empty segments, got "argument."',
+      select(2, matcher.parse_path("argument.", "cost")))
+    assert.are.equal("INVALID cost: expected a path of at most 1024 bytes, got \"argument." .. ("a"):rep(31)
+      .. "\" (1025 bytes)", select(2, matcher.parse_path("argument." .. ("a"):rep(1016), "cost")))
+  end)
+
+  describe("leads to", function()
+    it("what is said of the job", function()
+      local facts = { name = "a", queue = "b", priority = -5 }
+      assert.are.equal("sa", matcher.value("name", facts))
+      assert.are.equal("sb", matcher.value("queue", facts))
+      assert.are.equal("i-5", matcher.value("priority", facts))
+      assert.are.equal("i0", matcher.value("priority", { priority = -0 }))
+    end)
+    it("every scalar, as the same text however it is encoded", function()
+      for _, scalar in ipairs(atoms.scalars) do
+        for _, form in ipairs(scalar.forms) do
+          assert.are.equal(scalar.text, value("argument", form))
+          assert.are.equal(scalar.text, value("argument.a", "\129\161a" .. form))
+          assert.are.equal(scalar.text, value("argument.1", "\146\192" .. form))
+        end
+      end
+    end)
+    it("nil, where there is nothing", function()
+      for _, argument in ipairs({ "\128", "\144", "\1", "\192", "\129\161b\1", "\129\161a\1\1", "\129\161a", "" }) do
+        assert.are.equal("n", value("argument.a", argument))
+      end
+    end)
+    it("maps and lists as their bytes", function()
+      assert.are.equal("m\129\161b\1", value("argument.a", "\129\161a\129\161b\1"))
+      assert.are.equal("m\144", value("argument.a", "\129\161a\144"))
+      assert.are.equal("m\144", value("argument", "\144"))
+    end)
+    it("an argument that is not one value as its bytes", function()
+      for _, broken in ipairs(atoms.broken) do
+        assert.are.equal("m" .. broken, value("argument", broken))
+      end
+    end)
+    it("NaN as itself", function()
+      assert.are.equal("dnan", value("argument.a", "\129\161a\202\127\192\0\0"))
+      assert.are.equal("dnan", value("argument", "\203\255\248\0\0\0\0\0\1"))
+    end)
+    it("what is not known yet", function()
+      for _, path in ipairs({ "name", "queue", "priority", "argument", "argument.a" }) do
+        assert.is_nil(matcher.value((matcher.parse_path(path, "by")), {}))
+        assert.is_nil(matcher.amount((matcher.parse_path(path, "by")), {}))
+      end
+    end)
+    it("what a naive reader finds in random values", function()
+      math.randomseed(29)
+      for _ = 1, 1500 do
+        local tree = atoms.tree(3)
+        local segments = atoms.path(tree)
+        local found = atoms.follow(tree, segments)
+        local expected = "n"
+        if found then
+          local is_number = found.bytes:find("^[\202\203]")
+          expected = found.scalar and found.scalar.text or is_number and "dnan" or "m" .. found.bytes
+        end
+        for i, segment in ipairs(segments) do
+          segments[i] = segment:gsub("[\\.]", "\\%0")
+        end
+        assert.are.equal(expected, value("argument." .. table.concat(segments, "."), tree.bytes))
+      end
+    end)
+  end)
+
+  it("leads to an amount, if that is a number from 0 on", function()
+    local function amount(bytes)
+      return (matcher.amount((matcher.parse_path("argument.a", "cost")), { argument = "\129\161a" .. bytes }))
+    end
+    for _, scalar in ipairs(atoms.scalars) do
+      local number = scalar.family == "number" and tonumber(scalar.text:sub(2))
+      for _, form in ipairs(scalar.forms) do
+        assert.are.equal(number and number >= 0 and number < math.huge and number or nil, amount(form))
+      end
+    end
+    for _, other in ipairs(atoms.others) do
+      assert.is_nil(amount(other))
+    end
+    assert.is_nil(matcher.amount((matcher.parse_path("argument.b", "cost")), { argument = "\129\161a\1" }))
+    assert.is_nil(matcher.amount((matcher.parse_path("argument.a", "cost")), { argument = "\129\161a\1\1" }))
+    assert.are.equal(7, matcher.amount("argument", { argument = "\7" }))
+    assert.are.equal(7, matcher.amount("priority", { priority = 7 }))
+    assert.is_nil(matcher.amount("priority", { priority = -7 }))
+    assert.is_nil(matcher.amount("name", { name = "7" }))
+  end)
+end)

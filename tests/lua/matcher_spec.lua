@@ -1,0 +1,392 @@
+-- Which jobs a compiled matcher holds for.
+local atoms = require "support.atoms"
+local matching = require "support.matching"
+local msgpack = require "support.msgpack"
+
+local matcher = matching.module("matcher")
+local any, raw, pack = atoms.any, msgpack.raw, msgpack.pack
+
+local JOB = { name = "mail.send", queue = "mail", priority = 5, tags = { "fast", "vip" },
+  argument = pack({ to = { country = "DE", zips = { "10115", 10117 } }, size = 52000, ["a.b"] = { ["c\\"] = true },
+    none = raw("\192"), bin = msgpack.bin("DE"), big = raw("\207" .. ("\255"):rep(8)) }) }
+
+local function holds(match, of)
+  local facts = {}
+  for fact, value in pairs(JOB) do
+    facts[fact] = value
+  end
+  for fact, value in pairs(of or {}) do
+    facts[fact] = value
+  end
+  return matching.test(match, facts)
+end
+
+describe("a matcher", function()
+  describe("on the name", function()
+    it("takes a scalar as equal, or as a pattern", function()
+      assert.is_true(holds({ name = "mail.send" }))
+      assert.is_false(holds({ name = "mail" }))
+      for pattern, is_fit in pairs({ ["*"] = true, ["mail.*"] = true, ["*send"] = true, ["m*.s*d"] = true,
+        ["mail.send*"] = true, ["*a*a*"] = false, ["mail.*x"] = false, ["m*mail*"] = false, ["*mail.send.*"] = false,
+        ["*mail.send*mail.send"] = false, ["m*l.send*d"] = false, ["mail?*"] = false, [".*"] = false }) do
+        assert.are.equal(is_fit, holds({ name = pattern }), pattern)
+        assert.are.equal(is_fit, holds({ name = { glob = pattern } }), pattern)
+        assert.are.equal(is_fit, holds({ name = { "other", pattern } }), pattern)
+      end
+    end)
+    it("takes a list as one of its names and patterns", function()
+      assert.is_true(holds({ name = { "x", "mail.send" } }))
+      assert.is_true(holds({ name = { "x*", "y", "*send" } }))
+      assert.is_true(holds({ name = { "x*", "mail.send" } }))
+      assert.is_false(holds({ name = { "x*", "y" } }))
+      assert.is_false(holds({ name = { "x", "y" } }))
+    end)
+    it("takes the operands of eq, in and ne by the letter", function()
+      assert.is_false(holds({ name = { eq = "mail.*" } }))
+      assert.is_false(holds({ name = { ["in"] = { "mail.*", "x" } } }))
+      assert.is_true(holds({ name = { ne = "mail.*" } }))
+      assert.is_true(holds({ name = { eq = "mail.*" } }, { name = "mail.*" }))
+    end)
+    it("orders bytewise, whatever the server's locale", function()
+      assert.is_true(holds({ name = { ge = "mail", lt = "mail/" } }))
+      assert.is_false(holds({ name = { lt = "Z" } }))
+      assert.is_true(holds({ name = { lt = "\195\188" } }))
+      assert.is_false(holds({ name = { gt = "mail.send" } }))
+      assert.is_true(holds({ name = { le = "mail.send" } }))
+    end)
+  end)
+
+  it("on the queue is as on the name", function()
+    assert.is_true(holds({ queue = "mail" }))
+    assert.is_true(holds({ queue = "m*" }))
+    assert.is_false(holds({ queue = "mail.*" }))
+    assert.is_true(holds({ queue = { "x", "*l" } }))
+  end)
+
+  it("on the priority compares numbers", function()
+    assert.is_true(holds({ priority = 5 }))
+    assert.is_true(holds({ priority = raw("\203\64\20\0\0\0\0\0\0") })) -- 5.0
+    assert.is_false(holds({ priority = 6 }))
+    assert.is_true(holds({ priority = { 1, 5 } }))
+    assert.is_true(holds({ priority = { gt = 4.5, lt = 5.5 } }))
+    assert.is_true(holds({ priority = { ge = 5, le = 5 } }))
+    assert.is_false(holds({ priority = { lt = 5 } }))
+    assert.is_true(holds({ priority = { gt = -3000000000 } }))
+    assert.is_true(holds({ priority = { ne = 1.5 } }))
+    assert.is_true(holds({ priority = 0 }, { priority = -0 }))
+    assert.is_true(holds({ priority = { 0, 1 } }, { priority = -0 }))
+    assert.is_true(holds({ priority = raw("\203\128\0\0\0\0\0\0\0") }, { priority = 0 }))
+  end)
+
+  describe("on the tags", function()
+    it("holds if it holds for one of them", function()
+      assert.is_true(holds({ tags = "vip" }))
+      assert.is_false(holds({ tags = "vi" }))
+      assert.is_true(holds({ tags = { "x", "vip" } }))
+      assert.is_true(holds({ tags = { glob = "v*" } }))
+      assert.is_false(holds({ tags = { glob = "v*" } }, { tags = {} }))
+      assert.is_false(holds({ tags = "vip" }, { tags = {} }))
+    end)
+    it("takes a scalar by the letter", function()
+      assert.is_false(holds({ tags = "v*" }))
+      assert.is_true(holds({ tags = "v*" }, { tags = { "v*" } }))
+    end)
+    it("asks one and the same tag for all", function()
+      assert.is_true(holds({ tags = { gt = "g", glob = "*p" } }))
+      assert.is_false(holds({ tags = { gt = "g", glob = "*t" } }))
+    end)
+    it("with ne holds if it is none of them", function()
+      assert.is_false(holds({ tags = { ne = "vip" } }))
+      assert.is_true(holds({ tags = { ne = "slow" } }))
+      assert.is_true(holds({ tags = { ne = "slow" } }, { tags = {} }))
+      assert.is_true(holds({ tags = { ne = "slow", glob = "v*" } }))
+      assert.is_false(holds({ tags = { ne = "fast", glob = "v*" } }))
+      assert.is_false(holds({ tags = { ne = "fast", ["in"] = { "fast", "vip" } } }))
+    end)
+    it("with exists asks whether there is one", function()
+      assert.is_true(holds({ tags = { exists = true } }))
+      assert.is_false(holds({ tags = { exists = true } }, { tags = {} }))
+      assert.is_false(holds({ tags = { exists = false } }))
+      assert.is_true(holds({ tags = { exists = false } }, { tags = {} }))
+      assert.is_true(holds({ tags = { exists = true, ne = "slow" } }))
+      assert.is_false(holds({ tags = { exists = true, ne = "vip" } }))
+      assert.is_false(holds({ tags = { exists = true, ne = "slow" } }, { tags = {} }))
+      assert.is_true(holds({ tags = { exists = false, ne = "slow" } }, { tags = {} }))
+    end)
+  end)
+
+  describe("on the argument", function()
+    it("follows paths into maps and lists", function()
+      assert.is_true(holds({ ["argument.to.country"] = "DE" }))
+      assert.is_true(holds({ ["argument.to.country"] = { "JP", "DE" } }))
+      assert.is_true(holds({ ["argument.to.zips.0"] = "10115", ["argument.to.zips.1"] = 10117 }))
+      assert.is_false(holds({ ["argument.to.zips.2"] = { exists = true } }))
+      assert.is_true(holds({ ["argument.a\\.b.c\\\\"] = true }))
+      assert.is_false(holds({ ["argument.a.b"] = { exists = true } }))
+      assert.is_false(holds({ ["argument.size.x"] = { exists = true } }))
+    end)
+    it("tells nil from what is not there", function()
+      assert.is_true(holds({ ["argument.none"] = raw("\192") }))
+      assert.is_true(holds({ ["argument.none"] = { exists = true } }))
+      assert.is_false(holds({ ["argument.nothing"] = raw("\192") }))
+      assert.is_false(holds({ ["argument.nothing"] = { exists = true } }))
+      assert.is_true(holds({ ["argument.nothing"] = { exists = false } }))
+      assert.is_false(holds({ ["argument.none"] = { exists = false } }))
+    end)
+    it("holds for what is not there with ne and exists false alone", function()
+      assert.is_true(holds({ ["argument.x"] = { ne = 1 } }))
+      assert.is_true(holds({ ["argument.x"] = { ne = 1, exists = false } }))
+      for _, condition in ipairs({ 1, { 1, 2 }, { lt = 1 }, { le = "a" }, { gt = "" }, { ge = 0 }, { glob = "*" },
+        { exists = true }, { ne = 1, lt = 5 }, { ne = 1, exists = true } }) do
+        assert.is_false(holds({ ["argument.x"] = condition }))
+      end
+    end)
+    it("takes text and binary data for different values", function()
+      assert.is_false(holds({ ["argument.bin"] = "DE" }))
+      assert.is_true(holds({ ["argument.bin"] = msgpack.bin("DE") }))
+      assert.is_false(holds({ ["argument.to.country"] = msgpack.bin("DE") }))
+      assert.is_false(holds({ ["argument.bin"] = { glob = "*" } }))
+      assert.is_false(holds({ ["argument.bin"] = { ge = "" } }))
+    end)
+    it("takes maps and lists to equal nothing, though they are there", function()
+      for _, path in ipairs({ "argument", "argument.to", "argument.to.zips" }) do
+        assert.is_true(holds({ [path] = { exists = true } }))
+        assert.is_true(holds({ [path] = { ne = 1 } }))
+        assert.is_false(holds({ [path] = { ge = "" } }))
+        assert.is_false(holds({ [path] = { glob = "*" } }))
+        assert.is_false(holds({ [path] = { 1, "a" } }))
+      end
+    end)
+    it("compares the whole argument", function()
+      assert.is_true(holds({ argument = 5 }, { argument = "\5" }))
+      assert.is_true(holds({ argument = "a" }, { argument = "\161a" }))
+      assert.is_true(holds({ argument = { lt = 6 } }, { argument = "\5" }))
+      assert.is_false(holds({ argument = raw("\192") }, { argument = "\5" }))
+      assert.is_true(holds({ argument = raw("\192") }, { argument = "\192" }))
+      assert.is_false(holds({ ["argument.a"] = { exists = true } }, { argument = "\192" }))
+      assert.is_false(holds({ ["argument.a"] = { exists = true } }, { argument = "\194" }))
+    end)
+    it("finds nothing in what is not one whole value, but the argument itself", function()
+      for _, broken in ipairs(atoms.broken) do
+        local of = { argument = broken }
+        assert.is_true(holds({ argument = { exists = true } }, of))
+        assert.is_true(holds({ argument = { ne = 1 } }, of))
+        assert.is_false(holds({ argument = { 1, "a", raw("\192") } }, of))
+        assert.is_false(holds({ argument = { ge = 0 } }, of))
+        assert.is_false(holds({ ["argument.a"] = { exists = true } }, of))
+        assert.is_true(holds({ ["argument.a"] = { exists = false } }, of))
+        assert.is_true(holds({ ["argument.a"] = { ne = 1 } }, of))
+      end
+    end)
+    it("is opened anew for another argument in the same facts", function()
+      local program = matcher.compile(pack({ ["argument.a"] = 1 }))
+      local facts = { argument = "\129\161a\1" }
+      assert.is_true(matcher.test(program, facts))
+      facts.argument = "\129\161a\2"
+      assert.is_false(matcher.test(program, facts))
+      facts.argument = "\129\161a\1\1"
+      assert.is_false(matcher.test(program, facts))
+    end)
+  end)
+
+  describe("reads, also where cmsgpack would mislead,", function()
+    local function check(what, path, value, argument, expected)
+      it(what, function()
+        assert.are.equal(expected, holds({ [path] = value }, { argument = argument }))
+      end)
+    end
+    check("the first of equal keys", "argument.a", 1, "\130\161a\1\161a\2", true)
+    check("not the second of equal keys", "argument.a", 2, "\130\161a\1\161a\2", false)
+    check("the first of equal keys in another encoding", "argument.a", 1, "\130\217\1a\1\161a\2", true)
+    check("the first of keys that are nil later", "argument.a", 1, "\130\161a\1\161a\192", true)
+    check("keys whose text stands in other places", "argument.a", 1, "\131\162aa\161a\162ba\162\161a\161a\1", true)
+    check("keys whose text stands in many places", "argument.a", 1,
+      "\138" .. ("\161b\161a"):rep(9) .. "\161a\1", true)
+    check("keys within that are there outside too", "argument.x.a", 1, "\130\161a\2\161x\129\161a\1", true)
+    check("keys of 32 bytes and more", "argument." .. ("k"):rep(40), 1, "\129\217\40" .. ("k"):rep(40) .. "\1", true)
+    check("keys of 300 bytes", "argument." .. ("k"):rep(300), 1, "\129\218\1\44" .. ("k"):rep(300) .. "\1", true)
+    check("an integer key", "argument.1", "a", "\129\1\161a", true)
+    check("no float as a key", "argument.1", "a", "\129\202\63\128\0\0\161a", false)
+    check("a list as no map", "argument.a", { exists = true }, "\145\161a", false)
+    check("integers from 2^63 on as positive", "argument.a", { lt = 0 }, "\129\161a\207" .. ("\255"):rep(8), false)
+    check("negative integers", "argument.a", -1, "\129\161a\255", true)
+    check("negative integers beside large ones", "argument.a", -1, "\130\161a\255\161b\207" .. ("\255"):rep(8), true)
+    check("large integers exactly", "argument.a", raw("\207\0\32\0\0\0\0\0\1"), "\129\161a\207\0\32\0\0\0\0\0\0", false)
+    check("large integers", "argument.a", raw("\207\0\32\0\0\0\0\0\1"), "\129\161a\207\0\32\0\0\0\0\0\1", true)
+    check("infinity", "argument.a", { gt = 1e308 }, "\129\161a\203\127\240\0\0\0\0\0\0", true)
+    check("NaN as neither less", "argument.a", { lt = 0 }, "\129\161a\203\127\248\0\0\0\0\0\0", false)
+    check("NaN as there", "argument.a", { exists = true }, "\129\161a\203\127\248\0\0\0\0\0\0", true)
+    check("NaN as not equal", "argument.a", { ne = 0 }, "\129\161a\203\127\248\0\0\0\0\0\0", true)
+    check("false", "argument.a", false, "\129\161a\194", true)
+    check("ext beside", "argument.a", 1, "\130\161b\212\1x\161a\1", true)
+    for _, levels in ipairs({ 100, 3500, 8000, 16000, 20000 }) do
+      check("beside " .. levels .. " levels", "argument.a", 1,
+        "\130\161b" .. ("\145"):rep(levels) .. "\192\161a\1", true)
+    end
+    check("in arguments too large to decode", "argument.a", 1,
+      "\130\161b\219\0\3\0\0" .. ("x"):rep(196608) .. "\161a\1", true)
+  end)
+
+  describe("compares", function()
+    it("every scalar with every other for equality", function()
+      for _, a in ipairs(atoms.scalars) do
+        local program = matcher.compile("\129\168argument" .. a.forms[#a.forms])
+        local set = matcher.compile("\129\168argument\146" .. "\162\0\0" .. a.forms[1])
+        local unequal = matcher.compile("\129\168argument\129\162ne" .. a.forms[1])
+        for _, b in ipairs(atoms.scalars) do
+          for _, form in ipairs(b.forms) do
+            local facts = { argument = form }
+            local is_equal = a == b
+            if matcher.test(program, facts) ~= is_equal or matcher.test(set, facts) ~= is_equal
+              or matcher.test(unequal, facts) == is_equal then
+              error(a.text .. " and " .. b.text)
+            end
+          end
+        end
+      end
+    end)
+    it("every scalar with every other for order, inside Redis too", function()
+      local blobs, families, ranks = {}, {}, {}
+      for _, b in ipairs(atoms.scalars) do
+        for _, form in ipairs(b.forms) do
+          blobs[#blobs + 1] = form
+          families[#blobs], ranks[#blobs] = b.family or "none", b.rank or 0
+        end
+      end
+      for _, a in ipairs(atoms.scalars) do
+        for operator, order in pairs(a.family and { lt = -1, le = -1, gt = 1, ge = 1 } or {}) do
+          local match = "\129\168argument\129\162" .. operator .. any(a.forms)
+          local program = matcher.compile(match)
+          local inside = program and matching.inside("test", match, "\128", unpack(blobs))
+          for i, blob in ipairs(blobs) do
+            local is_expected = families[i] == a.family
+              and ((ranks[i] - a.rank) * order > 0 or ranks[i] == a.rank and operator:sub(2) == "e")
+            local answer = program and matcher.test(program, { argument = blob })
+            -- What is refused can hold for none.
+            if (answer or false) ~= is_expected or inside and inside[i] ~= tostring(answer) then
+              error(a.text .. " " .. operator .. " " .. families[i] .. " " .. ranks[i])
+            end
+          end
+        end
+      end
+    end)
+    it("patterns as a plain reading does", function()
+      local function fits(pattern, text)
+        if pattern == "" then
+          return text == ""
+        elseif pattern:sub(1, 1) == "*" then
+          return fits(pattern:sub(2), text) or text ~= "" and fits(pattern, text:sub(2))
+        end
+        return text ~= "" and pattern:byte() == text:byte() and fits(pattern:sub(2), text:sub(2))
+      end
+      math.randomseed(13)
+      local characters = { "a", "b", "*", "*", "\0", "%", ".", "\255" }
+      local function text(most)
+        local parts = {}
+        for i = 1, math.random(0, 7) do
+          parts[i] = characters[math.random(most) % #characters + 1]
+        end
+        return table.concat(parts)
+      end
+      for _ = 1, 5000 do
+        local pattern, value = text(100), text(100)
+        local program = matcher.compile(pack({ argument = { glob = pattern } }))
+        if matcher.test(program, { argument = pack(value) }) ~= fits(pattern, value) then
+          error(("%q and %q"):format(pattern, value))
+        end
+      end
+    end)
+    it("patterns of many stars without trying every way", function()
+      local pattern = ("*a"):rep(1000) .. "*b"
+      assert.is_false(holds({ argument = { glob = pattern } }, { argument = pack(("a"):rep(60000)) }))
+      assert.is_true(holds({ argument = { glob = pattern } }, { argument = pack(("a"):rep(60000) .. "b") }))
+    end)
+  end)
+
+  describe("combines", function()
+    it("conditions of which all must hold", function()
+      assert.is_true(holds({ name = "mail.*", queue = "mail", ["argument.size"] = { gt = 1 } }))
+      assert.is_false(holds({ name = "mail.*", queue = "mail", ["argument.size"] = { gt = 1e6 } }))
+    end)
+    it("any and not", function()
+      assert.is_true(holds({ any = { { name = "x" }, { queue = "mail" } } }))
+      assert.is_false(holds({ any = { { name = "x" }, { queue = "y" } } }))
+      assert.is_true(holds({ any = { { name = "x" }, { name = "mail.send", ["argument.size"] = 52000 } } }))
+      assert.is_false(holds({ any = { { name = "x" }, { name = "mail.send", ["argument.size"] = 5 } } }))
+      assert.is_true(holds({ ["not"] = { name = "x" } }))
+      assert.is_false(holds({ ["not"] = { name = "mail.send" } }))
+      assert.is_true(holds({ ["not"] = { name = "mail.send", queue = "x" } }))
+      assert.is_true(holds({ ["not"] = { ["not"] = { name = "mail.send" } } }))
+      assert.is_true(holds({ ["not"] = { any = { { name = "x" }, { name = "y" } } } }))
+    end)
+  end)
+
+  describe("says of what is unknown", function()
+    local of = matching.test
+
+    it("that it does not know", function()
+      assert.is_nil(of({ name = "a" }, {}))
+      assert.is_nil(of({ queue = "a" }, {}))
+      assert.is_nil(of({ priority = 1 }, {}))
+      assert.is_nil(of({ tags = "a" }, {}))
+      assert.is_nil(of({ argument = 1 }, {}))
+      assert.is_nil(of({ ["argument.a"] = { exists = false } }, {}))
+      assert.is_nil(of({ name = { exists = true } }, {}))
+      assert.is_nil(of({ ["not"] = { name = "a" } }, {}))
+    end)
+    it("no, when what is known does not hold", function()
+      assert.is_false(of({ name = "a", ["argument.a"] = 1 }, { name = "b" }))
+      assert.is_false(of({ ["not"] = { any = { { name = "a" }, { ["argument.a"] = 1 } } } }, { name = "a" }))
+    end)
+    it("yes, when what is known is enough", function()
+      assert.is_true(of({ any = { { ["argument.a"] = 1 }, { name = "a" } } }, { name = "a" }))
+      assert.is_true(of({ ["not"] = { name = "a", ["argument.a"] = 1 } }, { name = "b" }))
+    end)
+    it("nothing else, when it depends", function()
+      assert.is_nil(of({ any = { { ["argument.a"] = 1 }, { name = "a" } } }, { name = "b" }))
+      assert.is_nil(of({ ["not"] = { name = "a", ["argument.a"] = 1 } }, { name = "a" }))
+      assert.is_nil(of({ name = "a", ["argument.a"] = 1 }, { name = "a" }))
+    end)
+    it("all without opening the argument, when that is not needed", function()
+      local program = matcher.compile(pack({ ["argument.a"] = 1, name = "a",
+        any = { { ["argument.b"] = 1 }, { queue = "q" } } }))
+      local opened = {}
+      local facts = setmetatable({ name = "b" }, {
+        __index = function(_, fact)
+          opened[fact] = true
+        end,
+      })
+      assert.is_false(matcher.test(program, facts))
+      assert.is_nil(opened.argument)
+    end)
+  end)
+end)
+
+describe("the names a matcher holds for", function()
+  local function names(match)
+    local program = assert(matching.compile(match))
+    local found = matcher.names(program)
+    local inside = matching.inside("names", pack(match))
+    assert.are.same(found or "any", inside)
+    return found
+  end
+
+  it("are those of a scalar, a list, eq, in", function()
+    assert.are.same({ "a" }, names({ name = "a" }))
+    assert.are.same({ "a", "b" }, names({ name = { "a", "b" }, queue = "q*" }))
+    assert.are.same({ "a*" }, names({ name = { eq = "a*" } }))
+    assert.are.same({ "a", "b*" }, names({ name = { ["in"] = { "a", "b*" } } }))
+    assert.are.same({ "a" }, names({ ["argument.a"] = 1, name = { glob = "a" }, ["not"] = { name = "x" } }))
+  end)
+  it("are only those that the other operators leave", function()
+    assert.are.same({ "b" }, names({ name = { ["in"] = { "a", "b", "c" }, ne = "a", lt = "c" } }))
+    assert.are.same({ "a" }, names({ name = { ge = "a", le = "a" } }))
+  end)
+  it("are not known of patterns and the rest", function()
+    for _, match in ipairs({ { name = "a*" }, { name = { "a", "b*" } }, { name = { glob = "*" } },
+      { name = { ne = "a" } }, { name = { lt = "b" } }, { queue = "a" }, { any = { { name = "a" } } },
+      { ["not"] = { name = "a" } } }) do
+      assert.is_nil(names(match))
+    end
+  end)
+end)

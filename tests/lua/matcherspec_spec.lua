@@ -1,0 +1,349 @@
+-- What is refused as a matcher, and how.
+local atoms = require "support.atoms"
+local matching = require "support.matching"
+local msgpack = require "support.msgpack"
+
+local matcher = matching.module("matcher")
+local compile, raw, pack = matching.compile, msgpack.raw, msgpack.pack
+
+describe("compiling a matcher", function()
+  --- What a matcher is refused with, which must be the same inside Redis.
+  local function refused(match)
+    local program, problem = compile(match)
+    assert.is_nil(program)
+    return problem
+  end
+  local CONTRADICTION = "expected what some job can satisfy, got what none can"
+
+  it("gives what cmsgpack keeps as it is", function()
+    local function look(value, depth)
+      assert.is_true(depth < 16)
+      local kind = type(value)
+      if kind == "table" then
+        assert.is_not_nil(next(value))
+        for key, inner in pairs(value) do
+          assert.is_true(type(key) == "number" and key >= 1 and key <= #value)
+          look(inner, depth + 1)
+        end
+      else
+        assert.is_true(kind == "string" or kind == "number" or kind == "boolean")
+      end
+    end
+    local nested = { name = "a", ["argument.a.b"] = { "x", "y" }, ["argument.1"] = { exists = false },
+      tags = { ne = "x" } }
+    for i = 1, 15 do
+      nested = i % 2 == 0 and { ["not"] = nested, priority = i } or { any = { nested, { queue = { "a*", "b" } } } }
+    end
+    look(compile(nested), 1)
+    look(compile({ argument = { "a\0b", "a" } }), 1)
+    look(compile({ argument = raw("\203\127\240\0\0\0\0\0\0") }), 1)
+  end)
+
+  it("refuses what is no map of conditions", function()
+    local map = "INVALID match: expected a map of at least one condition, got "
+    assert.are.equal("INVALID match: expected one MessagePack map, got no bytes", refused(""))
+    for _, broken in ipairs(atoms.broken) do
+      assert.are.equal("INVALID match: expected one ", refused(broken):sub(1, 28))
+    end
+    assert.are.equal(map .. "5", refused("\5"))
+    assert.are.equal(map .. "nil", refused("\192"))
+    assert.are.equal(map .. '"name"', refused(pack("name")))
+    assert.are.equal(map .. "a list of 1", refused("\145\128"))
+    assert.are.equal(map .. "an empty list", refused("\144"))
+    assert.are.equal(map .. "an empty map", refused("\128"))
+    assert.are.equal(map .. "binary data", refused("\196\1a"))
+    assert.are.equal(map .. "an ext value", refused("\212\1a"))
+    assert.are.equal(map .. "NaN", refused("\202\127\192\0\0"))
+    assert.are.equal("INVALID match.not: expected a map of at least one condition, got an empty map",
+      refused({ ["not"] = {} }))
+    assert.are.equal("INVALID match.any[1]: expected a map of at least one condition, got 5",
+      refused({ any = { { name = "a" }, 5 } }))
+    assert.are.equal("INVALID match.not.not: expected a map of at least one condition, got true",
+      refused({ ["not"] = { ["not"] = true } }))
+  end)
+
+  it("refuses keys it does not know, and says what may have been meant", function()
+    assert.are.equal("INVALID match.nam: unknown field, did you mean name?", refused({ nam = "a" }))
+    assert.are.equal("INVALID match.Queue: unknown field, did you mean queue?", refused({ Queue = "a" }))
+    assert.are.equal("INVALID match.not.any[0].tag: unknown field, did you mean tags?",
+      refused({ ["not"] = { any = { { tag = "a" } } } }))
+    assert.are.equal("INVALID match.state: unknown field, expected one of "
+      .. "name, queue, priority, tags, argument, argument.<path>, any, not", refused({ state = "queued" }))
+    assert.are.equal("INVALID match.argument.size.lte: unknown field, did you mean lt?",
+      refused({ ["argument.size"] = { lte = 5 } }))
+    assert.are.equal("INVALID match.name.regex: unknown field, expected one of "
+      .. "eq, ne, lt, le, gt, ge, in, glob, exists", refused({ name = { regex = "a" } }))
+  end)
+
+  it("refuses keys that are no text, or come twice", function()
+    assert.are.equal("INVALID match: expected a map with text as keys, got 1", refused("\129\1\161a"))
+    assert.are.equal("INVALID match: expected a map with text as keys, got binary data", refused("\129\196\1a\161a"))
+    assert.are.equal("INVALID match: expected a map with text as keys, got a map", refused("\129\129\1\1\161a"))
+    assert.are.equal("INVALID match.name: expected a map with text as keys, got nil",
+      refused("\129\164name\129\192\161a"))
+    assert.are.equal("INVALID match.name: expected each key once, got it twice",
+      refused("\130\164name\161a\217\4name\161b"))
+    assert.are.equal("INVALID match.argument.a.lt: expected each key once, got it twice",
+      refused("\129\170argument.a\130\162lt\1\162lt\2"))
+    assert.are.equal("INVALID match.any: expected each key once, got it twice",
+      refused("\130\163any\145\129\164name\161a\163any\145\129\164name\161a"))
+  end)
+
+  describe("refuses operands of the wrong kind:", function()
+    local name = "text of 1 to 255 bytes, valid UTF-8, no control characters"
+    local priority = "an integer from -2147483648 to 2147483647"
+    local scalar = "a scalar: nil, a boolean, a number but NaN, text, binary data or ext"
+    local list = "a list of 1 to 1000 scalars"
+    for _, case in ipairs({
+      { { name = 5 }, "name", name, "5" },
+      { { name = raw("\192") }, "name", name, "nil" },
+      { { name = "" }, "name", name, '""' },
+      { { name = ("n"):rep(256) }, "name", name, '"' .. ("n"):rep(40) .. '" (256 bytes)' },
+      { { name = msgpack.bin("a") }, "name", name, "binary data" },
+      { { name = { "a", "b\n" } }, "name[1]", name, '"b?"' },
+      { { name = { eq = "\255" } }, "name.eq", name, '"?"' },
+      { { name = { ["in"] = { "a", "b", true } } }, "name.in[2]", name, "true" },
+      { { name = { lt = 5 } }, "name.lt", "text", "5" },
+      { { name = { ne = raw("\192") } }, "name.ne", "text", "nil" },
+      { { name = { glob = 5 } }, "name.glob", "text, a pattern", "5" },
+      { { name = raw("\144") }, "name", list, "an empty list" },
+      { { name = { ["in"] = "a" } }, "name.in", list, '"a"' },
+      { { name = { ["in"] = { a = 1 } } }, "name.in", list, "a map" },
+      { { name = raw("\145\145\161a") }, "name[0]", name, "a list of 1" },
+      { { queue = { eq = "a*" } }, "queue.eq", name .. ", no *", '"a*"' },
+      { { queue = { ["in"] = { "a", "*" } } }, "queue.in[1]", name .. ", no *", '"*"' },
+      { { priority = "5" }, "priority", priority, '"5"' },
+      { { priority = 1.5 }, "priority", priority, "1.5" },
+      { { priority = 2147483648 }, "priority", priority, "2147483648" },
+      { { priority = { 1, raw("\207" .. ("\255"):rep(8)) } }, "priority[1]", priority, "18446744073709551615" },
+      { { priority = raw("\203\127\240\0\0\0\0\0\0") }, "priority", priority, "inf" },
+      { { priority = { lt = "5" } }, "priority.lt", "a number", '"5"' },
+      { { priority = { ne = false } }, "priority.ne", "a number", "false" },
+      { { tags = 5 }, "tags", name, "5" },
+      { { tags = { "a", raw("\145\161b") } }, "tags[1]", name, "a list of 1" },
+      { { tags = { ne = 5 } }, "tags.ne", "text", "5" },
+      { { argument = raw("\202\127\192\0\0") }, "argument", scalar, "NaN" },
+      { { ["argument.a"] = { 1, raw("\128") } }, "argument.a[1]", scalar, "an empty map" },
+      { { ["argument.a"] = { eq = { 1, 2 } } }, "argument.a.eq", scalar, "a list of 2" },
+      { { ["argument.a"] = { lt = true } }, "argument.a.lt", "a number or text", "true" },
+      { { ["argument.a"] = { ge = msgpack.bin("a") } }, "argument.a.ge", "a number or text", "binary data" },
+      { { ["argument.a"] = { ge = raw("\202\127\192\0\0") } }, "argument.a.ge", "a number or text", "NaN" },
+      { { ["argument.a"] = { exists = 1 } }, "argument.a.exists", "true or false", "1" },
+      { { ["argument.a"] = { exists = raw("\192") } }, "argument.a.exists", "true or false", "nil" },
+      { { ["argument.a"] = {} }, "argument.a",
+        "at least one of the operators eq, ne, lt, le, gt, ge, in, glob, exists", "an empty map" },
+      { { any = { name = "a" } }, "any", "a list of 1 to 100 matchers", "a map" },
+      { { any = raw("\144") }, "any", "a list of 1 to 100 matchers", "an empty list" },
+      { { any = 5 }, "any", "a list of 1 to 100 matchers", "5" },
+    }) do
+      local match, place, expected, got = unpack(case)
+      it(place .. " " .. got, function()
+        assert.are.equal(("INVALID match.%s: expected %s, got %s"):format(place, expected, got), refused(match))
+      end)
+    end
+  end)
+
+  it("refuses paths that lead nowhere by themselves", function()
+    for path, expected in pairs({
+      ["argument."] = "a path without empty segments",
+      ["argument..a"] = "a path without empty segments",
+      ["argument.a."] = "a path without empty segments",
+      ["argument.a..b"] = "a path without empty segments",
+      ["argument.a\\b"] = "a path in which \\ stands only before a dot or another \\",
+      ["argument.a\\"] = "a path in which \\ stands only before a dot or another \\",
+      ["argument" .. (".a"):rep(33)] = "a path of at most 32 segments",
+    }) do
+      assert.are.equal("INVALID match." .. path .. ": expected " .. expected, refused({ [path] = 1 }))
+    end
+    assert.are.equal("INVALID match.argument." .. ("a"):rep(71) .. "...: expected a path of at most 1024 bytes",
+      refused({ ["argument." .. ("a"):rep(1016)] = 1 }))
+    assert.is_table(compile({ ["argument." .. ("a"):rep(1015)] = 1 }))
+    assert.is_table(compile({ ["argument" .. (".a"):rep(32)] = 1 }))
+    assert.are.equal("INVALID match.argument.?.: expected a path without empty segments",
+      refused({ ["argument.\n."] = 1 }))
+  end)
+
+  describe("refuses what no job can satisfy:", function()
+    for what, match in pairs({
+      ["a range from above to below"] = { ["argument.size"] = { lt = 1, gt = 2 } },
+      ["a range that leaves its ends out"] = { ["argument.size"] = { lt = 1, ge = 1 } },
+      ["eq outside of in"] = { ["argument.size"] = { eq = "a", ["in"] = { "b" } } },
+      ["eq that is ne"] = { ["argument.size"] = { eq = 1, ne = raw("\203\63\240\0\0\0\0\0\0") } },
+      ["in that is ne"] = { ["argument.size"] = { ["in"] = { 1, 1 }, ne = 1 } },
+      ["eq outside of the range"] = { ["argument.size"] = { eq = 5, lt = 5 } },
+      ["in outside of the range"] = { ["argument.size"] = { ["in"] = { 5, 6, "a" }, lt = 5 } },
+      ["eq of another kind"] = { ["argument.size"] = { eq = true, gt = 0 } },
+      ["a range of text and number"] = { ["argument.size"] = { gt = 1, lt = "a" } },
+      ["a range of text and number from below"] = { ["argument.size"] = { gt = 1, ge = "a" } },
+      ["a pattern of numbers"] = { ["argument.size"] = { glob = "*", lt = 1 } },
+      ["a pattern before the range"] = { ["argument.size"] = { glob = "a*", ge = "b" } },
+      ["a pattern behind the range"] = { ["argument.size"] = { glob = "b*", lt = "b" } },
+      ["eq that does not fit"] = { ["argument.size"] = { glob = "b*", eq = "a" } },
+      ["a pattern without star that is ne"] = { ["argument.size"] = { glob = "b", ne = "b" } },
+      ["a range of one that is ne"] = { ["argument.size"] = { ge = 1, le = 1, ne = 1 } },
+      ["a range of one text that is ne"] = { ["argument.size"] = { ge = "a", lt = "a\0", ne = "a" } },
+      ["less than the least text"] = { ["argument.size"] = { lt = "" } },
+      ["between a text and the next"] = { ["argument.size"] = { gt = "a", lt = "a\0" } },
+      ["more than all numbers"] = { ["argument.size"] = { gt = msgpack.INFINITY } },
+      ["less than all numbers"] = { ["argument.size"] = { lt = msgpack.MINUS_INFINITY } },
+      ["large integers that are not equal"] = { ["argument.size"] = {
+        eq = raw("\207\0\32\0\0\0\0\0\1"), le = raw("\207\0\32\0\0\0\0\0\0") } },
+      ["a range of large integers"] = { ["argument.size"] = {
+        ge = raw("\207\0\32\0\0\0\0\0\1"), le = raw("\207\0\32\0\0\0\0\0\0") } },
+      ["a value that is not there"] = { ["argument.size"] = { exists = false, gt = 1 } },
+      ["eq that is not there"] = { ["argument.size"] = { exists = false, eq = 1 } },
+      ["in that is not there"] = { ["argument.size"] = { exists = false, ["in"] = { 1 } } },
+    }) do
+      it(what, function()
+        assert.are.equal("INVALID match.argument.size: " .. CONTRADICTION, refused(match))
+        assert.are.equal("INVALID match.not.any[0].argument.size: " .. CONTRADICTION,
+          refused({ ["not"] = { any = { match } } }))
+      end)
+    end
+    for what, case in pairs({
+      ["a job without a name"] = { "name", { exists = false } },
+      ["a job without a queue"] = { "queue", { exists = false } },
+      ["a job without a priority"] = { "priority", { exists = false } },
+      ["a job without an argument"] = { "argument", { exists = false } },
+      ["names before all names"] = { "name", { le = "" } },
+      ["names before the first character"] = { "queue", { lt = " " } },
+      ["names behind all names"] = { "name", { gt = "\255" } },
+      ["a priority between integers"] = { "priority", { gt = 1, lt = 2 } },
+      ["a priority between integers and ne"] = { "priority", { gt = 0, lt = 2, ne = 1 } },
+      ["a priority above all"] = { "priority", { gt = 2147483647 } },
+      ["a priority below all"] = { "priority", { lt = -2147483648 } },
+      ["a priority from large integers on"] = { "priority", { ge = raw("\207" .. ("\255"):rep(8)) } },
+      ["a priority from infinity on"] = { "priority", { ge = msgpack.INFINITY } },
+      ["tags of which one is ne"] = { "tags", { eq = "a", ne = "a" } },
+      ["tags among which all are ne"] = { "tags", { ["in"] = { "a", "a" }, ne = "a" } },
+      ["no tags of a kind"] = { "tags", { exists = false, glob = "*" } },
+    }) do
+      it(what, function()
+        assert.are.equal("INVALID match." .. case[1] .. ": " .. CONTRADICTION, refused({ [case[1]] = case[2] }))
+      end)
+    end
+    for what, match in pairs({
+      ["a name that it denies"] = { name = "a", ["not"] = { name = "a" } },
+      ["names that it denies"] = { name = { "a", "ab" }, ["not"] = { name = "a*" } },
+      ["a name that none of any has"] = { name = "a", any = { { name = "b" }, { name = { "c", "d*" } } } },
+      ["a queue that it denies"] = { queue = "a", ["not"] = { queue = { glob = "a" } } },
+      ["a priority that it denies"] = { priority = { ge = 1, le = 1 }, ["not"] = { priority = { lt = 2 } } },
+    }) do
+      it(what, function()
+        assert.are.equal("INVALID match: " .. CONTRADICTION, refused(match))
+      end)
+    end
+    it("but nothing that one could", function()
+      for _, match in ipairs({
+        { ["argument.a"] = { ge = 1, le = 1 } }, { ["argument.a"] = { gt = 1, lt = 2 } },
+        { ["argument.a"] = { exists = false, ne = 1 } }, { ["argument.a"] = { le = "" } },
+        { tags = { exists = false } },
+        { ["argument.a"] = { ge = msgpack.INFINITY } }, { ["argument.a"] = { gt = "a", lt = "a\1" } },
+        { priority = { gt = 0.5, lt = 1.5 } }, { priority = { ge = 2147483647 } }, { name = { ge = " ", le = " " } },
+        { ["argument.a"] = { ["in"] = { 1, 2 }, ne = 1 } }, { name = { "a", "b" }, ["not"] = { name = "a" } },
+        { name = "a", ["not"] = { name = "a", queue = "b" } }, { tags = { "a", "b" }, ["not"] = { tags = "a" } },
+        { ["argument.a"] = { glob = "\255*", ge = "\255\255" } },
+        { ["argument.a"] = { glob = "a*", ge = "ab", lt = "b" } },
+      }) do
+        assert.is_table(compile(match))
+      end
+    end)
+  end)
+
+  describe("has limits:", function()
+    local function conditions(count)
+      local match = {}
+      for i = 1, count do
+        match["argument.k" .. i] = i
+      end
+      return match
+    end
+    local function levels(count)
+      local match = { name = "a" }
+      for i = 2, count do
+        match = i % 2 == 0 and { ["not"] = match } or { any = { match } }
+      end
+      return match
+    end
+    local function numbers(first, last)
+      local list = {}
+      for i = first, last do
+        list[#list + 1] = i
+      end
+      return list
+    end
+
+    it("100 conditions", function()
+      assert.is_table(compile(conditions(100)))
+      assert.are.equal("INVALID match: expected at most 100 conditions, got more", refused(conditions(101)))
+      assert.are.equal("INVALID match: expected at most 100 conditions, got more", refused(conditions(2000)))
+      assert.are.equal("INVALID match: expected at most 100 conditions, got more",
+        refused({ any = { conditions(50), conditions(50), { name = "a" } } }))
+      local branches = {}
+      for i = 1, 100 do
+        branches[i] = { ["argument.x"] = i }
+      end
+      assert.is_table(compile({ any = branches }))
+      branches[101] = { name = "a" }
+      assert.are.equal("INVALID match.any: expected a list of 1 to 100 matchers, got a list of 101",
+        refused({ any = branches }))
+    end)
+    it("1000 operands", function()
+      assert.is_table(compile({ ["argument.a"] = numbers(1, 1000) }))
+      assert.are.equal("INVALID match.argument.a: expected a list of 1 to 1000 scalars, got a list of 1001",
+        refused({ ["argument.a"] = numbers(1, 1001) }))
+      assert.are.equal("INVALID match: expected at most 1000 operands, got more",
+        refused({ ["argument.a"] = numbers(1, 600), ["argument.b"] = { ["in"] = numbers(1, 401) } }))
+      assert.is_table(compile({ ["argument.a"] = numbers(1, 600), ["argument.b"] = { ["in"] = numbers(1, 400) } }))
+    end)
+    it("16 levels", function()
+      assert.is_table(compile(levels(16)))
+      local problem = refused(levels(17))
+      assert.is_truthy(problem:find("^INVALID match%.[%w.%[%]]+: expected at most 16 levels of any and not, got more$"))
+      assert.is_truthy(refused(levels(1000)):find(": expected at most 16 levels", 1, true))
+    end)
+    it("65536 bytes", function()
+      local fitting = "\129\170argument.a\218\255\240" .. ("x"):rep(65520)
+      assert.are.equal(65535, #fitting)
+      assert.is_table(compile(fitting))
+      assert.is_table(compile("\129\171argument.aa\218\255\240" .. ("x"):rep(65520)))
+      assert.are.equal("INVALID match: expected at most 65536 bytes, got 65537",
+        refused("\129\172argument.aaa\218\255\240" .. ("x"):rep(65520)))
+      assert.is_truthy(refused(conditions(10000)):find("^INVALID match: expected at most 65536 bytes, got %d+$"))
+    end)
+    it("whatever is nested below a condition", function()
+      local deep = ("\145"):rep(60000) .. "\192"
+      assert.are.equal("INVALID match.argument.a[0]: expected "
+        .. "a scalar: nil, a boolean, a number but NaN, text, binary data or ext, got a list of 1",
+        refused("\129\170argument.a" .. deep))
+      assert.are.equal("INVALID match: expected a map of at least one condition, got a list of 1", refused(deep))
+      assert.are.equal("INVALID match.not.not: expected a map of at least one condition, got a list of 1",
+        refused("\129\163not\129\163not" .. deep))
+    end)
+  end)
+
+  it("shows keys short and without what would break a reply", function()
+    local problem = refused({ ["argument.\r\n\0x"] = { lt = true } })
+    assert.is_nil(problem:find("[%z\1-\31]"))
+    assert.is_true(#refused({ ["argument." .. ("k"):rep(1000)] = { lt = true } }) < 200)
+    assert.is_true(#refused({ [("k"):rep(60000)] = 1 }) < 300)
+  end)
+
+  it("never fails otherwise, whatever the bytes", function()
+    math.randomseed(23)
+    local match = pack({ name = { "a", "b*" }, ["argument.a.0"] = { lt = 5, ne = 3 }, tags = { ne = "x" },
+      any = { { priority = { gt = 1 } }, { ["not"] = { queue = "q" } } } })
+    for _ = 1, 3000 do
+      local bytes = { match:byte(1, -1) }
+      for _ = 1, math.random(3) do
+        bytes[math.random(#bytes)] = math.random(0, 255)
+      end
+      local program, problem = matcher.compile(string.char(unpack(bytes)))
+      assert.is_true(program ~= nil or problem:sub(1, 13) == "INVALID match")
+    end
+    for _ = 1, 2000 do
+      local program, problem = matcher.compile(atoms.tree(4).bytes)
+      assert.is_true(program ~= nil or problem:sub(1, 13) == "INVALID match")
+    end
+  end)
+end)
