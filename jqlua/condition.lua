@@ -9,6 +9,7 @@
 -- Values and operands are scalars as jqlua/msgpack.lua reads them: exact where those of cmsgpack are not.
 local order = require "jqlua.order"
 local jobpath = require "jqlua.jobpath"
+local glob = require "jqlua.glob"
 
 local M = {}
 
@@ -64,32 +65,6 @@ function M.from_set(set)
   return members
 end
 
---- In linear time, unlike a Lua pattern of many `.*`; and zero bytes are bytes like any other.
-local function fits(pattern, text)
-  local star = seek(pattern, "*", 1, true)
-  if not star then
-    return pattern == text
-  elseif sub(text, 1, star - 1) ~= sub(pattern, 1, star - 1) then
-    return false
-  end
-  local at = star
-  while true do
-    local following = seek(pattern, "*", star + 1, true)
-    if not following then
-      local tail = #pattern - star
-      return #text - tail + 1 >= at and (tail == 0 or sub(text, -tail) == sub(pattern, star + 1))
-    end
-    if following > star + 1 then
-      local _, last = seek(text, sub(pattern, star + 1, following - 1), at, true)
-      if not last then
-        return false
-      end
-      at = last + 1
-    end
-    star = following
-  end
-end
-
 --- Whether a value that is there fulfils an operator.
 ---@param value number|string|nil scalar; nil for what equals nothing
 ---@return boolean
@@ -120,13 +95,13 @@ function M.holds(operator, operand, value)
   elseif operator == M.PREFIX then
     return sub(value, 1, #operand) == operand
   elseif operator == M.GLOB then
-    return type(value) == "string" and byte(value) == 115 and fits(operand, sub(value, 2)) -- s
+    return type(value) == "string" and byte(value) == 115 and glob.match(operand, sub(value, 2)) -- s
   end
   if operator == M.LIKE and M.holds(M.IN, operand[1], value) then
     return true
   end
   for i = operator == M.LIKE and 2 or 1, #operand do
-    if value == operand[i] or operator == M.LIKE and fits(operand[i], sub(value, 2)) then
+    if value == operand[i] or operator == M.LIKE and glob.match(operand[i], sub(value, 2)) then
       return true
     end
   end

@@ -99,6 +99,17 @@ function M.read(id)
   end
 end
 
+---@cold
+--- As read, of a record that was read with others.
+---@param raw string|false
+---@return table? job
+function M.note(id, raw)
+  if not open[id] and raw then
+    open[id] = M.decode(id, raw)
+  end
+  return open[id]
+end
+
 ---@return string record
 function M.encode(job)
   local name, queue, options, worker = job[M.NAME], job[M.QUEUE], job[M.OPTIONS], job[M.WORKER]

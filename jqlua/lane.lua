@@ -19,16 +19,25 @@ function M.head(lane)
   return tonumber(first[2]), first[1]
 end
 
+-- A job that is known to wait in a lane, {priority, id} by lane: when a worse one joins, nothing changes for the lane.
+M.known = {}
+
 --- A job comes to wait in its lane.
 function M.join(owner, of)
   local own = units.of(of)
   local lane, id, priority = own[units.LANE], of[job.ID], of[job.PRIORITY]
+  local known = M.known[lane]
+  if known and ready.is_before(known[1], known[2], priority, id) then
+    call("ZADD", keys.LANE .. lane, priority, id)
+    return
+  end
   local head_priority, head_id = M.head(lane)
   call("ZADD", keys.LANE .. lane, priority, id)
-  if not head_id or priority < head_priority or (priority == head_priority and id < head_id) then
+  if not head_id or ready.is_before(priority, id, head_priority, head_id) then
     ready.add(owner, priority, id, lane .. own[units.PATH])
     owner[queue.REOPENED] = true
   end
+  M.known[lane] = { priority, id }
 end
 
 --- A job leaves its lane, other than to start. If it was the last, nobody will look at the lane again: what its keys
@@ -36,11 +45,18 @@ end
 function M.leave(owner, of)
   local own = units.of(of)
   local lane = keys.LANE .. own[units.LANE]
+  M.known[own[units.LANE]] = nil
   call("ZREM", lane, of[job.ID])
-  if own[units.PATH] ~= "" or call("EXISTS", lane) == 0 then
+  local is_fair = own[units.PATH] ~= ""
+  if is_fair and ready.withdraw(owner, of[job.PRIORITY], of[job.ID], own[units.LANE], own[units.PATH]) then
+    local priority, id = M.head(own[units.LANE])
+    if id then
+      ready.add(owner, priority, id, own[units.LANE] .. own[units.PATH])
+    end
+  end
+  if is_fair or call("EXISTS", lane) == 0 then
     room.fetch(own[units.ENTRIES])
     room.pass_on(owner, own[units.ENTRIES])
-    ready.unsettle(ready.of_queue(owner[queue.NAME]), owner[queue.NAME], of[job.PRIORITY], own[units.PATH])
   end
 end
 

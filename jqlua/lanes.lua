@@ -19,6 +19,15 @@ local M = {}
 local call = redis.call
 
 local STEPS = 500
+-- Plain jobs that are looked at anew in one go, and what counts each that is moved.
+local PAGE = 50
+local LOOKS_OF_A_MOVE = 10
+
+local function moved(of, owner)
+  local is_moved = lineup.review(of, owner)
+  batch.flush()
+  return is_moved
+end
 
 --- The best lane of a queue whose head may start now. Those that may not are parked on the way.
 ---@return table? place as ready.first gives it, with job and units
@@ -49,7 +58,7 @@ local function best_lane(owner, is_settled)
     elseif of[job.OPTIONS] ~= "" and attempt.has_expired(of) then
       failure.expire(of)
       batch.flush()
-    elseif is_settled or not lineup.review(of, owner) then
+    elseif is_settled or not moved(of, owner) then
       room.fetch(own[units.ENTRIES])
       local lacking = room.lacking(own[units.ENTRIES])
       if not lacking then
@@ -66,19 +75,31 @@ end
 --- The best plain job of a queue.
 ---@return number? priority
 ---@return string? id
+---@return boolean? is_more when the looks allowed were used up
 local function best_plain(owner, is_settled)
+  local key = queue.key(owner, "q")
+  if is_settled then
+    local first = call("ZRANGE", key, 0, 0, "WITHSCORES")
+    return tonumber(first[2]), first[1]
+  end
   while true do
-    local first = call("ZRANGE", queue.key(owner, "q"), 0, 0, "WITHSCORES")
-    if not first[1] or is_settled then
-      return tonumber(first[2]), first[1]
-    end
-    local of = job.read(first[1])
-    if not of or not lineup.review(of, owner) then
-      return tonumber(first[2]), first[1]
-    elseif not ready.look() then
+    local members = call("ZRANGE", key, 0, PAGE - 1, "WITHSCORES")
+    local before = lineup.moves[1] or 0
+    local id, priority = lineup.review_all(owner, members, true)
+    local has_looks = ready.look(((lineup.moves[1] or 0) - before) * LOOKS_OF_A_MOVE)
+    if id or not members[1] then
+      return priority, id
+    elseif not has_looks then
       return nil, nil, true
     end
   end
+end
+
+--- Whether keys whose time has come have not sent their lanes yet, after another step.
+---@return boolean
+function M.is_behind()
+  local state = meta.state
+  return state[meta.NEXT_DUE] <= state[meta.NOW_MS] and room.sweep(STEPS) == STEPS
 end
 
 ---@return table? head as of heads.of_queue
@@ -87,8 +108,7 @@ function M.best(owner)
   if meta.state[meta.PENDING] ~= 0 and not changes.carry_out(STEPS) then
     return nil, true
   end
-  -- Of keys whose time has come, all must have sent their lanes.
-  if meta.state[meta.NEXT_DUE] <= meta.state[meta.NOW_MS] and room.sweep(STEPS) == STEPS then
+  if M.is_behind() then
     return nil, true
   end
   local is_settled = lineup.is_settled(owner)
@@ -139,7 +159,7 @@ function M.find(name, most, accepts)
       end
       if of and accepts(of) then
         if not is_settled then
-          lineup.review(of, owner)
+          moved(of, owner)
         end
         local own = units.of(of)
         local lacking
@@ -173,6 +193,7 @@ function M.take(head)
   end
   local own, of = place.units, place.job
   call("ZREM", keys.LANE .. place.lane, head.id)
+  lane.known[place.lane] = nil
   ready.remove(ready.of_queue(owner[queue.NAME]), owner[queue.NAME], place)
   batch.remove(queue.key(owner, "w"), head.id)
   ready.serve(owner, place, own[units.GROUPS])

@@ -26,6 +26,7 @@ M.moves = {} -- one place: how many jobs review moved in this call
 
 -- Between steps in the background, so that they take a part of the time only.
 local WALK_EVERY_MS = 5
+local MOST_AT_ONCE = 100
 
 --- By what a queue is shared.
 ---@return table fairness {l levels {b path, t path as given}, g how often they changed}
@@ -106,18 +107,18 @@ function M.enter(of)
   transition.move(of, M.place(of, owner), of[job.PRIORITY])
 end
 
---- Looks at a waiting job anew, and moves it if it belongs elsewhere.
+--- Looks at a waiting job anew, and moves it if it belongs elsewhere; the caller has that flushed.
+---@param argument? string
 ---@return boolean moved
-function M.review(of, owner)
-  local new = M.units(of, owner)
+function M.review(of, owner, argument)
+  local new = M.units(of, owner, argument)
   local is_laned = new[units.ENTRIES][1] or new[units.GROUPS][1]
   if of[job.STATE] == "q" then
     if not is_laned then
       return false
     end
     units.put(of, new)
-    call("ZREM", queue.key(owner, "q"), of[job.ID])
-    transition.move(of, "w", of[job.PRIORITY], true)
+    transition.move(of, "w", of[job.PRIORITY])
   else
     local before = units.of(of)
     if before[units.LANE] == new[units.LANE] then
@@ -128,14 +129,37 @@ function M.review(of, owner)
     if is_laned then
       lane.join(owner, of)
     else
-      call("ZREM", queue.key(owner, "w"), of[job.ID])
+      batch.remove(queue.key(owner, "w"), of[job.ID])
       transition.move(of, "q", of[job.PRIORITY], true)
     end
   end
   job.save(of)
-  batch.flush()
   M.moves[1] = (M.moves[1] or 0) + 1
   return true
+end
+
+--- Looks at members of a set anew.
+---@param members string[] ids and scores
+---@param stops boolean whether to stop at the first that stays
+---@return string? id of that
+---@return number? priority
+function M.review_all(owner, members, stops)
+  local wanted = {}
+  for i = 1, #members, 2 do
+    wanted[i], wanted[i + 1] = keys.JOB .. members[i], keys.ARGUMENT .. members[i]
+  end
+  local raws = wanted[1] and call("MGET", unpack(wanted)) or {}
+  local id, priority
+  for i = 1, #members, 2 do
+    local of = job.note(members[i], raws[i])
+    local is_moved = of and M.review(of, owner, raws[i + 1] or nil)
+    if stops and not is_moved then
+      id, priority = members[i], tonumber(members[i + 1])
+      break
+    end
+  end
+  batch.flush()
+  return id, priority
 end
 
 --- Whether a constraint that was added since the queue was looked at may match jobs that wait in it.
@@ -206,6 +230,7 @@ end
 --- Looks at some more of a queue's waiting jobs.
 ---@return number looked at
 function M.walk(owner, most)
+  most = math.min(most, MOST_AT_ONCE)
   local raw = call("GET", keys.WALK .. owner[queue.NAME])
   if not raw then
     return 0
@@ -217,14 +242,8 @@ function M.walk(owner, most)
   local key = queue.key(owner, at.s)
   local from = at.i and rank_behind(key, at.p, at.i) or 0
   local members = call("ZRANGE", key, from, from + most - 1, "WITHSCORES")
-  for i = 1, #members, 2 do
-    local of = job.read(members[i])
-    at.p, at.i = tonumber(members[i + 1]), members[i]
-    if of then
-      M.review(of, owner)
-    end
-  end
-  batch.flush()
+  M.review_all(owner, members, false)
+  at.p, at.i = tonumber(members[#members]) or at.p, members[#members - 1] or at.i
   local count = #members / 2
   if count < most then
     if at.s == "q" then

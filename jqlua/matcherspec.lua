@@ -39,8 +39,10 @@ local function shown_value(blob, pos)
   local kind = text and text:sub(1, 1)
   if kind == "s" then
     return check.show(text:sub(2))
-  elseif kind == "i" or kind == "d" then
+  elseif kind == "i" then
     return text:sub(2)
+  elseif kind == "d" then
+    return check.show(tonumber(text:sub(2)))
   end
   local words = { n = "nil", t = "true", f = "false", b = "binary data", x = "an ext value" }
   return words[kind] or "NaN"

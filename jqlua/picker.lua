@@ -396,7 +396,9 @@ function M.run(plan, raw, popped, records)
   end
   local is_more
   local owner = plan.queue and queue.load(plan.queue)
-  if owner and not queue.is_plain(owner) then
+  if state[meta.VERSION] > 0 and lanes.is_behind() then
+    is_more = true
+  elseif owner and not queue.is_plain(owner) then
     is_more = take({ { name = plan.queue } }, plan, reply, plan.count)
   elseif owner then
     -- The common case: one queue. Its set is all there is to look at.

@@ -75,17 +75,25 @@ function M.add(owner, priority, id, rest)
   queue.note_head(owner, priority, id)
 end
 
---- What comes next in the inner groups may be another value's job now. The outer ones may have stood by an id that is
---- greater than its.
-function M.unsettle(index, name, priority, path)
-  add_groups(index, name, priority, queue.LEAST_ID, path, #path - units.DIGEST)
-end
-
 --- Takes the entry of a lane out of an index.
 ---@param place table as M.first gave it
 function M.remove(index, name, place)
   call("ZREM", M.node(index, place.path), place.member)
-  M.unsettle(index, name, place.priority, place.path)
+  -- What comes next in the inner groups may be another value's job now. The outer ones may have stood by an id that is
+  -- greater than its.
+  add_groups(index, name, place.priority, queue.LEAST_ID, place.path, #place.path - units.DIGEST)
+end
+
+--- The head of a lane goes, and with it the lane's entry among those that may start.
+---@return boolean # whether it stood there
+function M.withdraw(owner, priority, id, lane, path)
+  local name = owner[queue.NAME]
+  local index = M.of_queue(name)
+  if call("ZREM", M.node(index, path), NO_START .. id .. "l" .. lane) == 0 then
+    return false
+  end
+  add_groups(index, name, priority, queue.LEAST_ID, path, #path - units.DIGEST)
+  return true
 end
 
 --- The first lane of a node. Entries of groups are put right on the way.
@@ -192,9 +200,10 @@ function M.is_before(priority, id, other_priority, other_id)
   return priority < other_priority or (priority == other_priority and id < other_id)
 end
 
---- Whether anything is left of this call's looks, and one less.
-function M.look()
-  M.spent[1] = (M.spent[1] or 0) + 1
+--- Whether anything is left of this call's looks; and less.
+---@param count? number how many
+function M.look(count)
+  M.spent[1] = (M.spent[1] or 0) + (count or 1)
   return M.spent[1] <= MOST_LOOKS
 end
 

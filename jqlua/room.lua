@@ -44,7 +44,7 @@ M.KEY_FORMAT = ">I4ddddd"
 M.KEY_HEADER = 44
 
 -- So many keys are asked for more lanes when a job of a fair queue starts.
-local MOST_SENT = 100
+local MOST_SENT = 1000
 
 -- Rounding of costs that are fractions.
 local EPSILON = 1e-9

@@ -76,6 +76,9 @@ if meta.state[meta.NEXT_DUE] <= meta.state[meta.NOW_MS] then
 end
 local pools = pool.with_room()
 local is_more
+if meta.state[meta.VERSION] > 0 and lanes.is_behind() then
+  pools, is_more = {}, true
+end
 for i = #pools, 1, -1 do
   if not picker.build_patterns(pools[i].entries) then
     is_more = true

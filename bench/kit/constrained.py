@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgpack
@@ -14,6 +14,7 @@ from kit.wire import Command, Wire
 Spec = dict[str, Any]
 OPEN = 10_000
 """A concurrency that no bench reaches: what is measured is the keeping of accounts, not the waiting."""
+FOREVER_S = 31_000_000
 CARRY_OUT = 1_000
 """Calls within which a change of constraints has to be carried out when few jobs are there."""
 
@@ -34,6 +35,8 @@ class Setup:
     argument: Callable[[int], bytes] = lambda number: ARGUMENT
     """of the job with this number"""
     fair: list[Spec] | None = None
+    fill: Callable[[Wire, Constrained], None] | None = None
+    """brings in what waits before anything is measured"""
 
 
 class Constrained(JQ):
@@ -52,6 +55,8 @@ class Constrained(JQ):
         if self.setup.fair is not None:
             wire.send(self.command("queue", msgpack.packb({"name": NAME, "fair": self.setup.fair})))
         self.carry_out(wire)
+        if self.setup.fill:
+            self.setup.fill(wire, self)
 
     def constrain(self, spec: Spec, match: Spec) -> Command:
         return self.command("constrain", msgpack.packb(spec), msgpack.packb(match))
@@ -81,6 +86,42 @@ def by_customer(keys: int, concurrency: int = OPEN, name: str = "") -> Setup:
     spec = {"id": "customer", "by": "argument.customer", "concurrency": concurrency}
     of_each = [argument(customer) for customer in range(keys)]
     return Setup(name or f"{keys:,} keys", [(spec, {"name": NAME})], lambda number: of_each[number % keys])
+
+
+def with_waiting(setup: Setup, jobs: int) -> Setup:
+    """So many jobs of the setup wait."""
+
+    def fill(wire: Wire, jq: Constrained) -> None:
+        for _ in range(0, jobs, 10_000):
+            wire.pipelined(jq.enqueue(min(jobs, 10_000), 1000), depth=4)
+
+    return replace(setup, fill=fill)
+
+
+FREE = {"matched by none": argument("free", "DE"), "of an open key": argument("free", "JP")}
+
+
+def held(jobs: int, free: bytes = FREE["matched by none"], keys: int = 1_000) -> Setup:
+    """So many jobs of closed keys wait in front of the free ones: half behind one key, half behind the others."""
+    closed = [argument(f"closed{number}", "JP") for number in range(keys)]
+
+    def fill(wire: Wire, jq: Constrained) -> None:
+        for number in range(keys):
+            spec = {"id": "customer", "by": f"closed{number}", "seconds": FOREVER_S}
+            wire.send(jq.command("hold", msgpack.packb(spec)))
+        for start in range(0, jobs, 10_000):
+            part = range(start, min(jobs, start + 10_000))
+            wire.pipelined(jq.jobs((closed[n // 2 % keys * (n % 2)] for n in part), 1000), depth=4)
+        wire.pipelined(jq.enqueue(1, 1))
+        for _ in range(10_000):  # until each lane was looked at once, and is known to be held
+            reply = wire.send(jq.pick(1, 1)[0])
+            if tokens := jq.picked([reply], 1):
+                wire.pipelined(jq.finish(tokens, 1))
+                return
+        raise RuntimeError("no job came in 10,000 picks")
+
+    spec = {"id": "customer", "by": "argument.customer", "concurrency": OPEN}
+    return Setup(f"{jobs:,} held", [(spec, {"argument.to.country": "JP"})], lambda number: free, fill=fill)
 
 
 def one(concurrency: int = OPEN, name: str = "concurrency") -> Setup:
@@ -121,6 +162,7 @@ SETUPS: dict[str, Callable[[], Setup]] = {
     "customers": lambda: by_customer(10_000, name="customers"),
     "two-conditions": two_conditions,
     "other-names": lambda: other_names(1_000),
+    "held": lambda: held(10_000),
     "rate": lambda: Setup(
         "rate", [({"id": "rate", "rate": {"limit": 1_000_000, "period": 60}}, {"name": NAME})]
     ),

@@ -1,7 +1,7 @@
 """What a flooding tenant does to others: a queue served by slots in simulated time.
 
-The engine decides which job starts; the bench keeps the clock, in which a job takes 0.5 to 1.5 units of time, so
-that figures do not depend on the machine.
+The engine decides which job starts; the bench keeps the clock, in which a job takes 0.5 to 1.5 units of time,
+so that figures do not depend on the machine.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Arrival = tuple[float, str]
 
 @dataclass(frozen=True)
 class Load:
-    """Light tenants, and one that floods: ``flood`` of its jobs wait from the beginning, and go on waiting."""
+    """Light tenants, and one that floods: ``flood`` of its jobs wait from the beginning, and always."""
 
     flood: int
     is_burst: bool
@@ -90,12 +90,12 @@ class Simulation:
                 self.enqueue(FLOODER, now)
 
     def run(self) -> dict[str, float]:
-        """Serve all light jobs: how long they waited, mean and 99th percentile, and how many picks lost room."""
+        """Serve all light jobs. Mean and 99th percentile of their waits, jobs done per slot, picks lost."""
         now = 0.0
         if self.load.flood:
             self.enqueue(FLOODER, now, self.load.flood)
         wanted = len(self.coming)
-        starts, began = 0, 0.0
+        ended = 0
         while len(self.waits) < wanted:
             self.start(now)
             if self.coming and (not self.busy or self.coming[-1][0] <= self.busy[0][0]):
@@ -103,13 +103,13 @@ class Simulation:
                 self.enqueue(tenant, now)
             else:
                 now, token = heapq.heappop(self.busy)
-                starts += 1
+                ended += 1
                 self.wire.send(self.jq.finish([token], 1)[0])
         ordered = sorted(self.waits)
         self.wire.pipelined(self.jq.finish([token for _, token in self.busy], 1))
         return {
             "wait": mean(ordered),
             "p99": ordered[len(ordered) * 99 // 100],
-            "per_slot": starts / (now - began) / self.load.slots,
+            "per_slot": ended / now / self.load.slots,
             "lost": self.lost,
         }

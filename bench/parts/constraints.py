@@ -1,24 +1,27 @@
-"""What constraints cost: jobs held in front, many keys, many constraints, changes over a million jobs, fair queues."""
+"""What constraints cost: jobs held, many keys, many constraints, changes over a million jobs, fair queues."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
+from dataclasses import replace
 from statistics import median
 from typing import Any
 
 import msgpack
 from kit.changing import carried_out
 from kit.constrained import (
+    FREE,
     OPEN,
     Constrained,
     Setup,
-    argument,
     by_customer,
     fair,
+    held,
     one,
     other_names,
     two_conditions,
+    with_waiting,
     without,
 )
 from kit.contenders import NAME
@@ -31,11 +34,8 @@ from kit.sharing import Load, Simulation
 from kit.timing import measured
 from kit.wire import Wire
 
-FOREVER_S = 31_000_000
 Round = Callable[[Wire, Constrained, Mode, int], float]
 """One round of one side: Redis CPU µs per job."""
-Fill = Callable[[Wire, Constrained], None]
-"""What waits before rounds begin."""
 Found = dict[str, Any]
 """what, mode, base_us, us, ratio: the median of the ratios within rounds"""
 
@@ -70,7 +70,7 @@ def picks_and_finishes(wire: Wire, jq: Constrained, mode: Mode, jobs: int) -> fl
 
 
 def in_windows(wire: Wire, jq: Constrained, mode: Mode, jobs: int) -> float:
-    """As picks_and_finishes, with few jobs running at a time, so that limits of few jobs are met now and then."""
+    """The same with few jobs running at a time, so that a limit of few is met now and then."""
     wire.pipelined(jq.enqueue(jobs, 100))
     window = 10
     return sum(sum(takes(wire, jq, mode, window)) for _ in range(jobs // window)) * window / jobs
@@ -92,94 +92,66 @@ def lives_next(wire: Wire, jq: Constrained, mode: Mode, jobs: int) -> float:
 def compare(
     what: str,
     sides: tuple[Setup, Setup],
-    round_of: Round,
+    kinds: dict[str, Round],
     modes: Iterable[Mode],
     jobs: int,
     rounds: int,
-    fills: tuple[Fill, Fill] | None = None,
 ) -> list[Found]:
-    """The second setup over the first, taking turns round by round."""
-    modes = list(modes)
-    seen: dict[str, list[tuple[float, float]]] = {mode.name: [] for mode in modes}
+    """The second setup over the first, taking turns round by round, for each kind of round in each mode."""
+    cells = [(kind, mode) for kind in kinds for mode in modes]
+    seen: dict[tuple[str, Mode], list[tuple[float, float]]] = {cell: [] for cell in cells}
     with ExitStack() as stack:
         both = [(stack.enter_context(Server()).wire(), Constrained(setup)) for setup in sides]
-        for number, (wire, jq) in enumerate(both):
+        for wire, jq in both:
             jq.prepare(wire)
-            if fills:
-                fills[number](wire, jq)
-            for mode in modes:
-                round_of(wire, jq, mode, 200)
-        for _ in range(rounds):
-            for mode in modes:
-                base_us, us = (round_of(wire, jq, mode, jobs) for wire, jq in both)
-                seen[mode.name].append((base_us, us))
+            for kind, mode in cells:
+                kinds[kind](wire, jq, mode, 200)
+        for turn in range(rounds):
+            for kind, mode in cells:
+                # Who goes first changes: what else the machine does would favour one.
+                costs = [kinds[kind](wire, jq, mode, jobs) for wire, jq in both[:: 1 - 2 * (turn % 2)]]
+                base_us, us = costs[:: 1 - 2 * (turn % 2)]
+                seen[kind, mode].append((base_us, us))
     found = []
-    for name, pairs in seen.items():
+    for (kind, mode), pairs in seen.items():
         ratio = median(us / base_us for base_us, us in pairs)
         base_us, us = (median(side) for side in zip(*pairs, strict=True))
-        found.append({"what": what, "mode": name, "base_us": base_us, "us": us, "ratio": ratio})
-        print(f"{what}, {name}: {base_us:.1f} -> {us:.1f} µs, {ratio:.2f} ×", flush=True)
+        row = {"what": ", ".join(filter(None, [what, kind])), "mode": mode.name}
+        found.append(row | {"base_us": base_us, "us": us, "ratio": ratio})
+        print(f"{row['what']}, {mode.name}: {base_us:.1f} -> {us:.1f} µs, {ratio:.2f} ×", flush=True)
     return found
 
 
-def enqueue_many(wire: Wire, jq: Constrained, arguments: Iterable[bytes]) -> None:
-    wire.pipelined(jq.jobs(arguments, 1000), depth=4)
-
-
-def first_pick(wire: Wire, jq: Constrained) -> None:
-    """Pick until held jobs are known to be held: each lane is looked at once."""
-    for _ in range(10_000):
-        reply = wire.send(jq.pick(1, 1)[0])
-        if tokens := jq.picked([reply], 1):
-            wire.pipelined(jq.finish(tokens, 1))
-            return
-    raise RuntimeError(f"{jq.name}: no job came in 10,000 picks")
-
-
-def held(options: Options) -> list[Found]:
-    """Jobs of closed keys, enqueued first and so in front of all free ones of their queue."""
+def held_jobs(options: Options) -> list[Found]:
     most = options.scaled(1_000_000, 100_000)
-    found = []
-    for keys in (1, 1_000):
-        closed = [argument(f"closed{number}", "JP") for number in range(keys)]
-        constraint = ({"id": "customer", "by": "argument.customer", "concurrency": OPEN}, {"argument.to.country": "JP"})
-        for free, how in ((argument("free", "DE"), "matched by none"), (argument("free", "JP"), "of an open key")):
-            setup = Setup("held", [constraint], lambda number, free=free: free)
+    jobs = options.scaled(2_000, 500)
 
-            def close(wire: Wire, jq: Constrained) -> None:
-                for number in range(keys):
-                    spec = {"id": "customer", "by": f"closed{number}", "seconds": FOREVER_S}
-                    wire.send(jq.command("hold", msgpack.packb(spec)))
+    def free(packed: bytes) -> Round:
+        def round_of(wire: Wire, jq: Constrained, mode: Mode, count: int) -> float:
+            jq.setup = replace(jq.setup, argument=lambda number: packed)
+            return picks(wire, jq, mode, count)
 
-            def fill(wire: Wire, jq: Constrained) -> None:
-                close(wire, jq)
-                for start in range(0, most, 100_000):
-                    enqueue_many(wire, jq, (closed[n % keys] for n in range(start, start + min(most, 100_000))))
-                wire.send(jq.enqueue(1, 1)[0])
-                first_pick(wire, jq)
+        return round_of
 
-            what = f"pick, {most:,} held behind {keys:,} keys, free jobs {how}"
-            modes, jobs = (PIPELINED, BATCHES), options.scaled(2_000, 500)
-            found += compare(what, (setup, setup), picks, modes, jobs, options.rounds, (close, fill))
-    return found
+    kinds = {f"free jobs {how}": free(packed) for how, packed in FREE.items()}
+    sides = (held(0), held(most))
+    return compare(f"pick, {most:,} held", sides, kinds, (PIPELINED, BATCHES), jobs, options.rounds)
 
 
 def keys(options: Options) -> list[Found]:
     waiting = options.scaled(100_000, 20_000)
     few, many = 10, options.scaled(10_000, 2_000)
     jobs = options.scaled(2_000, 500)
-
-    def fill(wire: Wire, jq: Constrained) -> None:
-        wire.pipelined(jq.enqueue(waiting, 1000), depth=4)
-
     found = []
     for concurrency, how, round_of, modes in (
         (OPEN, "all open", picks_and_finishes, (PIPELINED, BATCHES)),
         (2, "2 of a key at once", in_windows, (PIPELINED,)),
     ):
-        sides = (by_customer(few, concurrency), by_customer(many, concurrency))
-        what = f"pick and finish, {many:,} keys over {few}, {how}"
-        found += compare(what, sides, round_of, modes, jobs, options.rounds, (fill, fill))
+        few_keys, many_keys = (
+            with_waiting(by_customer(count, concurrency), waiting) for count in (few, many)
+        )
+        what = f"pick and finish, {many:,} keys over {few}"
+        found += compare(what, (few_keys, many_keys), {how: round_of}, modes, jobs, options.rounds)
     return found
 
 
@@ -187,27 +159,25 @@ def names(options: Options) -> list[Found]:
     setup = other_names(1_000)
     modes, jobs = (SINGLY, PIPELINED, BATCHES), options.scaled(5_000, 1_000)
     what = "enqueue, 1,000 constraints on other names"
-    return compare(what, (without(setup), setup), enqueues, modes, jobs, options.rounds)
+    return compare(what, (without(setup), setup), {"": enqueues}, modes, jobs, options.rounds)
 
 
 def conditions(options: Options) -> list[Found]:
     setup = two_conditions()
     modes, jobs = (SINGLY, PIPELINED, BATCHES), options.scaled(5_000, 1_000)
     what = "enqueue, one constraint with two conditions"
-    return compare(what, (without(setup), setup), enqueues, modes, jobs, options.rounds)
+    return compare(what, (without(setup), setup), {"": enqueues}, modes, jobs, options.rounds)
 
 
 def life(options: Options) -> list[Found]:
     modes, jobs = (SINGLY, PIPELINED, BATCHES), options.scaled(2_000, 500)
-    found = []
-    for setup, what, round_of, which in (
-        (one(1_000_000), "three calls", lives, modes),
-        (one(1_000_000), "finish fetching the next", lives_next, modes),
-        (one(WINDOW), "finish fetching the next, as many running as may", lives_next, (PIPELINED,)),
-    ):
-        sides = (without(setup), setup)
-        found += compare(f"life, {what}", sides, round_of, which, jobs, options.rounds)
-    return found
+    is_open, full = one(1_000_000), one(WINDOW)
+    kinds = {"three calls": lives, "finish fetching the next": lives_next}
+    busy: dict[str, Round] = {"finish fetching the next, as many run as may": lives_next}
+    return [
+        *compare("life", (without(is_open), is_open), kinds, modes, jobs, options.rounds),
+        *compare("life", (without(full), full), busy, (PIPELINED,), jobs, options.rounds),
+    ]
 
 
 def adding(options: Options) -> list[Found]:
@@ -279,14 +249,14 @@ def sharing(options: Options) -> list[Found]:
 def sharing_line(row: Found) -> str:
     alone, flooded = row["alone"], row["flooded"]
     return (
-        f"{row['what']}, {row['queue']} queue: wait {alone['wait']:.2f} alone, {flooded['wait']:.2f} beside a flood, "
-        f"{row['ratio']:.2f} ×; flooded {flooded['per_slot']:.3f} jobs per slot and unit; "
+        f"{row['what']}, {row['queue']} queue: wait {alone['wait']:.2f} alone, "
+        f"{flooded['wait']:.2f} beside a flood, {row['ratio']:.2f} ×; flooded {flooded['per_slot']:.3f} jobs per slot and unit; "
         f"picks that lost room {alone['lost'] + flooded['lost']:.0f}"
     )
 
 
 ROWS: dict[str, tuple[str, float, Callable[[Options], list[Found]]]] = {
-    "held": ("pick with 1M held, over none held", 1.3, held),
+    "held": ("pick with 1M held, over none held", 1.3, held_jobs),
     "keys": ("pick and finish with 10,000 keys, over 10", 1.5, keys),
     "names": ("enqueue with 1,000 constraints on other names, over none", 1.1, names),
     "conditions": ("enqueue matched by two conditions, over none", 2.0, conditions),
@@ -335,11 +305,13 @@ def sharing_targets(what: str, limit: float, rows: list[Found]) -> list[Target]:
 
 def markdown(result: dict[str, Any]) -> str:
     parts = []
-    pairs = [row for name, rows in result["rows"].items() if name not in ("adding", "sharing") for row in rows]
-    if pairs:
-        cells = [[row["what"], row["mode"], row["base_us"], row["us"], f"{row['ratio']:.2f} ×"] for row in pairs]
+    others = ("adding", "sharing")
+    if pairs := [row for name, rows in result["rows"].items() if name not in others for row in rows]:
+        columns = ("what", "mode", "base_us", "us")
+        cells = [[*(row[column] for column in columns), f"{row['ratio']:.2f} ×"] for row in pairs]
         parts.append(table(["", "", "without, µs", "with, µs", ""], cells))
         parts.append(f"Redis CPU µs per job; medians of {result['rounds']} rounds in turn.")
-    parts += ["- " + change_line(row) for row in result["rows"].get("adding", [])]
-    parts += ["- " + sharing_line(row) for row in result["rows"].get("sharing", [])]
-    return "\n\n".join(parts[:2]) + "\n\n" + "\n".join(parts[2:]) if pairs else "\n".join(parts)
+    for name, line in (("adding", change_line), ("sharing", sharing_line)):
+        if rows := result["rows"].get(name):
+            parts.append("\n".join("- " + line(row) for row in rows))
+    return "\n\n".join(parts)

@@ -55,23 +55,43 @@ describe("fair queues over a random life", function()
     return best, best_value, best_at
   end
 
-  --- The next job starts.
-  function Turns:start(jobs, level, place)
-    local _, value, at = self:next(jobs, level, place)
-    if value then
-      self:clock(place).now = at
-      self:clock(place).finish[value] = at + 1 / (WEIGHTS[value] or 1)
-      local theirs = {}
-      for _, job in ipairs(jobs) do
-        theirs[#theirs + 1] = job.values[level] == value and job or nil
+  --- All jobs that may be next at a place, when nothing is said of who comes first among equals.
+  ---@param found table is filled: id -> true
+  function Turns:equals(jobs, level, place, found)
+    if level > self.levels then
+      local job = self:next(jobs, level, place)
+      found[job.id] = true
+      return
+    end
+    local _, _, least_at = self:next(jobs, level, place)
+    local of_value = {}
+    for _, job in ipairs(jobs) do
+      of_value[job.values[level]] = of_value[job.values[level]] or {}
+      table.insert(of_value[job.values[level]], job)
+    end
+    for value, theirs in pairs(of_value) do
+      if math.max(self:clock(place).now, self:clock(place).finish[value] or 0) == least_at then
+        self:equals(theirs, level + 1, place .. "/" .. value, found)
       end
-      self:start(theirs, level + 1, place .. "/" .. value)
+    end
+  end
+
+  --- A job starts.
+  function Turns:start(job)
+    local place = tostring(job.priority)
+    for level = 1, self.levels do
+      local clock, value = self:clock(place), job.values[level]
+      clock.now = math.max(clock.now, clock.finish[value] or 0)
+      clock.finish[value] = clock.now + 1 / (WEIGHTS[value] or 1)
+      place = place .. "/" .. value
     end
   end
 
   -- Life -------------------------------------------------------------------------------------------------
 
   local queues, waiting, running, limits
+  -- Of several levels, under limits, it is not defined who comes first among equals.
+  local has_ties
 
   --- Whether a constraint holds a job: `all` of them together, or those of one first value.
   local function is_held(job)
@@ -123,10 +143,16 @@ describe("fair queues over a random life", function()
     local jobs = jq:start({ queues = names, count = most })
     for i, started in ipairs(jobs) do
       local expected = next_job()
+      if expected and expected.id ~= started.id and has_ties then
+        local found = {}
+        queues[expected.queue]:equals(candidates(expected.queue), 1, tostring(expected.priority), found)
+        expected = found[started.id] and { id = started.id } or expected
+      end
       assert.are.equal(expected and expected.id, started.id, "start " .. i .. " of " .. #jobs)
-      queues[expected.queue]:start(candidates(expected.queue), 1, tostring(expected.priority))
-      expected.attempt = started.attempt
-      running[#running + 1] = remove(waiting, started.id)
+      local job = remove(waiting, started.id)
+      queues[job.queue]:start(job)
+      job.attempt = started.attempt
+      running[#running + 1] = job
     end
     if #jobs < most then
       assert.is_nil(next_job())
@@ -201,13 +227,16 @@ describe("fair queues over a random life", function()
   end
 
   for seed, levels in ipairs({ { 1 }, { 2 }, { 3 }, { 1, 0 }, { 1, 2, 0 }, { 3, 2 } }) do
-    local what = table.concat(levels, ", ") .. " levels"
-    it("of " .. what .. " give the turns that are defined", function()
+    it("of " .. table.concat(levels, ", ") .. " levels give the turns that are defined", function()
       math.randomseed(seed)
+      has_ties = false
       live(levels, false)
     end)
-    it("of " .. what .. " give the turns that are defined, under limits", function()
+  end
+  for seed, levels in ipairs({ { 1 }, { 2 }, { 3 }, { 1, 0 }, { 1, 1, 0 }, { 1, 1 } }) do
+    it("of " .. table.concat(levels, ", ") .. " levels give the turns that are defined, under limits", function()
       math.randomseed(seed + 100)
+      has_ties = #levels == 1 and levels[1] > 1
       live(levels, true)
     end)
   end

@@ -174,25 +174,17 @@ describe("a fair queue", function()
       ["is cancelled"] = function(id)
         jq:cancel(id)
       end,
-      ["is held by a new constraint"] = function()
-        jq:constrain({ id = "c", concurrency = 1 }, { ["argument.key"] = "x" })
-        jq:hold("c", 1000)
-      end,
-      ["is held by its constraint"] = function()
-        jq:hold("x", 1000, "Ax")
-      end,
       ["expires"] = function()
         jq:pass(5)
       end,
     }) do
       it("lets an older job decide when the one that would be next " .. what, function()
         fair({ by = "argument.tenant" }, { by = "argument.key" })
-        jq:constrain({ id = "x", by = "argument.whole", concurrency = 100 }, { queue = "q" })
         shared("Ay", "Bk")
         jq:start("q")
         local ids = shared("Ay", "Bk")
         local next_one = jq:enqueue({ name = "job", queue = "q", expires_in = 5 },
-          { tenant = "A", key = "x", whole = "Ax" })
+          { tenant = "A", key = "x" })
         go(next_one)
         assert.are.same(ids, jq:start_ids("q"))
       end)

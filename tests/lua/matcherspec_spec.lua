@@ -115,6 +115,7 @@ describe("compiling a matcher", function()
       { { priority = "5" }, "priority", priority, '"5"' },
       { { priority = 1.5 }, "priority", priority, "1.5" },
       { { priority = 2147483648 }, "priority", priority, "2147483648" },
+      { { priority = 0.1 }, "priority", priority, "0.1" },
       { { priority = { 1, raw("\207" .. ("\255"):rep(8)) } }, "priority[1]", priority, "18446744073709551615" },
       { { priority = raw("\203\127\240\0\0\0\0\0\0") }, "priority", priority, "inf" },
       { { priority = { lt = "5" } }, "priority.lt", "a number", '"5"' },
@@ -325,6 +326,8 @@ describe("compiling a matcher", function()
   it("shows keys short and without what would break a reply", function()
     local problem = refused({ ["argument.\r\n\0x"] = { lt = true } })
     assert.is_nil(problem:find("[%z\1-\31]"))
+    assert.are.equal("INVALID match.argument.to?the?left.lt: expected a number or text, got true",
+      refused({ ["argument.to the:left"] = { lt = true } }))
     assert.is_true(#refused({ ["argument." .. ("k"):rep(1000)] = { lt = true } }) < 200)
     assert.is_true(#refused({ [("k"):rep(60000)] = 1 }) < 300)
   end)

@@ -146,10 +146,26 @@ describe("the short path and the general path", function()
     end
   end
 
-  for seed = 1, 6 do
+  -- From the 7th life on, under these constraints: {spec, matcher}.
+  local CONSTRAINTS = {
+    [7] = { { { id = "c", concurrency = 2 }, { name = "*" } } },
+    [8] = { { { id = "c", concurrency = 1, by = { "name", "queue" } }, { name = "*" } } },
+    [9] = { { { id = "c", concurrency = 3, by = "priority" }, { ["argument.0"] = { lt = 500 } } } },
+    [10] = {
+      { { id = "c", concurrency = 2, by = "priority" }, { priority = { ge = -1 } } },
+      { { id = "d", concurrency = 4 }, { ["argument.0"] = { ge = 300 } } },
+    },
+    [11] = { { { id = "c", concurrency = 1000 }, { ["argument.0"] = { exists = true } } } },
+    [12] = { { { id = "c", concurrency = 1 }, { priority = 77 } } },
+  }
+
+  for seed = 1, 12 do
     it("lead the same life (" .. seed .. ")", function()
       math.randomseed(seed)
       local ids, held = {}, {}
+      for _, constraint in ipairs(CONSTRAINTS[seed] or {}) do
+        both("constrain", constraint[1], msgpack.pack(constraint[2]))
+      end
       if seed % 3 == 0 then
         both("config", { set = { done_ttl = 0, error_max = 0 } })
       end
@@ -162,6 +178,7 @@ describe("the short path and the general path", function()
         end
       end
       both("queues", { names = { "a", "b" } })
+      both("constraints", {})
       assert.are.equal(#short:keys(), #general:keys())
       assert.are.same({}, short:audit())
       assert.are.same({}, general:audit())

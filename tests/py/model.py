@@ -45,10 +45,9 @@ __all__ = ["ErrorReply", "Mismatch", "Model", "Refused", "expect"]
 # 14 cancel ends nothing else: a watched job's end is published however it ends, expiry included.
 # 15 round_robin begins at any entry; shuffled: each job is the best of some entry.
 # 16 retry delays are whole milliseconds; with a base of 0 the job is ready for the same sweep.
-# 17 A change of match, by, cost, order, period or smooth, or setting a rate where none was, begins the record
-#    of a constraint anew: starts, keys closed by hand, and who keeps a key in strict order. A change of the
-#    other limits keeps it. The same definition again changes nothing.
-# 18 hold sets the moment, also to a sooner one; release with hold only ever makes it later.
+# 17 A change of match, by or order begins the record of a constraint anew as well: starts, keys closed by
+#    hand, and who keeps a key in strict order. The same definition again changes nothing.
+# 18 hold sets the moment, also to a sooner one.
 # 19 A start counts with the cost it had when it began, no more than the limit of then.
 # 20 In strict order `running` counts who keeps the key. Who keeps it has a place, whoever else runs.
 # 21 Of several operators on tags, those that ask for a tag must all hold for the same one.

@@ -167,6 +167,7 @@ class Constraints(Jobs):
     def __init__(self, *looks):
         super().__init__(*looks)
         self.constraints = {}
+        self.matching = {}  # job id -> what keys_of gives, until the next change of a constraint
         self.steps_left = 0  # of carrying out changes, at most: the engine may say next_ms 0 so often
 
     # ---- the states of a job ----
@@ -185,15 +186,18 @@ class Constraints(Jobs):
 
     def keys_of(self, job):
         """The constraints that match a job, each with its key."""
-        for constraint in self.constraints.values():
-            key = constraint.key_of(job)
-            if key is not None:
-                yield constraint, key
+        if job.id not in self.matching:
+            keys = [(constraint, constraint.key_of(job)) for constraint in self.constraints.values()]
+            self.matching[job.id] = [(constraint, key) for constraint, key in keys if key is not None]
+        return self.matching[job.id]
 
     def holders(self):
         """(constraint id, key) -> how many hold it: they run, or keep it in strict order until they end."""
         count = {}
+        kept = set().union(*(constraint.kept for constraint in self.constraints.values()))
         for job in self.jobs.values():
+            if job.status != "running" and job.id not in kept:
+                continue
             for constraint, key in self.keys_of(job):
                 if job.status == "running" or job.id in constraint.kept:
                     count[constraint.id, key] = count.get((constraint.id, key), 0) + 1
@@ -257,6 +261,7 @@ class Constraints(Jobs):
         if not old or (old.given, old.blob) != (new.given, new.blob):
             self.note_change()
         self.constraints[id] = new
+        self.matching.clear()
         self.check_constraint(reply, id)
 
     def unconstrain(self, reply, id):
@@ -265,13 +270,14 @@ class Constraints(Jobs):
         accepted(reply)
         same(reply, 1, "unconstrain")
         del self.constraints[id]
+        self.matching.clear()
         self.note_change()
 
-    def hold(self, reply, id, seconds, by=None):
+    def hold(self, reply, id, seconds, by=MISSING):
         if id not in self.constraints:
             raise Refused("NOTFOUND", "id")
         constraint = self.constraints[id]
-        values = by if isinstance(by, list) else [] if by is None else [by]
+        values = by if isinstance(by, list) else [] if by is MISSING else [by]
         fits = isinstance(by, list) == isinstance(constraint.given.get("by"), list)
         if not fits or len(values) != len(constraint.paths):
             raise Refused("INVALID", "by")

@@ -118,7 +118,7 @@ class Documents(Sleepers):
         has no room to run in either, `opens_ms` may be left out."""
         starts, opens_ms = doc.pop("starts", None), doc.pop("opens_ms", None)
         if constraint.is_smooth:
-            expect(starts is None or starts >= 0, "starts", starts)
+            same(starts, None, "starts of a smooth rate")
         else:
             same(starts, constraint.spent(key, self.now) if constraint.rate else None, "starts")
         expect(opens_ms is None or opens_ms > self.now, "opens_ms is over", opens_ms, self.now)

@@ -25,9 +25,10 @@ class Turns:
         self.finish = {}  # value -> F
         self.used_ms = 0
 
-    def next(self, first):
-        """first: value -> the least id among its jobs."""
-        return min(first, key=lambda value: (self.of(value), first[value]))
+    def next(self, values):
+        """Those whose turn it is; of equals the least id decides."""
+        least = min(map(self.of, values))
+        return {value for value in values if self.of(value) == least}
 
     def of(self, value):
         return max(self.clock, self.finish.get(value, 0.0))
@@ -68,9 +69,14 @@ class Fair:
         groups = {}
         for job in jobs:
             groups.setdefault(key_part(self.values(job)[len(node) - 1]), []).append(job)
-        first = {value: min(job.id for job in group) for value, group in groups.items()}
-        chosen = {turns.next(first) for turns in self.node(node, now)}
-        return [job for value in chosen for job in self.below(groups[value], (*node, value), now)]
+        found = []
+        for turns in self.node(node, now):
+            heads = [
+                job for value in turns.next(groups) for job in self.below(groups[value], (*node, value), now)
+            ]
+            # On a level above others, which of equals comes first may be known from an earlier look.
+            found += [min(heads, key=rank)] if len(node) == len(self.levels) else heads
+        return found
 
     def started(self, job, now):
         node = (job.priority,)

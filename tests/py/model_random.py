@@ -155,7 +155,7 @@ class Generator(ConstraintGenerator):
         options = None
         if self.chance(0.3):
             options = {"request": self.token()} if self.chance(0.7) else {}
-        size = self.rng.choice((1, 30, 100) if self.is_crowded else (1, 1, 1, 2, 3, 5))
+        size = self.rng.choice((1, 10, 40) if self.is_crowded else (1, 1, 1, 2, 3, 5))
         jobs = [[self.new_job(), self.rng.choice(self.arguments)] for _ in range(size)]
         return {"options": options, "jobs": jobs}
 

@@ -6,10 +6,6 @@ local server = require "support.server"
 
 local M = {}
 
-local MODULES = {
-  "check", "widenumber", "msgpack", "order", "jobpath", "condition", "leaf", "matcherspec", "matcher",
-}
-
 local function source(name)
   local file = assert(io.open(os.getenv("JQ_SOURCE") .. "/jqlua/" .. name .. ".lua", "rb"))
   local text = file:read("*a")
@@ -91,6 +87,18 @@ return actions[ARGV[1]](unpack(ARGV, 2))
 
 local sha
 
+--- The sources of a module and of all that it requires, as a chunk that notes them.
+local function bundle(name, parts, known)
+  if not known[name] then
+    known[name] = true
+    local text = source(name)
+    for other in text:gmatch('require "jqlua%.([%w_]+)"') do
+      bundle(other, parts, known)
+    end
+    parts[#parts + 1] = ("sources['jqlua.%s'] = function()\n%s\nend\n"):format(name, text)
+  end
+end
+
 --- Does something inside Redis.
 ---@param action string see ACTIONS
 function M.inside(action, ...)
@@ -101,9 +109,7 @@ local function require(name)
   return loaded[name]
 end
 ]] }
-    for _, name in ipairs(MODULES) do
-      parts[#parts + 1] = ("sources['jqlua.%s'] = function()\n%s\nend\n"):format(name, source(name))
-    end
+    bundle("matcher", parts, {})
     parts[#parts + 1] = ACTIONS
     sha = server.shared():call("SCRIPT", "LOAD", table.concat(parts))
   end

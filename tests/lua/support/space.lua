@@ -368,7 +368,7 @@ function Space:start(spec)
       return jobs
     end
   end
-  error("a pick answers 0 for ever")
+  error("a pick answers 0 for ever (" .. #jobs .. " jobs)")
 end
 
 ---@return string[] ids in the order they were started
