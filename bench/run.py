@@ -35,7 +35,11 @@ PARTS = {
     "http": "HTTP",
     "constraints": "Constraints and fair queues",
     "instructions": "Instructions per job",
+    "counted": "Instructions under constraints",
 }
+
+COUNTING = ("instructions", "counted")
+"""Parts that run under callgrind, when they are asked for."""
 
 
 def run_part(name: str, options: Options) -> dict[str, Any]:
@@ -95,9 +99,9 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     names = [name for name in chosen.parts.split(",") if name]
     if unknown := [name for name in names if name not in PARTS]:
         parser.error(f"no such part: {', '.join(unknown)}; there are {', '.join(PARTS)}")
-    if chosen.instructions and "instructions" not in names:
-        names.append("instructions")
-    chosen.names = names or [name for name in PARTS if name != "instructions"]
+    if chosen.instructions:
+        names += [name for name in COUNTING if name not in names]
+    chosen.names = names or [name for name in PARTS if name not in COUNTING]
     return chosen
 
 

@@ -16,6 +16,9 @@ local M = {}
 
 local call = redis.call
 
+-- That takes some milliseconds.
+local MOST_AT_ONCE = 100
+
 --- Notes a change that is to be carried out.
 ---@param kind string a or r
 function M.note(kind, number)
@@ -105,6 +108,7 @@ end
 --- Carries out up to so many steps of what is pending.
 ---@return boolean done whether nothing is left
 function M.carry_out(most)
+  most = math.min(most, MOST_AT_ONCE)
   local steps = 0
   while steps < most do
     local change, at

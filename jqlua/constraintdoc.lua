@@ -117,12 +117,16 @@ end
 ---@return number? opens_ms
 ---@param cost number of the start that is asked about
 function M.opens_at(limit, key, cost)
-  local opens_ms = math.max(key[room.HOLD_MS], key[room.OPENS_MS])
+  local opens_ms = key[room.OPENS_MS]
   if limit[room.SMOOTH] == 1 then
     opens_ms = math.max(opens_ms, math.ceil(key[room.USED]))
   elseif limit[room.RATE] > 0 then
     opens_ms = math.max(opens_ms, (room.window_opens(limit, key, cost)))
   end
+  if opens_ms <= key[room.LAST_MS] then
+    opens_ms = 0 -- the clock went back: a start would be dated later
+  end
+  opens_ms = math.max(opens_ms, key[room.HOLD_MS])
   return opens_ms > meta.state[meta.NOW_MS] and opens_ms or nil
 end
 

@@ -135,11 +135,7 @@ function M.of_pattern(pattern)
   return nil, true
 end
 
---- The best over all entries, with the bound up to which its queue may be taken from without another look.
----@param entries table[] {name} or {pattern}
----@return table? head
----@return boolean? is_more
-function M.best(entries)
+local function best_of(entries)
   local best
   for _, entry in ipairs(entries) do
     local head, more
@@ -172,6 +168,20 @@ function M.best(entries)
     end
   end
   return best
+end
+
+--- The best over all entries, with the bound up to which its queue may be taken from without another look.
+---@param entries table[] {name} or {pattern}
+---@return table? head
+---@return boolean? is_more
+function M.best(entries)
+  while true do
+    local head, is_more = best_of(entries)
+    -- What was looked at after it may have reserved a key of its.
+    if not head or not head.place or lanes.may_start(head) then
+      return head, is_more
+    end
+  end
 end
 
 return M

@@ -183,6 +183,13 @@ function M.find(name, most, accepts)
   return best
 end
 
+--- Whether a head that was found may still start.
+---@param head table of a lane
+---@return boolean
+function M.may_start(head)
+  return not room.lacking(head.place.units[units.ENTRIES])
+end
+
 --- Takes a head out of where it waits; a lane's job takes its units.
 ---@return table? job
 function M.take(head)

@@ -75,13 +75,22 @@ function M.add(owner, priority, id, rest)
   queue.note_head(owner, priority, id)
 end
 
+--- What comes next in the inner of several groups may be another value's job now. The outer ones may have stood by an
+--- id that is greater than its.
+local function unsettle(index, name, priority, path)
+  if #path > units.DIGEST then
+    add_groups(index, name, priority, queue.LEAST_ID, path, #path - units.DIGEST)
+    if index == M.of_queue(name) then
+      queue.note_head(queue.load(name), priority, queue.LEAST_ID)
+    end
+  end
+end
+
 --- Takes the entry of a lane out of an index.
 ---@param place table as M.first gave it
 function M.remove(index, name, place)
   call("ZREM", M.node(index, place.path), place.member)
-  -- What comes next in the inner groups may be another value's job now. The outer ones may have stood by an id that is
-  -- greater than its.
-  add_groups(index, name, place.priority, queue.LEAST_ID, place.path, #place.path - units.DIGEST)
+  unsettle(index, name, place.priority, place.path)
 end
 
 --- The head of a lane goes, and with it the lane's entry among those that may start.
@@ -92,7 +101,7 @@ function M.withdraw(owner, priority, id, lane, path)
   if call("ZREM", M.node(index, path), NO_START .. id .. "l" .. lane) == 0 then
     return false
   end
-  add_groups(index, name, priority, queue.LEAST_ID, path, #path - units.DIGEST)
+  unsettle(index, name, priority, path)
   return true
 end
 

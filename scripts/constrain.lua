@@ -15,7 +15,7 @@ local constraintspec = require "jqlua.constraintspec"
 local room = require "jqlua.room"
 local transition = require "jqlua.transition"
 
-local STEPS = 1000
+local STEPS = 100
 
 local problem = meta.open()
 if problem then

@@ -13,7 +13,7 @@ local constraint = require "jqlua.constraint"
 local room = require "jqlua.room"
 local transition = require "jqlua.transition"
 
-local STEPS = 1000
+local STEPS = 100
 
 local spec, problem = arguments.spec("id")
 if not spec then

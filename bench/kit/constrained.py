@@ -102,7 +102,7 @@ FREE = {"matched by none": argument("free", "DE"), "of an open key": argument("f
 
 
 def held(jobs: int, free: bytes = FREE["matched by none"], keys: int = 1_000) -> Setup:
-    """So many jobs of closed keys wait in front of the free ones: half behind one key, half behind the others."""
+    """So many jobs of closed keys wait in front of free ones: half behind one key, half behind the others."""
     closed = [argument(f"closed{number}", "JP") for number in range(keys)]
 
     def fill(wire: Wire, jq: Constrained) -> None:

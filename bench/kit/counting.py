@@ -47,7 +47,7 @@ def operations(
     for last in [False] * (TRIES - 1) + [True]:
         wire = server.wire()
         try:
-            return _life(server, wire, contender, batch, jobs) | _next(server, wire, contender, batch, jobs)
+            return _freshly(server, wire, contender, batch, jobs)
         except TooSlow:
             if last:
                 raise
@@ -67,10 +67,21 @@ def _in_time(started: float) -> None:
         raise TooSlow(f"a step took more than {LEASE_S / 2} s: the machine is too busy, try again later")
 
 
-def _life(
+def _freshly(
     server: CountedServer, wire: Wire, contender: Contender, batch: int, jobs: int
 ) -> dict[str, Profile]:
     contender.prepare(wire)
+    profiles = life(server, wire, contender, batch, jobs)
+    if isinstance(contender, JQ):
+        contender.prepare(wire)
+        profiles |= life_next(server, wire, contender, batch, jobs)
+    return profiles
+
+
+def life(
+    server: CountedServer, wire: Wire, contender: Contender, batch: int, jobs: int
+) -> dict[str, Profile]:
+    """Enqueue, pick and finish in a namespace that is set up. Raises TooSlow."""
     profiles: dict[str, Profile] = {}
     commands = contender.enqueue(jobs, batch)
     _, profiles["enqueue"] = _counted(server, lambda: wire.pipelined(commands))
@@ -87,18 +98,14 @@ def _life(
     return profiles
 
 
-def _next(
-    server: CountedServer, wire: Wire, contender: Contender, batch: int, jobs: int
-) -> dict[str, Profile]:
-    if not isinstance(contender, JQ):
-        return {}
-    contender.prepare(wire)
+def life_next(server: CountedServer, wire: Wire, jq: JQ, batch: int, jobs: int) -> dict[str, Profile]:
+    """Finish fetching the next. Raises TooSlow."""
     held = batch if batch > 1 else WINDOW
-    wire.pipelined(contender.enqueue(jobs + held, batch))
-    tokens = contender.picked(wire.pipelined(contender.pick(held, batch)), batch)
+    wire.pipelined(jq.enqueue(jobs + held, batch))
+    tokens = jq.picked(wire.pipelined(jq.pick(held, batch)), batch)
     expect(len(tokens), held, "jq pick")
     started = time.monotonic()
-    tokens, profile = _counted(server, lambda: drive_next(wire, contender, tokens, jobs, batch))
+    tokens, profile = _counted(server, lambda: drive_next(wire, jq, tokens, jobs, batch))
     _in_time(started)
     expect(len(tokens), held, "jq finish fetching the next")
     return {"finish_next": profile}

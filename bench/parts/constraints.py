@@ -250,7 +250,8 @@ def sharing_line(row: Found) -> str:
     alone, flooded = row["alone"], row["flooded"]
     return (
         f"{row['what']}, {row['queue']} queue: wait {alone['wait']:.2f} alone, "
-        f"{flooded['wait']:.2f} beside a flood, {row['ratio']:.2f} ×; flooded {flooded['per_slot']:.3f} jobs per slot and unit; "
+        f"{flooded['wait']:.2f} beside a flood, {row['ratio']:.2f} ×; "
+        f"flooded {flooded['per_slot']:.3f} jobs per slot and unit; "
         f"picks that lost room {alone['lost'] + flooded['lost']:.0f}"
     )
 

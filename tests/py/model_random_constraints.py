@@ -138,9 +138,7 @@ class ConstraintGenerator:
         constraint = self.driver.model.constraints.get(fields["id"])
         if constraint and "by" in constraint.given:
             is_list = isinstance(constraint.given["by"], list)
-            seen = [
-                v for v in constraint.values.values() if all(self.may_be_named(one, is_list) for one in v)
-            ]
+            seen = [v for v in constraint.values.values() if all(map(self.may_be_named, v))]
             values = (
                 self.rng.choice(seen) if seen else [self.rng.choice((1, "x", 2.5)) for _ in constraint.paths]
             )

@@ -134,7 +134,7 @@ async def test_nothing_is_lost_and_nothing_finished_twice(what: str, folder: Pat
                 assert await asyncio.to_thread(worker.ends) == 0, worker.text
             assert await engine.audit_all() == []
         assert len(set(sent)) == JOBS
-        check(documents, [entry for path in site.journals for entry in journal.read(path)], site)
+        check(documents, [entry for path in site.journals for entry in journal.read(path, journal.Entry)], site)
 
 
 async def push(site: Site, sent: list[str]) -> None:
