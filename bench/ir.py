@@ -20,6 +20,7 @@ from kit.callgrind import CountedServer, Profile
 from kit.constrained import SETUPS, Constrained
 from kit.contenders import JQ, Contender, Floor
 from kit.counting import operations
+from kit.server import end_on_termination
 from kit.steps import Step, price, steps
 
 
@@ -91,6 +92,7 @@ def main() -> None:
     parser.add_argument("--steps", action="store_true", help="cut the built script after each statement")
     parser.add_argument("--price", metavar="LUA", help="instructions of a piece of Lua")
     options = parser.parse_args()
+    end_on_termination()
     if options.steps and options.op in ("all", "life"):
         parser.error("--steps needs one --op")
     contender = contender_of(options)

@@ -25,6 +25,7 @@ from typing import Any
 from kit.contenders import engine_digest
 from kit.options import Options
 from kit.report import machine, target_table
+from kit.server import end_on_termination
 
 HERE = Path(__file__).resolve().parent
 PARTS = {
@@ -107,6 +108,7 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
 
 def main() -> int:
     chosen = arguments()
+    end_on_termination()
     os.chdir(HERE)
     options = Options(
         quick=chosen.quick,

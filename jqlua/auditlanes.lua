@@ -132,7 +132,7 @@ function M.check_key(name, problems)
   if taken and (taken[name] or 0) ~= key[room.IN_USE] then
     found(problems, "key", name, "has in use", key[room.IN_USE], "but jobs have", taken[name] or 0)
   end
-  local until_ms = math.max(key[room.HOLD_MS], key[room.OPENS_MS])
+  local until_ms = room.closed_until(key)
   local is_full = limit[room.CONCURRENCY] > 0 and key[room.IN_USE] >= limit[room.CONCURRENCY]
   if key[room.PLACES][1] and not is_full and until_ms > meta.state[meta.NOW_MS] then
     local timer = tonumber(call("ZSCORE", keys.OPENING, name) or "inf")

@@ -95,19 +95,20 @@ local function best_plain(owner, is_settled)
   end
 end
 
---- Whether keys whose time has come have not sent their lanes yet, after another step.
+--- Whether, after another step, changes are still to be carried out, or keys whose time has come have not sent their
+--- lanes yet.
 ---@return boolean
 function M.is_behind()
   local state = meta.state
+  if state[meta.PENDING] ~= 0 and not changes.carry_out(STEPS) then
+    return true
+  end
   return state[meta.NEXT_DUE] <= state[meta.NOW_MS] and room.sweep(STEPS) == STEPS
 end
 
 ---@return table? head as of heads.of_queue
 ---@return boolean? is_more
 function M.best(owner)
-  if meta.state[meta.PENDING] ~= 0 and not changes.carry_out(STEPS) then
-    return nil, true
-  end
   if M.is_behind() then
     return nil, true
   end

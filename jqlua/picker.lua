@@ -396,11 +396,7 @@ function M.run(plan, raw, popped, records)
   end
   local is_more
   local owner = plan.queue and queue.load(plan.queue)
-  if state[meta.VERSION] > 0 and lanes.is_behind() then
-    is_more = true
-  elseif owner and not queue.is_plain(owner) then
-    is_more = take({ { name = plan.queue } }, plan, reply, plan.count)
-  elseif owner then
+  if owner and queue.is_plain(owner) then
     -- The common case: one queue. Its set is all there is to look at.
     while owner[queue.PAUSED] == 0 and #reply <= plan.count do
       if plan.expired and plan.expired > MOST_EXPIRED then
@@ -413,6 +409,10 @@ function M.run(plan, raw, popped, records)
       end
       start_all(more, plan, reply)
     end
+  elseif state[meta.VERSION] > 0 and lanes.is_behind() then
+    is_more = true
+  elseif owner then
+    is_more = take({ { name = plan.queue } }, plan, reply, plan.count)
   else
     is_more = take_from_several(plan, reply)
   end

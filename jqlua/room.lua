@@ -216,6 +216,12 @@ local function is_full(limit, key)
   return limit[M.CONCURRENCY] > 0 and key[M.IN_USE] >= limit[M.CONCURRENCY]
 end
 
+--- Until when a key is closed, other than by jobs that run. If the clock went back, a start would be dated like the
+--- last.
+function M.closed_until(key)
+  return math.max(key[M.HOLD_MS], key[M.OPENS_MS] > key[M.LAST_MS] and key[M.OPENS_MS] or 0)
+end
+
 --- Whether a key is open, as far as that does not depend on what the start costs.
 ---@param has_unit? boolean whether the job has its unit already
 local function is_open(limit, key, has_unit)
@@ -295,7 +301,7 @@ function M.reopen(key)
     if is_open(limit, key, has_unit) then
       send(key, place)
     elseif has_unit or not is_full(limit, key) then
-      look_at(key, math.max(key[M.HOLD_MS], key[M.OPENS_MS]))
+      look_at(key, M.closed_until(key))
     end
   end
 end
@@ -346,7 +352,7 @@ end
 function M.note_opening(entry)
   local key = open[entry[units.NAME]]
   if units.is_taken(entry) or not is_full(limits[key[M.OF]], key) then
-    look_at(key, math.max(key[M.HOLD_MS], key[M.OPENS_MS]))
+    look_at(key, M.closed_until(key))
   end
 end
 

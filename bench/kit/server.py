@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -12,6 +14,11 @@ from types import TracebackType
 from kit.wire import Wire
 
 SETTINGS = ["--port", "0", "--save", "", "--appendonly", "no", "--daemonize", "no", "--loglevel", "warning"]
+
+
+def end_on_termination() -> None:
+    """Let SIGTERM (timeout, kill) unwind the program, so that it stops the servers that it started."""
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
 
 
 class Server:

@@ -76,7 +76,7 @@ def count(setup: Setup, operations: tuple[str, ...], batch: int, jobs: int) -> C
 
 
 def run(options: Options) -> dict[str, Any]:
-    jobs = options.scaled(800, 400)
+    jobs = options.scaled(400, 200)
     rows = []
     for pair in pairs():
         for batch in BATCHES:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .engine import Engine, connect
     from .errors import JQError
     from .scripts import load
-    from .worker import JobFailed, Worker
+    from .worker import JobFailed, JobReleased, Worker
 
 __all__ = [
     "AsyncClient",
@@ -21,6 +21,7 @@ __all__ = [
     "Engine",
     "JQError",
     "JobFailed",
+    "JobReleased",
     "Worker",
     "__version__",
     "connect",
@@ -33,6 +34,7 @@ _MODULES = {
     "Engine": "engine",
     "JQError": "errors",
     "JobFailed": "worker",
+    "JobReleased": "worker",
     "Worker": "worker",
     "connect": "engine",
     "load": "scripts",

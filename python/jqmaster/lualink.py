@@ -90,7 +90,8 @@ class Linker:
     def lazy_uses(self, items: list[Item]) -> list[Item]:
         """What the functions of a lazy module need from the top."""
         needed = [used for item in items for used in self.dependencies[item]]
-        return [item for item in self.reach(needed, set(), into_cold=True) if item in self.top and not item.cold]
+        reached = self.reach(needed, set(), into_cold=True)
+        return [item for item in reached if item in self.top and not item.cold]
 
     def stage_needs(self, pieces: Iterable[Piece], lazy: Mapping[str, list[Item]]) -> set[str]:
         """The lazy modules that these pieces reach."""

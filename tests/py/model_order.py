@@ -4,7 +4,7 @@ Starting a job takes room and moves the turns of a fair queue, so an answer of s
 one. A *world* is a list of the jobs that may start; there are several where keys are unsure.
 """
 
-from itertools import combinations, product
+from itertools import combinations
 
 from model_constraints import Constraints
 from model_jobs import entries, expect, matches
@@ -143,11 +143,24 @@ class Order(Constraints):
         for job in jobs:
             by_queue.setdefault(job.queue, []).append(job)
         heads = [
-            self.fair[queue].heads(own, self.now) if queue in self.fair else [min(own, key=rank)]
+            self.heads_of(queue, own)
             for queue, own in by_queue.items()
             if any(matches(entry, queue) for entry in entries(queues))
         ]
-        return {min(some, key=rank).id for some in product(*heads) if some}
+        last = [max(map(rank, some)) for some in heads]
+        return {
+            job.id for n, some in enumerate(heads) for job in some
+            if all(rank(job) < worst for m, worst in enumerate(last) if m != n)
+        }  # fmt: skip
+
+    def heads_of(self, queue, jobs):
+        """The jobs that a queue may give next. Of several levels, under constraints, turns are not exact."""
+        if queue not in self.fair:
+            return [min(jobs, key=rank)]
+        if len(self.fair[queue].levels) > 1 and self.constraints:
+            best = min(job.priority for job in jobs)
+            return [job for job in jobs if job.priority == best]
+        return self.fair[queue].heads(jobs, self.now)
 
     # ---- following a pick ----
 
