@@ -63,6 +63,12 @@ def run_part(name: str, options: Options) -> dict[str, Any]:
     }
 
 
+def keep(name: str, found: dict[str, Any]) -> None:
+    """Replace a part's results. Read again now: another run may have written other parts meanwhile."""
+    path = HERE / "results.json"
+    write((json.loads(path.read_text()) if path.exists() else {}) | {name: found})
+
+
 def write(results: dict[str, Any]) -> None:
     ordered = {name: results[name] for name in PARTS if name in results}
     (HERE / "results.json").write_text(json.dumps(ordered, indent=1, ensure_ascii=False) + "\n")
@@ -116,12 +122,10 @@ def main() -> int:
         peers=not chosen.no_peers,
         rows=[row for row in chosen.rows.split(",") if row],
     )
-    path = HERE / "results.json"
-    results = json.loads(path.read_text()) if path.exists() else {}
     failed = []
     for name in chosen.names:
         try:
-            results[name] = run_part(name, options)
+            found = run_part(name, options)
         except Exception as error:
             if len(chosen.names) == 1:
                 raise
@@ -129,7 +133,7 @@ def main() -> int:
             failed.append(name)
         else:
             if not (chosen.quick or chosen.no_write or chosen.rows):
-                write(results)
+                keep(name, found)
     return 1 if failed else 0
 
 

@@ -23,8 +23,7 @@ class Longest:
     """what asking for the CPU time costs by itself"""
     cpu_ms: dict[str, float] = field(default_factory=dict)
     wall_ms: dict[str, float] = field(default_factory=dict)
-    calls: int = 0
-    total_cpu_ms: float = 0.0
+    all_cpu_ms: list[float] = field(default_factory=list)
 
     def send(self, wire: Wire, what: str, command: Command) -> Any:
         wire.call("SLOWLOG", "RESET")
@@ -35,8 +34,7 @@ class Longest:
         wall_ms = max((entry[2] / 1000 for entry in entries if entry[3][0] == b"EVALSHA"), default=0.0)
         self.cpu_ms[what] = max(self.cpu_ms.get(what, 0.0), cpu_ms)
         self.wall_ms[what] = max(self.wall_ms.get(what, 0.0), wall_ms)
-        self.calls += 1
-        self.total_cpu_ms += cpu_ms
+        self.all_cpu_ms.append(cpu_ms)
         return reply
 
 
@@ -70,11 +68,15 @@ def carried_out(wire: Wire, jq: Constrained, what: str, change: Command) -> dict
     else:
         raise RuntimeError(f"{what} was not carried out within {MOST_CALLS} ticks")
     wire.call("CONFIG", "SET", "slowlog-log-slower-than", "10000")
+    ordered = sorted(longest.all_cpu_ms)
     return {
         "what": what,
         "cpu_ms": longest.cpu_ms,
         "wall_ms": longest.wall_ms,
-        "calls": longest.calls,
-        "total_cpu_ms": longest.total_cpu_ms,
+        "calls": len(ordered),
+        "total_cpu_ms": sum(ordered),
+        "p50_ms": ordered[len(ordered) // 2],
+        "p999_ms": ordered[len(ordered) * 999 // 1000],
+        "longest_ms": ordered[-5:],
         "empty_picks": empty,
     }

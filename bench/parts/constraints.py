@@ -210,7 +210,9 @@ def change_line(change: Found) -> str:
     worst = max(change["cpu_ms"], key=change["cpu_ms"].get)
     return (
         f"{change['what']}: longest call {change['cpu_ms'][worst]:.2f} ms of CPU ({worst}), "
-        f"{max(change['wall_ms'].values()):.2f} ms by the clock; {change['calls']:,} calls, "
+        f"{max(change['wall_ms'].values()):.2f} ms by the clock; "
+        f"{change['calls']:,} calls, half within {change['p50_ms']:.2f} ms, "
+        f"999 of 1,000 within {change['p999_ms']:.2f} ms; "
         f"{change['total_cpu_ms']:,.0f} ms in all, {change['empty_picks']} picks without a job"
     )
 
@@ -251,7 +253,7 @@ def sharing_line(row: Found) -> str:
     return (
         f"{row['what']}, {row['queue']} queue: wait {alone['wait']:.2f} alone, "
         f"{flooded['wait']:.2f} beside a flood, {row['ratio']:.2f} ×; "
-        f"flooded {flooded['per_slot']:.3f} jobs per slot and unit; "
+        f"flooded slots at work {flooded['worked']:.1%}; "
         f"picks that lost room {alone['lost'] + flooded['lost']:.0f}"
     )
 
@@ -300,8 +302,8 @@ def sharing_targets(what: str, limit: float, rows: list[Found]) -> list[Target]:
     fair_row, plain_row = rows[0], rows[1]
     waits = at_most(what, fair_row["ratio"], limit, " ×")
     waits.value += f" (plain queue {plain_row['ratio']:.2f} ×)"
-    per_slot = fair_row["flooded"]["per_slot"] / plain_row["flooded"]["per_slot"]
-    return [waits, at_least("fair queue: throughput over a plain queue's, flooded", per_slot, 0.99, " ×")]
+    worked = fair_row["flooded"]["worked"] / plain_row["flooded"]["worked"]
+    return [waits, at_least("fair queue: throughput over a plain queue's, flooded", worked, 0.999, " ×", 3)]
 
 
 def markdown(result: dict[str, Any]) -> str:
