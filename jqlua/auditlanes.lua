@@ -2,7 +2,6 @@
 -- The part of the audit that is about lanes and constraints: every job that waits in a lane stands in it, every lane
 -- that has jobs stands in an index at its head or before, keys have in use what the jobs have taken.
 local keys = require "jqlua.keys"
-local meta = require "jqlua.meta"
 local constraint = require "jqlua.constraint"
 local job = require "jqlua.job"
 local queue = require "jqlua.queue"
@@ -131,14 +130,6 @@ function M.check_key(name, problems)
   local taken = count_taken()
   if taken and (taken[name] or 0) ~= key[room.IN_USE] then
     found(problems, "key", name, "has in use", key[room.IN_USE], "but jobs have", taken[name] or 0)
-  end
-  local until_ms = room.closed_until(key)
-  local is_full = limit[room.CONCURRENCY] > 0 and key[room.IN_USE] >= limit[room.CONCURRENCY]
-  if key[room.PLACES][1] and not is_full and until_ms > meta.state[meta.NOW_MS] then
-    local timer = tonumber(call("ZSCORE", keys.OPENING, name) or "inf")
-    if timer > until_ms then
-      found(problems, "key", name, "opens at", until_ms, "and nobody looks")
-    end
   end
 end
 

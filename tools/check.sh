@@ -22,7 +22,7 @@ part() { # part <title> <command>...
 specs_log=
 specs_pid=
 case " $* " in
-    *" lua "*" python "*)
+    *" lua python "*)
         specs_log=$(mktemp "${TMPDIR:-/tmp}/jq-specs.XXXXXX")
         tests/lua/run >"$specs_log" 2>&1 &
         specs_pid=$!
