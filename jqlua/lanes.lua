@@ -20,8 +20,8 @@ local call = redis.call
 
 local STEPS = 500
 -- Plain jobs that are looked at anew in one go, and what counts each that is moved.
-local PAGE = 50
-local LOOKS_OF_A_MOVE = 10
+local PAGE = 16
+local LOOKS_OF_A_MOVE = 50
 
 local function moved(of, owner)
   local is_moved = lineup.review(of, owner)

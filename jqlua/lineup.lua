@@ -25,8 +25,8 @@ local call = redis.call
 M.moves = {} -- one place: how many jobs review moved in this call
 
 -- Between steps in the background, so that they take a part of the time only.
-local WALK_EVERY_MS = 5
-local MOST_AT_ONCE = 100
+local WALK_EVERY_MS = 2
+local MOST_AT_ONCE = 20
 
 --- By what a queue is shared.
 ---@return table fairness {l levels {b path, t path as given}, g how often they changed}

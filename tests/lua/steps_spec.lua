@@ -63,7 +63,7 @@ describe("held jobs", function()
     --- Picks to the end, each pick bounded.
     local function start_bounded(count)
       local jobs = {}
-      for _ = 1, 300 do
+      for _ = 1, 2000 do
         local picked
         bounded(function()
           picked = jq:pick({ queues = "q", count = count })
