@@ -6,6 +6,7 @@ local batch = require "jqlua.batch"
 local settings = require "jqlua.settings"
 local job = require "jqlua.job"
 local lineup = require "jqlua.lineup"
+local queue = require "jqlua.queue"
 local transition = require "jqlua.transition"
 local failure = require "jqlua.failure"
 
@@ -29,6 +30,48 @@ function M.document(of, argument)
         of[job.ATTEMPT], M.RETRY_COUNT, of[job.FAILURES], M.TIMEOUT, of[job.TIMEOUT_MS] / 1000),
     argument,
   }
+end
+
+---@cold
+--- How long an attempt may run at most.
+function M.most_ms(of)
+  local most_s = job.options(of).max_runtime
+  return most_s and math.ceil(most_s * 1000) or math.huge
+end
+
+--- For how long the lease of a running attempt can be renewed.
+---@return number ms 0 or less when it ran as long as it may
+function M.renewable_ms(of)
+  if of[job.OPTIONS] == "" then
+    return of[job.TIMEOUT_MS]
+  end
+  return math.min(of[job.TIMEOUT_MS], of[job.STARTED_MS] + M.most_ms(of) - meta.state[meta.NOW_MS])
+end
+
+-- What workers get to know of jobs that have it.
+local TOLD = { "depends", "schedule", "schedule_ms", "max_runtime" }
+
+---@cold
+---@return string map the document, with what few jobs have
+local function full_document(of, document)
+  local options = job.options(of)
+  local parts, count = { document:sub(2) }, 0
+  for _, field in ipairs(TOLD) do
+    if options[field] ~= nil then
+      count = count + 1
+      parts[count + 1] = cmsgpack.pack(field, options[field])
+    end
+  end
+  return string.char(document:byte() + count) .. table.concat(parts)
+end
+
+--- As document, with what few jobs have.
+function M.told(of, argument)
+  local started = M.document(of, argument)
+  if of[job.OPTIONS] ~= "" then
+    started[1] = full_document(of, started[1])
+  end
+  return started
 end
 
 ---@cold
@@ -67,7 +110,11 @@ function M.start_job(of, argument, holder, is_registered)
     return nil
   end
   local now = meta.state[meta.NOW_MS]
-  transition.move(of, "r", now + of[job.TIMEOUT_MS], true)
+  local lease_ms = of[job.TIMEOUT_MS]
+  if of[job.OPTIONS] ~= "" then
+    lease_ms = math.min(lease_ms, M.most_ms(of))
+  end
+  transition.move(of, "r", now + lease_ms, true)
   of[job.ATTEMPT] = of[job.ATTEMPT] + 1
   of[job.STARTED_MS] = now
   of[job.WORKER] = holder
@@ -78,7 +125,7 @@ function M.start_job(of, argument, holder, is_registered)
     hold(of, holder)
   end
   job.save(of)
-  return M.document(of, argument), of
+  return M.told(of, argument), of
 end
 
 ---@return boolean whether this attempt runs
@@ -110,7 +157,8 @@ local function keep_result(of, result)
   local n = #writes
   writes[n + 1], writes[n + 2] = keys.OUTCOME .. of[job.ID], result
   job.set(of, job.HAS_OUTCOME)
-  return transition.move(of, "k", meta.state[meta.NOW_MS] + settings.at(settings.RESULT_TTL) * 1000)
+  local ttl_s = settings.at(settings.RESULT_TTL, queue.load(of[job.QUEUE]))
+  return transition.move(of, "k", meta.state[meta.NOW_MS] + ttl_s * 1000)
 end
 
 --- The running attempt succeeded.
@@ -138,6 +186,9 @@ end
 ---@return string state
 function M.give_back(of, delay_s)
   of[job.HOW] = "r"
+  local extra = failure.extra(of)
+  failure.note_attempt(extra, of)
+  failure.save_extra(of, extra)
   if delay_s > 0 then
     transition.move(of, "s", meta.state[meta.NOW_MS] + math.ceil(delay_s * 1000))
   else

@@ -17,7 +17,7 @@ local M = {}
 local call = redis.call
 
 -- That takes some milliseconds.
-local MOST_AT_ONCE = 40
+local MOST_AT_ONCE = 100
 
 --- Notes a change that is to be carried out.
 ---@param kind string a or r

@@ -106,8 +106,9 @@ end
 
 --- The call's one spec is missing or wrong.
 ---@cold
-function M.not_one_spec()
-  if #ARGV ~= 1 then
+---@param takes_more? boolean whether more arguments may follow
+function M.not_one_spec(takes_more)
+  if #ARGV ~= 1 and not (takes_more and #ARGV > 1) then
     return "INVALID spec: expected one argument, a MessagePack map, got " .. #ARGV .. " arguments"
   end
   return M.not_a_map("spec", ARGV[1])

@@ -7,6 +7,7 @@ local job = require "jqlua.job"
 local jobspec = require "jqlua.jobspec"
 local queue = require "jqlua.queue"
 local request = require "jqlua.request"
+local unique = require "jqlua.unique"
 
 local M = {}
 
@@ -40,6 +41,21 @@ function M.digest()
 end
 
 ---@cold
+--- Whether a job with a unique key will not be created.
+---@param seen table keys of jobs before it in the call
+local function is_there(new, seen)
+  local options = job.options(new)
+  local key = options.unique
+  if not key or seen[key] then
+    return key ~= nil
+  end
+  seen[key] = true
+  local holder = unique.holder(key)
+  local of = holder and job.read(holder)
+  return holder ~= nil and not (options.if_exists == "latest" and of and of[job.STATE] == "r")
+end
+
+---@cold
 --- Several queues, or one with a limit.
 ---@param raws table from its third on, the queues' records
 ---@return table owners by name
@@ -49,11 +65,11 @@ function M.queues(names, raws, jobs)
   for i, name in ipairs(names) do
     owners[name] = queue.decode(name, raws[i + 2])
   end
-  local waiting = {}
+  local waiting, keys_seen = {}, {}
   for i, new in ipairs(jobs) do
     local owner = owners[new[job.QUEUE]]
     local max = owner[queue.MAX_WAITING]
-    if max > 0 then
+    if max > 0 and not (new[jobspec.IS_LINKED] and is_there(new, keys_seen)) then
       waiting[owner] = (waiting[owner] or queue.waiting(owner)) + 1
       if waiting[owner] > max then
         return owners, "FULL jobs[" .. i - 1 .. "].queue: " .. check.show(owner[queue.NAME])
@@ -66,23 +82,27 @@ end
 
 ---@cold
 --- When the job may start, and when it ends unless it did.
+---@param is_blocked? boolean it waits for others besides
 ---@return string state
 ---@return number score
-function M.schedule(new, owner, id)
+function M.schedule(new, owner, id, is_blocked)
   local now = meta.state[meta.NOW_MS]
   local to, score = "q", new[job.PRIORITY]
   local due_ms = new[jobspec.RUN_AT_MS] or new[jobspec.DELAY_MS] and now + new[jobspec.DELAY_MS]
+  local options = job.options(new)
   if due_ms and due_ms > now then
     to, score = "s", due_ms
-    queue.note_due(owner, queue.DUE_WAITING, due_ms)
+    options.ready_ms = due_ms
+    if not is_blocked then
+      queue.note_due(owner, queue.DUE_WAITING, due_ms)
+    end
   end
   if new[jobspec.EXPIRES_IN_MS] then
-    local options = job.options(new)
     options.expires_ms = now + new[jobspec.EXPIRES_IN_MS]
     batch.add(keys.EXPIRING .. owner[queue.NAME], options.expires_ms, id)
     queue.note_due(owner, queue.DUE_WAITING, options.expires_ms)
-    new[job.OPTIONS] = cmsgpack.pack(options)
   end
+  new[job.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
   return to, score
 end
 

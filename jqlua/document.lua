@@ -8,9 +8,10 @@ local failure = require "jqlua.failure"
 local M = {}
 
 local pack = cmsgpack.pack
+local MOST_WAITED_FOR = 100
 
 ---@param of table job
----@param argument string
+---@param argument? string without it the document is brief: it has no error and no result either
 ---@return string map
 function M.encode(of, argument)
   local parts = {}
@@ -35,7 +36,9 @@ function M.encode(of, argument)
   put("timeout", of[job.TIMEOUT_MS] / 1000)
   put("keep_result", job.has(of, job.KEEP_RESULT))
   put("created_ms", job.created_ms(of[job.ID]))
-  splice("argument", argument)
+  if argument then
+    splice("argument", argument)
+  end
   if of[job.ATTEMPT] > 0 then
     put("worker_id", of[job.WORKER])
     put("started_ms", of[job.STARTED_MS])
@@ -51,12 +54,22 @@ function M.encode(of, argument)
   for field, value in pairs(job.options(of)) do
     put(field, value)
   end
-  local has_outcome = job.has(of, job.HAS_OUTCOME)
+  if state == "b" then
+    put("waits_for", redis.call("ZRANGE", keys.WAITS_FOR .. of[job.ID], 0, MOST_WAITED_FOR - 1))
+  end
+  local has_outcome = argument and job.has(of, job.HAS_OUTCOME)
   if job.has(of, job.HAS_EXTRA) then
     local extra = failure.extra(of)
     if extra.r then
       put("reason", extra.r)
       put("message", extra.m)
+      put("group", extra.g or extra.r)
+    end
+    if extra.p then
+      put("progress", extra.p)
+    end
+    if extra.t then
+      put("progress_message", extra.t)
     end
     if extra.f then
       put("finished_at", extra.f)
@@ -64,7 +77,7 @@ function M.encode(of, argument)
   end
   if has_outcome and state ~= "k" then
     splice("error", redis.call("GET", keys.OUTCOME .. of[job.ID]))
-  elseif state == "k" and score > meta.state[meta.NOW_MS] then
+  elseif has_outcome and state == "k" and score > meta.state[meta.NOW_MS] then
     splice("result", redis.call("GET", keys.OUTCOME .. of[job.ID]))
   end
   -- A map of more than 15 has a two byte size.

@@ -15,6 +15,8 @@ local worker = require "jqlua.worker"
 local M = {}
 
 local call = redis.call
+
+local MOST_WAITED_FOR = 100
 local pack = cmsgpack.pack
 
 local WAITING = "qwstb"
@@ -131,6 +133,10 @@ function M.encode(of)
     parts[#parts + 1] = pack("workers", count_workers(of[job.QUEUE]))
     parts[#parts + 1] = pack("waiting", count_channels(of[job.QUEUE]))
     parts[#parts + 1] = pack("running", call("ZCARD", queue.key(owner, "r")))
+    if of[job.STATE] == "b" then
+      parts[#parts + 1] = pack("waits_for", call("ZRANGE", keys.WAITS_FOR .. of[job.ID], 0, MOST_WAITED_FOR - 1))
+      start_ms = nil
+    end
     if start_ms and not is_paused then
       parts[#parts + 1] = pack("start_ms", start_ms)
     end

@@ -5,14 +5,15 @@ local M = {}
 
 --- Checks the field `jobs`.
 ---@param least number
+---@param most? number 3: each may have notes behind it
 ---@return string? problem
-function M.check(jobs, least)
+function M.check(jobs, least, most)
   if not check.is_list(jobs, least, 1000) then
     return check.problem("jobs", "a list of " .. least .. " to 1000 pairs [id, attempt]", jobs)
   end
   for i, pair in ipairs(jobs) do
     local path = "jobs[" .. i - 1 .. "]"
-    if not check.is_list(pair, 2, 2) then
+    if not check.is_list(pair, 2, most or 2) then
       return check.problem(path, "a pair [id, attempt]", pair)
     elseif not check.is_id(pair[1]) then
       return check.problem(path .. "[0]", check.ID, pair[1])

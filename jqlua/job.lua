@@ -15,7 +15,8 @@ local M = {}
 
 M.FLAGS = 1
 M.STATE = 2 -- letter
-M.HOW = 3 -- how the last attempt that is over ended: s success, f failure, l lapsed, r given back, c cancelled, - none
+M.HOW = 3 -- how the last attempt that is over ended: s success, f failure, l lapsed, r given back, c cancelled, m moved
+-- on, - none
 M.ATTEMPT = 4
 M.FAILURES = 5
 M.STARTED_MS = 6
@@ -33,7 +34,7 @@ M.UNITS = 16 -- section of the lane, or empty
 -- Flags.
 M.KEEP_RESULT = 1
 M.STARTED = 2 -- has a run section
-M.WATCHED = 4 -- somebody waits for its end
+M.AWAITED = 4 -- somebody waits for its end: a watcher, or jobs that depend on it
 M.HAS_OUTCOME = 8 -- keys.OUTCOME exists
 M.HAS_EXTRA = 16 -- keys.EXTRA exists
 M.HELD = 32 -- runs on a registered worker
@@ -108,6 +109,12 @@ function M.note(id, raw)
     open[id] = M.decode(id, raw)
   end
   return open[id]
+end
+
+---@cold
+--- A job that this call creates is found by read as well.
+function M.hold(new)
+  open[new[M.ID]] = new
 end
 
 ---@return string record

@@ -56,5 +56,27 @@ M.FAIR = NAMESPACE .. ":fair:" -- + queue, string: by what it is shared
 M.WEIGHTS = NAMESPACE .. ":weights:" -- + queue, hash: level and value -> weight
 M.WALK = NAMESPACE .. ":walk:" -- + queue, string: how far its waiting jobs were looked at (module lineup)
 M.CHANGES = NAMESPACE .. ":changes" -- hash: change of constraints -> how far it is carried out (module changes)
+M.MIGRATION = NAMESPACE .. ":migration" -- string: how far what an older schema stored was looked at (module migration)
+M.IMPORT = NAMESPACE .. ":import" -- string: what is being imported, or was (module importing)
+
+-- Beyond a job's own life.
+M.UNIQUE = NAMESPACE .. ":unique:" -- + unique key, string: id of the job whose it is
+M.UNIQUE_KEPT = NAMESPACE .. ":unique-kept" -- zset: unique keys of ended jobs, until when
+M.WAITS_FOR = NAMESPACE .. ":waits-for:" -- + id, zset, scores 0: jobs it still waits for
+M.DEPENDENTS = NAMESPACE .. ":dependents:" -- + id, zset, scores 0: jobs that wait for it
+M.TAGGED = NAMESPACE .. ":tagged:" -- + tag, zset, scores 0: jobs that have it
+M.TAGS = NAMESPACE .. ":tags" -- zset: tags by how many jobs have them
+M.TAG_NAMES = NAMESPACE .. ":tag-names" -- zset, scores 0: tags in order, for paging
+M.FAILED = NAMESPACE .. ":failed:" -- + group, zset: its jobs that failed for good, by when
+M.FAILED_GROUPS = NAMESPACE .. ":failed-groups" -- zset, scores 0: groups in order, for paging
+M.SCHEDULES = NAMESPACE .. ":schedules" -- hash: id -> record (module schedule)
+M.SCHEDULE_IDS = NAMESPACE .. ":schedule-ids" -- zset, scores 0: ids in order, for paging
+M.LOG = NAMESPACE .. ":log" -- string: what is not in the statistics yet (module statlog)
+M.STATS = NAMESPACE .. ":stats:" -- + m, h or d + ":" + queue + 0 byte + name, hash: bucket -> counts
+M.STATS_PAIRS = NAMESPACE .. ":stats-pairs" -- zset, scores 0: queue + 0 byte + name
+M.EVENTS = NAMESPACE .. ":events" -- stream, and shard channel
+M.TRACKED = NAMESPACE .. ":job:" -- + id, shard channel
+M.TOLD = NAMESPACE .. ":worker:" -- + worker, shard channel: what it is told
+M.OWN_SETTINGS = NAMESPACE .. ":settings:" -- + queue, string: settings of its own
 
 return M

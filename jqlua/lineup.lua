@@ -13,6 +13,7 @@ local job = require "jqlua.job"
 local lane = require "jqlua.lane"
 local matcher = require "jqlua.matcher"
 local queue = require "jqlua.queue"
+local rank = require "jqlua.rank"
 local ready = require "jqlua.ready"
 local room = require "jqlua.room"
 local transition = require "jqlua.transition"
@@ -96,6 +97,18 @@ function M.place(of, owner, argument)
     owner[queue.CHANGED] = true
   end
   return of[job.UNITS] == "" and "q" or "w"
+end
+
+--- A queued job changed: it stands where it belongs from now on. The caller has the record written.
+---@param argument? string
+function M.relocate(of, priority, argument)
+  local owner = queue.load(of[job.QUEUE])
+  if of[job.STATE] == "w" then
+    lane.leave(owner, of)
+  end
+  batch.remove(queue.key(owner, of[job.STATE]), of[job.ID])
+  of[job.PRIORITY] = priority
+  transition.move(of, M.place(of, owner, argument), priority, true)
 end
 
 --- A job that did not wait for a worker does so from now on. The caller has the record written.
@@ -211,20 +224,14 @@ function M.is_settled(owner)
   return false
 end
 
--- How many members of a set come no later than (priority, id).
-local function rank_behind(key, priority, id)
-  local low, high = 0, call("ZCARD", key)
-  while low < high do
-    local middle = math.floor((low + high) / 2)
-    local at = call("ZRANGE", key, middle, middle, "WITHSCORES")
-    local its_priority = tonumber(at[2])
-    if its_priority < priority or (its_priority == priority and at[1] <= id) then
-      low = middle + 1
-    else
-      high = middle
-    end
+--- A job is to come to a queue.
+function M.admit(new, owner)
+  if new[job.NAME] ~= new[job.QUEUE] then
+    queue.set(owner, queue.MIXED)
   end
-  return low
+  if owner[queue.VERSION] < meta.state[meta.ADDED] then
+    M.is_settled(owner)
+  end
 end
 
 --- Looks at some more of a queue's waiting jobs.
@@ -240,7 +247,7 @@ function M.walk(owner, most)
     at = { v = meta.state[meta.VERSION], s = "q" } -- once more, from the beginning
   end
   local key = queue.key(owner, at.s)
-  local from = at.i and rank_behind(key, at.p, at.i) or 0
+  local from = at.i and rank.behind(key, at.p, at.i) or 0
   local members = call("ZRANGE", key, from, from + most - 1, "WITHSCORES")
   M.review_all(owner, members, false)
   at.p, at.i = tonumber(members[#members]) or at.p, members[#members - 1] or at.i

@@ -3,10 +3,11 @@ local check = require "jqlua.check"
 local job = require "jqlua.job"
 local attempt = require "jqlua.attempt"
 local failure = require "jqlua.failure"
+local following = require "jqlua.following"
 
 local M = {}
 
-local FIELDS = "id attempt type reason should_retry message finished_at"
+local FIELDS = "id attempt type reason should_retry message group finished_at move enqueue"
 local LONGEST_MESSAGE = 65536
 
 ---@cold
@@ -59,8 +60,15 @@ function M.parse(blob, i)
       expected = value ~= "success" and value ~= "failure" and '"success" or "failure"'
     elseif field == "finished_at" then
       expected = not is_iso8601(value) and "a time in ISO 8601 with offset or Z, such as 2026-01-31T12:00:00Z"
+    elseif outcome.type == "success" and field == "move" then
+      local problem = following.check_move(value, "outcomes[" .. i .. "].move")
+      if problem then
+        return nil, problem
+      end
+    elseif outcome.type == "success" and field == "enqueue" then
+      expected = not check.is_integer(value, 1, 1000) and "an integer from 1 to 1000"
     elseif outcome.type ~= "failure" then
-      if field == "reason" or field == "should_retry" or field == "message" then
+      if field == "reason" or field == "should_retry" or field == "message" or field == "group" then
         return nil, "INVALID outcomes[" .. i .. "]." .. field .. ": only an outcome of type failure has it"
       end
       return nil, check.unknown("outcomes[" .. i .. "]", field, FIELDS)
@@ -70,6 +78,10 @@ function M.parse(blob, i)
       expected = type(value) ~= "boolean" and "true or false"
     elseif field == "message" then
       expected = (type(value) ~= "string" or #value > LONGEST_MESSAGE) and "text of at most 65536 bytes"
+    elseif field == "group" then
+      expected = not check.is_name(value) and check.NAME
+    elseif field == "move" or field == "enqueue" then
+      return nil, "INVALID outcomes[" .. i .. "]." .. field .. ": only an outcome of type success has it"
     else
       return nil, check.unknown("outcomes[" .. i .. "]", field, FIELDS)
     end
@@ -99,6 +111,8 @@ local function late(of, outcome)
     return "CANCELLED"
   elseif how == "s" and outcome.type == "success" then
     return "done"
+  elseif how == "m" and outcome.type == "success" then
+    return of[job.STATE] == "s" and "scheduled" or "queued"
   elseif how == "f" and outcome.type == "failure" then
     return of[job.STATE] == "e" and "error" or "retrying"
   end
@@ -107,17 +121,23 @@ end
 
 --- Carries an outcome out, if the attempt still runs.
 ---@param of table? the job
----@return string answer state, or why not
+---@return string|table answer state, or why not; with what follows {state, {id, created}, ...}
 function M.apply(of, outcome, blob)
   if not of or not attempt.runs(of, outcome.attempt) then
     return late(of, outcome)
   end
   if outcome.type == "success" then
-    attempt.succeed(of, blob, outcome.finished_at)
-    return "done"
+    local state = "done"
+    if outcome.move then
+      following.move(of, outcome, blob)
+      state = job.state_name(of[job.STATE])
+    else
+      attempt.succeed(of, blob, outcome.finished_at)
+    end
+    return outcome.jobs and following.enqueue(outcome, state) or state
   end
   return failure.fail(of, "f", outcome.reason or "other", outcome.message or "", blob,
-    outcome.should_retry ~= false, outcome.finished_at)
+    outcome.should_retry ~= false, outcome.finished_at, outcome.group)
 end
 
 return M

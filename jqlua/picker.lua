@@ -274,14 +274,16 @@ local function take_in_order(plan, reply)
   if plan.order == "shuffled" then
     shuffle(entries, offset)
   end
-  local is_more, before
+  local before
   repeat
     before = #reply
     for _, entry in ipairs(entries) do
-      is_more = take({ entry }, plan, reply, math.min(plan.count, #reply - 1 + each)) or is_more
+      if take({ entry }, plan, reply, math.min(plan.count, #reply - 1 + each)) then
+        return true -- what is not known yet of this entry may come before the next one's
+      end
     end
   until #reply > plan.count or #reply == before or each > 1
-  return is_more
+  return false
 end
 
 ---@cold
@@ -291,7 +293,7 @@ local function repeated(remembered)
   for i = 1, #remembered, 2 do
     local of = job.read(remembered[i])
     if of and attempt.runs(of, remembered[i + 1]) then
-      reply[#reply + 1] = attempt.document(of, call("GET", keys.ARGUMENT .. remembered[i]))
+      reply[#reply + 1] = attempt.told(of, call("GET", keys.ARGUMENT .. remembered[i]))
     end
   end
   return reply
@@ -328,6 +330,7 @@ end
 local function prepare(plan)
   if plan.is_registered then
     worker.seen(plan.worker)
+    plan.is_quiet = worker.is_quiet(plan.worker)
   end
   local remembered = plan.request and request.recall("p", plan.request)
   if remembered then
@@ -364,7 +367,7 @@ local function settle(plan, reply, wakes, is_ready)
   end
   if wakes then
     sleepers.go_on(plan.wait.on, is_ready)
-  elseif plan.wait and not reply[2] and reply[1] ~= 0 then
+  elseif plan.wait and not reply[2] and reply[1] ~= 0 and not plan.is_quiet then
     sleepers.rest(plan.worker, plan.wait.on, plan.wait.ms, plan.wanted or { plan.queue })
   end
 end
@@ -396,7 +399,9 @@ function M.run(plan, raw, popped, records)
   end
   local is_more
   local owner = plan.queue and queue.load(plan.queue)
-  if owner and queue.is_plain(owner) then
+  if plan.is_quiet then
+    is_more = false
+  elseif owner and queue.is_plain(owner) then
     -- The common case: one queue. Its set is all there is to look at.
     while owner[queue.PAUSED] == 0 and #reply <= plan.count do
       if plan.expired and plan.expired > MOST_EXPIRED then
@@ -416,8 +421,9 @@ function M.run(plan, raw, popped, records)
   else
     is_more = take_from_several(plan, reply)
   end
-  local wakes = plan.wait and reply[2] and state[meta.SLEEPERS] > 0
-  local is_ready = wakes and #reply > plan.count and is_more_ready(plan)
+  -- Who is to be quiet may have been woken in another's place.
+  local wakes = plan.wait and (reply[2] or plan.is_quiet) and state[meta.SLEEPERS] > 0
+  local is_ready = wakes and (plan.is_quiet or #reply > plan.count) and is_more_ready(plan)
   transition.commit()
   reply[1] = is_more and 0 or meta.next_ms()
   if not is_plain then

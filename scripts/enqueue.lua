@@ -7,6 +7,7 @@
 -- Flags: write
 local keys = require "jqlua.keys"
 local meta = require "jqlua.meta"
+local arrival = require "jqlua.arrival"
 local coming = require "jqlua.coming"
 local job = require "jqlua.job"
 local jobspec = require "jqlua.jobspec"
@@ -108,6 +109,18 @@ end
 local seq = math.max(tonumber(raws[2] or "0", 16), meta.state[meta.NOW_MS] * 1024 - 1)
 local writes = { false, false, false, false, keys.SEQ, false }
 local reply = { false }
+local is_linked = false
+for i = 1, count do
+  is_linked = is_linked or jobs[i][jobspec.IS_LINKED]
+end
+if is_linked then
+  problem = arrival.check(jobs, "jobs")
+  if problem then
+    return redis.error_reply(problem)
+  end
+  reply = arrival.create_all(jobs, first + 1)
+  count = 0
+end
 for i = 1, count do
   local new = jobs[i]
   local id = string.format("%014x", seq + i)
@@ -122,8 +135,8 @@ for i = 1, count do
   if owner[queue.VERSION] < meta.state[meta.ADDED] then
     lineup.is_settled(owner)
   end
+  new[job.ID] = id
   if to == "q" and lineup.matters(new, owner) then
-    new[job.ID] = id
     to = lineup.place(new, owner, ARGV[first + 2 * i - 1])
   end
   new[job.STATE] = to
@@ -133,11 +146,13 @@ for i = 1, count do
   if to == "w" then
     lane.join(owner, new)
   end
-  transition.enter(owner, id, to, score)
+  transition.enter(owner, new, score)
   reply[i] = { id, 1 }
   writes[6] = id
 end
-redis.call("MSET", unpack(writes))
+if count > 0 then
+  redis.call("MSET", unpack(writes))
+end
 transition.commit()
 if token then
   request.remember("e", token, { digest = arguments_digest, reply = reply })

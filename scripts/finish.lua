@@ -1,12 +1,16 @@
 -- Takes the outcomes of attempts, and gives the worker its next jobs in the same round trip.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {worker, pick?}, then outcome, blob, outcome, blob, ...   0 to 1000 outcomes
--- Reply  {{answer, ...}} or with pick {{answer, ...}, pick's reply}; an answer is a state, or LOST, CANCELLED, NOTFOUND
--- Errors INVALID outcomes[i].field, INVALID pick.field, NOTFOUND worker
+-- ARGV   spec {worker, pick?}, then outcome, blob, outcome, blob, ...   0 to 1000 outcomes; behind the blob of one with
+--        enqueue: n, n pairs of spec and argument
+-- Reply  {{answer, ...}} or with pick {{answer, ...}, pick's reply}; an answer is a state, or LOST, CANCELLED, NOTFOUND,
+--        or with enqueue {state, {id, created}, ...}
+-- Errors INVALID outcomes[i].field, INVALID outcomes[i].enqueue[j].field, INVALID pick.field, NOTFOUND worker,
+--        NOTFOUND outcomes[i].enqueue[j].depends[k]
 -- Cost   for each outcome its part of one MGET, MSET, ZREM and ZADD
 -- Flags: drain
 local meta = require "jqlua.meta"
 local check = require "jqlua.check"
+local following = require "jqlua.following"
 local keys = require "jqlua.keys"
 local job = require "jqlua.job"
 local laned = require "jqlua.laned"
@@ -68,23 +72,38 @@ if plain_reply then
   end
   return { plain_reply[1], picker.run(plan, nil, popped, records) }
 end
-local outcomes = {}
+local outcomes, blobs = {}, {}
 local wanted = {}
-for i = 1, count do
+local at = 2
+while at <= #ARGV do
+  local i = #outcomes + 1
   local said
-  said, problem = outcome.parse(ARGV[2 * i], i - 1)
+  said, problem = outcome.parse(ARGV[at], i - 1)
   if problem then
     return redis.error_reply(problem)
   end
-  if ARGV[2 * i + 1] == "" then
+  blobs[i] = ARGV[at + 1]
+  if blobs[i] == "" then
     return redis.error_reply("INVALID outcomes[" .. i - 1 .. "].blob: expected one MessagePack value, got no bytes")
+  end
+  at = at + 2
+  if said.enqueue then
+    problem = following.parse(said, i - 1, at)
+    if problem then
+      return redis.error_reply(problem)
+    end
+    at = at + 2 * said.enqueue
   end
   outcomes[i] = said
   wanted[i] = keys.JOB .. said.id
 end
+count = #outcomes
 local raws
 problem, raws = meta.open(unpack(wanted))
 problem = problem or plan and picker.resolve(plan)
+for i = 1, count do
+  problem = problem or outcomes[i].jobs and following.check(outcomes[i], i - 1)
+end
 if problem then
   return redis.error_reply(problem)
 end
@@ -97,18 +116,10 @@ for i = 1, count do
 end
 
 local answers = {}
-local jobs = {}
 for i = 1, count do
   local said = outcomes[i]
-  local id = said.id
-  local of = jobs[id]
-  if not of and raws[i + 1] then
-    of = job.decode(id, raws[i + 1])
-    if count > 1 then
-      jobs[id] = of -- may be named twice
-    end
-  end
-  answers[i] = outcome.apply(of, said, ARGV[2 * i + 1])
+  -- It may be named twice, and what follows may name it as well.
+  answers[i] = outcome.apply(job.note(said.id, raws[i + 1]), said, blobs[i])
 end
 transition.commit()
 if plan then

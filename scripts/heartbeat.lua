@@ -1,27 +1,35 @@
 -- Renews the leases of the jobs a worker holds, and marks a registered worker as alive.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {worker, jobs: [[id, attempt], ...]}
--- Reply  for each job the ms of the renewed lease, or LOST, or CANCELLED
+-- ARGV   spec {worker, jobs: [[id, attempt, notes?], ...], control?}, then the arguments that notes name
+-- Reply  for each job the ms of the renewed lease, or LOST, or CANCELLED; with control {that list, what is asked of the
+--        worker: quiet, stop or ""}
 -- Errors INVALID field, NOTFOUND worker
 -- Cost   for each job one GETRANGE and its part of a ZADD
 -- Flags: drain
 local arguments = require "jqlua.arguments"
+local check = require "jqlua.check"
+local failure = require "jqlua.failure"
 local meta = require "jqlua.meta"
+local notes = require "jqlua.notes"
 local held = require "jqlua.held"
 local job = require "jqlua.job"
 local batch = require "jqlua.batch"
 local queue = require "jqlua.queue"
+local settings = require "jqlua.settings"
 local attempt = require "jqlua.attempt"
 local transition = require "jqlua.transition"
 local worker = require "jqlua.worker"
 
-local spec, problem = arguments.spec("worker jobs")
+local spec, problem = arguments.spec("worker jobs control", true)
 if not spec then
   return redis.error_reply(problem)
 end
-problem = held.check_worker(spec.worker) or held.check(spec.jobs, 0)
+problem = held.check_worker(spec.worker) or held.check(spec.jobs, 0, 3) or notes.check(spec.jobs)
 if problem then
   return redis.error_reply(problem)
+end
+if spec.control ~= nil and type(spec.control) ~= "boolean" then
+  return redis.error_reply(check.problem("control", "true or false", spec.control))
 end
 local is_registered = worker.is_id(spec.worker)
 if is_registered and not worker.is_registered(spec.worker) then
@@ -33,11 +41,22 @@ for i, pair in ipairs(spec.jobs) do
   local of = job.read(pair[1])
   if of and attempt.runs(of, pair[2]) then
     local owner = queue.load(of[job.QUEUE])
-    local until_ms = meta.state[meta.NOW_MS] + of[job.TIMEOUT_MS]
-    batch.add(queue.key(owner, "r"), until_ms, of[job.ID])
-    -- Earlier than before only if the clock was set back.
-    queue.note_due(owner, queue.DUE_RUNNING, until_ms)
-    answers[i] = of[job.TIMEOUT_MS]
+    local left_ms = attempt.renewable_ms(of)
+    if pair[3] then
+      notes.write(of, pair[3])
+    end
+    if left_ms > 0 then
+      local until_ms = meta.state[meta.NOW_MS] + left_ms
+      batch.add(queue.key(owner, "r"), until_ms, of[job.ID])
+      -- Earlier than before only if the clock was set back.
+      queue.note_due(owner, queue.DUE_RUNNING, until_ms)
+      answers[i] = left_ms
+    elseif left_ms + settings.at(settings.LEASE_GRACE, owner) * 1000 > 0 then
+      answers[i] = 0 -- it ran for as long as it may, and can still be finished
+    else
+      failure.lapse(of)
+      answers[i] = "LOST"
+    end
   else
     answers[i] = of and attempt.ended_how(of, pair[2]) == "c" and "CANCELLED" or "LOST"
   end
@@ -46,4 +65,8 @@ if is_registered then
   worker.seen(spec.worker)
 end
 transition.commit()
+if spec.control then
+  local record = is_registered and worker.load(spec.worker)
+  return { answers, record and record.k or "" }
+end
 return answers

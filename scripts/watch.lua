@@ -16,8 +16,8 @@ local states = {}
 for i, id in ipairs(ARGV) do
   local of = job.read(id)
   states[i] = of and job.state_name(of[job.STATE]) or false
-  if of and string.find("qwsbrt", of[job.STATE], 1, true) and not job.has(of, job.WATCHED) then
-    job.set(of, job.WATCHED)
+  if of and string.find("qwsbrt", of[job.STATE], 1, true) and not job.has(of, job.AWAITED) then
+    job.set(of, job.AWAITED)
     job.save(of)
   end
 end

@@ -1,0 +1,63 @@
+---@lazy
+-- What happened to a job, put together from its record and from what is kept of its attempts.
+local failure = require "jqlua.failure"
+local job = require "jqlua.job"
+local queue = require "jqlua.queue"
+
+local M = {}
+
+-- How an attempt ended, by letter.
+local ENDS = { s = "done", f = "failed", l = "lapsed", r = "released", m = "moved", c = "cancelled" }
+
+local function text(value)
+  return value ~= "" and value or nil
+end
+
+--- The end of a job, or of its last attempt, if that is not among those that are kept.
+---@return table? event
+local function last_event(of)
+  local state = of[job.STATE]
+  local ran = of[job.HOW] ~= "-" and of[job.ENDED_MS] > 0
+  if state == "k" or state == "d" then
+    return { event = "done", time_ms = of[job.ENDED_MS], attempt = of[job.ATTEMPT], worker_id = of[job.WORKER] }
+  elseif state ~= "c" and state ~= "e" then
+    return nil
+  end
+  local ended_ms = tonumber(redis.call("ZSCORE", queue.key(queue.load(of[job.QUEUE]), state), of[job.ID]))
+  if state == "c" then
+    local is_running = ran and of[job.HOW] == "c"
+    return {
+      event = "cancelled", time_ms = ended_ms, attempt = is_running and of[job.ATTEMPT] or nil,
+      worker_id = is_running and of[job.WORKER] or nil,
+    }
+  end
+  local extra = failure.extra(of)
+  if extra.r == "expired" or extra.r == "dependency" then
+    return { event = extra.r, time_ms = ended_ms, message = extra.m }
+  end
+end
+
+---@return string document
+function M.encode(of)
+  local extra = failure.extra(of)
+  local events = { { event = "enqueued", time_ms = job.created_ms(of[job.ID]) } }
+  local seen = 0
+  for _, past in ipairs(extra.h or {}) do
+    local number, started_ms, ended_ms, how, worker, reason, group, message = unpack(past)
+    seen = number
+    events[#events + 1] = { event = "started", time_ms = started_ms, attempt = number, worker_id = worker }
+    events[#events + 1] = {
+      event = ENDS[how], time_ms = ended_ms, attempt = number, worker_id = worker, reason = text(reason),
+      group = text(group) or text(reason), message = text(message),
+    }
+  end
+  if of[job.ATTEMPT] > seen then
+    events[#events + 1] = {
+      event = "started", time_ms = of[job.STARTED_MS], attempt = of[job.ATTEMPT], worker_id = of[job.WORKER],
+    }
+  end
+  events[#events + 1] = last_event(of)
+  return cmsgpack.pack({ id = of[job.ID], events = events, forgotten = extra.n or 0 })
+end
+
+return M

@@ -1,0 +1,38 @@
+-- Changes jobs: their priority, argument, time, retries, lease, tags.
+-- KEYS   namespace, namespace:meta
+-- ARGV   spec, argument, spec, argument, ...   1 to 1000 jobs; an empty argument leaves the job's own
+-- Reply  for each job its state, or NOTFOUND, or CONFLICT (its state does not allow it)
+-- Errors INVALID jobs[i].field
+-- Cost   for each job a few commands; under constraints its place is looked for anew
+-- Flags: write
+local batch = require "jqlua.batch"
+local change = require "jqlua.change"
+local job = require "jqlua.job"
+local meta = require "jqlua.meta"
+local transition = require "jqlua.transition"
+
+local MOST_JOBS = 1000
+
+local problem = meta.open()
+if problem then
+  return redis.error_reply(problem)
+end
+local count = #ARGV / 2
+if count % 1 ~= 0 or count < 1 or count > MOST_JOBS then
+  return redis.error_reply("INVALID jobs: expected 1 to " .. MOST_JOBS .. " specs, each with its argument, got "
+    .. #ARGV .. " arguments")
+end
+local changes = {}
+for i = 1, count do
+  changes[i], problem = change.parse(ARGV[2 * i - 1], i - 1, ARGV[2 * i] ~= "")
+  if problem then
+    return redis.error_reply(problem)
+  end
+end
+local answers = {}
+for i, changed in ipairs(changes) do
+  answers[i] = change.apply(job.read(changed.id), changed, ARGV[2 * i] ~= "" and ARGV[2 * i] or nil)
+  batch.flush()
+end
+transition.commit()
+return answers

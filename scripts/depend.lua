@@ -1,0 +1,29 @@
+-- Changes what a job waits for.
+-- KEYS   namespace, namespace:meta
+-- ARGV   spec {id, add?, remove?, if_failed?}
+-- Reply  state
+-- Errors INVALID field, NOTFOUND id, NOTFOUND add[i], CONFLICT id, CONFLICT add[i]
+-- Cost   a few commands for each id; looks at up to 1000 jobs for a circle
+-- Flags: write
+local arguments = require "jqlua.arguments"
+local dependency = require "jqlua.dependency"
+local dependents = require "jqlua.dependents"
+local job = require "jqlua.job"
+local transition = require "jqlua.transition"
+
+local spec, problem = arguments.spec("id add remove if_failed")
+if not spec then
+  return redis.error_reply(problem)
+end
+local of, added
+problem = dependency.check(spec)
+if not problem then
+  of, added, problem = dependency.read(spec)
+end
+if problem then
+  return redis.error_reply(problem)
+end
+dependency.note(of, spec)
+dependents.change(of, added, spec.remove or {})
+transition.commit()
+return job.state_name(of[job.STATE])

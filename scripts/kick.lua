@@ -1,0 +1,60 @@
+-- Takes running jobs away from their workers; they wait again, and no retry is spent.
+-- KEYS   namespace, namespace:meta
+-- ARGV   spec {ids, delay?} or {queue, count?, delay?}
+-- Reply  for each job queued or scheduled, or NOTFOUND, or CONFLICT (it does not run); of a queue {kicked, more}
+-- Errors INVALID field
+-- Flags: drain
+local arguments = require "jqlua.arguments"
+local attempt = require "jqlua.attempt"
+local check = require "jqlua.check"
+local glob = require "jqlua.glob"
+local job = require "jqlua.job"
+local queue = require "jqlua.queue"
+local transition = require "jqlua.transition"
+
+local MOST = 1000
+
+local spec, problem = arguments.spec("ids queue count delay")
+if not spec then
+  return redis.error_reply(problem)
+end
+if (spec.ids == nil) == (spec.queue == nil) then
+  return redis.error_reply("INVALID ids: expected either ids or queue")
+elseif spec.ids ~= nil then
+  problem = arguments.check_ids(spec.ids) or spec.count ~= nil and "INVALID count: only a queue has it"
+elseif not check.is_name(spec.queue) or glob.is_pattern(spec.queue) then
+  problem = check.problem("queue", check.NAME .. ", no *", spec.queue)
+elseif spec.count ~= nil and not check.is_integer(spec.count, 1, MOST) then
+  problem = check.problem("count", "an integer from 1 to " .. MOST, spec.count)
+end
+if spec.delay ~= nil and not check.is_number(spec.delay, 0, 1e10) then
+  problem = problem or check.problem("delay", "seconds from 0 to 10^10", spec.delay)
+end
+if problem then
+  return redis.error_reply(problem)
+end
+
+local function kick(of)
+  transition.tell_worker(of, "kicked")
+  return attempt.give_back(of, spec.delay or 0)
+end
+
+local answers = {}
+if spec.ids then
+  for i, id in ipairs(spec.ids) do
+    local of = job.read(id)
+    answers[i] = not of and "NOTFOUND" or of[job.STATE] ~= "r" and "CONFLICT" or kick(of)
+  end
+else
+  local count = spec.count or 100
+  local running = redis.call("ZRANGE", queue.key(queue.load(spec.queue), "r"), 0, count)
+  for i = 1, math.min(count, #running) do
+    local of = job.read(running[i])
+    if of then
+      kick(of)
+    end
+  end
+  answers = { math.min(count, #running), #running > count and 1 or 0 }
+end
+transition.commit()
+return answers
