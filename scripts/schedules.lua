@@ -1,0 +1,55 @@
+-- Lists recurring jobs, with the moments to come.
+-- KEYS   namespace, namespace:meta
+-- ARGV   spec {ids?} or {cursor?, count?}, with {next?}
+-- Reply  {cursor, document, ...}
+-- Errors INVALID field
+-- Cost   grows with the documents and moments in the reply: at most 1000 and 2000
+-- Flags: read
+local arguments = require "jqlua.arguments"
+local check = require "jqlua.check"
+local keys = require "jqlua.keys"
+local page = require "jqlua.page"
+local schedule = require "jqlua.schedule"
+local scheduledoc = require "jqlua.scheduledoc"
+
+local MOST_MOMENTS = 2000
+
+local spec, problem = arguments.spec("ids cursor count next")
+if not spec then
+  return redis.error_reply(problem)
+end
+local next_count = spec.next == nil and 0 or spec.next
+if not check.is_integer(next_count, 0, 100) then
+  return redis.error_reply(check.problem("next", "an integer from 0 to 100", next_count))
+end
+local most = math.min(1000, math.floor(MOST_MOMENTS / next_count))
+local ids, cursor
+if spec.ids ~= nil then
+  if not check.is_list(spec.ids, 1, most) then
+    return redis.error_reply(check.problem("ids", "a list of 1 to " .. most .. " ids"
+      .. (most < 1000 and " (with next " .. next_count .. ")" or ""), spec.ids))
+  end
+  for i, id in ipairs(spec.ids) do
+    if not check.is_name(id) then
+      return redis.error_reply(check.problem("ids[" .. i - 1 .. "]", check.NAME, id))
+    end
+  end
+  if spec.cursor ~= nil or spec.count ~= nil then
+    return redis.error_reply("INVALID ids: expected either ids, or cursor and count, got both")
+  end
+  ids, cursor = spec.ids, ""
+else
+  problem = page.check(spec)
+  if problem then
+    return redis.error_reply(problem)
+  end
+  ids, cursor = page.read(keys.SCHEDULE_IDS, { cursor = spec.cursor, count = math.min(spec.count or 100, most) })
+end
+local reply = { cursor }
+for _, id in ipairs(ids) do
+  local of = schedule.load(id)
+  if of then
+    reply[#reply + 1] = scheduledoc.encode(of, next_count)
+  end
+end
+return reply

@@ -1,0 +1,21 @@
+-- Deletes a recurring job. The jobs it has made stay.
+-- KEYS   namespace, namespace:meta
+-- ARGV   spec {id}
+-- Reply  1
+-- Errors INVALID id, NOTFOUND id
+-- Flags: drain
+local arguments = require "jqlua.arguments"
+local check = require "jqlua.check"
+local keys = require "jqlua.keys"
+local schedule = require "jqlua.schedule"
+
+local spec, problem = arguments.spec("id")
+if not spec then
+  return redis.error_reply(problem)
+elseif not check.is_name(spec.id) then
+  return redis.error_reply(check.problem("id", check.NAME, spec.id))
+elseif redis.call("HEXISTS", keys.SCHEDULES, spec.id) == 0 then
+  return redis.error_reply("NOTFOUND id: there is no schedule " .. check.show(spec.id))
+end
+schedule.delete(spec.id)
+return 1

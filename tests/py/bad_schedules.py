@@ -1,0 +1,37 @@
+"""Wrong schedules, by the path that the error must name."""
+
+from bad_values import BLOB, NOT_TEXT, Raw, encode
+
+CRONS = [
+    *NOT_TEXT, "", " ", "* * * *", "* * * * * *", "60 * * * *", "* 24 * * *", "* * 0 * *", "* * 32 * *",
+    "* * * 0 *", "* * * 13 *", "* * * * 8", "-1 * * * *", "1-0 * * * *", "*/0 * * * *", "*/60 * * * *",
+    "a * * * *", "1, * * * *", "1,,2 * * * *", "*-5 * * * *", "1-2-3 * * * *", "1/2/3 * * * *",
+    "1.5 * * * *", "? * * * *", "* * L * *", "* * * * 5#2", "mon * * * *", "* * * * jan", "* * * monday *",
+    "@", "@never", "@daily 5", "0 0 30 2 *", "0 0 31 4,6,9,11 *", "* * * * *\0", "é * * * *",
+    "*," * 1000 + "* * * * *", "x" * 2**20, Raw(b"\xa1\xff"),
+]  # fmt: skip
+
+
+def of_schedules(invalid, refused):
+    """What one field alone does not show."""
+    base = {"id": "new", "job": {"name": "a"}}
+
+    def wrong(what, path, spec, says=""):
+        return invalid("schedule", what, path, encode({**base, **spec}), BLOB, says=says)
+
+    yield invalid("schedule", "nothing", "arguments")
+    yield invalid("schedule", "no argument", "arguments", encode({**base, "every": 1}))
+    yield invalid("schedule", "two arguments", "arguments", encode({**base, "every": 1}), BLOB, BLOB)
+    yield invalid("schedule", "empty argument", "argument", encode({**base, "every": 1}), b"")
+    yield wrong("neither every nor cron", "every", {}, "neither")
+    yield wrong("both every and cron", "cron", {"every": 1, "cron": "* * * * *"}, "both")
+    yield wrong("offset with cron", "offset", {"cron": "* * * * *", "offset": 1})
+    yield wrong("utc_offset with every", "utc_offset", {"every": 1, "utc_offset": 1})
+    yield wrong("end before start", "end", {"every": 1, "start": 5, "end": 4.999})
+    yield wrong("a job that runs at a moment", "job.run_at", {"every": 1, "job": {"name": "a", "run_at": 5}})
+    yield wrong("a job that depends", "job.depends", {"every": 1, "job": {"name": "a", "depends": [0]}})
+    yield wrong("a job without a queue", "job.name", {"every": 1, "job": {"name": "a*"}})
+    yield refused("unschedule", "unknown", "NOTFOUND", "id", {"id": "unknown"})
+    yield invalid("schedules", "second id empty", "ids[1]", encode({"ids": ["a", ""]}))
+    yield invalid("schedules", "ids and count", "ids", encode({"ids": ["a"], "count": 1}))
+    yield invalid("schedules", "too many moments", "ids", encode({"ids": ["a"] * 21, "next": 100}))
