@@ -3,9 +3,13 @@
 -- set, bounds no later than what they bound, held sets and pools as the records say.
 local keys = require "jqlua.keys"
 local meta = require "jqlua.meta"
+local auditindex = require "jqlua.auditindex"
 local auditlanes = require "jqlua.auditlanes"
+local auditlinks = require "jqlua.auditlinks"
+local auditschedules = require "jqlua.auditschedules"
 local job = require "jqlua.job"
 local queue = require "jqlua.queue"
+local settings = require "jqlua.settings"
 local worker = require "jqlua.worker"
 
 local M = {}
@@ -47,6 +51,7 @@ local function check_job(id, problems)
     end
   end
   check_expiry(of, problems)
+  auditindex.check_job(of, problems)
   if of[job.STATE] == "w" then
     auditlanes.check_waiting(of, problems)
   elseif of[job.STATE] == "q" and of[job.UNITS] ~= "" then
@@ -55,6 +60,7 @@ local function check_job(id, problems)
   if (of[job.UNITS] ~= "") ~= job.has(of, job.LANED) then
     found(problems, "job", id, "has a wrong lane flag")
   end
+  auditlinks.check_job(of, problems)
   if call("EXISTS", keys.ARGUMENT .. id) == 0 then
     found(problems, "job", id, "has lost its argument")
   end
@@ -121,7 +127,10 @@ local function check_set(letter, name, problems)
       found(problems, "queue", name, "has a better job than its bound says")
     end
   elseif BOUND[letter] then
-    check_bound(problems, "set " .. letter .. " of queue " .. name, owner[BOUND[letter]], first_score(key))
+    -- A lease that is over is looked at when its grace is.
+    local late_ms = letter == "r" and settings.at(settings.LEASE_GRACE, owner) * 1000 or 0
+    check_bound(problems, "set " .. letter .. " of queue " .. name, owner[BOUND[letter]],
+      (first_score(key) or meta.NONE) + late_ms)
   end
 end
 
@@ -132,6 +141,10 @@ local function check_queue(name, problems)
       local member = queue.due_member(owner, field)
       check_bound(problems, member, tonumber(call("ZSCORE", keys.DUE, member) or meta.NONE), owner[field])
     end
+  end
+  local is_own = call("EXISTS", keys.OWN_SETTINGS .. name) == 1
+  if is_own ~= queue.has(owner, queue.OWN) or is_own and meta.state[meta.DROP] % (2 * meta.OWN) < meta.OWN then
+    found(problems, "queue", name, "has a wrong flag of settings of its own")
   end
   local bound = owner[queue.HEAD_PRIORITY]
   if bound ~= meta.NONE
@@ -164,7 +177,7 @@ local function check_worker(id, problems)
     end
   end
   if record and record.u then
-    local has_room = #held < record.m and not call("ZSCORE", keys.RESTING, id)
+    local has_room = #held < record.m and not record.k and not call("ZSCORE", keys.RESTING, id)
     if has_room ~= (call("ZSCORE", keys.POOL .. record.p, id) ~= false) then
       found(problems, "worker", id, "stands wrongly in its pool")
     end
@@ -200,6 +213,26 @@ function M.key(name, problems)
     found(problems, "starts of key", rest, "are of no key")
   elseif kind == "walk" and not call("ZSCORE", keys.DUE, "v" .. rest) then
     found(problems, "queue", rest, "is to be looked through and nobody does")
+  elseif kind == "waits-for" then
+    auditlinks.check_waiting(rest, problems)
+  elseif kind == "dependents" then
+    auditlinks.check_dependents(rest, problems)
+  elseif kind == "unique" then
+    auditlinks.check_unique(rest, problems)
+  elseif name == "unique-kept" then
+    auditlinks.check_kept(problems)
+  elseif kind == "tagged" then
+    auditindex.check_tag(rest, problems)
+  elseif kind == "failed" then
+    auditindex.check_group(rest, problems)
+  elseif name == "tags" then
+    auditindex.check_names(keys.TAGS, keys.TAGGED, problems)
+  elseif name == "tag-names" then
+    auditindex.check_names(keys.TAG_NAMES, keys.TAGGED, problems)
+  elseif name == "failed-groups" then
+    auditindex.check_names(keys.FAILED_GROUPS, keys.FAILED, problems)
+  elseif kind == "settings" and queue.load(rest)[queue.IS_NEW] then
+    found(problems, "settings of queue", rest, "are of no queue")
   elseif kind == "heads" then
     check_heads(rest, problems)
   elseif kind == "held" then
@@ -215,8 +248,9 @@ function M.key(name, problems)
   end
 end
 
---- Checks what stands in meta.
+--- Checks what stands in meta, and schedules.
 function M.bounds(problems)
+  auditschedules.check(problems)
   check_bound(problems, "namespace", meta.state[meta.NEXT_DUE], first_score(keys.DUE))
   local noted = tonumber(call("ZSCORE", keys.DUE, "O") or meta.NONE)
   check_bound(problems, "keys that open", noted, first_score(keys.OPENING))

@@ -6,7 +6,10 @@
 -- Members: kind .. queue, with the kinds
 --   r  leases of running jobs              w  scheduled and retrying jobs, jobs that may expire
 --   e  kept results, old records           W  registered workers        B  workers to try again
---   E  all queues' old records, after the settings changed
+--   E  all queues' leases and old records, after the settings changed
+--   m  what an older schema stored
+--   d  dependents of a job that ended: how .. id      U  unique keys kept after the end
+--   c  the next moment of a schedule: c .. its id
 local keys = require "jqlua.keys"
 local meta = require "jqlua.meta"
 

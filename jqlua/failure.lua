@@ -1,15 +1,23 @@
 -- What follows an attempt that failed: a retry after a backoff, or the end.
 local keys = require "jqlua.keys"
 local meta = require "jqlua.meta"
+local failgroups = require "jqlua.failgroups"
 local settings = require "jqlua.settings"
 local job = require "jqlua.job"
+local queue = require "jqlua.queue"
 local transition = require "jqlua.transition"
+local worker = require "jqlua.worker"
 
 local M = {}
 
 local call = redis.call
 
---- The rarely needed facts: {r reason, m message, f finished_at as given}.
+-- Of so many attempts it is kept how they ended, and of their messages so much.
+local MOST_ATTEMPTS = 20
+local LONGEST_NOTE = 200
+
+--- The rarely needed facts: {r reason, m message, g group, f finished_at as given, p progress, t its message,
+--- h how the last attempts ended (see note_attempt), n how many before them are forgotten}.
 function M.extra(of)
   if job.has(of, job.HAS_EXTRA) then
     local raw = call("GET", keys.EXTRA .. of[job.ID])
@@ -32,7 +40,7 @@ end
 
 ---@return number ms to wait before the next attempt
 local function backoff_ms(of)
-  local base, cap, jitter = settings.retry()
+  local base, cap, jitter = settings.retry(queue.load(of[job.QUEUE]))
   local options = job.options(of)
   base, cap, jitter = options.retry_base or base, options.retry_cap or cap, options.retry_jitter or jitter
   if base == 0 then
@@ -42,8 +50,32 @@ local function backoff_ms(of)
   return ms - ms % 1
 end
 
-local function record(of, reason, message, error_blob, finished_at)
-  M.save_extra(of, { r = reason, m = message, f = finished_at })
+---@cold
+--- Keeps how the attempt that is over ended: {attempt, started_ms, ended_ms, how, worker, reason, group, message}.
+function M.note_attempt(extra, of, reason, group, message)
+  local past = extra.h or {}
+  past[#past + 1] = {
+    of[job.ATTEMPT], of[job.STARTED_MS], meta.state[meta.NOW_MS], of[job.HOW], of[job.WORKER], reason or "",
+    group or "", (message or ""):sub(1, LONGEST_NOTE),
+  }
+  if #past > MOST_ATTEMPTS then
+    table.remove(past, 1)
+    extra.n = (extra.n or 0) + 1
+  end
+  extra.h = past
+end
+
+---@param attempt_is_over boolean
+local function record(of, attempt_is_over, reason, group, message, error_blob, finished_at)
+  local extra = M.extra(of)
+  extra.r, extra.m, extra.g, extra.f = reason, message, group, finished_at
+  if attempt_is_over then
+    M.note_attempt(extra, of, reason, group, message)
+  end
+  M.save_extra(of, extra)
+  if of[job.STATE] == "e" then
+    failgroups.enter(of, group or reason, meta.state[meta.NOW_MS])
+  end
   if error_blob then
     call("SET", keys.OUTCOME .. of[job.ID], error_blob)
     job.set(of, job.HAS_OUTCOME)
@@ -57,9 +89,13 @@ end
 ---@cold
 --- The running attempt failed.
 ---@param how string f: the worker said so, l: the lease ran out or the worker is gone
+---@param group? string what failures are listed by, the reason if nothing is given
 ---@return string state
-function M.fail(of, how, reason, message, error_blob, should_retry, finished_at)
+function M.fail(of, how, reason, message, error_blob, should_retry, finished_at, group)
   local now = meta.state[meta.NOW_MS]
+  if reason == "timeout" and job.has(of, job.HELD) then
+    worker.lapsed(of[job.WORKER])
+  end
   of[job.HOW] = how
   of[job.FAILURES] = of[job.FAILURES] + 1
   of[job.ENDED_MS] = now
@@ -72,9 +108,17 @@ function M.fail(of, how, reason, message, error_blob, should_retry, finished_at)
     kept = transition.move(of, "e", now)
   end
   if kept then
-    record(of, reason, message, error_blob, finished_at)
+    record(of, true, reason, group, message, error_blob, finished_at)
   end
   return state
+end
+
+---@cold
+--- The running attempt's lease ran out, or it ran for as long as it may.
+function M.lapse(of)
+  local most_s = of[job.OPTIONS] ~= "" and job.options(of).max_runtime
+  local is_over = most_s and meta.state[meta.NOW_MS] - of[job.STARTED_MS] >= most_s * 1000
+  M.fail(of, "l", "timeout", is_over and "it ran for max_runtime" or "the lease ran out", nil, true)
 end
 
 ---@cold
@@ -82,7 +126,17 @@ end
 ---@param is_popped? boolean whether it is out of its queue already
 function M.expire(of, is_popped)
   if transition.move(of, "e", meta.state[meta.NOW_MS], is_popped) then
-    record(of, "expired", "not started within expires_in")
+    record(of, false, "expired", nil, "not started within expires_in")
+  end
+end
+
+---@cold
+--- What the job waits for failed, or was cancelled.
+---@param what string
+function M.depend(of, other_id, what)
+  of[job.ENDED_MS] = meta.state[meta.NOW_MS]
+  if transition.move(of, "e", meta.state[meta.NOW_MS]) then
+    record(of, false, "dependency", nil, "job " .. other_id .. ", on which it depends, " .. what)
   end
 end
 

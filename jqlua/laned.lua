@@ -236,7 +236,7 @@ function M.finish(done)
   local limit = count_running(limits[1], -1)
   local key = limits[2]
   local owner = name == wanted and done[6] or call("GET", keys.QUEUE .. name)
-  if not limit or not key or not owner then
+  if not limit or not key or not owner or owner:byte() >= queue.OWN then
     return nil
   end
   local in_use, hold_ms, opens_ms, _, last_ms, timer_ms = struct.unpack(room.KEY_FORMAT, key)

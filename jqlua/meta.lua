@@ -1,5 +1,5 @@
 -- The namespace's own key: one string, so that a script learns all it needs with one read.
--- Header: schema, number of channels with sleepers, which ended jobs are not kept at all, the next moment
+-- Header: schema, number of channels with sleepers, flags (which ended jobs are not kept at all, ...), the next moment
 -- anything is due (a lower bound), the version of the set of constraints, the version in which one was last added,
 -- whether changes are still to be carried out (module changes). Then the settings (module settings).
 local keys = require "jqlua.keys"
@@ -7,7 +7,7 @@ local clock = require "jqlua.clock"
 
 local M = {}
 
-M.SCHEMA = 2
+M.SCHEMA = 3
 M.FORMAT = ">I2I2BdI4I4B"
 M.HEADER_SIZE = 22
 local SLEEPERS_OFFSET = 2
@@ -16,18 +16,26 @@ local DUE_OFFSET = 5
 local CONSTRAINTS_OFFSET = 13
 M.NONE = math.huge
 
+-- Flags beside those of what is dropped.
+M.DROPS = 8 -- the flags below this one: 1 done, 2 error, 4 cancelled jobs leave no record
+M.EVENTS = 8 -- events are written
+M.UNCOUNTED = 16 -- statistics are off
+M.OWN = 32 -- a queue has, or had, settings of its own
+M.MIGRATING = 64 -- jobs that an older schema stored are not all in the indexes yet (module migration)
+
 -- What this call knows of the namespace: a list of these.
 M.NOW_MS = 1
 M.NEXT_DUE = 2
 M.SLEEPERS = 3 -- channels that somebody sleeps on
-M.DROP = 4 -- 1 done, 2 error, 4 cancelled jobs leave no record
+M.DROP = 4 -- the sum of such flags
 M.RAW = 5
 M.DUE_CHANGED = 6
 M.TIMER_MOVED = 7
 M.VERSION = 8 -- of the set of constraints; 0: there never was one
 M.ADDED = 9 -- the version in which one was last added: jobs that waited then have to be looked at
 M.PENDING = 10 -- 1: changes of constraints are not carried out yet
-M.state = { 0, 0, 0, 0, "", false, false, 0, 0, 0 }
+M.NOTED = 11 -- events of this call that are not written yet (module events), or false
+M.state = { 0, 0, 0, 0, "", false, false, 0, 0, 0, false }
 
 ---@cold
 local function refusal(raw, schema)
@@ -38,7 +46,20 @@ local function refusal(raw, schema)
     return "VERSION namespace " .. KEYS[1] .. " is not set up: load the scripts, or run setup"
   end
   return "VERSION namespace " .. KEYS[1] .. " holds data of schema " .. tostring(schema)
-    .. ", these scripts know " .. M.SCHEMA .. ": use scripts of its version"
+    .. ", these scripts know " .. M.SCHEMA .. ": "
+    .. ((tonumber(schema) or M.SCHEMA) < M.SCHEMA and "migrate it (jqmaster load --migrate) or " or "")
+    .. "use scripts of its version"
+end
+
+---@cold
+--- What is wrong with the keys of a call that may create the namespace.
+---@return string? problem
+function M.name_problem()
+  if #KEYS == 2 and not string.find(KEYS[1], "^{[!-z|~]+}$") or #(KEYS[1] or "") > 66 then
+    return "INVALID namespace: expected {tag}, the tag 1 to 64 printable ASCII characters other than braces and blanks"
+  elseif #KEYS ~= 2 or KEYS[2] ~= keys.META then
+    return refusal()
+  end
 end
 
 --- Reads clock and header, and whatever else the script needs in the same command. Before any write.

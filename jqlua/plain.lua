@@ -88,9 +88,10 @@ function M.enqueue()
   if not raw or #raw < meta.HEADER_SIZE or not record or #KEYS ~= 2 or KEYS[2] ~= keys.META then
     return nil
   end
-  local schema, sleepers, _, _, version = struct.unpack(meta.FORMAT, raw)
+  local schema, sleepers, drop, _, version = struct.unpack(meta.FORMAT, raw)
   local flags, max_waiting, _, _, _, head_priority, _, _, free = struct.unpack(queue.FORMAT, record)
-  if schema ~= meta.SCHEMA or sleepers > 0 or max_waiting > 0 or flags % queue.MIXED >= queue.FAIR then
+  if schema ~= meta.SCHEMA or sleepers > 0 or max_waiting > 0 or flags % queue.MIXED >= queue.FAIR
+    or drop % meta.UNCOUNTED >= meta.EVENTS then
     return nil
   end
   if only_name ~= common and flags % queue.UNSORTED < queue.MIXED then
@@ -249,9 +250,9 @@ function M.is_open(raw, name, record, waits, now)
     return false
   end
   local flags = record:byte()
-  if flags % queue.MIXED == 0 and flags < queue.UNSORTED then
+  if flags % queue.MIXED == 0 and flags % queue.INDEXED < queue.UNSORTED then
     return true
-  elseif flags % queue.MIXED ~= queue.LANED or flags >= queue.UNSORTED or pending > 0 then
+  elseif flags % queue.MIXED ~= queue.LANED or flags % queue.INDEXED >= queue.UNSORTED or pending > 0 then
     return false
   end
   -- Of its lanes, all may be held.
@@ -277,9 +278,9 @@ function M.pick()
   if not raw or #raw < meta.HEADER_SIZE or #KEYS ~= 2 or KEYS[2] ~= keys.META then
     return nil
   end
-  local schema, _, _, next_due = struct.unpack(meta.FORMAT, raw)
+  local schema, _, drop, next_due = struct.unpack(meta.FORMAT, raw)
   local now = clock.now()
-  if schema ~= meta.SCHEMA then
+  if schema ~= meta.SCHEMA or drop % meta.UNCOUNTED >= meta.EVENTS then
     return nil
   end
   local is_plain, first = M.is_open(raw, name, raws[2], waits, now)
@@ -362,7 +363,7 @@ function M.finish()
   end
   local schema, _, drop, next_due = unpack_struct(meta.FORMAT, raw)
   local now = clock.now()
-  if schema ~= meta.SCHEMA then
+  if schema ~= meta.SCHEMA or drop % meta.UNCOUNTED >= meta.EVENTS then
     return nil
   end
   local record = raws[2]
@@ -381,6 +382,9 @@ function M.finish()
   local ended = struct.pack(">d", now)
   local score = string.format("%d", now)
   local is_dropped = drop % 2 == 1
+  if is_dropped and drop >= meta.OWN then
+    return nil -- the queue may keep what others do not
+  end
   local answers, removed = { false }, { false }
   local adds, writes = {}, { false, false }
   local kept, results, until_ms -- of jobs whose results are kept
@@ -394,7 +398,10 @@ function M.finish()
     if not is_kept and flags ~= job.STARTED or is_kept and is_dropped or state ~= "r" or number ~= attempts[i] then
       return nil
     end
-    local name, own_queue = unpack_struct(">Bc0Bc0", record, job.STATIC_IN_LONG)
+    local name, own_queue, _, _, _, options_size = unpack_struct(">Bc0Bc0i4I4I4I2", record, job.STATIC_IN_LONG)
+    if options_size > 0 then
+      return nil -- a key of its own, tags, ...
+    end
     if own_queue ~= "" then
       name = own_queue
     end
@@ -428,7 +435,7 @@ function M.finish()
     call("UNLINK", unpack(writes))
   else
     local own = common == wanted and raws[count + 2] or call("GET", keys.QUEUE .. common)
-    if not own then
+    if not own or own:byte() >= queue.OWN then
       return nil
     end
     local _, _, _, _, due_ended = unpack_struct(queue.FORMAT, own)

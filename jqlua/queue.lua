@@ -35,6 +35,8 @@ M.LANED = 2 -- has had lanes
 M.FAIR = 4 -- is shared fairly, or was and has jobs that are not sorted anew
 M.MIXED = 8 -- has had jobs of another name than its own
 M.UNSORTED = 16 -- its jobs are to be sorted anew before any is picked
+M.INDEXED = 32 -- has had jobs with tags, or that failed for good: jobs that go may stand in indexes
+M.OWN = 64 -- has settings of its own
 
 M.FORMAT = ">BI4ddddc14I4I4"
 M.VERSION_PLACE = 52
@@ -94,6 +96,13 @@ function M.note_due(of, field, at_ms)
     of[M.CHANGED] = true
     due.note(M.due_member(of, field), at_ms)
   end
+end
+
+---@cold
+--- Settings changed: moments that were noted before may be too late.
+function M.look_again(of)
+  M.note_due(of, M.DUE_RUNNING, meta.state[meta.NOW_MS])
+  M.note_due(of, M.DUE_ENDED, meta.state[meta.NOW_MS])
 end
 
 ---@return string member of the set of due moments
@@ -170,7 +179,7 @@ end
 ---@cold
 --- Whether the set of its plain jobs is all there is to look at.
 function M.is_plain(of)
-  return of[M.FLAGS] % M.MIXED == 0 and of[M.FLAGS] < M.UNSORTED and of[M.VERSION] >= meta.state[meta.ADDED]
+  return of[M.FLAGS] % M.MIXED == 0 and of[M.FLAGS] % M.INDEXED < M.UNSORTED and of[M.VERSION] >= meta.state[meta.ADDED]
 end
 
 ---@cold

@@ -1,6 +1,8 @@
 -- A queue as readers see it.
 local keys = require "jqlua.keys"
 local queue = require "jqlua.queue"
+local settings = require "jqlua.settings"
+local settingspec = require "jqlua.settingspec"
 
 local M = {}
 
@@ -46,6 +48,9 @@ function M.encode(owner)
   shown.done = shown.done + redis.call("ZCARD", queue.key(owner, "k"))
   if owner[queue.FLAGS] % queue.MIXED >= queue.FAIR then
     shown.fair = M.fair(owner)
+  end
+  if queue.has(owner, queue.OWN) then
+    shown.settings = settingspec.show(settings.own(owner))
   end
   return cmsgpack.pack(shown)
 end

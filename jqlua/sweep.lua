@@ -2,16 +2,21 @@
 local keys = require "jqlua.keys"
 local meta = require "jqlua.meta"
 local settings = require "jqlua.settings"
+local dependents = require "jqlua.dependents"
 local due = require "jqlua.due"
 local batch = require "jqlua.batch"
 local changes = require "jqlua.changes"
 local job = require "jqlua.job"
 local lineup = require "jqlua.lineup"
+local migration = require "jqlua.migration"
+local removal = require "jqlua.removal"
 local room = require "jqlua.room"
 local queue = require "jqlua.queue"
+local schedule = require "jqlua.schedule"
 local transition = require "jqlua.transition"
 local failure = require "jqlua.failure"
 local departure = require "jqlua.departure"
+local unique = require "jqlua.unique"
 local worker = require "jqlua.worker"
 
 local M = {}
@@ -27,9 +32,10 @@ local function first_score(key)
 end
 
 --- Does something with each due job of a set.
+---@param late_ms? number how much longer than to their moment they stay
 ---@return number count
-local function each_due(key, limit, what)
-  local ids = due_ids(key, meta.state[meta.NOW_MS], limit)
+local function each_due(key, limit, what, late_ms)
+  local ids = due_ids(key, meta.state[meta.NOW_MS] - (late_ms or 0), limit)
   for _, id in ipairs(ids) do
     local ripe = job.read(id)
     if ripe then
@@ -42,7 +48,17 @@ local function each_due(key, limit, what)
 end
 
 local function lapse(lapsed)
-  failure.fail(lapsed, "l", "timeout", "the lease ran out", nil, true)
+  failure.lapse(lapsed)
+end
+
+local function grace_ms(owner)
+  return settings.at(settings.LEASE_GRACE, owner) * 1000
+end
+
+--- When to look at a queue's leases again: at their end, and if that is over when the grace is.
+local function lapses_ms(owner)
+  local end_ms = first_score(queue.key(owner, "r"))
+  return end_ms and end_ms <= meta.state[meta.NOW_MS] and end_ms + grace_ms(owner) or end_ms
 end
 
 local function make_ready(ripe)
@@ -62,25 +78,19 @@ end
 
 -- Removing a record costs a fraction of what other steps cost.
 local REMOVALS = 4
-local ALL_FLAGS = 127
-
-local function remove(key, ids)
-  for _, id in ipairs(ids) do
-    batch.remove(key, id)
-    transition.forget(id, ALL_FLAGS)
-  end
-  return #ids
-end
 
 --- Old records of one ended state: by age, then by number.
 local function forget(owner, letter, steps)
   local limit = steps * REMOVALS
   local key = queue.key(owner, letter)
-  local ttl_s, max = settings.retention(letter)
-  local moved = remove(key, due_ids(key, meta.state[meta.NOW_MS] - ttl_s * 1000, limit))
+  local ttl_s, max = settings.retention(letter, owner)
+  local old = due_ids(key, meta.state[meta.NOW_MS] - ttl_s * 1000, limit)
+  removal.remove(owner, letter, old)
+  local moved = #old
   local surplus = math.min(call("ZCARD", key) - moved - max, limit - moved)
   if surplus > 0 then
-    moved = moved + remove(key, call("ZRANGE", key, moved, moved + surplus - 1))
+    removal.remove(owner, letter, call("ZRANGE", key, moved, moved + surplus - 1))
+    moved = moved + surplus
   end
   return math.ceil(moved / REMOVALS)
 end
@@ -102,7 +112,7 @@ local function ended_due(owner, letter)
   if not at_ms then
     return nil
   end
-  local ttl_s, max = settings.retention(letter)
+  local ttl_s, max = settings.retention(letter, owner)
   return call("ZCARD", key) > max and meta.state[meta.NOW_MS] or at_ms + ttl_s * 1000
 end
 
@@ -115,7 +125,7 @@ local function sweep_queue(kind, name, limit)
   local owner = queue.load(name)
   local moved
   if kind == "r" then
-    moved = each_due(queue.key(owner, "r"), limit, lapse)
+    moved = each_due(queue.key(owner, "r"), limit, lapse, grace_ms(owner))
   elseif kind == "w" then
     moved = each_due(keys.EXPIRING .. name, limit, failure.expire)
     -- An expired job must have left its set before the others are looked at.
@@ -137,7 +147,7 @@ local function sweep_queue(kind, name, limit)
   batch.flush()
   local next_ms
   if kind == "r" then
-    next_ms = first_score(queue.key(owner, "r"))
+    next_ms = lapses_ms(owner)
   elseif kind == "w" then
     next_ms = earliest(first_score(queue.key(owner, "s")), first_score(queue.key(owner, "t")),
       first_score(keys.EXPIRING .. name))
@@ -187,12 +197,12 @@ local function sweep_resting(limit)
   return #ids
 end
 
---- Retention settings changed: every queue's old records are due for a look, a page of queues at a time.
+--- Settings changed: every queue's leases and old records are due for a look, a page of queues at a time.
 local function review(limit)
   local at = call("GET", keys.REVIEW)
   local names = call("ZRANGEBYLEX", keys.QUEUE_NAMES, at and "(" .. at or "-", "+", "LIMIT", 0, limit)
   for _, name in ipairs(names) do
-    queue.note_due(queue.load(name), queue.DUE_ENDED, meta.state[meta.NOW_MS])
+    queue.look_again(queue.load(name))
   end
   if #names < limit then
     call("DEL", keys.REVIEW)
@@ -243,6 +253,14 @@ function M.run(limit)
       due.set("O", first_score(keys.OPENING) or meta.NONE)
     elseif kind == "v" then
       steps = walk(name, limit - moved)
+    elseif kind == migration.KIND then
+      steps = migration.step(limit - moved)
+    elseif kind == "d" then
+      steps = dependents.sweep(name, limit - moved)
+    elseif kind == "U" then
+      steps = unique.sweep(limit - moved)
+    elseif kind == schedule.KIND then
+      steps = schedule.fire(name, limit - moved)
     else
       steps = sweep_queue(kind, name, limit - moved)
     end

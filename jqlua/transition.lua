@@ -2,8 +2,8 @@
 --
 --   queued    ready; picked by (priority, id); q in the queue's plain set, w in a lane (module lane)
 --                                                     → running, error (expired), cancelled
---   scheduled waits for its time                      → queued, error (expired), cancelled
---   blocked   waits for other jobs                    → queued, error, cancelled
+--   scheduled waits for its time                      → queued, blocked, error (expired), cancelled
+--   blocked   waits for other jobs                    → queued, scheduled, error, cancelled
 --   running   held by a worker until its lease ends   → done, retrying, error, queued or scheduled (given back),
 -- cancelled
 --   retrying  failed, waits for its backoff           → queued, cancelled
@@ -17,26 +17,46 @@
 local keys = require "jqlua.keys"
 local meta = require "jqlua.meta"
 local batch = require "jqlua.batch"
+local events = require "jqlua.events"
+local failgroups = require "jqlua.failgroups"
 local job = require "jqlua.job"
 local lane = require "jqlua.lane"
+local links = require "jqlua.links"
 local queue = require "jqlua.queue"
 local room = require "jqlua.room"
+local settings = require "jqlua.settings"
 local sleepers = require "jqlua.sleepers"
+local tagindex = require "jqlua.tagindex"
+local unique = require "jqlua.unique"
 local worker = require "jqlua.worker"
 
 local M = {}
 
-local TABLE = "-q -w -s -b qr qe qc qw wr we wc wq sq sw se sc bq bw be bc rk rd rt re rq rw rs rc tq tw tc kd"
+local TABLE = "-q -w -s -b qr qe qc qq qw qs qb wr we wc wq ww ws wb sq sw sb se sc bq bw bs be bc rk rd rt re rq rw "
+  .. "rs rc tq tw tc kd eq ew cq cw"
 
 -- How long after an end the queue's old records are looked at: one look for all that ended meanwhile.
 M.REVIEW_MS = 5000
 
---- A job that expires unless it starts: it started or ended.
 ---@cold
-local function leave_expiry(moved)
-  if moved[job.ATTEMPT] == 0 and job.options(moved).expires_ms then
+--- What few jobs have: a time to start by, which is over when it started or ended, and a key that is free when it
+--- ended.
+local function leave_options(moved, from, to)
+  local options = job.options(moved)
+  local is_end = string.find("kdec", to, 1, true) and from ~= "k"
+  if options.expires_ms and moved[job.ATTEMPT] == 0 and (to == "r" or is_end) then
     batch.remove(keys.EXPIRING .. moved[job.QUEUE], moved[job.ID])
   end
+  if is_end and options.unique then
+    unique.leave(options, moved[job.ID])
+  end
+end
+
+---@cold
+--- The worker that had a job learns that it was taken away.
+function M.tell_worker(moved, what)
+  redis.call("SPUBLISH", keys.TOLD .. moved[job.WORKER],
+    what .. " " .. moved[job.ID] .. " " .. string.format("%.0f", moved[job.ATTEMPT]))
 end
 
 ---@cold
@@ -48,6 +68,7 @@ end
 ---@cold
 local function tell_watchers(moved, to)
   redis.call("SPUBLISH", keys.ENDED, moved[job.ID] .. " " .. job.state_name(to))
+  links.note_end(moved[job.ID], to)
 end
 
 --- Takes the records of a job away; it is in no set any more.
@@ -62,14 +83,31 @@ function M.forget(id, flags)
   end
 end
 
---- A new job's first state.
+---@cold
+--- Who listens learns of a change of state.
+---@param from? string letter, nil for a new job
+local function note_event(moved, from, to)
+  if meta.state[meta.DROP] % meta.UNCOUNTED >= meta.EVENTS or string.find(moved[job.OPTIONS], "\165track", 1, true) then
+    events.note(moved, from, to)
+  end
+end
+
+--- A new job's first state, which its record has.
 ---@param owner table the queue
-function M.enter(owner, id, to, score)
+---@param score number in the set of that state
+function M.enter(owner, new, score)
+  local id, to = new[job.ID], new[job.STATE]
   if to == "q" then
     if owner[queue.HEAD_PRIORITY] > score then
       queue.note_head(owner, score, id)
     end
     owner[queue.REOPENED] = true
+  end
+  if new[job.OPTIONS] ~= "" then
+    tagindex.enter(owner, new)
+  end
+  if new[job.OPTIONS] ~= "" or meta.state[meta.DROP] % meta.UNCOUNTED >= meta.EVENTS then
+    note_event(new, nil, to)
   end
   batch.add(queue.key(owner, to), score, id)
 end
@@ -95,10 +133,26 @@ function M.move(moved, to, score, is_popped)
   local flags = moved[job.FLAGS]
   if from == "r" and flags % 64 >= job.HELD then
     leave_worker(moved)
-  elseif moved[job.OPTIONS] ~= "" and to ~= "q" and to ~= "w" then
-    leave_expiry(moved)
+  end
+  if moved[job.OPTIONS] ~= "" then
+    if to ~= "q" and to ~= "w" then
+      leave_options(moved, from, to)
+    end
+    if meta.state[meta.DROP] >= meta.MIGRATING then
+      tagindex.enter(owner, moved) -- the sets it comes from may not have been looked through
+    end
+  end
+  if from == "e" then
+    failgroups.leave(moved)
+  elseif from == "b" then
+    links.leave(id)
+  elseif from == "r" and to == "c" then
+    M.tell_worker(moved, "cancelled")
   end
   moved[job.STATE] = to
+  if moved[job.OPTIONS] ~= "" or meta.state[meta.DROP] % meta.UNCOUNTED >= meta.EVENTS then
+    note_event(moved, from, to)
+  end
   if to == "r" then
     if score < owner[queue.DUE_RUNNING] then
       queue.note_due(owner, queue.DUE_RUNNING, score)
@@ -112,15 +166,22 @@ function M.move(moved, to, score, is_popped)
     lane.join(owner, moved)
   elseif to == "s" or to == "t" then
     queue.note_due(owner, queue.DUE_WAITING, score)
-  else
-    if from ~= "k" and flags % 8 >= job.WATCHED then
+  elseif to ~= "b" then
+    if from ~= "k" and flags % 8 >= job.AWAITED then
       tell_watchers(moved, to)
     end
     local state = meta.state
-    if state[meta.DROP] ~= 0 and to ~= "k" then
+    if to ~= "k" and (state[meta.DROP] % meta.DROPS > 0 or owner[queue.FLAGS] >= queue.OWN) then
       local place = to == "d" and 1 or to == "e" and 2 or 4
-      if state[meta.DROP] % (place + place) >= place then
+      local is_dropped = state[meta.DROP] % (place + place) >= place
+      if owner[queue.FLAGS] >= queue.OWN then
+        is_dropped = settings.is_dropped(to, owner)
+      end
+      if is_dropped then
         M.forget(id, moved[job.FLAGS])
+        if moved[job.OPTIONS] ~= "" then
+          tagindex.leave(moved)
+        end
         return false
       end
     end
@@ -139,9 +200,15 @@ function M.commit()
     room.save_all()
   end
   batch.flush()
+  if next(tagindex.pending) then
+    tagindex.flush()
+  end
   queue.save_all()
   if state[meta.DUE_CHANGED] then
     meta.save()
+  end
+  if state[meta.NOTED] then
+    events.flush()
   end
   if state[meta.SLEEPERS] > 0 then
     M.wake_sleepers()

@@ -1,7 +1,7 @@
 -- Registered workers: their records, what they hold, and their room. A worker that is pushed to stands in its
--- pool's set, ordered by
--- load, exactly while it may get another job: it holds fewer than max_jobs and does not rest. Workers with the same
--- queues and the same refused names share a pool, so that dispatch looks at pools and not at workers.
+-- pool's set, ordered by load, exactly while it may get another job: it holds fewer than max_jobs, does not rest and
+-- was not asked to be quiet. Workers with the same queues and the same refused names share a pool, so that dispatch
+-- looks at pools and not at workers.
 local keys = require "jqlua.keys"
 local meta = require "jqlua.meta"
 local due = require "jqlua.due"
@@ -22,7 +22,8 @@ function M.is_id(name)
   return #name == M.ID_SIZE and string.find(name, "^w[0-9a-f]+$") ~= nil
 end
 
----@return table? record {n name, q queues, u url, m max_jobs, r refused names, p pool, w why it rests}
+---@return table? record {n name, q queues, u url, m max_jobs, r refused names, p pool, w why it rests, k what was asked
+--- of it (quiet, stop), l how many of its attempts timed out}
 function M.load(id)
   local raw = call("HGET", keys.WORKERS, id)
   return raw and cmsgpack.unpack(raw) or nil
@@ -47,7 +48,7 @@ function M.place(id, record)
     return
   end
   local held = call("ZCARD", keys.HELD .. id)
-  if held >= record.m or is_resting(id) then
+  if held >= record.m or record.k or is_resting(id) then
     call("ZREM", keys.POOL .. record.p, id)
   else
     local was_empty = call("EXISTS", keys.POOL .. record.p) == 0
@@ -100,6 +101,34 @@ function M.is_alive(name)
     return true
   end
   return false
+end
+
+---@cold
+--- Whether it was asked to take no more jobs.
+---@return boolean
+function M.is_quiet(id)
+  local record = M.load(id)
+  return record ~= nil and record.k ~= nil
+end
+
+---@cold
+--- What a worker is asked to do.
+---@param request string quiet, stop or resume
+function M.ask(id, record, request)
+  record.k = request ~= "resume" and request or nil
+  M.save(id, record)
+  M.place(id, record)
+  call("SPUBLISH", keys.TOLD .. id, request)
+end
+
+---@cold
+--- One of its attempts timed out.
+function M.lapsed(id)
+  local record = M.load(id)
+  if record then
+    record.l = (record.l or 0) + 1
+    M.save(id, record)
+  end
 end
 
 --- Nothing for this worker until then.

@@ -1,8 +1,9 @@
 -- Shows and changes a namespace's settings.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {set?: {name: value, ...}}
--- Reply  document of all settings
--- Errors INVALID set.name
+-- ARGV   spec {set?: {name: value, ...}, describe?}
+-- Reply  document of all settings; with describe a list of {name, value, default, type, unit, least?, most?, queues,
+--        meaning}
+-- Errors INVALID set.name, INVALID describe
 -- Flags: drain
 local arguments = require "jqlua.arguments"
 local keys = require "jqlua.keys"
@@ -10,69 +11,45 @@ local meta = require "jqlua.meta"
 local check = require "jqlua.check"
 local due = require "jqlua.due"
 local settings = require "jqlua.settings"
+local settingspec = require "jqlua.settingspec"
 local transition = require "jqlua.transition"
 
-local function problem_of(setting, value)
-  local name, _, least, most, kind = setting[1], setting[2], setting[3], setting[4], setting[5]
-  local path = "set." .. name
-  if kind == "boolean" then
-    return type(value) ~= "boolean" and check.problem(path, "true or false", value)
-  elseif kind == "integer" then
-    return not check.is_integer(value, least, most)
-      and check.problem(path, string.format("an integer from %.0f to %.0f", least, most), value)
-  end
-  return not check.is_number(value, least, most)
-    and check.problem(path, string.format("a number from %.0f to %.0f", least, most), value)
-end
-
-local spec, problem = arguments.spec("set")
+local spec, problem = arguments.spec("set describe")
 if not spec then
   return redis.error_reply(problem)
 end
-if spec.set ~= nil and type(spec.set) ~= "table" then
-  return redis.error_reply(check.problem("set", "a map of settings", spec.set))
+if spec.describe ~= nil and type(spec.describe) ~= "boolean" then
+  return redis.error_reply(check.problem("describe", "true or false", spec.describe))
 end
-local values = {}
-local known = {}
-for i, setting in ipairs(settings.ALL) do
-  values[setting[1]] = settings.at(meta.HEADER_SIZE + 1 + (i - 1) * 8)
-  known[i] = setting[1]
-end
-for name, value in pairs(spec.set or {}) do
-  local setting
-  for _, candidate in ipairs(settings.ALL) do
-    if candidate[1] == name then
-      setting = candidate
-    end
-  end
-  if not setting then
-    return redis.error_reply(check.unknown("set", name, table.concat(known, " ")))
-  end
-  problem = problem_of(setting, value)
-  if problem then
+local values = settingspec.current()
+if spec.set ~= nil then
+  local changed
+  changed, problem = settingspec.parse(spec.set, false)
+  if not changed then
     return redis.error_reply(problem)
   end
-  values[name] = setting[5] == "boolean" and (value and 1 or 0) or value
-end
-
-local shown = {}
-local packed = {}
-for i, setting in ipairs(settings.ALL) do
-  local value = values[setting[1]]
-  packed[i] = struct.pack(">d", value)
-  if setting[5] == "boolean" then
-    shown[setting[1]] = value ~= 0
-  else
-    shown[setting[1]] = value
+  for place, value in pairs(changed) do
+    values[place] = value
   end
-end
-if spec.set then
+  local packed, named = {}, {}
+  for place, value in ipairs(values) do
+    packed[place] = struct.pack(">d", value)
+    named[settings.ALL[place][1]] = value
+  end
+  local flags = meta.state[meta.DROP]
   redis.call("SETRANGE", keys.META, meta.HEADER_SIZE, table.concat(packed))
-  redis.call("SETRANGE", keys.META, meta.DROP_OFFSET, string.char(settings.drop_flags(values)))
+  redis.call("SETRANGE", keys.META, meta.DROP_OFFSET,
+    string.char(settings.drop_flags(named) + flags - flags % meta.OWN))
   -- Moments that were noted under longer limits would come too late.
   redis.call("DEL", keys.REVIEW)
   due.note("E", meta.state[meta.NOW_MS])
   due.note("W", meta.state[meta.NOW_MS])
+  if named.events_max == 0 then
+    redis.call("UNLINK", keys.EVENTS)
+  end
   transition.commit()
 end
-return cmsgpack.pack(shown)
+if spec.describe then
+  return cmsgpack.pack(settingspec.describe(values))
+end
+return cmsgpack.pack(settingspec.show(values))

@@ -1,6 +1,7 @@
--- Shows and changes a queue: pauses it, resumes it, limits it. Creates one that is not known yet.
+-- Shows and changes a queue: pauses it, resumes it, limits it, gives it settings of its own. Creates one that is not
+-- known yet.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {name, paused?, max_waiting?, fair?}
+-- ARGV   spec {name, paused?, max_waiting?, fair?, set?, unset?}
 -- Reply  document
 -- Errors INVALID field
 -- Flags: write
@@ -12,9 +13,11 @@ local glob = require "jqlua.glob"
 local queue = require "jqlua.queue"
 local lineup = require "jqlua.lineup"
 local queuedoc = require "jqlua.queuedoc"
+local settings = require "jqlua.settings"
+local settingspec = require "jqlua.settingspec"
 local transition = require "jqlua.transition"
 
-local spec, problem = arguments.spec("name paused max_waiting fair")
+local spec, problem = arguments.spec("name paused max_waiting fair set unset")
 if not spec then
   return redis.error_reply(problem)
 end
@@ -28,6 +31,16 @@ end
 
 local levels
 levels, problem = fairness.parse(spec.fair)
+if problem then
+  return redis.error_reply(problem)
+end
+local own_set, own_unset
+if spec.set ~= nil then
+  own_set, problem = settingspec.parse(spec.set, true)
+end
+if not problem and spec.unset ~= nil then
+  own_unset, problem = settingspec.parse_unset(spec.unset, spec.set)
+end
 if problem then
   return redis.error_reply(problem)
 end
@@ -54,6 +67,17 @@ elseif spec.paused == false and owner[queue.PAUSED] ~= 0 then
 end
 if levels then
   fairness.set(owner, levels)
+end
+if own_set or own_unset then
+  local values = settings.own(owner)
+  for place, value in pairs(own_set or {}) do
+    values[place] = value
+  end
+  for _, place in ipairs(own_unset or {}) do
+    values[place] = nil
+  end
+  settings.save_own(owner, values)
+  queue.look_again(owner)
 end
 transition.commit()
 return queuedoc.encode(owner)

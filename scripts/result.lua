@@ -38,7 +38,7 @@ if until_ms <= now then
   return { state }
 end
 local blob = redis.call("GET", keys.OUTCOME .. id)
-local grace_ms = settings.at(settings.RESULT_GRACE) * 1000
+local grace_ms = settings.at(settings.RESULT_GRACE, owner) * 1000
 if grace_ms == 0 then
   sweep.drop_result(of)
 elseif not job.has(of, job.READ) then

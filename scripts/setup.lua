@@ -2,21 +2,25 @@
 -- KEYS   namespace, namespace:meta
 -- ARGV   none
 -- Reply  schema version of the namespace
--- Errors INVALID KEYS, INVALID namespace, VERSION
+-- Errors INVALID KEYS, INVALID namespace, VERSION, CONFLICT (an import has begun)
 -- Flags: write
 local keys = require "jqlua.keys"
 local meta = require "jqlua.meta"
 local settings = require "jqlua.settings"
 
-if #KEYS == 2 and not string.find(KEYS[1], "^{[!-z|~]+}$") or #(KEYS[1] or "") > 66 then
-  return redis.error_reply("INVALID namespace: expected {tag}, the tag 1 to 64 printable ASCII characters "
-    .. "other than braces and blanks")
-end
-if #ARGV > 0 then
+local problem = meta.name_problem()
+if problem then
+  return redis.error_reply(problem)
+elseif #ARGV > 0 then
   return redis.error_reply("INVALID arguments: expected none, got " .. #ARGV)
 end
-local problem = meta.open()
-if problem and #KEYS == 2 and KEYS[2] == KEYS[1] .. ":meta" and redis.call("EXISTS", keys.META) == 0 then
+problem = meta.open()
+if problem and redis.call("EXISTS", keys.META) == 0 then
+  local noted = redis.call("GET", keys.IMPORT)
+  if noted and noted:sub(1, 4) ~= "done" then
+    return redis.error_reply("CONFLICT an import into namespace " .. KEYS[1] .. " has begun: complete it, or remove "
+      .. "its keys")
+  end
   local values = {}
   for i, setting in ipairs(settings.ALL) do
     values[i] = struct.pack(">d", setting[2])

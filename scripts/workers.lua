@@ -6,15 +6,30 @@
 -- Flags: read
 local arguments = require "jqlua.arguments"
 local keys = require "jqlua.keys"
+local job = require "jqlua.job"
 local page = require "jqlua.page"
 local worker = require "jqlua.worker"
+
+local MOST_SHOWN = 100
+
+--- The jobs it runs, the oldest starts first.
+local function running(id)
+  local shown = {}
+  local held = redis.call("ZRANGE", keys.HELD .. id, 0, MOST_SHOWN - 1, "WITHSCORES")
+  for i = 1, #held, 2 do
+    shown[#shown + 1] = { held[i], tonumber(held[i + 1]) }
+  end
+  return shown
+end
 
 --- cmsgpack packs an empty table as a list, which is what these are.
 local function document(id)
   local record = worker.load(id)
   local held = redis.call("ZCARD", keys.HELD .. id)
   local state = "ready"
-  if not record.u then
+  if record.k then
+    state = "quiet"
+  elseif not record.u then
     state = "pulling"
   elseif redis.call("ZSCORE", keys.RESTING, id) then
     state = record.w
@@ -24,6 +39,7 @@ local function document(id)
   return cmsgpack.pack({
     id = id, name = record.n, queues = record.q, url = record.u, max_jobs = record.m, held = held, state = state,
     seen_ms = tonumber(redis.call("ZSCORE", keys.ALIVE, id)), refused = record.r,
+    since_ms = job.created_ms(id:sub(2)), lapsed = record.l or 0, running = running(id), request = record.k or "",
   })
 end
 

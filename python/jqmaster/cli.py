@@ -1,4 +1,4 @@
-"""The command line: `jqmaster serve | load | work | demo | version`."""
+"""The command line: `jqmaster serve | load | export | import | work | demo | version`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import importlib
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_serve(commands)
     _add_load(commands)
+    _add_copying(commands)
     _add_work(commands)
     demo = commands.add_parser("demo", help="show it all working, in under a minute")
     demo.add_argument(
@@ -86,13 +87,33 @@ def _add_serve(commands: Any) -> None:
     _option(
         parser, "--stop-timeout", "JQ_STOP_TIMEOUT", "seconds a stop may take", default=10.0, kind=_seconds
     )
+    _add_migrate(parser)
     parser.set_defaults(run=_serve)
 
 
 def _add_load(commands: Any) -> None:
     parser = commands.add_parser("load", help="load the scripts into Redis and set the namespace up")
     _redis_options(parser)
+    _add_migrate(parser)
     parser.set_defaults(run=_load)
+
+
+def _add_migrate(parser: Any) -> None:
+    parser.add_argument(
+        "--migrate", action="store_true",
+        help="bring data of the schema before up to this one; older scripts refuse it from then on",
+    )  # fmt: skip
+
+
+def _add_copying(commands: Any) -> None:
+    for name, text, run in (
+        ("export", "write all that a namespace has into a file", _export),
+        ("import", "read such a file into a namespace that is not set up", _import),
+    ):
+        parser = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+        _redis_options(parser)
+        parser.add_argument("file", metavar="FILE", type=Path)
+        parser.set_defaults(run=run)
 
 
 def _add_work(commands: Any) -> None:
@@ -106,6 +127,11 @@ def _add_work(commands: Any) -> None:
     _option(parser, "--master", "JQ_MASTER", "URL of a JQ master; several with commas between")
     _redis_options(parser)
     parser.add_argument("--push", action="store_true", help="listen, and have jobs pushed")
+    parser.add_argument(
+        "--register",
+        action="store_true",
+        help="without --push: be listed, and hear requests to be quiet or stop",
+    )
     parser.add_argument(
         "--synchronous", action="store_true", help="with --push: answer with the outcome itself"
     )
@@ -134,6 +160,7 @@ def _serve(options: argparse.Namespace, _parser: argparse.ArgumentParser) -> int
         ServeOptions(
             redis_url=options.redis, namespace=options.namespace, host=options.host, port=options.port,
             unix=options.unix, data_dir=options.data_dir, stop_timeout_s=options.stop_timeout,
+            migrate=options.migrate,
         )
     )  # fmt: skip
 
@@ -149,7 +176,7 @@ def _load(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
     async def load() -> str:
         async with connect(options.redis) as client:
-            return await scripts.load(client, options.namespace)
+            return await scripts.load(client, options.namespace, migrate=options.migrate)
 
     try:
         version = asyncio.run(load())
@@ -159,6 +186,55 @@ def _load(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     for name, script in sorted(scripts.builtin().items()):
         print(f"{script.sha}  {name}")
     print(f"version {version} of the scripts is in {without_password(options.redis)}, {options.namespace}")
+    return EXIT_OK
+
+
+def _export(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    from jqmaster import copying
+    from jqmaster.engine import Engine
+
+    async def export(client: Any, file: Any) -> str:
+        count = await copying.write_file(Engine(client, options.namespace), file)
+        return f"{count} records of {options.namespace} are in {options.file}"
+
+    return _copy(options, parser, "wb", export)
+
+
+def _import(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    from jqmaster import copying
+
+    async def import_(client: Any, file: Any) -> str:
+        count = await copying.import_records(client, options.namespace, copying.read_file(file))
+        return f"{count} keys are in {options.namespace}"
+
+    return _copy(options, parser, "rb", import_)
+
+
+def _copy(
+    options: argparse.Namespace,
+    parser: argparse.ArgumentParser,
+    mode: str,
+    what: Callable[[Any, Any], Coroutine[Any, Any, str]],
+) -> int:
+    from jqmaster.engine import connect
+    from jqmaster.errors import JQError, UnsuitableServer
+
+    if options.redis is None:
+        parser.error("--redis or JQ_REDIS is required")
+
+    async def run(file: Any) -> str:
+        async with connect(options.redis) as client:
+            return await what(client, file)
+
+    try:
+        with open(options.file, mode) as file:
+            print(asyncio.run(run(file)))
+    except OSError as error:
+        print(f"jqmaster: {error}", file=sys.stderr)
+        return EXIT_FAILED
+    except (JQError, UnsuitableServer, ValueError) as error:
+        print(f"jqmaster: {error}", file=sys.stderr)
+        return EXIT_REDIS
     return EXIT_OK
 
 
@@ -173,7 +249,8 @@ def _work(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         WorkOptions(
             functions=_functions(options.functions, parser),
             masters=options.master.split(",") if options.master else [], redis_url=options.redis,
-            namespace=options.namespace, push=options.push, synchronous=options.synchronous,
+            namespace=options.namespace, push=options.push, register=options.register,
+            synchronous=options.synchronous,
             queues=options.queues.split(",") if options.queues else None, concurrency=options.concurrency,
             host=options.host, port=options.port, name=options.name, drain_timeout_s=options.stop_timeout,
         )

@@ -15,6 +15,7 @@ import msgpack
 
 from jqmaster.http import wire
 from jqmaster.http.errors import HttpError, invalid
+from jqmaster.http.jobs import follow_of
 from jqmaster.http.jsonform import to_msgpack
 from jqmaster.http.message import MSGPACK, unknown_field
 
@@ -25,7 +26,9 @@ STALE_WITHIN_S = (
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 MAX_RETRY_AFTER_S = 3600.0
 MAX_MESSAGE_BYTES = 65536
-_OUTCOME_FIELDS = ("type", "result", "error", "message", "reason", "should_retry", "finished_at")
+_OUTCOME_FIELDS = (
+    "type", "result", "error", "message", "reason", "should_retry", "group", "finished_at", "move", "enqueue",
+)  # fmt: skip
 
 Why = Literal["unknown", "busy", "unreachable"]
 
@@ -59,10 +62,12 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The outcome came as the answer; `spec` without id and attempt."""
+    """The outcome came as the answer; `spec` without id and attempt. `follow`: specs and arguments of jobs
+    to enqueue."""
 
     spec: dict[str, Any]
     blob: bytes = wire.NIL
+    follow: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +188,12 @@ def outcome(body: bytes) -> Finished:
     none."""
     reader = wire.Reader(body)
     blob: Callable[[str], bytes] = reader.blob
-    fields = reader.map("", {"result": blob, "error": blob})
+    follow: list[bytes] = []
+    special = {"result": blob, "error": blob, "enqueue": lambda path: follow.extend(follow_of(reader, path))}
+    fields = reader.map("", special=special)
+    fields.pop("enqueue", None)
+    if follow:
+        fields["enqueue"] = len(follow) // 2
     for name in fields:
         if name not in _OUTCOME_FIELDS:
             raise unknown_field(name, _OUTCOME_FIELDS)
@@ -194,7 +204,7 @@ def outcome(body: bytes) -> Finished:
     if other in fields:
         raise invalid(other, f"an outcome of type {kind} has {value}")
     content = fields.pop(value, wire.NIL)
-    return Finished(fields, content)
+    return Finished(fields, content, tuple(follow))
 
 
 def _said(response: aiohttp.ClientResponse, body: bytes) -> str:

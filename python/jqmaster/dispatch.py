@@ -180,7 +180,8 @@ class Dispatch:
 
     async def _report(self, job: Assigned, answer: Finished) -> None:
         outcome = {**answer.spec, "id": job.id, "attempt": job.attempt}
-        await self._engine.call("finish", pack({"worker": job.worker}), pack(outcome), answer.blob)
+        spec = pack({"worker": job.worker})
+        await self._engine.call("finish", spec, pack(outcome), answer.blob, *answer.follow)
 
     async def _refuse(self, job: Assigned, answer: Refused) -> None:
         await self._engine.refuse(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -37,6 +38,29 @@ class Ended(Protocol):
         """The state `job_id` is in once it has ended, or after `timeout_s`; None for an unknown job."""
 
 
+class Messages(Protocol):
+    """What is published of one job."""
+
+    async def get(self) -> bytes | None:
+        """The next event, packed; None: look how the job stands, something may have been missed."""
+
+
+class Events(Protocol):
+    """Follows what happens."""
+
+    async def last_id(self) -> str:
+        """The id of the last event in the stream."""
+
+    async def is_missing(self, event_id: str, /) -> bool:
+        """Whether what came right behind this event may be gone."""
+
+    def after(self, event_id: str, alive_every_s: float, /) -> AsyncGenerator[tuple[str, bytes] | None, None]:
+        """Events (id, packed) behind this one, without end; None when there was none for a while."""
+
+    def of_job(self, job_id: str, /) -> AbstractAsyncContextManager[Messages]:
+        """The events of a tracked job."""
+
+
 class Dispatch(Protocol):
     """Pushes jobs to registered workers."""
 
@@ -56,6 +80,7 @@ class Master:
     waiting: Waiting
     ended: Ended
     dispatch: Dispatch
+    events: Events | None = None
     draining: asyncio.Event = field(default_factory=asyncio.Event)
     enqueuing: Coalescer = field(init=False)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 import msgpack
@@ -28,10 +29,15 @@ class Job(NamedTuple):
     retry_count: int
     timeout: float
     argument: bytes
+    depends: tuple[str, ...] = ()  # ids of the jobs it waited for
+    schedule: str | None = None  # of which it was made, for the moment ``schedule_ms``
+    schedule_ms: int | None = None
+    max_runtime: float | None = None  # seconds after which the attempt ends, heartbeats or not
 
 
 # Not ``**fields``: scripts of a later version may tell more.
-_JOB_FIELDS = Job._fields[:-1]
+_JOB_FIELDS = Job._fields[: Job._fields.index("argument")]
+_RARE_JOB_FIELDS = ("schedule", "schedule_ms", "max_runtime")
 
 
 class Picked(NamedTuple):
@@ -42,10 +48,29 @@ class Picked(NamedTuple):
 
 
 class Finished(NamedTuple):
-    """A state per outcome (upper case: why not), and the next jobs when these were asked for."""
+    """A state per outcome (upper case: why not), and the next jobs when these were asked for.
+
+    ``enqueued``: by the outcome's index, the jobs that followed it.
+    """
 
     states: list[str]
     picked: Picked | None
+    enqueued: dict[int, list[Enqueued]] = {}  # noqa: RUF012 (nobody writes to it)
+
+
+class Note(NamedTuple):
+    """What a running job says of itself. ``argument``: its argument from the next attempt on, packed."""
+
+    progress: float | None = None
+    message: str | None = None
+    argument: bytes | None = None
+
+
+class Beat(NamedTuple):
+    """Per job the remaining milliseconds of its lease or why it is gone; and what is asked of the worker."""
+
+    answers: list[int | str]
+    request: str
 
 
 class Assignment(NamedTuple):
@@ -86,6 +111,19 @@ def texts(values: list[Any]) -> list[str]:
     return [text(value) for value in values]
 
 
+def texts_or_none(values: list[Any]) -> list[str | None]:
+    return [None if value is None else text(value) for value in values]
+
+
+def states(values: list[Any]) -> list[int | str]:
+    return [value if isinstance(value, int) else text(value) for value in values]
+
+
+def step(reply: list[Any]) -> tuple[str, int]:
+    """A step through what matches: where to go on, and how many jobs were changed."""
+    return text(reply[0]), int(reply[1])
+
+
 def document(packed: bytes) -> Document:
     """Decode a job's document. Its blobs stay bytes, as they came; other text need not be UTF-8.
 
@@ -116,6 +154,11 @@ def plain_document(packed: bytes) -> Document:
     return fields
 
 
+def plain_value(packed: bytes) -> Any:
+    """Decode a value of which all text is UTF-8."""
+    return _decoded(msgpack.unpackb(packed, raw=True))
+
+
 def _decoded(value: Any) -> Any:
     if isinstance(value, bytes):
         return text(value)
@@ -128,7 +171,28 @@ def _decoded(value: Any) -> Any:
 
 def job(packed: bytes, argument: bytes) -> Job:
     fields = msgpack.unpackb(packed)
-    return Job._make([*(fields[name] for name in _JOB_FIELDS), argument])
+    return job_of(fields, argument)
+
+
+def job_of(fields: Mapping[str, Any], argument: bytes) -> Job:
+    """A job from its fields. Raises KeyError when one is missing that is always there."""
+    common: list[Any] = [fields[name] for name in _JOB_FIELDS]
+    if len(fields) <= len(common):
+        return Job._make([*common, argument, (), None, None, None])
+    rare = [fields.get(name) for name in _RARE_JOB_FIELDS]
+    return Job._make([*common, argument, tuple(fields.get("depends") or ()), *rare])
+
+
+def enqueued(reply: list[Any]) -> list[Enqueued]:
+    return [Enqueued(text(id_), bool(created)) for id_, created in reply]
+
+
+def finished(reply: list[Any]) -> Finished:
+    states = [text(answer[0] if isinstance(answer, list) else answer) for answer in reply[0]]
+    followed = {
+        index: enqueued(answer[1:]) for index, answer in enumerate(reply[0]) if isinstance(answer, list)
+    }
+    return Finished(states, picked(reply[1]) if len(reply) > 1 else None, followed)
 
 
 def picked(reply: list[Any]) -> Picked:

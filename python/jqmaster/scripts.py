@@ -85,19 +85,36 @@ async def check_server(client: Redis) -> None:
 
 
 async def load(
-    client: Redis, namespace: str, scripts: Mapping[str, Script] | None = None, *, make_current: bool = True
+    client: Redis,
+    namespace: str,
+    scripts: Mapping[str, Script] | None = None,
+    *,
+    make_current: bool = True,
+    migrate: bool = False,
 ) -> str:
     """Load ``scripts`` (default: the package's), set the namespace up, write its manifest; give the version.
 
     Safe to repeat. With ``make_current=False`` the namespace's current version stays what it is, and these
-    scripts stand beside it. Raises ValueError (namespace), UnsuitableServer, Version (data of another schema:
-    the manifest is left alone), Unavailable.
+    scripts stand beside it. With ``migrate`` a namespace of the schema before is brought up to this one.
+    Raises ValueError (namespace), UnsuitableServer, Version (data of another schema: the manifest is left
+    alone), Unavailable.
     """
     check_namespace(namespace)
     await check_server(client)
-    return await install(
-        client, namespace, builtin() if scripts is None else scripts, make_current=make_current
-    )
+    scripts = builtin() if scripts is None else scripts
+    if migrate:
+        await _migrate(client, namespace, scripts["migrate"])
+    return await install(client, namespace, scripts, make_current=make_current)
+
+
+async def _migrate(client: Redis, namespace: str, script: Script) -> None:
+    """Older scripts answer VERSION from then on; what is not set up is left alone."""
+    meta = f"{namespace}:meta"
+    try:
+        if await client.exists(meta):
+            await client.execute_command("EVAL", script.source, 2, namespace, meta)
+    except redis.exceptions.RedisError as problem:
+        raise from_redis(problem) from problem
 
 
 async def install(client: Redis, namespace: str, scripts: Mapping[str, Script], *, make_current: bool) -> str:

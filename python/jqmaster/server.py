@@ -26,6 +26,7 @@ from jqmaster.embedded import EmbeddedRedis, EmbeddedRedisError
 from jqmaster.ended import Ended
 from jqmaster.engine import Engine, connect
 from jqmaster.errors import JQError, UnsuitableServer
+from jqmaster.events import EventFeed
 from jqmaster.http.app import create_app
 from jqmaster.master import Master
 from jqmaster.waiting import Waiting
@@ -60,6 +61,7 @@ class ServeOptions:
     data_dir: Path = field(default_factory=lambda: Path("var"))
     stop_timeout_s: float = 10.0
     max_deliveries: int = 1000
+    migrate: bool = False  # data of the schema before
 
 
 class Server:
@@ -75,6 +77,7 @@ class Server:
         self._redis: redis_asyncio.Redis | None = None
         self._waiting: Waiting
         self._ended: Ended
+        self._events: EventFeed
         self._shutdown = asyncio.Event()
         self._http: asyncio.Task[None] | None = None
         self._socket: socket.socket | None = None
@@ -98,10 +101,11 @@ class Server:
             self.master.draining.set()
             self._waiting.drain()
             self._ended.drain()
+            self._events.drain()
             # The HTTP server still answers meanwhile: outcomes of running jobs are welcome to the end.
             await self.dispatch.stop(max(0.1, (deadline - loop.time()) * 0.6))
             await self._stop_http(max(0.2, (deadline - loop.time()) * 0.6))
-            await asyncio.gather(self._waiting.stop(), self._ended.stop())
+            await asyncio.gather(self._waiting.stop(), self._ended.stop(), self._events.stop())
         if self._redis is not None:
             with contextlib.suppress(Exception):
                 await self._redis.aclose()
@@ -150,7 +154,7 @@ class Server:
             self.redis_url = options.redis_url
         try:
             self._redis = connect(self.redis_url)
-            await scripts.load(self._redis, options.namespace)
+            await scripts.load(self._redis, options.namespace, migrate=options.migrate)
         except UnsuitableServer as error:
             raise StartError(str(error), EXIT_REDIS) from None
         except (JQError, ValueError) as error:
@@ -160,13 +164,14 @@ class Server:
         engine = Engine(self._redis, options.namespace)
         self._waiting = Waiting(engine, self._redis)
         self._ended = Ended(engine, self._redis)
+        self._events = EventFeed(engine, self._redis)
         self.dispatch = Dispatch(
             engine,
             self._redis,
             master=f"{socket.gethostname()}:{os.getpid()}",
             max_deliveries=options.max_deliveries,
         )
-        self.master = Master(engine, self._waiting, self._ended, self.dispatch)
+        self.master = Master(engine, self._waiting, self._ended, self.dispatch, self._events)
         self.dispatch.start()
         self._serve_http()
 

@@ -13,42 +13,41 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import msgpack
 
 from jqmaster.errors import JQError, NotFound, Unavailable
 from jqmaster.replies import Job
 from jqmaster.wake import backoff_s
+from jqmaster.worker_beats import Heartbeats, Key, Running, Source
 from jqmaster.worker_ending import (
     Ending,
+    FollowUp,
     JobFailed,
     JobReleased,
+    Move,
     Outcome,
     Release,
     failed,
+    group_of,
+    succeeded,
     trace,
     without_hold,
 )
+from jqmaster.worker_notes import Notebook, checkpoint, current_job, progress
 
 __all__ = [
-    "Ending", "Function", "JobFailed", "JobReleased", "Key", "Outcome", "Release", "Source", "Worker",
-    "current_job", "no_renewal", "queues_for",
+    "Ending", "FollowUp", "Function", "JobFailed", "JobReleased", "Key", "Move", "Outcome", "Release",
+    "Source", "Worker", "checkpoint", "current_job", "no_renewal", "progress", "queues_for",
 ]  # fmt: skip
 
 log = logging.getLogger("jqmaster.worker")
 
 Function = Callable[[Any], Any]
 F = TypeVar("F", bound=Function)
-Key = tuple[str, int]  # job id, attempt
 
 BATCH = 100
-ALIVE_EVERY_S = 10.0  # a third of the default worker_ttl
-SOONEST_RENEWAL_S = 0.05
-
-current_job: contextvars.ContextVar[Job] = contextvars.ContextVar("current_job")
-"""The job that the running function works on."""
 
 
 def no_renewal(function: F) -> F:
@@ -56,37 +55,6 @@ def no_renewal(function: F) -> F:
     has run out the attempt is given up here; the engine counts it as failed with reason `timeout`."""
     function.__dict__["jq_no_renewal"] = True
     return function
-
-
-class Source(Protocol):
-    """Where jobs come from and outcomes go. All methods raise Unavailable while the other side is away."""
-
-    async def fetch(self, count: int) -> list[Job]:
-        """Wait a while for jobs; at most `count`. Cancelling it strands no job."""
-
-    async def finish(self, outcomes: list[Outcome], want: int) -> tuple[list[str], list[Job]]:
-        """Report outcomes and take up to `want` jobs in the same round trip: a state for each outcome, the
-        jobs."""
-
-    async def heartbeat(self, held: list[Key]) -> list[int | str]:
-        """Renew leases: remaining milliseconds, LOST or CANCELLED each. Raises NotFound for a dropped
-        worker."""
-
-    async def release(
-        self, held: list[Key], *, delay: float = 0, hold: Mapping[str, float] | None = None
-    ) -> None:
-        """Give jobs back. `delay`, `hold`: as in `JobReleased`. Raises NotFound for an unknown constraint."""
-
-    async def register_again(self) -> None:
-        """The worker was dropped as dead and is not."""
-
-
-@dataclass(slots=True)
-class _Running:
-    job: Job
-    renews: bool
-    ends: float  # when the lease runs out, by our clock
-    task: asyncio.Task[None] = field(init=False)
 
 
 class Worker:
@@ -108,16 +76,19 @@ class Worker:
         self._drain_timeout_s = drain_timeout_s
         self._on_outcome = on_outcome
         self._threads = ThreadPoolExecutor(concurrency, "job")
-        self._running: dict[Key, _Running] = {}
+        self._running: dict[Key, Running] = {}
         self._endings: list[Ending] = []
         self._reserved = 0  # slots whose outcome is being reported together with a wish for the next job
         self._is_full = False
-        self._changed = asyncio.Event()
         self._ending_came = asyncio.Event()
         self._unreported = 0
         self._all_reported = asyncio.Event()
         self._all_reported.set()
         self._room_came = asyncio.Event()
+        self._awake = asyncio.Event()  # not asked to be quiet
+        self._awake.set()
+        self._asked_to_stop = asyncio.Event()
+        self._beats = Heartbeats(source, self._running, stop_job=self._stop_job, asked=self._asked)
         self.draining = asyncio.Event()
 
     @property
@@ -133,21 +104,26 @@ class Worker:
         """Run `job`. How it ended goes to `report`, by default to the source."""
         function = self.functions.get(job.name)
         renews = renews and not getattr(function, "jq_no_renewal", False)
-        running = _Running(job, renews, time.monotonic() + job.timeout)
+        loop = asyncio.get_running_loop()
+        notes = Notebook(lambda: loop.call_soon_threadsafe(self._beats.changed))
+        running = Running(job, renews, time.monotonic() + job.timeout, notes)
         running.task = asyncio.create_task(self._attend(running, function, report or self._report))
         self._running[job.id, job.attempt] = running
-        self._changed.set()
+        self._beats.changed()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Work until `stop` is set; then finish what runs within `drain_timeout_s` and give the rest back."""
-        parts = [asyncio.create_task(part) for part in (self._report_loop(), self._heartbeat_loop())]
+        """Work until `stop` is set, or the worker is asked to stop; then finish what runs within
+        `drain_timeout_s` and give the rest back."""
+        loops = (self._report_loop(), self._beats.run(), self._source.listen(self._told))
+        parts = [asyncio.create_task(part) for part in loops]
         fetching = asyncio.create_task(self._fetch_loop()) if self._fetches else None
+        stops = [asyncio.create_task(event.wait()) for event in (stop, self._asked_to_stop)]
         try:
-            await stop.wait()
+            await asyncio.wait(stops, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self.draining.set()
-            if fetching is not None:
-                fetching.cancel()
+            for waiting in [*stops, *([fetching] if fetching else [])]:
+                waiting.cancel()
             await self._drain()
             for part in parts:
                 part.cancel()
@@ -157,12 +133,14 @@ class Worker:
     # -- one job ----------------------------------------------------------------------------------
 
     async def _attend(
-        self, running: _Running, function: Function | None, report: Callable[[Ending], None]
+        self, running: Running, function: Function | None, report: Callable[[Ending], None]
     ) -> None:
         key = (running.job.id, running.job.attempt)
         try:
             async with asyncio.timeout(None if running.renews else running.job.timeout) as limit:
-                ending = await self._ending_of(running.job, function)
+                ending = await self._ending_of(running, function)
+                if running.notes.is_used:
+                    await self._beats.tell_rest(running, ending)
         except TimeoutError:
             assert limit.expired()
             log.warning("job %s (%s) ran out of its time", running.job.id, running.job.name)
@@ -170,11 +148,12 @@ class Worker:
         finally:
             del self._running[key]
             self._room_came.set()
-            self._changed.set()
+            self._beats.changed()
         report(ending)
 
-    async def _ending_of(self, job: Job, function: Function | None) -> Ending:
-        current_job.set(job)
+    async def _ending_of(self, running: Running, function: Function | None) -> Ending:
+        job = running.job
+        running.notes.open(job)
         if function is None:
             return failed(job, f"this worker has no function for jobs named {job.name}")
         try:
@@ -189,21 +168,22 @@ class Worker:
                 loop = asyncio.get_running_loop()
                 result = await loop.run_in_executor(self._threads, context.run, function, argument)
         except JobFailed as error:
-            return failed(job, str(error), retry=error.retry, error=error.error)
+            group = error.group or group_of(error)
+            return failed(job, str(error), retry=error.retry, error=error.error, group=group)
         except JobReleased as error:
             log.info("job %s (%s) is given back: %s", job.id, job.name, error)
             return Release(job, error.delay, error.hold)
         except Exception as error:
             details = {"type": type(error).__name__, "traceback": trace(error, __file__)}
-            return failed(job, f"{type(error).__name__}: {error}", error=details)
+            return failed(job, f"{type(error).__name__}: {error}", error=details, group=group_of(error))
         try:
-            return Outcome(job, {"type": "success"}, msgpack.packb(result))
+            return succeeded(job, result)
         except (TypeError, ValueError, OverflowError) as error:
             return failed(job, f"the result cannot be packed as MessagePack: {error}", retry=False)
 
     def _report(self, ending: Ending) -> None:
         # When every slot is taken nobody else fetches: the report of this one asks for the next job as well.
-        if self._is_full and not self.draining.is_set():
+        if self._is_full and not self.draining.is_set() and self._awake.is_set():
             self._reserved += 1
         self._endings.append(ending)
         self._ending_came.set()
@@ -221,6 +201,9 @@ class Worker:
                 await self._room_came.wait()
                 continue
             self._is_full = False
+            if not self._awake.is_set():
+                await self._awake.wait()
+                continue
             try:
                 jobs = await self._source.fetch(self.free)
                 failures = 0
@@ -246,13 +229,13 @@ class Worker:
                 for ending in batch:
                     if isinstance(ending, Release):
                         outcomes += await self.give_back(ending)
-                states, jobs = await self._insist(outcomes, 0 if self.draining.is_set() else reserved)
+                states, jobs = await self._insist(outcomes, 0 if self._takes_none else reserved)
             finally:
                 self._reserved -= reserved
             for job in jobs:
                 self.start(job)
             self._room_came.set()
-            self._changed.set()
+            self._beats.changed()
             for outcome, state in zip(outcomes, states, strict=True):
                 if state.isupper():
                     log.warning("job %s attempt %d: %s", outcome.job.id, outcome.job.attempt, state)
@@ -292,54 +275,54 @@ class Worker:
                 log.warning("cannot report %d outcomes, trying again: %s", len(batch), error)
                 await asyncio.sleep(backoff_s(failures))
                 failures += 1
-            except NotFound:
-                # The worker was dropped, and its wish for more with it. The outcomes speak for themselves.
-                await self._source.register_again()
-                want = 0
             except JQError as error:
+                if isinstance(error, NotFound) and not (error.path or "").startswith("outcomes"):
+                    # The worker was dropped, and its wish for more with it. The outcomes speak for themselves.
+                    await self._source.register_again()
+                    want = 0
+                    continue
                 if len(batch) == 1:
                     batch = [failed(batch[0].job, f"the outcome was refused: {error}", retry=False)]
                     continue
                 one_by_one = [await self._insist([outcome], 0) for outcome in batch]
                 return [states[0] for states, _ in one_by_one], []
 
-    async def _heartbeat_loop(self) -> None:
-        while True:
-            held = [running for running in self._running.values() if running.renews]
-            until = min(
-                (running.ends - running.job.timeout * 2 / 3 for running in held), default=float("inf")
-            )
-            wait_s = min(ALIVE_EVERY_S, max(SOONEST_RENEWAL_S, until - time.monotonic()))
-            self._changed.clear()
-            try:
-                async with asyncio.timeout(wait_s):
-                    await self._changed.wait()
-                continue
-            except TimeoutError:
-                pass
-            if held or not self._fetches:
-                await self._renew([(running.job.id, running.job.attempt) for running in held])
+    def _stop_job(self, key: Key, why: str) -> None:
+        running = self._running.get(key)
+        if running is not None:
+            log.warning("job %s attempt %d: %s, stopping it", *key, why)
+            running.task.cancel()
 
-    async def _renew(self, keys: list[Key]) -> None:
-        try:
-            answers = await self._source.heartbeat(keys)
-        except NotFound:
-            await self._source.register_again()
-            return
-        except JQError as error:
-            log.warning("no heartbeat: %s", error)
-            await asyncio.sleep(SOONEST_RENEWAL_S)
-            return
-        now = time.monotonic()
-        for key, answer in zip(keys, answers, strict=True):
-            running = self._running.get(key)
-            if running is None:
-                continue
-            if isinstance(answer, int):
-                running.ends = now + answer / 1000
-            else:
-                log.warning("job %s attempt %d: %s, stopping it", *key, answer)
-                running.task.cancel()
+    # -- what the worker is told -------------------------------------------------------------------
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether it was asked to take no more jobs."""
+        return not self._awake.is_set()
+
+    @property
+    def _takes_none(self) -> bool:
+        return self.draining.is_set() or self.is_quiet
+
+    def _told(self, message: str) -> None:
+        """What came over the worker's channel; "" for a gap."""
+        word, *key = message.split(" ")
+        if word in ("cancelled", "kicked") and len(key) == 2 and key[1].isdigit():
+            self._stop_job((key[0], int(key[1])), "CANCELLED" if word == "cancelled" else "LOST")
+        elif word in ("quiet", "stop", "resume"):
+            self._asked("" if word == "resume" else word)
+        elif not word:
+            self._beats.look()
+
+    def _asked(self, request: str) -> None:
+        if request == "stop":
+            self._asked_to_stop.set()
+        if request and not self.is_quiet:
+            log.info("asked to %s", "stop" if request == "stop" else "be quiet")
+            self._awake.clear()
+        elif not request and self.is_quiet:
+            log.info("asked to resume")
+            self._awake.set()
 
     # -- stopping ---------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures.thread
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,15 +15,22 @@ from jqmaster.replies import Job
 NIL = b"\xc0"
 MESSAGE_CHARACTERS = 2000
 TRACE_FRAMES = 20
+GROUP_BYTES = 255
 
 
 class JobFailed(Exception):
-    """Raise it in a function to choose what is reported. `error`: any value MessagePack can hold."""
+    """Raise it in a function to choose what is reported. `error`: any value MessagePack can hold.
 
-    def __init__(self, message: str, *, retry: bool = True, error: Any = None) -> None:
+    `group`: by what failures are listed (`Client.failures`); without it, the name of the exception's class.
+    """
+
+    def __init__(
+        self, message: str, *, retry: bool = True, error: Any = None, group: str | None = None
+    ) -> None:
         super().__init__(message)
         self.retry = retry
         self.error = error
+        self.group = group
 
 
 class JobReleased(Exception):
@@ -43,12 +50,47 @@ class JobReleased(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Move:
+    """Return it from a function: the job does not end but goes on as another name, or in another queue.
+
+    It keeps its id, tags and history, and `argument` is its argument from then on. At least one of `name` and
+    `queue`; the queue is by default that of the name. `delay` in seconds.
+    """
+
+    name: str | None = None
+    argument: Any = None
+    queue: str | None = None
+    priority: int | None = None
+    delay: float | None = None
+
+    def spec(self) -> dict[str, Any]:
+        """As `finish` takes it."""
+        fields = {"name": self.name, "queue": self.queue, "priority": self.priority, "delay": self.delay}
+        return {name: value for name, value in fields.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUp:
+    """Return it from a function: its result (or a `Move`), and jobs that are enqueued in the same step.
+
+    `jobs`: maps as for `Client.enqueue_many`, 1 to 1000. Integers in their `depends` are indexes among them.
+    """
+
+    result: Any
+    jobs: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one attempt: the spec for `finish`, and the result or error, packed."""
+    """What became of one attempt: the spec for `finish`, and the result or error, packed.
+
+    `follow`: jobs to enqueue, (spec, packed argument) each.
+    """
 
     job: Job
     spec: dict[str, Any]
     blob: bytes = NIL
+    follow: tuple[tuple[dict[str, Any], bytes], ...] = ()
 
     @property
     def is_success(self) -> bool:
@@ -88,11 +130,40 @@ def trace(error: Exception, caller: str) -> str:
     return "".join(traceback.format_exception(type(error), error, at, limit=-TRACE_FRAMES))
 
 
-def failed(job: Job, message: str, *, retry: bool = True, error: Any = None) -> Outcome:
+def succeeded(job: Job, result: Any) -> Outcome:
+    """The outcome of an attempt whose function returned `result`. Raises what packing it raises."""
+    spec: dict[str, Any] = {"type": "success"}
+    follow: tuple[tuple[dict[str, Any], bytes], ...] = ()
+    if isinstance(result, FollowUp):
+        follow = tuple(_follower(dict(one)) for one in result.jobs)
+        result = result.result
+    if isinstance(result, Move):
+        spec["move"] = result.spec()
+        result = result.argument
+    return Outcome(job, spec, msgpack.packb(result), follow)
+
+
+def _follower(spec: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+    return spec, msgpack.packb(spec.pop("argument", None))
+
+
+def group_of(error: BaseException) -> str:
+    """By what failures with `error` are listed: the qualified name of its class."""
+    kind = type(error)
+    plain = kind.__module__ in ("builtins", "__main__") or kind is JobFailed
+    name = kind.__qualname__ if plain else f"{kind.__module__}.{kind.__qualname__}"
+    return name.encode()[:GROUP_BYTES].decode(errors="ignore")
+
+
+def failed(
+    job: Job, message: str, *, retry: bool = True, error: Any = None, group: str | None = None
+) -> Outcome:
     """The outcome of an attempt that failed. `error`: any value; what cannot be packed is shown as text."""
     try:
         blob = msgpack.packb(error)
     except (TypeError, ValueError, OverflowError):
         blob = msgpack.packb(repr(error))
     spec = {"type": "failure", "should_retry": retry, "message": message[:MESSAGE_CHARACTERS]}
+    if group is not None:
+        spec["group"] = group
     return Outcome(job, spec, blob)

@@ -16,7 +16,7 @@ import msgpack
 from jqmaster.http import wire
 from jqmaster.http.message import MSGPACK
 from jqmaster.worker import Ending, Key, Release, Worker
-from jqmaster.worker_sources import job_of, read_map
+from jqmaster.worker_sources import job_of, outcome_map, read_map
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Any]]
@@ -115,7 +115,7 @@ class PushHost:
         key = (job.id, job.attempt)
         if key in self._seen and not self._synchronous:
             return 202, b"", []
-        if self.worker.draining.is_set() or self.worker.free <= 0:
+        if self.worker.draining.is_set() or self.worker.is_quiet or self.worker.free <= 0:
             return 503, _error("BUSY", "no room for another job"), [(b"retry-after", b"1")]
         self._remember(key)
         if not self._synchronous:
@@ -133,8 +133,7 @@ class PushHost:
                     if not refused:
                         return 202, b"", []
                     [said] = refused
-                blob = {"result" if said.is_success else "error": said.blob}
-                return 200, wire.extend_map(wire.pack(said.spec), blob), []
+                return 200, outcome_map(said), []
         return 504, _error("TIMEOUT", "the job's time ran out"), []
 
     def _remember(self, key: Key) -> None:

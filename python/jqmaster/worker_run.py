@@ -27,6 +27,7 @@ class WorkOptions:
     redis_url: str | None = None
     namespace: str = "{jq}"
     push: bool = False
+    register: bool = False  # without push: be listed, and hear when asked to be quiet or to stop
     synchronous: bool = False
     queues: Sequence[str] | None = None
     order: str = "priority"
@@ -85,6 +86,8 @@ async def work(options: WorkOptions, stop: asyncio.Event) -> None:
                 return
             _say(f"worker {source.worker} listens on {url}")
         else:
+            if options.register and not await _register(source, None, options.concurrency, stop):
+                return
             _say(f"worker {source.worker} is ready")
         await worker.run(stop)
     finally:
@@ -93,7 +96,9 @@ async def work(options: WorkOptions, stop: asyncio.Event) -> None:
             await host.stop()
 
 
-async def _register(source: HttpSource | RedisSource, url: str, max_jobs: int, stop: asyncio.Event) -> bool:
+async def _register(
+    source: HttpSource | RedisSource, url: str | None, max_jobs: int, stop: asyncio.Event
+) -> bool:
     """Register, and wait for a master that is not there yet. False when told to stop meanwhile."""
     failures = 0
     while not stop.is_set():

@@ -7,7 +7,7 @@ import contextlib
 import os
 import secrets
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import aiohttp
@@ -15,11 +15,12 @@ import msgpack
 import redis.asyncio as redis_asyncio
 
 from jqmaster import replies
-from jqmaster.engine import Engine, connect, pack
+from jqmaster.engine import Engine, connect, given, pack
 from jqmaster.errors import Conflict, Internal, Invalid, JQError, NotFound, Unavailable
 from jqmaster.http import wire
 from jqmaster.http.message import MSGPACK
-from jqmaster.replies import Job
+from jqmaster.replies import Beat, Job, Note
+from jqmaster.subscriptions import Subscriptions
 from jqmaster.waiting import Waiting
 from jqmaster.worker import Key, Outcome
 
@@ -46,6 +47,8 @@ class RedisSource:
         self._waiting = Waiting(self._engine, redis)
         self._wish: dict[str, Any] = {"queues": list(queues), "order": order}
         self._registration: dict[str, Any] | None = None
+        self._subscriptions = Subscriptions(redis)
+        self._renamed = asyncio.Event()
 
     @classmethod
     def from_url(cls, url: str, namespace: str, queues: Sequence[str], **options: Any) -> RedisSource:
@@ -58,15 +61,37 @@ class RedisSource:
 
     async def finish(self, outcomes: list[Outcome], want: int) -> tuple[list[str], list[Job]]:
         said = [
-            ({**outcome.spec, "id": outcome.job.id, "attempt": outcome.job.attempt}, outcome.blob)
-            for outcome in outcomes
+            ({**one.spec, "id": one.job.id, "attempt": one.job.attempt}, one.blob, one.follow)
+            for one in outcomes
         ]
         pick = {**self._wish, "count": want} if want else None
         finished = await self._engine.finish(self.worker, said, pick=pick)
         return finished.states, finished.picked.jobs if finished.picked else []
 
-    async def heartbeat(self, held: list[Key]) -> list[int | str]:
-        return await self._engine.heartbeat(self.worker, held)
+    @property
+    def is_registered(self) -> bool:
+        return self._registration is not None
+
+    async def heartbeat(self, held: list[Key], notes: Mapping[Key, Note]) -> Beat:
+        return await self._engine.beat(self.worker, held, notes=notes)
+
+    async def listen(self, told: Callable[[str], None]) -> None:
+        while True:
+            self._renamed.clear()
+            channel = f"{self._engine.namespace}:worker:{self.worker}"
+            async with self._subscriptions.listen(channel) as messages:
+                renamed = asyncio.ensure_future(self._renamed.wait())
+                coming = asyncio.ensure_future(messages.get())
+                try:
+                    while not renamed.done():
+                        await asyncio.wait((renamed, coming), return_when=asyncio.FIRST_COMPLETED)
+                        if coming.done():
+                            message = coming.result()
+                            coming = asyncio.ensure_future(messages.get())
+                            told("" if message is None else message.decode(errors="replace"))
+                finally:
+                    renamed.cancel()
+                    coming.cancel()
 
     async def release(
         self, held: list[Key], *, delay: float = 0, hold: Mapping[str, float] | None = None
@@ -74,14 +99,15 @@ class RedisSource:
         spec = _release(held, delay, hold)
         await self._engine.call("release", pack({**spec, "worker": self.worker}))
 
-    async def register(self, url: str, max_jobs: int) -> None:
-        """Have jobs pushed to `url` from now on."""
+    async def register(self, url: str | None, max_jobs: int) -> None:
+        """Be a registered worker; with `url`, have jobs pushed there from now on."""
         self._registration = {"url": url, "max_jobs": max_jobs}
         await self.register_again()
 
     async def register_again(self) -> None:
         if self._registration is not None:
             self.worker = await self._engine.register(self.name, self._wish["queues"], **self._registration)
+            self._renamed.set()
 
     async def stop(self) -> None:
         """Unregister, and close the connections; bounded."""
@@ -89,6 +115,7 @@ class RedisSource:
             async with asyncio.timeout(5):
                 if self._registration is not None:
                     await self._engine.unregister(self.worker)
+        await self._subscriptions.stop()
         await self._waiting.stop()
         await self._redis.aclose()
 
@@ -123,36 +150,34 @@ class HttpSource:
         return _jobs(reply)
 
     async def finish(self, outcomes: list[Outcome], want: int) -> tuple[list[str], list[Job]]:
-        said = [
-            wire.extend_map(
-                wire.pack({**outcome.spec, "id": outcome.job.id, "attempt": outcome.job.attempt}),
-                {"result" if outcome.is_success else "error": outcome.blob},
-            )
-            for outcome in outcomes
-        ]
+        said = [outcome_map(one, id=one.job.id, attempt=one.job.attempt) for one in outcomes]
         body = {"outcomes": wire.raw_array(said)}
         if want:
             body["pick"] = wire.pack({**self._wish, "count": want})
         reply = await self._post("/done", wire.raw_map(body))
         return reply["states"], _jobs(reply)
 
-    async def heartbeat(self, held: list[Key]) -> list[int | str]:
-        reply = await self._post("/worker/heartbeat", {"jobs": held})
-        return list(reply["jobs"])
+    @property
+    def is_registered(self) -> bool:
+        return self._registration is not None
+
+    async def heartbeat(self, held: list[Key], notes: Mapping[Key, Note]) -> Beat:
+        body = {"jobs": wire.raw_array([_held(key, notes.get(key)) for key in held])}
+        reply = await self._post("/worker/heartbeat", wire.raw_map(body))
+        return Beat(list(reply["jobs"]), reply.get("request", ""))
+
+    async def listen(self, told: Callable[[str], None]) -> None:
+        """Over HTTP the answers to heartbeats tell all there is."""
 
     async def release(
         self, held: list[Key], *, delay: float = 0, hold: Mapping[str, float] | None = None
     ) -> None:
         await self._post("/release", _release(held, delay, hold))
 
-    async def register(self, url: str, max_jobs: int) -> None:
-        """Have jobs pushed to `url` from now on."""
-        self._registration = {
-            "name": self.name,
-            "queues": self._wish["queues"],
-            "url": url,
-            "max_jobs": max_jobs,
-        }
+    async def register(self, url: str | None, max_jobs: int) -> None:
+        """Be a registered worker; with `url`, have jobs pushed there from now on."""
+        fields = {"name": self.name, "queues": self._wish["queues"], "max_jobs": max_jobs}
+        self._registration = fields if url is None else {**fields, "url": url}
         await self.register_again()
 
     async def register_again(self) -> None:
@@ -204,6 +229,24 @@ class HttpSource:
         return _content(status, content)
 
 
+def outcome_map(outcome: Outcome, **more: Any) -> bytes:
+    """An outcome as `POST /done` and an answer to a delivery have it."""
+    parts = {"result" if outcome.is_success else "error": outcome.blob}
+    if outcome.follow:
+        jobs = [wire.extend_map(wire.pack(spec), {"argument": blob}) for spec, blob in outcome.follow]
+        parts["enqueue"] = wire.raw_array(jobs)
+    return wire.extend_map(wire.pack({**outcome.spec, **more}), parts)
+
+
+def _held(key: Key, note: Note | None) -> bytes:
+    if note is None:
+        return wire.pack(key)
+    said = wire.pack(given(progress=note.progress, message=note.message))
+    if note.argument is not None:
+        said = wire.extend_map(said, {"argument": note.argument})
+    return wire.raw_array([wire.pack(key[0]), wire.pack(key[1]), said])
+
+
 def _release(held: list[Key], delay: float, hold: Mapping[str, float] | None) -> dict[str, Any]:
     return {"jobs": held, **({"delay": delay} if delay else {}), **({"hold": dict(hold)} if hold else {})}
 
@@ -228,8 +271,9 @@ def _jobs(reply: dict[str, Any]) -> list[Job]:
 
 def job_of(fields: Mapping[str, Any]) -> Job:
     """A job as the master sends it. Raises KeyError when a field is missing."""
-    names = ("id", "name", "queue", "priority", "attempt", "retry_count", "timeout", "argument")
-    return Job(*(fields[name] for name in names))
+    return replies.job_of(
+        {name: value for name, value in fields.items() if name != "argument"}, fields["argument"]
+    )
 
 
 def read_map(content: bytes) -> dict[str, Any]:

@@ -6,18 +6,19 @@ local space = require "support.space"
 --   ACL SETUSER jq on >secret ~{jq}* resetchannels &{jq}* <these>
 local CALLS = { "evalsha", "script|load" }
 local INNER = {
-  "del", "exists", "expire", "get", "hdel", "hexists", "hget", "hgetall", "hkeys", "hlen", "hset", "hvals", "incr",
-  "lpop", "lrange", "mget", "mset", "rpush", "sadd", "scan", "set", "setrange", "spublish", "srandmember", "srem",
-  "time", "unlink", "zadd", "zcard", "zcount", "zmscore", "zpopmin", "zrange", "zrangebylex", "zrangebyscore",
-  "zrank", "zrem", "zremrangebyscore", "zscore",
+  "del", "exists", "expire", "get", "hdel", "hexists", "hget", "hgetall", "hkeys", "hlen", "hscan", "hset", "hvals",
+  "incr", "llen", "lpop", "lrange", "mget", "mset", "pexpire", "pttl", "rpush", "sadd", "scan", "set", "setrange",
+  "spublish", "srandmember", "srem", "sscan", "time", "type", "unlink", "xadd", "xrange", "zadd", "zcard", "zcount",
+  "zmscore", "zpopmin", "zrange", "zrangebylex", "zrangebyscore", "zrank", "zrem", "zremrangebyscore", "zscore",
 }
 -- Blocking for work, and listening to the ends of watched jobs.
 local WAITING = { "bzpopmin", "ssubscribe", "sunsubscribe" }
 
 local SCRIPTS = {
-  "assign", "audit", "cancel", "config", "constrain", "constraints", "enqueue", "explain", "finish", "get",
-  "heartbeat", "hold", "pick", "queue", "queues", "refuse", "register", "release", "result", "setup", "tick",
-  "unconstrain", "unregister", "usage", "watch", "workers",
+  "assign", "audit", "cancel", "change", "config", "constrain", "constraints", "depend", "discard", "enqueue",
+  "explain", "export", "failures", "finish", "forget", "get", "heartbeat", "history", "hold", "import", "jobs", "kick",
+  "migrate", "pick", "queue", "queues", "refuse", "register", "release", "result", "retry", "schedule", "schedules", "setup", "tags", "tick", "track",
+  "unconstrain", "unregister", "unschedule", "usage", "watch", "worker", "workers",
 }
 
 describe("a user of least privilege", function()
@@ -78,7 +79,7 @@ describe("a user of least privilege", function()
     end
   end)
   it("may set up, and live the whole life of a job", function()
-    assert.are.equal(2, jq:call("setup"))
+    assert.are.equal(3, jq:call("setup"))
     jq:set({ retry_base = 0, result_grace = 0 })
     jq:queue({ name = "a", max_waiting = 100 })
     local ids = jq:enqueue_all({ name = "a", keep_result = true }, "a", "a", { name = "a", delay = 1000,
@@ -97,6 +98,23 @@ describe("a user of least privilege", function()
     assert.are.equal(2, #jq:pick({ queues = { "a", "*" }, count = 2, order = "round_robin" }))
     jq:pick({ queues = "b*", order = "shuffled" })
     jq:tick()
+    assert.are.same({}, jq:audit())
+  end)
+  it("may enqueue unique and dependent jobs, change them, and let jobs follow", function()
+    local first = jq:enqueue({ name = "a", unique = "k", unique_for = 1, tags = { "t" } })
+    local second = jq:enqueue({ name = "b", depends = { first }, expires_in = 100 })
+    jq:call("enqueue", { name = "a", unique = "k", if_exists = "replace", priority = 1 }, msgpack.NIL)
+    jq:call("change", { id = second, delay = 0, tags = { "u" } }, "")
+    local job = jq:take("a")
+    jq:call("heartbeat", { worker = "worker", jobs = { { job.id, 1, { progress = 1, argument = 0 } } } }, "")
+    jq:call("kick", { ids = { job.id } })
+    job = jq:take("a")
+    jq:call("finish", { worker = "worker" }, { id = job.id, attempt = 2, type = "success", enqueue = 1,
+      move = { name = "c" } }, msgpack.NIL, { name = "d", depends = { second } }, msgpack.NIL)
+    jq:call("depend", { id = second, remove = { first } })
+    jq:call("history", job.id)
+    jq:call("cancel", { ids = { second }, dependents = "cancel" })
+    jq:settle()
     assert.are.same({}, jq:audit())
   end)
   it("may register, be given jobs and leave", function()
@@ -134,6 +152,46 @@ describe("a user of least privilege", function()
     jq:call("hold", { id = "c", by = "x", seconds = 1 })
     jq:call("unconstrain", { id = "c" })
     jq:succeed(jq:take("b"))
+    assert.are.same({}, jq:audit())
+  end)
+  it("may look for jobs, retry, discard and forget", function()
+    local id = jq:enqueue({ name = "a", max_retry = 0, tags = { "t" } })
+    jq:fail(jq:take("a"))
+    jq:call("jobs", { where = { tag = "t" } })
+    jq:call("jobs", { newest = true, cursor = jq:call("jobs", { count = 1 })[1] })
+    assert.are.equal(2, #jq:call("failures", {}))
+    assert.are.equal(2, #jq:call("tags", { top = 5 }))
+    jq:call("retry", { where = { group = "other" } })
+    assert.are.same({ "queued" }, jq:call("discard", { ids = { id } }))
+    assert.are.equal(1, jq:call("forget", { queue = "a" }))
+    assert.are.same({}, jq:audit())
+  end)
+  it("may copy a namespace", function()
+    local id = jq:enqueue("a")
+    local records = jq:call("export", { count = 1000 })
+    assert.are.equal("", table.remove(records, 1))
+    for _, key in ipairs(admin:call("KEYS", jq.name .. ":*")) do
+      admin:call("DEL", key)
+    end
+    jq:call("import", unpack(records))
+    assert.are.equal("queued", jq:status(id))
+    assert.are.same({}, jq:audit())
+  end)
+  it("may have schedules", function()
+    local spec = { id = "s", every = 0.1, job = { name = "a", unique = "u" } }
+    jq:call("schedule", spec, msgpack.NIL)
+    local id
+    for _ = 1, 100000 do -- a tenth of a second's worth
+      id = jq:pick_ids("a")[1]
+      if id then
+        break
+      end
+    end
+    assert.are.equal("s", jq:get(id).schedule)
+    spec.cron, spec.every = "@hourly", nil
+    jq:call("schedule", spec, msgpack.NIL)
+    jq:call("schedules", { next = 5 })
+    assert.are.equal(1, jq:call("unschedule", { id = "s" }))
     assert.are.same({}, jq:audit())
   end)
   it("may wait for work and for ends", function()
@@ -187,6 +245,7 @@ describe("the scripts", function()
     jq:call("constrain", { id = "c", concurrency = 1 }, msgpack.pack({ name = "a" }))
     local reads = {
       audit = {}, constraints = {}, explain = jq:enqueue("a"), get = space.UNKNOWN_ID, queues = {},
+      failures = {}, jobs = {}, tags = {}, schedules = {}, export = {},
       usage = { id = "c" }, workers = {},
     }
     for _, name in ipairs(SCRIPTS) do

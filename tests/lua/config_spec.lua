@@ -15,13 +15,13 @@ describe("config", function()
     retry_base = 1, retry_cap = 3600, retry_jitter = 0.1, result_ttl = 3600, result_grace = 60,
       request_ttl = 600,
     done_ttl = 86400, done_max = 10000, error_ttl = 2592000, error_max = 10000, cancelled_ttl = 86400,
-    cancelled_max = 10000, cancel_running = true, worker_ttl = 30,
+    cancelled_max = 10000, cancel_running = true, worker_ttl = 30, lease_grace = 0, events_max = 0, stats = true,
   }
   local RANGES = {
     retry_base = { 0, 1e10 }, retry_cap = { 0, 1e10 }, retry_jitter = { 0, 1 }, result_ttl = { 1, 1e10 },
     result_grace = { 0, 1e10 }, request_ttl = { 1, 86400 }, done_ttl = { 0, 1e10 }, done_max = { 0, 1e9 },
     error_ttl = { 0, 1e10 }, error_max = { 0, 1e9 }, cancelled_ttl = { 0, 1e10 }, cancelled_max = { 0, 1e9 },
-    worker_ttl = { 1, 86400 },
+    worker_ttl = { 1, 86400 }, lease_grace = { 0, 86400 }, events_max = { 0, 1e7 },
   }
 
   it("has the defaults of the protocol", function()
@@ -105,6 +105,59 @@ describe("config", function()
   it("refuses a set that is a list", function()
     jq:refuses("INVALID set: expected a map with text as keys, got the key 1", "config",
       { set = { "done_ttl" } })
+  end)
+
+  describe("describe", function()
+    local function described(spec)
+      spec = spec or {}
+      spec.describe = true
+      local by_name = {}
+      for _, about in ipairs(msgpack.unpack(jq:call("config", spec))) do
+        by_name[about.name] = about
+      end
+      return by_name
+    end
+
+    it("has a word for every setting", function()
+      local names = {}
+      for name, about in pairs(described()) do
+        names[name] = about.value
+        assert.are.equal(about.default, about.value)
+        assert.is_true(#about.meaning > 10)
+        assert.are.equal("string", type(about.unit))
+      end
+      assert.are.same(DEFAULTS, names)
+    end)
+    it("tells types and ranges", function()
+      local all = described()
+      for name, range in pairs(RANGES) do
+        assert.are.same(range, { all[name].least, all[name].most })
+        assert.are.equal(name:find("_max$") and "integer" or "number", all[name].type)
+      end
+      assert.are.same({ "boolean", nil, nil }, { all.stats.type, all.stats.least, all.stats.most })
+    end)
+    it("tells which of them a queue may have", function()
+      local of_queues = {}
+      for name, about in pairs(described()) do
+        of_queues[#of_queues + 1] = about.queues and name or nil
+      end
+      table.sort(of_queues)
+      assert.are.same({
+        "cancelled_max", "cancelled_ttl", "done_max", "done_ttl", "error_max", "error_ttl", "lease_grace",
+        "result_grace", "result_ttl", "retry_base", "retry_cap", "retry_jitter",
+      }, of_queues)
+    end)
+    it("tells values in force, after a change in the same call as well", function()
+      local about = described({ set = { done_max = 5, stats = false } })
+      assert.are.same({ 5, 10000 }, { about.done_max.value, about.done_max.default })
+      assert.are.same({ false, true }, { about.stats.value, about.stats.default })
+    end)
+    it("refuses what is no boolean", function()
+      jq:refuses("INVALID describe: expected true or false, got 1", "config", { describe = 1 })
+    end)
+    it("changes nothing", function()
+      jq:unchanged(described)
+    end)
   end)
   specs.one_spec(it, function()
     return jq

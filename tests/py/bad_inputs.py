@@ -5,6 +5,9 @@ from typing import NamedTuple
 import msgpack
 
 from bad_constraints import BY, COSTS, FAIR, HOLD_SECONDS, PATHS, TAGS, of_constraints
+from bad_copying import of_copying
+from bad_finding import CURSORS, WHERE, WHERES, of_finding
+from bad_schedules import CRONS, of_schedules
 from bad_values import (
     BLOB,
     BOOLEANS,
@@ -67,6 +70,7 @@ PICK = {
 }
 # Redis reads what does not fit into 63 bits as negative: 2**64 - 1 is -1.
 PRIORITIES = [value for value in integers(-(2**31), 2**31 - 1) if value != 2**64 - 1]
+MINUTES = [value for value in integers(-1440, 1440) if value != 2**64 - 1]
 JOB = {
     "name": NAMES, "queue": [*NAMES, "a*", "*"], "priority": PRIORITIES,
     "max_retry": integers(0, 2**31 - 1), "keep_result": BOOLEANS, "timeout": numbers(0.001, 4000000),
@@ -79,16 +83,21 @@ SETTINGS = {
     "request_ttl": numbers(1, 86400),
     "done_ttl": numbers(0, 1e10), "done_max": integers(0, 10**9), "error_ttl": numbers(0, 1e10),
     "error_max": integers(0, 10**9), "cancelled_ttl": numbers(0, 1e10), "cancelled_max": integers(0, 10**9),
-    "cancel_running": BOOLEANS, "worker_ttl": numbers(1, 86400),
+    "cancel_running": BOOLEANS, "worker_ttl": numbers(1, 86400), "lease_grace": numbers(0, 86400),
+    "events_max": integers(0, 10**7), "stats": BOOLEANS,
 }  # fmt: skip
+OF_QUEUES = {k: v for k, v in SETTINGS.items()
+             if k not in ("request_ttl", "cancel_running", "worker_ttl", "events_max", "stats")}  # fmt: skip
 OUTCOME = {"id": IDS, "attempt": integers(1, 2**32 - 1), "type": words("success"), "finished_at": TIMES}
 FAILURE = {
     "reason": [*words("other"), "expired"],
     "should_retry": BOOLEANS,
     "message": [*NOT_TEXT, "x" * 65537],
+    "group": NAMES,
 }
 LISTS = [5, True, "x", {"a": 1}]
 HELD = {"worker": "w", "jobs": [[RUNNING, 1]]}
+EVERY = {"id": "new", "every": 10, "catch_up": "all", "job": {"name": "a"}}
 
 
 def one_job(spec):
@@ -108,7 +117,8 @@ TARGETS = [
     Target("options", "enqueue", {"request": "t"}, {"request": TOKENS}, [],
            lambda spec: [spec, encode({"name": "a"}), BLOB], "", "options", unknown="options."),
     Target("pick", "pick", {"worker": "w", "queues": "a"}, {"worker": NAMES, **PICK}, ["worker", "queues"]),
-    Target("heartbeat", "heartbeat", HELD, {"worker": NAMES, "jobs": LISTS}, ["worker", "jobs"]),
+    Target("heartbeat", "heartbeat", HELD, {"worker": NAMES, "jobs": LISTS, "control": BOOLEANS},
+           ["worker", "jobs"]),
     Target("finish", "finish", {"worker": "w"}, {"worker": NAMES, "pick": [5, True, "x", [1]]}, ["worker"],
            lambda spec: [spec, encode({"id": RUNNING, "attempt": 1, "type": "success"}), BLOB]),
     Target("pick", "finish", {"queues": "a"}, PICK, ["queues"],
@@ -123,7 +133,10 @@ TARGETS = [
            "force": BOOLEANS}, ["ids"]),
     Target("tick", "tick", {}, {"limit": integers(1, 1000)}, []),
     Target("queue", "queue", {"name": "a"}, {"name": [*NAMES, "a*", "*"], "paused": BOOLEANS,
-           "max_waiting": [-1, 1.5, "1", True, NAN, INFINITE, []], "fair": FAIR}, ["name"]),
+           "max_waiting": [-1, 1.5, "1", True, NAN, INFINITE, []], "fair": FAIR,
+           "set": [5, True, "x"], "unset": [5, True, "x", {"a": 1}, ["done_max"] * 101]}, ["name"]),
+    Target("own settings", "queue", {"done_max": 5}, OF_QUEUES, [],
+           lambda spec: [encode({"name": "a", "set": Raw(spec)})], "set.", "set", True),
     Target("level", "queue", {"by": "argument.a"}, {"by": [*PATHS, {"a": 1}, []],
            "weights": [5, True, "x", {str(number): 1 for number in range(1001)}]}, ["by"],
            lambda spec: [encode({"name": "a", "fair": [{"by": "name"}, Raw(spec)]})],
@@ -138,7 +151,7 @@ TARGETS = [
            "wait": [*WAITS, [1]]}, ["master"]),
     Target("refuse", "refuse", {"worker": WORKER, "jobs": [[RUNNING, 1]], "why": "busy"}, {"worker": NAMES,
            "jobs": LISTS, "why": words("busy"), "retry_after": numbers(0, 3600)}, ["worker", "jobs", "why"]),
-    Target("config", "config", {}, {"set": [5, True, "x"]}, []),
+    Target("config", "config", {}, {"set": [5, True, "x"], "describe": BOOLEANS}, []),
     Target("settings", "config", {"done_max": 5}, SETTINGS, [],
            lambda spec: [encode({"set": Raw(spec)})], "set.", "set", True),
     Target("definition", "constrain", {"id": "new", "concurrency": 1}, {"id": NAMES, "by": BY,
@@ -153,6 +166,38 @@ TARGETS = [
            "count": integers(1, 1000)}, ["id"]),
     Target("hold", "hold", {"id": "keyed", "by": "x", "seconds": 1}, {"id": NAMES,
            "by": [[], ["x", "x"], {"a": 1}], "seconds": HOLD_SECONDS}, ["id", "seconds"]),
+    Target("schedule", "schedule", EVERY, {"id": NAMES, "every": numbers(0.1, 1e9), "offset": numbers(0, 10),
+           "start": numbers(0, 1e10), "end": numbers(0, 1e10), "limit": integers(1, 10**9),
+           "catch_up": words("all"), "backlog": integers(1, 1000), "paused": BOOLEANS,
+           "job": [5, True, "x", [1]]}, ["id", "job"], one_job),
+    Target("cron", "schedule", {"id": "new", "cron": "* * * * *", "job": {"name": "a"}}, {"cron": CRONS,
+           "utc_offset": MINUTES}, [], one_job),
+    Target("job", "schedule", {"name": "a"}, {k: v for k, v in JOB.items() if k not in ("run_at", "depends")},
+           ["name"], lambda spec: one_job(encode({**EVERY, "job": Raw(spec)})), "job.", "job", True),
+    Target("schedule", "unschedule", {"id": "known"}, {"id": NAMES}, ["id"]),
+    Target("schedules", "schedules", {}, {"ids": [*LISTS, [], ["a"] * 1001],
+           "cursor": [5, True, [], {"a": 1}], "count": integers(1, 1000), "next": integers(0, 100)}, []),
+    Target("jobs", "jobs", {}, {"where": WHERES, "newest": BOOLEANS, "brief": BOOLEANS, "cursor": CURSORS,
+           "count": integers(1, 1000)}, []),
+    Target("where", "jobs", {}, WHERE, [], lambda spec: [encode({"where": Raw(spec)})], "where.", "where", True),
+    Target("retry", "retry", {"ids": [WAITING]}, {"ids": [*LISTS, [], [WAITING] * 1001]}, ["ids"]),
+    Target("retry where", "retry", {"where": {}}, {"where": WHERES, "cursor": CURSORS,
+           "count": integers(1, 1000)}, []),
+    Target("discard", "discard", {"ids": [WAITING]}, {"ids": [*LISTS, [], [WAITING] * 1001]}, ["ids"]),
+    Target("discard where", "discard", {"where": {}}, {"where": WHERES, "cursor": CURSORS,
+           "count": integers(1, 1000)}, []),
+    Target("cancel where", "cancel", {"where": {}}, {"where": WHERES, "cursor": CURSORS,
+           "count": integers(1, 1000), "force": BOOLEANS}, []),
+    Target("failures", "failures", {}, {"cursor": [5, True, [], {"a": 1}], "count": integers(1, 1000)}, []),
+    Target("tags", "tags", {}, {"cursor": [5, True, [], {"a": 1}], "count": integers(1, 1000)}, []),
+    Target("top", "tags", {}, {"top": integers(1, 1000)}, []),
+    Target("forget", "forget", {"queue": "a"}, {"queue": [*NAMES, "a*", "*"]}, ["queue"]),
+    Target("export", "export", {}, {"cursor": [5, True, [], {"a": 1}, "x", "00", "c0"],
+           "count": integers(1, 1000)}, []),
+    Target("worker", "worker", {"worker": WORKER, "request": "quiet"}, {"worker": NAMES,
+           "request": words("quiet")}, ["worker", "request"]),
+    Target("track", "track", {"ids": [WAITING]}, {"ids": [*LISTS, [], [WAITING] * 1001], "on": BOOLEANS},
+           ["ids"]),
     Target("audit", "audit", {}, {"cursor": [5, True, [], {"a": 1}, "", "x", "-1"],
            "count": integers(1, 1000)}, []),
 ]  # fmt: skip
@@ -265,9 +310,14 @@ def of_calls():
     yield refused("enqueue", "known token", "CONFLICT", "request", {"request": "known"}, job, BLOB)
 
     yield from of_constraints(invalid, refused)
-    for script in sorted({target.script for target in TARGETS} - {"enqueue", "finish", "constrain"}):
+    yield from of_schedules(invalid, refused)
+    yield from of_finding(invalid, refused)
+    yield from of_copying(invalid, Case)
+    of_another_kind = {"enqueue", "finish", "constrain", "schedule"}
+    for script in sorted({target.script for target in TARGETS} - of_another_kind):
         yield invalid(script, "no arguments", "spec")
-        yield invalid(script, "two arguments", "spec", encode({}), encode({}))
+        if script != "heartbeat":  # it takes what its notes name
+            yield invalid(script, "two arguments", "spec", encode({}), encode({}))
     yield invalid("finish", "nothing", "spec")
     yield invalid("finish", "no outcomes", "outcomes", worker)
     yield invalid("finish", "an outcome without blob", "outcomes", worker, outcome)
@@ -333,9 +383,11 @@ def of_calls():
         yield invalid("queues", f"second of names {show(name)}", "names[1]", encode({"names": ["a", name]}))
     yield invalid("queues", "names and count", "names", encode({"names": ["a"], "count": 1}))
     yield invalid("setup", "an argument", "arguments", encode({}))
+    yield invalid("migrate", "an argument", "arguments", encode({}))
 
     unknown = {"pick": {"queues": "a"}, "heartbeat": {"jobs": [[RUNNING, 1]]}, "unregister": {},
-               "refuse": {"jobs": [[RUNNING, 1]], "why": "unknown"}}  # fmt: skip
+               "refuse": {"jobs": [[RUNNING, 1]], "why": "unknown"},
+               "worker": {"request": "stop"}}  # fmt: skip
     for script, spec in unknown.items():
         yield refused(script, "unknown worker", "NOTFOUND", "worker", {"worker": NO_WORKER, **spec})
 

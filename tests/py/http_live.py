@@ -16,6 +16,7 @@ import hypercorn.config
 from http_support import Pokes
 from jqmaster.ended import Ended
 from jqmaster.engine import Engine, connect
+from jqmaster.events import EventFeed
 from jqmaster.http.app import create_app
 from jqmaster.master import Master
 from jqmaster.scripts import builtin, install
@@ -50,7 +51,8 @@ def live_server(redis_url: str, namespace: str, **options: Any) -> Iterator[Live
         await install(client, namespace, builtin(), make_current=True)
         engine = Engine(client, namespace)
         waiting, ended = Waiting(engine, client), Ended(engine, client)
-        master = Master(engine, waiting, ended, Pokes())
+        events = EventFeed(engine, client)
+        master = Master(engine, waiting, ended, Pokes(), events)
         config = hypercorn.config.Config()
         config.bind = [f"fd://{listener.detach()}"]
         config.loglevel = "WARNING"
@@ -63,6 +65,7 @@ def live_server(redis_url: str, namespace: str, **options: Any) -> Iterator[Live
         await hypercorn.asyncio.serve(app, config, shutdown_trigger=stop.wait)
         await waiting.stop()
         await ended.stop()
+        await events.stop()
         await client.aclose()
 
     thread = threading.Thread(target=asyncio.run, args=(main(),))

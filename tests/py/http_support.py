@@ -20,6 +20,7 @@ from referencing.jsonschema import DRAFT202012
 
 from jqmaster.ended import Ended
 from jqmaster.engine import Engine
+from jqmaster.events import EventFeed
 from jqmaster.http.app import create_app
 from jqmaster.master import Master
 from jqmaster.waiting import Waiting
@@ -242,9 +243,11 @@ class Pokes:
 @pytest.fixture
 async def master(engine: Engine) -> AsyncIterator[Master]:
     waiting, ended = Waiting(engine, engine.redis), Ended(engine, engine.redis)
-    yield Master(engine, waiting, ended, Pokes())
+    events = EventFeed(engine, engine.redis)
+    yield Master(engine, waiting, ended, Pokes(), events)
     await waiting.stop()
     await ended.stop()
+    await events.stop()
 
 
 @pytest.fixture(params=["fast", "slow"])

@@ -8,8 +8,8 @@ then does the same to its own jobs. Where the protocol leaves a choice to the en
 
 import re
 
-from model_documents import Documents
-from model_jobs import ENDED, STATES, ErrorReply, Job, Mismatch, Refused, accepted, expect, ms, same
+from model_jobs import DEFAULTS, ENDED, STATES, ErrorReply, Mismatch, Refused, accepted, expect, ms, same
+from model_schedules import Schedules
 
 __all__ = ["ErrorReply", "Mismatch", "Model", "Refused", "expect"]
 
@@ -60,47 +60,10 @@ def in_path(name):
     return re.sub(rb"[^\x21-\x7e]|:", b"?", name.encode()).decode()
 
 
-class Model(Documents):
-    # ---- section 3 ----
+BLOCKED_IS_NOTFOUND = True  # an engine bug
 
-    def enqueue(self, reply, options, jobs):
-        token = (options or {}).get("request")
-        if token:
-            asked = repr(jobs)
-            until_ms, (before, answer) = self.requests.get(("enqueue", token), (0, (None, None)))
-            if self.now < until_ms or reply == answer:
-                if before != asked:
-                    raise Refused("CONFLICT", "request")
-                return same(reply, answer, "repeated enqueue")
-        waiting = {}
-        for i, (spec, _) in enumerate(jobs):
-            queue = spec.get("queue", spec["name"])
-            waiting[queue] = waiting.get(queue, self.waiting(queue)) + 1
-            limit = self.queues.get(queue, {}).get("max_waiting", 0)
-            if limit and waiting[queue] > limit:
-                raise Refused("FULL", f"jobs[{i}].queue")
-        accepted(reply)
-        expect(len(reply) == len(jobs), "as many answers as jobs", reply)
-        for (spec, argument), (id, created) in zip(jobs, reply, strict=True):
-            new = created == 1 and len(id) == 14 and id > self.last_id
-            expect(new, "a new id, later than all", id, self.last_id)
-            self.last_id = id
-            self.add(id, spec, argument)
-        if token:
-            self.remember("enqueue", token, (asked, reply))
 
-    def add(self, id, spec, argument):
-        fields = ("name", "priority", "max_retry", "keep_result", "timeout", "tags")
-        given = {k: spec[k] for k in fields if k in spec}
-        queue = spec.get("queue", spec["name"])
-        job = Job(id=id, argument=argument, queue=queue, created_ms=self.created(id), **given)
-        job.retry = {k: v for k, v in spec.items() if k.startswith("retry_")}
-        if "expires_in" in spec:
-            job.expires_ms = self.now + ms(spec["expires_in"])
-        self.jobs[id] = job
-        self.queues.setdefault(job.queue, {"paused": False, "max_waiting": 0})
-        self.requeue(job, ms(spec["run_at"]) if "run_at" in spec else self.now + ms(spec.get("delay", 0)))
-
+class Model(Schedules):
     # ---- section 4 ----
 
     def pick(self, reply, worker, queues, count=1, order="priority", request=None, wait=None):
@@ -115,9 +78,11 @@ class Model(Documents):
         self.sweep(left_some=reply[0] == 0)
         taken = [self.jobs.get(doc["id"]) for doc, _ in reply[1:]]
         expect(None not in taken and len(taken) <= count, "unknown jobs, or more than asked for", reply)
+        if self.is_quiet(worker):
+            return same(reply[1:], [], "jobs for a worker that is to be quiet")
         following = self.follow(taken, queues, order, worker)
         for job, (doc, argument) in zip(following, reply[1:], strict=True):
-            same(doc, self.picked_document(job), "document of a picked job")
+            self.check_document(doc, self.picked_document(job), "document of a picked job")
             same(argument, job.argument, "argument of a picked job")
         openings = []
         if len(taken) < count:
@@ -131,7 +96,9 @@ class Model(Documents):
 
     def picked_again(self, reply, answer):
         jobs = [job for job in (self.holds(*held) for held in answer) if job]
-        same(reply[1:], [[self.picked_document(job), job.argument] for job in jobs], "repeated pick")
+        same([argument for _, argument in reply[1:]], [job.argument for job in jobs], "repeated pick")
+        for job, (doc, _) in zip(jobs, reply[1:], strict=True):
+            self.check_document(doc, self.picked_document(job), "repeated pick")
 
     def remember(self, operation, token, answer):
         self.requests[operation, token] = (self.now + ms(self.settings["request_ttl"]), answer)
@@ -141,61 +108,24 @@ class Model(Documents):
         held = {(id, attempt) for id, attempt in answer if self.holds(id, attempt)}
         return bool(held) and held == {(doc["id"], doc["attempt"]) for doc, _ in reply[1:]}
 
-    def heartbeat(self, reply, worker, jobs):
-        self.known_worker(worker)
-        accepted(reply)
-        self.sign_of_life(worker)
-        for (id, attempt), answer in zip(jobs, reply, strict=True):
-            job = self.holds(id, attempt)
-            if job:
-                job.due_ms = self.now + ms(job.timeout)
-                same(answer, ms(job.timeout), "heartbeat")
-            else:
-                job = self.jobs.get(id)
-                was_cancelled = self.cancelled_at(job, attempt) and not (job.may_be_gone and answer == "LOST")
-                same(answer, "CANCELLED" if was_cancelled else "LOST", "heartbeat")
-
     def cancelled_at(self, job, attempt):
         return bool(job) and job.last == (attempt, "cancel", "cancelled")
-
-    def finish(self, reply, worker, outcomes, pick=None):
-        if pick:
-            self.known_worker(worker)
-        accepted(reply)
-        self.sign_of_life(worker)
-        expect(len(reply) == (2 if pick else 1), "states, and with pick the jobs", reply)
-        expect(len(reply[0]) == len(outcomes), "as many answers as outcomes", reply)
-        for (outcome, blob), answer in zip(outcomes, reply[0], strict=True):
-            same(answer, self.finish_one(outcome, blob, answer), "finish")
-        if pick:
-            self.pick(reply[1], worker, **pick)
-
-    def finish_one(self, outcome, blob, answer):
-        id, attempt, kind = outcome["id"], outcome["attempt"], outcome["type"]
-        job = self.holds(id, attempt)
-        if not job:
-            return self.over(id, attempt, kind, answer)
-        finished_at = outcome.get("finished_at")
-        if kind == "failure":
-            reason, message = outcome.get("reason", "other"), outcome.get("message", "")
-            self.fail(job, kind, reason, outcome.get("should_retry", True), message, blob, finished_at)
-        else:
-            job.finished_at = finished_at
-            if job.keep_result:
-                job.result, job.result_until_ms = blob, self.now + ms(self.settings["result_ttl"])
-                job.error = None
-            self.end(job, "done", kind)
-        return job.status
 
     def over(self, id, attempt, kind, answer):
         """The answer for an attempt that does not run: what it was told before, or why it is gone."""
         job = self.present(id, answer == "NOTFOUND")
         if not job:
             return "NOTFOUND"
+        if kind == "release" and job.last[:2] == (attempt, "kick") and answer != "LOST":
+            kind = "kick"  # to be given back twice is as good as to be told so
         if job.last and job.last[:2] == (attempt, kind):
-            if kind == "release":  # where it waits now
+            if kind in ("release", "kick"):  # where it waits now
                 return "scheduled" if job.status == "scheduled" else "queued"
+            if kind == "success" and job.last[2] != "done" and answer in ("queued", "scheduled"):
+                return answer  # it was moved: where it waits now, or waited then
             return job.last[2]
+        if job.status == "blocked" and answer == "NOTFOUND" and BLOCKED_IS_NOTFOUND:
+            return answer
         return "CANCELLED" if self.cancelled_at(job, attempt) else "LOST"
 
     def release(self, reply, worker, jobs, delay=0, hold=None):
@@ -213,19 +143,6 @@ class Model(Documents):
             else:
                 same(answer, self.over(id, attempt, "release", answer), "release")
 
-    def cancel(self, reply, ids, force=False):
-        accepted(reply)
-        for id, answer in zip(ids, reply, strict=True):
-            job = self.present(id, answer == "NOTFOUND")
-            if not job:
-                same(answer, "NOTFOUND", "cancel")
-            elif job.status == "running" and not (force or self.settings["cancel_running"]):
-                same(answer, "CONFLICT", "cancel")
-            else:
-                same(answer, job.status, "cancel")
-                if job.status not in ENDED:
-                    self.end(job, "cancelled", "cancel" if job.status == "running" else None)
-
     def result(self, reply, id):
         job = self.present(id, isinstance(reply, ErrorReply) and reply.code == "NOTFOUND")
         if not job:
@@ -234,15 +151,19 @@ class Model(Documents):
         if not self.has_result(job):
             return same(reply, [job.status], "result")
         same(reply, [job.status, job.result], "result")
-        if not job.result_read or not self.settings["result_grace"]:
+        grace = self.setting(job.queue, "result_grace")
+        if not job.result_read or not grace:
             job.result_read = True
-            job.result_until_ms = self.now + ms(self.settings["result_grace"])
+            job.result_until_ms = self.now + ms(grace)
 
     def get(self, reply, ids):
         accepted(reply)
         for id, doc in zip(ids, reply, strict=True):
             job = self.present(id, doc is None)
-            same(doc, job and self.document(job), "get")
+            if not job or not doc:
+                same(doc, job, "get")
+            else:
+                self.check_document(doc, self.document(job), "get")
 
     def watch(self, reply, ids):
         accepted(reply)
@@ -261,7 +182,7 @@ class Model(Documents):
 
     # ---- section 6 and 8 ----
 
-    def queue(self, reply, name, paused=None, max_waiting=None, fair=None):
+    def queue(self, reply, name, paused=None, max_waiting=None, fair=None, set=None, unset=()):
         accepted(reply)
         record = self.queues.setdefault(name, {"paused": False, "max_waiting": 0})
         if paused is not None:
@@ -270,9 +191,14 @@ class Model(Documents):
             record["max_waiting"] = max_waiting
         if fair is not None:
             self.set_fair(name, fair)
+        own = self.own_settings.setdefault(name, {})
+        own.update(set or {})
+        for setting in unset:
+            own.pop(setting, None)
         self.check_queue(reply, name)
 
     def check_queue(self, doc, name):
+        same(doc.pop("settings", {}), self.own_settings.get(name, {}), "settings of a queue")
         same(doc.pop("fair", []), self.levels_of(name), "levels of a fair queue")
         counts = {k: v for k, v in doc.items() if k not in ("name", "paused", "max_waiting")}
         same({k: v for k, v in doc.items() if k not in counts}, {"name": name, **self.queues[name]}, "queue")
@@ -291,8 +217,11 @@ class Model(Documents):
         for doc in reply:
             self.check_queue(doc, doc["name"])
 
-    def config(self, reply, set=None):
+    def config(self, reply, set=None, describe=False):
         accepted(reply)
+        if describe:
+            shown = {setting["name"]: (setting["value"], setting["default"]) for setting in reply}
+            return same(shown, {k: (v, DEFAULTS[k]) for k, v in self.settings.items()}, "settings described")
         self.settings.update(set or {})
         same(reply, self.settings, "settings")
 

@@ -9,8 +9,9 @@ rounding error sooner or later. Such keys are *unsure*: they may be open or clos
 import math
 from dataclasses import dataclass, field
 
-from model_jobs import Jobs, Refused, accepted, expect, ms, same
+from model_jobs import WAITING, Refused, accepted, expect, ms, same
 from model_matcher import MISSING, decode, key_part, kind, matches_job, pack, value_at
+from model_statistics import Statistics
 
 MOST = 1000  # constraints of a namespace
 FIELDS = ("by", "concurrency", "rate", "cost", "order")
@@ -163,7 +164,7 @@ class Constraint:
                         getattr(self, name)[key] = value
 
 
-class Constraints(Jobs):
+class Constraints(Statistics):
     def __init__(self, *looks):
         super().__init__(*looks)
         self.constraints = {}
@@ -181,6 +182,19 @@ class Constraints(Jobs):
         super().end(job, state, by)
         for constraint in self.constraints.values():
             constraint.kept.discard(job.id)
+
+    def transition(self, job, was, event=None):
+        super().transition(job, was, event)
+        if job.status in WAITING:
+            self.look_anew(job)
+
+    def look_anew(self, job):
+        """Changed facts of a job count from when it waits (again)."""
+        if job.has_other_facts:
+            job.has_other_facts = False
+            self.matching.pop(job.id, None)
+            for constraint in self.constraints.values():
+                constraint.keys.pop(job.id, None)
 
     # ---- whose key has room ----
 

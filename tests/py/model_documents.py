@@ -5,11 +5,11 @@ import math
 from itertools import product
 
 from model_constraints import FIELDS
-from model_jobs import Refused, accepted, expect, matches, same
+from model_jobs import WAITING, Refused, accepted, expect, matches, same
 from model_matcher import key_part, shown_part
 from model_sleepers import Sleepers
 
-WAITING = ("queued", "scheduled", "blocked", "retrying")
+
 
 
 def told(given):
@@ -196,6 +196,8 @@ class Documents(Sleepers):
 
     def explain_start(self, start_ms, job, holders):
         """Now, its due time, or when its constraints open; absent when that depends on other jobs."""
+        if job.status == "blocked":
+            return same(start_ms, None, "explain: start_ms of a blocked job")
         opening_ms = self.opening_ms(job, holders)
         if opening_ms is None:
             return same(start_ms, None, "explain: start_ms of what depends on other jobs")

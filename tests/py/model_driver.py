@@ -14,16 +14,18 @@ from redis.exceptions import ResponseError
 
 from jqmaster import luabuild
 from model import ErrorReply, Mismatch, Model, Refused, expect
-from model_matcher import NOT_WHOLE, decode
-from model_matcher import pack as pack_matcher
+from model_wire import DECODE, ENCODE, parse_error, picked, plain_document, spec_only, text
 
 NAMESPACE = "{model}"
 # Another tree of scripts/ and jqlua/ than this one.
 SOURCE = Path(os.environ["JQ_SOURCE"]) if "JQ_SOURCE" in os.environ else None
 START_MS = 1_700_000_000_000
-BLOBS = ("argument", "result", "error")
-SPOILED = b"\xa8argument"  # what is not one whole value spoils the document of its own job
 UNKNOWN = {"job": "00000000000001", "worker": "w00000000000001"}
+NEVER = {"job:never": "fffffffffffff0"}  # later than any id there is
+EVENTS = NAMESPACE + ":events"
+MOST_CHANNELS = 20  # to which the driver listens, of jobs and workers
+EXTRA_ENDS = True  # ends of jobs that others wait for are published though nobody watches
+LISTS = ("queues", "workers", "constraints", "jobs", "failures", "tags", "schedules")
 
 
 class Connection:
@@ -44,113 +46,6 @@ class Connection:
         self.connection.disconnect()
 
 
-def pack(value):
-    return msgpack.packb(value, use_bin_type=True)
-
-
-def unpack_document(raw):
-    """A document with its blobs left as bytes, to be compared byte for byte."""
-    spoiled = next((blob for blob in NOT_WHOLE if SPOILED + blob in raw), None)
-    if spoiled:
-        raw = raw.replace(SPOILED + spoiled, SPOILED + b"\xc0")
-    unpacker = msgpack.Unpacker(strict_map_key=False, max_buffer_size=0)
-    unpacker.feed(raw)
-    doc = {}
-    for _ in range(unpacker.read_map_header()):
-        key, begin = unpacker.unpack(), unpacker.tell()
-        if key in BLOBS:
-            unpacker.skip()
-            doc[key] = raw[begin : unpacker.tell()]
-        else:
-            doc[key] = unpacker.unpack()
-    expect(unpacker.tell() == len(raw), "bytes behind a document", raw)
-    if spoiled:
-        doc["argument"] = spoiled
-    expect(type(doc.get("keep_result", False)) is bool, "keep_result is no boolean", doc)
-    return doc
-
-
-def plain_document(raw):
-    return msgpack.unpackb(raw)
-
-
-def constraint_document(raw):
-    """The matcher is left as bytes."""
-    unpacker = msgpack.Unpacker(max_buffer_size=0)
-    unpacker.feed(raw)
-    doc = {}
-    for _ in range(unpacker.read_map_header()):
-        key, begin = unpacker.unpack(), unpacker.tell()
-        unpacker.skip()
-        doc[key] = raw[begin : unpacker.tell()]
-    match = doc.pop("match")
-    return with_rate((key, decode(value)) for key, value in doc.items()) | {"match": match}
-
-
-def with_rate(pairs):
-    """A document that may hold a rate. Other maps are values of jobs, and stay pairs."""
-    return {key: dict(value) if key == "rate" else value for key, value in pairs}
-
-
-def use_document(raw):
-    return dict(decode(raw))
-
-
-def explained(raw):
-    doc = dict(decode(raw))
-    if "constraints" in doc:
-        doc["constraints"] = [with_rate(pairs) for pairs in doc["constraints"]]
-    return doc
-
-
-def text(value):
-    if isinstance(value, bytes):
-        return value.decode()
-    return [text(v) for v in value] if isinstance(value, list) else value
-
-
-def picked(reply):
-    return [reply[0], *([unpack_document(doc), argument] for doc, argument in reply[1:])]
-
-
-def documents(reply):
-    return [None if doc is None else unpack_document(doc) for doc in reply]
-
-
-def page(reply, document=plain_document):
-    return [reply[0].decode(), *map(document, reply[1:])]
-
-
-def spec_only(**fields):
-    return [pack(fields)]
-
-
-def pairs(items):
-    return [part for spec, blob in items for part in (pack(spec), blob)]
-
-
-ENCODE = {
-    "enqueue": lambda options, jobs: ([] if options is None else [pack(options)]) + pairs(jobs),
-    "finish": lambda outcomes, **spec: [pack(spec), *pairs(outcomes)],
-    "constrain": lambda match, **spec: [pack(spec), pack_matcher(match)],
-    "explain": lambda id: [id],
-    "result": lambda id: [id],
-    "get": lambda ids: ids,
-    "watch": lambda ids: ids,
-    "setup": list,
-}
-DECODE = {
-    "enqueue": text, "heartbeat": text, "release": text, "refuse": text, "cancel": text, "watch": text,
-    "register": text, "audit": text, "pick": picked, "get": documents, "queue": plain_document,
-    "config": plain_document, "queues": page, "workers": page, "constrain": constraint_document,
-    "explain": explained, "constraints": lambda reply: page(reply, constraint_document),
-    "usage": lambda reply: page(reply, use_document),
-    "result": lambda reply: [reply[0].decode(), *reply[1:]],
-    "assign": lambda reply: [reply[0], *([id.decode(), url.decode(), unpack_document(doc), argument]
-                                         for id, url, doc, argument in reply[1:])],
-}  # fmt: skip
-
-
 class Driver:
     def __init__(self, socket):
         self.redis = Connection(socket)
@@ -158,16 +53,41 @@ class Driver:
         self.scripts = luabuild.build(SOURCE, clock="settable")
         for script in self.scripts.values():
             self.redis.send("SCRIPT", "LOAD", script.source)
-        self.listener.send("SSUBSCRIBE", NAMESPACE + ":ended")
+        self.heard_ended, self.heard_events = [], []
+        self.listen("ended")
+        self.listen("events")
+        self.listened = set()  # other channels
         self.fresh()
 
     def fresh(self):
         self.redis.send("FLUSHALL")
+        for channel in self.listened:
+            self.listener.send("SUNSUBSCRIBE", f"{NAMESPACE}:{channel}")
         self.hear()
-        self.model = Model(self.look, self.look_at_worker, lambda id: self.pages("usage", id=id))
+        self.listened = set()
+        self.heard_ended, self.heard_events = [], []
+        self.heard = []  # events of all, in order
+        self.model = Model(
+            self.look,
+            self.look_at_worker,
+            lambda id: self.pages("usage", id=id),
+            lambda id: self.call("schedules", ids=[id])[1],
+            self.ids_after,
+        )
         self.move_clock(START_MS)
         self.call("setup")
-        self.names = {}  # label -> id
+        self.names = dict(NEVER)  # label -> id
+
+    def listen(self, channel):
+        self.listener.send("SSUBSCRIBE", f"{NAMESPACE}:{channel}")
+
+    def listen_to(self, kind, id):
+        """To the channel of a job or worker, from now on."""
+        if len(self.listened) < MOST_CHANNELS and f"{kind}:{id}" not in self.listened:
+            self.hear()
+            self.listen(f"{kind}:{id}")
+            self.listened.add(f"{kind}:{id}")
+            (self.model.listened if kind == "job" else self.model.listened_workers).add(id)
 
     def close(self):
         self.redis.close()
@@ -193,6 +113,8 @@ class Driver:
             return parse_error(str(error))
         if script == "finish":
             return [text(reply[0]), *map(picked, reply[1:])]
+        if script == "config" and fields.get("describe"):
+            return plain_document(reply)
         return DECODE.get(script, lambda r: r)(reply)
 
     def look(self, id):
@@ -228,8 +150,8 @@ class Driver:
             self.settle()
         elif script == "check":
             self.check()
-        elif script in ("queues", "workers", "constraints") and not {"names", "ids"} & set(fields):
-            getattr(self.model, "list_" + script)(self.pages(script, **fields))
+        elif script in LISTS and not {"names", "ids", "top"} & set(fields):
+            getattr(self.model, "list_" + script)(self.pages(script, **fields), **self.without_count(fields))
         else:
             reply = self.compare(script, self.resolve(fields), label)
         self.model.after_operation()
@@ -237,12 +159,30 @@ class Driver:
             self.model.check_sleepers(self.is_marked)
         return reply
 
+    def without_count(self, fields):
+        return {name: self.resolve(value) for name, value in fields.items() if name != "count"}
+
+    def all_found(self, script, **fields):
+        """What goes on from page to page, to its end; gives how many jobs were changed in all."""
+        cursor, total = "", 0
+        for _ in range(1000):
+            reply = self.call(script, cursor=cursor, **fields)
+            if isinstance(reply, ErrorReply):
+                return reply
+            cursor, changed = reply
+            total += changed
+            if not cursor:
+                return total
+        raise Mismatch(script + " comes to no end")
+
     def compare(self, script, fields, label):
         if script == "usage":
             reply = self.pages(script, **fields)
+        elif "where" in fields:
+            reply = self.all_found(script, **fields)
         else:
             reply = self.call(script, **fields)
-        if script in ("queues", "constraints"):
+        if script in LISTS and not isinstance(reply, ErrorReply):
             script, reply = "list_" + script, reply[1:]
         try:
             getattr(self.model, script)(reply, **fields)
@@ -252,9 +192,24 @@ class Driver:
             return reply
         if script == "enqueue":
             self.names |= {f"job:{label}.{i}": id for i, (id, _) in enumerate(reply)}
+        elif script == "finish":
+            follow = [pair for answer in reply[0] if isinstance(answer, list) for pair in answer[1:]]
+            self.names |= {f"job:{label}.{i}": id for i, (id, _) in enumerate(follow)}
         elif script == "register":
             self.names[f"worker:{label}"] = reply
+            self.listen_to("worker", reply)
+        self.name_new_jobs()
         return reply
+
+    def name_new_jobs(self):
+        """Those that schedules made are called by the schedule and the moment."""
+        for job in list(self.model.jobs.values()):
+            if job.schedule:
+                self.names.setdefault(f"job:{job.schedule}.{job.schedule_ms}", job.id)
+            if job.track:
+                self.listen_to("job", job.id)
+        for name in self.model.names_of_workers():
+            self.listen_to("worker", name)
 
     def is_marked(self, channel):
         return self.redis.send("EXISTS", f"{NAMESPACE}:wake:{channel}") == 1
@@ -282,11 +237,19 @@ class Driver:
     def hear(self):
         """What was published since the last time."""
         self.listener.connection.send_command("PING")
-        heard = []
+        ended, heard = [], []
         while (message := self.listener.read())[0] != b"pong":
-            if message[0] == b"smessage":
-                heard.append(tuple(message[2].decode().split(" ")))
-        return heard
+            if message[0] != b"smessage":
+                continue
+            kind, _, id = message[1].decode().removeprefix(NAMESPACE + ":").partition(":")
+            if kind == "ended":
+                ended.append(tuple(message[2].decode().split(" ")))
+            elif kind == "worker":
+                heard.append((id, message[2].decode()))
+            else:
+                heard.append((id or None, plain_document(message[2])))
+        self.heard_ended += ended
+        self.heard_events += heard
 
     def check(self):
         """Every document, every count, everything published, and the engine's own audit."""
@@ -298,8 +261,8 @@ class Driver:
         model.list_queues(self.pages("queues"))
         model.list_workers(self.pages("workers"))
         self.check_constraints()
-        expect(sorted(self.hear()) == sorted(model.published), "published to watchers", model.published)
-        model.published = []
+        self.check_heard()
+        self.check_records()
         cursor, problems = "0", []
         while True:
             cursor, *found = text(self.call("audit", cursor=cursor))
@@ -307,6 +270,35 @@ class Driver:
             if cursor == "0":
                 break
         expect(not problems, "audit", *problems)
+
+    def check_heard(self):
+        model = self.model
+        self.hear()
+        heard = [told for told in self.heard_ended if told in model.published or not EXTRA_ENDS]
+        expect(sorted(heard) == sorted(model.published), "published to watchers", heard, model.published)
+        self.heard_ended, model.published = [], []
+        model.check_events(self.heard_events)
+        self.heard += [event for about, event in self.heard_events if about is None]
+        self.heard_events = []
+        if self.heard:
+            stream = [plain_document(fields[1]) for _, fields in self.redis.send("XRANGE", EVENTS, "-", "+")]
+            expect(stream == self.heard[len(self.heard) - len(stream) :], "the stream of events")
+
+    def check_records(self):
+        """The model knows all jobs there are."""
+        unknown = set(self.ids_after("")) - set(self.model.jobs)
+        expect(not unknown, "records of unknown jobs", unknown)
+        missing = [job for job in self.model.jobs.values() if not job.may_be_gone and not self.is_there(job.id)]
+        expect(not missing, "no records of jobs", missing)
+
+    def is_there(self, id):
+        return self.redis.send("EXISTS", f"{NAMESPACE}:j:{id}") == 1
+
+    def ids_after(self, id):
+        """The ids of all jobs that have a record and were made after this one, in order."""
+        prefix = f"{NAMESPACE}:j:"
+        keys = [key.decode().removeprefix(prefix) for key in self.redis.send("KEYS", prefix + "*")]
+        return sorted(key for key in keys if key > id)
 
     def check_constraints(self):
         model = self.model
@@ -334,12 +326,3 @@ class Driver:
             raise Mismatch("tick never comes to an end")
         model.settled(old)
         self.check()
-
-
-def parse_error(message):
-    """`CODE path: message`; the path is absent when no argument is at fault."""
-    head, colon, rest = message.partition(": ")
-    code, blank, path = head.partition(" ")
-    if colon and blank and " " not in path:
-        return ErrorReply(code, path, rest)
-    return ErrorReply(code, None, message[len(code) + 1 :])

@@ -6,10 +6,12 @@ from fnmatch import fnmatchcase
 
 STATES = ("queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled")
 ENDED = ("done", "error", "cancelled")
+WAITING = ("queued", "scheduled", "blocked", "retrying")
 DEFAULTS = {
     "retry_base": 1, "retry_cap": 3600, "retry_jitter": 0.1, "result_ttl": 3600, "result_grace": 60,
     "request_ttl": 600, "done_ttl": 86400, "done_max": 10000, "error_ttl": 2592000, "error_max": 10000,
     "cancelled_ttl": 86400, "cancelled_max": 10000, "cancel_running": True, "worker_ttl": 30,
+    "lease_grace": 0, "events_max": 0, "stats": True,
 }  # fmt: skip
 SWEEP = 100  # steps a pick or an assign takes before it chooses
 
@@ -26,6 +28,8 @@ class SomeText(str):
 
 
 SOME_TEXT = SomeText()
+# How an attempt ended -> the event of its history.
+EVENTS = {"success": "done", "failure": "failed", "lapse": "lapsed", "cancel": "cancelled"}
 
 
 class Mismatch(AssertionError):
@@ -61,7 +65,15 @@ class Job:
     keep_result: bool = False
     timeout: float = 30
     tags: list | None = None
-    status: str = "queued"
+    unique: str | None = None
+    unique_for: float | None = None
+    depends: list | None = None  # ids
+    if_failed: str | None = None
+    max_runtime: float | None = None
+    track: bool = False
+    schedule: str | None = None
+    schedule_ms: int | None = None
+    status: str | None = None  # None: not yet there
     attempt: int = 0
     retry_count: int = 0
     retry: dict = field(default_factory=dict)  # its own retry_base, retry_cap, retry_jitter
@@ -77,6 +89,15 @@ class Job:
     result: bytes | None = None
     result_until_ms: int | None = None
     result_read: bool = False
+    group: str | None = None  # of the last failure
+    progress: float | None = None
+    progress_message: str | None = None
+    ready_ms: int | None = None
+    waits_for: set = field(default_factory=set)
+    may_start_ms: int = 0  # of a blocked job, once it is free
+    is_doomed: bool | None = False  # to be cancelled by a sweep; None: maybe
+    has_other_facts: bool = False  # than when it became ready: constraints look at it anew when it waits again
+    events: list = field(default_factory=list)  # its history
     last: tuple = ()  # how the last attempt ended: attempt, by what, with which answer
     goes_at_once: bool = False  # at the end of this operation
     may_be_gone: bool = False  # was beyond a limit of retention; the engine drops it when it gets there
@@ -99,17 +120,20 @@ def matches(entry, queue):
 
 
 class Jobs:
-    def __init__(self, look, look_at_worker, look_at_keys):
-        """Two of them: id -> the engine's document, or None. look_at_keys: a constraint's id -> documents of
-        `usage`. Used only where the engine has a choice."""
+    def __init__(self, look, look_at_worker, look_at_keys, look_at_schedule, look_for_new):
+        """Three of them: id -> the engine's document, or None. look_at_keys: a constraint's id -> documents of
+        `usage`. look_for_new: an id -> those after it. Used only where the engine has a choice."""
         self.look = look
         self.look_at_worker = look_at_worker
         self.look_at_keys = look_at_keys
+        self.look_at_schedule = look_at_schedule
+        self.look_for_new = look_for_new
         self.now = 0
         self.jobs = {}
         self.workers = {}
         self.queues = {}  # name -> {paused, max_waiting}
         self.settings = dict(DEFAULTS)
+        self.own_settings = {}  # queue -> settings of its own
         self.requests = {}  # (operation, token) -> (until when it is remembered, the answer)
         self.watched = set()
         self.latest = 0  # the latest moment ever
@@ -120,23 +144,32 @@ class Jobs:
 
     def start(self, job, worker):
         job.status, job.worker_id, job.attempt = "running", worker, job.attempt + 1
-        job.started_ms, job.due_ms = self.now, self.now + ms(job.timeout)
+        job.started_ms = self.now
+        job.due_ms = self.lease_end(job)
+        self.transition(job, "queued", "started")
 
-    def requeue(self, job, due_ms=0, by="time"):
+    def lease_end(self, job):
+        due_ms = self.now + ms(job.timeout)
+        return due_ms if job.max_runtime is None else min(due_ms, job.started_ms + ms(job.max_runtime))
+
+    def requeue(self, job, due_ms=0, by="time", event=None):
+        was = job.status
         job.status, job.due_ms = ("scheduled", due_ms) if due_ms > self.now else ("queued", None)
         if by == "release":
             job.last = (job.attempt, by, job.status)
+            event = "released"
+        self.transition(job, was, event)
 
-    def fail(self, job, by, reason, should_retry=True, message="", error=None, finished_at=None):
+    def fail(self, job, by, reason, should_retry=True, message="", error=None, finished_at=None, group=None):
         job.retry_count += 1
         job.finished_at = finished_at
-        job.reason, job.message, job.error = reason, message, error
+        job.reason, job.message, job.error, job.group = reason, message, error, group or reason
         if not should_retry or job.retry_count > job.max_retry:
             return self.end(job, "error", by)
         job.status = "retrying"
         job.last = (job.attempt, by, "retrying")
         names = ("retry_base", "retry_cap", "retry_jitter")
-        base, cap, jitter = (job.retry.get(name, self.settings[name]) for name in names)
+        base, cap, jitter = (job.retry.get(name, self.setting(job.queue, name)) for name in names)
         delay = min(cap, base * 2.0 ** min(job.retry_count - 1, 1000)) * 1000
         job.due_ms = self.now + round(delay)
         if jitter and delay:
@@ -145,16 +178,31 @@ class Jobs:
             expect(doc.get("status") == "retrying" and low <= due <= job.due_ms,
                    "backoff out of range", job, doc, self.now)  # fmt: skip
             job.due_ms = due
+        self.transition(job, "running", EVENTS[by])
+
+    def fail_unstarted(self, job, reason):
+        """A job that ends before it ran: `expired`, or `dependency`."""
+        job.reason, job.message, job.error, job.group = reason, SOME_TEXT, None, reason
+        self.end(job, "error", None)
 
     def end(self, job, state, by):
+        was = job.status
         job.status, job.ended_ms, job.due_ms = state, self.now, None
         if by:
             job.last = (job.attempt, by, state)
         if job.id in self.watched:
             self.watched.discard(job.id)
             self.published.append((job.id, state))
-        keeps_none = not self.settings[state + "_ttl"] or not self.settings[state + "_max"]
+        keeps_none = not self.setting(job.queue, state + "_ttl") or not self.setting(job.queue, state + "_max")
         job.goes_at_once = keeps_none and job.result is None
+        self.transition(job, was, EVENTS.get(by) or ("cancelled" if state == "cancelled" else job.reason))
+
+    def transition(self, job, was, event=None):
+        """Every change of a state comes by here. `event` is what the job's history calls it, if it does."""
+
+    def setting(self, queue, name):
+        own = self.own_settings.get(queue, {})
+        return own.get(name, self.settings[name])
 
     # ---- what the clock does ----
 
@@ -165,8 +213,8 @@ class Jobs:
         """The records that retention wants gone."""
         gone = []
         for state in ENDED:
-            ttl, most = self.settings[state + "_ttl"], self.settings[state + "_max"]
             for queue in self.queues:
+                ttl, most = (self.setting(queue, state + limit) for limit in ("_ttl", "_max"))
                 jobs = [j for j in self.jobs.values() if (j.status, j.queue) == (state, queue)]
                 jobs = sorted((j for j in jobs if not self.has_result(j)), key=lambda j: (j.ended_ms, j.id))
                 excess = len(jobs) - most
@@ -192,9 +240,14 @@ class Jobs:
         return [w for w in self.workers.values() if w.seen_ms + ms(self.settings["worker_ttl"]) <= self.now]
 
     def is_due(self, job):
-        if job.status in ("queued", "scheduled", "retrying") and self.has_expired(job):
+        if job.status == "running":
+            return self.handed_on_ms(job) <= self.now
+        if job.status in WAITING and self.has_expired(job):
             return True
-        return job.status in ("scheduled", "retrying", "running") and job.due_ms <= self.now
+        return job.status in ("scheduled", "retrying") and job.due_ms <= self.now
+
+    def handed_on_ms(self, job):
+        return job.due_ms + ms(self.setting(job.queue, "lease_grace"))
 
     def has_expired(self, job):
         return job.attempt == 0 and job.expires_ms is not None and job.expires_ms <= self.now
@@ -216,16 +269,21 @@ class Jobs:
         while again:
             again = False
             for job in list(self.jobs.values()):
-                if not self.is_due(job) or (left_some and not self.moved(job)):
-                    continue
-                again = True
-                if self.has_expired(job):
-                    job.reason, job.message, job.error = "expired", SOME_TEXT, None
-                    self.end(job, "error", None)
-                elif job.status == "running":
-                    self.fail(job, "lapse", "timeout", message=SOME_TEXT)
-                else:
-                    self.requeue(job)
+                if self.may_be_due(job) and not (left_some and not self.moved(job)):
+                    again = self.do_due(job) or again
+
+    def may_be_due(self, job):
+        return self.is_due(job)
+
+    def do_due(self, job):
+        """Whether something was done."""
+        if self.has_expired(job):
+            self.fail_unstarted(job, "expired")
+        elif job.status == "running":
+            self.fail(job, "lapse", "timeout", message=SOME_TEXT)
+        else:
+            self.requeue(job)
+        return True
 
     def moved(self, job):
         doc = self.look(job.id)
@@ -234,11 +292,11 @@ class Jobs:
 
     def check_next(self, next_ms, due_before, limit=SWEEP, also=()):
         """next_ms never is later than a moment that could make a job ready, and 0 only with a reason."""
-        moments = list(also)
+        moments = [*also, *self.more_moments()]
         for job in self.jobs.values():
             if job.due_ms is not None:
-                moments.append(job.due_ms)
-            if job.attempt == 0 and job.expires_ms is not None and job.status in ("queued", "scheduled"):
+                moments.append(self.handed_on_ms(job) if job.status == "running" else job.due_ms)
+            if job.attempt == 0 and job.expires_ms is not None and job.status in WAITING:
                 moments.append(job.expires_ms)
         for worker in self.workers.values():
             if self.held(worker):
@@ -249,6 +307,10 @@ class Jobs:
             expect(0 <= next_ms <= wait, "next_ms is later than something that gets due", next_ms, wait)
         if next_ms == 0 and wait != 0 and not self.may_have_left_work():
             expect(due_before >= limit, "next_ms 0, but nothing is left to do at once", due_before, wait)
+
+    def more_moments(self):
+        """Those at which something besides jobs gets due."""
+        return []
 
     def may_have_left_work(self):
         """Whether there is a reason, other than what is due, to say next_ms 0."""
@@ -267,14 +329,29 @@ class Jobs:
         doc = {k: getattr(job, k) for k in (
             "id", "name", "queue", "status", "priority", "attempt", "retry_count", "max_retry", "timeout",
             "keep_result", "created_ms", "argument", "worker_id", "started_ms", "due_ms", "ended_ms",
-            "expires_ms", "finished_at", "reason", "message", "error", "tags")}  # fmt: skip
+            "expires_ms", "finished_at", "reason", "message", "error", "tags", "unique", "unique_for",
+            "max_runtime", "ready_ms", "schedule", "schedule_ms", "progress", "progress_message", "group",
+            "depends", "if_failed")}  # fmt: skip
+        doc["track"] = job.track or None
+        doc["waits_for"] = sorted(job.waits_for) if job.status == "blocked" else None
         doc["result"] = job.result if self.has_result(job) else None
         doc.update(job.retry)
         return {k: v for k, v in doc.items() if v is not None}
 
+    def check_document(self, shown, expected, what):
+        """`if_failed` may be left out where it is the default; the order of ids is not said."""
+
+        def plain(doc):
+            doc = {k: sorted(v) if k in ("depends", "waits_for") else v for k, v in doc.items()}
+            return {k: v for k, v in doc.items() if (k, v) not in (("if_failed", "wait"), ("track", False))}
+
+        same(plain(shown), plain(expected), what)
+
     def picked_document(self, job):
         keys = ("id", "name", "queue", "priority", "attempt", "retry_count", "timeout")
-        return {k: getattr(job, k) for k in keys}
+        doc = {k: getattr(job, k) for k in keys}
+        more = {k: getattr(job, k) for k in ("depends", "schedule", "schedule_ms", "max_runtime")}
+        return doc | {k: v for k, v in more.items() if v is not None}
 
     def created(self, id):
         """Now; but ids stay in order when the clock went back, and the moment is part of the id."""
@@ -285,8 +362,7 @@ class Jobs:
         return created
 
     def waiting(self, queue):
-        waits = ("queued", "scheduled", "blocked", "retrying")
-        return sum(j.queue == queue and j.status in waits for j in self.jobs.values())
+        return sum(j.queue == queue and j.status in WAITING for j in self.jobs.values())
 
     def is_open(self, job, queues):
         """Whether the job waits in one of these queues, and it is not paused."""

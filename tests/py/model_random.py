@@ -6,6 +6,7 @@ import msgpack
 
 from model_random_constraints import WEIGHTS as CONSTRAINT_WEIGHTS
 from model_random_constraints import ConstraintGenerator
+from model_random_more import SMALL_TICKS_WITH_SCHEDULES, MoreGenerator
 
 NAMES = ["a", "b", "mail.jp", "mail.de", "a b é"]
 QUEUES = ["a", "b", "mail.jp", "mail.de", "mail.us", "z[0-9]?"]
@@ -48,10 +49,11 @@ WEIGHTS = {
 }  # fmt: skip
 
 
-REPEATABLE = ("finish", "release", "heartbeat", "cancel", "refuse")
+REPEATABLE = ("finish", "release", "heartbeat", "cancel", "refuse", "change", "kick", "retry", "discard")
+MAKERS = {"worker": "worker_request"}  # scripts whose operations are made by a function of another name
 
 
-class Generator(ConstraintGenerator):
+class Generator(ConstraintGenerator, MoreGenerator):
     """Makes operations that suit the state of a driver's model, so that most of them do something."""
 
     def __init__(self, seed, driver):
@@ -63,15 +65,18 @@ class Generator(ConstraintGenerator):
         self.sent = []  # operations worth repeating
         self.weights = {name: list(weights) for name, weights in WEIGHTS.items()}
         self.names, self.queues_used, self.arguments = NAMES, QUEUES, ARGUMENTS
+        self.settings = SETTINGS
+        self.choose_features()
         self.is_constrained = self.chance(0.6)
         if self.is_constrained:
             self.suit_constraints()
-            self.weights |= {name: [weight] * 3 for name, weight in CONSTRAINT_WEIGHTS.items()}
+            for name, weight in CONSTRAINT_WEIGHTS.items():
+                self.weights[name] = [max(weight, before) for before in self.weights.get(name, (0, 0, 0))]
 
     def first(self):
         """A sequence begins with settings of its own."""
-        chosen = [name for name in SETTINGS if self.chance(0.6)]
-        return ["config", {"set": {name: self.rng.choice(SETTINGS[name]) for name in chosen}}, 0]
+        chosen = [name for name in self.settings if self.chance(0.6)]
+        return ["config", {"set": {name: self.rng.choice(self.settings[name]) for name in chosen}}, 0]
 
     def next(self):
         self.count += 1
@@ -83,7 +88,7 @@ class Generator(ConstraintGenerator):
             return [*self.rng.choice(self.sent)[:2], self.count]
         if script in ("repeat", "settle", "check"):
             return ["check" if script == "repeat" else script, {}, self.count]
-        operation = [script, getattr(self, script)(), self.count]
+        operation = [script, getattr(self, MAKERS.get(script, script))(), self.count]
         if script in REPEATABLE or self.token_of(operation):
             self.sent = [*self.sent[-7:], operation]
         return operation
@@ -157,6 +162,8 @@ class Generator(ConstraintGenerator):
             options = {"request": self.token()} if self.chance(0.7) else {}
         size = self.rng.choice((1, 10, 40) if self.is_crowded else (1, 1, 1, 2, 3, 5))
         jobs = [[self.new_job(), self.rng.choice(self.arguments)] for _ in range(size)]
+        for before, (spec, _) in enumerate(jobs):
+            self.add_more(spec, before)
         return {"options": options, "jobs": jobs}
 
     def new_job(self):
@@ -227,6 +234,8 @@ class Generator(ConstraintGenerator):
     def finish(self):
         pairs = self.attempts(5, "running")
         outcomes = [[self.outcome(*pair), self.rng.choice(ARGUMENTS)] for pair in pairs]
+        for pair in outcomes:
+            self.add_to_outcome(pair)
         fields = {"worker": self.worker(), "outcomes": outcomes}
         if self.chance(0.4):
             fields["pick"] = self.pick_spec()
@@ -236,7 +245,12 @@ class Generator(ConstraintGenerator):
 
     def heartbeat(self):
         jobs = self.attempts(4, "running") if self.chance(0.9) else []
-        return {"worker": self.worker() if self.chance(0.95) else "worker:unknown", "jobs": jobs}
+        fields = {"worker": self.worker() if self.chance(0.95) else "worker:unknown", "jobs": jobs}
+        if self.has("following", 0.5):
+            self.add_notes(fields)
+        if self.has("control", 0.6):
+            fields["control"] = self.chance(0.8)
+        return fields
 
     def release(self):
         fields = {"worker": self.worker(), "jobs": self.attempts(4, "running")}
@@ -247,12 +261,12 @@ class Generator(ConstraintGenerator):
         return fields
 
     def cancel(self):
-        waiting, ended = ["queued", "scheduled", "retrying"], ["done", "error", "cancelled"]
+        waiting, ended = ["queued", "scheduled", "blocked", "retrying"], ["done", "error", "cancelled"]
         states = self.rng.choice((waiting, ["running"], ended))
         fields = {"ids": [self.job(*states)[0] for _ in range(self.rng.randint(1, 3))]}
         if self.chance(0.3):
             fields["force"] = self.rng.choice((True, False))
-        return fields
+        return self.cancel_more(fields)
 
     def result(self):
         return {"id": self.job("done")[0]}
@@ -264,6 +278,8 @@ class Generator(ConstraintGenerator):
         return {"ids": [self.job("queued", "running")[0] for _ in range(self.rng.randint(1, 3))]}
 
     def tick(self):
+        if "schedules" in self.features and not SMALL_TICKS_WITH_SCHEDULES:
+            return {}
         return {"limit": self.rng.choice((1, 2, 5, 100, 1000))} if self.chance(0.6) else {}
 
     def queue(self):
@@ -277,7 +293,7 @@ class Generator(ConstraintGenerator):
             fields["max_waiting"] = self.rng.choice((0, 0, 1, 5, 20))
         if self.is_constrained and self.chance(0.5):
             fields = {"name": self.rng.choice(self.queues_used), "fair": self.levels()}
-        return fields
+        return self.own_settings() if self.has("settings", 0.5) else fields
 
     def queues(self):
         if self.chance(0.5):
@@ -318,8 +334,8 @@ class Generator(ConstraintGenerator):
         return fields
 
     def config(self):
-        names = self.rng.sample(list(SETTINGS), self.rng.randint(0, 3))
-        return {"set": {name: self.rng.choice(SETTINGS[name]) for name in names}}
+        names = self.rng.sample(list(self.settings), self.rng.randint(0, 3))
+        return {"set": {name: self.rng.choice(self.settings[name]) for name in names}}
 
     def moments(self):
         """When something happens by time alone."""
@@ -333,6 +349,7 @@ class Generator(ConstraintGenerator):
         for until_ms, _ in model.requests.values():
             yield until_ms
         yield from self.opening_moments()
+        yield from self.more_moments()
 
     def clock(self):
         delta = self.rng.choice((1, 1, 10, 100, 500, 1000, 1000, 2500, 6000, 31_000, 70_000))

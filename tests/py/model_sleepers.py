@@ -75,7 +75,7 @@ class Sleepers(Workers):
     def check_sleepers(self, is_marked):
         """After every operation but moves of the clock. is_marked: channel -> whether its marker is set."""
         for name, channel in self.channels.items():
-            asleep = [up_ms for up_ms in channel.up_ms.values() if up_ms > self.now]
+            asleep = [up for who, up in channel.up_ms.items() if up > self.now and not self.is_quiet(who)]
             if asleep and self.is_ready_for(channel):
                 expect(is_marked(name), "a job is ready and nobody is woken for it", name, channel, self.now)
             up_ms = min((up for up in channel.up_ms.values() if up > self.now - SLACK_MS), default=None)

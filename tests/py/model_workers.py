@@ -17,6 +17,9 @@ class Worker:
     url: str | None
     max_jobs: int
     seen_ms: int
+    since_ms: int
+    request: str = ""  # quiet or stop
+    lapsed: int = 0
     resting: str | None = None  # why it gets nothing until resting_until_ms: busy or unreachable
     resting_until_ms: int = 0
     refused: set = field(default_factory=set)
@@ -50,7 +53,11 @@ class Workers(Order):
         for worker in list(self.workers.values()):
             if url and worker.url == url:
                 self.give_back(worker)
-        self.workers[reply] = Worker(reply, name, entries(queues), url, max_jobs, self.now)
+        self.workers[reply] = Worker(reply, name, entries(queues), url, max_jobs, self.now, self.now)
+        if self.now < self.latest:  # as that of a job, the moment is part of the id
+            since_ms = self.look_at_worker(reply)["since_ms"]
+            expect(self.now <= since_ms <= self.latest, "since_ms", since_ms)
+            self.workers[reply].since_ms = since_ms
 
     def unregister(self, reply, worker):
         if worker not in self.workers:
@@ -60,16 +67,49 @@ class Workers(Order):
 
     def list_workers(self, reply, count=None):
         accepted(reply)
-        shown = {doc["id"]: {**doc, "refused": sorted(doc["refused"])} for doc in reply}
+        shown = {
+            doc["id"]: {**doc, "refused": sorted(doc["refused"]), "running": sorted(doc["running"])}
+            for doc in reply
+        }
         expect(len(shown) == len(reply), "a worker twice", reply)
         same(shown, {w.id: self.worker_document(w) for w in self.workers.values()}, "workers")
 
     def worker_document(self, worker):
         doc = {k: getattr(worker, k) for k in ("id", "name", "queues", "url", "max_jobs", "seen_ms")}
-        doc.update(held=len(self.held(worker)), state=self.state_of(worker), refused=sorted(worker.refused))
+        doc.update({k: getattr(worker, k) for k in ("since_ms", "lapsed", "request")})
+        running = [[job.id, job.started_ms] for job in self.held(worker)]
+        doc.update(held=len(running), state=self.state_of(worker), refused=sorted(worker.refused))
+        doc["running"] = sorted(running)
         return {k: v for k, v in doc.items() if v is not None}
 
+    def names_of_workers(self):
+        return {job.worker_id for job in self.jobs.values() if job.status == "running"}
+
+    def is_quiet(self, id):
+        return id in self.workers and self.workers[id].request != ""
+
+    def asked_of(self, id):
+        return self.workers[id].request if id in self.workers else ""
+
+    def worker(self, reply, worker, request):
+        """It may be that what sleeps is not woken while it is quiet: it is not counted on any more."""
+        if worker not in self.workers:
+            raise Refused("NOTFOUND", "worker")
+        accepted(reply)
+        same(reply, 1, "worker")
+        self.workers[worker].request = "" if request == "resume" else request
+        self.tell(worker, request)
+        for channel in self.channels.values():
+            channel.up_ms.pop(worker, None)
+
+    def transition(self, job, was, event=None):
+        super().transition(job, was, event)
+        if event in ("failed", "lapsed") and job.reason == "timeout" and job.worker_id in self.workers:
+            self.workers[job.worker_id].lapsed += 1
+
     def state_of(self, worker):
+        if worker.request:
+            return "quiet"
         if not worker.url:
             return "pulling"
         if worker.resting:
@@ -132,7 +172,7 @@ class Workers(Order):
             expect(worker and worker.url == url, "an unknown worker", id, url)
             self.check_assigned(worker, job, doc)
             self.start(job, id)
-            same(doc, self.picked_document(job), "document of an assigned job")
+            self.check_document(doc, self.picked_document(job), "document of an assigned job")
             same(argument, job.argument, "argument of an assigned job")
         if len(reply) - 1 < limit and (reply[0] != 0 or not self.has_lanes()):
             left = [(worker, self.wants(worker)) for worker in self.workers.values() if self.wants(worker)]

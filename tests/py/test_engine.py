@@ -84,7 +84,7 @@ class TestCalls:
         assert job.argument == ARGUMENT
         [left_ms] = await engine.heartbeat("w1", [(job.id, 1)])
         assert isinstance(left_ms, int) and 0 < left_ms <= 2500
-        states, picked_next = await engine.finish("w1", [(success(job), ARGUMENT)])
+        states, picked_next, _ = await engine.finish("w1", [(success(job), ARGUMENT)])
         assert (states, picked_next) == (["done"], None)
         assert await engine.result(job.id) == ("done", ARGUMENT)
         [document, unknown] = await engine.get(job.id, "0" * 14)
@@ -148,7 +148,7 @@ class TestCalls:
     async def test_settings_and_set_up(self, engine: Engine) -> None:
         assert (await engine.config())["retry_cap"] == 3600
         assert (await engine.config({"retry_cap": 0.5}))["retry_cap"] == 0.5
-        assert await engine.setup() == 2
+        assert await engine.setup() == 3
 
     async def test_time_can_be_set(self, settable: SettableEngine) -> None:
         await settable.enqueue([({"name": "a", "delay": 60}, NIL)])

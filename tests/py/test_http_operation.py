@@ -261,7 +261,7 @@ async def test_what_cannot_be_answered_changes_nothing(api: Api, accept: str) ->
         ("POST", "/health", 405),
         ("GET", "/pick", 405),
         ("POST", "/config", 405),
-        ("PATCH", "/job/x", 405),
+        ("PUT", "/job/x", 405),
         ("GET", "/constraint", 404),
         ("GET", "/constraint/", 404),
         ("POST", "/constraint/x", 405),

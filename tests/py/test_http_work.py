@@ -203,10 +203,10 @@ async def test_heartbeats_renew_leases(api: Api) -> None:
         answer = await api.post(
             "/worker/heartbeat", {"jobs": [lease, [job["id"], 2], [UNKNOWN, 1]]}, worker_id="w"
         )
-        assert answer.value == {"jobs": [7000, "LOST", "LOST"]}
+        assert answer.value == {"jobs": [7000, "LOST", "LOST"], "request": ""}
     await api("DELETE", f"/job/{job['id']}")
     answer = await api.post("/worker/heartbeat", {"jobs": [[job["id"], 1]]}, worker_id="w")
-    assert answer.value == {"jobs": ["CANCELLED"]}
+    assert answer.value == {"jobs": ["CANCELLED"], "request": ""}
 
 
 async def test_a_heartbeat_without_jobs_keeps_a_worker_alive(api: Api) -> None:
@@ -214,7 +214,7 @@ async def test_a_heartbeat_without_jobs_keeps_a_worker_alive(api: Api) -> None:
     pokes = api.master.dispatch.count
     for body in (None, {}, {"jobs": []}):
         answer = await api.post("/worker/heartbeat", body, worker_id=worker_id)
-        assert answer.value == {"jobs": []}
+        assert answer.value == {"jobs": [], "request": ""}
     assert api.master.dispatch.count == pokes + 3
 
 

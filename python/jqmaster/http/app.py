@@ -63,7 +63,7 @@ def _view(master: Master, route: Route) -> Callable[..., Awaitable[QuartResponse
 
 
 def _quart(response: Response) -> QuartResponse:
-    result = QuartResponse(response.body, status=response.status)
+    result = QuartResponse(response.stream or response.body, status=response.status)
     del result.headers["content-type"]
     for name, value in response.headers:
         result.headers[name.decode("ascii")] = value.decode("ascii")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from typing import Any
 
 from jqmaster.errors import JQError
 from jqmaster.http import wire
 from jqmaster.http.errors import HttpError, invalid
-from jqmaster.http.message import Reply, Request, refuse_unknown, seconds
+from jqmaster.http.message import Reply, Request, flag, refuse_unknown, seconds
 from jqmaster.master import Master
 
 DEFAULT_POLLING_S = 5.0
@@ -27,7 +26,7 @@ async def enqueue_one(master: Master, request: Request) -> Reply:
     token = request.header(IDEMPOTENCY_KEY)
     request.rename = _rename_single
     reader = wire.Reader(request.body)
-    spec, argument = _job(reader, "")
+    spec, argument = read_job(reader, "")
     packed = wire.pack_spec(spec)
     if token is None:
         job_id, created = await master.enqueuing.enqueue(packed, argument)
@@ -43,9 +42,21 @@ def _rename_single(path: str) -> str:
     return path.removeprefix("jobs[0]").removeprefix(".")
 
 
-def _job(reader: wire.Reader, path: str) -> tuple[dict[str, Any], bytes]:
+def read_job(reader: wire.Reader, path: str) -> tuple[dict[str, Any], bytes]:
+    """A job to enqueue: its spec, and its argument unread."""
     spec = reader.map(path, _ARGUMENT)
     return spec, spec.pop("argument", wire.NIL)
+
+
+def follow_of(reader: wire.Reader, path: str) -> list[bytes]:
+    """The jobs that an outcome enqueues, as the engine takes them: spec, argument, spec, argument, …"""
+    parts: list[bytes] = []
+    for item in reader.items(path):
+        spec, argument = read_job(reader, item)
+        parts += (wire.pack_spec(spec), argument)
+    if not parts:
+        raise invalid(path, "expected 1 to 1000 jobs, got none")
+    return parts
 
 
 async def enqueue_many(master: Master, request: Request) -> Reply:
@@ -56,7 +67,7 @@ async def enqueue_many(master: Master, request: Request) -> Reply:
     jobs: list[tuple[dict[str, Any], bytes]] = []
 
     def read_jobs(path: str) -> list[tuple[dict[str, Any], bytes]]:
-        return [_job(reader, item) for item in reader.items(path)]
+        return [read_job(reader, item) for item in reader.items(path)]
 
     bare = reader.kind() == "array"
     if bare:
@@ -84,12 +95,17 @@ async def enqueue_many(master: Master, request: Request) -> Reply:
     for spec, argument in jobs:
         args += (wire.pack_spec(spec), argument)
     replies = await master.engine.call("enqueue", *args)
-    created = any(flag for _, flag in replies)
+    return Reply(201 if any(created for _, created in replies) else 200, wire.pack(enqueued(replies)))
+
+
+def enqueued(replies: list[Any]) -> dict[str, Any]:
+    """What `enqueue` says of many jobs, as a body."""
     ids = [job_id.decode("ascii") for job_id, _ in replies]
-    return Reply(201 if created else 200, wire.pack({"job_ids": ids}))
+    return {"job_ids": ids, "created": [bool(created) for _, created in replies]}
 
 
-def _no_such_job(job_id: str) -> HttpError:
+def no_such_job(job_id: str) -> HttpError:
+    """404 for a job."""
     return HttpError(404, "NOTFOUND", f"no such job: {wire.printable(job_id)}")
 
 
@@ -99,14 +115,14 @@ async def ask(master: Master, script: str, job_id: str, *args: Any) -> Any:
         return await master.engine.call(script, *args)
     except JQError as error:
         if error.code in ("INVALID", "NOTFOUND"):
-            raise _no_such_job(job_id) from None
+            raise no_such_job(job_id) from None
         raise
 
 
 async def _document(master: Master, job_id: str) -> bytes:
     [document] = await ask(master, "get", job_id, job_id.encode())
     if document is None:
-        raise _no_such_job(job_id)
+        raise no_such_job(job_id)
     known = wire.map_keys(document)
     return wire.extend_map(document, {key: wire.NIL for key in _ALWAYS if key not in known})
 
@@ -142,10 +158,10 @@ async def _ended(master: Master, job_id: str, timeout_s: float) -> str:
         state = await master.ended.wait(job_id.encode(), timeout_s)
     except JQError as error:
         if error.code in ("INVALID", "NOTFOUND"):
-            raise _no_such_job(job_id) from None
+            raise no_such_job(job_id) from None
         raise
     if state is None:
-        raise _no_such_job(job_id)
+        raise no_such_job(job_id)
     return state
 
 
@@ -173,14 +189,19 @@ def draining() -> HttpError:
 async def cancel_job(master: Master, request: Request) -> Reply:
     """`DELETE /job/{id}`: cancel it; with `?force` also a running one that the settings protect."""
     job_id = request.params["id"]
-    arguments = request.arguments(("force",))
+    arguments = request.arguments(("force", "dependents"))
     spec: dict[str, Any] = {"ids": [job_id]}
     if "force" in arguments:
-        spec["force"] = _flag(arguments["force"], "force")
+        spec["force"] = flag(arguments["force"], "force")
+    if "dependents" in arguments:
+        spec["dependents"] = arguments["dependents"]
+        if spec["dependents"] not in ("leave", "cancel", "refuse"):
+            raise invalid("dependents", "expected leave, cancel or refuse")
+    request.rename = lambda path: "dependents" if path.startswith("ids") else path
     [state] = await ask(master, "cancel", job_id, wire.pack(spec))
     state = state.decode("ascii")
     if state == "NOTFOUND":
-        raise _no_such_job(job_id)
+        raise no_such_job(job_id)
     if state == "CONFLICT":
         raise HttpError(409, "CONFLICT", "the job is running; ?force cancels it all the same")
     # Cancelling again what was cancelled is a repeated request, not a conflict.
@@ -189,11 +210,3 @@ async def cancel_job(master: Master, request: Request) -> Reply:
     if state == "running":
         master.dispatch.poke()
     return Reply(204)
-
-
-def _flag(text: str, name: str) -> bool:
-    if re.fullmatch(r"|1|true|yes", text):
-        return True
-    if re.fullmatch(r"0|false|no", text):
-        return False
-    raise invalid(name, f"expected true or false, got {wire.printable(text, 40)!r}")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -63,11 +64,15 @@ class Request:
 
 @dataclass(slots=True)
 class Reply:
-    """A handler's answer. `body` is one MessagePack value, or bytes of `content_type` when that is given."""
+    """A handler's answer. `body` is one MessagePack value, or bytes of `content_type` when that is given.
+
+    `stream` goes out piece by piece instead of `body`; it is closed when the client goes away.
+    """
 
     status: int = 200
     body: bytes = b""
     content_type: str | None = None
+    stream: AsyncGenerator[bytes, None] | None = None
 
 
 def unknown_field(name: str, known: Iterable[str], kind: str = "field") -> HttpError:
@@ -84,6 +89,15 @@ def refuse_unknown(fields: Iterable[str], known: Iterable[str], prefix: str = ""
     for name in fields:
         if name not in known:
             raise unknown_field(f"{prefix}{name}", [f"{prefix}{field}" for field in known])
+
+
+def flag(text: str, name: str) -> bool:
+    """A query's parameter that is true or false; alone it is true."""
+    if re.fullmatch(r"|1|true|yes", text):
+        return True
+    if re.fullmatch(r"0|false|no", text):
+        return False
+    raise invalid(name, f"expected true or false, got {printable(text, 40)!r}")
 
 
 def seconds(value: Any, name: str, most: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -10,11 +11,14 @@ from typing import Any
 from jqmaster.http import wire
 from jqmaster.http.errors import HttpError
 from jqmaster.http.jobs import draining
-from jqmaster.http.message import Reply, Request, refuse_unknown
+from jqmaster.http.message import Reply, Request, flag, refuse_unknown, seconds
 from jqmaster.http.work import page, page_reply
 from jqmaster.master import Master
 
-_QUEUE_FIELDS = ("paused", "max_waiting", "fair")
+_QUEUE_FIELDS = ("paused", "max_waiting", "fair", "set", "unset")
+_WAITING = "queued,scheduled,blocked,retrying"
+DEFAULT_PURGE_S = 10.0
+MOST_PURGE_S = 60.0
 
 
 async def list_queues(master: Master, request: Request) -> Reply:
@@ -37,7 +41,7 @@ def _rename(path: str) -> str:
 
 
 async def set_queue(master: Master, request: Request) -> Reply:
-    """`POST` or `PATCH /queue/{name}`: change `paused`, `max_waiting`, `fair`; a new name makes a queue."""
+    """`POST` or `PATCH /queue/{name}`: change what is named; a new name makes a queue."""
     body = wire.Reader(request.body).map("")
     refuse_unknown(body, _QUEUE_FIELDS)
     return await _change(master, request, body)
@@ -59,9 +63,52 @@ async def _change(master: Master, request: Request, changes: dict[str, Any]) -> 
     return Reply(200, document)
 
 
-async def get_config(master: Master, _request: Request) -> Reply:
-    """`GET /config`: all settings of the namespace."""
-    return Reply(200, await master.engine.call("config", wire.pack({})))
+async def forget_queue(master: Master, request: Request) -> Reply:
+    """`DELETE /queue/{name}`: a queue without jobs goes, with its settings."""
+    request.rename = lambda path: "name" if path == "queue" else path
+    await master.engine.call("forget", wire.pack({"queue": request.params["name"]}))
+    return Reply(204)
+
+
+async def purge_queue(master: Master, request: Request) -> Reply:
+    """`DELETE /queue/{name}/jobs`: discards its jobs, by default all that wait, for up to `timeout` s."""
+    arguments = request.arguments(("status", "timeout"))
+    most_s = seconds(arguments.get("timeout", DEFAULT_PURGE_S), "timeout", MOST_PURGE_S)
+    states = arguments.get("status", _WAITING).split(",")
+    request.rename = _rename_purge
+    spec: dict[str, Any] = {"where": {"queue": request.params["name"], "status": states}, "count": 100}
+    deadline = time.monotonic() + most_s
+    discarded = 0
+    while True:
+        cursor, changed = await master.engine.call("discard", wire.pack_spec(spec))
+        discarded += changed
+        if not cursor or time.monotonic() >= deadline or master.draining.is_set():
+            return Reply(200, wire.pack({"discarded": discarded, "more": bool(cursor)}))
+        spec["cursor"] = cursor.decode()
+
+
+def _rename_purge(path: str) -> str:
+    return "status" if path.startswith("where.status") else "name"
+
+
+async def kick_queue(master: Master, request: Request) -> Reply:
+    """`POST /queue/{name}/kick`: takes its running jobs from their workers; `{count?, delay?}`."""
+    body = wire.Reader(request.body).map("") if request.body else {}
+    refuse_unknown(body, ("count", "delay"))
+    request.rename = lambda path: "name" if path == "queue" else path
+    spec = {**body, "queue": request.params["name"]}
+    kicked, more = await master.engine.call("kick", wire.pack_spec(spec))
+    master.dispatch.poke()
+    return Reply(200, wire.pack({"kicked": kicked, "more": bool(more)}))
+
+
+async def get_config(master: Master, request: Request) -> Reply:
+    """`GET /config`: all settings of the namespace; with `?describe`, what there is to set."""
+    arguments = request.arguments(("describe",))
+    if not flag(arguments.get("describe", "0"), "describe"):
+        return Reply(200, await master.engine.call("config", wire.pack({})))
+    described = await master.engine.call("config", wire.pack({"describe": True}))
+    return Reply(200, wire.raw_map({"settings": described}))
 
 
 async def set_config(master: Master, request: Request) -> Reply:

@@ -4,19 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from jqmaster.errors import JQError
-from jqmaster.http import constraints, jobs, jsonform, queues, wire, work
+from jqmaster.http import (
+    constraints,
+    copying,
+    done,
+    edit,
+    events,
+    find,
+    jobs,
+    jsonform,
+    queues,
+    schedules,
+    wire,
+    work,
+)
 from jqmaster.http.errors import HttpError, from_engine, internal, invalid
 from jqmaster.http.message import JSON, MSGPACK, Reply, Request, body_type, reply_type
 from jqmaster.master import Master
 
 Headers = list[tuple[bytes, bytes]]
 Handler = Callable[[Master, Request], Awaitable[Reply]]
+# For servers in between, which should pass each piece on at once.
+_UNBUFFERED = (b"cache-control", b"no-store")
 logger = logging.getLogger("jqmaster.http")
 
 
@@ -38,30 +54,61 @@ ROUTES = (
     Route("POST", "/jobs", jobs.enqueue_many, takes_body=True, hot=True),
     Route("GET", "/job/{id}", jobs.get_job, hot=True),
     Route("DELETE", "/job/{id}", jobs.cancel_job),
+    Route("PATCH", "/job/{id}", edit.change_job, takes_body=True),
     Route("GET", "/job/{id}/result", jobs.get_result, hot=True),
     Route("GET", "/job/{id}/polling", jobs.poll_job),
     Route("GET", "/job/{id}/explain", constraints.explain_job),
+    Route("GET", "/job/{id}/history", edit.job_history),
+    Route("GET", "/job/{id}/events", events.job_events, negotiates=False),
+    Route("POST", "/job/{id}/track", edit.track_job, takes_body=True),
+    Route("POST", "/job/{id}/depends", edit.depend_job, takes_body=True),
+    Route("POST", "/job/{id}/kick", edit.kick_job, takes_body=True),
+    Route("POST", "/job/{id}/retry", edit.retry_job),
+    Route("DELETE", "/job/{id}/record", edit.discard_job),
+    Route("GET", "/jobs", find.list_jobs),
+    Route("POST", "/jobs/change", edit.change_many, takes_body=True),
+    Route("POST", "/jobs/cancel", edit.cancel_many, takes_body=True),
+    Route("POST", "/jobs/kick", edit.kick_many, takes_body=True),
+    Route("POST", "/jobs/retry", edit.retry_many, takes_body=True),
+    Route("POST", "/jobs/discard", edit.discard_many, takes_body=True),
+    Route("GET", "/failures", find.list_failures),
+    Route("GET", "/tags", find.list_tags),
     Route("POST", "/worker", work.register, takes_body=True),
     Route("DELETE", "/worker", work.unregister),
     Route("POST", "/worker/heartbeat", work.heartbeat, takes_body=True, hot=True),
-    Route("POST", "/done", work.done, takes_body=True, hot=True),
+    Route("POST", "/done", done.done, takes_body=True, hot=True),
     Route("POST", "/pick", work.pick, takes_body=True, hot=True),
     Route("POST", "/release", work.release, takes_body=True),
     Route("GET", "/workers", work.list_workers),
+    Route("POST", "/worker/{id}/quiet", partial(work.ask_worker, what="quiet")),
+    Route("POST", "/worker/{id}/stop", partial(work.ask_worker, what="stop")),
+    Route("POST", "/worker/{id}/resume", partial(work.ask_worker, what="resume")),
     Route("GET", "/queues", queues.list_queues),
     Route("GET", "/queue/{name}", queues.get_queue),
     Route("POST", "/queue/{name}", queues.set_queue, takes_body=True),
     Route("PATCH", "/queue/{name}", queues.set_queue, takes_body=True),
     Route("POST", "/queue/{name}/pause", queues.pause_queue),
     Route("POST", "/queue/{name}/resume", queues.resume_queue),
+    Route("DELETE", "/queue/{name}", queues.forget_queue),
+    Route("GET", "/queue/{name}/jobs", find.list_queue_jobs),
+    Route("DELETE", "/queue/{name}/jobs", queues.purge_queue),
+    Route("POST", "/queue/{name}/kick", queues.kick_queue, takes_body=True),
     Route("GET", "/constraints", constraints.list_constraints),
     Route("PUT", "/constraint/{id}", constraints.set_constraint, takes_body=True),
     Route("GET", "/constraint/{id}", constraints.get_constraint),
     Route("DELETE", "/constraint/{id}", constraints.delete_constraint),
     Route("GET", "/constraint/{id}/usage", constraints.get_usage),
     Route("POST", "/constraint/{id}/hold", constraints.hold_constraint, takes_body=True),
+    Route("GET", "/schedules", schedules.list_schedules),
+    Route("PUT", "/schedule/{id}", schedules.set_schedule, takes_body=True),
+    Route("GET", "/schedule/{id}", schedules.get_schedule),
+    Route("DELETE", "/schedule/{id}", schedules.delete_schedule),
+    Route("GET", "/events", events.all_events, negotiates=False),
+    Route("GET", "/stats", find.get_stats),
     Route("GET", "/config", queues.get_config),
     Route("PATCH", "/config", queues.set_config, takes_body=True),
+    Route("GET", "/export", copying.export, negotiates=False),
+    Route("POST", "/import", copying.import_records),
     Route("GET", "/health", queues.health),
     Route("GET", "/openapi.yaml", queues.master_openapi, negotiates=False),
     Route("GET", "/worker/openapi.yaml", queues.worker_openapi, negotiates=False),
@@ -75,6 +122,7 @@ class Response:
     status: int
     headers: Headers
     body: bytes
+    stream: AsyncGenerator[bytes, None] | None = None
 
 
 async def respond(
@@ -120,6 +168,9 @@ def _decoded(name: str, value: str) -> str:
 def _response(reply: Reply, content_type: str) -> Response:
     if reply.status == 204:
         return Response(204, [], b"")
+    if reply.stream is not None:
+        kind = (reply.content_type or MSGPACK).encode("ascii")
+        return Response(reply.status, [(b"content-type", kind), _UNBUFFERED], b"", reply.stream)
     body = reply.body
     if reply.content_type is not None:
         content_type = reply.content_type

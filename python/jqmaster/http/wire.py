@@ -7,7 +7,7 @@ so that what a client sent comes back byte for byte, whatever its encoding chose
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Any, NoReturn
 
 import msgpack
@@ -125,7 +125,7 @@ class Reader:
         self,
         path: str,
         blobs: Container[str] = frozenset(),
-        special: dict[str, Callable[[str], Any]] | None = None,
+        special: Mapping[str, Callable[[str], Any]] | None = None,
     ) -> dict[str, Any]:
         """The next value, which must be a map with text keys, each once.
 
@@ -168,6 +168,15 @@ class Reader:
                     _check_plain(value, _join(path, key))
                 result[key] = value
         return result
+
+    def value(self, path: str) -> Any:
+        """The next value, unpacked, with what `map` refuses refused."""
+        try:
+            value = self._unpacker.unpack()
+        except _UNREADABLE as error:
+            raise invalid(path, _reason(error)) from None
+        _check_plain(value, path)
+        return value
 
     def items(self, path: str) -> Iterator[str]:
         """Step through the next value, an array: yields each item's path, and the caller reads the item."""

@@ -7,23 +7,23 @@ import re
 from typing import Any
 
 from jqmaster.http import wire
-from jqmaster.http.errors import STATUS, HttpError, invalid
+from jqmaster.http.errors import invalid
 from jqmaster.http.jobs import MAX_WAIT_S, draining, until_draining
-from jqmaster.http.message import Reply, Request, refuse_unknown, seconds, unknown_field
+from jqmaster.http.message import Reply, Request, refuse_unknown, seconds
 from jqmaster.master import Master
 
 WORKER_ID = "worker-id"
 _REGISTERED = re.compile(r"w[0-9a-f]{14}")
-_PICK_FIELDS = ("queues", "count", "order", "request")
-_BLOBS = frozenset(("result", "error"))
-_BLOB_OF = {"success": "result", "failure": "error"}
+PICK_FIELDS = ("queues", "count", "order", "request")
+_ARGUMENT = frozenset(("argument",))
+_NOTES = ("progress", "message", "argument")
 
 
 def _body(request: Request) -> dict[str, Any]:
     return wire.Reader(request.body).map("")
 
 
-def _worker(request: Request, body: dict[str, Any]) -> str:
+def worker_of(request: Request, body: dict[str, Any]) -> str:
     """Who is asking: the header `worker-id`, or `worker` in the body."""
     header, in_body = request.header(WORKER_ID), body.pop("worker", None)
     if header is None and in_body is None:
@@ -37,7 +37,7 @@ def _worker(request: Request, body: dict[str, Any]) -> str:
     return worker
 
 
-def _poke(master: Master, worker: object) -> None:
+def poke(master: Master, worker: object) -> None:
     """A registered worker may have room now. Others are never pushed to."""
     if isinstance(worker, str) and _REGISTERED.fullmatch(worker):
         master.dispatch.poke()
@@ -52,54 +52,106 @@ async def register(master: Master, request: Request) -> Reply:
 
 async def unregister(master: Master, request: Request) -> Reply:
     """`DELETE /worker`: what the worker held goes back to its queues."""
-    worker = _worker(request, {})
+    worker = worker_of(request, {})
     released = await master.engine.call("unregister", wire.pack({"worker": worker}))
     master.dispatch.poke()
     return Reply(200, wire.pack({"released": released}))
 
 
-def _leases(jobs: Any) -> Any:
+def _leases(jobs: Any, more: tuple[str, ...] = ()) -> Any:
     """`jobs` as the engine takes it: `[[id, attempt], …]`; in HTTP each may also be a map."""
     if not isinstance(jobs, list):
         return jobs
-    return [_lease(job, f"jobs[{index}]") for index, job in enumerate(jobs)]
+    return [_lease(job, f"jobs[{index}]", more) for index, job in enumerate(jobs)]
 
 
-def _lease(job: Any, path: str) -> Any:
+def _lease(job: Any, path: str, more: tuple[str, ...] = ()) -> Any:
     if not isinstance(job, dict):
         return job
-    refuse_unknown(map(str, job), ("id", "attempt"), f"{path}.")
+    refuse_unknown(map(str, job), ("id", "attempt", *more), f"{path}.")
     for name in ("id", "attempt"):
         if name not in job:
             raise invalid(f"{path}.{name}", "missing")
-    return [job["id"], job["attempt"]]
+    notes = {name: job[name] for name in more if name in job}
+    return [job["id"], job["attempt"], *([notes] if notes else [])]
 
 
-def _states(reply: list[Any]) -> list[Any]:
+def states(reply: list[Any]) -> list[Any]:
+    """Answers of the engine about jobs, as text or numbers."""
     return [item.decode("ascii") if isinstance(item, bytes) else item for item in reply]
 
 
 async def heartbeat(master: Master, request: Request) -> Reply:
-    """`POST /worker/heartbeat`: per job the remaining milliseconds of its lease, LOST or CANCELLED."""
-    body = wire.Reader(request.body).map("") if request.body else {}
-    worker = _worker(request, body)
-    spec = {**body, "worker": worker, "jobs": _leases(body.get("jobs", []))}
-    reply = await master.engine.call("heartbeat", wire.pack_spec(spec))
-    _poke(master, worker)
-    return Reply(200, wire.pack({"jobs": _states(reply)}))
+    """`POST /worker/heartbeat`: per job the remaining milliseconds of its lease, LOST or CANCELLED; and what
+    is asked of the worker."""
+    blobs: list[bytes] = []
+    body, jobs = _heartbeat_body(request, blobs)
+    worker = worker_of(request, body)
+    is_registered = isinstance(worker, str) and _REGISTERED.fullmatch(worker) is not None
+    spec = {**body, "worker": worker, "jobs": jobs, **({"control": True} if is_registered else {})}
+    # The engine knows `control` too, which is the master's own business.
+    refuse_unknown(body, ("jobs", "worker"))
+    reply = await master.engine.call("heartbeat", wire.pack_spec(spec), *blobs)
+    answers, asked = (reply[0], reply[1].decode()) if is_registered else (reply, "")
+    poke(master, worker)
+    return Reply(200, wire.pack({"jobs": states(answers), "request": asked}))
+
+
+def _heartbeat_body(request: Request, blobs: list[bytes]) -> tuple[dict[str, Any], Any]:
+    if not request.body:
+        return {}, []
+    reader = wire.Reader(request.body)
+    if b"argument" not in request.body:
+        body = reader.map("")
+        return body, _leases(body.get("jobs", []), _NOTES)
+    maps: set[int] = set()
+
+    def read_jobs(path: str) -> list[Any]:
+        return [_noted(reader, item, blobs, maps) for item in reader.items(path)]
+
+    body = reader.map("", special={"jobs": read_jobs})
+    # What was said in a map is in the third place of the engine's list.
+    request.rename = lambda path: re.sub(
+        r"^jobs\[(\d+)\]\[2\]\.",
+        lambda found: f"jobs[{found[1]}]." if int(found[1]) in maps else found[0],
+        path,
+    )
+    return body, body.get("jobs", [])
+
+
+def _noted(reader: wire.Reader, path: str, blobs: list[bytes], maps: set[int]) -> Any:
+    """One job of a heartbeat, a list or a map, with checkpoints cut out: notes name them by their index."""
+
+    def noted(notes: dict[str, Any]) -> dict[str, Any]:
+        if "argument" in notes:
+            blobs.append(notes["argument"])
+            notes["argument"] = len(blobs) - 1
+        return notes
+
+    kind = reader.kind()
+    if kind == "map":
+        maps.add(int(path[path.rindex("[") + 1 : -1]))
+        return _lease(noted(reader.map(path, _ARGUMENT)), path, _NOTES)
+    if kind != "array":
+        return reader.value(path)
+    parts: list[Any] = []
+    for number, place in enumerate(reader.items(path)):
+        is_notes = number == 2 and reader.kind() == "map"
+        parts.append(noted(reader.map(place, _ARGUMENT)) if is_notes else reader.value(place))
+    return parts
 
 
 async def release(master: Master, request: Request) -> Reply:
     """`POST /release`: gives jobs back without spending a retry; `hold` closes keys of constraints."""
     body = _body(request)
-    worker = _worker(request, body)
+    worker = worker_of(request, body)
     spec = {**body, "worker": worker, "jobs": _leases(body.get("jobs"))}
     reply = await master.engine.call("release", wire.pack_spec(spec))
-    _poke(master, worker)
-    return Reply(200, wire.pack({"jobs": _states(reply)}))
+    poke(master, worker)
+    return Reply(200, wire.pack({"jobs": states(reply)}))
 
 
-def _jobs(reply: list[Any]) -> dict[str, bytes]:
+def jobs_of(reply: list[Any]) -> dict[str, bytes]:
     """`pick`'s reply as the pairs of a response: each job's document with its argument, unread."""
     jobs = [wire.extend_map(document, {"argument": argument}) for document, argument in reply[1:]]
     return {"jobs": wire.raw_array(jobs), "next_ms": wire.pack(reply[0])}
@@ -108,10 +160,10 @@ def _jobs(reply: list[Any]) -> dict[str, bytes]:
 async def pick(master: Master, request: Request) -> Reply:
     """`POST /pick`: up to `count` jobs; with `timeout` the answer waits until there is one."""
     body = _body(request)
-    worker = _worker(request, body)
+    worker = worker_of(request, body)
     timeout_s = seconds(body.pop("timeout", 0), "timeout", MAX_WAIT_S)
     # The engine knows `wait` too, which is the master's own business: a client waits with `timeout`.
-    refuse_unknown(body, (*_PICK_FIELDS, "timeout", "worker"))
+    refuse_unknown(body, (*PICK_FIELDS, "timeout", "worker"))
     spec = {**body, "worker": worker}
     if master.draining.is_set():
         raise draining()
@@ -120,94 +172,15 @@ async def pick(master: Master, request: Request) -> Reply:
         reply = await master.engine.call("pick", packed)
     else:
         reply = await until_draining(master, asyncio.ensure_future(master.waiting.pick(spec, timeout_s)))
-    return Reply(200, wire.raw_map(_jobs([-1] if reply is None else reply)))
+    return Reply(200, wire.raw_map(jobs_of([-1] if reply is None else reply)))
 
 
-async def done(master: Master, request: Request) -> Reply:
-    """`POST /done`: one outcome as the body, or `{outcomes: [...], pick?}`."""
-    reader = wire.Reader(request.body)
-    many: list[tuple[bytes, bytes]] | None = None
-    kinds: list[str] = []
-
-    def read_outcomes(path: str) -> list[tuple[bytes, bytes]]:
-        return [_outcome(reader.map(item, _BLOBS), f"{item}.", kinds) for item in reader.items(path)]
-
-    body = reader.map("", _BLOBS, {"outcomes": read_outcomes})
-    many = body.pop("outcomes", None)
-    prefix = "" if many is None else "outcomes"
-
-    def rename(path: str) -> str:
-        match = re.fullmatch(r"outcomes\[(\d+)\](?:\.(.*))?", path)
-        if match is None:
-            return path
-        index, name = int(match[1]), match[2]
-        if name == "blob":
-            name = kinds[index]
-        if many is None:
-            return name or ""
-        return f"{prefix}[{index}]" + (f".{name}" if name else "")
-
-    request.rename = rename
-    worker = _worker(request, body)
-    if many is None:
-        outcome, blob = _outcome(body, "", kinds)
-        [[state]] = await master.engine.call("finish", wire.pack_spec({"worker": worker}), outcome, blob)
-        _poke(master, worker)
-        return _single_answer(state.decode("ascii"))
-    return await _done_many(master, worker, body, many)
-
-
-def _outcome(body: dict[str, Any], prefix: str, kinds: list[str]) -> tuple[bytes, bytes]:
-    """An outcome's spec and blob. The blob is called `result` or `error` by the outcome's type."""
-    kind = str(body.get("type"))
-    blob_name = _BLOB_OF.get(kind, "result")
-    other = "error" if blob_name == "result" else "result"
-    if "blob" in body:
-        # The engine's word for either; in its error paths it would be taken for the result.
-        raise unknown_field(f"{prefix}blob", ())
-    if kind in _BLOB_OF and other in body:
-        raise invalid(f"{prefix}{other}", f"an outcome of type {kind} has {blob_name}, not {other}")
-    kinds.append(blob_name)
-    body.pop(other, None)
-    blob = body.pop(blob_name, wire.NIL)
-    return wire.pack_spec(body), blob
-
-
-async def _done_many(
-    master: Master, worker: str, body: dict[str, Any], outcomes: list[tuple[bytes, bytes]]
-) -> Reply:
-    refuse_unknown(body, ("outcomes", "pick", "worker"))
-    spec: dict[str, Any] = {"worker": worker}
-    wanted = body.get("pick")
-    # A stopping master still takes outcomes; it only starts nothing new.
-    picking = wanted is not None and not master.draining.is_set()
-    if isinstance(wanted, dict):
-        refuse_unknown(map(str, wanted), _PICK_FIELDS, "pick.")
-    elif wanted is not None:
-        raise invalid("pick", f"expected a map, got {type(wanted).__name__}")
-    if picking:
-        spec["pick"] = wanted
-    elif wanted is not None and not outcomes:
-        raise draining()
-    args = [part for outcome in outcomes for part in outcome]
-    reply = await master.engine.call("finish", wire.pack_spec(spec), *args)
-    _poke(master, worker)
-    pairs = {"states": wire.pack(_states(reply[0]))}
-    if wanted is not None:
-        pairs |= _jobs(reply[1] if picking else [-1])
-    return Reply(200, wire.raw_map(pairs))
-
-
-def _single_answer(state: str) -> Reply:
-    if not state.isupper():
-        return Reply(204)
-    messages = {
-        "LOST": "this attempt no longer holds the job: its lease ran out or it was given back",
-        "CANCELLED": "the job was cancelled while it ran; its outcome is not kept",
-        "NOTFOUND": "no such job",
-        "CONFLICT": "the attempt was already finished with another outcome",
-    }
-    raise HttpError(STATUS.get(state, 409), state, messages.get(state, state), "id")
+async def ask_worker(master: Master, request: Request, what: str) -> Reply:
+    """`POST /worker/{id}/quiet`, `/stop`, `/resume`: it learns it from its next heartbeat."""
+    request.rename = lambda path: "id" if path == "worker" else path
+    await master.engine.call("worker", wire.pack({"worker": request.params["id"], "request": what}))
+    master.dispatch.poke()
+    return Reply(204)
 
 
 async def list_workers(master: Master, request: Request) -> Reply:
@@ -217,14 +190,18 @@ async def list_workers(master: Master, request: Request) -> Reply:
 
 def page(request: Request) -> dict[str, Any]:
     """The spec of a page from the query's `cursor` and `count`."""
-    arguments = request.arguments(("cursor", "count"))
+    return paging(request.arguments(("cursor", "count")))
+
+
+def paging(arguments: dict[str, str], name: str = "count") -> dict[str, Any]:
+    """The same, from parameters read already. `name`: what the client calls the count."""
     spec: dict[str, Any] = {}
     if arguments.get("cursor"):
         spec["cursor"] = arguments["cursor"]
     if "count" in arguments:
         count = arguments["count"]
         if not re.fullmatch(r"[0-9]{1,6}", count):
-            raise invalid("count", f"expected an integer from 1 to 1000, got {wire.printable(count, 40)!r}")
+            raise invalid(name, f"expected an integer from 1 to 1000, got {wire.printable(count, 40)!r}")
         spec["count"] = int(count)
     return spec
 

@@ -42,7 +42,7 @@ function M.refused(it, jq, script, least, more)
     { "a map as jobs", { a = { ID, 1 } }, jobs .. "a map" },
     { "an id alone", { { ID, 1 }, ID }, pair .. '"' .. ID .. '"' },
     { "a list of one", { { ID, 1 }, { ID } }, pair .. "a list" },
-    { "a list of three", { { ID, 1 }, { ID, 1, 1 } }, pair .. "a list" },
+    { "a list of four", { { ID, 1 }, { ID, 1, {}, 1 } }, pair .. "a list" },
     { "an id of 13 digits", { { ID:sub(2), 1 } }, id .. '"' .. ID:sub(2) .. '"' },
     { "an id in upper case", { { "0000000000ABCD", 1 } }, id .. '"0000000000ABCD"' },
     { "a number as id", { { 5, 1 } }, id .. "5" },

@@ -1,0 +1,191 @@
+"""Events of a namespace for those who follow them: all, or one job's (protocol.md, section 15)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import redis.asyncio as redis_asyncio
+from redis.exceptions import RedisError
+
+from jqmaster.engine import Engine
+from jqmaster.errors import from_redis
+from jqmaster.subscriptions import Messages, Subscriptions
+from jqmaster.wake import backoff_s, blocking_client
+
+log = logging.getLogger("jqmaster.events")
+
+BLOCK_MS = 10_000
+PAGE = 500
+MOST_BEHIND = 5000
+STOP_TIMEOUT_S = 2.0
+
+Event = tuple[str, bytes]
+"""Its id in the stream, and the event itself, packed."""
+
+
+def order(event_id: str) -> tuple[int, int]:
+    """Ids in a stream sort by this."""
+    moment, _, number = event_id.partition("-")
+    return int(moment), int(number or 0)
+
+
+class _Follower:
+    def __init__(self) -> None:
+        self.events: deque[Event] = deque()
+        self.came = asyncio.Event()
+        self.is_behind = False
+
+
+class EventFeed:
+    """Follows the stream with one blocking connection for all who want events. `stop` ends everybody's."""
+
+    def __init__(self, engine: Engine, redis: redis_asyncio.Redis) -> None:
+        self._key = f"{engine.namespace}:events"
+        self._of_job = f"{engine.namespace}:job:"
+        self._redis = redis
+        self._subscriptions = Subscriptions(redis)
+        self._followers: set[_Follower] = set()
+        self._reader: asyncio.Task[None] | None = None
+        self._stopped = asyncio.Event()
+
+    def of_job(self, job_id: str) -> AbstractAsyncContextManager[Messages]:
+        """What is published of a tracked job. None among it: look how it stands, something may be missed."""
+        return self._subscriptions.listen(self._of_job + job_id)
+
+    async def last_id(self) -> str:
+        """The id of the last event."""
+        found = await self._ask("XREVRANGE", self._key, "+", "-", "COUNT", 1)
+        return found[0][0] if found else "0-0"
+
+    async def is_missing(self, event_id: str) -> bool:
+        """Whether what came right behind this event may be trimmed away already."""
+        found = await self._ask("XRANGE", self._key, "-", "+", "COUNT", 1)
+        return bool(found) and order(found[0][0]) > order(event_id)
+
+    async def after(self, event_id: str, alive_every_s: float) -> AsyncGenerator[Event | None, None]:
+        """Events behind this one, without end, or until `stop`; None when there was none for a while."""
+        follower = self._follow()
+        last = event_id
+        try:
+            follower.is_behind = True
+            while not self._stopped.is_set():
+                if follower.is_behind:
+                    # Read what there is, and only then trust what the connection brings.
+                    follower.is_behind = False
+                    follower.events.clear()
+                    async for event in self._range(last):
+                        last = event[0]
+                        yield event
+                while follower.events and not follower.is_behind:
+                    event = follower.events.popleft()
+                    if order(event[0]) > order(last):
+                        last = event[0]
+                        yield event
+                if follower.is_behind:
+                    continue
+                follower.came.clear()
+                try:
+                    async with asyncio.timeout(alive_every_s):
+                        await follower.came.wait()
+                except TimeoutError:
+                    yield None
+        finally:
+            self._followers.discard(follower)
+            if not self._followers and self._reader is not None:
+                self._reader.cancel()
+                self._reader = None
+
+    def drain(self) -> None:
+        """End what is followed, soon."""
+        self._stopped.set()
+        for follower in self._followers:
+            follower.came.set()
+        self._subscriptions.tell_all()
+
+    async def stop(self) -> None:
+        """`drain`, and close the connections; bounded."""
+        self.drain()
+        if self._reader is not None:
+            self._reader.cancel()
+            await asyncio.wait({self._reader}, timeout=STOP_TIMEOUT_S)
+        await self._subscriptions.stop()
+
+    # -- parts ------------------------------------------------------------------------------------
+
+    def _follow(self) -> _Follower:
+        follower = _Follower()
+        self._followers.add(follower)
+        if self._reader is None or self._reader.done():
+            self._reader = asyncio.create_task(self._read(), name="events")
+        return follower
+
+    async def _ask(self, *command: Any) -> list[Event]:
+        try:
+            reply = await asyncio.shield(asyncio.ensure_future(self._redis.execute_command(*command)))
+        except RedisError as problem:
+            raise from_redis(problem) from problem
+        return [(bytes(event_id).decode(), _event(fields)) for event_id, fields in _pairs(reply)]
+
+    async def _range(self, last: str) -> AsyncGenerator[Event, None]:
+        while True:
+            page = await self._ask("XRANGE", self._key, f"({last}", "+", "COUNT", PAGE)
+            for event in page:
+                yield event
+            if len(page) < PAGE:
+                return
+            last = page[-1][0]
+
+    async def _read(self) -> None:
+        failures = 0
+        last: str | None = None
+        while True:
+            client = blocking_client(self._redis)
+            try:
+                if last is None:
+                    last = await self.last_id()
+                    # Between a follower's start and now something may have come.
+                    self._give(None)
+                while True:
+                    reply = await client.execute_command(
+                        "XREAD", "COUNT", PAGE, "BLOCK", BLOCK_MS, "STREAMS", self._key, last
+                    )
+                    failures = 0
+                    for _, items in _streams(reply):
+                        for event_id, fields in _pairs(items):
+                            last = bytes(event_id).decode()
+                            self._give((last, _event(fields)))
+            except Exception as error:
+                log.info("lost the stream of events: %s", error)
+            finally:
+                await client.aclose()
+            await asyncio.sleep(backoff_s(failures))
+            failures += 1
+
+    def _give(self, event: Event | None) -> None:
+        for follower in self._followers:
+            if event is None or len(follower.events) >= MOST_BEHIND:
+                follower.is_behind = True
+            else:
+                follower.events.append(event)
+            follower.came.set()
+
+
+def _event(fields: Any) -> bytes:
+    if isinstance(fields, dict):
+        return bytes(fields[b"e"])
+    return bytes(fields[list(fields).index(b"e") + 1])
+
+
+def _pairs(reply: Any) -> list[Any]:
+    return [pair for pair in reply or [] if pair[1] is not None]
+
+
+def _streams(reply: Any) -> list[Any]:
+    if not reply:
+        return []
+    return list(reply.items()) if isinstance(reply, dict) else list(reply)

@@ -1,0 +1,109 @@
+"""One event loop in a thread of its own, on which a process does all its asking: from any thread, from any
+event loop, and after a fork. So connections and subscriptions are shared, and nobody has to close them."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import concurrent.futures
+import contextlib
+import os
+import threading
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+STOP_TIMEOUT_S = 2.0
+
+_lock = threading.Lock()
+_current: Portal | None = None
+_of_the_parent: list[Portal] = []
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+    return loop
+
+
+class Portal:
+    """The loop and its thread. `at_exit` has what to await when the process ends."""
+
+    def __init__(self) -> None:
+        self.at_exit: set[Callable[[], Awaitable[None]]] = set()
+        self.loop = _new_loop()
+        self.is_stopped = False
+        self._thread = threading.Thread(target=self._run, name="jqmaster", daemon=True)
+        self._thread.start()
+
+    def submit(self, work: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
+        """Run `work` on the loop. Raises RuntimeError when the process is ending."""
+        if self.is_stopped or threading.get_ident() == self._thread.ident:
+            work.close()
+            raise RuntimeError("JQ cannot be asked any more: the process is ending")
+        return asyncio.run_coroutine_threadsafe(work, self.loop)
+
+    def stop(self) -> None:
+        """Close what is open, within about `STOP_TIMEOUT_S`."""
+        with contextlib.suppress(Exception):
+            self.submit(self._close()).result(STOP_TIMEOUT_S)
+        self.is_stopped = True
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join(STOP_TIMEOUT_S)
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        self.loop.run_forever()
+
+    async def _close(self) -> None:
+        await asyncio.gather(*(close() for close in list(self.at_exit)), return_exceptions=True)
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        if others:
+            await asyncio.wait(others, timeout=STOP_TIMEOUT_S / 2)
+
+
+def current() -> Portal:
+    """This process's portal."""
+    global _current
+    with _lock:
+        if _current is None:
+            _current = Portal()
+        return _current
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Run `work` there and wait for it, however this thread is interrupted."""
+    future = current().submit(work)
+    try:
+        return future.result()
+    finally:
+        future.cancel()
+
+
+async def arun(work: Coroutine[Any, Any, T]) -> T:
+    """The same for a coroutine of any loop. Cancelling it cancels `work`."""
+    return await asyncio.wrap_future(current().submit(work))
+
+
+def _after_fork() -> None:
+    # The thread is not there any more. What belongs to its loop must never be collected: closing it would
+    # take the parent's connections out of the parent's poll, which the child shares.
+    global _current, _lock
+    if _current is not None:
+        _of_the_parent.append(_current)
+    _current, _lock = None, threading.Lock()
+
+
+def _at_exit() -> None:
+    if _current is not None:
+        _current.stop()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+atexit.register(_at_exit)

@@ -1,0 +1,36 @@
+-- Takes jobs away with their records. Those that wait are cancelled before.
+-- KEYS   namespace, namespace:meta
+-- ARGV   spec {ids} or {where, cursor?, count?}
+-- Reply  for each job the state it had, or NOTFOUND, or CONFLICT (it runs); with where {cursor, changed}
+-- Errors INVALID field
+-- Cost   with where, looks at 100 jobs at most
+-- Flags: drain
+local arguments = require "jqlua.arguments"
+local job = require "jqlua.job"
+local removal = require "jqlua.removal"
+local selection = require "jqlua.selection"
+local transition = require "jqlua.transition"
+
+local spec, problem = arguments.spec("ids where cursor count")
+if not spec then
+  return redis.error_reply(problem)
+end
+local selected
+selected, problem = selection.parse(spec)
+if not selected then
+  return redis.error_reply(problem)
+end
+local unwanted, seen = {}, {}
+local reply = selection.each(selected, "qwsbtkdec", function(of)
+  if seen[of] then
+    return "NOTFOUND" -- named twice
+  elseif of[job.STATE] == "r" then
+    return "CONFLICT"
+  end
+  seen[of] = true
+  unwanted[#unwanted + 1] = of
+  return job.state_name(of[job.STATE]), true
+end)
+removal.discard(unwanted)
+transition.commit()
+return reply

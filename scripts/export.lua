@@ -1,0 +1,26 @@
+-- Everything the namespace has, as records for import, some at a time. What is written meanwhile may be missing, or
+-- be there as it was.
+-- KEYS   namespace, namespace:meta
+-- ARGV   spec {cursor?, count?}
+-- Reply  {cursor, record, ...}   the cursor is "" at the end
+-- Errors INVALID field
+-- Cost   up to 1000 keys are looked at, and up to 5000 elements or a megabyte given, and one record more; over all
+--        calls, every key of the database is looked at
+-- Flags: read
+local arguments = require "jqlua.arguments"
+local check = require "jqlua.check"
+local exporting = require "jqlua.exporting"
+
+local spec, problem = arguments.spec("cursor count")
+if not spec then
+  return redis.error_reply(problem)
+end
+local cursor = spec.cursor == nil and "" or spec.cursor
+local count = spec.count == nil and 100 or spec.count
+local at = type(cursor) == "string" and exporting.position(cursor)
+if not at then
+  return redis.error_reply(check.problem("cursor", "a cursor as the last reply gave it, or empty text", cursor))
+elseif not check.is_integer(count, 1, 1000) then
+  return redis.error_reply(check.problem("count", "an integer from 1 to 1000", count))
+end
+return exporting.page(at, count)

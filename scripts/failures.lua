@@ -1,0 +1,40 @@
+-- What failed for good, by group.
+-- KEYS   namespace, namespace:meta
+-- ARGV   spec {cursor?, count?}
+-- Reply  {cursor, document, ...}
+-- Errors INVALID field
+-- Flags: read
+local arguments = require "jqlua.arguments"
+local keys = require "jqlua.keys"
+local page = require "jqlua.page"
+
+local call = redis.call
+
+---@return string? map nil when the group has no jobs
+local function document(group)
+  local key = keys.FAILED .. group
+  local first, last = call("ZRANGE", key, 0, 0, "WITHSCORES"), call("ZRANGE", key, -1, -1, "WITHSCORES")
+  if not last[1] then
+    return nil
+  end
+  local raw = call("GET", keys.EXTRA .. last[1])
+  return cmsgpack.pack({
+    group = group, count = call("ZCARD", key), first_ms = tonumber(first[2]), last_ms = tonumber(last[2]), id = last[1],
+    message = raw and cmsgpack.unpack(raw).m or "",
+  })
+end
+
+local spec, problem = arguments.spec("cursor count")
+if not spec then
+  return redis.error_reply(problem)
+end
+problem = page.check(spec)
+if problem then
+  return redis.error_reply(problem)
+end
+local groups, cursor = page.read(keys.FAILED_GROUPS, spec)
+local reply = { cursor }
+for _, group in ipairs(groups) do
+  reply[#reply + 1] = document(group)
+end
+return reply

@@ -1,0 +1,29 @@
+-- Takes a queue away that has no jobs at all, with its settings and statistics.
+-- KEYS   namespace, namespace:meta
+-- ARGV   spec {queue}
+-- Reply  1
+-- Errors INVALID queue, NOTFOUND queue, CONFLICT queue (it has jobs)
+-- Flags: drain
+local arguments = require "jqlua.arguments"
+local check = require "jqlua.check"
+local glob = require "jqlua.glob"
+local queue = require "jqlua.queue"
+local queueend = require "jqlua.queueend"
+local transition = require "jqlua.transition"
+
+local spec, problem = arguments.spec("queue")
+if not spec then
+  return redis.error_reply(problem)
+end
+if not check.is_name(spec.queue) or glob.is_pattern(spec.queue) then
+  return redis.error_reply(check.problem("queue", check.NAME .. ", no *", spec.queue))
+end
+local owner = queue.load(spec.queue)
+if owner[queue.IS_NEW] then
+  return redis.error_reply("NOTFOUND queue: no queue " .. check.show(spec.queue))
+elseif queueend.has_jobs(owner) then
+  return redis.error_reply("CONFLICT queue: " .. check.show(spec.queue) .. " has jobs: discard them, or let them go")
+end
+queueend.forget(owner)
+transition.commit()
+return 1

@@ -1,0 +1,37 @@
+-- Writes records of an export, in order, into a namespace that is not set up; the last of them sets it up. Importing
+-- the same records again is harmless.
+-- KEYS   namespace, namespace:meta
+-- ARGV   record ...   1 to 1000
+-- Reply  number of keys written
+-- Errors INVALID KEYS, INVALID namespace, INVALID records[i], VERSION, CONFLICT
+-- Cost   a command for each record, and one for each element of a list or stream
+-- Flags: write
+local importing = require "jqlua.importing"
+local meta = require "jqlua.meta"
+
+local MOST_RECORDS = 1000
+
+local problem = meta.name_problem()
+if problem then
+  return redis.error_reply(problem)
+elseif #ARGV < 1 or #ARGV > MOST_RECORDS then
+  return redis.error_reply("INVALID records: expected 1 to " .. MOST_RECORDS .. " records, got " .. #ARGV)
+end
+local records
+records, problem = importing.read(ARGV)
+if not records then
+  return redis.error_reply(problem)
+end
+local digests = {}
+for i, blob in ipairs(ARGV) do
+  digests[i] = redis.sha1hex(blob)
+end
+local digest = redis.sha1hex(table.concat(digests))
+local is_repeated
+problem, is_repeated = importing.check(records, digest)
+if problem then
+  return redis.error_reply(problem)
+elseif not is_repeated then
+  importing.write(records, digest)
+end
+return importing.count(records)

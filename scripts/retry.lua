@@ -1,0 +1,32 @@
+-- Runs jobs again that failed for good, were cancelled, or wait for their backoff.
+-- KEYS   namespace, namespace:meta
+-- ARGV   spec {ids} or {where, cursor?, count?}
+-- Reply  for each job queued, or NOTFOUND, or CONFLICT (its state does not allow it, or its unique key is another's);
+--        with where {cursor, changed}: of the jobs that fit, and had come there when the first call was made
+-- Errors INVALID field
+-- Cost   with where, looks at 100 jobs at most
+-- Flags: write
+local again = require "jqlua.again"
+local arguments = require "jqlua.arguments"
+local job = require "jqlua.job"
+local selection = require "jqlua.selection"
+local transition = require "jqlua.transition"
+
+local spec, problem = arguments.spec("ids where cursor count")
+if not spec then
+  return redis.error_reply(problem)
+end
+local selected
+selected, problem = selection.parse(spec)
+if not selected then
+  return redis.error_reply(problem)
+end
+local reply = selection.each(selected, again.LETTERS, function(of)
+  -- What failed once more since the first call is not retried for ever.
+  if selected.where and of[job.ENDED_MS] > selected.begun_ms then
+    return "CONFLICT"
+  end
+  return again.retry(of)
+end)
+transition.commit()
+return reply

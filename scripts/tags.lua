@@ -1,0 +1,43 @@
+-- The tags there are, and how many jobs have them.
+-- KEYS   namespace, namespace:meta
+-- ARGV   spec {cursor?, count?} or {top}
+-- Reply  {cursor, {tag, count}, ...}   in order of tag; with top the most used first, and no cursor
+-- Errors INVALID field
+-- Flags: read
+local arguments = require "jqlua.arguments"
+local keys = require "jqlua.keys"
+local check = require "jqlua.check"
+local page = require "jqlua.page"
+
+local call = redis.call
+
+local spec, problem = arguments.spec("cursor count top")
+if not spec then
+  return redis.error_reply(problem)
+end
+problem = page.check(spec)
+if not problem and spec.top ~= nil then
+  if not check.is_integer(spec.top, 1, 1000) then
+    problem = check.problem("top", "an integer from 1 to 1000", spec.top)
+  elseif spec.cursor ~= nil or spec.count ~= nil then
+    problem = "INVALID top: expected either top, or cursor and count, got both"
+  end
+end
+if problem then
+  return redis.error_reply(problem)
+end
+local reply = { "" }
+if spec.top then
+  local used = call("ZRANGE", keys.TAGS, 0, spec.top - 1, "REV", "WITHSCORES")
+  for i = 1, #used, 2 do
+    reply[#reply + 1] = { used[i], tonumber(used[i + 1]) }
+  end
+  return reply
+end
+local tags, cursor = page.read(keys.TAG_NAMES, spec)
+reply[1] = cursor
+local counts = tags[1] and call("ZMSCORE", keys.TAGS, unpack(tags)) or {}
+for i, tag in ipairs(tags) do
+  reply[i + 1] = { tag, tonumber(counts[i] or 0) }
+end
+return reply

@@ -1,0 +1,42 @@
+-- Has each further change of state of jobs published on channels of their own, or not any more.
+-- KEYS   namespace, namespace:meta
+-- ARGV   spec {ids, on?}   1 to 1000 ids; on: default true
+-- Reply  for each job its state, or nil
+-- Errors INVALID field
+-- Flags: write
+local arguments = require "jqlua.arguments"
+local check = require "jqlua.check"
+local job = require "jqlua.job"
+local transition = require "jqlua.transition"
+
+local MOST_IDS = 1000
+
+local spec, problem = arguments.spec("ids on")
+if not spec then
+  return redis.error_reply(problem)
+end
+if not check.is_list(spec.ids, 1, MOST_IDS) then
+  return redis.error_reply(check.problem("ids", "a list of 1 to " .. MOST_IDS .. " job ids", spec.ids))
+elseif spec.on ~= nil and type(spec.on) ~= "boolean" then
+  return redis.error_reply(check.problem("on", "true or false", spec.on))
+end
+for i, id in ipairs(spec.ids) do
+  if not check.is_id(id) then
+    return redis.error_reply(check.problem("ids[" .. i - 1 .. "]", check.ID, id))
+  end
+end
+
+local is_tracked = spec.on ~= false or nil
+local states = {}
+for i, id in ipairs(spec.ids) do
+  local of = job.read(id)
+  states[i] = of and job.state_name(of[job.STATE]) or false
+  local options = of and job.options(of)
+  if options and options.track ~= is_tracked then
+    options.track = is_tracked
+    of[job.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
+    job.save(of)
+  end
+end
+transition.commit()
+return states

@@ -1,0 +1,28 @@
+-- Asks a registered worker to be quiet (finish what it has, take no more), to stop, or to resume.
+-- KEYS   namespace, namespace:meta
+-- ARGV   spec {worker, request}
+-- Reply  1
+-- Errors INVALID field, NOTFOUND worker
+-- Flags: drain
+local arguments = require "jqlua.arguments"
+local check = require "jqlua.check"
+local transition = require "jqlua.transition"
+local worker = require "jqlua.worker"
+
+local spec, problem = arguments.spec("worker request")
+if not spec then
+  return redis.error_reply(problem)
+end
+if not check.is_name(spec.worker) then
+  return redis.error_reply(check.problem("worker", check.NAME, spec.worker))
+elseif spec.request ~= "quiet" and spec.request ~= "stop" and spec.request ~= "resume" then
+  return redis.error_reply(check.problem("request", "quiet, stop or resume", spec.request))
+end
+local record = worker.is_id(spec.worker) and worker.load(spec.worker)
+if not record then
+  return redis.error_reply("NOTFOUND worker: " .. check.show(spec.worker)
+    .. " is not registered, or was dropped as dead")
+end
+worker.ask(spec.worker, record, spec.request)
+transition.commit()
+return 1

@@ -1,0 +1,220 @@
+local listing = require "support.listing"
+local space = require "support.space"
+local specs = require "support.specs"
+
+describe("discard", function()
+  local jq
+  before_each(function()
+    jq = space.new()
+  end)
+  after_each(function()
+    jq:close()
+  end)
+  local function current()
+    return jq
+  end
+
+  local function discard(...)
+    return jq:call("discard", { ids = { ... } })
+  end
+
+  --- A job of each state but running.
+  local function one_of_each()
+    local ids = {}
+    ids.cancelled = jq:enqueue({ name = "a", tags = { "t" } })
+    jq:cancel(ids.cancelled)
+    ids.done = jq:enqueue({ name = "a", tags = { "t" } })
+    jq:succeed(jq:take("a"))
+    ids.kept = jq:enqueue({ name = "a", keep_result = true })
+    jq:succeed(jq:take("a"))
+    ids.error = jq:enqueue({ name = "a", max_retry = 0, tags = { "t" } })
+    jq:fail(jq:take("a"))
+    ids.retrying = jq:enqueue("a")
+    jq:fail(jq:take("a"))
+    ids.scheduled = jq:enqueue({ name = "a", delay = 100 })
+    ids.queued = jq:enqueue({ name = "a", unique = "u", expires_in = 100, tags = { "t", "u" } })
+    ids.blocked = jq:enqueue({ name = "a", depends = { ids.queued } })
+    return ids
+  end
+
+  it("takes a job away in any state but running, and answers what it was", function()
+    local states = { kept = "done" }
+    local ids = one_of_each()
+    for name, id in pairs(ids) do
+      assert.are.same({ states[name] or name }, discard(id))
+      assert.is_nil(jq:get(id))
+    end
+    assert.are.same({}, jq:counts("a"))
+  end)
+  it("leaves nothing of a job behind", function()
+    local empty = jq:keys()
+    local ids = one_of_each()
+    discard(ids.blocked)
+    ids.blocked = nil
+    for name, id in pairs(ids) do
+      discard(id)
+      for _, key in ipairs(jq:keys()) do
+        assert.is_falsy(key:find(id, 1, true), name .. " left " .. key)
+      end
+    end
+    jq:settle()
+    jq:call("forget", { queue = "a" })
+    local left = jq:keys()
+    for _, key in ipairs(empty) do
+      for i, other in ipairs(left) do
+        if key == other then
+          table.remove(left, i)
+        end
+      end
+    end
+    for _, key in ipairs(left) do
+      assert.is_truthy(key:find(":seq", 1, true) or key:find(":log", 1, true) or key:find(":stats", 1, true), key)
+    end
+  end)
+  it("takes many at once", function()
+    local ids = one_of_each()
+    local all = {}
+    for _, id in pairs(ids) do
+      all[#all + 1] = id
+    end
+    discard(unpack(all))
+    assert.are.same({}, jq:counts("a"))
+    assert.are.same({ "" }, jq:call("tags", {}))
+    assert.are.same({ "" }, jq:call("failures", {}))
+  end)
+  it("leaves a running job alone", function()
+    jq:enqueue("a")
+    local job = jq:take("a")
+    jq:unchanged(function()
+      assert.are.same({ "CONFLICT" }, discard(job.id))
+    end)
+    assert.are.equal("done", jq:succeed(job))
+  end)
+  it("answers NOTFOUND for what is not there, or was named before", function()
+    local id = jq:enqueue("a")
+    assert.are.same({ "NOTFOUND", "queued", "NOTFOUND" }, discard(space.UNKNOWN_ID, id, id))
+    assert.are.same({ "NOTFOUND" }, discard(id))
+  end)
+  it("takes jobs away where cancelled ones are not kept anyway", function()
+    jq:set({ cancelled_max = 0 })
+    for _, id in pairs(one_of_each()) do
+      discard(id)
+      assert.is_nil(jq:get(id))
+    end
+    assert.are.same({}, jq:counts("a"))
+  end)
+  it("frees the unique key", function()
+    local id = jq:enqueue({ name = "a", unique = "u" })
+    discard(id)
+    assert.are_not.equal(id, jq:enqueue({ name = "a", unique = "u" }))
+  end)
+  it("tells who watches that it was cancelled", function()
+    local server = require "support.server"
+    local listener = server.connect()
+    listener:call("SSUBSCRIBE", jq.name .. ":ended")
+    local id = jq:enqueue("a")
+    jq:call("watch", id)
+    discard(id)
+    assert.are.equal(id .. " cancelled", listener:read()[3])
+    listener:close()
+  end)
+  it("lets others of its lane go on", function()
+    jq:constrain({ id = "c", concurrency = 1 }, { name = "a" })
+    local ids = jq:enqueue_all("a", "a", "a")
+    local job = jq:start_one("a")
+    discard(ids[2])
+    jq:succeed(job)
+    assert.are.same({ ids[3] }, jq:start_ids("a"))
+  end)
+
+  describe("with where", function()
+    it("takes all that fit, and no others", function()
+      local ids = jq:enqueue_all({ name = "a", tags = { "t" } }, "a", { name = "b", tags = { "t" } })
+      assert.are.equal(2, (listing.change(jq, "discard", { tag = "t" })))
+      assert.are.same({ "gone", "queued", "gone" }, jq:statuses(ids))
+    end)
+    it("takes everything but what runs", function()
+      one_of_each()
+      local running = jq:enqueue({ name = "a", priority = -1 })
+      jq:take("a")
+      assert.are.equal(8, (listing.change(jq, "discard", {})))
+      assert.are.same({ running }, listing.ids(jq))
+    end)
+    it("goes on where it was, 100 looks a call", function()
+      jq:enqueue_many({ name = "a", tags = { "t" } }, 250)
+      jq:enqueue_many({ name = "b", queue = "a" }, 250)
+      local changed, calls = listing.change(jq, "discard", { name = "a" })
+      assert.are.equal(250, changed)
+      assert.is_true(calls <= 6)
+      assert.are.same({ queued = 250 }, jq:counts("a"))
+    end)
+    it("takes no job that came behind the position twice, and none that does not fit", function()
+      jq:enqueue_many({ name = "a" }, 50)
+      local where = { status = "queued", to_ms = jq.now_ms + 1 }
+      local changed = listing.change(jq, "discard", where, { count = 7 }, function()
+        jq:pass(1)
+        jq:enqueue("a")
+      end)
+      assert.are.equal(50, changed)
+      assert.are.same({ queued = 7 }, jq:counts("a"))
+    end)
+  end)
+
+  describe("refuses", function()
+    specs.one_spec(it, current, "discard", { ids = { space.UNKNOWN_ID } })
+    specs.refused_values(it, current, "discard", function(value)
+      return { value }
+    end, {
+      { "neither ids nor where", {}, "INVALID ids: expected a list of 1 to 1000 job ids, got nothing" },
+      { "both", { ids = { space.UNKNOWN_ID }, where = {} }, "INVALID ids: expected either ids or where, got both" },
+      { "1001 ids", { ids = (function()
+        local ids = {}
+        for i = 1, 1001 do
+          ids[i] = space.UNKNOWN_ID
+        end
+        return ids
+      end)() }, "INVALID ids: " },
+    })
+  end)
+end)
+
+describe("cancel with where", function()
+  local jq
+  before_each(function()
+    jq = space.new()
+  end)
+  after_each(function()
+    jq:close()
+  end)
+
+  it("cancels all that fit and have not ended", function()
+    local ids = jq:enqueue_all("a", { name = "a", delay = 5 }, "b", "a", "a")
+    jq:succeed(jq:take("a"))
+    jq:take("a")
+    assert.are.equal(3, (listing.change(jq, "cancel", { queue = "a" })))
+    assert.are.same({ "done", "cancelled", "queued", "cancelled", "cancelled" }, jq:statuses(ids))
+  end)
+  it("passes over what runs, where that is not to be cancelled", function()
+    jq:set({ cancel_running = false })
+    local ids = jq:enqueue_all("a", "a")
+    jq:take("a")
+    assert.are.same({ "", 1 }, jq:call("cancel", { where = {} }))
+    assert.are.same({ "running", "cancelled" }, jq:statuses(ids))
+    assert.are.same({ "", 1 }, jq:call("cancel", { where = {}, force = true }))
+  end)
+  it("goes on where it was", function()
+    jq:enqueue_many({ name = "a" }, 330)
+    assert.are.equal(330, (listing.change(jq, "cancel", {})))
+    assert.are.same({ cancelled = 330 }, jq:counts("a"))
+    jq:unchanged(function()
+      assert.are.same({ "", 0 }, jq:call("cancel", { where = {} }))
+    end)
+  end)
+  it("may take dependents along, and cannot be refused for them", function()
+    local ids = jq:enqueue_all({ name = "a", tags = { "t" } }, { name = "a", depends = { 0 } })
+    jq:refuses("INVALID dependents: ", "cancel", { where = { tag = "t" }, dependents = "refuse" })
+    jq:call("cancel", { where = { tag = "t" }, dependents = "cancel" })
+    jq:settle()
+    assert.are.same({ "cancelled", "cancelled" }, jq:statuses(ids))
+  end)
+end)

@@ -1,0 +1,158 @@
+local listening = require "support.listener"
+local msgpack = require "support.msgpack"
+local space = require "support.space"
+
+describe("events", function()
+  local jq, listener
+  before_each(function()
+    jq = space.new()
+    jq:set({ events_max = 1000 })
+    listener = listening.new(jq, jq.name .. ":events")
+  end)
+  after_each(function()
+    listener:close()
+    jq:close()
+  end)
+
+  local function stream()
+    local found = {}
+    for i, entry in ipairs(jq:redis("XRANGE", jq.name .. ":events", "-", "+")) do
+      assert.are.equal("e", entry[2][1])
+      found[i] = msgpack.unpack(entry[2][2])
+    end
+    return found
+  end
+  --- What happened since the last look, as "from>state"; both ways of telling it agree.
+  local function changes()
+    local shown, heard = {}, listener:heard()
+    for i, event in ipairs(stream()) do
+      assert.are.same(event, msgpack.unpack(heard[i]))
+      shown[i] = (event.from or "") .. ">" .. event.state
+    end
+    assert.are.equal(#shown, #heard)
+    jq:redis("DEL", jq.name .. ":events")
+    return shown
+  end
+
+  it("tell the life of a job", function()
+    local id = jq:enqueue({ name = "mail", queue = "out" })
+    jq:pass(1)
+    local job = jq:take("out")
+    jq:pass(1)
+    jq:succeed(job)
+    local now = space.START_MS
+    assert.are.same({
+      { id = id, name = "mail", queue = "out", state = "queued", attempt = 0, worker = "", time_ms = now },
+      {
+        id = id, name = "mail", queue = "out", state = "running", from = "queued", attempt = 1, worker = "worker",
+        time_ms = now + 1000,
+      },
+      {
+        id = id, name = "mail", queue = "out", state = "done", from = "running", attempt = 1, worker = "worker",
+        time_ms = now + 2000,
+      },
+    }, stream())
+    assert.are.same({ ">queued", "queued>running", "running>done" }, changes())
+  end)
+  it("tell of failures, backoff and the end", function()
+    jq:enqueue({ name = "a", max_retry = 1 })
+    jq:fail(jq:take("a"))
+    jq:pass(10)
+    jq:fail(jq:take("a"))
+    assert.are.same({
+      ">queued", "queued>running", "running>retrying", "retrying>queued", "queued>running", "running>error",
+    }, changes())
+  end)
+  it("tell of an attempt that lapsed and the next, which one pick brings about", function()
+    jq:set({ retry_base = 0 })
+    jq:enqueue("a")
+    jq:pick({ worker = "first", queues = "a" })
+    jq:pass(31)
+    assert.are.equal(2, jq:pick({ worker = "second", queues = "a" })[1].attempt)
+    local last = {}
+    for i, event in ipairs(stream()) do
+      last[i] = event.state .. " " .. event.attempt .. " " .. event.worker
+    end
+    assert.are.same({
+      "queued 0 ", "running 1 first", "retrying 1 first", "queued 1 first", "running 2 second",
+    }, last)
+  end)
+  it("tell of jobs that wait for their time, are given back and cancelled", function()
+    local id = jq:enqueue({ name = "a", delay = 5 })
+    jq:pass(5)
+    jq:release(jq:take("a"))
+    jq:cancel(id)
+    assert.are.same({
+      ">scheduled", "scheduled>queued", "queued>running", "running>queued", "queued>cancelled",
+    }, changes())
+  end)
+  it("tell of jobs that moved on in their new queue", function()
+    jq:enqueue("a")
+    jq:succeed(jq:take("a"), nil, { move = { name = "b" } })
+    local last = stream()[3]
+    assert.are.same({ "b", "b", "queued", "running" }, { last.name, last.queue, last.state, last.from })
+  end)
+  it("are one for each job of a batch, in order", function()
+    local ids = jq:enqueue_many({ name = "a" }, 3)
+    local told = {}
+    for i, event in ipairs(stream()) do
+      told[i] = event.id
+    end
+    assert.are.same(ids, told)
+  end)
+  it("say nothing of what clients cannot see", function()
+    jq:enqueue({ name = "a", keep_result = true })
+    jq:succeed(jq:take("a"))
+    changes()
+    jq:pass(4000)
+    jq:settle()
+    assert.are.same({}, changes())
+  end)
+  it("tell of the end of jobs that leave no record", function()
+    jq:set({ done_max = 0 })
+    jq:enqueue("a")
+    jq:succeed(jq:take("a"))
+    assert.are.same({ ">queued", "queued>running", "running>done" }, changes())
+  end)
+  it("tell of jobs under a constraint", function()
+    jq:constrain({ id = "c", concurrency = 1 }, { name = "a" })
+    jq:enqueue_many({ name = "a" }, 2)
+    jq:succeed(jq:start_one("a"))
+    jq:succeed(jq:start_one("a"))
+    assert.are.same({
+      ">queued", ">queued", "queued>running", "running>done", "queued>running", "running>done",
+    }, changes())
+  end)
+  it("of a finish that picks come in order", function()
+    jq:enqueue_many({ name = "a" }, 2)
+    local job = jq:take("a")
+    changes()
+    jq:call("finish", { worker = "worker", pick = { queues = "a" } },
+      { id = job.id, attempt = 1, type = "success" }, msgpack.NIL)
+    assert.are.same({ "running>done", "queued>running" }, changes())
+  end)
+  it("of jobs for registered workers name these", function()
+    jq:enqueue("a")
+    local worker = jq:register({ url = "http://host/" })
+    jq:assign()
+    assert.are.equal(worker, stream()[2].worker)
+  end)
+  it("that are too many go, the oldest first", function()
+    jq:set({ events_max = 100 })
+    jq:enqueue_many({ name = "a" }, 1000)
+    local left = #stream()
+    assert.is_true(left >= 100 and left <= 300, "there are " .. left)
+  end)
+  it("are not written unless they are asked for", function()
+    jq:set({ events_max = 0 })
+    jq:enqueue("a")
+    jq:succeed(jq:take("a"))
+    assert.are.same({}, changes())
+    assert.are.equal(0, jq:redis("EXISTS", jq.name .. ":events"))
+  end)
+  it("that were kept go when none are asked for any more", function()
+    jq:enqueue("a")
+    jq:set({ events_max = 0 })
+    assert.are.equal(0, jq:redis("EXISTS", jq.name .. ":events"))
+  end)
+end)

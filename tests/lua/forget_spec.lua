@@ -1,0 +1,127 @@
+local msgpack = require "support.msgpack"
+local space = require "support.space"
+local specs = require "support.specs"
+
+describe("forget", function()
+  local jq
+  before_each(function()
+    jq = space.new()
+  end)
+  after_each(function()
+    jq:close()
+  end)
+  local function current()
+    return jq
+  end
+
+  local function forget(name)
+    return jq:call("forget", { queue = name })
+  end
+
+  local function queues()
+    local names = {}
+    local reply = jq:call("queues", {})
+    for i = 2, #reply do
+      names[i - 1] = msgpack.unpack(reply[i]).name
+    end
+    return names
+  end
+
+  it("takes a queue away that never had a job", function()
+    local before = jq:snapshot()
+    jq:queue({ name = "a", paused = true, max_waiting = 5 })
+    assert.are.equal(1, forget("a"))
+    assert.are.same({}, queues())
+    assert.are.same({}, space.changes(before, jq:snapshot()))
+  end)
+  it("takes a queue away that had jobs, and nothing of it stays", function()
+    jq:pick("*")
+    jq:pick("a*")
+    jq:enqueue({ name = "a", expires_in = 100 })
+    jq:enqueue({ name = "b", queue = "a", delay = 5 })
+    jq:enqueue("other")
+    jq:cancel(jq:enqueue("a"))
+    jq:fail(jq:take("a"))
+    jq:call("discard", { where = { queue = "a" } })
+    forget("a")
+    assert.are.same({ "other" }, queues())
+    for _, key in ipairs(jq:keys()) do
+      assert.is_falsy(key:find(":a$") or key:find(":a\0", 1, true), key)
+    end
+    for _, member in ipairs(jq:redis("ZRANGE", jq.name .. ":due", 0, -1)) do
+      assert.is_falsy(member:find("^.a$"), member)
+    end
+    assert.are.equal(0, jq:redis("EXISTS", jq.name .. ":heads:a*"))
+  end)
+  it("takes a fair queue away with its weights", function()
+    jq:queue({ name = "a", fair = { { by = "argument.x", weights = { one = 2 } }, { by = "argument.y" } } })
+    for i = 1, 5 do
+      jq:enqueue("a", { x = "one", y = i })
+      jq:enqueue("a", { x = "two", y = i })
+    end
+    jq:start({ queues = "a", count = 3 })
+    jq:call("cancel", { where = { queue = "a" } })
+    jq:call("discard", { where = { queue = "a" } })
+    forget("a")
+    for _, key in ipairs(jq:keys()) do
+      assert.is_falsy(key:find(":fair:", 1, true) or key:find(":weights:", 1, true) or key:find(":group:", 1, true)
+        or key:find(":lanes:", 1, true), key)
+    end
+    jq:enqueue("a")
+    assert.is_nil(jq:queue("a").fair)
+    assert.are.equal(1, #jq:start("a"))
+  end)
+  it("takes a queue away with lanes that were held", function()
+    jq:constrain({ id = "c", by = "argument", concurrency = 1 }, { name = "a" })
+    jq:enqueue_each("a", "x", "x", "y", "y")
+    jq:start("a")
+    jq:call("cancel", { where = {} })
+    jq:call("discard", { where = {} })
+    forget("a")
+    assert.are.same({}, jq:audit())
+    local ids = jq:enqueue_each("a", "x", "x")
+    assert.are.same({ ids[1] }, jq:start_ids("a"))
+  end)
+  it("takes a queue away that a key of a constraint still knows, for good", function()
+    jq:constrain({ id = "c", concurrency = 1 }, { name = "*" })
+    jq:enqueue("b")
+    local running = jq:start_one("b")
+    jq:enqueue_all("a", "a")
+    assert.are.same({}, jq:start_ids("a"))
+    jq:call("discard", { where = { queue = "a" } })
+    forget("a")
+    jq:succeed(running)
+    jq:settle()
+    assert.are.same({ "b" }, queues())
+    local ids = jq:enqueue_all("a", "a")
+    assert.are.same({ ids[1] }, jq:start_ids("a"))
+  end)
+  it("lets the queue come again as a new one", function()
+    jq:queue({ name = "a", paused = true, max_waiting = 1 })
+    forget("a")
+    local ids = jq:enqueue_all("a", "a")
+    assert.are.same(ids, jq:pick_ids({ queues = "*", count = 2 }))
+  end)
+  it("refuses a queue that has jobs, in whatever state", function()
+    jq:enqueue({ name = "a", delay = 5 })
+    jq:refuses("CONFLICT queue: \"a\" has jobs", "forget", { queue = "a" })
+    jq:enqueue("b")
+    jq:take("b")
+    jq:refuses("CONFLICT queue", "forget", { queue = "b" })
+    jq:succeed({ id = jq:get(jq:enqueue("c")) and jq:take("c").id, attempt = 1 })
+    jq:refuses("CONFLICT queue", "forget", { queue = "c" })
+  end)
+  it("refuses a queue nobody knows", function()
+    jq:refuses("NOTFOUND queue", "forget", { queue = "a" })
+  end)
+
+  describe("refuses", function()
+    specs.refused_values(it, current, "forget", function(value)
+      return { value }
+    end, {
+      { "no queue", {}, "INVALID queue: expected text of 1 to 255 bytes" },
+      { "a pattern", { queue = "a*" }, "INVALID queue: " },
+      { "an unknown field", { queue = "a", name = "a" }, "INVALID name: unknown field" },
+    })
+  end)
+end)

@@ -1,0 +1,347 @@
+local listing = require "support.listing"
+local msgpack = require "support.msgpack"
+local space = require "support.space"
+local specs = require "support.specs"
+
+describe("jobs", function()
+  local jq
+  before_each(function()
+    jq = space.new()
+  end)
+  after_each(function()
+    jq:close()
+  end)
+  local function current()
+    return jq
+  end
+
+  local function list(where, more)
+    return listing.ids(jq, where, more)
+  end
+
+  --- One job of each state, in the order in which they are listed.
+  local function one_of_each()
+    local ids = {}
+    ids.cancelled = jq:enqueue("a")
+    jq:cancel(ids.cancelled)
+    ids.done = jq:enqueue("a")
+    jq:succeed(jq:take("a"))
+    ids.kept = jq:enqueue({ name = "a", keep_result = true })
+    jq:succeed(jq:take("a"))
+    ids.error = jq:enqueue({ name = "a", max_retry = 0 })
+    jq:fail(jq:take("a"))
+    ids.retrying = jq:enqueue("a")
+    jq:fail(jq:take("a"))
+    ids.running = jq:enqueue("a")
+    jq:take("a")
+    ids.scheduled = jq:enqueue({ name = "a", delay = 100 })
+    ids.queued = jq:enqueue("a")
+    ids.blocked = jq:enqueue({ name = "a", depends = { ids.queued } })
+    return ids
+  end
+
+  describe("in order", function()
+    it("go by state as the page names them", function()
+      local ids = one_of_each()
+      assert.are.same({
+        ids.queued, ids.scheduled, ids.blocked, ids.running, ids.retrying, ids.kept, ids.done, ids.error, ids.cancelled,
+      }, list())
+    end)
+    it("go by name of the queue first", function()
+      local b, a, c = jq:enqueue("b"), jq:enqueue({ name = "a", delay = 5 }), jq:enqueue("c")
+      local first = jq:enqueue("a")
+      assert.are.same({ first, a, b, c }, list())
+    end)
+    it("go by priority, then id, when queued", function()
+      local ids = jq:enqueue_all({ name = "a", priority = 5 }, { name = "a", priority = -5 }, "a",
+        { name = "a", priority = 5 })
+      assert.are.same({ ids[2], ids[3], ids[1], ids[4] }, list())
+    end)
+    it("go by when they are due, when scheduled", function()
+      local ids = jq:enqueue_all({ name = "a", delay = 9 }, { name = "a", delay = 3 }, { name = "a", delay = 6 })
+      assert.are.same({ ids[2], ids[3], ids[1] }, list())
+    end)
+    it("go by the end of the lease, when running", function()
+      local ids = jq:enqueue_all({ name = "a", timeout = 50 }, { name = "a", timeout = 10 })
+      jq:pick({ queues = "a", count = 2 })
+      assert.are.same({ ids[2], ids[1] }, list())
+    end)
+    it("go by when they ended", function()
+      local ids = jq:enqueue_all("a", "a", "a")
+      for _, i in ipairs({ 2, 3, 1 }) do
+        jq:cancel(ids[i])
+        jq:pass(1)
+      end
+      assert.are.same({ ids[2], ids[3], ids[1] }, list())
+    end)
+    it("go by priority and id whether they wait in lanes or not", function()
+      local before = jq:enqueue_all("a", { name = "a", priority = 3 })
+      jq:constrain({ id = "c", concurrency = 1 }, { argument = "x" })
+      local laned = jq:enqueue_each({ name = "a", priority = 1 }, "x", "x")
+      local plain = jq:enqueue_each({ name = "a", priority = 2 }, "y")
+      local last = jq:enqueue_each({ name = "a", priority = 3 }, "x")
+      local expected = { before[1], laned[1], laned[2], plain[1], before[2], last[1] }
+      assert.are.same(expected, list())
+      assert.are.same(expected, list({}, { count = 1 }))
+      for i = 1, 3 do
+        expected[i], expected[7 - i] = expected[7 - i], expected[i]
+      end
+      assert.are.same(expected, list({}, { newest = true }))
+      assert.are.same(expected, list({}, { newest = true, count = 2 }))
+    end)
+    it("turn round within a state with newest", function()
+      local ids = jq:enqueue_all("a", "a", { name = "a", delay = 1 }, { name = "a", delay = 2 }, "b")
+      assert.are.same({ ids[2], ids[1], ids[4], ids[3], ids[5] }, list({}, { newest = true }))
+      assert.are.same({ ids[2], ids[1], ids[4], ids[3], ids[5] }, list({}, { newest = true, count = 1 }))
+    end)
+    it("go by id with a tag, whatever they do", function()
+      local ids = jq:enqueue_all({ name = "b", tags = { "t" }, delay = 9 }, { name = "a", tags = { "t" } }, "a",
+        { name = "a", tags = { "t", "u" }, priority = -1 })
+      jq:take("a")
+      assert.are.same({ ids[1], ids[2], ids[4] }, list({ tag = "t" }))
+      assert.are.same({ ids[4], ids[2], ids[1] }, list({ tag = "t" }, { newest = true, count = 1 }))
+    end)
+    it("go by failing with a group", function()
+      local ids = {}
+      for i, second in ipairs({ 3, 1, 2 }) do
+        ids[i] = jq:enqueue({ name = "n" .. second, max_retry = 0 })
+      end
+      for second = 1, 3 do
+        jq:pass(1)
+        jq:fail(jq:take("n" .. second), { group = "g" })
+      end
+      assert.are.same({ ids[2], ids[3], ids[1] }, list({ group = "g" }))
+      assert.are.same({ ids[1], ids[3], ids[2] }, list({ group = "g" }, { newest = true, count = 1 }))
+    end)
+  end)
+
+  describe("where", function()
+    it("names a queue", function()
+      jq:enqueue("b")
+      local id = jq:enqueue({ name = "b", queue = "a" })
+      assert.are.same({ id }, list({ queue = "a" }))
+      assert.are.same({}, list({ queue = "none" }))
+    end)
+    it("names a state, or several", function()
+      local ids = one_of_each()
+      for state, id in pairs(ids) do
+        if state ~= "done" and state ~= "kept" then
+          assert.are.same({ id }, list({ status = state }))
+        end
+      end
+      assert.are.same({ ids.kept, ids.done }, list({ status = "done" }))
+      assert.are.same({ ids.queued, ids.error }, list({ status = { "error", "queued" } }))
+    end)
+    it("names the kind of job", function()
+      local ids = jq:enqueue_all({ name = "x", queue = "a" }, { name = "y", queue = "a" }, "x")
+      assert.are.same({ ids[1], ids[3] }, list({ name = "x" }))
+    end)
+    it("names a tag and more", function()
+      local ids = jq:enqueue_all({ name = "a", tags = { "t" } }, { name = "b", tags = { "t" } }, "a")
+      assert.are.same({ ids[1] }, list({ tag = "t", name = "a" }))
+      assert.are.same({ ids[2] }, list({ tag = "t", queue = "b" }))
+      assert.are.same({}, list({ tag = "t", status = "running" }))
+      assert.are.same({}, list({ tag = "other" }))
+    end)
+    it("names the group of the last failure, of jobs that are error only", function()
+      local id = jq:enqueue({ name = "a", max_retry = 0, tags = { "t" } })
+      jq:fail(jq:take("a"), { group = "g" })
+      local other = jq:enqueue("a")
+      jq:fail(jq:take("a"), { group = "g" })
+      assert.are.same({ id }, list({ group = "g" }))
+      assert.are.same({ id }, list({ group = "g", tag = "t" }))
+      assert.are.same({ id }, list({ group = "g", status = { "error", "retrying" } }))
+      assert.are.same({}, list({ group = "g", status = "retrying" }))
+      assert.are.same({ other }, list({ status = "retrying" }))
+    end)
+    it("names the reason as group where none was given", function()
+      local id = jq:enqueue({ name = "a", max_retry = 0, timeout = 1 })
+      jq:take("a")
+      jq:pass(1)
+      jq:settle()
+      assert.are.same({ id }, list({ group = "timeout" }))
+    end)
+    it("says when it was created: from, and before", function()
+      local ids = {}
+      for i = 1, 4 do
+        ids[i] = jq:enqueue("a")
+        jq:pass(1)
+      end
+      assert.are.same({ ids[2], ids[3] }, list({ from_ms = space.START_MS + 1000, to_ms = space.START_MS + 3000 }))
+      assert.are.same({ ids[4] }, list({ from_ms = space.START_MS + 3000 }))
+    end)
+    it("holds a part of the last failure's message, taken literally", function()
+      local id = jq:enqueue("a")
+      jq:fail(jq:take("a"), { message = "no such host: x.y" })
+      jq:enqueue("b")
+      jq:fail(jq:take("b"), { message = "no such host: xzy" })
+      assert.are.same({ id }, list({ message = "host: x.y" }))
+      assert.are.same({}, list({ message = "HOST" }))
+    end)
+    it("may be empty or left out", function()
+      local id = jq:enqueue("a")
+      assert.are.same({ id }, list({}))
+      assert.are.same({ id }, list(nil))
+    end)
+  end)
+
+  describe("documents", function()
+    it("are those of get", function()
+      local ids = one_of_each()
+      for _, document in ipairs((listing.all(jq, {}))) do
+        assert.are.same(jq:get(document.id), document)
+      end
+      assert.are.equal("error", jq:get(ids.error).status)
+    end)
+    it("have no argument, result and error when brief", function()
+      one_of_each()
+      for _, document in ipairs((listing.all(jq, { brief = true }))) do
+        local full = jq:get(document.id)
+        full.argument, full.result, full.error = nil, nil, nil
+        assert.are.same(full, document)
+      end
+    end)
+    it("say the group", function()
+      jq:enqueue("a")
+      local id = jq:take("a").id
+      jq:fail({ id = id, attempt = 1 }, { group = "g" })
+      assert.are.equal("g", jq:get(id).group)
+    end)
+  end)
+
+  describe("over pages", function()
+    it("are each seen once, however long a page is", function()
+      for i = 1, 30 do
+        jq:enqueue({ name = "n" .. i % 4, priority = i % 3, delay = i % 5 == 0 and i or nil })
+      end
+      jq:pick({ queues = "*", count = 7 })
+      local all = list()
+      assert.are.equal(30, #all)
+      for count = 1, 8 do
+        assert.are.same(all, list({}, { count = count }))
+      end
+      local newest = list({}, { newest = true })
+      for count = 1, 8 do
+        assert.are.same(newest, list({}, { newest = true, count = count }))
+      end
+    end)
+    it("are each seen once while others come and go", function()
+      for _, newest in ipairs({ false, true }) do
+        local stay = jq:enqueue_many({ name = "a", delay = 1000 }, 40)
+        local go = jq:enqueue_many({ name = "a", delay = 1000 }, 40)
+        local seen = {}
+        local documents = listing.all(jq, { where = { status = "scheduled" }, count = 7, newest = newest },
+          function(page)
+            for i = 1, 3 do
+              local id = table.remove(go, page % 2 == 0 and 1 or #go)
+              if id then
+                jq:cancel(id)
+              end
+              jq:enqueue({ name = "a", delay = 900 + 100 * i })
+            end
+          end)
+        for _, document in ipairs(documents) do
+          seen[document.id] = (seen[document.id] or 0) + 1
+        end
+        for _, id in ipairs(stay) do
+          assert.are.equal(1, seen[id])
+        end
+        jq:call("discard", { ids = jq:unchanged(function()
+          return list({}, { count = 1000 })
+        end) })
+      end
+    end)
+    it("go on behind a job that went away, and a queue that went away", function()
+      local ids = jq:enqueue_all("a", "a", "b", "c", "c")
+      local first = jq:call("jobs", { count = 1 })
+      jq:call("discard", { ids = { ids[1] } })
+      local second = jq:call("jobs", { count = 2, cursor = first[1] })
+      assert.are.equal(ids[2], msgpack.unpack(second[2]).id)
+      assert.are.equal(ids[3], msgpack.unpack(second[3]).id)
+      jq:call("discard", { ids = { ids[3] } })
+      jq:call("forget", { queue = "b" })
+      local third = jq:call("jobs", { cursor = second[1] })
+      assert.are.equal(ids[4], msgpack.unpack(third[2]).id)
+      assert.are.equal(3, #third)
+    end)
+    it("look at 1000 jobs at most: a page may be empty before the end", function()
+      jq:enqueue_many({ name = "x" }, 2500)
+      local last = jq:enqueue({ name = "y", queue = "x", priority = 1 })
+      local reply = jq:call("jobs", { where = { name = "y" } })
+      assert.are.equal(1, #reply)
+      assert.are_not.equal("", reply[1])
+      local documents, pages = listing.all(jq, { where = { name = "y" } })
+      assert.are.equal(last, documents[1].id)
+      assert.is_true(pages <= 4)
+    end)
+    it("end when many queues have none of them", function()
+      for i = 1, 1100 do
+        jq:queue("q" .. i)
+      end
+      local id = jq:enqueue("z")
+      assert.are.same({ id }, list())
+      assert.are.same({}, list({ name = "none" }))
+    end)
+    it("cost the same wherever they are", function()
+      jq:enqueue_many({ name = "a", delay = 100 }, 5000)
+      for _, newest in ipairs({ false, true }) do
+        local costs, cursor = {}, nil
+        repeat
+          costs[#costs + 1] = jq:commands(function()
+            cursor = jq:call("jobs", { where = { queue = "a" }, count = 100, cursor = cursor, newest = newest })[1]
+          end)
+        until cursor == ""
+        assert.is_true(#costs >= 50)
+        for i = 2, 50 do
+          assert.is_true(math.abs(costs[i] - costs[1]) <= 6, costs[i] .. " and " .. costs[1])
+        end
+      end
+    end)
+    it("cost a fixed number of commands when nothing fits", function()
+      jq:enqueue_many({ name = "a" }, 3000)
+      local few = jq:commands(function()
+        jq:call("jobs", { where = { name = "none" } })
+      end)
+      assert.is_true(few < 100, few)
+    end)
+  end)
+
+  it("changes nothing", function()
+    one_of_each()
+    jq:unchanged(function()
+      list()
+      list({ tag = "t" })
+      list({ message = "x", status = { "error", "retrying" } }, { newest = true, brief = true })
+    end)
+  end)
+
+  describe("refuses", function()
+    specs.one_spec(it, current, "jobs", { count = 5 })
+    specs.refused_values(it, current, "jobs", function(value)
+      return { value }
+    end, {
+      { "a where that is no map", { where = 5 }, "INVALID where: expected a map" },
+      { "a where with an unknown field", { where = { stats = 1 } }, "INVALID where.stats: unknown field, did you" },
+      { "a list as where", { where = { "a" } }, "INVALID where: expected a map with text as keys" },
+      { "an empty name of a queue", { where = { queue = "" } }, "INVALID where.queue: " },
+      { "a tag that is no text", { where = { tag = 5 } }, "INVALID where.tag: " },
+      { "a group that is no text", { where = { group = true } }, "INVALID where.group: " },
+      { "a state nobody knows", { where = { status = "ready" } }, "INVALID where.status: expected one of queued" },
+      { "no state", { where = { status = {} } }, "INVALID where.status: " },
+      { "a state nobody knows in a list", { where = { status = { "done", "x" } } }, "INVALID where.status: " },
+      { "a moment before 1970", { where = { from_ms = -1 } }, "INVALID where.from_ms: " },
+      { "an empty message", { where = { message = "" } }, "INVALID where.message: " },
+      { "a message of 1025 bytes", { where = { message = ("x"):rep(1025) } }, "INVALID where.message: " },
+      { "newest that is no boolean", { newest = 1 }, "INVALID newest: expected true or false, got 1" },
+      { "brief that is no boolean", { brief = "yes" }, "INVALID brief: expected true or false" },
+      { "a count of 0", { count = 0 }, "INVALID count: " },
+      { "a count of 1001", { count = 1001 }, "INVALID count: " },
+      { "a cursor of its own", { cursor = "x" }, "INVALID cursor: expected a cursor as the last reply gave it" },
+      { "a cursor of another state", { cursor = "1:z:0:00000000000000:a" }, "INVALID cursor: " },
+      { "a cursor without a score", { cursor = "1:qw::00000000000000:a" }, "INVALID cursor: " },
+      { "a cursor of a tag without one", { cursor = "1::0:00000000000000:" }, "INVALID cursor: " },
+      { "a cursor of another queue", { where = { queue = "b" }, cursor = "1:qw:0:00000000000000:a" },
+        "INVALID cursor: " },
+    })
+  end)
+end)

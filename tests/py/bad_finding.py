@@ -1,0 +1,41 @@
+"""Wrong descriptions of jobs, and what else the scripts that look for jobs refuse, by the path of the error."""
+
+from bad_values import NAMES, NAN, NOT_TEXT, RUNNING, UNKNOWN, WAITING, encode, numbers
+
+STATES = [5, True, "", "ready", "Queued", [], ["queued", "x"], ["queued"] * 9, {"a": "queued"}, [1]]
+WHERE = {
+    "queue": NAMES, "status": STATES, "name": NAMES, "tag": NAMES, "group": NAMES, "from_ms": numbers(0, 2**53),
+    "to_ms": numbers(0, 2**53), "message": [*NOT_TEXT, "", "x" * 1025],
+}  # fmt: skip
+WHERES = [5, True, "x", [1], ["queue"]]
+ID = "00000000000000"
+CURSORS = [
+    5, True, [], {"a": 1}, "x", ":", "::::", "1:q:0:" + ID + ":a", "1:qw:0:" + ID[1:] + ":a", "1:qw:0::a",
+    "1:qw::" + ID + ":a", "1:qw:.:" + ID + ":a", "1::0:" + ID + ":", "-1:qw:0:" + ID + ":a", "1:qw:0:" + ID + ":",
+    "x" * 2**20, f"{NAN}:qw:0:{ID}:a", "1:qw:0:" + ID + ":" + "a" * 400,
+]  # fmt: skip
+
+
+def of_finding(invalid, refused):
+    """What one field alone does not show."""
+    for script in ("retry", "discard", "cancel"):
+        both = {"ids": [WAITING], "where": {}}
+        yield invalid(script, "ids and where", "ids", encode(both), says="both")
+        for field, value in (("cursor", ""), ("count", 1)):
+            yield invalid(script, f"ids and {field}", field, encode({"ids": [WAITING], field: value}))
+        yield invalid(script, "second id wrong", "ids[1]", encode({"ids": [WAITING, "x"]}))
+    yield invalid("cancel", "dependents to refuse, with where", "dependents",
+                  encode({"where": {}, "dependents": "refuse"}))  # fmt: skip
+    for where in ({"tag": "t"}, {"group": "g"}, {"queue": "b"}):
+        spec = {"where": where, "cursor": "1:qw:0:" + ID + ":a"}
+        yield invalid("jobs", f"a cursor of another place than {where}", "cursor", encode(spec))
+    yield invalid("tags", "top and cursor", "top", encode({"top": 1, "cursor": ""}), says="both")
+    yield invalid("tags", "top and count", "top", encode({"top": 1, "count": 1}), says="both")
+    yield refused("forget", "unknown", "NOTFOUND", "queue", {"queue": "nobody knows it"})
+    yield refused("forget", "one that has jobs", "CONFLICT", "queue", {"queue": "a"})
+
+
+VALID = {
+    "jobs": [encode({})], "failures": [encode({})], "tags": [encode({})], "retry": [encode({"ids": [UNKNOWN]})],
+    "discard": [encode({"ids": [RUNNING]})], "forget": [encode({"queue": "nobody knows it"})],
+}  # fmt: skip

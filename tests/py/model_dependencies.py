@@ -1,0 +1,236 @@
+"""The part of the reference model that knows which job waits for which: section 12 of docs/protocol.md.
+
+Records of ended jobs go when the engine gets there, and of a job whose record is gone it is only known that it
+ended. So there may be several things that the engine may do with a blocked job; then the model follows.
+"""
+
+from model_jobs import ENDED, ErrorReply, Refused, accepted, expect, same
+from model_unique import Unique, refuse
+
+MOST = 100  # dependencies of a job
+FAILED = ("error", "cancelled")
+
+
+class Dependencies(Unique):
+    def __init__(self, *looks):
+        super().__init__(*looks)
+        self.ended_as = {}  # id -> state, also when the record is gone
+        self.dooming = set()  # ids whose dependents the next sweeps cancel
+
+    def transition(self, job, was, event=None):
+        super().transition(job, was, event)
+        if job.status in ENDED:
+            self.ended_as[job.id] = job.status
+            if job.is_doomed is not False:
+                self.doom_dependents(job, job.is_doomed)
+        elif was in ENDED:
+            self.ended_as.pop(job.id, None)
+            job.is_doomed = False
+
+    # ---- what waits for what ----
+
+    def unknown_dependencies(self, jobs, path):
+        """Errors for ids that were never given. An id from before may be taken for one whose job is gone."""
+        maybe = []
+        for i, (spec, _) in enumerate(jobs):
+            for j, dependency in enumerate(spec.get("depends") or ()):
+                if isinstance(dependency, str) and dependency > self.last_id:
+                    yield "NOTFOUND", f"{path.format(i)}.depends[{j}]"
+        return maybe
+
+    def says(self, job, id):
+        """What a dependency may mean for who waits for it: `wait`, `go` or `fail`."""
+        other = self.jobs.get(id)
+        if other and other.status not in ENDED:
+            return {"wait"}
+        state = other.status if other else self.ended_as.get(id, "done")
+        if state == "done" or job.if_failed == "run":
+            return {"go"}
+        told = {"wait": "wait", "fail": "fail"}[job.if_failed]
+        return {told} if other and not other.may_be_gone else {told, "go"}
+
+    def may_do(self, job):
+        """What may become of a blocked job at a sweep: `cancel`, `fail`, `go`, `wait`."""
+        said = [self.says(job, id) for id in job.waits_for]
+        may = {"cancel"} if job.is_doomed is not False else set()
+        if job.is_doomed:
+            return may
+        may |= {"fail"} if any("fail" in some for some in said) else set()
+        if {"fail"} in said:
+            return may
+        may |= {"wait"} if any("wait" in some for some in said) else set()
+        return may if {"wait"} in said else may | {"go"}
+
+    def wait_for(self, job, ids, start_ms, event="enqueued"):
+        """A job that is enqueued, or gets new dependencies, and waits for those that are not over."""
+        was = job.status
+        job.waits_for = {id for id in ids if self.says(job, id) != {"go"}}
+        job.may_start_ms = start_ms
+        job.ready_ms = start_ms if start_ms > self.now else None
+        job.status = "blocked"
+        if job.waits_for & self.dooming:
+            job.is_doomed = None
+        may = self.may_do(job) - {"cancel"}
+        if may != {"wait"}:
+            doc = self.look(job.id)
+            shown = "wait" if not doc else {"blocked": "wait", "error": "fail"}.get(doc["status"], "go")
+            expect(shown in may | {"wait"} and (may != {"go"} or shown == "go"), "depends", job, doc, may)
+            if shown == "go":
+                job.status, job.waits_for = was, set()
+                return self.requeue(job, start_ms, event=event)
+            job.waits_for = set((doc or {}).get("waits_for") or job.waits_for)
+            if shown == "fail":
+                self.transition(job, was, event)
+                return self.fail_unstarted(job, "dependency")
+        self.transition(job, was, event)
+
+    def is_due(self, job):
+        if job.status == "blocked" and "wait" not in self.may_do(job):
+            return True
+        return super().is_due(job)
+
+    def may_be_due(self, job):
+        if job.status == "blocked" and self.may_do(job) != {"wait"}:
+            return True
+        return super().may_be_due(job)
+
+    def do_due(self, job):
+        if job.status != "blocked" or self.has_expired(job):
+            return super().do_due(job)
+        does = self.what_engine_did(job)
+        if does == "cancel":
+            self.end(job, "cancelled", None)
+        elif does == "fail":
+            self.fail_unstarted(job, "dependency")
+        elif does == "go":
+            self.unblock(job)
+        return does != "wait"
+
+    def what_engine_did(self, job):
+        may = self.may_do(job)
+        if len(may) == 1:
+            return next(iter(may))
+        doc = self.look(job.id)
+        did = {"blocked": "wait", "error": "fail", "cancelled": "cancel"}.get(doc["status"] if doc else None, "go")
+        if doc is None:
+            did = next(iter(may - {"wait"}))
+        expect(did in may, "what became of a blocked job", job, doc, may)
+        return did
+
+    def unblock(self, job):
+        doc = self.look(job.id) or {}
+        job.ready_ms = doc.get("ready_ms")
+        least = min(job.created_ms, self.now)
+        expect(job.ready_ms is None or least <= job.ready_ms <= max(self.latest, job.may_start_ms), "ready_ms", job, doc)
+        job.waits_for = set()
+        self.requeue(job, job.may_start_ms)
+
+    def sweep(self, left_some):
+        super().sweep(left_some)
+        if not left_some:
+            self.dooming.clear()
+        for job in self.jobs.values():
+            if job.status == "blocked":
+                job.is_doomed = job.is_doomed if left_some else False
+                over = {id for id in job.waits_for if self.says(job, id) == {"go"}}
+                unsure = {id for id in job.waits_for if "go" in self.says(job, id)}
+                if (over and left_some) or unsure > over:
+                    shown = set((self.look(job.id) or {}).get("waits_for", ()))
+                    least = job.waits_for - unsure if left_some else job.waits_for - over - unsure
+                    expect(least <= shown <= job.waits_for, "waits_for", job, shown)
+                    job.waits_for = shown
+                else:
+                    job.waits_for -= over
+
+    def more_moments(self):
+        moments = super().more_moments()
+        if any(job.status == "blocked" and "wait" not in self.may_do(job) for job in self.jobs.values()):
+            moments.append(self.now)
+        return moments
+
+    def dependents(self, id):
+        return [j for j in self.jobs.values() if j.status == "blocked" and id in j.waits_for]
+
+    def doom_dependents(self, job, is_doomed=True):
+        self.dooming.add(job.id)
+        for dependent in self.dependents(job.id):
+            dependent.is_doomed = dependent.is_doomed or is_doomed
+
+    # ---- operations ----
+
+    def depend(self, reply, id, add=(), remove=(), if_failed=None):
+        job = self.present(id, isinstance(reply, ErrorReply) and reply.path == "id")
+        if not job:
+            raise Refused("NOTFOUND", "id")
+        errors = []
+        if job.status not in ("queued", "scheduled", "blocked") or job.attempt:
+            errors.append(("CONFLICT", "id"))
+        errors += [("NOTFOUND", f"add[{i}]") for i, other in enumerate(add) if other > self.last_id]
+        depends = list(dict.fromkeys([*(d for d in job.depends or [] if d not in remove), *add]))
+        if len(depends) > MOST:
+            errors.append(("INVALID", "add"))
+        errors += [("CONFLICT", f"add[{i}]") for i, other in enumerate(add) if self.leads_to(other, id)]
+        refuse(reply, *errors)
+        accepted(reply)
+        job.depends, job.if_failed = depends or None, if_failed or job.if_failed or "wait"
+        waits = [d for d in depends if d in job.waits_for or d in add]
+        start_ms = job.may_start_ms if job.status == "blocked" else job.due_ms or 0
+        self.wait_anew(job, waits, start_ms)
+        same(reply, job.status, "depend")
+
+    def wait_anew(self, job, waits, start_ms):
+        if job.status != "blocked" and all(self.says(job, id) == {"go"} for id in waits):
+            return
+        before = job.status
+        self.wait_for(job, waits, start_ms, event=None)
+        if before == "blocked" and job.status in ("queued", "scheduled"):
+            job.ready_ms = (self.look(job.id) or {}).get("ready_ms")
+
+    def leads_to(self, id, target):
+        """Whether a job waits for the target, itself or through others."""
+        seen, open = set(), [id]
+        while open:
+            id = open.pop()
+            if id == target:
+                return True
+            if id not in seen and id in self.jobs:
+                seen.add(id)
+                open += self.jobs[id].waits_for
+        return False
+
+    def cancel_one(self, job, answer, force=False):
+        if job.status == "running" and not (force or self.settings["cancel_running"]):
+            return same(answer, "CONFLICT", "cancel")
+        same(answer, job.status, "cancel")
+        if job.status not in ENDED:
+            was_running = job.status == "running"
+            if was_running:
+                self.tell(job.worker_id, f"cancelled {job.id} {job.attempt}")
+            self.end(job, "cancelled", "cancel" if was_running else None)
+            return job
+
+    def cancel(self, reply, ids, force=False, dependents="leave"):
+        if dependents == "refuse":
+            self.refuse_to_cancel(reply, ids)
+        accepted(reply)
+        for id, answer in zip(ids, reply, strict=True):
+            job = self.present(id, answer == "NOTFOUND")
+            if not job:
+                same(answer, "NOTFOUND", "cancel")
+                continue
+            had_ended = job.status in ENDED
+            cancelled = self.cancel_one(job, answer, force)
+            if dependents == "cancel" and (cancelled or had_ended):
+                job.is_doomed = True if cancelled else None
+                self.doom_dependents(job, job.is_doomed)
+
+    def refuse_to_cancel(self, reply, ids):
+        sure, maybe = [], []
+        for i, id in enumerate(ids):
+            blocked = self.dependents(id)
+            ended = id not in self.jobs or self.jobs[id].status in ENDED
+            if blocked:
+                (maybe if ended else sure).append(("CONFLICT", f"ids[{i}]"))
+        if sure or (maybe and isinstance(reply, ErrorReply)):
+            refuse(reply, *sure, *maybe)
+

@@ -1,0 +1,84 @@
+"""The part of the reference model that writes down what happened: histories of jobs, events, tracking."""
+
+from model_jobs import ErrorReply, Jobs, Refused, accepted, expect, same
+
+LAST_ATTEMPTS = 20  # of which a history tells
+OF_ATTEMPTS = ("started", "done", "failed", "lapsed", "released", "moved")
+# What a history says at least.
+TOLD = {"started": ("attempt", "worker_id"), "failed": ("attempt", "reason", "group", "message"),
+        "lapsed": ("attempt", "reason", "group")}  # fmt: skip
+
+
+class Trace(Jobs):
+    def __init__(self, *looks):
+        super().__init__(*looks)
+        self.listened = set()  # ids of jobs on whose channels the driver listens
+        self.listened_workers = set()
+        self.new_events = []  # as they must be heard: (id of a tracked job or worker, or None for all; what)
+
+    def transition(self, job, was, event=None):
+        super().transition(job, was, event)
+        if event:
+            job.events.append(self.told(job, was, event))
+        is_tracked = job.track and job.id in self.listened
+        if not is_tracked and not self.settings["events_max"]:
+            return
+        told = {"id": job.id, "name": job.name, "queue": job.queue, "state": job.status, "from": was,
+                "attempt": job.attempt, "worker": job.worker_id or "", "time_ms": self.now}  # fmt: skip
+        told = {k: v for k, v in told.items() if v is not None}
+        if self.settings["events_max"]:
+            self.new_events.append((None, told))
+        if is_tracked:
+            self.new_events.append((job.id, told))
+
+    def tell(self, worker, text):
+        if worker in self.listened_workers:
+            self.new_events.append((worker, text))
+
+    def told(self, job, was, event):
+        told = {"event": event, "time_ms": self.now}
+        if event in OF_ATTEMPTS or was == "running":
+            told |= {"attempt": job.attempt, "worker_id": job.worker_id}
+        if event in ("failed", "lapsed", "expired", "dependency"):
+            told |= {"reason": job.reason, "group": job.group, "message": cut(job.message)}
+        return {k: v for k, v in told.items() if v != "" or not isinstance(v, str)}
+
+    def history(self, reply, id):
+        job = self.present(id, isinstance(reply, ErrorReply) and reply.code == "NOTFOUND")
+        if not job:
+            raise Refused("NOTFOUND", "id")
+        accepted(reply)
+        forgotten = max(0, job.attempt - LAST_ATTEMPTS)
+        same(reply["id"], id, "history: id")
+        same(reply["forgotten"], forgotten, "history: forgotten")
+        same(set(reply), {"id", "events", "forgotten"}, "history: fields")
+        expected = [told for told in job.events if told.get("attempt", forgotten + 1) > forgotten]
+        same([told["event"] for told in reply["events"]], [told["event"] for told in expected], "history")
+        for told, all in zip(reply["events"], expected, strict=True):
+            needed = {"event", "time_ms", *TOLD.get(all["event"], ())} & set(all)
+            expect(needed <= set(told) <= set(all), "history: fields of an event", told, all)
+            same(told, {k: all[k] for k in told}, "history: an event")
+
+    def track(self, reply, ids, on=True):
+        accepted(reply)
+        for id, state in zip(ids, reply, strict=True):
+            job = self.present(id, state is None)
+            same(state, job and job.status, "track")
+            if job:
+                job.track = on
+
+    def check_events(self, heard):
+        """heard: what came on the channels since the last time, as new_events."""
+        expected = list(self.new_events)
+        for told in heard:
+            expect(told in expected, "an event that did not happen", told)
+            expected.remove(told)
+        expect(not expected, "events that were not published", *expected[:5])
+        self.new_events = []
+
+
+def cut(message):
+    """Messages are cut at 200 bytes."""
+    if not isinstance(message, str) or len(message.encode()) <= 200:
+        return message
+    return message.encode()[:200].decode(errors="ignore")

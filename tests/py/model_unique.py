@@ -1,0 +1,136 @@
+"""The part of the reference model that enqueues: sections 3 and 11 of docs/protocol.md."""
+
+from dataclasses import dataclass
+
+from model_documents import Documents
+from model_jobs import ENDED, WAITING, ErrorReply, Job, Refused, accepted, expect, ms, same
+
+FIELDS = ("name", "priority", "max_retry", "keep_result", "timeout", "tags", "unique", "unique_for",
+          "max_runtime", "track")  # fmt: skip
+
+
+@dataclass
+class Key:
+    """A unique key and whose it is."""
+
+    id: str
+    until_ms: int | None = None  # when it is kept after the job's end
+    is_unsure: bool = False  # the job was discarded: it may still be kept, or not
+
+
+def refuse(reply, *errors):
+    """Refuses with whichever of these errors the engine has found."""
+    if errors:
+        found = [error for error in errors if isinstance(reply, ErrorReply) and reply[:2] == error]
+        raise Refused(*(found or errors)[0])
+
+
+class Unique(Documents):
+    def __init__(self, *looks):
+        super().__init__(*looks)
+        self.keys = {}  # unique key -> Key
+
+    def transition(self, job, was, event=None):
+        super().transition(job, was, event)
+        key = self.keys.get(job.unique)
+        if key and key.id == job.id and job.status in ENDED:
+            if job.unique_for is None:
+                del self.keys[job.unique]
+            else:
+                key.until_ms = self.now + ms(job.unique_for)
+
+    def owner(self, unique, answer=None):
+        """The id of the job whose key it is. `answer` is what the engine says, where both may be."""
+        key = self.keys.get(unique)
+        if not key or (key.until_ms is not None and key.until_ms <= self.now):
+            return None
+        was_over = key.until_ms is not None and key.until_ms <= self.latest
+        if key.is_unsure or was_over:
+            return key.id if answer == key.id else None
+        return key.id
+
+    # ---- section 3 ----
+
+    def enqueue(self, reply, options, jobs):
+        token = (options or {}).get("request")
+        if token:
+            asked = repr(jobs)
+            until_ms, (before, answer) = self.requests.get(("enqueue", token), (0, (None, None)))
+            if self.now < until_ms or reply == answer:
+                if before != asked:
+                    raise Refused("CONFLICT", "request")
+                return same(reply, answer, "repeated enqueue")
+        refuse(reply, *self.over_limits(jobs), *self.unknown_dependencies(jobs, "jobs[{}]"))
+        accepted(reply)
+        self.create(jobs, reply)
+        if token:
+            self.remember("enqueue", token, (asked, reply))
+
+    def over_limits(self, jobs):
+        """The jobs for which there is no place in their queues; those that are not created need none."""
+        waiting, seen = {}, set()
+        for i, (spec, _) in enumerate(jobs):
+            unique = spec.get("unique")
+            owner = unique is not None and self.jobs.get(self.owner(unique))
+            follows = owner and owner.status == "running" and spec.get("if_exists") == "latest"
+            if unique in seen or (unique is not None and self.owner(unique) and not follows):
+                continue
+            seen |= {unique} - {None}
+            queue = spec.get("queue", spec["name"])
+            waiting[queue] = waiting.get(queue, self.waiting(queue)) + 1
+            limit = self.queues.get(queue, {}).get("max_waiting", 0)
+            if limit and waiting[queue] > limit:
+                yield "FULL", f"jobs[{i}].queue"
+
+    def create(self, jobs, answers):
+        """Does what an accepted call asks for, as the answers say."""
+        expect(len(answers) == len(jobs), "as many answers as jobs", answers)
+        ids = []
+        for (spec, argument), (id, created) in zip(jobs, answers, strict=True):
+            owner = self.owner(spec["unique"], id) if "unique" in spec else None
+            if owner is None or self.is_succeeded(owner, spec):
+                new = created == 1 and len(id) == 14 and id > self.last_id
+                expect(new, "a new id, later than all", id, self.last_id, created, owner)
+                self.last_id = id
+                follows = {"depends": [owner], "if_failed": "run"} if owner else {}
+                self.add(id, spec | follows, argument, ids)
+            else:
+                same([id, created], [owner, 0], "enqueue: a unique key that is taken")
+                job = self.jobs.get(owner)
+                if job and job.status in WAITING and spec.get("if_exists", "keep") != "keep":
+                    changes = ("priority", "delay", "run_at")
+                    self.apply(job, {k: spec[k] for k in changes if k in spec}, argument)
+            ids.append(id)
+
+    def is_succeeded(self, owner, spec):
+        job = self.jobs.get(owner)
+        return job and job.status == "running" and spec.get("if_exists") == "latest"
+
+    def add(self, id, spec, argument, ids=()):
+        """`ids`: of the jobs before it in the same call."""
+        given = {k: spec[k] for k in FIELDS if k in spec}
+        queue = spec.get("queue", spec["name"])
+        job = Job(id=id, argument=argument, queue=queue, created_ms=self.created(id), **given)
+        job.retry = {k: v for k, v in spec.items() if k.startswith("retry_")}
+        if "expires_in" in spec:
+            job.expires_ms = self.now + ms(spec["expires_in"])
+        self.jobs[id] = job
+        self.queues.setdefault(queue, {"paused": False, "max_waiting": 0})
+        if job.unique is not None:
+            self.keys[job.unique] = Key(id)
+        start_ms = self.start_ms(spec)
+        job.if_failed = spec.get("if_failed", "wait" if "depends" in spec else None)
+        if spec.get("depends"):
+            job.depends = list(dict.fromkeys(ids[d] if isinstance(d, int) else d for d in spec["depends"]))
+            self.wait_for(job, job.depends, start_ms)
+        else:
+            self.requeue(job, start_ms, event="enqueued")
+        if job.status == "scheduled":
+            job.ready_ms = job.due_ms
+        return job
+
+    def start_ms(self, spec):
+        return ms(spec["run_at"]) if "run_at" in spec else self.now + ms(spec.get("delay", 0))
+
+    def take_key(self, job):
+        self.keys[job.unique] = Key(job.id)

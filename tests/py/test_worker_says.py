@@ -1,0 +1,335 @@
+"""What functions say besides a result: progress, checkpoints, what follows; and what workers are asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgpack
+import pytest
+
+from jqmaster.engine import Engine, connect
+from jqmaster.server import ServeOptions, Server
+from jqmaster.worker import (
+    FollowUp,
+    JobFailed,
+    JobReleased,
+    Move,
+    checkpoint,
+    current_job,
+    no_renewal,
+    progress,
+)
+from parts import enqueue, eventually, status, until
+from test_worker import WAYS, working
+
+
+@pytest.fixture
+async def server(redis_url: str, namespace: str) -> AsyncIterator[Server]:
+    async with Server(ServeOptions(redis_url=redis_url, namespace=namespace, port=0)) as server:
+        yield server
+
+
+@pytest.fixture
+async def own(redis_url: str, namespace: str, server: Server) -> AsyncIterator[Engine]:
+    async with connect(redis_url) as redis:
+        yield Engine(redis, namespace)
+
+
+async def shown(engine: Engine, job_id: str) -> dict[str, Any]:
+    [document] = await engine.get(job_id)
+    assert document is not None
+    return document
+
+
+# Progress and checkpoints
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_progress_is_seen_at_once(way: str, server: Server, own: Engine) -> None:
+    go_on = asyncio.Event()
+
+    async def count(argument: Any) -> None:
+        progress(0.25, "a quarter")
+        await go_on.wait()
+
+    async with working(way, server, {"count": count}):
+        job_id = await enqueue(own, "count", timeout=600)
+        document = await eventually(lambda: _with(own, job_id, "progress"))
+        assert (document["progress"], document["progress_message"]) == (0.25, "a quarter")
+        go_on.set()
+        await until(own, job_id, "done")
+
+
+async def _with(engine: Engine, job_id: str, field: str) -> dict[str, Any] | None:
+    document = await shown(engine, job_id)
+    return document if field in document else None
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_thread_says_what_it_said_last(way: str, server: Server, own: Engine) -> None:
+    def count(argument: int) -> None:
+        for number in range(argument):
+            progress(number, "x" * number)
+
+    async with working(way, server, {"count": count}):
+        job_id = await enqueue(own, "count", 2000)
+        document = await until(own, job_id, "done")
+        assert (document["progress"], document["progress_message"]) == (1999, "x" * 1024)
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_the_next_attempt_goes_on_from_the_checkpoint(way: str, server: Server, own: Engine) -> None:
+    seen: list[Any] = []
+
+    async def count(argument: dict[str, int]) -> None:
+        seen.append(argument)
+        if argument["done"] < 3:
+            checkpoint({"done": argument["done"] + 1})
+            raise ConnectionError("gone")
+
+    async with working(way, server, {"count": count}):
+        job_id = await enqueue(own, "count", {"done": 0}, retry_base=0)
+        await until(own, job_id, "done")
+    assert seen == [{"done": number} for number in range(4)]
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_checkpoint_holds_for_jobs_given_back(way: str, server: Server, own: Engine) -> None:
+    seen: list[Any] = []
+
+    def count(argument: int) -> None:
+        seen.append(argument)
+        if argument == 0:
+            progress(1)
+            checkpoint(1)
+            raise JobReleased
+
+    async with working(way, server, {"count": count}):
+        await until(own, await enqueue(own, "count", 0), "done")
+    assert seen == [0, 1]
+
+
+def test_nothing_is_said_outside_of_a_job() -> None:
+    for say in (lambda: progress(1), lambda: checkpoint(1)):
+        with pytest.raises(LookupError):
+            say()
+
+
+@pytest.mark.parametrize("way", ["redis", "http", "push"])
+async def test_a_checkpoint_that_cannot_be_packed_is_a_failure(way: str, server: Server, own: Engine) -> None:
+    def count(argument: Any) -> None:
+        checkpoint(object())
+
+    async with working(way, server, {"count": count}):
+        document = await until(own, await enqueue(own, "count", max_retry=0), "error")
+        assert document["group"] == "TypeError"
+
+
+async def test_a_job_whose_lease_is_not_renewed_may_say_something(server: Server, own: Engine) -> None:
+    @no_renewal
+    async def count(argument: Any) -> None:
+        progress(1)
+
+    async with working("http", server, {"count": count}):
+        document = await until(own, await enqueue(own, "count"), "done")
+        assert document["progress"] == 1
+
+
+# What failures are listed by
+
+
+class Closed(Exception):
+    pass
+
+
+class Refused(JobFailed):
+    pass
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_failure_has_its_class_as_group(way: str, server: Server, own: Engine) -> None:
+    kinds = {
+        "builtin": (ValueError("x"), "ValueError"), "own": (Closed(), "test_worker_says.Closed"),
+        "said": (JobFailed("x"), "JobFailed"), "named": (JobFailed("x", group="shut"), "shut"),
+        "derived": (Refused("x"), "test_worker_says.Refused"),
+    }  # fmt: skip
+
+    def fail(argument: str) -> None:
+        raise kinds[argument][0]
+
+    async with working(way, server, {"fail": fail}):
+        for kind, (_, group) in kinds.items():
+            document = await until(own, await enqueue(own, "fail", kind, max_retry=0), "error")
+            assert document["group"] == group
+    groups = (await own.failures()).documents
+    assert {group["group"]: group["count"] for group in groups} == {group: 1 for _, group in kinds.values()}
+
+
+# What follows
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_job_moves_on(way: str, server: Server, own: Engine) -> None:
+    def first(argument: int) -> Move:
+        return Move("second", argument + 1)
+
+    async def second(argument: int) -> int:
+        return argument * 10
+
+    async with working(way, server, {"first": first, "second": second}):
+        job_id = await enqueue(own, "first", 1, keep_result=True)
+        document = await until(own, job_id, "done")
+        assert (document["name"], document["queue"], document["attempt"]) == ("second", "second", 2)
+        assert msgpack.unpackb(document["result"]) == 20
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_job_moves_where_it_says(way: str, server: Server, own: Engine) -> None:
+    def first(argument: int) -> Move:
+        return Move(queue="elsewhere", priority=-3, delay=1000)
+
+    async with working(way, server, {"first": first}):
+        document = await until(own, await enqueue(own, "first", 1), "scheduled")
+        assert (document["name"], document["queue"], document["priority"]) == ("first", "elsewhere", -3)
+        assert document["argument"] == b"\xc0"
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_jobs_follow_a_result(way: str, server: Server, own: Engine) -> None:
+    got: list[Any] = []
+
+    def split(argument: int) -> FollowUp:
+        parts = [{"name": "part", "argument": number} for number in range(argument)]
+        return FollowUp("split", [*parts, {"name": "join", "depends": list(range(argument))}])
+
+    async def part(argument: int) -> None:
+        got.append(argument)
+
+    async def join(argument: Any) -> None:
+        assert len(current_job.get().depends) == 3
+        got.append("joined")
+
+    async with working(way, server, {"split": split, "part": part, "join": join}):
+        job_id = await enqueue(own, "split", 3, keep_result=True)
+        await eventually(lambda: "joined" in got)
+        assert sorted(got[:3]) == [0, 1, 2] and got[3:] == ["joined"]
+        assert msgpack.unpackb((await own.result(job_id))[1] or b"") == "split"
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_job_that_moves_may_have_followers(way: str, server: Server, own: Engine) -> None:
+    async def first(argument: int) -> FollowUp:
+        return FollowUp(Move("second"), [{"name": "mail", "delay": 1000}])
+
+    async def second(argument: Any) -> None:
+        pass
+
+    async with working(way, server, {"first": first, "second": second}):
+        assert (await until(own, await enqueue(own, "first", 1), "done"))["name"] == "second"
+        [mail] = (await own.jobs({"name": "mail"})).documents
+        assert mail["status"] == "scheduled"
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_what_cannot_follow_is_a_failure(way: str, server: Server, own: Engine) -> None:
+    wrong = {
+        "move": lambda: Move("a*"), "nowhere": lambda: Move(), "job": lambda: FollowUp(1, [{"nam": "x"}]),
+        "unknown": lambda: FollowUp(1, [{"name": "x", "depends": ["f" * 14]}]),
+        "unpackable": lambda: FollowUp(1, [{"name": "x", "argument": object()}]),
+    }  # fmt: skip
+
+    def follow(argument: str) -> Any:
+        return wrong[argument]()
+
+    async with working(way, server, {"follow": follow}):
+        for kind in wrong:
+            document = await until(own, await enqueue(own, "follow", kind, max_retry=0), "error")
+            assert document["message"], kind
+    assert (await own.jobs({"name": "x"})).documents == []
+
+
+# What workers are asked
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_quiet_worker_takes_no_more(way: str, server: Server, own: Engine) -> None:
+    go_on, started = asyncio.Event(), asyncio.Event()
+
+    async def wait(argument: Any) -> None:
+        started.set()
+        await go_on.wait()
+
+    async with working(way, server, {"wait": wait}, register=True) as worker:
+        [document] = await eventually(lambda: _workers(own))
+        first = await enqueue(own, "wait")
+        await started.wait()
+        await own.worker(document["id"], "quiet")
+        second = await enqueue(own, "wait")
+        go_on.set()
+        await until(own, first, "done")
+        assert (await _workers(own))[0]["state"] == "quiet"
+        assert await status(own, second) == "queued"
+        await own.worker(document["id"], "resume")
+        await until(own, second, "done")
+        assert not worker.task.done()
+
+
+@pytest.mark.parametrize("way", ["redis"])
+async def test_a_worker_that_is_asked_to_stop_finishes_what_it_has(
+    way: str, server: Server, own: Engine
+) -> None:
+    go_on, started = asyncio.Event(), asyncio.Event()
+
+    async def wait(argument: Any) -> None:
+        started.set()
+        await go_on.wait()
+
+    async with working(way, server, {"wait": wait}, register=True) as worker:
+        [document] = await eventually(lambda: _workers(own))
+        job_id = await enqueue(own, "wait")
+        await started.wait()
+        await own.worker(document["id"], "stop")
+        other = await enqueue(own, "wait")
+        go_on.set()
+        await until(own, job_id, "done")
+        await asyncio.wait_for(worker.task, 20)
+        assert await status(own, other) == "queued"
+        assert await _workers(own) == []
+
+
+async def test_a_worker_hears_of_it_over_http(
+    server: Server, own: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jqmaster.worker_beats.ALIVE_EVERY_S", 0.05)
+    for way in ("http", "push"):
+        async with working(way, server, {"wait": print}, register=True) as worker:
+            [document] = await eventually(lambda: _workers(own))
+            await own.worker(document["id"], "stop")
+            await asyncio.wait_for(worker.task, 20)
+
+
+async def _workers(engine: Engine) -> list[dict[str, Any]]:
+    return (await engine.workers()).documents
+
+
+@pytest.mark.parametrize("ends", ["cancel", "kick"])
+async def test_a_worker_on_redis_hears_at_once_that_a_job_is_gone(
+    ends: str, server: Server, own: Engine
+) -> None:
+    started, stopped = asyncio.Event(), asyncio.Event()
+
+    async def wait(argument: Any) -> None:
+        started.set()
+        try:
+            # Far longer than the test: no heartbeat is due.
+            await asyncio.sleep(3600)
+        finally:
+            stopped.set()
+
+    async with working("redis", server, {"wait": wait}):
+        job_id = await enqueue(own, "wait", timeout=100_000)
+        await started.wait()
+        await (own.cancel([job_id]) if ends == "cancel" else own.kick([job_id], delay=1000))
+        await asyncio.wait_for(stopped.wait(), 10)
