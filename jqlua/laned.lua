@@ -10,6 +10,7 @@ local meta = require "jqlua.meta"
 local plain = require "jqlua.plain"
 local queue = require "jqlua.queue"
 local room = require "jqlua.room"
+local statlog = require "jqlua.statlog"
 local transition = require "jqlua.transition"
 local units = require "jqlua.units"
 local attempt = require "jqlua.attempt"
@@ -22,9 +23,25 @@ local FIRST_ENTRY = 22 -- where it begins in a section without groups
 local ENTRY_FLAGS = 26
 local LANE_SIZE = 20
 
+--- Notes what happened for the statistics.
+---@param raw string meta
+---@param kind string with the number of items in front
+---@return boolean is_full whether the log is to be folded
+function M.log(raw, now, name, job_name, kind, first, second)
+  local _, _, drop = struct.unpack(meta.FORMAT, raw)
+  if drop % (2 * meta.UNCOUNTED) >= meta.UNCOUNTED then
+    return false
+  end
+  local own = job_name == name and "" or job_name
+  return redis.call("APPEND", keys.LOG, struct.pack(statlog.ENTRY, statlog.NUMBER + (now - now % 1000) / 1000,
+    statlog.TEXT + #name, name, statlog.TEXT + #own, own, kind, statlog.NUMBER + first, statlog.NUMBER + second))
+    > statlog.FULL
+end
+
 --- enqueue: one job that constraints may match.
 ---@param of table as plain.enqueue left it: {queue, name, record, priority, argument, raws, matching}
 ---@return table? reply
+---@return boolean? is_full whether the log is to be folded
 function M.enqueue(of)
   local name, record, priority, raws, matching = of[1], of[3], of[4], of[6], of[7]
   local call = redis.call
@@ -47,12 +64,13 @@ function M.enqueue(of)
     return nil -- the first of its lanes
   end
   local seq = tonumber(raws[2] or "0", 16)
-  local least = clock.now() * 1024 - 1
+  local now = clock.now()
+  local least = now * 1024 - 1
   local id = string.format("%014x", (seq < least and least or seq) + 1)
   if not section then
     call("MSET", keys.JOB .. id, record, keys.ARGUMENT .. id, of[5], keys.SEQ, id)
     call("ZADD", keys.SET .. "q:" .. name, priority, id)
-    return { { id, 1 } }
+    return { { id, 1 } }, M.log(raws[1], now, name, of[2], statlog.ONE_ENQUEUED, 1, statlog.NONE)
   end
   call("MSET", keys.JOB .. id, string.char(record:byte() + job.LANED) .. "w" .. record:sub(3) .. section,
     keys.ARGUMENT .. id, of[5], keys.SEQ, id)
@@ -63,7 +81,7 @@ function M.enqueue(of)
   if not head[1] or tonumber(priority) < tonumber(head[2]) then
     call("ZADD", keys.LANES .. name, priority, NO_START .. id .. "l" .. lane)
   end
-  return { { id, 1 } }
+  return { { id, 1 } }, M.log(raws[1], now, name, of[2], statlog.ONE_ENQUEUED, 1, statlog.NONE)
 end
 
 --- The one key of a section, if it is of the common kind.
@@ -123,14 +141,14 @@ function M.take(name, record, first, worker, now, next_due)
   end
   local flags = raw:byte()
   local number, failures, how = 1, 0, "-"
-  local job_name, timeout_ms, options, before, after, _
+  local job_name, own_priority, timeout_ms, options, before, after, _
   local static
   if flags % 4 < job.STARTED then
-    _, _, job_name, _, _, _, timeout_ms, options, after = unpack_struct(job.SHORT, raw)
+    _, _, job_name, _, own_priority, _, timeout_ms, options, after = unpack_struct(job.SHORT, raw)
     flags = flags + job.STARTED
     static = raw:sub(job.STATIC_IN_SHORT, after - 1)
   else
-    _, _, how, number, failures, _, _, job_name, _, _, _, timeout_ms, options, before, after =
+    _, _, how, number, failures, _, _, job_name, _, own_priority, _, timeout_ms, options, before, after =
       unpack_struct(job.LONG, raw)
     number = number + 1
     static = raw:sub(job.STATIC_IN_LONG, after - 2 - #before)
@@ -138,7 +156,7 @@ function M.take(name, record, first, worker, now, next_due)
   local section = raw:sub(after)
   local _, _, due_running = unpack_struct(queue.FORMAT, record)
   local until_ms = now + timeout_ms
-  if options ~= "" or section:sub(1, LANE_SIZE) ~= lane or until_ms < due_running then
+  if options ~= "" or section:sub(1, LANE_SIZE) ~= lane or until_ms < due_running or own_priority ~= priority then
     return nil
   end
   local of, value, limits = only_key(section, 0)
@@ -220,14 +238,15 @@ end
 ---@param done table as plain.finish left it: {id, record, raw meta, now, queue wanted?, its record, worker}
 ---@return table? reply; its second part is missing when the general path has to pick
 ---@return table? popped empty, when it has to
+---@return table? records
+---@return boolean? is_full whether the log is to be folded
 function M.finish(done)
   local call = redis.call
   local id, record, raw, now, wanted = done[1], done[2], done[3], done[4], done[5]
   local _, sleepers, drop, next_due = struct.unpack(meta.FORMAT, raw)
-  local _, _, _, _, _, _, _, name, own_queue, _, _, _, options, _, after = struct.unpack(job.LONG, record)
-  if own_queue ~= "" then
-    name = own_queue
-  end
+  local _, _, _, number, _, started_ms, _, job_name, own_queue, _, _, _, options, _, after =
+    struct.unpack(job.LONG, record)
+  local name = own_queue ~= "" and own_queue or job_name
   local section = record:sub(after)
   local of, value, limits = only_key(section, units.TAKEN)
   if not of or options ~= "" then
@@ -280,10 +299,18 @@ function M.finish(done)
   call("ZREM", keys.SET .. "r:" .. name, id)
   if index then
     call("ZREM", index, first[1])
-    call("ZADD", keys.LANES .. name, first[2], first[1])
+    call("ZADD", keys.LANES .. name, "LT", first[2], first[1])
   end
+  local wait, run = statlog.NONE, now - started_ms
+  if number == 1 then
+    wait = tonumber(id, 16)
+    wait = started_ms - (wait - wait % 1024) / 1024
+    wait = wait < 0 and 0 or wait > statlog.MOST and statlog.MOST or wait
+  end
+  run = run < 0 and 0 or run > statlog.MOST and statlog.MOST or run
+  local is_full = M.log(raw, now, name, job_name, statlog.ONE_DONE, wait, run)
   if not wanted then
-    return { { "done" } }
+    return { { "done" } }, nil, nil, is_full
   end
   local is_plain, lane = plain.is_open(raw, wanted, done[6], false, now)
   local reply
@@ -292,9 +319,9 @@ function M.finish(done)
   elseif is_plain then
     local popped, records
     reply, popped, records = plain.take(wanted, done[6], 1, done[7], now, next_due)
-    return { { "done" }, reply }, popped, records
+    return { { "done" }, reply }, popped, records, is_full
   end
-  return { { "done" }, reply }, not reply and {} or nil
+  return { { "done" }, reply }, not reply and {} or nil, nil, is_full
 end
 
 return M

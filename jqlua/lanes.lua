@@ -44,8 +44,8 @@ local function best_lane(owner, is_settled)
     end
     local of = job.read(place.id)
     local own = of and of[job.STATE] == "w" and units.of(of)
-    if not own or own[units.LANE] ~= place.lane then
-      -- The head that stood here is gone.
+    if not own or own[units.LANE] ~= place.lane or of[job.PRIORITY] ~= place.priority then
+      -- The head that stood here is gone, or has another priority.
       local priority, id = lane.head(place.lane)
       ready.remove(index, name, place)
       local head = id and job.read(id)

@@ -11,6 +11,7 @@ local clock = require "jqlua.clock"
 local job = require "jqlua.job"
 local queue = require "jqlua.queue"
 local settings = require "jqlua.settings"
+local statlog = require "jqlua.statlog"
 local transition = require "jqlua.transition"
 local attempt = require "jqlua.attempt"
 
@@ -23,13 +24,14 @@ local UNUSUAL_QUEUE = "[^\32-\41\43-\126]"
 --- enqueue: jobs of one queue that is known, without options of the call.
 ---@return table? reply
 ---@return table? of what is left to do, for module laned: {queue, name, record, priority, argument, raws, matching}
+---@return boolean? is_full whether the log is to be folded
 function M.enqueue()
   local argc = #ARGV
   if argc == 0 or argc % 2 ~= 0 or argc > 2000 then
     return nil
   end
   local find, pack = string.find, struct.pack
-  local common, only_name
+  local common, only_name, tally
   local records = { false }
   local adds = { false, false }
   for i = 1, argc, 2 do
@@ -67,7 +69,11 @@ function M.enqueue()
     if i == 1 then
       only_name = name
     elseif only_name ~= name then
+      tally = tally or { [only_name] = (i - 1) / 2 }
       only_name = nil
+    end
+    if tally then
+      tally[name] = (tally[name] or 0) + 1
     end
     if not common then
       if own_queue ~= "" and (#own_queue > 255 or find(own_queue, UNUSUAL_QUEUE)) then
@@ -116,7 +122,8 @@ function M.enqueue()
   end
   -- See scripts/enqueue.lua for how ids come about. Of the same priority as the head, a new id comes behind it.
   local seq = tonumber(raws[2] or "0", 16)
-  local least = clock.now() * 1024 - 1
+  local now = clock.now()
+  local least = now * 1024 - 1
   if seq < least then
     seq = least
   end
@@ -135,7 +142,19 @@ function M.enqueue()
   end
   call("MSET", unpack(writes))
   call("ZADD", keys.SET .. "q:" .. common, unpack(adds))
-  return reply
+  if drop % (2 * meta.UNCOUNTED) >= meta.UNCOUNTED then
+    return reply
+  end
+  local seconds = statlog.NUMBER + (now - now % 1000) / 1000
+  local own = only_name == common and "" or only_name
+  local entry = own and pack(statlog.ENTRY, seconds, statlog.TEXT + #common, common, statlog.TEXT + #own, own,
+    statlog.ONE_ENQUEUED, statlog.NUMBER + count, statlog.NUMBER + statlog.NONE) or ""
+  for name, its_count in pairs(tally or {}) do
+    own = name == common and "" or name
+    entry = entry .. pack(statlog.ENTRY, seconds, statlog.TEXT + #common, common, statlog.TEXT + #own, own,
+      statlog.ONE_ENQUEUED, statlog.NUMBER + its_count, statlog.NUMBER + statlog.NONE)
+  end
+  return reply, nil, call("APPEND", keys.LOG, entry) > statlog.FULL
 end
 
 --- Starts jobs of one queue.
@@ -330,6 +349,7 @@ end
 ---@return table? reply; its second part is missing when the general path has to pick
 ---@return table? popped, table? records as of take
 ---@return table? done what is left to do, for module laned: {id, record, raw meta, now, queue?, its record, worker}
+---@return boolean? is_full whether the log is to be folded
 function M.finish()
   local argc = #ARGV
   if argc < 3 or argc % 2 == 0 or argc > 2001 then
@@ -388,23 +408,25 @@ function M.finish()
   local answers, removed = { false }, { false }
   local adds, writes = {}, { false, false }
   local kept, results, until_ms -- of jobs whose results are kept
+  local counted = drop % (2 * meta.UNCOUNTED) < meta.UNCOUNTED
+  local log, last_name -- for the statistics: groups of items, with a place for the header in front
+  local items, header_at = 0, 0
+  local seconds = statlog.NUMBER + (now - now % 1000) / 1000
   for i = 1, count do
     record = raws[i + 1]
     if not record then
       return nil
     end
-    local flags, state, _, number = unpack_struct(">Bc1c1I4", record)
+    local flags, state, _, number, _, started_ms = unpack_struct(">Bc1c1I4I4d", record)
     local is_kept = flags == job.STARTED + job.KEEP_RESULT
     if not is_kept and flags ~= job.STARTED or is_kept and is_dropped or state ~= "r" or number ~= attempts[i] then
       return nil
     end
-    local name, own_queue, _, _, _, options_size = unpack_struct(">Bc0Bc0i4I4I4I2", record, job.STATIC_IN_LONG)
+    local job_name, own_queue, _, _, _, options_size = unpack_struct(">Bc0Bc0i4I4I4I2", record, job.STATIC_IN_LONG)
     if options_size > 0 then
       return nil -- a key of its own, tags, ...
     end
-    if own_queue ~= "" then
-      name = own_queue
-    end
+    local name = own_queue ~= "" and own_queue or job_name
     if common and common ~= name then
       return nil
     end
@@ -413,6 +435,32 @@ function M.finish()
     local id = key:sub(-14)
     answers[i] = "done"
     removed[i] = id
+    if counted then
+      local wait, run = statlog.NONE, now - started_ms
+      if number == 1 then
+        wait = tonumber(id, 16)
+        wait = started_ms - (wait - wait % 1024) / 1024
+        wait = wait < 0 and 0 or wait > statlog.MOST and statlog.MOST or wait
+      end
+      run = run < 0 and 0 or run > statlog.MOST and statlog.MOST or run
+      local own = own_queue == "" and "" or job_name
+      if count == 1 then
+        log = struct.pack(statlog.ENTRY, seconds, statlog.TEXT + #name, name, statlog.TEXT + #own, own,
+          statlog.ONE_DONE, statlog.NUMBER + wait, statlog.NUMBER + run)
+      else
+        log = log or { false }
+        if own ~= last_name then
+          if items > 0 then
+            log[header_at] = struct.pack(statlog.HEADER, seconds, statlog.TEXT + #name, name,
+              statlog.TEXT + #last_name, last_name, statlog.SHORT + items - header_at)
+          end
+          items = items + 1
+          header_at, last_name = items, own
+        end
+        items = items + 1
+        log[items] = struct.pack(statlog.ITEM, statlog.DONE, statlog.NUMBER + wait, statlog.NUMBER + run)
+      end
+    end
     writes[2 * i - 1] = key
     if is_dropped then
       writes[2 * i] = keys.ARGUMENT .. id
@@ -452,14 +500,23 @@ function M.finish()
     end
   end
   call("ZREM", keys.SET .. "r:" .. common, unpack(removed))
+  local is_full = false
+  if counted then
+    if count > 1 then
+      log[header_at] = struct.pack(statlog.HEADER, seconds, statlog.TEXT + #common, common, statlog.TEXT + #last_name,
+        last_name, statlog.SHORT + items - header_at)
+      log = table.concat(log)
+    end
+    is_full = call("APPEND", keys.LOG, log) > statlog.FULL
+  end
   if not wanted then
-    return { answers }
+    return { answers }, nil, nil, nil, is_full
   end
   local reply, popped, records = M.take(wanted, raws[count + 2], count_wanted, spec.worker, now, next_due)
   if reply and waits and not reply[2] then
     reply = nil -- to sleep
   end
-  return { answers, reply }, popped, records
+  return { answers, reply }, popped, records, nil, is_full
 end
 
 return M

@@ -51,7 +51,7 @@ local function add_groups(index, name, priority, id, path, last)
   while last > 0 do
     local parent, group = path:sub(1, last - units.DIGEST), path:sub(last - units.DIGEST + 1, last)
     local start = struct.pack(">d", start_of(turns_key(name, parent, priority), group))
-    call("ZADD", M.node(index, parent), priority, start .. id .. "g" .. group)
+    call("ZADD", M.node(index, parent), "LT", priority, start .. id .. "g" .. group)
     last = last - units.DIGEST
   end
 end
@@ -61,7 +61,8 @@ end
 ---@param rest string the lane's digest and the path of its groups
 function M.put(index, name, priority, id, rest)
   local path = rest:sub(units.DIGEST + 1)
-  call("ZADD", M.node(index, path), priority, NO_START .. id .. "l" .. rest:sub(1, units.DIGEST))
+  -- A lane that was parked comes back under the priority that its head had then.
+  call("ZADD", M.node(index, path), "LT", priority, NO_START .. id .. "l" .. rest:sub(1, units.DIGEST))
   if path ~= "" then
     add_groups(index, name, priority, id, path, #path)
   end

@@ -1,14 +1,14 @@
 ---@lazy
 -- Statistics: what became of jobs, by minute, hour and day.
 --
--- One hash for each pair of queue and name. The common job's name is its queue's; so that any question looks at two hashes
--- at most, jobs of other names are counted once more for their queue and for their name:
+-- One hash for each pair of queue and name. The common job's name is its queue's; so that any question looks at two
+-- hashes at most, jobs of other names are counted once more for their queue and for their name:
 --   queue 0          jobs of the queue's own name          queue 0 0    its other jobs, of all names together
 --   queue 0 name     jobs of another name                  0 name       jobs of that name in other queues, together
 --   0                everything
 -- Fields: m, h or d and the number of minutes, hours or days since 1970; the empty field is the minute of the last look
--- for old ones. Values: a *cell*, packed: a list of counts in the order of KINDS, behind them what is known of waits and
--- of runs: count, sum, sum of squares, least, greatest, and from STEPS on how many were in each step of a histogram.
+-- for old ones. Values: a *cell*, packed: counts in the order of KINDS, behind them what is known of waits and of runs:
+-- count, sum, sum of squares, least, greatest, and from STEPS on how many were in each step of a histogram.
 local keys = require "jqlua.keys"
 local statlog = require "jqlua.statlog"
 
@@ -179,7 +179,7 @@ end
 
 ---@param key string end of a hash's
 ---@return boolean whether it is that of a pair
-local function is_pair(key)
+function M.is_pair(key)
   return key:byte() ~= 0 and key:sub(-2) ~= "\0\0"
 end
 
@@ -212,7 +212,7 @@ local function trim(key, minute)
     call("HDEL", keys.STATS .. key, unpack(old))
   end
   call("EXPIRE", keys.STATS .. key, EXPIRE_S)
-  if is_pair(key) then
+  if M.is_pair(key) then
     look_behind(key)
   end
   return #fields
@@ -254,7 +254,7 @@ local function save(key, minutes, left)
   call("HSET", keys.STATS .. key, unpack(sets))
   if not looked then
     call("EXPIRE", keys.STATS .. key, EXPIRE_S)
-    if is_pair(key) then
+    if M.is_pair(key) then
       call("ZADD", keys.STATS_PAIRS, 0, key)
     end
   elseif is_due then
@@ -277,17 +277,19 @@ end
 
 --- Takes the statistics of a queue away, as far as they are its own.
 function M.forget(queue)
-  M.fold()
-  local found = call("ZRANGEBYLEX", keys.STATS_PAIRS, "[" .. queue .. "\0", "(" .. queue .. "\1")
-  for first = 1, #found, CHUNK do
-    local unwanted = {}
-    for i = first, math.min(first + CHUNK - 1, #found) do
-      unwanted[#unwanted + 1] = keys.STATS .. found[i]
+  M.fold() -- else the log would bring them back
+  local first, last = "[" .. queue .. "\0", "(" .. queue .. "\1"
+  repeat
+    local found = call("ZRANGEBYLEX", keys.STATS_PAIRS, first, last, "LIMIT", 0, CHUNK)
+    local unwanted = { keys.STATS .. queue .. "\0\0" }
+    for i, pair in ipairs(found) do
+      unwanted[i + 1] = keys.STATS .. pair
     end
     call("UNLINK", unpack(unwanted))
-    call("ZREM", keys.STATS_PAIRS, unpack(found, first, math.min(first + CHUNK - 1, #found)))
-  end
-  call("UNLINK", keys.STATS .. queue .. "\0\0")
+    if found[1] then
+      call("ZREM", keys.STATS_PAIRS, unpack(found))
+    end
+  until #found < CHUNK
 end
 
 return M

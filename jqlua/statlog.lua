@@ -1,10 +1,10 @@
 -- What became of jobs, as it is noted for the statistics: one string that calls append to. It is folded into buckets
 -- (module statistics) by the call that finds it long, so that the common call pays for one command.
 --
--- The log is a list of groups: Unix seconds, queue, name (empty if it is the queue's), number of items; then items: kind
--- and two numbers. With kind 1 (enqueued) the first is a count; with others they are the ms that the job waited for its
--- first start, and that a done attempt ran, or NONE. It is made with struct, and is MessagePack all the same: of the ways
--- to write and to read it, these are the cheapest.
+-- The log is a list of groups: Unix seconds, queue, name (empty if it is the queue's), number of items; then items:
+-- kind and two numbers. With kind 1 (enqueued) the first is a count; with others they are the ms that the job waited for
+-- its first start, and that a done attempt ran, or NONE. It is made with struct, and is MessagePack all the same: of the
+-- ways to write and to read it, these are the cheapest.
 local keys = require "jqlua.keys"
 local meta = require "jqlua.meta"
 local job = require "jqlua.job"
@@ -59,7 +59,7 @@ function M.entered(new)
   list[3] = list[3] + 1
 end
 
-local function kind_of(of, from, to)
+local function kind_of(of, to)
   if to == "e" then
     return ERROR
   elseif to == "c" then
@@ -77,7 +77,7 @@ end
 ---@param from string letter of its state
 ---@param to string
 function M.left(of, from, to)
-  local kind, wait, run = kind_of(of, from, to), M.NONE, M.NONE
+  local kind, wait, run = kind_of(of, to), M.NONE, M.NONE
   if from == "r" then
     if of[job.ATTEMPT] == 1 then
       local ready_ms = of[job.OPTIONS] ~= "" and job.options(of).ready_ms or job.created_ms(of[job.ID])

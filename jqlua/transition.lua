@@ -26,6 +26,8 @@ local queue = require "jqlua.queue"
 local room = require "jqlua.room"
 local settings = require "jqlua.settings"
 local sleepers = require "jqlua.sleepers"
+local statistics = require "jqlua.statistics"
+local statlog = require "jqlua.statlog"
 local tagindex = require "jqlua.tagindex"
 local unique = require "jqlua.unique"
 local worker = require "jqlua.worker"
@@ -109,6 +111,9 @@ function M.enter(owner, new, score)
   if new[job.OPTIONS] ~= "" or meta.state[meta.DROP] % meta.UNCOUNTED >= meta.EVENTS then
     note_event(new, nil, to)
   end
+  if meta.state[meta.DROP] % (2 * meta.UNCOUNTED) < meta.UNCOUNTED then
+    statlog.entered(new)
+  end
   batch.add(queue.key(owner, to), score, id)
 end
 
@@ -122,6 +127,10 @@ function M.move(moved, to, score, is_popped)
   local from, id = moved[job.STATE], moved[job.ID]
   if not string.find(TABLE, from .. to, 1, true) then
     error("job " .. id .. " cannot go from " .. from .. " to " .. to)
+  end
+  if (from == "r" or to == "e" or to == "c")
+    and meta.state[meta.DROP] % (2 * meta.UNCOUNTED) < meta.UNCOUNTED then
+    statlog.left(moved, from, to)
   end
   local owner = queue.load(moved[job.QUEUE])
   if not is_popped then
@@ -209,6 +218,9 @@ function M.commit()
   end
   if state[meta.NOTED] then
     events.flush()
+  end
+  if next(statlog.gathered) and statlog.write() then
+    statistics.fold()
   end
   if state[meta.SLEEPERS] > 0 then
     M.wake_sleepers()

@@ -17,19 +17,23 @@ local laned = require "jqlua.laned"
 local lineup = require "jqlua.lineup"
 local queue = require "jqlua.queue"
 local request = require "jqlua.request"
+local statistics = require "jqlua.statistics"
 local transition = require "jqlua.transition"
 
-local plain_reply, laned_job = plain.enqueue()
-if plain_reply then
+local plain_reply, laned_job, is_full = plain.enqueue()
+if plain_reply and not is_full then
   return plain_reply
 end
 
 ---@general
 if laned_job then
-  plain_reply = laned.enqueue(laned_job)
-  if plain_reply then
-    return plain_reply
+  plain_reply, is_full = laned.enqueue(laned_job)
+end
+if plain_reply then
+  if is_full then
+    statistics.fold()
   end
+  return plain_reply
 end
 
 ---@general

@@ -17,20 +17,24 @@ local laned = require "jqlua.laned"
 local plain = require "jqlua.plain"
 local outcome = require "jqlua.outcome"
 local picker = require "jqlua.picker"
+local statistics = require "jqlua.statistics"
 local transition = require "jqlua.transition"
 local worker = require "jqlua.worker"
 
-local plain_reply, popped, records, done = plain.finish()
-if plain_reply and (plain_reply[2] or not popped) then
+local plain_reply, popped, records, done, is_full = plain.finish()
+if plain_reply and not is_full and (plain_reply[2] or not popped) then
   return plain_reply
 end
 
 ---@general
 if done then
-  plain_reply, popped, records = laned.finish(done)
-  if plain_reply and (plain_reply[2] or not popped) then
-    return plain_reply
-  end
+  plain_reply, popped, records, is_full = laned.finish(done)
+end
+if is_full then
+  statistics.fold()
+end
+if plain_reply and (plain_reply[2] or not popped) then
+  return plain_reply
 end
 
 ---@general

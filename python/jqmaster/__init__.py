@@ -1,6 +1,7 @@
 """JQ: a job queue on Redis. The package builds and loads the Lua engine, calls it, and serves it over HTTP.
 
-``Client`` and ``AsyncClient`` speak to a JQ master, ``Engine`` calls the scripts, ``Worker`` runs jobs.
+``JQ`` defines, enqueues and runs jobs (docs/python.md). Beneath it, ``Client`` and ``AsyncClient`` speak to a
+JQ master, ``Engine`` calls the scripts, ``Worker`` runs functions for jobs.
 """
 
 from importlib import import_module
@@ -9,35 +10,65 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from .app import JQ
+    from .calling import MessagePack
     from .client import AsyncClient, Client
     from .engine import Engine, connect
     from .errors import JQError
+    from .handle import Handle, JobCancelled, JobError, NoResult
     from .scripts import load
-    from .worker import JobFailed, JobReleased, Worker
+    from .task import Call, Task
+    from .worker import FollowUp, JobFailed, JobReleased, Move, Worker, checkpoint, current_job, progress
 
 __all__ = [
+    "JQ",
     "AsyncClient",
+    "Call",
     "Client",
     "Engine",
+    "FollowUp",
+    "Handle",
     "JQError",
+    "JobCancelled",
+    "JobError",
     "JobFailed",
     "JobReleased",
+    "MessagePack",
+    "Move",
+    "NoResult",
+    "Task",
     "Worker",
     "__version__",
+    "checkpoint",
     "connect",
+    "current_job",
     "load",
+    "progress",
 ]
 
 _MODULES = {
     "AsyncClient": "client",
+    "Call": "task",
+    "checkpoint": "worker",
     "Client": "client",
+    "connect": "engine",
+    "current_job": "worker",
     "Engine": "engine",
-    "JQError": "errors",
+    "FollowUp": "worker",
+    "Handle": "handle",
+    "JobCancelled": "handle",
+    "JobError": "handle",
     "JobFailed": "worker",
     "JobReleased": "worker",
-    "Worker": "worker",
-    "connect": "engine",
+    "JQ": "app",
+    "JQError": "errors",
     "load": "scripts",
+    "MessagePack": "calling",
+    "Move": "worker",
+    "NoResult": "handle",
+    "progress": "worker",
+    "Task": "task",
+    "Worker": "worker",
 }
 
 

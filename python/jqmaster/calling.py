@@ -74,7 +74,9 @@ class Signature:
         self._plain = all(one.kind in _NAMED for one in parameters)
         self._names = [one.name for one in parameters if one.kind is _NAMED[0]]
         self._known = {one.name for one in parameters}
-        self._required = {one.name for one in parameters if one.default is one.empty} if self._plain else set()
+        self._required = (
+            {one.name for one in parameters if one.default is one.empty} if self._plain else set()
+        )
         self._spread = next((one.name for one in parameters if one.kind is one.VAR_KEYWORD), None)
 
     def __str__(self) -> str:

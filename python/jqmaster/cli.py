@@ -119,11 +119,13 @@ def _add_copying(commands: Any) -> None:
 def _add_work(commands: Any) -> None:
     parser = commands.add_parser(
         "work", help="run a worker",
-        description="Run a worker. MODULE:FUNCTIONS names a map of job names to functions, such as "
-        "tasks:FUNCTIONS. It takes jobs from a master (--master), from Redis itself (--redis), or has the "
-        "master push them (--push as well).",
+        description="Run a worker. MODULE:NAME names a JQ object, such as hello:jq, or a map of job names to "
+        "functions. It takes jobs from where the object does, from a master (--master), from Redis itself "
+        "(--redis), or has them pushed (--push as well).",
     )  # fmt: skip
-    parser.add_argument("functions", metavar="MODULE:FUNCTIONS", help="a map of job names to functions")
+    parser.add_argument(
+        "functions", metavar="MODULE:NAME", help="a JQ object, or a map of job names to functions"
+    )
     _option(parser, "--master", "JQ_MASTER", "URL of a JQ master; several with commas between")
     _redis_options(parser)
     parser.add_argument("--push", action="store_true", help="listen, and have jobs pushed")
@@ -135,7 +137,7 @@ def _add_work(commands: Any) -> None:
     parser.add_argument(
         "--synchronous", action="store_true", help="with --push: answer with the outcome itself"
     )
-    _option(parser, "--queues", "JQ_QUEUES", "queues, with commas between (default: the functions' names)")
+    _option(parser, "--queues", "JQ_QUEUES", "queues, with commas between (default: those of its jobs)")
     _option(parser, "--concurrency", "JQ_CONCURRENCY", "jobs at a time", default=8, kind=_positive)
     _option(parser, "--host", "JQ_WORKER_HOST", "with --push: address to listen on", default="127.0.0.1")
     _option(
@@ -146,6 +148,7 @@ def _add_work(commands: Any) -> None:
     )
     _option(parser, "--stop-timeout", "JQ_STOP_TIMEOUT", "seconds running jobs have to finish", default=10.0,
             kind=_seconds)  # fmt: skip
+    parser.add_argument("--json-logs", action="store_true", help="log JSON objects, one a line")
     parser.set_defaults(run=_work)
 
 
@@ -239,33 +242,48 @@ def _copy(
 
 
 def _work(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    from jqmaster import joblog
     from jqmaster.worker_run import WorkOptions, run
 
-    if (options.master is None) == (options.redis is None):
-        parser.error("work: give either --master or --redis")
+    joblog.install(json_lines=options.json_logs)
     if options.synchronous and not options.push:
         parser.error("work: --synchronous goes with --push")
-    return run(
-        WorkOptions(
-            functions=_functions(options.functions, parser),
-            masters=options.master.split(",") if options.master else [], redis_url=options.redis,
-            namespace=options.namespace, push=options.push, register=options.register,
-            synchronous=options.synchronous,
-            queues=options.queues.split(",") if options.queues else None, concurrency=options.concurrency,
-            host=options.host, port=options.port, name=options.name, drain_timeout_s=options.stop_timeout,
-        )
-    )  # fmt: skip
+    if options.master is not None and options.redis is not None:
+        parser.error("work: give --master or --redis, not both")
+    jobs = _jobs(options.functions, parser)
+    given = {
+        "masters": options.master.split(",") if options.master else [], "redis_url": options.redis,
+        "namespace": options.namespace, "push": options.push, "register": options.register,
+        "synchronous": options.synchronous,
+        "queues": options.queues.split(",") if options.queues else None, "concurrency": options.concurrency,
+        "host": options.host, "port": options.port, "name": options.name,
+        "drain_timeout_s": options.stop_timeout,
+    }  # fmt: skip
+    if not isinstance(jobs, dict):
+        try:
+            return int(jobs.worker(**given).run())
+        except ValueError as error:
+            parser.error(f"work: {options.functions}: {error}")
+    if options.master is None and options.redis is None:
+        parser.error("work: give either --master or --redis")
+    return run(WorkOptions(functions=jobs, **given))
 
 
-def _functions(where: str, parser: argparse.ArgumentParser) -> dict[str, Any]:
+def _jobs(where: str, parser: argparse.ArgumentParser) -> Any:
+    """The JQ object, or the map of functions, that the command line names."""
+    from jqmaster.app import JQ
+
     module_name, _, attribute = where.partition(":")
     sys.path.insert(0, os.getcwd())
     try:
-        found = getattr(importlib.import_module(module_name), attribute or "FUNCTIONS")
+        module = importlib.import_module(module_name)
+        found = getattr(module, attribute or ("jq" if hasattr(module, "jq") else "FUNCTIONS"))
     except (ImportError, AttributeError) as error:
         parser.error(f"work: {where}: {error}")
+    if isinstance(found, JQ):
+        return found
     if not isinstance(found, dict) or not found or not all(callable(one) for one in found.values()):
-        parser.error(f"work: {where}: expected a map of job names to functions")
+        parser.error(f"work: {where}: expected a JQ object, or a map of job names to functions")
     return found
 
 

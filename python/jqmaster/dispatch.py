@@ -20,7 +20,7 @@ import redis.asyncio as redis_asyncio
 from jqmaster import delivery
 from jqmaster.delivery import Accepted, Assigned, Finished, Refused
 from jqmaster.engine import Engine, pack
-from jqmaster.errors import Invalid, JQError, Unavailable
+from jqmaster.errors import Invalid, JQError, NotFound, Unavailable
 from jqmaster.wake import WINDOW_MS, Channel, backoff_s
 
 log = logging.getLogger("jqmaster.dispatch")
@@ -174,7 +174,7 @@ class Dispatch:
     async def _finish(self, job: Assigned, answer: Finished) -> None:
         try:
             await self._insist(job, lambda: self._report(job, answer))
-        except Invalid as error:
+        except (Invalid, NotFound) as error:
             refused = delivery.failure(f"the worker's answer is no outcome: {error.path}: {error.message}")
             await self._insist(job, lambda: self._report(job, refused))
 
@@ -202,8 +202,8 @@ class Dispatch:
                         log.warning("cannot report job %s, trying again: %s", job.id, error)
                         await asyncio.sleep(backoff_s(failures))
                         failures += 1
-                    except Invalid:
-                        raise
                     except JQError as error:
+                        if isinstance(error, Invalid) or (error.path or "").startswith("outcomes"):
+                            raise
                         log.warning("job %s: %s", job.id, error)
                         return

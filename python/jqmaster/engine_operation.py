@@ -142,11 +142,17 @@ class OperationCalls(Caller):
         name: str | None = None,
         from_ms: int | None = None,
         to_ms: int | None = None,
-        series: bool | None = None,
     ) -> list[Document]:
         """One document for each ``minute``, ``hour`` or ``day`` in which something happened (section 17)."""
-        spec = given(by=by, queue=queue, name=name, from_ms=from_ms, to_ms=to_ms, series=series)
+        spec = given(by=by, queue=queue, name=name, from_ms=from_ms, to_ms=to_ms)
         return [replies.plain_document(packed) for packed in await self.call("stats", pack(spec))]
+
+    async def series(self, by: str, **period: Any) -> Page:
+        """A page of sums over the whole time, one for each pair of queue and name.
+
+        ``period``: the options of ``stats``, and ``cursor`` and ``count``.
+        """
+        return replies.page(await self.call("stats", pack({"by": by, "series": True, **given(**period)})))
 
     # --- the namespace ---
 

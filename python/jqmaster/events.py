@@ -63,7 +63,9 @@ class EventFeed:
         return found[0][0] if found else "0-0"
 
     async def is_missing(self, event_id: str) -> bool:
-        """Whether what came right behind this event may be trimmed away already."""
+        """Whether what came right behind this event may be trimmed away already. Behind 0-0 is all there is."""
+        if order(event_id) == (0, 0):
+            return False
         found = await self._ask("XRANGE", self._key, "-", "+", "COUNT", 1)
         return bool(found) and order(found[0][0]) > order(event_id)
 

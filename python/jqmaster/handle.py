@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from . import portal
 from .errors import Conflict, NotFound, Unavailable
-from .replies import Document
+from .replies import Document, Enqueued
 from .wake import backoff_s
 
 if TYPE_CHECKING:
     from .calling import Serializer
-    from .transport import Transport
+    from .task import Call
+    from .transport import Prepared, Transport
 
 R_co = TypeVar("R_co", covariant=True)
 T = TypeVar("T")
 
 ENDED = frozenset(("done", "error", "cancelled"))
 LOOK_AGAIN_S = 30.0  # however lost an announcement is, nobody waits longer in vain
+AT_A_TIME = 200  # of many jobs that are waited for together
 AWAY_S = 30.0  # so long the other side may be away while somebody waits
 
 
@@ -74,6 +76,18 @@ class Link:
         """The same for coroutines of any loop."""
         return await portal.arun(self._with(call))
 
+    def enqueue(
+        self, _calls: Sequence[Call[Any]], prepared: Sequence[Prepared], request: str | None
+    ) -> list[Enqueued]:
+        """Enqueue calls, which are `prepared`."""
+        return self.run(lambda transport: transport.enqueue(prepared, request))
+
+    async def aenqueue(
+        self, _calls: Sequence[Call[Any]], prepared: Sequence[Prepared], request: str | None
+    ) -> list[Enqueued]:
+        """As `enqueue`."""
+        return await self.arun(lambda transport: transport.enqueue(prepared, request))
+
     def close(self) -> None:
         """Close its connections. What is asked later opens new ones."""
         made, self._made = self._made, None
@@ -95,9 +109,7 @@ class Handle(Generic[R_co]):
 
     __slots__ = ("_link", "_returns_none", "created", "id")
 
-    def __init__(
-        self, link: Link, job_id: str, *, created: bool = True, returns_none: bool = False
-    ) -> None:
+    def __init__(self, link: Link, job_id: str, *, created: bool = True, returns_none: bool = False) -> None:
         self.id = job_id
         self.created = created
         """False where `unique` found a job that was there."""
@@ -242,6 +254,45 @@ def unpacked(found: Document, serializer: Serializer) -> Document:
             except ValueError:
                 pass
     return found
+
+
+def gather(
+    handles: Iterable[Handle[T]], timeout: float | None = None, *, return_errors: bool = False
+) -> list[Any]:
+    """See `JQ.gather`."""
+    all_of_them = list(handles)
+    if not all_of_them:
+        return []
+    return all_of_them[0]._link.run(lambda one: _gather(one, all_of_them, timeout, return_errors))
+
+
+async def agather(
+    handles: Iterable[Handle[T]], timeout: float | None = None, *, return_errors: bool = False
+) -> list[Any]:
+    """See `JQ.gather`."""
+    all_of_them = list(handles)
+    if not all_of_them:
+        return []
+    return await all_of_them[0]._link.arun(lambda one: _gather(one, all_of_them, timeout, return_errors))
+
+
+async def _gather(
+    transport: Transport, handles: list[Handle[Any]], timeout: float | None, return_errors: bool
+) -> list[Any]:
+    deadline = None if timeout is None else time.monotonic() + timeout
+    places = asyncio.Semaphore(AT_A_TIME)
+
+    async def one(handle: Handle[Any]) -> Any:
+        async with places:
+            left_s = None if deadline is None else max(0.0, deadline - time.monotonic())
+            return await handle._result(transport, left_s)
+
+    tasks = [asyncio.ensure_future(one(handle)) for handle in handles]
+    try:
+        return await asyncio.gather(*tasks, return_exceptions=return_errors)
+    finally:
+        for task in tasks:
+            task.cancel()
 
 
 async def wait(transport: Transport, job_id: str, timeout: float | None) -> str:

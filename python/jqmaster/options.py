@@ -1,4 +1,4 @@
-"""What a job can be told beside its arguments, and the spec that comes of it (docs/protocol.md, section 3)."""
+"""What a job can be told beside its arguments, and the spec that comes of it (section 3 of the protocol)."""
 
 from __future__ import annotations
 

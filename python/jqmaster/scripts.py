@@ -97,7 +97,7 @@ async def load(
     Safe to repeat. With ``make_current=False`` the namespace's current version stays what it is, and these
     scripts stand beside it. With ``migrate`` a namespace of the schema before is brought up to this one.
     Raises ValueError (namespace), UnsuitableServer, Version (data of another schema: the manifest is left
-    alone), Unavailable.
+    alone), Conflict (an import has begun), Unavailable.
     """
     check_namespace(namespace)
     await check_server(client)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, overload
 
+import msgpack
+
 from . import calling, options
-from .options import JobOptions
+from .options import JobOptions, Seconds
 
 if TYPE_CHECKING:
     from .app import JQ
@@ -33,10 +35,11 @@ class TaskOptions(JobOptions, total=False):
     """These never do."""
 
 
-class Call(Generic[R_co]):
-    """A call that is not enqueued yet: for `JQ.enqueue_many`, `FollowUp` and `depends`."""
+class Call(Mapping[str, Any], Generic[R_co]):
+    """A call that is not enqueued yet: for `JQ.enqueue_many`, `FollowUp` and `depends`. As a map: its spec
+    and `argument`, ready to be packed."""
 
-    __slots__ = ("argument", "options", "spec_name", "task")
+    __slots__ = ("argument", "options", "task")
 
     def __init__(self, task: Task[..., Any], argument: bytes, chosen: JobOptions) -> None:
         self.task = task
@@ -46,6 +49,28 @@ class Call(Generic[R_co]):
     def spec(self) -> dict[str, Any]:
         """Its spec; `depends` still as it was given."""
         return options.spec_of(self.task.name, self.options)
+
+    def _fields(self) -> dict[str, Any]:
+        spec = self.spec()
+        if "depends" in spec:
+            spec["depends"] = [getattr(one, "id", one) for one in spec["depends"]]
+        return {**spec, "argument": msgpack.unpackb(self.argument, strict_map_key=False)}
+
+    def __getitem__(self, name: str) -> Any:
+        return self._fields()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields())
+
+    def __len__(self) -> int:
+        return len(self._fields())
+
+    def __repr__(self) -> str:
+        return f"<call of {self.task.name}>"
+
+    # Two calls are two jobs, also with the same arguments.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
 
 class Enqueuer(Generic[P, R]):
@@ -118,10 +143,15 @@ class Task(Enqueuer[P, R]):
         self._task = self
         self._chosen: JobOptions = options.check(own)  # type: ignore[assignment]
         if function is not None:
-            functools.update_wrapper(self, function)
+            functools.update_wrapper(self, function, updated=())  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
         return f"<task {self.name}>"
+
+    @property
+    def chosen(self) -> JobOptions:
+        """The options of each of its jobs."""
+        return self._chosen
 
     @property
     def queue(self) -> str:
@@ -175,7 +205,9 @@ class Decorator(Protocol):
     """What `@jq.job(...)` gives."""
 
     @overload
-    def __call__(self, function: Callable[P, Coroutine[Any, Any, R]], /) -> AsyncTask[P, R]: ...
+    def __call__(  # type: ignore[overload-overlap] # the first that fits is meant
+        self, function: Callable[P, Coroutine[Any, Any, R]], /
+    ) -> AsyncTask[P, R]: ...
     @overload
     def __call__(self, function: Callable[P, R], /) -> SyncTask[P, R]: ...
 
@@ -185,8 +217,8 @@ class ScheduleOptions(TypedDict, total=False):
 
     id: str | None
     """Of the schedule; default: the task's name."""
-    every: options.Seconds | None
-    offset: options.Seconds | None
+    every: Seconds | None
+    offset: Seconds | None
     cron: str | None
     utc_offset: int | None
     """Minutes by which the clock of `cron` is ahead of UTC."""

@@ -142,5 +142,3 @@ class RedisTransport:
             await self._ended.stop()
         finally:
             await self._redis.aclose()
-
-

@@ -157,7 +157,10 @@ class Worker:
         if function is None:
             return failed(job, f"this worker has no function for jobs named {job.name}")
         try:
-            argument = msgpack.unpackb(job.argument, strict_map_key=False)
+            if getattr(function, "jq_takes_bytes", False):
+                argument: Any = job.argument
+            else:
+                argument = msgpack.unpackb(job.argument, strict_map_key=False)
         except (ValueError, msgpack.UnpackException) as error:
             return failed(job, f"the argument cannot be read: {error}", retry=False)
         try:

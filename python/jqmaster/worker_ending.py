@@ -81,6 +81,13 @@ class FollowUp:
 
 
 @dataclass(frozen=True, slots=True)
+class Packed:
+    """A result that is packed already: one MessagePack value."""
+
+    blob: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What became of one attempt: the spec for `finish`, and the result or error, packed.
 
@@ -132,6 +139,8 @@ def trace(error: Exception, caller: str) -> str:
 
 def succeeded(job: Job, result: Any) -> Outcome:
     """The outcome of an attempt whose function returned `result`. Raises what packing it raises."""
+    if isinstance(result, Packed):
+        return Outcome(job, {"type": "success"}, result.blob)
     spec: dict[str, Any] = {"type": "success"}
     follow: tuple[tuple[dict[str, Any], bytes], ...] = ()
     if isinstance(result, FollowUp):

@@ -7,7 +7,9 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
+from typing import Any
 
 import uvloop
 
@@ -37,6 +39,7 @@ class WorkOptions:
     name: str | None = None
     drain_timeout_s: float = 10.0
     on_outcome: Callable[[Outcome, str], None] | None = None
+    around: Callable[[], AbstractAsyncContextManager[Any]] = nullcontext  # entered while the worker works
 
 
 def run(options: WorkOptions) -> int:
@@ -65,6 +68,11 @@ async def _run(options: WorkOptions) -> int:
 
 async def work(options: WorkOptions, stop: asyncio.Event) -> None:
     """Work until `stop` is set. Raises when the worker cannot listen, or is refused."""
+    async with options.around():
+        await _work(options, stop)
+
+
+async def _work(options: WorkOptions, stop: asyncio.Event) -> None:
     queues = queues_for(options.functions, options.queues)
     source: HttpSource | RedisSource
     if options.redis_url is not None:

@@ -6,10 +6,11 @@ local space = require "support.space"
 --   ACL SETUSER jq on >secret ~{jq}* resetchannels &{jq}* <these>
 local CALLS = { "evalsha", "script|load" }
 local INNER = {
-  "del", "exists", "expire", "get", "hdel", "hexists", "hget", "hgetall", "hkeys", "hlen", "hscan", "hset", "hvals",
-  "incr", "llen", "lpop", "lrange", "mget", "mset", "pexpire", "pttl", "rpush", "sadd", "scan", "set", "setrange",
-  "spublish", "srandmember", "srem", "sscan", "time", "type", "unlink", "xadd", "xrange", "zadd", "zcard", "zcount",
-  "zmscore", "zpopmin", "zrange", "zrangebylex", "zrangebyscore", "zrank", "zrem", "zremrangebyscore", "zscore",
+  "append", "del", "exists", "expire", "get", "hdel", "hexists", "hget", "hgetall", "hkeys", "hlen", "hmget",
+  "hscan", "hset", "hvals", "incr", "llen", "lpop", "lrange", "mget", "mset", "pexpire", "pttl", "rpush", "sadd",
+  "scan", "set", "setrange", "spublish", "srandmember", "srem", "sscan", "time", "type", "unlink", "xadd", "xrange",
+  "zadd", "zcard", "zcount", "zmscore", "zpopmin", "zrange", "zrangebylex", "zrangebyscore", "zrank", "zrem",
+  "zremrangebyscore", "zscore",
 }
 -- Blocking for work, and listening to the ends of watched jobs.
 local WAITING = { "bzpopmin", "ssubscribe", "sunsubscribe" }
@@ -17,7 +18,7 @@ local WAITING = { "bzpopmin", "ssubscribe", "sunsubscribe" }
 local SCRIPTS = {
   "assign", "audit", "cancel", "change", "config", "constrain", "constraints", "depend", "discard", "enqueue",
   "explain", "export", "failures", "finish", "forget", "get", "heartbeat", "history", "hold", "import", "jobs", "kick",
-  "migrate", "pick", "queue", "queues", "refuse", "register", "release", "result", "retry", "schedule", "schedules", "setup", "tags", "tick", "track",
+  "migrate", "pick", "queue", "queues", "refuse", "register", "release", "result", "retry", "schedule", "schedules", "setup", "stats", "tags", "tick", "track",
   "unconstrain", "unregister", "unschedule", "usage", "watch", "worker", "workers",
 }
 
@@ -194,6 +195,19 @@ describe("a user of least privilege", function()
     assert.are.equal(1, jq:call("unschedule", { id = "s" }))
     assert.are.same({}, jq:audit())
   end)
+  it("may have events, ask workers and give queues settings of their own", function()
+    jq:set({ events_max = 10 })
+    jq:queue({ name = "a", set = { done_max = 5 } })
+    jq:queue({ name = "a", unset = { "done_max" } })
+    local id = jq:enqueue("a")
+    jq:call("track", { ids = { id } })
+    local worker = jq:register({})
+    jq:call("worker", { worker = worker, request = "quiet" })
+    jq:call("heartbeat", { worker = worker, jobs = {}, control = true })
+    jq:succeed(jq:take("a"))
+    jq:set({ events_max = 0 })
+    assert.are.same({}, jq:audit())
+  end)
   it("may wait for work and for ends", function()
     jq:sleep("w1", "c", "a")
     local listener = server.connect()
@@ -244,8 +258,9 @@ describe("the scripts", function()
     local jq = space.new({ clock = "server" })
     jq:call("constrain", { id = "c", concurrency = 1 }, msgpack.pack({ name = "a" }))
     local reads = {
-      audit = {}, constraints = {}, explain = jq:enqueue("a"), get = space.UNKNOWN_ID, queues = {},
-      failures = {}, jobs = {}, tags = {}, schedules = {}, export = {},
+      audit = {}, constraints = {}, explain = jq:enqueue("a"), history = jq:enqueue("a"),
+      get = space.UNKNOWN_ID, queues = {},
+      failures = {}, jobs = {}, tags = {}, schedules = {}, export = {}, stats = { by = "hour" },
       usage = { id = "c" }, workers = {},
     }
     for _, name in ipairs(SCRIPTS) do

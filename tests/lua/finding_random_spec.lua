@@ -123,7 +123,7 @@ describe("over random lives", function()
     function()
       for _, job in ipairs(jq:start({ queues = "*", count = math.random(4) })) do
         if chance(30) then
-          jq:succeed(job)
+          jq:succeed(job, "\1")
         elseif chance(60) then
           jq:fail(job, { group = chance(70) and one_of(GROUPS) or nil, message = one_of({ "no", "x" }) })
         elseif chance(20) then

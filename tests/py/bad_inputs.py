@@ -264,7 +264,7 @@ def of_pairs():
     """Wrong lists of [id, attempt], the same for all who take them."""
     wrong = {
         "jobs": [[RUNNING, 1]] * 1001, "jobs[0]": [RUNNING, 1], "jobs[1]": [[RUNNING, 1], [RUNNING]],
-        "jobs[2]": [[RUNNING, 1], [DONE, 1], [WAITING, 1, 1]], "jobs[0][0]": [["x", 1]],
+        "jobs[2]": [[RUNNING, 1], [DONE, 1], [WAITING, 1, {}, 1]], "jobs[0][0]": [["x", 1]],
         "jobs[1][0]": [[RUNNING, 1], [1, 1]],
     }  # fmt: skip
     for path, jobs in wrong.items():

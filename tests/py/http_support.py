@@ -118,6 +118,8 @@ class Answer:
             return json.loads(self.raw)
         if content_type == "application/yaml":
             return yaml.safe_load(self.raw)
+        if content_type == "application/octet-stream":
+            return self.raw.decode("latin-1")
         return self.raw.decode()
 
     @property

@@ -8,7 +8,7 @@ from model_jobs import ENDED, ErrorReply, Refused, accepted, expect, same
 from model_unique import Unique, refuse
 
 MOST = 100  # dependencies of a job
-FAILED = ("error", "cancelled")
+NEVER = "f"  # no id begins with it before the year 2500
 
 
 class Dependencies(Unique):
@@ -29,14 +29,17 @@ class Dependencies(Unique):
 
     # ---- what waits for what ----
 
-    def unknown_dependencies(self, jobs, path):
-        """Errors for ids that were never given. An id from before may be taken for one whose job is gone."""
-        maybe = []
+    def is_unknown(self, id, reply, path):
+        """Whether an id was never given. An id from before may be taken for one whose job is gone."""
+        refused = isinstance(reply, ErrorReply) and reply[:2] == ("NOTFOUND", path)
+        return id >= NEVER or (refused and id not in self.jobs and id not in self.ended_as)
+
+    def unknown_dependencies(self, reply, jobs, path):
         for i, (spec, _) in enumerate(jobs):
             for j, dependency in enumerate(spec.get("depends") or ()):
-                if isinstance(dependency, str) and dependency > self.last_id:
-                    yield "NOTFOUND", f"{path.format(i)}.depends[{j}]"
-        return maybe
+                at = f"{path.format(i)}.depends[{j}]"
+                if isinstance(dependency, str) and self.is_unknown(dependency, reply, at):
+                    yield "NOTFOUND", at
 
     def says(self, job, id):
         """What a dependency may mean for who waits for it: `wait`, `go` or `fail`."""
@@ -67,7 +70,7 @@ class Dependencies(Unique):
         job.waits_for = {id for id in ids if self.says(job, id) != {"go"}}
         job.may_start_ms = start_ms
         job.ready_ms = start_ms if start_ms > self.now else None
-        job.status = "blocked"
+        job.status, job.due_ms = "blocked", None
         if job.waits_for & self.dooming:
             job.is_doomed = None
         may = self.may_do(job) - {"cancel"}
@@ -165,7 +168,8 @@ class Dependencies(Unique):
         errors = []
         if job.status not in ("queued", "scheduled", "blocked") or job.attempt:
             errors.append(("CONFLICT", "id"))
-        errors += [("NOTFOUND", f"add[{i}]") for i, other in enumerate(add) if other > self.last_id]
+        paths = [f"add[{i}]" for i in range(len(add))]
+        errors += [("NOTFOUND", at) for at, other in zip(paths, add, strict=True) if self.is_unknown(other, reply, at)]
         depends = list(dict.fromkeys([*(d for d in job.depends or [] if d not in remove), *add]))
         if len(depends) > MOST:
             errors.append(("INVALID", "add"))

@@ -162,6 +162,8 @@ class Documents(Sleepers):
         expect(held in (is_held, True if self.unsure_keys(job) else is_held), "explain: held", held, is_held)
         self.explain_start(doc.pop("start_ms", None), job, holders)
         self.explain_place(doc, job)
+        if job.status == "blocked":
+            same(sorted(doc.pop("waits_for", job.waits_for)), sorted(job.waits_for), "explain: waits_for")
         same(doc, {}, "explain: unknown fields")
 
     def explain_constraints(self, shown, job, holders):

@@ -7,6 +7,7 @@ from model_following import Following
 from model_jobs import ENDED, SOME_TEXT, STATES, WAITING, ErrorReply, Refused, accepted, expect, same
 
 RETRIED = ("error", "cancelled", "retrying")
+ORDER_OF_DONE = False  # those with results do not stand among the others
 
 
 def is_in(state, wanted):
@@ -49,11 +50,17 @@ class Finding(Following):
         """What the engine says about failures of its own finding is its own choice."""
         return (self.look(job.id) or {}).get("message", "") if job.message is SOME_TEXT else job.message or ""
 
+    def tied(self, id):
+        job = self.jobs[id]
+        return (job.queue, "done") if job.status == "done" else id
+
     def list_jobs(self, reply, where=None, newest=False, brief=False, count=None):
         accepted(reply)
         expected = self.found(where or {}, newest)
         shown = [doc["id"] for doc in reply]
         wanted = [job.id for job in expected if not job.may_be_gone or job.id in shown]
+        if not ORDER_OF_DONE:
+            shown, wanted = ([self.tied(id) for id in ids] for ids in (shown, wanted))
         same(shown, wanted, "jobs")
         for doc in reply:
             job = self.jobs[doc["id"]]
@@ -133,7 +140,7 @@ class Finding(Following):
 
     # ---- failures, tags ----
 
-    def failures(self, reply, count=None):
+    def list_failures(self, reply, count=None):
         accepted(reply)
         groups = {}
         for job in self.jobs.values():

@@ -5,6 +5,8 @@ from model_dependencies import Dependencies
 from model_jobs import ENDED, SOME_TEXT, ErrorReply, accepted, expect, ms, same
 from model_unique import refuse
 
+LAST_NOTES = True  # those of a heartbeat that finds max_runtime over are kept, though the answer is LOST
+
 
 class Following(Dependencies):
     # ---- heartbeat ----
@@ -30,9 +32,14 @@ class Following(Dependencies):
         left = self.lease_end(job) - self.now
         if job.max_runtime is not None and left <= 0 and self.is_over(job, answer):
             same(answer, "LOST", "heartbeat of a job that ran for max_runtime")
+            if LAST_NOTES:
+                self.note(job, notes, blobs)
             return self.fail(job, "lapse", "timeout", message=SOME_TEXT)
         job.due_ms = self.lease_end(job)
         same(max(0, answer), max(0, left), "heartbeat")
+        self.note(job, notes, blobs)
+
+    def note(self, job, notes, blobs):
         job.progress = notes.get("progress", job.progress)
         job.progress_message = notes.get("message", job.progress_message)
         if "argument" in notes:
@@ -66,7 +73,7 @@ class Following(Dependencies):
     def unknown_in_outcomes(self, reply, outcomes):
         """Of outcomes that are too late, what follows may be looked at, or not."""
         for i, (outcome, _, *follows) in enumerate(outcomes):
-            errors = [e for some in follows for e in self.unknown_dependencies(some, f"outcomes[{i}].enqueue[{{}}]")]
+            errors = [e for some in follows for e in self.unknown_dependencies(reply, some, f"outcomes[{i}].enqueue[{{}}]")]
             if self.holds(outcome["id"], outcome["attempt"]) or isinstance(reply, ErrorReply):
                 yield from errors
 
@@ -142,6 +149,9 @@ class Following(Dependencies):
     def put_off(self, job, start_ms):
         if job.status == "blocked":
             job.may_start_ms = start_ms
+            shown = (self.look(job.id) or {}).get("ready_ms")
+            expect(shown in (None, start_ms), "ready_ms of a blocked job", shown, job)
+            job.ready_ms = shown
         elif job.status == "retrying" and start_ms > self.now:
             job.due_ms = start_ms
         else:

@@ -70,7 +70,8 @@ class Sleepers(Workers):
         else:
             openings = self.openings(queues)
         jobs = [j for j in self.jobs.values() if j.due_ms is not None and self.is_open(j, queues)]
-        return min([j.due_ms for j in jobs] + openings, default=float("inf"))
+        moments = [self.handed_on_ms(j) if j.status == "running" else j.due_ms for j in jobs]
+        return min(moments + openings, default=float("inf"))
 
     def check_sleepers(self, is_marked):
         """After every operation but moves of the clock. is_marked: channel -> whether its marker is set."""

@@ -60,7 +60,7 @@ class Unique(Documents):
                 if before != asked:
                     raise Refused("CONFLICT", "request")
                 return same(reply, answer, "repeated enqueue")
-        refuse(reply, *self.over_limits(jobs), *self.unknown_dependencies(jobs, "jobs[{}]"))
+        refuse(reply, *self.over_limits(jobs), *self.unknown_dependencies(reply, jobs, "jobs[{}]"))
         accepted(reply)
         self.create(jobs, reply)
         if token:

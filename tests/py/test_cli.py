@@ -20,7 +20,9 @@ def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
 
 
-@pytest.mark.parametrize("command", [[], ["serve"], ["load"], ["work"], ["demo"], ["version"]])
+@pytest.mark.parametrize(
+    "command", [[], ["serve"], ["load"], ["export"], ["import"], ["work"], ["demo"], ["version"]]
+)
 def test_help_names_its_options(command: list[str]) -> None:
     ended = run(*command, "--help")
     assert ended.returncode == 0 and "usage: jqmaster" in ended.stdout
@@ -49,6 +51,8 @@ def test_load_prints_what_it_loaded(redis_url: str, namespace: str) -> None:
         ([], 2, "COMMAND"),
         (["fly"], 2, "fly"),
         (["load"], 2, "--redis or JQ_REDIS"),
+        (["export", "file"], 2, "--redis or JQ_REDIS"),
+        (["import", "/nowhere/file", "--redis", "unix:///x"], 1, "/nowhere/file"),
         (["load", "--redis", "unix:///nowhere/redis.sock"], 3, "/nowhere/redis.sock"),
         (["load", "--redis", "ftp://x"], 3, "URL"),
         (["work", "os:environ"], 2, "either --master or --redis"),

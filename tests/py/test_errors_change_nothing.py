@@ -169,6 +169,8 @@ VALID = {
     "explain": [WAITING],
     "schedule": [encode({"id": "new", "every": 1, "job": {"name": "a"}}), b"\xc0"],
     "unschedule": [encode({"id": "known"})],
+    "worker": [encode({"worker": WORKER, "request": "quiet"})],
+    "track": [encode({"ids": [WAITING]})],
 } | FINDING | {
     script: [encode({})]
     for script in ("tick", "queues", "workers", "constraints", "config", "audit", "schedules", "export")

@@ -18,6 +18,7 @@ from redis.asyncio import Redis
 
 from conftest import SettableEngine
 from jqmaster import scripts
+from jqmaster.copying import export_records
 from jqmaster.engine import Engine, connect
 from jqmaster.errors import Version
 from jqmaster.scripts import builtin
@@ -378,6 +379,18 @@ class TestWorkGoesOn:
             for _ in range(rng.randrange(3)):
                 await one_move(space, rng, ids, queues)
         await check_indexes_now(engine)
+
+    async def test_a_namespace_can_be_copied_half_way(self, engine: SettableEngine) -> None:
+        await engine.call("migrate")
+        for _ in range(20):
+            await tick(engine, 2)
+        copy = SettableEngine(engine.redis, "{copy}", scripts=engine.scripts)
+        async for record in export_records(engine):
+            await copy.call("import", record)
+        await copy.set_clock(engine.now_ms)
+        while await is_under_way(copy):
+            await tick(copy, 10)
+        await check_indexes_now(copy)
 
     async def test_records_that_go_leave_the_indexes(self, engine: SettableEngine, before: Before) -> None:
         await engine.call("migrate")

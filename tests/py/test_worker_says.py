@@ -254,7 +254,10 @@ async def test_what_cannot_follow_is_a_failure(way: str, server: Server, own: En
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_a_quiet_worker_takes_no_more(way: str, server: Server, own: Engine) -> None:
+async def test_a_quiet_worker_takes_no_more(
+    way: str, server: Server, own: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jqmaster.worker_beats.ALIVE_EVERY_S", 0.05)
     go_on, started = asyncio.Event(), asyncio.Event()
 
     async def wait(argument: Any) -> None:

@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any
 
 from jqmaster.client import asks
-from jqmaster.client.asks import Ask, Document
 from jqmaster.client.aio_jobs import AsyncAsking
+from jqmaster.client.asks import Ask, Document
 
 
 class AsyncOperationMethods(AsyncAsking):
-    """Queues, limits, schedules, workers, statistics, settings. Sections named are those of docs/protocol.md."""
+    """Queues, limits, schedules, workers, statistics, settings. Sections are those of docs/protocol.md."""
 
     # -- queues -----------------------------------------------------------------------------------
 
@@ -164,11 +164,17 @@ class AsyncOperationMethods(AsyncAsking):
         name: str | None = None,
         from_ms: int | None = None,
         to_ms: int | None = None,
-        series: bool = False,
     ) -> list[Document]:
         """As `Client.stats`."""
-        times = {"from_ms": from_ms, "to_ms": to_ms, "series": series or None}
-        return await self._do(asks.stats({"by": by, "queue": queue, "name": name, **times}))
+        query = {"by": by, "queue": queue, "name": name, "from_ms": from_ms, "to_ms": to_ms}
+        return await self._do(Ask("GET", asks.place("stats", **query), asks.field("stats", list)))
+
+    async def series(self, by: str = "hour", **period: Any) -> list[Document]:
+        """As `Client.series`."""
+        return [
+            one
+            async for one in self._pages(asks.listing("series", "series", "stats", "series", by=by, **period))
+        ]
 
     async def config(self) -> Document:
         """As `Client.config`."""

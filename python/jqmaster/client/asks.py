@@ -123,11 +123,13 @@ def step(value: Any) -> tuple[str, int]:
 # How requests are made.
 
 
-def listing(name: str, read_as: str | None = None, *segments: str, **query: Any) -> Callable[[str], Ask[Any]]:
+def listing(
+    what: str, read_as: str | None = None, /, *segments: str, **query: Any
+) -> Callable[[str], Ask[Any]]:
     """Asks for a listing's page behind a cursor."""
-    path = segments or (name,)
+    path = segments or (what,)
     return lambda cursor: Ask(
-        "GET", place(*path, **{"count": PAGE, **query, "cursor": cursor}), page(read_as or name)
+        "GET", place(*path, **{"count": PAGE, **query, "cursor": cursor}), page(read_as or what)
     )
 
 
@@ -224,10 +226,6 @@ def tags(top: int | None) -> Callable[[str], Ask[Any]]:
     if top is None:
         return listing("tags")
     return lambda cursor: Ask("GET", place("tags", top=top), page("tags"))
-
-
-def stats(query: Mapping[str, Any]) -> Ask[list[Document]]:
-    return Ask("GET", place("stats", **query), field("stats", list))
 
 
 def import_batch(namespace: str, records: Iterable[bytes]) -> Ask[int]:

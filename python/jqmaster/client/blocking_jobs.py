@@ -99,7 +99,7 @@ class JobMethods(Asking):
     # -- changing them ----------------------------------------------------------------------------
 
     def change(self, job_id: str, **changes: Any) -> str:
-        """Change a job that waits: `priority`, `delay` or `run_at`, `max_retry`, `timeout`, `tags`, `argument`.
+        """Change a waiting job's `priority`, `delay` or `run_at`, `max_retry`, `timeout`, `tags`, `argument`.
 
         Of one that runs or has ended only `tags`. Returns its state. Raises NotFound, Conflict, Invalid.
         """
@@ -126,7 +126,7 @@ class JobMethods(Asking):
         )
 
     def kick(self, job_id: str, *, delay: float | None = None) -> str:
-        """Take a running job from its worker; it waits again. Returns its state. Raises NotFound, Conflict."""
+        """Take a running job from its worker; it waits again. Its state then. Raises NotFound, Conflict."""
         return self._do(asks.job("POST", job_id, "kick", asks.status, delay=delay))
 
     def kick_many(self, ids: Iterable[str], *, delay: float | None = None) -> list[str]:
@@ -142,7 +142,7 @@ class JobMethods(Asking):
         return self._do(asks.each("retry", ids))
 
     def retry_where(self, **where: Any) -> int:
-        """The same for all that match: `queue, status, name, tag, group, from_ms, to_ms, message` (section 14).
+        """The same for all that match: `queue`, `status`, `name`, `tag`, `group`, `from_ms`, … (section 14).
 
         Returns how many.
         """
@@ -175,8 +175,8 @@ class JobMethods(Asking):
     def jobs(self, *, newest: bool = False, brief: bool = False, **where: Any) -> Iterator[Document]:
         """All jobs that match, page by page. Conditions as for `retry_where`; `status` may be a list.
 
-        `brief`: without argument, result and error. `newest`: the order within a state (a tag, a group) turned
-        round.
+        `brief`: without argument, result and error. `newest`: the order within a state (a tag, a group) is
+        turned round.
         """
         return self._pages(asks.search({"newest": newest, "brief": brief, **where}))
 
@@ -201,7 +201,7 @@ class JobMethods(Asking):
     def events(self, *, after: str | None = None) -> Iterator[Event]:
         """Every transition of every job from now on, or behind the event `after`, as far as they are kept.
 
-        Goes on until it is closed. Raises Conflict when the setting `events_max` is 0, and Unavailable when the
-        connection is lost: then go on after the last event's `id`.
+        Goes on until it is closed. Raises Conflict when the setting `events_max` is 0, and Unavailable when
+        the connection is lost: then go on after the last event's `id`.
         """
         return self._events("/events", after)

@@ -11,7 +11,7 @@ from jqmaster.client.blocking_jobs import Asking
 
 
 class OperationMethods(Asking):
-    """Queues, limits, schedules, workers, statistics, settings. Sections named are those of docs/protocol.md."""
+    """Queues, limits, schedules, workers, statistics, settings. Sections are those of docs/protocol.md."""
 
     # -- queues -----------------------------------------------------------------------------------
 
@@ -66,7 +66,7 @@ class OperationMethods(Asking):
         return total
 
     def kick_queue(self, name: str, *, delay: float | None = None) -> int:
-        """Take all running jobs of a queue from their workers; how many. Pause it first if none is to start."""
+        """Take all running jobs of a queue from their workers; how many. To keep it so, pause it first."""
         total, more = 0, True
         while more:
             kicked, more = self._do(asks.kick_queue(name, delay))
@@ -172,14 +172,14 @@ class OperationMethods(Asking):
         name: str | None = None,
         from_ms: int | None = None,
         to_ms: int | None = None,
-        series: bool = False,
     ) -> list[Document]:
-        """What happened in each `minute`, `hour` or `day`, oldest first (section 17).
+        """What happened in each `minute`, `hour` or `day`, oldest first (section 17)."""
+        query = {"by": by, "queue": queue, "name": name, "from_ms": from_ms, "to_ms": to_ms}
+        return self._do(Ask("GET", asks.place("stats", **query), asks.field("stats", list)))
 
-        `series`: instead one sum over the whole time for each pair of queue and name.
-        """
-        times = {"from_ms": from_ms, "to_ms": to_ms, "series": series or None}
-        return self._do(asks.stats({"by": by, "queue": queue, "name": name, **times}))
+    def series(self, by: str = "hour", **period: Any) -> list[Document]:
+        """Sums over a whole time, one for each pair of queue and name. `period`: the options of `stats`."""
+        return list(self._pages(asks.listing("series", "series", "stats", "series", by=by, **period)))
 
     def config(self) -> Document:
         """All settings of the namespace."""
@@ -194,7 +194,7 @@ class OperationMethods(Asking):
         return self._do(Ask("GET", "/config?describe=1", asks.field("settings", list)))
 
     def export(self) -> Iterator[bytes]:
-        """Everything the namespace has, as records for `import_records`. Raises Unavailable if it is cut off."""
+        """Everything the namespace has, as records for `import_records`. Raises Unavailable if cut off."""
         records = asks.Records()
         for piece in self._stream("/export", {}):
             yield from records.feed(piece)

@@ -81,6 +81,8 @@ async def _of_job(master: Master, events: Events, job_id: str, spec: bytes) -> A
             except TimeoutError:
                 yield _ALIVE
                 continue
+            if master.draining.is_set():
+                return
             if packed is None:
                 # Just subscribed, or subscribed again after a gap: how it stands now.
                 packed = await _now(master, job_id, spec)

@@ -13,7 +13,7 @@ from jqmaster.master import Master
 
 _WHERE = ("queue", "status", "name", "tag", "group", "from_ms", "to_ms", "message")
 _HOW = ("newest", "brief", "cursor", "count")
-_STATS = ("by", "queue", "name", "from_ms", "to_ms", "series")
+_STATS = ("by", "queue", "name", "from_ms", "to_ms")
 
 
 async def list_jobs(master: Master, request: Request) -> Reply:
@@ -83,12 +83,21 @@ async def list_tags(master: Master, request: Request) -> Reply:
 
 async def get_stats(master: Master, request: Request) -> Reply:
     """`GET /stats`: what happened, by minute, hour or day."""
-    arguments = request.arguments(_STATS)
+    spec = _period(request.arguments(_STATS))
+    documents = await master.engine.call("stats", wire.pack_spec(spec))
+    return Reply(200, wire.raw_map({"stats": wire.raw_array(documents)}))
+
+
+async def get_series(master: Master, request: Request) -> Reply:
+    """`GET /stats/series`: a page of sums over all of a time, for each pair of queue and name."""
+    arguments = request.arguments((*_STATS, "cursor", "count"))
+    spec = {**_period(arguments), **paging(arguments), "series": True}
+    return page_reply("series", await master.engine.call("stats", wire.pack_spec(spec)))
+
+
+def _period(arguments: dict[str, str]) -> dict[str, Any]:
     spec: dict[str, Any] = {"by": "hour", **arguments}
     for name in ("from_ms", "to_ms"):
         if name in spec:
             spec[name] = milliseconds(spec[name], name)
-    if "series" in spec:
-        spec["series"] = flag(spec["series"], "series")
-    documents = await master.engine.call("stats", wire.pack_spec(spec))
-    return Reply(200, wire.raw_map({"stats": wire.raw_array(documents)}))
+    return spec

@@ -105,6 +105,7 @@ ROUTES = (
     Route("DELETE", "/schedule/{id}", schedules.delete_schedule),
     Route("GET", "/events", events.all_events, negotiates=False),
     Route("GET", "/stats", find.get_stats),
+    Route("GET", "/stats/series", find.get_series),
     Route("GET", "/config", queues.get_config),
     Route("PATCH", "/config", queues.set_config, takes_body=True),
     Route("GET", "/export", copying.export, negotiates=False),

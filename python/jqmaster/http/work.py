@@ -101,21 +101,24 @@ def _heartbeat_body(request: Request, blobs: list[bytes]) -> tuple[dict[str, Any
     if not request.body:
         return {}, []
     reader = wire.Reader(request.body)
-    if b"argument" not in request.body:
-        body = reader.map("")
-        return body, _leases(body.get("jobs", []), _NOTES)
     maps: set[int] = set()
-
-    def read_jobs(path: str) -> list[Any]:
-        return [_noted(reader, item, blobs, maps) for item in reader.items(path)]
-
-    body = reader.map("", special={"jobs": read_jobs})
     # What was said in a map is in the third place of the engine's list.
     request.rename = lambda path: re.sub(
         r"^jobs\[(\d+)\]\[2\]\.",
         lambda found: f"jobs[{found[1]}]." if int(found[1]) in maps else found[0],
         path,
     )
+    if b"argument" not in request.body:
+        body = reader.map("")
+        jobs = body.get("jobs", [])
+        if isinstance(jobs, list):
+            maps.update(index for index, job in enumerate(jobs) if isinstance(job, dict))
+        return body, _leases(jobs, _NOTES)
+
+    def read_jobs(path: str) -> list[Any]:
+        return [_noted(reader, item, blobs, maps) for item in reader.items(path)]
+
+    body = reader.map("", special={"jobs": read_jobs})
     return body, body.get("jobs", [])
 
 

@@ -1,0 +1,237 @@
+"""A worker for the jobs of a `JQ`: arguments, middleware, retry rules, threads and processes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from . import options as job_options
+from .errors import JQError, Unavailable
+from .process_pool import ProcessPool
+from .replies import Job
+from .task import ScheduleOptions, Task
+from .wake import backoff_s
+from .worker_ending import FollowUp, JobFailed, JobReleased, Move, Packed, group_of, trace
+from .worker_notes import current_job
+
+if TYPE_CHECKING:
+    from .app import JQ
+    from .worker_run import WorkOptions
+
+Middleware = Callable[[Job, Callable[[], Awaitable[Any]]], Awaitable[Any]]
+
+log = logging.getLogger("jqmaster.jobs")
+
+DEFAULT_NAMESPACE = "{jq}"
+_MOMENTS = ("start", "end")
+_DURATIONS = ("every", "offset")
+
+
+class Runner:
+    """Calls functions for jobs, in one process. `in_place`: plain functions run in the caller's thread."""
+
+    def __init__(self, jq: JQ, concurrency: int, *, in_place: bool = False) -> None:
+        self.errors: dict[tuple[str, int], BaseException] | None = None
+        """When this is a map: what attempts raised."""
+        self._jq = jq
+        self._in_place = in_place
+        self._concurrency = concurrency
+        self._threads: ThreadPoolExecutor | None = None
+        self._processes: ProcessPool | None = None
+
+    def functions(self) -> dict[str, Callable[[Any], Any]]:
+        """For `Worker`: by names of jobs, what is called with their packed arguments."""
+        return {name: self._function(task) for name, task in self._jq.tasks.items()}
+
+    async def call(self, task: Task[..., Any], job: Job) -> Any:
+        """Run one attempt; its result. Raises JobFailed and JobReleased only; JobFailed has its cause."""
+        try:
+            assert task.signature is not None
+            args, kwargs = task.signature.decode(self._jq.serializer.loads(job.argument))
+        except (TypeError, ValueError) as error:
+            message = f"the argument does not fit {task.name}{task.signature}: {error}"
+            raise JobFailed(message, retry=False) from error
+        call: Callable[[], Awaitable[Any]] = partial(self._invoke, task, job, args, kwargs)
+        for middleware in reversed(self._jq.middlewares):
+            call = partial(middleware, job, call)
+        try:
+            return await call()
+        except JobReleased:
+            raise
+        except Exception as error:
+            raise self._failed(task, job, error) from error
+
+    @asynccontextmanager
+    async def alive(self) -> AsyncIterator[None]:
+        """What surrounds a worker: lifespans, hooks, schedules; and the end of threads and processes."""
+        schedules = asyncio.create_task(self._bring_schedules())
+        await asyncio.sleep(0)
+        async with AsyncExitStack() as stack:
+            stack.callback(self._end)
+            stack.callback(schedules.cancel)
+            for lifespan in self._jq.lifespans:
+                self._jq.state = await stack.enter_async_context(lifespan())
+            for hook in reversed(self._jq.shutdowns):
+                stack.push_async_callback(_called, hook)
+            for hook in self._jq.startups:
+                await _called(hook)
+            yield
+
+    # -- parts ------------------------------------------------------------------------------------
+
+    def _function(self, task: Task[..., Any]) -> Callable[[bytes], Awaitable[Any]]:
+        serializer = self._jq.serializer
+
+        async def attempt(_argument: bytes) -> Any:
+            job = current_job.get()
+            result = await self.call(task, job)
+            if isinstance(result, FollowUp | Move):
+                return result
+            try:
+                return Packed(serializer.dumps(result))
+            except (TypeError, ValueError, OverflowError) as error:
+                message = f"the result of {task.name} cannot be packed: {error}"
+                raise JobFailed(message, retry=False) from error
+
+        attempt.__dict__["jq_takes_bytes"] = True
+        return attempt
+
+    async def _invoke(
+        self, task: Task[..., Any], job: Job, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> Any:
+        function = task.function
+        assert function is not None
+        if task.is_async:
+            return await function(*args, **kwargs)
+        if self._in_place:
+            return function(*args, **kwargs)
+        if task.process:
+            if self._processes is None:
+                self._processes = ProcessPool(self._concurrency)
+            return await self._processes.run(function, job, args, kwargs)
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(self._concurrency, "job")
+        context = contextvars.copy_context()
+        call = partial(context.run, function, *args, **kwargs)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+
+    def _failed(self, task: Task[..., Any], job: Job, error: Exception) -> JobFailed:
+        if self.errors is not None:
+            self.errors[job.id, job.attempt] = error
+        retry = getattr(error, "retry", True) if isinstance(error, JobFailed) else _retries(task, error)
+        if isinstance(error, JobFailed):
+            message, value, group = str(error), error.error, error.group or group_of(error)
+        else:
+            message, group = f"{type(error).__name__}: {error}", group_of(error)
+            value = {"type": type(error).__name__, "traceback": trace(error, __file__)}
+        if not self._in_place:
+            about = "" if retry else ", for good"
+            log.warning(
+                "job %s (%s) failed in attempt %d%s: %s", job.id, job.name, job.attempt, about, message,
+                exc_info=error if log.isEnabledFor(logging.INFO) else None,
+            )  # fmt: skip
+        return JobFailed(message, retry=retry, error=value, group=group)
+
+    async def _bring_schedules(self) -> None:
+        """What cannot be reached now is brought to it later. Raises nothing."""
+        for schedule_id, (task, when) in self._jq.recurring.items():
+            failures = 0
+            while True:
+                try:
+                    await bring_schedule(self._jq, schedule_id, task, when)
+                    break
+                except Unavailable as error:
+                    level = logging.DEBUG if failures else logging.WARNING
+                    log.log(level, "schedule %s comes later: %s", schedule_id, error)
+                    await asyncio.sleep(backoff_s(failures))
+                    failures += 1
+                except JQError as error:
+                    log.error("schedule %s is refused: %s", schedule_id, error)
+                    break
+
+    def _end(self) -> None:
+        if self._threads is not None:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+        if self._processes is not None:
+            self._processes.stop()
+
+
+class AppWorker:
+    """See `JQ.worker`."""
+
+    def __init__(self, jq: JQ, queues: Sequence[str] | None, **given: Any) -> None:
+        self._jq = jq
+        self._queues = queues
+        self._given = given
+
+    def options(self) -> WorkOptions:
+        """For `jqmaster.worker_run`. Raises ValueError when there is no job to work on."""
+        from .worker_run import WorkOptions
+
+        if not self._jq.tasks:
+            raise ValueError("there are no jobs: decorate functions with @jq.job, and import their modules")
+        runner = Runner(self._jq, self._given.get("concurrency", 8))
+        given = {**self._given, "queues": self._queues or queues_of(self._jq)}
+        if given.get("namespace", DEFAULT_NAMESPACE) == DEFAULT_NAMESPACE:
+            given["namespace"] = self._jq.namespace
+        if not given.get("masters") and given.get("redis_url") is None:
+            if self._jq.is_redis:
+                given["redis_url"] = self._jq.url
+            else:
+                given["masters"] = self._jq.url.split(",")
+        return WorkOptions(functions=runner.functions(), around=runner.alive, **given)
+
+    def run(self) -> int:
+        """Work until SIGTERM or SIGINT, then finish what runs; the process's exit code."""
+        from .worker_run import run
+
+        return run(self.options())
+
+    async def serve(self, stop: asyncio.Event) -> None:
+        """Work until `stop` is set. Raises when the worker cannot listen, or is refused."""
+        from .worker_run import work
+
+        await work(self.options(), stop)
+
+
+def queues_of(jq: JQ) -> list[str]:
+    """Where the jobs of an object wait, unless they are told otherwise when they are enqueued."""
+    return sorted({task.queue for task in jq.tasks.values()})
+
+
+async def bring_schedule(jq: JQ, schedule_id: str, task: Task[..., Any], when: ScheduleOptions) -> None:
+    """Create or replace a schedule. One that is paused stays so, unless `when` says otherwise."""
+    given: dict[str, Any] = {name: value for name, value in when.items() if value is not None}
+    chosen: Any = {**task.chosen, **given.pop("options", {})}
+    argument, merged = task.prepare(given.pop("args", ()), given.pop("kwargs", {}), chosen)
+    for name in _MOMENTS:
+        if name in given:
+            given[name] = job_options.unix(given[name])
+    for name in _DURATIONS:
+        if hasattr(given.get(name), "total_seconds"):
+            given[name] = given[name].total_seconds()
+    if "paused" not in given:
+        before = await jq.link.arun(lambda it: it.schedules(schedule_id))
+        if before is not None and before.get("paused"):
+            given["paused"] = True
+    job = job_options.spec_of(task.name, merged)
+    await jq.link.arun(lambda it: it.schedule(schedule_id, (job, argument), given))
+
+
+def _retries(task: Task[..., Any], error: Exception) -> bool:
+    if task.give_up_on is not None and isinstance(error, task.give_up_on):
+        return False
+    return task.retry_on is None or isinstance(error, task.retry_on)
+
+
+async def _called(hook: Callable[[], Any]) -> None:
+    found = hook()
+    if inspect.isawaitable(found):
+        await found

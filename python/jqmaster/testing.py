@@ -1,0 +1,86 @@
+"""A pytest plugin: jobs against a private Redis. Installed with the package, nothing has to be imported.
+
+def test_add(jq):
+    handle = add.enqueue(40, 2)
+    jq.burst()
+    assert handle.result(timeout=5) == 42
+
+The ini option `jq_app` names the program's object (`jq_app = myapp.jobs:jq`): the fixture `jq` is that one, in a
+namespace of its own for each test. Without it, a new object. The variable `JQ_TEST_REDIS` names a Redis to use;
+else one is started for the session.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from .app import JQ
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds `jq_app`."""
+    parser.addini("jq_app", "the JQ object under test, as module:name", default="")
+
+
+@pytest.fixture(scope="session")
+def jq_redis() -> Iterator[str]:
+    """URL of a Redis for tests: `JQ_TEST_REDIS`, or a private one for the session."""
+    given = os.environ.get("JQ_TEST_REDIS")
+    if given:
+        yield given
+        return
+    from .embedded import EmbeddedRedis, EmbeddedRedisError
+
+    folder = tempfile.mkdtemp(prefix="jq-")
+    try:
+        with EmbeddedRedis(folder) as server:
+            yield server.url
+    except EmbeddedRedisError as error:
+        pytest.skip(f"no Redis: {error}")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def jq_namespace(jq_redis: str) -> Iterator[str]:
+    """A namespace of this test's own. What is in it goes with it."""
+    from redis import Redis
+
+    namespace = "{test-" + secrets.token_hex(6) + "}"
+    yield namespace
+    with Redis.from_url(jq_redis) as client:
+        for key in client.scan_iter(match=f"{namespace}*", count=1000):
+            client.unlink(key)
+
+
+@pytest.fixture
+def jq(request: pytest.FixtureRequest, jq_redis: str, jq_namespace: str) -> Iterator[JQ]:
+    """The object under test, on a private Redis and in a namespace of its own."""
+    from .app import JQ
+
+    where = str(request.config.getini("jq_app"))
+    app = _named(where) if where else JQ()
+    with app.using(jq_redis, jq_namespace):
+        yield app
+
+
+def _named(where: str) -> JQ:
+    from .app import JQ
+
+    module, _, name = where.partition(":")
+    try:
+        found = getattr(import_module(module), name or "jq")
+    except (ImportError, AttributeError) as error:
+        raise pytest.UsageError(f"jq_app = {where}: {error}") from error
+    if not isinstance(found, JQ):
+        raise pytest.UsageError(f"jq_app = {where}: expected a JQ object, got {found!r}")
+    return found

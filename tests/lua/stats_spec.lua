@@ -1,0 +1,476 @@
+local keys = require "support.keys"
+local msgpack = require "support.msgpack"
+local space = require "support.space"
+local specs = require "support.specs"
+
+local KINDS = { "enqueued", "done", "failed", "lapsed", "error", "cancelled", "released", "moved" }
+local MINUTE_MS, HOUR_MS, DAY_MS = 60000, 3600000, 86400000
+local START_MS = space.START_MS - space.START_MS % DAY_MS + DAY_MS
+
+describe("stats", function()
+  local jq
+  before_each(function()
+    jq = space.new()
+    jq:set_clock(START_MS)
+  end)
+  after_each(function()
+    jq:close()
+  end)
+
+  local function documents(spec)
+    spec.by = spec.by or "hour"
+    local found = {}
+    for i, document in ipairs(jq:call("stats", spec)) do
+      found[i] = msgpack.unpack(document)
+    end
+    return found
+  end
+
+  --- The one document there is.
+  local function one(spec)
+    local found = documents(spec or {})
+    assert.are.equal(1, #found)
+    return found[1]
+  end
+
+  --- What was counted: kinds with a count.
+  local function counts(document)
+    local found = {}
+    for _, kind in ipairs(KINDS) do
+      if document[kind] ~= 0 then
+        found[kind] = document[kind]
+      end
+    end
+    return found
+  end
+
+  local function counted(expected, spec)
+    assert.are.same(expected, counts(one(spec)))
+  end
+
+  local function series(spec)
+    spec = spec or {}
+    spec.series, spec.by = true, spec.by or "hour"
+    local found = {}
+    repeat
+      local reply = jq:call("stats", spec)
+      for i = 2, #reply do
+        found[#found + 1] = msgpack.unpack(reply[i])
+      end
+      spec.cursor = reply[1]
+    until reply[1] == ""
+    return found
+  end
+
+  local function log_size()
+    return jq:redis("STRLEN", keys(jq.name).LOG)
+  end
+
+  --- Makes the next call fold.
+  local function fold()
+    local queue = "filler"
+    while log_size() > 0 do
+      jq:enqueue({ name = queue })
+    end
+  end
+
+  -- The same on each path that the engine has: names, and what is in force.
+  local PATHS = {
+    { "the plain path", "a", "a" },
+    { "the plain path, under another name than the queue's", "a", "b" },
+    { "the path of jobs under a limit", "a", "a", { id = "c", concurrency = 1000 } },
+    { "the general path", "ä", "ä" },
+    { "the general path, under another name", "ä", "ö" },
+    { "the general path under a rate", "a", "a", { id = "c", rate = { limit = 1000, period = 1 } } },
+  }
+  for _, path in ipairs(PATHS) do
+    local queue, name, constraint = path[2], path[3], path[4]
+    describe("on " .. path[1], function()
+      before_each(function()
+        jq:enqueue({ name = name, queue = queue })
+        jq:succeed(jq:take(queue)) -- the first of a queue is never plain
+        if constraint then
+          jq:call("constrain", constraint, msgpack.pack({ name = name }))
+        end
+        jq:set_clock(START_MS + HOUR_MS)
+      end)
+
+      local function of_hour(more)
+        local spec = { queue = queue, name = name, from_ms = START_MS + HOUR_MS }
+        for field, value in pairs(more or {}) do
+          spec[field] = value
+        end
+        return spec
+      end
+      local function spec(more)
+        local all = { name = name, queue = queue }
+        for field, value in pairs(more or {}) do
+          all[field] = value
+        end
+        return all
+      end
+
+      it("counts a life, with its wait and its run", function()
+        jq:enqueue(spec())
+        jq:pass(2)
+        local job = jq:take(queue)
+        jq:pass(5)
+        jq:succeed(job)
+        local document = one(of_hour())
+        assert.are.same({ enqueued = 1, done = 1 }, counts(document))
+        assert.are.equal(START_MS + HOUR_MS, document.begin_ms)
+        assert.are.same({ 1, 2000, 0, 2000, 2000 }, { document.wait.count, document.wait.mean,
+          document.wait.deviation, document.wait.min, document.wait.max })
+        assert.are.same({ 1, 5000, 0, 5000, 5000 }, { document.run.count, document.run.mean, document.run.deviation,
+          document.run.min, document.run.max })
+      end)
+      it("counts each job of a batch", function()
+        jq:enqueue_many(spec(), 30)
+        local arguments = { { worker = "worker" } }
+        for _, job in ipairs(jq:pick({ queues = queue, count = 30 })) do
+          arguments[#arguments + 1] = { id = job.id, attempt = 1, type = "success" }
+          arguments[#arguments + 1] = msgpack.NIL
+        end
+        jq:pass(1)
+        jq:call_list("finish", arguments)
+        jq:call_list("finish", arguments)
+        counted({ enqueued = 30, done = 30 }, of_hour())
+        assert.are.equal(30, one(of_hour()).run.count)
+      end)
+      it("counts what finish takes together with a pick", function()
+        jq:enqueue_many(spec(), 2)
+        local job = jq:take(queue)
+        local reply = jq:call("finish", { worker = "worker", pick = { queues = queue } },
+          { id = job.id, attempt = 1, type = "success" }, msgpack.NIL)
+        assert.are.equal(2, #reply[2])
+        counted({ enqueued = 2, done = 1 }, of_hour())
+      end)
+      it("counts a kept result once", function()
+        jq:enqueue(spec({ keep_result = true }))
+        jq:succeed(jq:take(queue))
+        jq:pass(4000)
+        jq:settle()
+        assert.are.equal(1, one(of_hour()).done)
+      end)
+      it("counts failures, and those for good", function()
+        jq:enqueue(spec({ max_retry = 1, retry_base = 0 }))
+        jq:pass(3)
+        jq:fail(jq:take(queue))
+        jq:tick()
+        jq:pass(3)
+        jq:fail(jq:take(queue))
+        counted({ enqueued = 1, failed = 1, error = 1 }, of_hour())
+        local document = one(of_hour())
+        assert.are.same({ 1, 3000, 0 }, { document.wait.count, document.wait.max, document.run.count })
+      end)
+      it("counts leases that ran out", function()
+        jq:enqueue(spec({ timeout = 5 }))
+        jq:take(queue)
+        jq:pass(6)
+        jq:tick()
+        counted({ enqueued = 1, lapsed = 1 }, of_hour())
+      end)
+      it("counts what was given back, and waits only once", function()
+        jq:enqueue_many(spec(), 2)
+        jq:release(jq:take(queue))
+        jq:release(jq:take(queue), 5)
+        jq:pass(5)
+        jq:tick()
+        for _, job in ipairs(jq:pick({ queues = queue, count = 2 })) do
+          jq:succeed(job)
+        end
+        counted({ enqueued = 2, released = 2, done = 2 }, of_hour())
+        assert.are.equal(2, one(of_hour()).wait.count)
+      end)
+      it("counts what was cancelled, waiting and running", function()
+        local ids = jq:enqueue_many(spec(), 2)
+        jq:take(queue)
+        jq:cancel(ids[1])
+        jq:cancel(ids[2])
+        counted({ enqueued = 2, cancelled = 2 }, of_hour())
+      end)
+      it("counts what expired as error", function()
+        jq:enqueue(spec({ expires_in = 1 }))
+        jq:pass(2)
+        jq:tick()
+        counted({ enqueued = 1, error = 1 }, of_hour())
+      end)
+      it("counts the wait of a delayed job from when it was due", function()
+        jq:enqueue(spec({ delay = 100 }))
+        jq:pass(100)
+        jq:tick()
+        jq:pass(7)
+        jq:succeed(jq:take(queue))
+        assert.are.equal(7000, one(of_hour()).wait.max)
+      end)
+      it("counts jobs whose records are not kept", function()
+        jq:set({ done_max = 0, error_max = 0, cancelled_max = 0 })
+        local ids = jq:enqueue_many(spec({ max_retry = 0 }), 3)
+        jq:succeed(jq:take(queue))
+        jq:fail(jq:take(queue))
+        jq:cancel(ids[3])
+        counted({ enqueued = 3, done = 1, error = 1, cancelled = 1 }, of_hour())
+      end)
+      it("counts nothing while it is turned off", function()
+        jq:set({ stats = false })
+        jq:enqueue_many(spec(), 2)
+        jq:succeed(jq:take(queue))
+        jq:fail(jq:take(queue))
+        assert.are.same({}, documents(of_hour()))
+        jq:set({ stats = true })
+        jq:enqueue(spec())
+        counted({ enqueued = 1 }, of_hour())
+      end)
+      it("says the same before and after the log is folded", function()
+        local expected = { enqueued = 0, done = 0 }
+        local folds = 0
+        for _ = 1, 400 do
+          local before = log_size()
+          jq:enqueue(spec())
+          jq:pass(0.003)
+          jq:succeed(jq:take(queue))
+          expected.enqueued, expected.done = expected.enqueued + 1, expected.done + 1
+          folds = folds + (log_size() < before and 1 or 0)
+          if log_size() < before or math.random(50) == 1 then
+            counted(expected, of_hour())
+            assert.are.equal(expected.done, one(of_hour()).wait.count)
+          end
+          assert.is_true(log_size() < 9000)
+        end
+        assert.is_true(folds >= 2)
+        counted(expected, of_hour({ by = "day", from_ms = START_MS + DAY_MS }) and of_hour())
+      end)
+    end)
+  end
+
+  describe("of several queues and names", function()
+    before_each(function()
+      jq:enqueue_all("a", "b", { name = "b", queue = "a" }, { name = "b", queue = "a" }, { name = "c", queue = "a" },
+        { name = "a", queue = "b" })
+    end)
+    local function all_questions()
+      counted({ enqueued = 4 }, { queue = "a" })
+      counted({ enqueued = 2 }, { queue = "b" })
+      counted({ enqueued = 3 }, { name = "b" })
+      counted({ enqueued = 2 }, { name = "a" })
+      counted({ enqueued = 1 }, { name = "c" })
+      counted({ enqueued = 1 }, { queue = "a", name = "a" })
+      counted({ enqueued = 2 }, { queue = "a", name = "b" })
+      counted({ enqueued = 1 }, { queue = "b", name = "a" })
+      assert.are.same({}, documents({ queue = "c" }))
+      assert.are.same({}, documents({ queue = "b", name = "c" }))
+    end
+    it("tells them apart while it is in the log", function()
+      all_questions()
+      counted({ enqueued = 6 })
+    end)
+    it("tells them apart when it was folded", function()
+      fold()
+      all_questions()
+    end)
+    it("lists the pairs", function()
+      local function pairs_of(spec)
+        local found = {}
+        for i, document in ipairs(series(spec)) do
+          assert.is_nil(document.begin_ms)
+          found[i] = document.queue .. " " .. document.name .. " " .. document.enqueued
+        end
+        return table.concat(found, ", ")
+      end
+      assert.are.equal("a a 1, a b 2, a c 1, b b 1, b a 1", pairs_of())
+      assert.are.equal("a a 1, a b 2, a c 1, b b 1, b a 1", pairs_of({ count = 1 }))
+      fold()
+      jq:enqueue({ name = "b", queue = "a" })
+      assert.are.equal("a a 1, a b 3, a c 1, b b 1, b a 1", (pairs_of():gsub(", filler.*", "")))
+      assert.are.equal("a a 1, a b 3, a c 1, b b 1, b a 1", (pairs_of({ count = 2 }):gsub(", filler.*", "")))
+      assert.are.equal("a a 1, a b 3, a c 1", pairs_of({ queue = "a", count = 1 }))
+      assert.are.equal("a b 3, b b 1", pairs_of({ name = "b", count = 1 }))
+      assert.are.equal("a b 3", pairs_of({ queue = "a", name = "b" }))
+    end)
+    it("is gone with a queue that is forgotten", function()
+      for _ = 1, 2 do
+        jq:succeed(jq:take("b"))
+      end
+      jq:set({ done_max = 0 })
+      jq:pass(10)
+      jq:settle()
+      jq:call("forget", { queue = "b" })
+      assert.are.same({}, documents({ queue = "b" }))
+      assert.are.same({}, series({ queue = "b" }))
+      counted({ enqueued = 4 }, { queue = "a" })
+    end)
+  end)
+
+  it("counts odd names", function()
+    for _, name in ipairs({ "*", "a:b", "%", ("x"):rep(255), "ä {}" }) do
+      jq:enqueue({ name = name, queue = "q" })
+      counted({ enqueued = 1 }, { queue = "q", name = name })
+      counted({ enqueued = 1 }, { name = name })
+    end
+    fold()
+    counted({ enqueued = 1 }, { queue = "q", name = ("x"):rep(255) })
+    counted({ enqueued = 5 }, { queue = "q" })
+  end)
+  it("tells minutes, hours and days apart, and from when to when", function()
+    for _, at_ms in ipairs({ 0, MINUTE_MS - 1, MINUTE_MS, HOUR_MS - 1, HOUR_MS, DAY_MS }) do
+      jq:set_clock(START_MS + at_ms)
+      jq:enqueue("a")
+    end
+    local function found(spec)
+      local list = {}
+      for i, document in ipairs(documents(spec)) do
+        list[i] = { document.begin_ms - START_MS, document.enqueued }
+      end
+      return list
+    end
+    jq:set_clock(START_MS + HOUR_MS)
+    assert.are.same({ { 0, 2 }, { MINUTE_MS, 1 }, { 59 * MINUTE_MS, 1 }, { HOUR_MS, 1 } },
+      found({ by = "minute", to_ms = START_MS + 2 * HOUR_MS }))
+    assert.are.same({ { 0, 4 }, { HOUR_MS, 1 }, { DAY_MS, 1 } }, found({ by = "hour" }))
+    assert.are.same({ { 0, 5 }, { DAY_MS, 1 } }, found({ by = "day" }))
+    assert.are.same({ { HOUR_MS, 1 } }, found({ from_ms = START_MS + 1, to_ms = START_MS + HOUR_MS + 1 }))
+    assert.are.same({}, found({ from_ms = START_MS + 1, to_ms = START_MS + HOUR_MS }))
+    assert.is_nil(documents({ by = "minute" })[1].wait)
+    assert.are.same({ count = 0, mean = 0, deviation = 0, min = 0, max = 0, p50 = 0, p90 = 0, p99 = 0, histogram = {} },
+      documents({ by = "day" })[1].run)
+  end)
+  it("knows mean and deviation exactly, percentiles to a fifth", function()
+    math.randomseed(3)
+    local sum, squares, all = 0, 0, {}
+    for i = 1, 300 do
+      local ms = math.floor(math.exp(math.random() * 9)) - 1
+      all[i], sum, squares = ms, sum + ms, squares + ms * ms
+      jq:enqueue({ name = "a", timeout = 1000 })
+      local job = jq:take("a")
+      jq:pass(ms / 1000)
+      jq:succeed(job)
+    end
+    table.sort(all)
+    local run = one({ by = "day", queue = "a" }).run
+    assert.are.equal(300, run.count)
+    assert.are.near(sum / 300, run.mean, 1e-9)
+    assert.are.near(math.sqrt(squares / 300 - (sum / 300) ^ 2), run.deviation, 1e-6)
+    assert.are.same({ all[1], all[300] }, { run.min, run.max })
+    for field, rank in pairs({ p50 = 150, p90 = 270, p99 = 297 }) do
+      assert.is_true(run[field] >= all[rank] and run[field] <= all[rank] * 1.2, field)
+    end
+    local total, last = 0, -1
+    for _, step in ipairs(run.histogram) do
+      local below = 0
+      for _, ms in ipairs(all) do
+        below = below + (ms > last and ms <= step[1] and 1 or 0)
+      end
+      assert.are.equal(below, step[2])
+      total, last = total + step[2], step[1]
+    end
+    assert.are.equal(300, total)
+  end)
+  it("keeps minutes for 3 hours, hours for 8 days, days for 400", function()
+    local function number(by)
+      return #documents({ by = by, queue = "a" })
+    end
+    for _ = 1, 200 do
+      jq:enqueue("a")
+      jq:pass(60)
+    end
+    fold()
+    jq:pass(-60)
+    assert.are.equal(180, number("minute"))
+    jq:set_clock(START_MS + 8 * DAY_MS - 1)
+    assert.are.same({ 0, 4, 1 }, { number("minute"), number("hour"), number("day") })
+    jq:pass(3600)
+    jq:enqueue("a")
+    assert.are.same({ 1, 4, 2 }, { number("minute"), number("hour"), number("day") })
+    jq:set_clock(START_MS + 400 * DAY_MS - 1)
+    assert.are.same({ 0, 0, 2 }, { number("minute"), number("hour"), number("day") })
+    jq:set_clock(START_MS + 400 * DAY_MS)
+    assert.are.equal(1, number("day"))
+  end)
+  it("removes what is not kept any longer, while there is work", function()
+    for _ = 1, 40 do
+      for _ = 1, 12 do
+        jq:enqueue("a")
+        jq:pass(60 * 7)
+      end
+      fold()
+    end
+    local fields = jq:redis("HKEYS", keys(jq.name).STATS .. "a\0")
+    local minutes = 0
+    for _, field in ipairs(fields) do
+      minutes = minutes + (field:sub(1, 1) == "m" and 1 or 0)
+    end
+    assert.is_true(minutes < 180, minutes)
+    assert.is_true(jq:redis("TTL", keys(jq.name).STATS .. "a\0") > 400 * 86400)
+  end)
+  it("forgets pairs that have expired", function()
+    jq:enqueue_all("a", "b", "c")
+    fold()
+    jq:redis("DEL", keys(jq.name).STATS .. "b\0")
+    jq:pass(3600)
+    jq:enqueue("a")
+    fold()
+    assert.is_nil(jq:redis("ZSCORE", keys(jq.name).STATS_PAIRS, "b\0"))
+    assert.is_truthy(jq:redis("ZSCORE", keys(jq.name).STATS_PAIRS, "c\0"))
+  end)
+  it("loses nothing when the clock is set back", function()
+    jq:enqueue_all("a", "a")
+    local job = jq:take("a")
+    jq:pass(-7200)
+    jq:succeed(job)
+    jq:enqueue("a")
+    fold()
+    jq:succeed(jq:take("a"))
+    local sums = {}
+    for _, document in ipairs(documents({ queue = "a" })) do
+      for kind, count in pairs(counts(document)) do
+        sums[kind] = (sums[kind] or 0) + count
+      end
+      assert.is_true(document.run.min >= 0 and document.wait.min >= 0)
+    end
+    assert.are.same({ enqueued = 3, done = 2 }, sums)
+  end)
+  it("sums up over many queues in one log", function()
+    for i = 1, 300 do
+      jq:enqueue({ name = "n" .. i, queue = i % 3 == 0 and "q" or nil })
+    end
+    counted({ enqueued = 300 })
+    counted({ enqueued = 100 }, { queue = "q" })
+    assert.are.equal(300, #series({ count = 7 }))
+  end)
+
+  local function with(field)
+    return function(value)
+      local spec = { by = "hour" }
+      spec[field] = value
+      return { spec }
+    end
+  end
+  local NAME = "text of 1 to 255 bytes, valid UTF-8, no control characters"
+  local function get()
+    return jq
+  end
+  specs.refused_values(it, get, "stats", with("by"), {
+    { "a missing by", nil, 'INVALID by: expected "minute", "hour" or "day", got nothing' },
+    { "another by", "week", 'INVALID by: expected "minute", "hour" or "day", got "week"' },
+    { "a number as by", 5, 'INVALID by: expected "minute", "hour" or "day", got 5' },
+  })
+  for _, field in ipairs({ "queue", "name" }) do
+    specs.refused_values(it, get, "stats", with(field), {
+      { "an empty " .. field, "", "INVALID " .. field .. ": expected " .. NAME .. ', got ""' },
+      { "a number as " .. field, 5, "INVALID " .. field .. ": expected " .. NAME .. ", got 5" },
+    })
+  end
+  for _, field in ipairs({ "from_ms", "to_ms" }) do
+    specs.refused_values(it, get, "stats", with(field), {
+      { "text as " .. field, "1", "INVALID " .. field .. ": expected ms since 1970, a number from 0 to 10^15, got" },
+      { "a negative " .. field, -1, "INVALID " .. field .. ": expected ms since 1970, a number from 0 to 10^15, got" },
+    })
+  end
+  specs.refused_values(it, get, "stats", with("series"), {
+    { "a number as series", 1, "INVALID series: expected true or false, got 1" },
+  })
+  specs.refused_values(it, get, "stats", with("count"), {
+    { "a count without series", 5, "INVALID count: only with series" },
+  })
+  specs.one_spec(it, get, "stats", { by = "hour" })
+end)

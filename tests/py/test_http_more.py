@@ -1,0 +1,340 @@
+"""What follows outcomes, what workers say and are asked, queues, schedules, statistics, settings, copies."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+from urllib.parse import quote
+
+import msgpack
+import pytest
+
+from http_support import JSON, Api, api, master  # noqa: F401
+from jqmaster.engine import Engine
+
+UNKNOWN = "0" * 14
+
+
+async def register(api: Api, **fields: Any) -> str:
+    answer = await api.post("/worker", {"name": "w", "queues": "*", **fields})
+    return str(answer.value["worker_id"])
+
+
+async def state(api: Api, job_id: str) -> str:
+    return str((await api.get(f"/job/{job_id}")).value["status"])
+
+
+# What follows
+
+
+async def test_a_job_moves_on_with_its_result_as_argument(api: Api) -> None:
+    job_id = await api.enqueue("fetch", tags=["t"])
+    [job] = await api.pick("fetch")
+    answer = await api.done(job, result={"pages": 3}, move={"name": "print", "priority": 5})
+    assert answer.status == 204
+    shown = (await api.get(f"/job/{job_id}")).value
+    assert (shown["name"], shown["queue"], shown["priority"], shown["tags"]) == ("print", "print", 5, ["t"])
+    [job] = await api.pick("print")
+    assert (job["id"], job["argument"]) == (job_id, {"pages": 3})
+
+
+async def test_jobs_follow_an_outcome(api: Api) -> None:
+    await api.enqueue("split")
+    [job] = await api.pick("split")
+    follow = [{"name": "part", "argument": b"\x00"}, {"name": "join", "depends": [0]}]
+    answer = await api.done(job, enqueue=follow)
+    assert (answer.status, answer.value["states"]) == (200, ["done"])
+    [[part, join]] = answer.value["job_ids"]
+    assert [await state(api, one) for one in (part, join)] == ["queued", "blocked"]
+    assert (await api.get(f"/job/{part}")).value["argument"] == b"\x00"
+    # Repeated, nothing follows.
+    assert (await api.done(job, enqueue=follow)).status == 204
+    assert len((await api.get("/jobs?name=part")).value["jobs"]) == 1
+
+
+async def test_many_outcomes_and_what_follows_each(api: Api) -> None:
+    for name in ("a", "b", "c"):
+        await api.enqueue(name)
+    jobs = await api.pick(count=3)
+    one, two, three = ({"id": job["id"], "attempt": 1, "type": "success"} for job in jobs)
+    outcomes = [
+        one | {"enqueue": [{"name": "x"}, {"name": "x"}]},
+        two,
+        three | {"move": {"queue": "y", "delay": 9}},
+    ]
+    answer = await api.post("/done", {"outcomes": outcomes, "pick": {"queues": "x"}}, worker_id="puller")
+    assert answer.value["states"] == ["done", "done", "scheduled"]
+    assert [len(ids) for ids in answer.value["job_ids"]] == [2, 0, 0]
+    assert [job["name"] for job in answer.value["jobs"]] == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("more", "field", "status"),
+    [
+        ({"move": {}}, "move", 400), ({"move": {"name": 5}}, "move.name", 400),
+        ({"move": {"nam": "x"}}, "move.nam", 400), ({"enqueue": []}, "enqueue", 400),
+        ({"enqueue": 5}, "enqueue", 400), ({"enqueue": [{"nam": "x"}]}, "enqueue[0].nam", 400),
+        ({"enqueue": [{"name": "x"}, {"name": "x", "priority": "x"}]}, "enqueue[1].priority", 400),
+        ({"enqueue": [{"name": "x", "depends": ["f" * 14]}]}, "enqueue[0].depends[0]", 404),
+        ({"group": "g"}, "group", 400),
+    ],
+)  # fmt: skip
+async def test_what_cannot_follow_is_named(api: Api, more: Any, field: str, status: int) -> None:
+    job_id = await api.enqueue("a")
+    [job] = await api.pick("a")
+    answer = await api.done(job, **more)
+    assert (answer.status, answer.error["field"]) == (status, field)
+    outcome = {"id": job_id, "attempt": 1, "type": "success", **more}
+    answer = await api.post("/done", {"outcomes": [outcome]}, worker_id="puller")
+    assert (answer.status, answer.error["field"]) == (status, f"outcomes[0].{field}")
+    assert await state(api, job_id) == "running"
+
+
+# Heartbeats and requests to workers
+
+
+@pytest.mark.parametrize("as_map", [True, False])
+async def test_a_heartbeat_says_how_far_a_job_is(api: Api, as_map: bool) -> None:
+    job_id = await api.enqueue("a", argument=0)
+    other = await api.enqueue("a", argument="other")
+    await api.pick(count=2)
+    notes = {"progress": 0.5, "message": "half", "argument": {"done": b"\xff"}}
+    lease = {"id": job_id, "attempt": 1, **notes} if as_map else [job_id, 1, notes]
+    plain = {"id": other, "attempt": 1} if as_map else [other, 1]
+    answer = await api.post("/worker/heartbeat", {"jobs": [plain, lease]}, worker_id="puller")
+    assert answer.value["jobs"] == [30000, 30000]
+    shown = (await api.get(f"/job/{job_id}")).value
+    assert (shown["progress"], shown["progress_message"], shown["argument"]) == (
+        0.5,
+        "half",
+        {"done": b"\xff"},
+    )
+    assert (await api.get(f"/job/{other}")).value["argument"] == "other"
+
+
+@pytest.mark.parametrize("checkpoint", [{}, {"argument": 1}])
+@pytest.mark.parametrize("as_map", [True, False])
+@pytest.mark.parametrize(
+    ("notes", "field"),
+    [({"progress": "x"}, "progress"), ({"message": "x" * 1025}, "message"), ({"progres": 1}, "progres")],
+)
+async def test_a_wrong_note_is_named(api: Api, notes: Any, field: str, as_map: bool, checkpoint: Any) -> None:
+    job_id = await api.enqueue("a")
+    await api.pick()
+    notes = notes | checkpoint
+    lease = {"id": job_id, "attempt": 1, **notes} if as_map else [job_id, 1, notes]
+    answer = await api.post("/worker/heartbeat", {"jobs": [lease]}, worker_id="puller")
+    path = f"jobs[0].{field}" if as_map else f"jobs[0][2].{field}"
+    assert (answer.status, answer.error["field"]) == (400, path)
+
+
+@pytest.mark.parametrize(
+    "jobs", [5, [5], [[]], [["x", 1, {"argument": 1}, 5]], [{"argument": 1}], "argument"]
+)
+async def test_a_wrong_list_of_leases_is_refused(api: Api, jobs: Any) -> None:
+    answer = await api.post("/worker/heartbeat", {"jobs": jobs, "worker": "argument"})
+    assert (answer.status, answer.error["field"][:4]) == (400, "jobs")
+
+
+async def test_a_worker_is_asked(api: Api) -> None:
+    worker_id = await register(api)
+    job_id = await api.enqueue("a")
+    for request, answer in (("quiet", "quiet"), ("stop", "stop"), ("resume", "")):
+        assert (await api.post(f"/worker/{worker_id}/{request}")).status == 204
+        beat = await api.post("/worker/heartbeat", worker_id=worker_id)
+        assert beat.value == {"jobs": [], "request": answer}
+        [shown] = (await api.get("/workers")).value["workers"]
+        assert shown["request"] == answer
+        assert len(await api.pick(worker=worker_id)) == (request == "resume")
+    assert (await api.get("/workers")).value["workers"][0]["running"][0][0] == job_id
+
+
+@pytest.mark.parametrize("request_", ["quiet", "stop", "resume"])
+async def test_an_unknown_worker_cannot_be_asked(api: Api, request_: str) -> None:
+    for worker in ("w" + UNKNOWN, "x"):
+        answer = await api.post(f"/worker/{worker}/{request_}")
+        assert (answer.status, answer.error["code"]) == (404, "NOTFOUND")
+
+
+async def test_the_control_field_is_the_servers_own(api: Api) -> None:
+    answer = await api.post("/worker/heartbeat", {"control": True}, worker_id="w")
+    assert (answer.status, answer.error["field"]) == (400, "control")
+
+
+# Queues
+
+
+async def test_a_queue_has_settings_of_its_own(api: Api) -> None:
+    answer = await api("PATCH", "/queue/a", {"set": {"retry_base": 7, "error_max": 5}})
+    assert answer.value["settings"] == {"retry_base": 7, "error_max": 5}
+    answer = await api.post("/queue/a", {"unset": ["error_max"]})
+    assert answer.value["settings"] == {"retry_base": 7}
+    for body, field in (({"set": {"worker_ttl": 5}}, "set.worker_ttl"), ({"unset": ["x"]}, "unset[0]")):
+        answer = await api("PATCH", "/queue/a", body)
+        assert (answer.status, answer.error["field"]) == (400, field)
+
+
+async def test_an_empty_queue_can_be_forgotten(api: Api) -> None:
+    job_id = await api.enqueue("a/b")
+    path = f"/queue/{quote('a/b', safe='')}"
+    answer = await api("DELETE", path)
+    assert (answer.status, answer.error["field"]) == (409, "name")
+    await api("DELETE", f"/job/{job_id}/record")
+    assert (await api("DELETE", path)).status == 204
+    assert (await api("DELETE", path)).status == 404
+
+
+async def test_a_queue_is_purged(api: Api) -> None:
+    await api.post("/jobs", [{"name": "a"}] * 250)
+    await api.enqueue("a", delay=100)
+    await api.enqueue("b")
+    [running] = await api.pick("a")
+    assert (await api("DELETE", "/queue/a/jobs?status=scheduled")).value == {"discarded": 1, "more": False}
+    assert (await api("DELETE", "/queue/a/jobs?timeout=0")).value["more"] is True
+    rest = (await api("DELETE", "/queue/a/jobs")).value
+    assert rest["more"] is False
+    assert [job["id"] for job in (await api.get("/jobs?queue=a")).value["jobs"]] == [running["id"]]
+    for query, field in (("status=lost", "status"), ("timeout=61", "timeout"), ("what=1", "what")):
+        answer = await api("DELETE", f"/queue/a/jobs?{query}")
+        assert (answer.status, answer.error["field"]) == (400, field)
+
+
+# Schedules
+
+
+async def test_a_schedule_from_beginning_to_end(api: Api) -> None:
+    path = f"/schedule/{quote('nightly/ä', safe='')}"
+    assert (await api.get(path)).status == 404
+    body = {
+        "cron": "30 2 * * *",
+        "utc_offset": 60,
+        "job": {"name": "report", "priority": 3},
+        "argument": b"\xff",
+    }
+    made = await api("PUT", path, body)
+    assert (made.value["id"], made.value["made"], made.value["argument"]) == ("nightly/ä", 0, b"\xff")
+    shown = (await api.get(f"{path}?next=3")).value
+    assert shown["next"][0] == shown["next_ms"] and len(shown["next"]) == 3
+    assert (await api("PUT", path, {"every": 60, "job": {"name": "report"}})).value["argument"] is None
+    listed = (await api.get("/schedules?next=1&count=10")).value
+    assert [len(one["next"]) for one in listed["schedules"]] == [1]
+    assert (await api("DELETE", path)).status == 204
+    assert (await api("DELETE", path)).status == 404
+    assert (await api.get("/schedules")).value == {"schedules": [], "cursor": ""}
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [({"every": 60}, "job"), ({"every": 0, "job": {"name": "a"}}, "every"),
+     ({"cron": "x", "job": {"name": "a"}}, "cron"), ({"every": 1, "job": {"nam": "a"}}, "job.nam"),
+     ({"every": 60, "job": {"name": "a", "run_at": 5}}, "job.run_at"), ({"id": "x"}, "id"),
+     ({"every": 60, "job": {"name": "a"}, "what": 1}, "what")],
+)  # fmt: skip
+async def test_a_wrong_schedule_is_named(api: Api, body: Any, field: str) -> None:
+    answer = await api("PUT", "/schedule/s", body)
+    assert (answer.status, answer.error["field"]) == (400, field)
+
+
+async def test_a_schedule_makes_jobs(api: Api) -> None:
+    body = {"every": 0.1, "job": {"name": "a"}, "argument": 5, "limit": 1}
+    await api("PUT", "/schedule/s", body)
+    answer = await api.post("/pick", {"queues": "a", "timeout": 20}, worker_id="w")
+    [job] = answer.value["jobs"]
+    assert (job["schedule"], job["argument"]) == ("s", 5) and job["schedule_ms"] % 100 == 0
+
+
+# Statistics and settings
+
+
+async def test_statistics(api: Api) -> None:
+    for _ in range(3):
+        await api.enqueue("a")
+    [job] = await api.pick("a")
+    await api.done(job)
+    for by in ("minute", "hour", "day"):
+        [bucket] = (await api.get(f"/stats?by={by}&queue=a&name=a")).value["stats"]
+        assert (bucket["enqueued"], bucket["done"], bucket["error"]) == (3, 1, 0)
+    assert bucket["run"]["count"] == 1
+    [pair] = (await api.get("/stats/series?by=day&count=5")).value["series"]
+    assert (pair["queue"], pair["name"], pair["enqueued"]) == ("a", "a", 3)
+    assert (await api.get("/stats?to_ms=1")).value == {"stats": []}
+    for query, field in (("by=week", "by"), ("from_ms=x", "from_ms"), ("what=x", "what")):
+        answer = await api.get(f"/stats?{query}")
+        assert (answer.status, answer.error["field"]) == (400, field)
+
+
+async def test_what_there_is_to_set(api: Api) -> None:
+    settings = (await api.get("/config")).value
+    described = (await api.get("/config?describe")).value["settings"]
+    assert {one["name"]: one["value"] for one in described} == settings
+    assert all(one["meaning"] for one in described)
+    assert (
+        await api("PATCH", "/config", {"events_max": 7, "lease_grace": 1.5, "stats": False})
+    ).status == 200
+    assert (await api.get("/config?describe=x")).error["field"] == "describe"
+
+
+# Copies
+
+
+async def test_a_namespace_is_copied(api: Api) -> None:
+    ids = (await api.post("/jobs", [{"name": "a", "argument": [number]} for number in range(300)])).value[
+        "job_ids"
+    ]
+    await api("PUT", "/constraint/c", {"match": {"name": "a"}, "concurrency": 1})
+    records = (await api.get("/export")).raw
+    namespace = "{c" + secrets.token_hex(6) + "}"
+    path = f"/import?namespace={quote(namespace)}"
+    answer = await api.post(path, raw=records, content_type="application/octet-stream")
+    assert answer.value["complete"] is True and answer.value["keys"] > 600
+    copy = Engine(api.master.engine.redis, namespace)
+    documents = await copy.get(*ids)
+    assert [document and document["argument"] for document in documents] == [
+        msgpack.packb([number]) for number in range(300)
+    ]
+    assert await copy.audit_all() == []
+    own = f"/import?namespace={quote(api.master.engine.namespace)}"
+    answer = await api.post(own, raw=records, content_type="application/octet-stream")
+    assert (answer.status, answer.error["code"]) == (409, "CONFLICT")
+
+
+async def test_a_namespace_is_copied_in_pieces(api: Api) -> None:
+    for number in range(50):
+        await api.enqueue(f"q{number}")
+    records = (await api.get("/export")).raw
+    unpacker = msgpack.Unpacker(None, raw=True)
+    unpacker.feed(records)
+    namespace = "{c" + secrets.token_hex(6) + "}"
+    start, answers = 0, []
+    for _ in unpacker:
+        piece, start = records[start : unpacker.tell()], unpacker.tell()
+        answers.append((await api.post(f"/import?namespace={quote(namespace)}", raw=piece)).value["complete"])
+    assert answers[-1] is True and not any(answers[:-1])
+
+
+@pytest.mark.parametrize(
+    ("query", "body", "field"),
+    [("", b"\x93", "namespace"), ("?namespace=x", b"\x90", "namespace"),
+     ("?namespace={a b}", b"\x90", "namespace"), ("?namespace={n}", b"\x90", "records[0]"),
+     ("?namespace={n}", b"", None), ("?namespace={n}", b"\x93\x01", None),
+     ("?namespace={n}&what=1", b"\x90", "what")],
+)  # fmt: skip
+async def test_a_wrong_import_is_refused(api: Api, query: str, body: bytes, field: str | None) -> None:
+    answer = await api.post("/import" + quote(query, safe="?=&"), raw=body)
+    assert (answer.status, answer.error.get("field")) == (400, field)
+
+
+async def test_json_knows_it_all(api: Api) -> None:
+    body = {"every": 60, "job": {"name": "a"}, "argument": {"$bin": "AA=="}}
+    answer = await api("PUT", "/schedule/s", body, content_type=JSON)
+    assert answer.value["argument"] == {"$bin": "AA=="}
+    await api.enqueue("a")
+    [job] = await api.pick("a")
+    follow = [{"name": "b", "argument": {"$bin": "AA=="}}]
+    body = {"id": job["id"], "attempt": 1, "type": "success", "enqueue": follow}
+    answer = await api.post("/done", body, content_type=JSON, worker_id="puller")
+    assert answer.value["states"] == ["done"]
+    [job] = await api.pick("b")
+    lease = {"id": job["id"], "attempt": 1, "argument": {"$bin": "AQ=="}}
+    await api.post("/worker/heartbeat", {"jobs": [lease]}, content_type=JSON, worker_id="puller")
+    assert (await api.get(f"/job/{job['id']}")).value["argument"] == b"\x01"
