@@ -34,4 +34,8 @@ async def call_partner(argument: dict[str, Any]) -> str:
     return f"answered at attempt {job.attempt}"
 
 
-FUNCTIONS = {"add": add, "resize": resize, "call-partner": call_partner}
+async def render(argument: dict[str, Any]) -> str:
+    return f"the page as of edit {argument['edit']}"
+
+
+FUNCTIONS = {"add": add, "resize": resize, "call-partner": call_partner, "render": render}

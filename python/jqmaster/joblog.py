@@ -1,4 +1,4 @@
-"""Log lines that tell for which job they are: `job_id`, `job_name`, `job_queue` and `job_attempt` of a record."""
+"""Log lines that tell for which job they are, by `job_id`, `job_name`, `job_queue` and `job_attempt`."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class JobFilter(logging.Filter):
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line: `time` (ISO 8601, UTC), `level`, `logger`, `message`, those of the job, and what
-    was given as `extra`; `exception` with its traceback."""
+    """One JSON object a line: `time` (ISO 8601, UTC), `level`, `logger`, `message`, those of the job, and
+    what was given as `extra`; `exception` with its traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
         moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))

@@ -116,7 +116,7 @@ class Dependencies(Unique):
         doc = self.look(job.id)
         did = {"blocked": "wait", "error": "fail", "cancelled": "cancel"}.get(doc["status"] if doc else None, "go")
         if doc is None:
-            did = next(iter(may - {"wait"}))
+            did = next((does for does in ("fail", "cancel") if does in may), "go")
         expect(did in may, "what became of a blocked job", job, doc, may)
         return did
 

@@ -1,6 +1,6 @@
 """The part of the reference model that writes down what happened: histories of jobs, events, tracking."""
 
-from model_jobs import ErrorReply, Jobs, Refused, accepted, expect, same
+from model_jobs import SOME_TEXT, ErrorReply, Jobs, Refused, accepted, expect, same
 
 LAST_ATTEMPTS = 20  # of which a history tells
 OF_ATTEMPTS = ("started", "done", "failed", "lapsed", "released", "moved")
@@ -41,7 +41,7 @@ class Trace(Jobs):
             told |= {"attempt": job.attempt, "worker_id": job.worker_id}
         if event in ("failed", "lapsed", "expired", "dependency"):
             told |= {"reason": job.reason, "group": job.group, "message": cut(job.message)}
-        return {k: v for k, v in told.items() if v != "" or not isinstance(v, str)}
+        return {k: v for k, v in told.items() if v is SOME_TEXT or v != ""}
 
     def history(self, reply, id):
         job = self.present(id, isinstance(reply, ErrorReply) and reply.code == "NOTFOUND")
@@ -79,6 +79,6 @@ class Trace(Jobs):
 
 def cut(message):
     """Messages are cut at 200 bytes."""
-    if not isinstance(message, str) or len(message.encode()) <= 200:
+    if message is SOME_TEXT or len(message.encode()) <= 200:
         return message
     return message.encode()[:200].decode(errors="ignore")

@@ -73,6 +73,69 @@ def test_limits(master: MasterProcess) -> None:
     ]
 
 
+@pytest.mark.usefixtures("worker")
+def test_unique(master: MasterProcess) -> None:
+    with Client(master.url) as client:
+        client.discard_where(name="add")
+    assert run(sys.executable, "unique.py", master.url).splitlines() == [
+        "edit 1 makes a job",
+        "edit 2 changes the job that waits",
+        "edit 3 changes the job that waits",
+        "waits with edit 3",
+        "rendered: the page as of edit 3",
+        "reminder sent",
+        "reminder not sent again",
+    ]
+
+
+@pytest.mark.usefixtures("worker")
+def test_schedules(master: MasterProcess) -> None:
+    with Client(master.url) as client:
+        client.discard_where(name="add")
+    assert run(sys.executable, "schedules.py", master.url).splitlines() == [
+        "nightly: 00:30 UTC",
+        "on weekends: False",
+        *["often: done 42"] * 3,
+        "one more: False",
+    ]
+
+
+def test_diamond(master: MasterProcess) -> None:
+    assert run(sys.executable, "diamond.py", master.url).splitlines()[1:] == [
+        "total 45, largest 9",
+        "report: dependency after TypeError",
+    ]
+
+
+def test_pipeline(master: MasterProcess) -> None:
+    assert run(sys.executable, "pipeline.py", master.url).splitlines()[1:] == [
+        "stored film.mp4",
+        "thumbnail of film",
+        "its attempts: moved moved done",
+    ]
+
+
+def test_failures(master: MasterProcess) -> None:
+    assert run(sys.executable, "failures.py", master.url).splitlines()[1:] == [
+        "ConnectionError: 3, the last: ConnectionError: the shop does not answer",
+        "NoSuchCustomer: 1, the last: nobody by this name",
+        "retried: 3",
+        "removed: 1",
+        "ada done",
+        "bob done",
+        "ada: enqueued started failed started failed started done",
+    ]
+
+
+def test_progress(master: MasterProcess) -> None:
+    assert run(sys.executable, "progress.py", master.url).splitlines()[1:] == [
+        *[f"attempt 1 prints page {page}" for page in range(3)],
+        *[f"attempt 2 prints page {page}" for page in range(3, 6)],
+        "ended as done",
+        "100%, 6 of 6 pages",
+    ]
+
+
 def test_direct(redis_url: str) -> None:
     assert run(sys.executable, "direct.py", redis_url).strip() == "done hello, world"
 
@@ -92,4 +155,7 @@ def test_any_worker(master: MasterProcess) -> None:
 
 def test_every_example_is_run_here() -> None:
     names = {path.name for path in EXAMPLES.iterdir() if path.is_file()}
-    assert names == {"tasks.py", "enqueue.py", "direct.py", "any_worker.py", "limits.py", "curl.sh"}
+    assert names == {
+        "tasks.py", "enqueue.py", "direct.py", "any_worker.py", "limits.py", "curl.sh", "unique.py", "diamond.py",
+        "pipeline.py", "schedules.py", "failures.py", "progress.py",
+    }  # fmt: skip

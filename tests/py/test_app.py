@@ -1,0 +1,365 @@
+"""`JQ` in plain code: define, enqueue, wait, look; by the scripts and by a master."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import multiprocessing
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from app_support import jq, transport, working
+from jqmaster import JQ, JobCancelled, JobError, NoResult
+from jqmaster.calling import MessagePack, Signature
+from jqmaster.errors import Conflict, Invalid, NotFound, Unavailable
+
+__all__ = ["jq"]
+
+
+def test_a_job_s_result_comes_back(jq: JQ) -> None:
+    @jq.job
+    def add(a: int, b: int = 2) -> int:
+        return a + b
+
+    assert add(1, 2) == 3
+    with working(jq):
+        assert add.enqueue(40).result(timeout=20) == 42
+        assert add.enqueue(a=1, b=-1).result(timeout=20) == 0
+
+
+def test_arguments_that_do_not_fit_are_refused_at_once(jq: JQ) -> None:
+    @jq.job
+    def add(a: int, b: int) -> int:
+        return a + b
+
+    with pytest.raises(TypeError, match="missing a required argument: 'b'"):
+        add.enqueue(1)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="multiple values"):
+        add.enqueue(1, 2, a=3)  # type: ignore[misc]
+    with pytest.raises(TypeError, match=r"no such option: prio\b"):
+        add.options(prio=3)  # type: ignore[call-arg]
+
+
+def test_an_argument_is_a_map_of_names(jq: JQ) -> None:
+    @jq.job
+    def mail(to: str, *, subject: str = "") -> None: ...
+
+    document = mail.enqueue("a@b", subject="hi").document()
+    assert document["argument"] == {"to": "a@b", "subject": "hi"}
+    assert (document["name"], document["queue"], document["keep_result"]) == ("mail", "mail", False)
+
+
+def test_other_shapes_of_argument_are_understood(jq: JQ) -> None:
+    @jq.job
+    def join(*words: str, by: str = "-") -> str:
+        return by.join(words)
+
+    arguments = [None, "a", ["a", "b"], {"*": ["a", "b"], "by": "+"}, {"by": "+"}]
+    handles = [jq.enqueue("join", argument, keep_result=True) for argument in arguments]
+    with working(jq):
+        assert jq.gather(handles, timeout=20) == ["", "a", "a-b", "a+b", ""]
+
+
+def test_options_go_with_the_job(jq: JQ) -> None:
+    @jq.job(queue="mail", priority=1, max_retry=3, timeout=60, tags=["x"])
+    def mail(to: str) -> str:
+        return to
+
+    first = mail.options(priority=-1, delay=datetime.timedelta(minutes=5)).enqueue("a")
+    document = first.document()
+    expected = {"queue": "mail", "priority": -1, "max_retry": 3, "timeout": 60, "tags": ["x"]}
+    assert {name: document[name] for name in expected} == expected
+    assert first.status() == "scheduled"
+    moment = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=1)
+    later = mail.options(run_at=moment, depends=[first]).enqueue("b")
+    assert (later.status(), later.document()["depends"]) == ("blocked", [first.id])
+    with pytest.raises(ValueError, match="has no time zone"):
+        mail.options(run_at=datetime.datetime(2030, 1, 1)).enqueue("c")
+    with pytest.raises(Invalid, match=r"priority"):
+        mail.options(priority=2**40).enqueue("c")
+
+
+def test_unique_jobs(jq: JQ) -> None:
+    @jq.job(unique=True)
+    def by_arguments(a: int, b: int) -> None: ...
+
+    @jq.job(unique=lambda a, b: f"only-{a}")
+    def by_key(a: int, b: int) -> None: ...
+
+    first, same, other = by_arguments.enqueue(1, 2), by_arguments.enqueue(a=1, b=2), by_arguments.enqueue(1, 3)
+    assert (first.created, same.created, same, other.created) == (True, False, first, True)
+    assert by_key.enqueue(1, 2) == by_key.enqueue(1, 3)
+    assert by_key.options(unique="k").enqueue(1, 2) != by_key.enqueue(1, 2)
+    assert by_key.options(unique=None).enqueue(1, 2).created
+
+
+def test_a_failure_says_what_went_wrong(jq: JQ) -> None:
+    @jq.job(max_retry=0)
+    def fail(what: str) -> int:
+        raise ValueError(what)
+
+    with working(jq):
+        handle = fail.enqueue("no")
+        assert handle.wait(20) == "error"
+        with pytest.raises(JobError, match=rf"job {handle.id} failed: ValueError: no") as caught:
+            handle.result()
+    assert (caught.value.reason, caught.value.error["type"]) == ("other", "ValueError")
+    frames = [line for line in caught.value.error["traceback"].splitlines() if "File" in line]
+    assert len(frames) == 1 and __file__ in frames[0]
+    assert [event["event"] for event in handle.history()] == ["enqueued", "started", "failed"]
+
+
+def test_a_cancelled_job_has_no_result(jq: JQ) -> None:
+    @jq.job
+    def add(a: int) -> int:
+        return a
+
+    handle = add.enqueue(1)
+    assert handle.explain()["status"] == "queued"
+    assert handle.cancel() is True
+    assert handle.cancel() is False
+    with pytest.raises(JobCancelled):
+        handle.result(timeout=20)
+    handle.retry()
+    assert handle.status() == "queued"
+    with pytest.raises(Conflict):
+        handle.retry()
+    assert jq.cancel([handle.id, "0687f92dba3c00"]) == ["queued", "NOTFOUND"]
+
+
+def test_waiting_ends_when_the_time_is_up(jq: JQ) -> None:
+    handle = jq.enqueue("nobody")
+    with pytest.raises(TimeoutError, match=r"has not ended within 0.05 s"):
+        handle.result(timeout=0.05)
+    with pytest.raises(TimeoutError):
+        handle.wait(timeout=0)
+    with pytest.raises(TimeoutError):
+        jq.gather([handle, handle], timeout=0.05)
+
+
+def test_what_is_unknown(jq: JQ) -> None:
+    unknown = jq.handle("0687f92dba3c00")
+    for call in (unknown.result, unknown.status, unknown.cancel, unknown.explain, unknown.history):
+        with pytest.raises(NotFound):
+            call()
+    assert jq.get_many([unknown.id]) == [None]
+
+
+def test_functions_without_a_result_keep_none(jq: JQ) -> None:
+    @jq.job
+    def nothing() -> None: ...
+
+    @jq.job(keep_result=False)
+    def dropped() -> int:
+        return 1
+
+    with working(jq):
+        assert nothing.enqueue().result(timeout=20) is None
+        with pytest.raises(NoResult):
+            dropped.enqueue().result(timeout=20)
+
+
+def test_many_at_once(jq: JQ) -> None:
+    @jq.job
+    def add(a: int, b: int = 0) -> int:
+        return a + b
+
+    @jq.job(max_retry=0)
+    def fail() -> int:
+        raise ValueError("no")
+
+    with working(jq, concurrency=32):
+        assert jq.gather(add.map([(1, 2), (3, 4), 5]), timeout=20) == [3, 7, 5]
+        total = add.map(range(1500))
+        assert len(set(total)) == 1500
+        assert sum(jq.gather(total, timeout=60)) == sum(range(1500))
+        handles = jq.enqueue_many([add.job(1, 2), fail.job(), add.options(priority=-1).job(2)])
+        three, failed, two = jq.gather(handles, timeout=20, return_errors=True)
+        assert (three, type(failed), two) == (3, JobError, 2)
+        with pytest.raises(JobError):
+            jq.gather(handles)
+    assert jq.gather([]) == []
+
+
+def test_calls_may_depend_on_calls(jq: JQ) -> None:
+    order: list[str] = []
+
+    @jq.job
+    def step(name: str) -> None:
+        order.append(name)
+
+    first = step.job("first")
+    second = step.options(depends=[first]).job("second")
+    third = step.options(depends=[first, second], priority=-1).job("third")
+    with pytest.raises(ValueError, match="is not enqueued"):
+        jq.enqueue_many([second])
+    handles = jq.enqueue_many([first, second, third])
+    with working(jq):
+        jq.gather(handles, timeout=20)
+    assert order == ["first", "second", "third"]
+
+
+def test_calls_may_depend_on_calls_of_an_earlier_batch(jq: JQ) -> None:
+    step = jq.task("step")
+    calls = [step.job(number) for number in range(1001)]
+    calls.append(step.options(depends=[calls[0], calls[1000]]).job())
+    handles = jq.enqueue_many(calls)
+    assert handles[1001].document()["depends"] == [handles[0].id, handles[1000].id]
+
+
+def test_repeating_a_request_enqueues_nothing_twice(jq: JQ) -> None:
+    calls = [jq.task("step").job(1), jq.task("step").job(2)]
+    assert jq.enqueue_many(calls, request="r1") == jq.enqueue_many(calls, request="r1")
+    assert jq.enqueue_many(calls, request="r2") != jq.enqueue_many(calls, request="r1")
+
+
+def test_dates_and_other_types(redis_url: str, namespace: str) -> None:
+    def default(value: Any) -> Any:
+        if isinstance(value, complex):
+            return [value.real, value.imag]
+        raise TypeError(f"cannot pack {value!r}")
+
+    with transport("redis", redis_url, namespace, serializer=MessagePack(default=default)) as jq:
+
+        @jq.job
+        def later(moment: datetime.datetime, number: Any) -> list[Any]:
+            return [moment + datetime.timedelta(days=1), number]
+
+        moment = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+        handle = later.enqueue(moment, 1 + 2j)
+        with working(jq):
+            assert handle.result(timeout=20) == [moment + datetime.timedelta(days=1), [1.0, 2.0]]
+        assert handle.document()["argument"]["moment"] == moment
+        with pytest.raises(TypeError):
+            later.enqueue(moment, object())
+
+
+def test_a_limit_holds(jq: JQ) -> None:
+    assert jq.constrain("one", {"name": "mail"}, concurrency=1)["concurrency"] == 1
+    handles = jq.task("mail").map([1, 2])
+    assert [one["id"] for one in handles[1].explain()["constraints"]] == ["one"]
+    jq.unconstrain("one")
+    assert jq.queue("mail", paused=True)["queued"] == 2
+    assert handles[1].explain()["paused"] is True
+
+
+def test_names_are_taken_once() -> None:
+    jq = JQ()
+
+    @jq.job
+    def add() -> None: ...
+
+    with pytest.raises(ValueError, match="there is a job 'add' already"):
+        jq.job(lambda: None, name="add")  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match="lives elsewhere"):
+        jq.task("resize")()
+
+
+def test_a_master_that_is_not_there() -> None:
+    jq = JQ("http://127.0.0.1:9")
+    with pytest.raises(Unavailable, match="is a master running"):
+        jq.enqueue("add")
+    with pytest.raises(ValueError, match="expected redis://"):
+        JQ("amqp://x").enqueue("add")
+
+
+def test_many_threads_share_one_object(jq: JQ) -> None:
+    @jq.job
+    def double(a: int) -> int:
+        return 2 * a
+
+    with working(jq, concurrency=32), ThreadPoolExecutor(32) as threads:
+        results = threads.map(lambda number: double.enqueue(number).result(timeout=30), range(200))
+        assert list(results) == [2 * number for number in range(200)]
+
+
+def test_plain_calls_work_inside_an_event_loop(jq: JQ) -> None:
+    @jq.job
+    def double(a: int) -> int:
+        return 2 * a
+
+    async def main() -> int:
+        return double.enqueue(4).result(timeout=20)
+
+    with working(jq):
+        assert asyncio.run(main()) == 8
+
+
+def test_waiters_share_one_connection(redis_url: str, namespace: str) -> None:
+    with transport("redis", redis_url, namespace) as jq:
+
+        @jq.job
+        def double(a: int) -> int:
+            return 2 * a
+
+        handles = double.map(range(50))
+        waiting = threading.Barrier(51)
+
+        def wait(number: int) -> int:
+            waiting.wait(20)
+            return handles[number].result(timeout=30)
+
+        with ThreadPoolExecutor(50) as threads:
+            results = threads.map(wait, range(50))
+            waiting.wait(20)
+            with working(jq):
+                assert sorted(results) == [2 * number for number in range(50)]
+
+
+def _in_child(url: str, namespace: str, ids: Any) -> None:
+    ids.put(JQ(url, namespace=namespace).enqueue("child").id)
+
+
+def test_a_forked_process_makes_connections_of_its_own(jq: JQ) -> None:
+    jq.enqueue("parent")
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(writing, jq.enqueue("child").id.encode())
+        finally:
+            os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    child_id = os.read(reading, 100).decode()
+    os.close(reading)
+    os.close(writing)
+    assert jq.get(child_id)["name"] == "child"
+    assert jq.enqueue("parent").status() == "queued"
+
+
+def test_a_spawned_process_too(redis_url: str, namespace: str) -> None:
+    context = multiprocessing.get_context("spawn")
+    ids: Any = context.Queue()
+    process = context.Process(target=_in_child, args=(redis_url, namespace, ids))
+    process.start()
+    child_id = ids.get(timeout=30)
+    process.join(30)
+    assert process.exitcode == 0
+    assert JQ(redis_url, namespace=namespace).get(child_id)["name"] == "child"
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_what_fits_a_signature(fits: bool) -> None:
+    def function(a: int, /, b: int = 0, *rest: int, c: int, **more: int) -> None: ...
+
+    signature = Signature(function)
+    if fits:
+        value = signature.encode((1, 2, 3), {"c": 4, "d": 5})
+        assert value == {"*": [1, 2, 3], "c": 4, "d": 5}
+        assert signature.decode(value) == ((1, 2, 3), {"c": 4, "d": 5})
+    else:
+        for bad in (None, [1], {"a": 1, "c": 2}, {"*": 1}, {1: 2}):
+            with pytest.raises(TypeError):
+                signature.decode(bad)
+
+
+def test_spread_keywords_are_a_map() -> None:
+    def function(a: int, **more: int) -> None: ...
+
+    signature = Signature(function)
+    assert signature.encode((1,), {"b": 2}) == {"a": 1, "b": 2}
+    assert signature.decode({"a": 1, "b": 2}) == ((), {"a": 1, "b": 2})
