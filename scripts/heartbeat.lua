@@ -42,10 +42,10 @@ for i, pair in ipairs(spec.jobs) do
   if of and attempt.runs(of, pair[2]) then
     local owner = queue.load(of[job.QUEUE])
     local left_ms = attempt.renewable_ms(of)
-    if pair[3] then
-      notes.write(of, pair[3])
-    end
     if left_ms > 0 then
+      if pair[3] then
+        notes.write(of, pair[3])
+      end
       local until_ms = meta.state[meta.NOW_MS] + left_ms
       batch.add(queue.key(owner, "r"), until_ms, of[job.ID])
       -- Earlier than before only if the clock was set back.
