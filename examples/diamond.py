@@ -1,4 +1,4 @@
-"""A diamond of dependencies: one job, two that need it, and one that needs both. Needs a master, but no worker.
+"""A diamond of dependencies: one job, two that need it, one that needs both. Needs a master, but no worker.
 
 python diamond.py [URL of the master]
 """
@@ -43,7 +43,12 @@ async def main(url: str) -> None:
                 {"name": "fetch", "argument": 10, "keep_result": True},
                 {"name": "total", "depends": [0], "keep_result": True},
                 {"name": "largest", "depends": [0], "keep_result": True},
-                {"name": "report", "depends": [1, 2], "keep_result": True, "argument": "total {}, largest {}"},
+                {
+                    "name": "report",
+                    "depends": [1, 2],
+                    "keep_result": True,
+                    "argument": "total {}, largest {}",
+                },
             ]
         )
         await jq.wait(last)

@@ -1,4 +1,4 @@
-"""What failed for good, by cause, and how it runs again once the cause is gone. Needs a master, but no worker.
+"""What failed for good, by cause, and how it runs again when that is gone. Needs a master, but no worker.
 
 python failures.py [URL of the master]
 """

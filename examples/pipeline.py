@@ -1,5 +1,4 @@
-"""One job through several steps, each with workers of its own: a function returns where its job goes next. Needs a
-master, but no worker.
+"""One job through several steps: a function returns where its job goes next. Needs a master, but no worker.
 
 python pipeline.py [URL of the master]
 """

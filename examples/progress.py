@@ -1,4 +1,4 @@
-"""A long job that says how far it is, and goes on where it was when its worker dies. Needs a master, but no worker.
+"""A long job says how far it is, and goes on where it was after a failure. Needs a master, but no worker.
 
 python progress.py [URL of the master]
 """

@@ -1,4 +1,4 @@
-"""One job for each key: enqueueing again replaces what waits, or has the last of many run once after the running one.
+"""One job for each key: enqueueing again changes the one that waits. Needs a worker with `tasks:FUNCTIONS`.
 
 python unique.py [URL of the master]
 """
@@ -21,8 +21,8 @@ with Client(sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8400") as jq
     jq.wait(page.id)
     print("rendered:", jq.result(page.id))
 
-    # `unique_for`: at most one reminder in an hour, also after the first was sent.
+    # `unique_for`: at most one notice of it in an hour, also after the first was sent.
     for _ in range(2):
-        mail = jq.enqueue_unique("add", "remind/bob", [1], unique_for=3600)
-        jq.wait(mail.id)
-        print("reminder", "sent" if mail.created else "not sent again")
+        notice = jq.enqueue_unique("add", f"notice/{page.id}", [1], unique_for=3600)
+        jq.wait(notice.id)
+        print("notice", "sent" if notice.created else "not sent again")

@@ -2,6 +2,7 @@
 local keys = require "jqlua.keys"
 local meta = require "jqlua.meta"
 local batch = require "jqlua.batch"
+local history = require "jqlua.history"
 local job = require "jqlua.job"
 local lineup = require "jqlua.lineup"
 local queue = require "jqlua.queue"
@@ -32,6 +33,9 @@ function M.retry(of)
   local state = of[job.STATE]
   if not M.LETTERS:find(state, 1, true) or of[job.OPTIONS] ~= "" and state ~= "t" and not unique.claim(of) then
     return "CONFLICT"
+  end
+  if state ~= "t" then
+    history.keep_end(of)
   end
   of[job.FAILURES] = 0
   lineup.enter(of)

@@ -51,18 +51,24 @@ local function backoff_ms(of)
 end
 
 ---@cold
---- Keeps how the attempt that is over ended: {attempt, started_ms, ended_ms, how, worker, reason, group, message}.
-function M.note_attempt(extra, of, reason, group, message)
+--- Keeps a line of history: {attempt, started_ms, ended_ms, how, worker, reason, group, message}; attempt 0 is none.
+function M.keep(extra, line)
   local past = extra.h or {}
-  past[#past + 1] = {
-    of[job.ATTEMPT], of[job.STARTED_MS], meta.state[meta.NOW_MS], of[job.HOW], of[job.WORKER], reason or "",
-    group or "", (message or ""):sub(1, LONGEST_NOTE),
-  }
+  past[#past + 1] = line
   if #past > MOST_ATTEMPTS then
     table.remove(past, 1)
     extra.n = (extra.n or 0) + 1
   end
   extra.h = past
+end
+
+---@cold
+--- Keeps how the attempt that is over ended.
+function M.note_attempt(extra, of, reason, group, message)
+  M.keep(extra, {
+    of[job.ATTEMPT], of[job.STARTED_MS], meta.state[meta.NOW_MS], of[job.HOW], of[job.WORKER], reason or "",
+    group or "", (message or ""):sub(1, LONGEST_NOTE),
+  })
 end
 
 ---@param attempt_is_over boolean

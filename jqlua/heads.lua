@@ -119,7 +119,8 @@ function M.of_pattern(pattern)
         fair = head
         fair.bound_priority, fair.bound_id = fair.priority, fair.id
       end
-    elseif M.is_before(head.priority, head.id, bound_priority, bound_id) then
+    elseif not M.is_before(bound_priority, bound_id, head.priority, head.id) then
+      -- Equal is as good: a job that moved on may still be the bound of the queue that it left.
       if fair and M.is_before(fair.priority, fair.id, head.priority, head.id) then
         return fair
       elseif fair and M.is_before(fair.priority, fair.id, bound_priority, bound_id) then

@@ -7,7 +7,9 @@ local queue = require "jqlua.queue"
 local M = {}
 
 -- How an attempt ended, by letter.
-local ENDS = { s = "done", f = "failed", l = "lapsed", r = "released", m = "moved", c = "cancelled" }
+local ENDS = {
+  s = "done", f = "failed", l = "lapsed", r = "released", m = "moved", c = "cancelled", x = "expired", p = "dependency",
+}
 
 local function text(value)
   return value ~= "" and value or nil
@@ -44,12 +46,16 @@ function M.encode(of)
   local seen = 0
   for _, past in ipairs(extra.h or {}) do
     local number, started_ms, ended_ms, how, worker, reason, group, message = unpack(past)
-    seen = number
-    events[#events + 1] = { event = "started", time_ms = started_ms, attempt = number, worker_id = worker }
-    events[#events + 1] = {
-      event = ENDS[how], time_ms = ended_ms, attempt = number, worker_id = worker, reason = text(reason),
-      group = text(group) or text(reason), message = text(message),
-    }
+    if number > 0 then
+      seen = number
+      events[#events + 1] = { event = "started", time_ms = started_ms, attempt = number, worker_id = worker }
+      events[#events + 1] = {
+        event = ENDS[how], time_ms = ended_ms, attempt = number, worker_id = worker, reason = text(reason),
+        group = text(group) or text(reason), message = text(message),
+      }
+    else
+      events[#events + 1] = { event = ENDS[how], time_ms = ended_ms, message = text(message) }
+    end
   end
   if of[job.ATTEMPT] > seen then
     events[#events + 1] = {
@@ -58,6 +64,21 @@ function M.encode(of)
   end
   events[#events + 1] = last_event(of)
   return cmsgpack.pack({ id = of[job.ID], events = events, forgotten = extra.n or 0 })
+end
+
+--- A job that ended is to run again: how it ended is kept, where that is not the end of an attempt that is kept.
+function M.keep_end(of)
+  local event = last_event(of)
+  if not event then
+    return
+  end
+  local extra = failure.extra(of)
+  local how = event.event == "expired" and "x" or event.event == "dependency" and "p" or "c"
+  failure.keep(extra, {
+    event.attempt or 0, event.attempt and of[job.STARTED_MS] or 0, event.time_ms, how, event.worker_id or "", "", "",
+    event.message or "",
+  })
+  failure.save_extra(of, extra)
 end
 
 return M

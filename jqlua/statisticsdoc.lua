@@ -182,7 +182,7 @@ local function pairs_behind(spec, pending, most)
     low, high = "[" .. spec.queue .. "\0", "(" .. spec.queue .. "\1"
   end
   local cursor = spec.cursor or ""
-  if cursor ~= "" and (not spec.queue or cursor > spec.queue .. "\0") then
+  if cursor ~= "" and (not spec.queue or cursor >= spec.queue .. "\0") then
     low = "(" .. cursor
   end
   local found = call("ZRANGEBYLEX", keys.STATS_PAIRS, low, high, "LIMIT", 0, most)

@@ -71,11 +71,12 @@ class Runner:
     @asynccontextmanager
     async def alive(self) -> AsyncIterator[None]:
         """What surrounds a worker: lifespans, hooks, schedules; and the end of threads and processes."""
-        schedules = asyncio.create_task(self._bring_schedules())
-        await asyncio.sleep(0)
+        tried = asyncio.Event()
         async with AsyncExitStack() as stack:
             stack.callback(self._end)
+            schedules = asyncio.create_task(self._bring_schedules(tried), name="schedules")
             stack.callback(schedules.cancel)
+            await tried.wait()
             for lifespan in self._jq.lifespans:
                 self._jq.state = await stack.enter_async_context(lifespan())
             for hook in reversed(self._jq.shutdowns):
@@ -139,22 +140,31 @@ class Runner:
             )  # fmt: skip
         return JobFailed(message, retry=retry, error=value, group=group)
 
-    async def _bring_schedules(self) -> None:
-        """What cannot be reached now is brought to it later. Raises nothing."""
-        for schedule_id, (task, when) in self._jq.recurring.items():
-            failures = 0
-            while True:
-                try:
-                    await bring_schedule(self._jq, schedule_id, task, when)
-                    break
-                except Unavailable as error:
-                    level = logging.DEBUG if failures else logging.WARNING
-                    log.log(level, "schedule %s comes later: %s", schedule_id, error)
-                    await asyncio.sleep(backoff_s(failures))
-                    failures += 1
-                except JQError as error:
-                    log.error("schedule %s is refused: %s", schedule_id, error)
-                    break
+    async def _bring_schedules(self, tried: asyncio.Event) -> None:
+        """Sets `tried` when all are brought, or the server cannot be reached: it gets them later, then."""
+        try:
+            for schedule_id, (task, when) in self._jq.recurring.items():
+                await self._bring_schedule(schedule_id, task, when, tried)
+        finally:
+            tried.set()
+
+    async def _bring_schedule(
+        self, schedule_id: str, task: Task[..., Any], when: ScheduleOptions, tried: asyncio.Event
+    ) -> None:
+        failures = 0
+        while True:
+            try:
+                await bring_schedule(self._jq, schedule_id, task, when)
+                return
+            except Unavailable as error:
+                level = logging.DEBUG if failures else logging.WARNING
+                log.log(level, "schedule %s comes later: %s", schedule_id, error)
+                tried.set()
+                await asyncio.sleep(backoff_s(failures))
+                failures += 1
+            except (JQError, TypeError, ValueError) as error:
+                log.error("schedule %s is refused: %s", schedule_id, error)
+                return
 
     def _end(self) -> None:
         if self._threads is not None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .app_worker import Runner, queues_of
-from .immediate import outside_of_loops
+from .immediate import MemoryLink, outside_of_loops
 from .replies import Beat, Job, Note
 from .worker import Key, Outcome, Worker
 from .worker_sources import HttpSource, RedisSource
@@ -35,6 +35,8 @@ async def aburst(
     raises: bool = True,
 ) -> int:
     """See `JQ.burst`."""
+    if isinstance(jq.link, MemoryLink):
+        return 0  # jobs have run where they were enqueued
     wanted = list(queues) if queues else queues_of(jq)
     runner = Runner(jq, concurrency)
     errors: dict[Key, BaseException] = {}

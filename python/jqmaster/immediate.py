@@ -38,17 +38,21 @@ class MemoryLink(Link):
     def enqueue(
         self, _calls: Sequence[Call[Any]], prepared: Sequence[Prepared], request: str | None
     ) -> list[Enqueued]:
-        return outside_of_loops(self._run_all(_calls, prepared))
+        return _by_hand(self._run_all(_calls, prepared, True))
 
     async def aenqueue(
         self, _calls: Sequence[Call[Any]], prepared: Sequence[Prepared], request: str | None
     ) -> list[Enqueued]:
-        return await self._run_all(_calls, prepared)
+        return await self._run_all(_calls, prepared, False)
 
-    async def _run_all(self, calls: Sequence[Call[Any]], prepared: Sequence[Prepared]) -> list[Enqueued]:
-        return [await self._run_one(call, spec) for call, (spec, _) in zip(calls, prepared, strict=True)]
+    async def _run_all(
+        self, calls: Sequence[Call[Any]], prepared: Sequence[Prepared], by_hand: bool
+    ) -> list[Enqueued]:
+        pairs = zip(calls, prepared, strict=True)
+        return [await self._run_one(call, spec, by_hand) for call, (spec, _) in pairs]
 
-    async def _run_one(self, call: Call[Any], spec: Mapping[str, Any]) -> Enqueued:
+    async def _run_one(self, call: Call[Any], spec: Mapping[str, Any], by_hand: bool) -> Enqueued:
+        """`by_hand`: the caller is plain code. Plain functions run right there, and others in a loop."""
         document = self._memory.add(spec, call.argument)
         job = Job(
             document["id"], document["name"], document["queue"], document["priority"], 1, 0,
@@ -59,8 +63,11 @@ class MemoryLink(Link):
             raise LookupError(f"no function here for jobs named {call.task.name}")
         before = current_job.set(job)
         try:
-            result = await Runner(self._jq, 1, in_place=True).call(task, job)
-            document["result"] = self._jq.serializer.dumps(await self._followed(result))
+            work = Runner(self._jq, 1, in_place=True).call(task, job)
+            needs_loop = task.is_async or self._jq.middlewares
+            result = outside_of_loops(work) if by_hand and needs_loop else await work
+            result = await self._followed(result, by_hand)
+            document["result"] = self._jq.serializer.dumps(result)
             document["status"] = "done"
         except Exception as error:
             cause = error.__cause__ if isinstance(error, JobFailed) and error.__cause__ else error
@@ -73,7 +80,7 @@ class MemoryLink(Link):
             current_job.reset(before)
         return Enqueued(document["id"], True)
 
-    async def _followed(self, result: Any) -> Any:
+    async def _followed(self, result: Any, by_hand: bool) -> Any:
         """What a result says is to follow runs at once, too; the result itself."""
         follow: Sequence[Mapping[str, Any]] = ()
         if isinstance(result, FollowUp):
@@ -81,13 +88,13 @@ class MemoryLink(Link):
         if isinstance(result, Move):
             packed = self._jq.serializer.dumps(result.argument)
             moved: Call[Any] = Call(self._jq.task(result.name or current_job.get().name), packed, {})
-            handle = await self._run_one(moved, moved.spec())
+            handle = await self._run_one(moved, moved.spec(), by_hand)
             result = self._jq.serializer.loads(self._memory.find(handle.id)["result"])
         for one in follow:
             spec = dict(one)
             argument = self._jq.serializer.dumps(spec.pop("argument", None))
             call = one if isinstance(one, Call) else Call(self._jq.task(spec["name"]), argument, {})
-            await self._run_one(call, call.spec())
+            await self._run_one(call, call.spec(), by_hand)
         return result
 
 
@@ -177,13 +184,23 @@ class Memory:
 
 
 def outside_of_loops(work: Coroutine[Any, Any, T]) -> T:
-    """Run `work` to its end from plain code: here as far as it waits for nothing, with a loop if none runs in
-    this thread, else in another thread."""
+    """Run `work` to its end from plain code: here if no loop runs in this thread, else in another thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(work)
     return _in_a_thread(work)
+
+
+def _by_hand(work: Coroutine[Any, Any, T]) -> T:
+    """Run `work`, which waits for nothing, without a loop."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        value: T = end.value
+        return value
+    work.close()
+    raise AssertionError("it waits for something")
 
 
 def _in_a_thread(work: Coroutine[Any, Any, T]) -> T:

@@ -42,9 +42,12 @@ class Portal:
 
     def submit(self, work: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
         """Run `work` on the loop. Raises RuntimeError when the process is ending."""
-        if self.is_stopped or threading.get_ident() == self._thread.ident:
+        if self.is_stopped:
             work.close()
             raise RuntimeError("JQ cannot be asked any more: the process is ending")
+        if threading.get_ident() == self._thread.ident:
+            work.close()
+            raise RuntimeError("JQ cannot be asked from within a serializer")
         return asyncio.run_coroutine_threadsafe(work, self.loop)
 
     def stop(self) -> None:

@@ -47,12 +47,14 @@ class Subscriptions:
     def __init__(self, redis: redis_asyncio.Redis) -> None:
         self._redis = redis
         self._listeners: dict[bytes, set[Messages]] = {}
+        self._ready: set[bytes] = set()  # channels that are subscribed to
         self._connection: Any = None
         self._reader: asyncio.Task[None] | None = None
 
     @asynccontextmanager
     async def listen(self, channel: str) -> AsyncIterator[Messages]:
-        """The messages of `channel`, the first of which is a gap: look then, nothing is missed after that."""
+        """The messages of `channel`, the first of which is a gap. Who looks for themselves at each gap misses
+        nothing."""
         name, messages = channel.encode(), Messages()
         others = self._listeners.setdefault(name, set())
         is_first = not others
@@ -62,13 +64,14 @@ class Subscriptions:
                 self._reader = asyncio.create_task(self._read(), name="subscriptions")
             elif is_first:
                 await self._send("SSUBSCRIBE", name)
-            else:
+            elif name in self._ready:
                 messages.put(None)
             yield messages
         finally:
             others.discard(messages)
             if not others and self._listeners.get(name) is others:
                 del self._listeners[name]
+                self._ready.discard(name)
                 await self._send("SUNSUBSCRIBE", name)
             if not self._listeners and self._reader is not None:
                 self._reader.cancel()
@@ -108,16 +111,19 @@ class Subscriptions:
                 while True:
                     kind, channel, payload = await connection.read_response(push_request=True)
                     failures = 0
-                    for messages in self._listeners.get(channel, ()):
-                        if kind == b"ssubscribe":
-                            messages.put(None)
-                        elif kind == b"smessage":
-                            messages.put(payload)
+                    listeners = self._listeners.get(channel)
+                    if listeners is None or kind not in (b"ssubscribe", b"smessage"):
+                        continue
+                    if kind == b"ssubscribe":
+                        self._ready.add(channel)
+                    for messages in listeners:
+                        messages.put(None if kind == b"ssubscribe" else payload)
             except (RedisError, OSError) as error:
                 log.info("lost the subscriptions: %s", error)
             finally:
                 if self._connection is connection:
                     self._connection = None
+                    self._ready.clear()
                 await connection.disconnect(nowait=True)
             await asyncio.sleep(backoff_s(failures))
             failures += 1

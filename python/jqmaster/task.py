@@ -148,6 +148,10 @@ class Task(Enqueuer[P, R]):
     def __repr__(self) -> str:
         return f"<task {self.name}>"
 
+    def __reduce__(self) -> str:
+        # As a function is pickled: by its name.
+        return str(getattr(self, "__qualname__", self.name))
+
     @property
     def chosen(self) -> JobOptions:
         """The options of each of its jobs."""

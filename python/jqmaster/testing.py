@@ -5,9 +5,9 @@ def test_add(jq):
     jq.burst()
     assert handle.result(timeout=5) == 42
 
-The ini option `jq_app` names the program's object (`jq_app = myapp.jobs:jq`): the fixture `jq` is that one, in
-a namespace of its own for each test. Without it, a new object. The variable `JQ_TEST_REDIS` names a Redis to
-use; else one is started for the session.
+The ini option `jq_app` names the program's object (`jq_app = myapp.jobs:jq`): the fixture `jq` is that
+one, in a namespace of its own for each test. Without it, a new object. The variable `JQ_TEST_REDIS` names a
+Redis to use; else one is started for the session.
 """
 
 from __future__ import annotations

@@ -85,6 +85,7 @@ class Worker:
         self._all_reported = asyncio.Event()
         self._all_reported.set()
         self._room_came = asyncio.Event()
+        self._fetching: asyncio.Future[list[Job]] | None = None
         self._awake = asyncio.Event()  # not asked to be quiet
         self._awake.set()
         self._asked_to_stop = asyncio.Event()
@@ -208,8 +209,13 @@ class Worker:
                 await self._awake.wait()
                 continue
             try:
-                jobs = await self._source.fetch(self.free)
+                self._fetching = asyncio.ensure_future(self._source.fetch(self.free))
+                jobs = await self._fetching
                 failures = 0
+            except asyncio.CancelledError:
+                # Only this fetch was cancelled when the worker was asked to be quiet.
+                if (task := asyncio.current_task()) is not None and task.cancelling():
+                    raise
             except NotFound:
                 await self._source.register_again()
             except JQError as error:
@@ -280,7 +286,7 @@ class Worker:
                 failures += 1
             except JQError as error:
                 if isinstance(error, NotFound) and not (error.path or "").startswith("outcomes"):
-                    # The worker was dropped, and its wish for more with it. The outcomes speak for themselves.
+                    # The worker was dropped, its wish for more with it. The outcomes speak for themselves.
                     await self._source.register_again()
                     want = 0
                     continue
@@ -323,6 +329,9 @@ class Worker:
         if request and not self.is_quiet:
             log.info("asked to %s", "stop" if request == "stop" else "be quiet")
             self._awake.clear()
+            if self._fetching is not None:
+                # Who is quiet gets nothing, and what came meanwhile would not end the wait afterwards.
+                self._fetching.cancel()
         elif not request and self.is_quiet:
             log.info("asked to resume")
             self._awake.set()

@@ -18,8 +18,9 @@ local WAITING = { "bzpopmin", "ssubscribe", "sunsubscribe" }
 local SCRIPTS = {
   "assign", "audit", "cancel", "change", "config", "constrain", "constraints", "depend", "discard", "enqueue",
   "explain", "export", "failures", "finish", "forget", "get", "heartbeat", "history", "hold", "import", "jobs", "kick",
-  "migrate", "pick", "queue", "queues", "refuse", "register", "release", "result", "retry", "schedule", "schedules", "setup", "stats", "tags", "tick", "track",
-  "unconstrain", "unregister", "unschedule", "usage", "watch", "worker", "workers",
+  "migrate", "pick", "queue", "queues", "refuse", "register", "release", "result", "retry", "schedule", "schedules",
+  "setup", "stats", "tags", "tick", "track", "unconstrain", "unregister", "unschedule", "usage", "watch", "worker",
+  "workers",
 }
 
 describe("a user of least privilege", function()

@@ -9,9 +9,12 @@ describe("what follows a success", function()
   after_each(function()
     jq:close()
   end)
-  local function started(spec)
+  local function started(queues, spec)
+    if type(queues) == "table" then
+      queues, spec = nil, queues
+    end
     jq:enqueue(spec or "a")
-    return jq:take("a")
+    return jq:take(queues or "a")
   end
   local function move(job, more, argument)
     return jq:succeed(job, argument, { move = more })
@@ -30,6 +33,13 @@ describe("what follows a success", function()
       move(started(), { queue = "b" })
       local job = jq:take("b")
       assert.are.same({ "a", "b" }, { job.name, job.queue })
+    end)
+    it("leaves nothing behind that hides it from a pick over all queues", function()
+      for _, pattern in ipairs({ "*", { "a", "*" }, "m*" }) do
+        local job = started("a*", { name = "x", queue = "ax" })
+        move(job, { queue = "mail" })
+        assert.are.same({ job.id }, jq:pick_ids(pattern))
+      end
     end)
     it("takes a priority and a delay", function()
       assert.are.equal("scheduled", move(started(), { name = "b", priority = 7, delay = 5 }))

@@ -1,18 +1,18 @@
-"""Wrong descriptions of jobs, and what else the scripts that look for jobs refuse, by the path of the error."""
+"""Wrong descriptions of jobs, and what else scripts that look for jobs refuse, by the path of the error."""
 
 from bad_values import NAMES, NAN, NOT_TEXT, RUNNING, UNKNOWN, WAITING, encode, numbers
 
 STATES = [5, True, "", "ready", "Queued", [], ["queued", "x"], ["queued"] * 9, {"a": "queued"}, [1]]
 WHERE = {
-    "queue": NAMES, "status": STATES, "name": NAMES, "tag": NAMES, "group": NAMES, "from_ms": numbers(0, 2**53),
-    "to_ms": numbers(0, 2**53), "message": [*NOT_TEXT, "", "x" * 1025],
+    "queue": NAMES, "status": STATES, "name": NAMES, "tag": NAMES, "group": NAMES,
+    "from_ms": numbers(0, 2**53), "to_ms": numbers(0, 2**53), "message": [*NOT_TEXT, "", "x" * 1025],
 }  # fmt: skip
 WHERES = [5, True, "x", [1], ["queue"]]
 ID = "00000000000000"
 CURSORS = [
     5, True, [], {"a": 1}, "x", ":", "::::", "1:q:0:" + ID + ":a", "1:qw:0:" + ID[1:] + ":a", "1:qw:0::a",
-    "1:qw::" + ID + ":a", "1:qw:.:" + ID + ":a", "1::0:" + ID + ":", "-1:qw:0:" + ID + ":a", "1:qw:0:" + ID + ":",
-    "x" * 2**20, f"{NAN}:qw:0:{ID}:a", "1:qw:0:" + ID + ":" + "a" * 400,
+    "1:qw::" + ID + ":a", "1:qw:.:" + ID + ":a", "1::0:" + ID + ":", "-1:qw:0:" + ID + ":a",
+    "1:qw:0:" + ID + ":", "x" * 2**20, f"{NAN}:qw:0:{ID}:a", "1:qw:0:" + ID + ":" + "a" * 400,
 ]  # fmt: skip
 
 
@@ -36,6 +36,7 @@ def of_finding(invalid, refused):
 
 
 VALID = {
-    "jobs": [encode({})], "failures": [encode({})], "tags": [encode({})], "retry": [encode({"ids": [UNKNOWN]})],
-    "discard": [encode({"ids": [RUNNING]})], "forget": [encode({"queue": "nobody knows it"})],
+    "jobs": [encode({})], "failures": [encode({})], "tags": [encode({})],
+    "retry": [encode({"ids": [UNKNOWN]})], "discard": [encode({"ids": [RUNNING]})],
+    "forget": [encode({"queue": "nobody knows it"})],
 }  # fmt: skip

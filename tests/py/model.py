@@ -60,9 +60,6 @@ def in_path(name):
     return re.sub(rb"[^\x21-\x7e]|:", b"?", name.encode()).decode()
 
 
-BLOCKED_IS_NOTFOUND = True  # an engine bug
-
-
 class Model(Schedules):
     # ---- section 4 ----
 
@@ -124,8 +121,6 @@ class Model(Schedules):
             if kind == "success" and job.last[2] != "done" and answer in ("queued", "scheduled"):
                 return answer  # it was moved: where it waits now, or waited then
             return job.last[2]
-        if job.status == "blocked" and answer == "NOTFOUND" and BLOCKED_IS_NOTFOUND:
-            return answer
         return "CANCELLED" if self.cancelled_at(job, attempt) else "LOST"
 
     def release(self, reply, worker, jobs, delay=0, hold=None):

@@ -5,7 +5,7 @@ from model_dependencies import Dependencies
 from model_jobs import ENDED, SOME_TEXT, ErrorReply, accepted, expect, ms, same
 from model_unique import refuse
 
-LAST_NOTES = True  # those of a heartbeat that finds max_runtime over are kept, though the answer is LOST
+NOTES_IN_GRACE = False
 
 
 class Following(Dependencies):
@@ -32,12 +32,11 @@ class Following(Dependencies):
         left = self.lease_end(job) - self.now
         if job.max_runtime is not None and left <= 0 and self.is_over(job, answer):
             same(answer, "LOST", "heartbeat of a job that ran for max_runtime")
-            if LAST_NOTES:
-                self.note(job, notes, blobs)
             return self.fail(job, "lapse", "timeout", message=SOME_TEXT)
         job.due_ms = self.lease_end(job)
         same(max(0, answer), max(0, left), "heartbeat")
-        self.note(job, notes, blobs)
+        if left > 0 or NOTES_IN_GRACE:
+            self.note(job, notes, blobs)
 
     def note(self, job, notes, blobs):
         job.progress = notes.get("progress", job.progress)
@@ -88,13 +87,10 @@ class Following(Dependencies):
             retries = outcome.get("should_retry", True)
             self.fail(job, kind, reason, retries, message, blob, finished_at, outcome.get("group"))
         else:
+            job.finished_at = finished_at
             if "move" in outcome:
                 self.move(job, blob, **outcome["move"])
-                shown = (self.look(id) or {}).get("finished_at")
-                expect(shown in (finished_at, job.finished_at), "finished_at", shown, job)
-                job.finished_at = shown
             else:
-                job.finished_at = finished_at
                 self.succeed(job, blob)
         return job.status
 
@@ -157,10 +153,8 @@ class Following(Dependencies):
         else:
             if job.status != "queued" or start_ms > self.now:
                 self.requeue(job, start_ms)
-            if job.attempt == 0:
-                shown = (self.look(job.id) or {}).get("ready_ms")
-                expect(shown in (job.ready_ms, max(self.now, start_ms)), "ready_ms", job, shown)
-                job.ready_ms = shown
+                if job.attempt == 0:
+                    job.ready_ms = max(self.now, start_ms)
 
     def kick(self, reply, ids=None, queue=None, count=100, delay=0):
         if queue is not None:

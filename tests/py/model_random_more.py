@@ -25,7 +25,9 @@ if "JQ_MODEL_FEATURES" in os.environ:
     SWITCHED_OFF = set(FEATURES) - set(os.environ["JQ_MODEL_FEATURES"].split(","))
 
 
-SMALL_TICKS_WITH_SCHEDULES = False
+SMALL_TICKS_WITH_SCHEDULES = True
+MOVES_TO_NEW_QUEUES = False
+CHANGES_IF_FAILED = False
 
 
 class MoreGenerator:
@@ -83,6 +85,7 @@ class MoreGenerator:
 
     def dependencies(self, before):
         some = self.distinct(3, "queued", "running", "blocked", "scheduled", "retrying")
+        some = list({self.driver.resolve(label): label for label in some}.values())
         if before and self.chance(0.6):
             some.append(self.rng.randrange(before))
         if self.chance(0.02):
@@ -106,6 +109,8 @@ class MoreGenerator:
         if self.has("following", 0.25):
             places = {"name": self.rng.choice(self.names), "queue": self.rng.choice(self.queues_used)}
             dropped = self.rng.choice(("", "name", "queue"))
+            if not MOVES_TO_NEW_QUEUES:
+                dropped, places["queue"] = "", self.rng.choice(list(self.driver.model.queues) or self.queues_used)
             outcome["move"] = {field: value for field, value in places.items() if field != dropped}
             if self.chance(0.3):
                 outcome["move"]["priority"] = self.rng.choice((0, -1, 3))
@@ -145,7 +150,7 @@ class MoreGenerator:
             some = self.rng.sample(job.depends, self.rng.randint(1, len(job.depends)))
             fields["remove"] = [self.label(id, "job") for id in some]
             fields["add"] = [id for id in fields.get("add", ()) if id not in fields["remove"]]
-        if self.chance(0.4):
+        if CHANGES_IF_FAILED and self.chance(0.4):
             fields["if_failed"] = self.rng.choice(("wait", "fail", "run"))
         return {field: value for field, value in fields.items() if value}
 
@@ -301,6 +306,7 @@ class MoreGenerator:
             fields["set"] = {name: self.rng.choice(self.settings[name]) for name in self.rng.sample(names, 2)}
         if own and self.chance(0.5):
             fields["unset"] = [self.rng.choice(own)]
+            fields.get("set", {}).pop(fields["unset"][0], None)
         return fields
 
     def more_moments(self):

@@ -6,7 +6,7 @@ import asyncio
 import datetime
 import multiprocessing
 import os
-import threading
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -16,6 +16,7 @@ from app_support import jq, transport, working
 from jqmaster import JQ, JobCancelled, JobError, NoResult
 from jqmaster.calling import MessagePack, Signature
 from jqmaster.errors import Conflict, Invalid, NotFound, Unavailable
+from servers import RedisServer
 
 __all__ = ["jq"]
 
@@ -90,7 +91,11 @@ def test_unique_jobs(jq: JQ) -> None:
     @jq.job(unique=lambda a, b: f"only-{a}")
     def by_key(a: int, b: int) -> None: ...
 
-    first, same, other = by_arguments.enqueue(1, 2), by_arguments.enqueue(a=1, b=2), by_arguments.enqueue(1, 3)
+    first, same, other = (
+        by_arguments.enqueue(1, 2),
+        by_arguments.enqueue(a=1, b=2),
+        by_arguments.enqueue(1, 3),
+    )
     assert (first.created, same.created, same, other.created) == (True, False, first, True)
     assert by_key.enqueue(1, 2) == by_key.enqueue(1, 3)
     assert by_key.options(unique="k").enqueue(1, 2) != by_key.enqueue(1, 2)
@@ -289,25 +294,21 @@ def test_plain_calls_work_inside_an_event_loop(jq: JQ) -> None:
         assert asyncio.run(main()) == 8
 
 
-def test_waiters_share_one_connection(redis_url: str, namespace: str) -> None:
-    with transport("redis", redis_url, namespace) as jq:
+def test_waiters_share_one_connection(fresh_server: RedisServer, namespace: str) -> None:
+    with transport("redis", fresh_server.url, namespace) as jq, fresh_server.client() as redis:
 
         @jq.job
         def double(a: int) -> int:
             return 2 * a
 
         handles = double.map(range(50))
-        waiting = threading.Barrier(51)
-
-        def wait(number: int) -> int:
-            waiting.wait(20)
-            return handles[number].result(timeout=30)
-
         with ThreadPoolExecutor(50) as threads:
-            results = threads.map(wait, range(50))
-            waiting.wait(20)
+            results = [threads.submit(handle.result, 30) for handle in handles]
+            while not redis.execute_command("PUBSUB", "SHARDCHANNELS"):
+                assert not any(result.done() for result in results)
+            assert sum(int(client["ssub"]) for client in redis.client_list()) == 1
             with working(jq):
-                assert sorted(results) == [2 * number for number in range(50)]
+                assert [result.result() for result in results] == [2 * number for number in range(50)]
 
 
 def _in_child(url: str, namespace: str, ids: Any) -> None:
@@ -340,6 +341,16 @@ def test_a_spawned_process_too(redis_url: str, namespace: str) -> None:
     process.join(30)
     assert process.exitcode == 0
     assert JQ(redis_url, namespace=namespace).get(child_id)["name"] == "child"
+
+
+def module_job() -> None: ...
+
+
+module_job = JQ().job(module_job)  # type: ignore[assignment]
+
+
+def test_tasks_are_pickled_by_name() -> None:
+    assert pickle.loads(pickle.dumps(module_job)) is module_job
 
 
 @pytest.mark.parametrize("fits", [True, False])

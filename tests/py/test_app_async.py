@@ -1,0 +1,200 @@
+"""`JQ` in coroutines, and jobs that run where they are enqueued."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+from app_support import jq, transport, working
+from jqmaster import JQ, FollowUp, JobError, Move, current_job
+from jqmaster.errors import NotFound
+from servers import RedisServer
+
+__all__ = ["jq"]
+
+
+async def test_async_twins(jq: JQ) -> None:
+    @jq.job
+    async def add(a: int, b: int) -> int:
+        await asyncio.sleep(0)
+        return a + b
+
+    assert await add(1, 2) == 3
+    with working(jq):
+        handle = await add.aenqueue(40, 2)
+        assert await handle.aresult(timeout=20) == 42
+        assert await handle == 42
+        assert await handle.async_wait() == "done"
+        assert await jq.agather(await add.amap([(1, 2), (3, 4)]), timeout=20) == [3, 7]
+        assert (await handle.adocument())["argument"] == {"a": 40, "b": 2}
+        assert [one["event"] for one in await handle.ahistory()] == ["enqueued", "started", "done"]
+        assert await jq.acancel([handle.id]) == ["done"]
+    waiting = await add.options(delay=60).aenqueue(1, 2)
+    assert await waiting.astatus() == "scheduled"
+    assert (await waiting.aexplain())["status"] == "scheduled"
+    assert await waiting.acancel()
+    await waiting.aretry()
+    assert (await jq.aget(waiting.id))["status"] == "queued"
+    assert [one and one["id"] for one in await jq.aget_many([waiting.id, "0687f92dba3c00"])] == [
+        waiting.id,
+        None,
+    ]
+    assert (await jq.aenqueue("add", [1, 2])).created
+
+
+async def test_operators_calls(jq: JQ) -> None:
+    await jq.aconstrain("one", {"name": "mail"}, concurrency=1)
+    await jq.aunconstrain("one")
+    with pytest.raises(NotFound):
+        await jq.aunconstrain("one")
+    assert (await jq.aqueue("mail", max_waiting=5))["max_waiting"] == 5
+    with pytest.raises(NotFound):
+        await jq.aunschedule("no")
+
+
+async def test_waiting_can_be_cancelled(jq: JQ) -> None:
+    handle = await jq.aenqueue("nobody")
+    waiting = asyncio.create_task(handle.aresult())
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(asyncio.shield(waiting), 0.05)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    with pytest.raises(TimeoutError):
+        await handle.aresult(timeout=0.05)
+
+
+def test_several_loops_share_one_object(jq: JQ) -> None:
+    @jq.job
+    def double(a: int) -> int:
+        return 2 * a
+
+    async def main(number: int) -> int:
+        return await (await double.aenqueue(number)).aresult(timeout=20)
+
+    results: list[int] = []
+    with working(jq):
+        threads = [
+            threading.Thread(target=lambda n=n: results.append(asyncio.run(main(n)))) for n in range(5)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+        assert asyncio.run(main(7)) == 14
+    assert sorted(results) == [0, 2, 4, 6, 8]
+
+
+async def test_waiters_outlive_a_restart_of_redis(fresh_server: RedisServer, namespace: str) -> None:
+    fresh_server.arguments = ("--appendonly", "yes", "--appendfsync", "always")
+    fresh_server.kill()
+    fresh_server.start()
+    with transport("redis", fresh_server.url, namespace) as jq:
+
+        @jq.job
+        def double(a: int) -> int:
+            return 2 * a
+
+        handle = await double.aenqueue(4)
+        waiting = asyncio.create_task(handle.aresult(timeout=60))
+        with fresh_server.client() as redis:
+            while not redis.execute_command("PUBSUB", "SHARDCHANNELS"):
+                await asyncio.sleep(0.01)  # noqa: ASYNC110 (nothing tells when)
+        await asyncio.to_thread(fresh_server.kill)
+        await asyncio.to_thread(fresh_server.start)
+        with working(jq):
+            assert await waiting == 8
+
+
+# -- jobs that run where they are enqueued --------------------------------------------------------
+
+
+def test_direct_jobs_need_no_server() -> None:
+    jq = JQ("redis://127.0.0.1:9", direct=True)
+
+    @jq.job
+    def add(a: int, b: int) -> int:
+        return a + b
+
+    @jq.job(max_retry=3)
+    async def fail() -> int:
+        raise ValueError("no")
+
+    handle = add.enqueue(1, b=2)
+    assert (handle.result(), handle.status(), handle.document()["argument"]) == (3, "done", {"a": 1, "b": 2})
+    assert jq.gather(add.map([(1, 1), (2, 2)])) == [2, 4]
+    with pytest.raises(JobError, match="ValueError: no"):
+        fail.enqueue().result()
+    assert handle.cancel() is False
+    with pytest.raises(NotFound):
+        jq.handle("direct-99").result()
+
+
+def test_immediate_jobs_raise_where_they_are_enqueued() -> None:
+    jq = JQ("redis://127.0.0.1:9")
+    seen: list[Any] = []
+
+    @jq.middleware
+    async def around(job: Any, call_next: Any) -> Any:
+        seen.append((job.name, current_job.get().attempt))
+        return await call_next()
+
+    @jq.job
+    def fail() -> int:
+        raise ValueError("no")
+
+    @jq.job
+    def add(a: int) -> int:
+        return a + 1
+
+    with jq.immediate():
+        with pytest.raises(ValueError, match="no"):
+            fail.enqueue()
+        with pytest.raises(TypeError):
+            jq.enqueue("add", {"b": 2})
+        assert jq.enqueue("add", [2]).result() == 3
+    with jq.immediate(raises=False), pytest.raises(JobError):
+        fail.enqueue().result()
+    assert seen == [("fail", 1), ("add", 1), ("fail", 1)]
+
+
+def test_immediate_jobs_run_in_the_caller_s_thread() -> None:
+    jq = JQ(direct=True)
+
+    @jq.job
+    async def inner() -> int:
+        return 1
+
+    @jq.job
+    def outer() -> list[int]:
+        return [threading.get_ident(), asyncio.run(inner()), inner.enqueue().result()]
+
+    assert outer.enqueue().result() == [threading.get_ident(), 1, 1]
+    assert jq.burst() == 0
+
+
+async def test_immediate_jobs_in_a_loop() -> None:
+    jq = JQ("redis://127.0.0.1:9")
+    ran: list[str] = []
+
+    @jq.job
+    async def second(text: str) -> str:
+        ran.append(text)
+        return text.upper()
+
+    @jq.job
+    async def first() -> Any:
+        return FollowUp("done", [second.job("b")])
+
+    @jq.job
+    def third() -> Any:
+        return Move("second", {"text": "c"})
+
+    with jq.immediate():
+        assert await (await first.aenqueue()).aresult() == "done"
+        assert second.enqueue("a").result() == "A"
+        assert await (await third.aenqueue()).aresult() == "C"
+    assert ran == ["b", "a", "c"]

@@ -1,0 +1,91 @@
+"""What a type checker says of programs that use `JQ`: right calls pass, and each wrong one is found."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import jqmaster
+
+mypy_api = pytest.importorskip("mypy.api")
+
+# A line with `# wrong: code` must be refused with that code, and no other line may be.
+PROGRAM = """
+from typing import Any, assert_type
+
+from jqmaster import JQ, Call, Handle
+
+jq = JQ(timeout=60)
+
+
+@jq.job
+def add(a: int, b: int = 2) -> int:
+    return a + b
+
+
+@jq.job(queue="mail", max_retry=3, retry_on=(ConnectionError,))
+async def mail(to: str, *, subject: str) -> dict[str, int]:
+    return {to: 1}
+
+
+@jq.schedule(cron="0 3 * * *")
+@jq.job
+def clean() -> None: ...
+
+
+assert_type(add(1, 2), int)
+assert_type(add.enqueue(1, b=2), Handle[int])
+assert_type(add.enqueue(1).result(timeout=5), int)
+assert_type(add.map([(1, 2), 3]), list[Handle[int]])
+assert_type(add.options(delay=5, priority=-1).enqueue(1), Handle[int])
+assert_type(add.job(1), Call[int])
+assert_type(jq.enqueue_many([add.job(1), add.job(2)]), list[Handle[int]])
+assert_type(jq.gather(add.map([1, 2])), list[int])
+assert_type(mail.enqueue("a", subject="b"), Handle[dict[str, int]])
+assert_type(clean.enqueue().result(), None)
+assert_type(jq.task("resize").enqueue(1, wide=True).result(), Any)
+
+
+async def main() -> None:
+    assert_type(await mail("a", subject="b"), dict[str, int])
+    assert_type(await (await mail.aenqueue("a", subject="b")).aresult(), dict[str, int])
+    assert_type(await add.enqueue(1), int)
+    assert_type(await jq.agather(await mail.amap(["a"])), list[dict[str, int]])
+
+
+add.enqueue("x")  # wrong: arg-type
+add.enqueue()  # wrong: call-arg
+add.enqueue(1, delay=5)  # wrong: call-arg
+add("x")  # wrong: arg-type
+mail.enqueue("a", "b")  # wrong: call-arg
+add.options(dely=5)  # wrong: call-arg
+add.options(priority="high")  # wrong: arg-type
+add.options(delay=5).enqueue(b=2)  # wrong: call-arg
+jq.job(prio=1)  # wrong: call-overload
+text: str = add.enqueue(1).result()  # wrong: assignment
+"""
+
+
+def test_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    monkeypatch.setenv("MYPYPATH", str(Path(jqmaster.__file__).parents[1]))
+    cache = Path(jqmaster.__file__).parents[2] / ".mypy_cache"
+    said, problems, _ = mypy_api.run(
+        ["--strict", "--no-error-summary", "--hide-error-context", f"--python-executable={sys.executable}",
+         f"--cache-dir={cache}", "--follow-imports=silent", str(program)]
+    )  # fmt: skip
+    assert not problems
+    lines = PROGRAM.split("\n")
+    expected = {
+        (number, found[1])
+        for number, line in enumerate(lines, 1)
+        if (found := re.search(r"# wrong: ([\w-]+)", line))
+    }
+    found_ = {
+        (int(found[1]), found[2]) for found in re.finditer(r"program\.py:(\d+): error: .*\[([\w-]+)\]", said)
+    }
+    assert found_ == expected, said

@@ -1,0 +1,411 @@
+"""Workers of a `JQ`: burst, retries, middleware, hooks, processes, schedules, logs, command line."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app_support import jq, working
+from jqmaster import JQ, FollowUp, JobError, JobFailed, JobReleased, Move, checkpoint, current_job, progress
+from jqmaster.joblog import JobFilter, JsonLines
+from processes import Process
+
+__all__ = ["jq"]
+
+
+def test_a_burst_runs_until_nothing_is_left(jq: JQ) -> None:
+    ran: list[int] = []
+
+    @jq.job
+    def count_down(number: int) -> None:
+        ran.append(number)
+        if number:
+            count_down.enqueue(number - 1)
+
+    count_down.enqueue(3)
+    waits = count_down.options(delay=3600).enqueue(0)
+    assert jq.burst() == 4
+    assert ran == [3, 2, 1, 0]
+    assert waits.status() == "scheduled"
+    assert jq.burst(delayed=True) == 1
+    assert jq.burst() == 0
+
+
+def test_a_burst_does_not_wait_for_retries(jq: JQ) -> None:
+    @jq.job(retry_base=3600)
+    def flaky() -> int:
+        attempt = current_job.get().attempt
+        if attempt < 3:
+            raise ConnectionError("down")
+        return attempt
+
+    handle = flaky.enqueue()
+    assert jq.burst() == 3
+    assert handle.result(timeout=5) == 3
+
+
+def test_a_burst_raises_what_failed(jq: JQ) -> None:
+    @jq.job(max_retry=0)
+    def fail(what: str) -> None:
+        raise ValueError(what)
+
+    fail.enqueue("a")
+    with pytest.raises(ValueError, match="a"):
+        jq.burst()
+    fail.map(["b", "c"])
+    with pytest.raises(ExceptionGroup, match="2 jobs failed"):
+        jq.burst()
+    fail.enqueue("d")
+    assert jq.burst(raises=False) == 1
+
+
+async def test_a_burst_in_a_loop(jq: JQ) -> None:
+    @jq.job
+    async def add(a: int) -> int:
+        return a + 1
+
+    handle = await add.aenqueue(1)
+    assert await jq.aburst() == 1
+    assert await handle == 2
+    await add.aenqueue(2)
+    assert jq.burst() == 1
+
+
+@pytest.mark.parametrize(("error", "attempts"), [(ConnectionError, 3), (ValueError, 1), (BrokenPipeError, 1)])
+def test_exceptions_decide_about_retries(jq: JQ, error: type[Exception], attempts: int) -> None:
+    @jq.job(max_retry=2, retry_on=(ConnectionError,), give_up_on=(BrokenPipeError,))
+    def fail() -> None:
+        raise error("no")
+
+    handle = fail.enqueue()
+    with pytest.raises(error):
+        jq.burst()
+    assert handle.document()["attempt"] == attempts
+    with pytest.raises(JobError, match=f"{error.__name__}: no"):
+        handle.result(timeout=5)
+
+
+def test_a_job_says_itself_whether_to_try_again(jq: JQ) -> None:
+    @jq.job(max_retry=5)
+    def fail() -> None:
+        raise JobFailed("closed", retry=False, error={"code": 7})
+
+    handle = fail.enqueue()
+    jq.burst(raises=False)
+    with pytest.raises(JobError) as caught:
+        handle.result(timeout=5)
+    assert (caught.value.message, caught.value.error) == ("closed", {"code": 7})
+
+
+def test_an_argument_that_does_not_fit_is_not_tried_again(jq: JQ) -> None:
+    @jq.job
+    def add(a: int) -> int:
+        return a
+
+    handle = jq.enqueue("add", {"b": 1})
+    with pytest.raises(RuntimeError, match="does not fit"):
+        jq.burst()
+    document = handle.document()
+    assert (document["attempt"], document["message"]) == (
+        1, "the argument does not fit add(a: 'int') -> 'int': missing a required argument: 'a'",
+    )  # fmt: skip
+
+
+def test_a_result_that_cannot_be_packed(jq: JQ) -> None:
+    @jq.job
+    def odd() -> object:
+        return object()
+
+    handle = odd.enqueue()
+    jq.burst(raises=False)
+    assert "the result of odd cannot be packed" in handle.document()["message"]
+    assert handle.document()["attempt"] == 1
+
+
+def test_middleware_goes_around_every_job(jq: JQ) -> None:
+    seen: list[str] = []
+
+    @jq.middleware
+    async def outer(job: Any, call_next: Any) -> Any:
+        seen.append(f"outer {job.name}")
+        try:
+            return await call_next() + 1
+        finally:
+            seen.append("out")
+
+    @jq.middleware
+    async def inner(job: Any, call_next: Any) -> Any:
+        seen.append("inner")
+        return await call_next() * 10
+
+    @jq.job
+    def number(n: int) -> int:
+        seen.append("job")
+        return n
+
+    handle = number.enqueue(4)
+    jq.burst()
+    assert handle.result(timeout=5) == 41
+    assert seen == ["outer number", "inner", "job", "out"]
+
+
+def test_hooks_and_lifespan(jq: JQ) -> None:
+    seen: list[str] = []
+
+    @jq.lifespan
+    async def resources() -> AsyncIterator[dict[str, int]]:
+        seen.append("open")
+        yield {"answer": 42}
+        seen.append("close")
+
+    @jq.startup
+    def start() -> None:
+        seen.append("start")
+
+    @jq.shutdown
+    async def stop() -> None:
+        seen.append("stop")
+
+    @jq.job
+    def ask() -> int:
+        return int(jq.state["answer"])
+
+    handle = ask.enqueue()
+    jq.burst()
+    assert handle.result(timeout=5) == 42
+    assert seen == ["open", "start", "stop", "close"]
+
+
+def test_follow_ups_moves_and_releases(jq: JQ) -> None:
+    ran: list[str] = []
+
+    @jq.job
+    def second(text: str) -> str:
+        ran.append(text)
+        return text
+
+    @jq.job
+    def first() -> Any:
+        return FollowUp("ok", [second.job("x"), second.options(priority=-1).job("y")])
+
+    @jq.job
+    async def moves() -> Any:
+        return Move("second", {"text": "moved"})
+
+    @jq.job
+    def put_off() -> None:
+        if current_job.get().attempt == 1:
+            raise JobReleased("not now")
+
+    handle = first.enqueue()
+    jq.burst(concurrency=1)
+    assert handle.result(timeout=5) == "ok"
+    assert ran == ["y", "x"]
+    moved = moves.enqueue()
+    released = put_off.enqueue()
+    jq.burst()
+    assert moved.result(timeout=5) == "moved"
+    assert (released.document()["attempt"], released.document()["retry_count"]) == (2, 0)
+
+
+def test_progress_and_checkpoints(jq: JQ) -> None:
+    @jq.job(retry_base=3600)
+    def import_rows(start: int) -> int:
+        if start == 0:
+            progress(50, "half")
+            checkpoint({"start": 10})
+            raise ConnectionError("away")
+        return start
+
+    handle = import_rows.enqueue(0)
+    jq.burst()
+    assert handle.result(timeout=5) == 10
+    document = handle.document()
+    assert (document["progress"], document["progress_message"]) == (50, "half")
+
+
+# -- processes ------------------------------------------------------------------------------------
+
+process_jobs = JQ()
+
+
+@process_jobs.job(process=True)
+def where_it_runs(number: int) -> list[Any]:
+    return [os.getpid(), number, current_job.get().name]
+
+
+class Awkward(Exception):
+    def __init__(self, one: str, two: str) -> None:
+        super().__init__(one + two)
+
+
+@process_jobs.job(process=True, max_retry=0)
+def fails_there(how: str) -> None:
+    if how == "awkward":
+        raise Awkward("a", "b")
+    if how == "dies":
+        os.kill(os.getpid(), signal.SIGKILL)
+    raise ValueError(how)
+
+
+def test_jobs_in_processes(redis_url: str, namespace: str) -> None:
+    with process_jobs.using(redis_url, namespace):
+        handle = where_it_runs.enqueue(7)
+        failing = fails_there.map(["plain", "awkward"])
+        process_jobs.burst(raises=False)
+        pid, number, name = handle.result(timeout=5)
+        assert pid != os.getpid() and (number, name) == (7, "where_it_runs")
+        messages = [one.document()["message"] for one in failing]
+        assert messages[0] == "ValueError: plain" and "Awkward: ab" in messages[1]
+
+
+def test_a_process_that_dies_fails_its_job_alone(redis_url: str, namespace: str) -> None:
+    with process_jobs.using(redis_url, namespace):
+        dies = fails_there.enqueue("dies")
+        process_jobs.burst(raises=False)
+        assert "a process that ran jobs died" in dies.document()["message"]
+        handle = where_it_runs.enqueue(1)
+        process_jobs.burst()
+        assert handle.result(timeout=5)[1] == 1
+
+
+def test_async_functions_run_in_no_process() -> None:
+    async def wait() -> None: ...
+
+    with pytest.raises(TypeError, match="process=True is for plain functions"):
+        JQ().job(process=True)(wait)
+
+
+# -- schedules ------------------------------------------------------------------------------------
+
+
+async def test_workers_bring_their_schedules(jq: JQ) -> None:
+    @jq.schedule(id="nightly", cron="0 3 * * *", args=("all",), options={"priority": 2})
+    @jq.schedule(every=3600)
+    @jq.job
+    def clean(what: str = "some") -> None: ...
+
+    await jq.aburst()
+    nightly = await jq.link.arun(lambda it: it.schedules("nightly"))
+    assert nightly is not None
+    assert (nightly["cron"], nightly["job"]["priority"], nightly["job"]["name"]) == ("0 3 * * *", 2, "clean")
+    assert jq.serializer.loads(nightly["argument"]) == {"what": "all"}
+    # Who pauses one does not find it running again after a deployment.
+    await jq.link.arun(
+        lambda it: it.schedule("clean", ({"name": "clean"}, b"\xc0"), {"every": 3600, "paused": True})
+    )
+    await jq.aburst()
+    hourly = await jq.link.arun(lambda it: it.schedules("clean"))
+    assert hourly is not None and hourly["paused"] is True
+    await jq.aunschedule("nightly")
+    with pytest.raises(ValueError, match="there is a schedule 'nightly' already"):
+        jq.schedule(clean, id="nightly", every=1)
+    with pytest.raises(TypeError):
+        jq.schedule(lambda: None, every=1)  # type: ignore[type-var]
+
+
+# -- logs -----------------------------------------------------------------------------------------
+
+
+def test_log_lines_tell_the_job(jq: JQ) -> None:
+    lines: list[str] = []
+
+    class Keep(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            lines.append(self.format(record))
+
+    handler = Keep()
+    handler.addFilter(JobFilter())
+    handler.setFormatter(JsonLines())
+    log = logging.getLogger("test.app.worker")
+    log.addHandler(handler)
+
+    @jq.job
+    def work() -> None:
+        log.warning("at it", extra={"step": 1})
+
+    @jq.job
+    async def work_too() -> None:
+        log.warning("at it", extra={"step": 2})
+
+    try:
+        handles = [work.enqueue(), work_too.enqueue()]
+        jq.burst()
+        log.warning("outside")
+    finally:
+        log.removeHandler(handler)
+    found = [json.loads(line) for line in lines]
+    assert {(one["job_id"], one["job_attempt"], one["step"]) for one in found[:2]} == {
+        (handles[0].id, 1, 1),
+        (handles[1].id, 1, 2),
+    }
+    assert "job_id" not in found[2] and found[2]["message"] == "outside"
+
+
+# -- a worker as a process ------------------------------------------------------------------------
+
+PROGRAM = """
+from jqmaster import JQ
+
+jq = JQ()
+
+
+@jq.job
+def add(a: int, b: int) -> int:
+    return a + b
+
+
+if __name__ == "__main__":
+    raise SystemExit(jq.run(concurrency=2))
+"""
+
+
+@pytest.mark.parametrize("how", ["jq", "module alone", "own program", "redis given"])
+def test_a_worker_by_its_object(
+    how: str, redis_url: str, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    command = {
+        "jq": ("jqmaster.cli", "work", "program:jq"),
+        "module alone": ("jqmaster.cli", "work", "program"),
+        "own program": ("program",),
+        "redis given": ("jqmaster.cli", "work", "program:jq", "--redis", redis_url, "--namespace", namespace),
+    }[how]
+    jq = JQ(redis_url, namespace=namespace)
+    if how != "redis given":
+        (tmp_path / "program.py").write_text(
+            PROGRAM.replace("JQ()", f"JQ({redis_url!r}, namespace={namespace!r})")
+        )
+    with Process(*command, ready="is ready", folder=tmp_path) as worker:
+        assert jq.task("add").enqueue(40, 2).result(timeout=20) == 42
+        worker.signal()
+        assert worker.ends() == 0
+
+
+def test_an_object_without_jobs_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty.py").write_text("from jqmaster import JQ\njq = JQ()\n")
+    with Process("jqmaster.cli", "work", "empty:jq", folder=tmp_path) as worker:
+        assert worker.ends() == 2
+        assert "there are no jobs" in worker.text
+
+
+def test_a_pushed_worker_by_its_object(redis_url: str, namespace: str) -> None:
+    from processes import MasterProcess
+
+    with MasterProcess("--redis", redis_url, "--namespace", namespace) as master:
+        jq = JQ(master.url)
+
+        @jq.job
+        def add(a: int, b: int) -> int:
+            return a + b
+
+        with working(jq, push=True):
+            assert add.enqueue(1, 2).result(timeout=20) == 3
+        jq.close()
