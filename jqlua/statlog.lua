@@ -2,9 +2,9 @@
 -- (module statistics) by the call that finds it long, so that the common call pays for one command.
 --
 -- The log is a list of groups: Unix seconds, queue, name (empty if it is the queue's), number of items; then items:
--- kind and two numbers. With kind 1 (enqueued) the first is a count; with others they are the ms that the job waited for
--- its first start, and that a done attempt ran, or NONE. It is made with struct, and is MessagePack all the same: of the
--- ways to write and to read it, these are the cheapest.
+-- kind and two numbers. With kind 1 (enqueued) the first is a count; with others they are the ms that the job waited
+-- for its first start, and that a done attempt ran, or NONE. It is made with struct, and is MessagePack all the same:
+-- of the ways to write and to read it, these are the cheapest.
 local keys = require "jqlua.keys"
 local meta = require "jqlua.meta"
 local job = require "jqlua.job"

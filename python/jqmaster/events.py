@@ -63,7 +63,7 @@ class EventFeed:
         return found[0][0] if found else "0-0"
 
     async def is_missing(self, event_id: str) -> bool:
-        """Whether what came right behind this event may be trimmed away already. Behind 0-0 is all there is."""
+        """Whether what came right behind this event may be trimmed away. Behind 0-0 is all there is."""
         if order(event_id) == (0, 0):
             return False
         found = await self._ask("XRANGE", self._key, "-", "+", "COUNT", 1)

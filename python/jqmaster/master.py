@@ -30,6 +30,9 @@ class Waiting(Protocol):
         Cancelling it must not strand a job: what a pick under way had already taken is given back.
         """
 
+    def look_again(self, worker: str, /) -> None:
+        """Have this worker's picks that wait look at once: what they were refused may be theirs now."""
+
 
 class Ended(Protocol):
     """Waits for jobs to end."""

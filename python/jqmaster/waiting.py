@@ -82,6 +82,11 @@ class Waiting:
             with contextlib.suppress(JQError):
                 await self._engine.release(worker, jobs)
 
+    def look_again(self, worker: str) -> None:
+        """Have this worker's long polls look at once: what it was refused may be its now."""
+        for channel in self._channels.values():
+            channel.wake_same(worker)
+
     def drain(self) -> None:
         """Answer all open long polls at once, and every later one."""
         self._draining = True

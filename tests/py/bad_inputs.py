@@ -7,6 +7,7 @@ import msgpack
 from bad_constraints import BY, COSTS, FAIR, HOLD_SECONDS, PATHS, TAGS, of_constraints
 from bad_copying import of_copying
 from bad_finding import CURSORS, WHERE, WHERES, of_finding
+from bad_following import DEPENDS, PROGRESS, SOME_TAGS, of_following
 from bad_schedules import CRONS, of_schedules
 from bad_values import (
     BLOB,
@@ -75,7 +76,13 @@ JOB = {
     "name": NAMES, "queue": [*NAMES, "a*", "*"], "priority": PRIORITIES,
     "max_retry": integers(0, 2**31 - 1), "keep_result": BOOLEANS, "timeout": numbers(0.001, 4000000),
     "delay": numbers(0, 1e10), "run_at": numbers(0, 1e10), "expires_in": numbers(0.001, 1e10), "tags": TAGS,
-    **BACKOFF,
+    "depends": DEPENDS, "if_failed": words("wait"), "max_runtime": numbers(0.001, 4000000),
+    "track": BOOLEANS, **BACKOFF,
+}  # fmt: skip
+UNIQUE = {"unique": NAMES, "unique_for": numbers(0.001, 1e10), "if_exists": words("keep")}
+CHANGES = {
+    "id": IDS, "priority": PRIORITIES, "delay": numbers(0, 1e10), "run_at": numbers(0, 1e10),
+    "max_retry": integers(0, 2**31 - 1), "timeout": numbers(0.001, 4000000), "tags": SOME_TAGS,
 }  # fmt: skip
 RATE = {"limit": integers(1, 10**9), "period": numbers(0.001, 31536000), "smooth": BOOLEANS}
 SETTINGS = {
@@ -114,6 +121,24 @@ def one_outcome(spec):
 
 TARGETS = [
     Target("job", "enqueue", {"name": "a"}, JOB, ["name"], one_job, "jobs[0].", "jobs[0]"),
+    Target("unique", "enqueue", {"name": "a", "unique": "k"}, UNIQUE, [], one_job, "jobs[0].", "jobs[0]"),
+    Target("change", "change", {"id": WAITING, "priority": 1}, CHANGES, ["id"], one_job, "jobs[0].",
+           "jobs[0]"),
+    Target("depend", "depend", {"id": WAITING}, {"id": IDS, "add": [*LISTS, [WAITING] * 101],
+           "remove": [*LISTS, [WAITING] * 101], "if_failed": words("wait")}, ["id"]),
+    Target("kick", "kick", {"ids": [RUNNING]}, {"ids": [*LISTS, [], [RUNNING] * 1001],
+           "delay": numbers(0, 1e10)}, []),
+    Target("kick of a queue", "kick", {"queue": "a"}, {"queue": [*NAMES, "a*", "*"],
+           "count": integers(1, 1000), "delay": numbers(0, 1e10)}, []),
+    Target("move", "finish", {"name": "b"}, {"name": NAMES, "queue": [*NAMES, "a*", "*"],
+           "priority": PRIORITIES, "delay": numbers(0, 1e10)}, [],
+           lambda spec: one_outcome(encode({"id": RUNNING, "attempt": 1, "type": "success",
+                                            "move": Raw(spec)})),
+           "outcomes[0].move.", "outcomes[0].move", True),
+    Target("notes", "heartbeat", {"progress": 1}, {"progress": PROGRESS,
+           "message": [*NOT_TEXT, "x" * 1025]}, [],
+           lambda spec: [encode({"worker": "w", "jobs": [[RUNNING, 1, Raw(spec)]]})],
+           "jobs[0][2].", "jobs[0][2]", True),
     Target("options", "enqueue", {"request": "t"}, {"request": TOKENS}, [],
            lambda spec: [spec, encode({"name": "a"}), BLOB], "", "options", unknown="options."),
     Target("pick", "pick", {"worker": "w", "queues": "a"}, {"worker": NAMES, **PICK}, ["worker", "queues"]),
@@ -130,7 +155,7 @@ TARGETS = [
     Target("release", "release", HELD, {"worker": NAMES, "jobs": [*LISTS, []], "delay": numbers(0, 1e10),
            "hold": [*LISTS[:3], {}, [], {str(number): 1 for number in range(11)}]}, ["worker", "jobs"]),
     Target("cancel", "cancel", {"ids": [WAITING]}, {"ids": [*LISTS, [], [WAITING] * 1001],
-           "force": BOOLEANS}, ["ids"]),
+           "force": BOOLEANS, "dependents": words("leave")}, ["ids"]),
     Target("tick", "tick", {}, {"limit": integers(1, 1000)}, []),
     Target("queue", "queue", {"name": "a"}, {"name": [*NAMES, "a*", "*"], "paused": BOOLEANS,
            "max_waiting": [-1, 1.5, "1", True, NAN, INFINITE, []], "fair": FAIR,
@@ -190,6 +215,9 @@ TARGETS = [
     Target("cancel where", "cancel", {"where": {}}, {"where": WHERES, "cursor": CURSORS,
            "count": integers(1, 1000), "force": BOOLEANS}, []),
     Target("failures", "failures", {}, {"cursor": [5, True, [], {"a": 1}], "count": integers(1, 1000)}, []),
+    Target("stats", "stats", {"by": "hour", "series": True}, {"by": words("hour"), "queue": NAMES, "name": NAMES,
+           "from_ms": numbers(0, 1e15), "to_ms": numbers(0, 1e15), "series": BOOLEANS,
+           "cursor": [5, True, [], {"a": 1}], "count": integers(1, 1000)}, ["by"]),
     Target("tags", "tags", {}, {"cursor": [5, True, [], {"a": 1}], "count": integers(1, 1000)}, []),
     Target("top", "tags", {}, {"top": integers(1, 1000)}, []),
     Target("forget", "forget", {"queue": "a"}, {"queue": [*NAMES, "a*", "*"]}, ["queue"]),
@@ -314,7 +342,9 @@ def of_calls():
     yield from of_schedules(invalid, refused)
     yield from of_finding(invalid, refused)
     yield from of_copying(invalid, Case)
-    of_another_kind = {"enqueue", "finish", "constrain", "schedule"}
+    yield from of_following(invalid, refused)
+    yield Case("history: unknown", "history", [UNKNOWN], "NOTFOUND", "id")
+    of_another_kind = {"enqueue", "finish", "constrain", "schedule", "change"}
     for script in sorted({target.script for target in TARGETS} - of_another_kind):
         yield invalid(script, "no arguments", "spec")
         if script != "heartbeat":  # it takes what its notes name

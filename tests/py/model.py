@@ -120,6 +120,8 @@ class Model(Schedules):
                 return "scheduled" if job.status == "scheduled" else "queued"
             if kind == "success" and job.last[2] != "done" and answer in ("queued", "scheduled"):
                 return answer  # it was moved: where it waits now, or waited then
+            if kind == "failure" and answer == "retrying" and job.status != "error":
+                return answer  # it was made to run again
             return job.last[2]
         return "CANCELLED" if self.cancelled_at(job, attempt) else "LOST"
 

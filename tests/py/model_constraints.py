@@ -194,7 +194,8 @@ class Constraints(Statistics):
             job.has_other_facts = False
             self.matching.pop(job.id, None)
             for constraint in self.constraints.values():
-                constraint.keys.pop(job.id, None)
+                if job.id not in constraint.kept:
+                    constraint.keys.pop(job.id, None)
 
     # ---- whose key has room ----
 

@@ -15,12 +15,13 @@ class Dependencies(Unique):
     def __init__(self, *looks):
         super().__init__(*looks)
         self.ended_as = {}  # id -> state, also when the record is gone
+        self.ended_at = {}  # id -> moment; what is to be done then may be late when the clock went back
         self.dooming = set()  # ids whose dependents the next sweeps cancel
 
     def transition(self, job, was, event=None):
         super().transition(job, was, event)
         if job.status in ENDED:
-            self.ended_as[job.id] = job.status
+            self.ended_as[job.id], self.ended_at[job.id] = job.status, self.now
             if job.is_doomed is not False:
                 self.doom_dependents(job, job.is_doomed)
         elif was in ENDED:
@@ -52,10 +53,15 @@ class Dependencies(Unique):
         told = {"wait": "wait", "fail": "fail"}[job.if_failed]
         return {told} if other and not other.may_be_gone else {told, "go"}
 
+    def is_early(self, id):
+        """The clock went back: what follows from this end may come when it is there again."""
+        return self.ended_at.get(id, 0) > self.now
+
     def may_do(self, job):
         """What may become of a blocked job at a sweep: `cancel`, `fail`, `go`, `wait`."""
         said = [self.says(job, id) for id in job.waits_for]
-        may = {"cancel"} if job.is_doomed is not False else set()
+        may = {"wait"} if any(self.is_early(id) for id in job.waits_for) else set()
+        may |= {"cancel"} if job.is_doomed is not False else set()
         if job.is_doomed:
             return may
         may |= {"fail"} if any("fail" in some for some in said) else set()
@@ -68,8 +74,8 @@ class Dependencies(Unique):
         """A job that is enqueued, or gets new dependencies, and waits for those that are not over."""
         was = job.status
         job.waits_for = {id for id in ids if self.says(job, id) != {"go"}}
-        job.may_start_ms = start_ms if start_ms > self.now or was == "blocked" else 0
-        if was != "blocked":
+        job.may_start_ms = start_ms if start_ms > self.now or was in ("scheduled", "blocked") else 0
+        if not was:
             job.ready_ms = start_ms if start_ms > self.now else None
         job.status, job.due_ms = "blocked", None
         if job.waits_for & self.dooming:
@@ -87,7 +93,8 @@ class Dependencies(Unique):
             if shown == "fail":
                 self.transition(job, was, event)
                 return self.fail_unstarted(job, "dependency")
-        self.transition(job, was, event)
+        if was != "blocked":
+            self.transition(job, was, event)
 
     def is_due(self, job):
         if job.status == "blocked" and "wait" not in self.may_do(job):
@@ -133,11 +140,12 @@ class Dependencies(Unique):
     def sweep(self, left_some):
         super().sweep(left_some)
         if not left_some:
-            self.dooming.clear()
+            self.dooming = {id for id in self.dooming if self.is_early(id)}
         for job in self.jobs.values():
             if job.status == "blocked":
-                job.is_doomed = job.is_doomed if left_some else False
-                over = {id for id in job.waits_for if self.says(job, id) == {"go"}}
+                if not left_some and not any(self.is_early(id) for id in job.waits_for):
+                    job.is_doomed = False
+                over = {id for id in job.waits_for if self.says(job, id) == {"go"} and not self.is_early(id)}
                 unsure = {id for id in job.waits_for if "go" in self.says(job, id)}
                 if (over and left_some) or unsure > over:
                     shown = set((self.look(job.id) or {}).get("waits_for", ()))

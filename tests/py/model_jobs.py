@@ -158,7 +158,8 @@ class Jobs:
         if by == "release":
             job.last = (job.attempt, by, job.status)
             event = "released"
-        self.transition(job, was, event)
+        if event or job.status != was:
+            self.transition(job, was, event)
 
     def fail(self, job, by, reason, should_retry=True, message="", error=None, finished_at=None, group=None):
         job.retry_count += 1

@@ -36,7 +36,7 @@ class Trace(Jobs):
             self.new_events.append((worker, text))
 
     def told(self, job, was, event):
-        told = {"event": event, "time_ms": self.now}
+        told = {"event": event, "time_ms": job.created_ms if event == "enqueued" else self.now}
         if event in OF_ATTEMPTS or was == "running":
             told |= {"attempt": job.attempt, "worker_id": job.worker_id}
         if event in ("failed", "lapsed", "expired", "dependency"):

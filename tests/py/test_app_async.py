@@ -101,8 +101,8 @@ async def test_waiters_outlive_a_restart_of_redis(fresh_server: RedisServer, nam
         handle = await double.aenqueue(4)
         waiting = asyncio.create_task(handle.aresult(timeout=60))
         with fresh_server.client() as redis:
-            while not redis.execute_command("PUBSUB", "SHARDCHANNELS"):
-                await asyncio.sleep(0.01)  # noqa: ASYNC110 (nothing tells when)
+            while not redis.execute_command("PUBSUB", "SHARDCHANNELS"):  # noqa: ASYNC110 (nothing tells when)
+                await asyncio.sleep(0.01)
         await asyncio.to_thread(fresh_server.kill)
         await asyncio.to_thread(fresh_server.start)
         with working(jq):

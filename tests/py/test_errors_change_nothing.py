@@ -7,7 +7,7 @@ from redis.exceptions import OutOfMemoryError, ResponseError
 
 from bad_finding import VALID as FINDING
 from bad_inputs import CASES
-from bad_values import DONE, RUNNING, WAITING, WORKER, encode
+from bad_values import DONE, RUNNING, SCHEDULED, WAITING, WORKER, encode
 from model_driver import NAMESPACE, Driver
 from model_random import Generator
 from model_wire import parse_error
@@ -51,6 +51,7 @@ class Data:
         driver.call("finish", worker="w", outcomes=[[{"id": DONE, "attempt": 1, "type": "success"}, b"\xc0"]])
         driver.call("queue", name="full", max_waiting=1)
         driver.call("enqueue", options=None, jobs=[[{"name": "full", "delay": 10**9}, b"\xc0"]])
+        assert driver.call("get", ids=[SCHEDULED])
         driver.call("queue", name="room for one", max_waiting=1)
         self.constrain()
         self.fill()
@@ -171,6 +172,11 @@ VALID = {
     "unschedule": [encode({"id": "known"})],
     "worker": [encode({"worker": WORKER, "request": "quiet"})],
     "track": [encode({"ids": [WAITING]})],
+    "change": [encode({"id": WAITING, "priority": 1}), b""],
+    "depend": [encode({"id": WAITING, "remove": [DONE]})],
+    "kick": [encode({"ids": [RUNNING]})],
+    "history": [WAITING],
+    "stats": [encode({"by": "hour"})],
 } | FINDING | {
     script: [encode({})]
     for script in ("tick", "queues", "workers", "constraints", "config", "audit", "schedules", "export")

@@ -9,6 +9,7 @@ from typing import Any
 import msgpack
 import pytest
 
+from jqmaster.client import AsyncClient
 from jqmaster.engine import Engine, connect
 from jqmaster.server import ServeOptions, Server
 from jqmaster.worker import (
@@ -264,17 +265,20 @@ async def test_a_quiet_worker_takes_no_more(
         started.set()
         await go_on.wait()
 
-    async with working(way, server, {"wait": wait}, register=True) as worker:
+    async with (
+        working(way, server, {"wait": wait}, register=True) as worker,
+        AsyncClient(server.url) as client,
+    ):
         [document] = await eventually(lambda: _workers(own))
         first = await enqueue(own, "wait")
         await started.wait()
-        await own.worker(document["id"], "quiet")
+        await client.quiet_worker(document["id"])
         second = await enqueue(own, "wait")
         go_on.set()
         await until(own, first, "done")
         assert (await _workers(own))[0]["state"] == "quiet"
         assert await status(own, second) == "queued"
-        await own.worker(document["id"], "resume")
+        await client.resume_worker(document["id"])
         await until(own, second, "done")
         assert not worker.task.done()
 

@@ -182,6 +182,9 @@ async def ask_worker(master: Master, request: Request, what: str) -> Reply:
     """`POST /worker/{id}/quiet`, `/stop`, `/resume`: it learns it from its next heartbeat."""
     request.rename = lambda path: "id" if path == "worker" else path
     await master.engine.call("worker", wire.pack({"worker": request.params["id"], "request": what}))
+    if what == "resume":
+        # While it was quiet its long polls got nothing, and nobody knows that they wait.
+        master.waiting.look_again(request.params["id"])
     master.dispatch.poke()
     return Reply(204)
 
