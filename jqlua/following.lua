@@ -12,6 +12,7 @@ local keys = require "jqlua.keys"
 local lineup = require "jqlua.lineup"
 local queue = require "jqlua.queue"
 local room = require "jqlua.room"
+local statlog = require "jqlua.statlog"
 local tagindex = require "jqlua.tagindex"
 local transition = require "jqlua.transition"
 
@@ -95,6 +96,9 @@ function M.move(of, said, argument)
   local move = said.move
   local now = meta.state[meta.NOW_MS]
   of[job.HOW] = "m"
+  if meta.state[meta.DROP] % (2 * meta.UNCOUNTED) < meta.UNCOUNTED then
+    statlog.left(of, "r", "q")
+  end
   local extra = failure.extra(of)
   failure.note_attempt(extra, of)
   extra.f = said.finished_at

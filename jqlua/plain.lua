@@ -149,10 +149,12 @@ function M.enqueue()
   local own = only_name == common and "" or only_name
   local entry = own and pack(statlog.ENTRY, seconds, statlog.TEXT + #common, common, statlog.TEXT + #own, own,
     statlog.ONE_ENQUEUED, statlog.NUMBER + count, statlog.NUMBER + statlog.NONE) or ""
-  for name, its_count in pairs(tally or {}) do
-    own = name == common and "" or name
-    entry = entry .. pack(statlog.ENTRY, seconds, statlog.TEXT + #common, common, statlog.TEXT + #own, own,
-      statlog.ONE_ENQUEUED, statlog.NUMBER + its_count, statlog.NUMBER + statlog.NONE)
+  if not own then
+    for name, its_count in pairs(tally) do
+      own = name == common and "" or name
+      entry = entry .. pack(statlog.ENTRY, seconds, statlog.TEXT + #common, common, statlog.TEXT + #own, own,
+        statlog.ONE_ENQUEUED, statlog.NUMBER + its_count, statlog.NUMBER + statlog.NONE)
+    end
   end
   return reply, nil, call("APPEND", keys.LOG, entry) > statlog.FULL
 end

@@ -128,7 +128,8 @@ function M.move(moved, to, score, is_popped)
   if not string.find(TABLE, from .. to, 1, true) then
     error("job " .. id .. " cannot go from " .. from .. " to " .. to)
   end
-  if (from == "r" or to == "e" or to == "c")
+  -- A job that moves on was counted where it was (module following).
+  if (from == "r" and moved[job.HOW] ~= "m" or to == "e" or to == "c")
     and meta.state[meta.DROP] % (2 * meta.UNCOUNTED) < meta.UNCOUNTED then
     statlog.left(moved, from, to)
   end

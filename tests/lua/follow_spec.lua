@@ -68,6 +68,15 @@ describe("what follows a success", function()
       move(next_job, { name = "c" })
       assert.are.equal("LOST", move(job, { name = "b" }))
     end)
+    it("counts in the statistics of the queue that it left", function()
+      local job = started()
+      move(job, { name = "b" })
+      local function moved(queue)
+        local bucket = jq:call("stats", { by = "hour", queue = queue })[1]
+        return bucket and msgpack.unpack(bucket).moved or 0
+      end
+      assert.are.same({ 1, 0 }, { moved("a"), moved("b") })
+    end)
     it("is lost with the attempt", function()
       local job = started()
       jq:release(job)

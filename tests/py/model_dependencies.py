@@ -172,7 +172,7 @@ class Dependencies(Unique):
     # ---- operations ----
 
     def depend(self, reply, id, add=(), remove=(), if_failed=None):
-        job = self.present(id, isinstance(reply, ErrorReply) and reply.path == "id")
+        job = self.present(id, isinstance(reply, ErrorReply) and reply[:2] == ("NOTFOUND", "id"))
         if not job:
             raise Refused("NOTFOUND", "id")
         errors = []
@@ -207,7 +207,7 @@ class Dependencies(Unique):
             id = open.pop()
             if id == target:
                 return True
-            if id not in seen and id in self.jobs:
+            if id not in seen and id in self.jobs and self.jobs[id].status == "blocked":
                 seen.add(id)
                 open += self.jobs[id].waits_for
         return False

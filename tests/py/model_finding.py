@@ -7,9 +7,6 @@ from model_following import Following
 from model_jobs import ENDED, SOME_TEXT, STATES, WAITING, ErrorReply, Refused, accepted, expect, same
 
 RETRIED = ("error", "cancelled", "retrying")
-ORDER_OF_DONE = False  # those with results do not stand among the others
-
-
 def is_in(state, wanted):
     return state in ([wanted] if isinstance(wanted, str) else wanted)
 
@@ -23,15 +20,19 @@ class Finding(Following):
             return sorted(jobs, key=lambda j: j.id)[::turn]
         if "group" in where:
             return sorted(jobs, key=lambda j: (j.ended_ms, j.id))[::turn]
-        places = sorted({(j.queue.encode(), STATES.index(j.status)) for j in jobs})
-        of_place = [[j for j in jobs if (j.queue.encode(), STATES.index(j.status)) == place] for place in places]
+        places = sorted({self.place_of(job) for job in jobs})
+        of_place = [[job for job in jobs if self.place_of(job) == place] for place in places]
         return [job for some in of_place for job in sorted(some, key=self.rank_in_state)[::turn]]
+
+    def place_of(self, job):
+        """Done jobs with a result come before the others."""
+        return job.queue.encode(), STATES.index(job.status), not self.has_result(job)
 
     def rank_in_state(self, job):
         if job.status == "queued":
             return job.priority, job.id
         if job.status in ENDED:
-            return job.ended_ms, job.id
+            return (job.result_until_ms if self.has_result(job) else job.ended_ms), job.id
         return (0, job.id) if job.status == "blocked" else (job.due_ms, job.id)
 
     def is_found(self, job, where):
@@ -51,6 +52,7 @@ class Finding(Following):
         return (self.look(job.id) or {}).get("message", "") if job.message is SOME_TEXT else job.message or ""
 
     def tied(self, id):
+        """Where results that are over may still be stored, the order of done jobs is not known."""
         job = self.jobs[id]
         return (job.queue, "done") if job.status == "done" else id
 
@@ -59,7 +61,7 @@ class Finding(Following):
         expected = self.found(where or {}, newest)
         shown = [doc["id"] for doc in reply]
         wanted = [job.id for job in expected if not job.may_be_gone or job.id in shown]
-        if not ORDER_OF_DONE:
+        if any(job.result is not None and not self.has_result(job) for job in expected):
             shown, wanted = ([self.tied(id) for id in ids] for ids in (shown, wanted))
         same(shown, wanted, "jobs")
         for doc in reply:
@@ -83,7 +85,10 @@ class Finding(Following):
     def each_found(self, do, reply, where, **more):
         least = most = 0
         for job in self.found(where):
-            is_unsure, before = job.may_be_gone and self.look(job.id) is None, job.status
+            doc = self.look(job.id) if job.may_be_gone or self.now < self.latest else {}
+            is_unsure, before = doc is None, job.status
+            if doc and doc["status"] == before:  # the clock went back: it came there after the call, so to say
+                continue
             if do(job, None, **more) != "CONFLICT" and (job.id not in self.jobs or job.status != before):
                 most += 1
                 least += not is_unsure
@@ -132,10 +137,13 @@ class Finding(Following):
         accepted(reply)
         self.each_found(self.cancel_found, reply, where, **more)
 
-    def cancel_found(self, job, _, force=False):
+    def cancel_found(self, job, _, force=False, dependents="leave"):
         if job.status in ENDED or (job.status == "running" and not (force or self.settings["cancel_running"])):
             return "CONFLICT"
         self.cancel_one(job, job.status, force)
+        if dependents == "cancel":
+            job.is_doomed = True
+            self.doom_dependents(job)
         return job.status
 
     # ---- failures, tags ----

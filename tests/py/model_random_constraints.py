@@ -40,6 +40,8 @@ WEIGHTS = {
     "constrain": 4, "unconstrain": 0.8, "constraints": 0.8, "usage": 1.2, "hold": 1.5, "explain": 4,
     "queue": 2,
 }  # fmt: skip
+# What may change a job that keeps its key in strict order: whether it keeps that key is not said.
+CHANGING = {"unique", "following"}
 
 
 class ConstraintGenerator:
@@ -95,7 +97,7 @@ class ConstraintGenerator:
         kind = self.rng.choice(("concurrency", "concurrency", "rate", "rate", "both"))
         if kind != "rate":
             limits["concurrency"] = self.rng.choice((1, 1, 2, 3, 5))
-            if limits["concurrency"] == 1 and self.chance(0.4):
+            if limits["concurrency"] == 1 and self.chance(0.4) and not self.features & CHANGING:
                 limits["order"] = "strict"
         if kind != "concurrency":
             limits["rate"] = {"limit": self.rng.choice((1, 1, 2, 3, 7)), "period": self.rng.choice(PERIODS)}

@@ -84,11 +84,11 @@ class MoreGenerator:
         return self.rng.sample(TAGS, self.rng.randint(1, 3))
 
     def dependencies(self, before):
-        some = self.distinct(3, "queued", "running", "blocked", "scheduled", "retrying")
+        some = self.distinct(3, "queued", "running", "blocked", "scheduled", "retrying", "error")
         some = list({self.driver.resolve(label): label for label in some}.values())
         if before and self.chance(0.6):
             some.append(self.rng.randrange(before))
-        if self.chance(0.02):
+        if self.chance(0.02) and "job:never" not in some:
             some.append("job:never")
         return some
 
@@ -142,9 +142,7 @@ class MoreGenerator:
     def depend(self):
         fields = {"id": self.job("queued", "scheduled", "blocked")[0]}
         if self.chance(0.6):
-            fields["add"] = self.distinct(3, "queued", "blocked", "running", "error")
-            if self.chance(0.03):
-                fields["add"].append("job:never")
+            fields["add"] = self.dependencies(0)
         job = self.driver.model.jobs.get(self.driver.names.get(fields["id"]))
         if job and job.depends and self.chance(0.6):
             some = self.rng.sample(job.depends, self.rng.randint(1, len(job.depends)))
@@ -219,7 +217,8 @@ class MoreGenerator:
             fields["ids"] = self.distinct(2, "queued", "scheduled", "running", "blocked", "error")
             fields["dependents"] = self.rng.choice(("leave", "cancel", "cancel", "refuse"))
         elif self.has("finding", 0.3):
-            return {"where": self.where(), **{k: v for k, v in fields.items() if k == "force"}}
+            more = {"dependents": self.rng.choice(("leave", "cancel"))} if self.has("depends", 0.5) else {}
+            return {"where": self.where(), **more, **{k: v for k, v in fields.items() if k == "force"}}
         return fields
 
     def failures(self):

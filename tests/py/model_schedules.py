@@ -173,8 +173,8 @@ class Schedules(Finding):
         schedule = self.schedules[id]
         self.check_moments(doc.pop("next", []), schedule, next)
         shown_next = doc.pop("next_ms", None)
-        if not schedule.is_paused:
-            same(shown_next, schedule.next_ms, f"next_ms of a schedule at {self.now}")
+        next_ms = None if schedule.is_paused else schedule.next_ms
+        same(shown_next, next_ms, f"next_ms of a schedule at {self.now}")
         for field in ("made", "last_ms", "last_id"):
             same(doc.pop(field, None), getattr(schedule, field), f"{field} of a schedule")
         same(doc.pop("argument"), schedule.argument, "argument of a schedule")
@@ -184,7 +184,7 @@ class Schedules(Finding):
 
     def check_moments(self, shown, schedule, count):
         if schedule.is_paused:
-            return
+            return same(shown, [], "next moments of a schedule that is paused")
         firsts = {schedule.next_ms, schedule.after(self.now)}
         lists = [self.moments_from(schedule, first, min(count, schedule.left())) for first in firsts]
         expect(shown in lists, "next moments of a schedule", shown, lists)

@@ -11,6 +11,7 @@ import pytest
 from app_support import jq, transport, working
 from jqmaster import JQ, FollowUp, JobError, Move, current_job
 from jqmaster.errors import NotFound
+from processes import MasterProcess
 from servers import RedisServer
 
 __all__ = ["jq"]
@@ -107,6 +108,33 @@ async def test_waiters_outlive_a_restart_of_redis(fresh_server: RedisServer, nam
         await asyncio.to_thread(fresh_server.start)
         with working(jq):
             assert await waiting == 8
+
+
+async def test_waiters_outlive_a_restart_of_the_master(redis_url: str, namespace: str) -> None:
+    options = ("--redis", redis_url, "--namespace", namespace)
+    with MasterProcess(*options) as first:
+        jq = JQ(first.url)
+
+        @jq.job
+        def double(a: int) -> int:
+            return 2 * a
+
+        handle = await double.aenqueue(4)
+        waiting = asyncio.create_task(handle.aresult(timeout=60))
+        other = asyncio.create_task(handle.async_wait(timeout=60))
+        assert await handle.astatus() == "queued"
+        await asyncio.to_thread(first.kill)
+    with MasterProcess(*options, port=first.port):
+        with working(jq):
+            assert (await waiting, await other) == (8, "done")
+        jq.close()
+
+
+async def test_the_next_master_is_asked_when_one_is_away(redis_url: str, namespace: str) -> None:
+    with MasterProcess("--redis", redis_url, "--namespace", namespace) as master:
+        jq = JQ(f"http://127.0.0.1:9,{master.url}")
+        assert (await (await jq.aenqueue("mail")).adocument())["name"] == "mail"
+        jq.close()
 
 
 # -- jobs that run where they are enqueued --------------------------------------------------------

@@ -202,6 +202,7 @@ async def test_schedules(call: Call) -> None:
     made = await call("schedule", "s", {"name": "a"}, {"k": 1}, cron="@daily", utc_offset=60)
     assert (made["id"], made["argument"], made["cron"]) == ("s", {"k": 1}, "@daily")
     assert len((await call("get_schedule", "s", next=3))["next"]) == 3
+    assert len((await call("schedules", next=2))[0]["next"]) == 2
     [listed] = await call("schedules")
     assert listed == made == await call("get_schedule", "s")
     await call("unschedule", "s")

@@ -158,9 +158,20 @@ def test_any_worker(master: MasterProcess) -> None:
         assert "unregistered" in worker.text
 
 
+def test_hello(master: MasterProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JQ_URL", master.url)
+    command = ("jqmaster.cli", "work", "hello:jq", "--master", master.url)
+    with Process(*command, ready="worker ", folder=EXAMPLES):
+        assert run(sys.executable, "hello.py").strip() == "42"
+
+
+def test_hello_is_in_the_readme() -> None:
+    assert (EXAMPLES / "hello.py").read_text() in (EXAMPLES.parent / "README.md").read_text()
+
+
 def test_every_example_is_run_here() -> None:
     names = {path.name for path in EXAMPLES.iterdir() if path.is_file()}
     assert names == {
-        "tasks.py", "enqueue.py", "direct.py", "any_worker.py", "limits.py", "curl.sh", "unique.py",
+        "hello.py", "tasks.py", "enqueue.py", "direct.py", "any_worker.py", "limits.py", "curl.sh", "unique.py",
         "diamond.py", "pipeline.py", "schedules.py", "failures.py", "progress.py",
     }  # fmt: skip

@@ -157,19 +157,13 @@ def _print_outcome(client: Any, document: dict[str, Any], options: argparse.Name
     if value is None and not document["keep_result"]:
         kept = "was not enqueued with --keep-result"
         raise Refused(f"job {job_id} is done; it has no result, as it {kept}", EXIT_NOT_FOUND, "NOTFOUND")
-    if value is None and document.get("result") is None and _was_dropped(document):
+    if value is None and not client.has_result(job_id):
         raise Refused(f"job {job_id} is done; its result is not kept any more", EXIT_NOT_FOUND, "NOTFOUND")
     if getattr(options, "raw", False):
         _print_raw(value)
     else:
         values.print_json(value)
     return EXIT_OK
-
-
-def _was_dropped(document: dict[str, Any]) -> bool:
-    # A result of nil is there, and a result that is gone is not; a master shows both as nil. The record of
-    # one that was just finished cannot have lost it yet.
-    return show.now_ms() - int(document.get("ended_ms") or 0) > 60_000
 
 
 def _print_raw(value: Any) -> None:

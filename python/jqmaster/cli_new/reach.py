@@ -10,26 +10,24 @@ import argparse
 import asyncio
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from jqmaster.cli.status import EXIT_UNAVAILABLE, EXIT_USAGE, Refused
 from jqmaster.client import Client
-from jqmaster.client.asks import HEADERS
+from jqmaster.client.asks import HEADERS, Ask
 from jqmaster.errors import Unavailable
+
+T = TypeVar("T")
 
 LOCAL = "http://127.0.0.1:8400"
 REDIS_SCHEMES = ("redis://", "rediss://", "unix://")
 NAMESPACE = "{jq}"
 
 
-class Place(Protocol):
-    url: str
-    namespace: str
-    is_redis: bool
+class Place:
+    """A server: its URL, and the namespace where it is a Redis."""
 
-
-class _Place:
     def __init__(self, url: str, namespace: str) -> None:
         self.url = url
         self.namespace = namespace
@@ -42,7 +40,7 @@ class _Place:
         return f"{shown} {self.namespace}" if self.is_redis else shown
 
 
-def place(options: argparse.Namespace) -> _Place:
+def place(options: argparse.Namespace) -> Place:
     """Which server the options and the environment mean. Raises Refused."""
     # What is in the environment is already in the options; only what differs from it was said here.
     url, redis = options.url, options.redis
@@ -58,10 +56,10 @@ def place(options: argparse.Namespace) -> _Place:
     ):
         forms = "redis://, rediss:// or unix://" if chosen == redis else "http://, https://, redis://, …"
         raise Refused(f"{chosen}: expected a URL that begins with {forms}", EXIT_USAGE, "INVALID")
-    return _Place(chosen, options.namespace or NAMESPACE)
+    return Place(chosen, options.namespace or NAMESPACE)
 
 
-def open_client(options: argparse.Namespace, *, creates: bool = False) -> Client:
+def open_client(options: argparse.Namespace, *, creates: bool = False) -> AnyClient:
     """A client of the server that the options mean. `creates`: straight on Redis, a namespace that is not
     there is set up; else it is refused, as it would be a slip of the finger."""
     where = place(options)
@@ -70,7 +68,7 @@ def open_client(options: argparse.Namespace, *, creates: bool = False) -> Client
     return RedisClient(where.url, where.namespace, creates=creates)
 
 
-def redis_place(options: argparse.Namespace, command: str) -> _Place:
+def redis_place(options: argparse.Namespace, command: str) -> Place:
     """For commands that need Redis itself. Raises Refused."""
     where = place(options)
     if not where.is_redis:
@@ -78,7 +76,19 @@ def redis_place(options: argparse.Namespace, command: str) -> _Place:
     return where
 
 
-class MasterClient(Client):
+class AnyClient(Client):
+    """What both have beside the calls of `Client`."""
+
+    def do(self, ask: Ask[T]) -> T:
+        """Ask what no method asks in this form."""
+        return self._do(ask)
+
+    def has_result(self, job_id: str) -> bool:
+        """Whether a result that shows as nil is there. A master does not tell; so it is taken for one."""
+        return True
+
+
+class MasterClient(AnyClient):
     """By HTTP, with a hint when nobody is there."""
 
     def __init__(self, url: str) -> None:
@@ -106,7 +116,7 @@ class _Quiet:
         raise NotImplementedError
 
 
-class RedisClient(Client):
+class RedisClient(AnyClient):
     """Straight on Redis. `engine` and `run` are for what has no request."""
 
     def __init__(self, url: str, namespace: str, *, creates: bool) -> None:
@@ -129,6 +139,9 @@ class RedisClient(Client):
     def run(self, work: Any) -> Any:
         """Run a coroutine to its end."""
         return self._runner.run(self._careful(work))
+
+    def has_result(self, job_id: str) -> bool:
+        return self.run(self.engine.result(job_id))[1] is not None
 
     def close(self) -> None:
         try:

@@ -134,7 +134,12 @@ class AsyncOperationMethods(AsyncAsking):
 
     async def schedules(self, *, next: int | None = None) -> list[Document]:
         """As `Client.schedules`."""
-        return [one async for one in self._pages(asks.listing("schedules", next=next))]
+        return [
+            one
+            async for one in self._pages(
+                asks.listing("schedules", next=next, count=20 if next else asks.PAGE)
+            )
+        ]
 
     # -- workers ----------------------------------------------------------------------------------
 

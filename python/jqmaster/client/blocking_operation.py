@@ -142,7 +142,7 @@ class OperationMethods(Asking):
 
     def schedules(self, *, next: int | None = None) -> list[Document]:
         """All schedules, in order of id."""
-        return list(self._pages(asks.listing("schedules", next=next)))
+        return list(self._pages(asks.listing("schedules", next=next, count=20 if next else asks.PAGE)))
 
     # -- workers ----------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from jqmaster.master import Events, Master
 EVENT_STREAM = "text/event-stream"
 LAST_ID = "Last-Event-ID"
 ALIVE_EVERY_S = 15.0
-_STREAM_ID = re.compile(r"\d{1,15}-\d{1,9}")
+_STREAM_ID = re.compile(r"[0-9]{1,15}-[0-9]{1,9}")
 _ALIVE = b":\n\n"
 
 
