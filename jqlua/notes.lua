@@ -29,7 +29,7 @@ local function check_notes(notes, path, used)
       expected = (not check.is_integer(value, 0, count - 1) or used[value] or ARGV[value + 2] == "")
         and "the index of one of the blobs behind the spec (" .. count
         .. ", none of them empty), each named once"
-      used[value] = true
+      used[expected or value] = true
     else
       return check.unknown(path, field, FIELDS)
     end

@@ -42,16 +42,17 @@ for i, pair in ipairs(spec.jobs) do
   if of and attempt.runs(of, pair[2]) then
     local owner = queue.load(of[job.QUEUE])
     local left_ms = attempt.renewable_ms(of)
+    local is_over = left_ms + settings.at(settings.LEASE_GRACE, owner) * 1000 <= 0
+    if pair[3] and not is_over then
+      notes.write(of, pair[3])
+    end
     if left_ms > 0 then
-      if pair[3] then
-        notes.write(of, pair[3])
-      end
       local until_ms = meta.state[meta.NOW_MS] + left_ms
       batch.add(queue.key(owner, "r"), until_ms, of[job.ID])
       -- Earlier than before only if the clock was set back.
       queue.note_due(owner, queue.DUE_RUNNING, until_ms)
       answers[i] = left_ms
-    elseif left_ms + settings.at(settings.LEASE_GRACE, owner) * 1000 > 0 then
+    elseif not is_over then
       answers[i] = 0 -- it ran for as long as it may, and can still be finished
     else
       failure.lapse(of)

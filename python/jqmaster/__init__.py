@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .engine import Engine, connect
     from .errors import JQError
     from .handle import Handle, JobCancelled, JobError, NoResult
+    from .replies import Job
     from .scripts import load
     from .task import Call, Task
     from .worker import FollowUp, JobFailed, JobReleased, Move, Worker, checkpoint, current_job, progress
@@ -29,6 +30,7 @@ __all__ = [
     "FollowUp",
     "Handle",
     "JQError",
+    "Job",
     "JobCancelled",
     "JobError",
     "JobFailed",
@@ -56,6 +58,7 @@ _MODULES = {
     "Engine": "engine",
     "FollowUp": "worker",
     "Handle": "handle",
+    "Job": "replies",
     "JobCancelled": "handle",
     "JobError": "handle",
     "JobFailed": "worker",

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, cast, overload
@@ -80,9 +81,8 @@ class JQ(Operations):
             self.link = self._memory(raises=False)
 
     def __repr__(self) -> str:
-        from .server import without_password
-
-        return f"<JQ {without_password(self.url)} {self.namespace}>"
+        shown = re.sub(r"//[^/@]*@", "//", self.url)  # without a password
+        return f"<JQ {shown} {self.namespace}>"
 
     @property
     def is_redis(self) -> bool:

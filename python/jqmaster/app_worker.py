@@ -9,14 +9,18 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import msgpack
+
 from . import options as job_options
+from .calling import Serializer
 from .errors import JQError, Unavailable
 from .process_pool import ProcessPool
 from .replies import Job
-from .task import ScheduleOptions, Task
+from .task import Call, ScheduleOptions, Task
 from .wake import backoff_s
 from .worker_ending import FollowUp, JobFailed, JobReleased, Move, Packed, group_of, trace
 from .worker_notes import current_job
@@ -93,9 +97,9 @@ class Runner:
         async def attempt(_argument: bytes) -> Any:
             job = current_job.get()
             result = await self.call(task, job)
-            if isinstance(result, FollowUp | Move):
-                return result
             try:
+                if isinstance(result, FollowUp | Move):
+                    return plain(result, serializer)
                 return Packed(serializer.dumps(result))
             except (TypeError, ValueError, OverflowError) as error:
                 message = f"the result of {task.name} cannot be packed: {error}"
@@ -209,6 +213,17 @@ class AppWorker:
         from .worker_run import work
 
         await work(self.options(), stop)
+
+
+def plain(result: Any, serializer: Serializer) -> Any:
+    """A result, or what follows, as MessagePack's own types. Raises what `serializer` raises."""
+    if isinstance(result, FollowUp):
+        jobs = list(result.jobs)
+        fields = [dict(one) if not isinstance(one, Call) else one.fields(jobs) for one in jobs]
+        return FollowUp(plain(result.result, serializer), fields)
+    if isinstance(result, Move):
+        return replace(result, argument=plain(result.argument, serializer))
+    return msgpack.unpackb(serializer.dumps(result), strict_map_key=False)
 
 
 def queues_of(jq: JQ) -> list[str]:

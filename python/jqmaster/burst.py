@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from .app_worker import Runner, queues_of
@@ -143,6 +144,9 @@ class _Burst:
 
     # -- parts ------------------------------------------------------------------------------------
 
+    def _serves(self, queue: str) -> bool:
+        return any(fnmatchcase(queue, wanted) for wanted in self._queues)
+
     def _hold(self, jobs: Sequence[Job]) -> None:
         self._held.update(((job.id, job.attempt), 0.0) for job in jobs)
 
@@ -170,7 +174,7 @@ class _Burst:
             while True:
                 cursor, documents = await self._jq.link.arun(lambda it, s=state, c=cursor: it.waiting(s, c))  # type: ignore[misc]
                 changes = [
-                    ({"id": one["id"], "delay": 0}, b"") for one in documents if one["queue"] in self._queues
+                    ({"id": one["id"], "delay": 0}, b"") for one in documents if self._serves(one["queue"])
                 ]
                 if changes:
                     states = await self._jq.link.arun(lambda it, c=changes: it.change(c))  # type: ignore[misc]

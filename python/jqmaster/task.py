@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, overload
 
 import msgpack
@@ -50,20 +51,21 @@ class Call(Mapping[str, Any], Generic[R_co]):
         """Its spec; `depends` still as it was given."""
         return options.spec_of(self.task.name, self.options)
 
-    def _fields(self) -> dict[str, Any]:
+    def fields(self, siblings: Sequence[Any] = ()) -> dict[str, Any]:
+        """The map. `depends` on `siblings` are their indexes. Raises ValueError for other calls."""
         spec = self.spec()
         if "depends" in spec:
-            spec["depends"] = [getattr(one, "id", one) for one in spec["depends"]]
+            spec["depends"] = [_reference(one, siblings) for one in spec["depends"]]
         return {**spec, "argument": msgpack.unpackb(self.argument, strict_map_key=False)}
 
     def __getitem__(self, name: str) -> Any:
-        return self._fields()[name]
+        return self.fields()[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._fields())
+        return iter(self.fields())
 
     def __len__(self) -> int:
-        return len(self._fields())
+        return len(self.fields())
 
     def __repr__(self) -> str:
         return f"<call of {self.task.name}>"
@@ -71,6 +73,15 @@ class Call(Mapping[str, Any], Generic[R_co]):
     # Two calls are two jobs, also with the same arguments.
     __eq__ = object.__eq__
     __hash__ = object.__hash__
+
+
+def _reference(one: Any, siblings: Sequence[Any]) -> str | int:
+    if not isinstance(one, Call):
+        return str(one) if isinstance(one, str) else str(one.id)
+    for index, sibling in enumerate(siblings):
+        if sibling is one:
+            return index
+    raise ValueError(f"{one!r} is not enqueued; depends takes calls of the same enqueue_many or FollowUp")
 
 
 class Enqueuer(Generic[P, R]):
@@ -138,6 +149,8 @@ class Task(Enqueuer[P, R]):
         self.is_async = inspect.iscoroutinefunction(function)
         if self.process and self.is_async:
             raise TypeError(f"{name}: process=True is for plain functions, not for async ones")
+        if self.process and "<locals>" in getattr(function, "__qualname__", ""):
+            raise TypeError(f"{name}: a process finds only functions at the top of a module")
         returned = None if function is None else getattr(function, "__annotations__", {}).get("return", "")
         self.returns_none = function is not None and returned in (None, "None")
         self._task = self
@@ -226,9 +239,9 @@ class ScheduleOptions(TypedDict, total=False):
     cron: str | None
     utc_offset: int | None
     """Minutes by which the clock of `cron` is ahead of UTC."""
-    start: Any
+    start: datetime | float | None
     """A datetime with a time zone, or Unix seconds; likewise `end`."""
-    end: Any
+    end: datetime | float | None
     limit: int | None
     catch_up: str | None
     backlog: int | None

@@ -21,6 +21,7 @@ from jqmaster.worker_sources import job_of, read_map
 
 TIMEOUT_S = 30.0
 CONNECT_TIMEOUT_S = 5.0
+AT_A_TIME = 32  # documents
 MOST_POLL_S = 30.0
 MOST_POLLS = 256  # connections for those who wait; more take turns, none for long
 _HEADERS = {"content-type": MSGPACK, "accept": MSGPACK}
@@ -52,7 +53,10 @@ class HttpTransport:
         return [Enqueued(*pair) for pair in zip(reply["job_ids"], reply["created"], strict=True)]
 
     async def documents(self, ids: Sequence[str]) -> list[Document | None]:
-        return [await self._document(job_id) for job_id in ids]
+        found: list[Document | None] = []
+        for start in range(0, len(ids), AT_A_TIME):
+            found += await asyncio.gather(*map(self._document, ids[start : start + AT_A_TIME]))
+        return found
 
     async def ended(self, job_id: str, timeout_s: float) -> str:
         # With very many who wait each polls shortly, so that all have their turn.

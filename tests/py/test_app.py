@@ -252,6 +252,10 @@ def test_a_limit_holds(jq: JQ) -> None:
     assert handles[1].explain()["paused"] is True
 
 
+def test_a_password_is_not_shown() -> None:
+    assert repr(JQ("redis://user:secret@host:1/0")) == "<JQ redis://host:1/0 {jq}>"
+
+
 def test_names_are_taken_once() -> None:
     jq = JQ()
 
@@ -316,12 +320,17 @@ def _in_child(url: str, namespace: str, ids: Any) -> None:
 
 
 def test_a_forked_process_makes_connections_of_its_own(jq: JQ) -> None:
-    jq.enqueue("parent")
+    with pytest.raises(TimeoutError):
+        jq.enqueue("parent").wait(timeout=0.1)
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            os.write(writing, jq.enqueue("child").id.encode())
+            handle = jq.enqueue("child")
+            try:
+                handle.wait(timeout=0.1)
+            except TimeoutError:
+                os.write(writing, handle.id.encode())
         finally:
             os._exit(0)
     assert os.waitpid(child, 0)[1] == 0

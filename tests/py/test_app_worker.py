@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import logging
 import os
@@ -196,6 +197,12 @@ def test_follow_ups_moves_and_releases(jq: JQ) -> None:
         return FollowUp("ok", [second.job("x"), second.options(priority=-1).job("y")])
 
     @jq.job
+    def dated() -> Any:
+        now = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+        one = second.job("one")
+        return FollowUp(now, [one, second.options(depends=[one], priority=-1).job("two")])
+
+    @jq.job
     async def moves() -> Any:
         return Move("second", {"text": "moved"})
 
@@ -208,6 +215,10 @@ def test_follow_ups_moves_and_releases(jq: JQ) -> None:
     jq.burst(concurrency=1)
     assert handle.result(timeout=5) == "ok"
     assert ran == ["y", "x"]
+    handle = dated.enqueue()
+    jq.burst(concurrency=1)
+    assert handle.result(timeout=5).year == 2026
+    assert ran[2:] == ["one", "two"]
     moved = moves.enqueue()
     released = put_off.enqueue()
     jq.burst()
@@ -281,6 +292,8 @@ def test_async_functions_run_in_no_process() -> None:
 
     with pytest.raises(TypeError, match="process=True is for plain functions"):
         JQ().job(process=True)(wait)
+    with pytest.raises(TypeError, match="at the top of a module"):
+        JQ().job(process=True)(lambda: None)
 
 
 # -- schedules ------------------------------------------------------------------------------------

@@ -172,6 +172,6 @@ def test_hello_is_in_the_readme() -> None:
 def test_every_example_is_run_here() -> None:
     names = {path.name for path in EXAMPLES.iterdir() if path.is_file()}
     assert names == {
-        "hello.py", "tasks.py", "enqueue.py", "direct.py", "any_worker.py", "limits.py", "curl.sh", "unique.py",
-        "diamond.py", "pipeline.py", "schedules.py", "failures.py", "progress.py",
+        "hello.py", "tasks.py", "enqueue.py", "direct.py", "any_worker.py", "limits.py", "curl.sh",
+        "unique.py", "diamond.py", "pipeline.py", "schedules.py", "failures.py", "progress.py",
     }  # fmt: skip
