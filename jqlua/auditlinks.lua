@@ -22,7 +22,8 @@ function M.check_job(of, problems)
   local options = job.options(of)
   local has_ended = ENDED:find(of[job.STATE], 1, true)
   -- One that ran may have given its key to the one that comes after it (if_exists latest).
-  if options.unique and not has_ended and of[job.ATTEMPT] == 0 and call("EXISTS", keys.UNIQUE .. options.unique) == 0 then
+  if options.unique and not has_ended and of[job.ATTEMPT] == 0
+    and call("EXISTS", keys.UNIQUE .. options.unique) == 0 then
     found(problems, "job", id, "has lost its unique key")
   end
   local waits = call("EXISTS", keys.WAITS_FOR .. id) == 1

@@ -70,8 +70,8 @@ function M.parse(blob, i, has_argument)
   elseif change.delay and change.run_at then
     return nil, "INVALID " .. path .. ".delay: expected either delay or run_at, got both"
   elseif count == 1 and not has_argument then
-    return nil, "INVALID " .. path .. ": expected something to change: one of " .. FIELDS:gsub("^id ", ""):gsub(" ", ", ")
-      .. ", or an argument"
+    return nil, "INVALID " .. path .. ": expected something to change: one of "
+      .. FIELDS:gsub("^id ", ""):gsub(" ", ", ") .. ", or an argument"
   end
   return change
 end

@@ -59,7 +59,8 @@ end
 function M.parse(said, i, first)
   local list = "outcomes[" .. i .. "].enqueue"
   if first + 2 * said.enqueue - 1 > #ARGV then
-    return "INVALID " .. list .. ": expected " .. said.enqueue .. " specs, each with its argument, behind the outcome's blob"
+    return "INVALID " .. list .. ": expected " .. said.enqueue
+      .. " specs, each with its argument, behind the outcome's blob"
   end
   said.jobs, said.first = {}, first + 1
   for j = 1, said.enqueue do

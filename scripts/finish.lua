@@ -1,9 +1,9 @@
 -- Takes the outcomes of attempts, and gives the worker its next jobs in the same round trip.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {worker, pick?}, then outcome, blob, outcome, blob, ...   0 to 1000 outcomes; behind the blob of one with
---        enqueue: n, n pairs of spec and argument
--- Reply  {{answer, ...}} or with pick {{answer, ...}, pick's reply}; an answer is a state, or LOST, CANCELLED, NOTFOUND,
---        or with enqueue {state, {id, created}, ...}
+-- ARGV   spec {worker, pick?}, then outcome, blob, outcome, blob, ...   0 to 1000 outcomes; behind the blob of one
+--        with enqueue: n, n pairs of spec and argument
+-- Reply  {{answer, ...}} or with pick {{answer, ...}, pick's reply}; an answer is a state, or LOST, CANCELLED,
+--        NOTFOUND, or with enqueue {state, {id, created}, ...}
 -- Errors INVALID outcomes[i].field, INVALID outcomes[i].enqueue[j].field, INVALID pick.field, NOTFOUND worker,
 --        NOTFOUND outcomes[i].enqueue[j].depends[k]
 -- Cost   for each outcome its part of one MGET, MSET, ZREM and ZADD

@@ -155,7 +155,8 @@ describe("what follows a success", function()
     it("goes together with moving on, other outcomes, and a pick", function()
       jq:enqueue_all("a", "a")
       local jobs = jq:pick({ queues = "a", count = 2 })
-      local reply = jq:call("finish", { worker = "worker", pick = { queues = { "b", "c" }, order = "ordered", count = 3 } },
+      local pick = { queues = { "b", "c" }, order = "ordered", count = 3 }
+      local reply = jq:call("finish", { worker = "worker", pick = pick },
         { id = jobs[1].id, attempt = 1, type = "success", enqueue = 1, move = { name = "c" } }, "\5",
         { name = "b" }, "\6", { id = jobs[2].id, attempt = 1, type = "failure" }, msgpack.NIL)
       assert.are.same({ "queued", "retrying" }, { reply[1][1][1], reply[1][2] })

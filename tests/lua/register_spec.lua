@@ -21,8 +21,8 @@ describe("register", function()
     local id = jq:register({ name = "box 1", queues = { "a", "b.*" }, url = "http://box1:8000/jq",
       max_jobs = 7 })
     assert.are.same({ id = id, name = "box 1", queues = { "a", "b.*" }, url = "http://box1:8000/jq",
-      max_jobs = 7, held = 0, seen_ms = space.START_MS, state = "ready", refused = {}, since_ms = space.START_MS, lapsed = 0,
-      running = {}, request = "" }, jq:worker(id))
+      max_jobs = 7, held = 0, seen_ms = space.START_MS, state = "ready", refused = {}, since_ms = space.START_MS,
+      lapsed = 0, running = {}, request = "" }, jq:worker(id))
   end)
   it("takes one job at a time when nothing is said", function()
     assert.are.equal(1, jq:worker(jq:register({ url = "http://w/" })).max_jobs)

@@ -261,6 +261,13 @@ async def test_what_has_ended_cannot_be_cancelled(api: Api) -> None:
     assert "done" in answer.error["message"]
 
 
+async def test_an_index_in_depends_never_means_a_strangers_job(api: Api) -> None:
+    strangers = [api.post("/job", {"name": "a"}) for _ in range(30)]
+    dependent = api.post("/job", {"name": "b", "depends": [0]})
+    *_, answer = await asyncio.gather(*strangers, dependent)
+    assert (answer.status, answer.error["code"]) == (400, "INVALID")
+
+
 async def test_running_jobs_may_be_protected(api: Api) -> None:
     await api("PATCH", "/config", {"cancel_running": False})
     job_id = await api.enqueue()

@@ -54,7 +54,7 @@ class Coalescer:
     def _take(self) -> list[tuple[bytes, bytes, asyncio.Future[list[Any]]]]:
         batch = [self._queue.popleft()]
         size = len(batch[0][1])
-        while self._queue and len(batch) < MAX_JOBS:
+        while self._queue and len(batch) < MAX_JOBS and not _counts(batch[0]) and not _counts(self._queue[0]):
             size += len(self._queue[0][1])
             if size > MAX_BYTES:
                 break
@@ -85,6 +85,11 @@ class Coalescer:
             for (_, _, future), reply in zip(batch, replies, strict=True):
                 if not future.done():
                     future.set_result(reply)
+
+
+def _counts(item: tuple[bytes, bytes, asyncio.Future[list[Any]]]) -> bool:
+    """Whether a job may name others by their index in the call: then it must not stand among strangers."""
+    return b"depends" in item[0]
 
 
 def _fail(future: asyncio.Future[list[Any]], error: Exception) -> None:
