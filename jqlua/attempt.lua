@@ -49,7 +49,7 @@ function M.renewable_ms(of)
 end
 
 -- What workers get to know of jobs that have it.
-local TOLD = { "depends", "schedule", "schedule_ms", "max_runtime" }
+local TOLD = { "depends", "schedule", "schedule_ms", "max_runtime", "headers" }
 
 ---@cold
 ---@return string map the document, with what few jobs have

@@ -43,6 +43,13 @@ end
 M.NAME = "text of 1 to 255 bytes, valid UTF-8, no control characters"
 
 ---@cold
+--- As a name, but of any length up to most, also none.
+---@param most number bytes
+function M.is_text(value, most)
+  return type(value) == "string" and #value <= most and not string.find(value, "[%z\1-\31\127]") and is_utf8(value)
+end
+
+---@cold
 ---@return boolean # neither NaN nor outside low to high
 function M.is_number(value, low, high)
   return type(value) == "number" and value >= low and value <= high

@@ -97,8 +97,19 @@ end
 ---@param of table queued, scheduled or blocked
 ---@param added table[] jobs it is to wait for
 ---@param removed string[] ids
-function M.change(of, added, removed)
+---@param has_new_policy boolean whether another if_failed holds from now on
+function M.change(of, added, removed, has_new_policy)
   local id = of[job.ID]
+  if has_new_policy then
+    -- Those that failed before have to be looked at under it.
+    for _, other_id in ipairs(call("ZRANGE", keys.WAITS_FOR .. id, 0, -1)) do
+      local other = job.read(other_id)
+      local state = other and other[job.STATE]
+      if state == "e" or state == "c" then
+        due.note("d" .. state .. other_id, meta.state[meta.NOW_MS])
+      end
+    end
+  end
   for _, other in ipairs(added) do
     M.link(id, other)
   end

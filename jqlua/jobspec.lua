@@ -15,10 +15,13 @@ M.IS_LINKED = 21 -- by a unique key or by dependencies
 M.GIVEN_PRIORITY = 22
 
 local MOST_TAGS = 32
+local MOST_HEADERS = 16
+local MOST_HEADER_BYTES = 1024 -- names and texts of a job
 M.MOST_DEPENDS = 100
 
 local FIELDS = "name queue priority max_retry keep_result timeout delay run_at expires_in "
-  .. "retry_base retry_cap retry_jitter tags unique unique_for if_exists depends if_failed max_runtime track"
+  .. "retry_base retry_cap retry_jitter tags unique unique_for if_exists depends if_failed max_runtime track "
+  .. "headers"
 
 ---@cold
 ---@param least number
@@ -55,6 +58,27 @@ local function check_depends(value, path, i)
       return "INVALID " .. place .. ": " .. check.show(entry) .. " is there already"
     end
     seen[entry] = true
+  end
+end
+
+---@cold
+---@return string? problem
+local function check_headers(value, path)
+  if type(value) ~= "table" then
+    return check.problem(path, "a map of texts", value)
+  end
+  local count, bytes = 0, 0
+  for name, text in pairs(value) do
+    if not check.is_name(name) then
+      return check.problem(path, "a map of texts, its keys each " .. check.NAME, name)
+    elseif not check.is_text(text, MOST_HEADER_BYTES) then
+      return check.problem(path .. "." .. check.part(name), "text, valid UTF-8, no control characters", text)
+    end
+    count, bytes = count + 1, bytes + #name + #text
+  end
+  if count > MOST_HEADERS or bytes > MOST_HEADER_BYTES then
+    return "INVALID " .. path .. ": expected at most " .. MOST_HEADERS .. " texts of " .. MOST_HEADER_BYTES
+      .. " bytes in all, with their names; got " .. count .. " of " .. bytes
   end
 end
 
@@ -97,6 +121,9 @@ local function rare(options, field, value, path, i)
   elseif field == "max_runtime" then
     options[field] = value
     return not check.is_number(value, 0.001, 4000000) and "seconds from 0.001 to 4000000"
+  elseif field == "headers" then
+    options[field] = value ~= false and (type(value) ~= "table" or next(value) ~= nil) and value or nil
+    return nil, check_headers(value, path)
   end
   options[field] = value or nil
   return type(value) ~= "boolean" and "true or false" -- track
@@ -116,6 +143,7 @@ local function check_links(options, prefix)
 end
 
 local RARE = " retry_base retry_cap retry_jitter tags unique unique_for if_exists depends if_failed max_runtime track "
+  .. "headers "
 
 ---@param blob string MessagePack map
 ---@param i number its place, for errors

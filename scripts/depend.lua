@@ -24,6 +24,6 @@ if problem then
   return redis.error_reply(problem)
 end
 dependency.note(of, spec)
-dependents.change(of, added, spec.remove or {})
+dependents.change(of, added, spec.remove or {}, spec.if_failed ~= nil)
 transition.commit()
 return job.state_name(of[job.STATE])

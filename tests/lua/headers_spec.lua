@@ -1,0 +1,95 @@
+local msgpack = require "support.msgpack"
+local space = require "support.space"
+
+describe("a job's headers", function()
+  local jq
+  before_each(function()
+    jq = space.new()
+  end)
+  after_each(function()
+    jq:close()
+  end)
+  local NIL = msgpack.NIL
+  local TRACE = { traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", ["x é"] = "" }
+
+  local function enqueue(headers, more)
+    local spec = { name = "a", headers = headers }
+    for field, value in pairs(more or {}) do
+      spec[field] = value
+    end
+    return jq:call("enqueue", spec, NIL)[1][1]
+  end
+
+  it("show in its document as they were given", function()
+    assert.are.same(TRACE, jq:get(enqueue(TRACE)).headers)
+  end)
+  it("go to the worker at every attempt", function()
+    enqueue(TRACE)
+    local started = jq:take("a")
+    assert.are.same(TRACE, started.headers)
+    jq:fail(started, {})
+    jq:pass(10)
+    assert.are.same(TRACE, jq:take("a").headers)
+  end)
+  it("are not there when they are empty, or not given", function()
+    for _, id in ipairs({ enqueue({}), enqueue(nil) }) do
+      assert.is_nil(jq:get(id).headers)
+    end
+    assert.is_nil(jq:take("a").headers)
+  end)
+  it("go with jobs that are told all that workers can be told", function()
+    local first = enqueue(nil)
+    jq:succeed(jq:take("a"), NIL)
+    local id = enqueue(TRACE, { depends = { first }, max_runtime = 5 })
+    jq:settle()
+    local started = jq:take("a")
+    assert.are.same({ id, { first }, 5, TRACE }, { started.id, started.depends, started.max_runtime, started.headers })
+  end)
+  it("are those of a schedule's jobs", function()
+    jq:call("schedule", { id = "s", every = 10, job = { name = "a", headers = TRACE } }, NIL)
+    jq:pass(20)
+    jq:settle()
+    assert.are.same(TRACE, jq:take("a").headers)
+  end)
+  it("do not make a repeated request another one", function()
+    local function offer(headers, name)
+      return { "enqueue", { request = "r" }, { name = name or "a", priority = 3, headers = headers }, NIL }
+    end
+    local first = jq:call(unpack(offer(TRACE)))
+    assert.are.same(first, jq:call(unpack(offer({ traceparent = "other" }))))
+    assert.are.same(first, jq:call(unpack(offer(nil))))
+    jq:refuses("CONFLICT request", unpack(offer(TRACE, "b")))
+  end)
+
+  local sixteen, seventeen = {}, {}
+  for i = 1, 17 do
+    sixteen[i < 17 and "k" .. i or "k1"] = "v"
+    seventeen["k" .. i] = "v"
+  end
+  it("are at most 16", function()
+    assert.are.same(sixteen, jq:get(enqueue(sixteen)).headers)
+    jq:refuses("INVALID jobs[0].headers: expected at most 16", "enqueue", { name = "a", headers = seventeen }, NIL)
+  end)
+  it("have at most 1024 bytes, with their names", function()
+    local most = { k = string.rep("v", 1023) }
+    assert.are.same(most, jq:get(enqueue(most)).headers)
+    jq:refuses("INVALID jobs[0].headers: expected at most", "enqueue",
+      { name = "a", headers = { kk = string.rep("v", 1023) } }, NIL)
+  end)
+  local wrong = {
+    ["no map"] = { 1, "jobs[0].headers: expected a map" },
+    ["true"] = { true, "jobs[0].headers: expected a map" },
+    ["false"] = { false, "jobs[0].headers: expected a map" },
+    ["a list"] = { { "a" }, "jobs[0].headers: expected a map" },
+    ["a name that is empty"] = { { [""] = "a" }, "jobs[0].headers: expected a map" },
+    ["a number"] = { { k = 1 }, "jobs[0].headers.k: expected text" },
+    ["a line break"] = { { k = "a\nb" }, "jobs[0].headers.k: expected text" },
+    ["no UTF-8"] = { { k = "\255" }, "jobs[0].headers.k: expected text" },
+    ["a long text"] = { { k = string.rep("v", 1025) }, "jobs[0].headers.k: expected text" },
+  }
+  for what, case in pairs(wrong) do
+    it("are refused with " .. what, function()
+      jq:refuses("INVALID " .. case[2], "enqueue", { name = "a", headers = case[1] }, NIL)
+    end)
+  end
+end)
