@@ -104,7 +104,8 @@ function M.change(of, added, removed, has_new_policy)
     -- Those that failed before have to be looked at under it.
     for _, other_id in ipairs(call("ZRANGE", keys.WAITS_FOR .. id, 0, -1)) do
       local other = job.read(other_id)
-      local state = other and other[job.STATE]
+      -- One whose record is gone was not done, or it would not be waited for.
+      local state = other and other[job.STATE] or "e"
       if state == "e" or state == "c" then
         due.note("d" .. state .. other_id, meta.state[meta.NOW_MS])
       end

@@ -24,7 +24,8 @@ from . import handle as handles
 from . import options
 from .app_operation import Operations
 from .calling import MessagePack, Serializer
-from .handle import Handle, Link
+from .handle import Handle
+from .link import Link
 from .options import JobOptions
 from .task import AsyncTask, Call, Decorator, ScheduleOptions, SyncTask, Task, TaskOptions
 from .transport import Prepared, RedisTransport, Transport

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
+from . import options
 from .calls import given
-from .handle import Link, document, unpacked
+from .handle import document, unpacked
+from .link import Link
 from .replies import Document
+from .task import Call, When
 from .transport import Transport
 
 BATCH = 1000
@@ -68,6 +71,17 @@ class Operations:
     async def aqueue(self, name: str, **changes: Any) -> Document:
         """As `queue`."""
         return await self.link.arun(lambda it: it.queue(name, changes))
+
+    def repeat(self, schedule_id: str, call: Call[Any], **when: Unpack[When]) -> Document:
+        """Make a call again and again: `jq.repeat("acme-report", report.job("acme"), cron="0 8 * * mon")`.
+        Creates or replaces the schedule of this id; its document, with `next_ms`. Raises Invalid."""
+        spec, fields = (call.spec(), call.argument), options.when_of(when)
+        return self.link.run(lambda it: it.schedule(schedule_id, spec, fields))
+
+    async def arepeat(self, schedule_id: str, call: Call[Any], **when: Unpack[When]) -> Document:
+        """As `repeat`."""
+        spec, fields = (call.spec(), call.argument), options.when_of(when)
+        return await self.link.arun(lambda it: it.schedule(schedule_id, spec, fields))
 
     def unschedule(self, schedule_id: str) -> None:
         """Delete a schedule; jobs that it has made stay. Raises NotFound."""

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgpack
 
-from . import options as job_options
 from .calling import Serializer
 from .errors import JQError, Unavailable
 from .process_pool import ProcessPool
@@ -34,8 +33,6 @@ Middleware = Callable[[Job, Callable[[], Awaitable[Any]]], Awaitable[Any]]
 log = logging.getLogger("jqmaster.jobs")
 
 DEFAULT_NAMESPACE = "{jq}"
-_MOMENTS = ("start", "end")
-_DURATIONS = ("every", "offset")
 
 
 class Runner:
@@ -233,21 +230,13 @@ def queues_of(jq: JQ) -> list[str]:
 
 async def bring_schedule(jq: JQ, schedule_id: str, task: Task[..., Any], when: ScheduleOptions) -> None:
     """Create or replace a schedule. One that is paused stays so, unless `when` says otherwise."""
-    given: dict[str, Any] = {name: value for name, value in when.items() if value is not None}
+    given: dict[str, Any] = dict(when)
     chosen: Any = {**task.chosen, **given.pop("options", {})}
-    argument, merged = task.prepare(given.pop("args", ()), given.pop("kwargs", {}), chosen)
-    for name in _MOMENTS:
-        if name in given:
-            given[name] = job_options.unix(given[name])
-    for name in _DURATIONS:
-        if hasattr(given.get(name), "total_seconds"):
-            given[name] = given[name].total_seconds()
-    if "paused" not in given:
+    call: Call[Any] = Call(task, *task.prepare(given.pop("args", ()), given.pop("kwargs", {}), chosen))
+    if given.get("paused") is None:
         before = await jq.link.arun(lambda it: it.schedules(schedule_id))
-        if before is not None and before.get("paused"):
-            given["paused"] = True
-    job = job_options.spec_of(task.name, merged)
-    await jq.link.arun(lambda it: it.schedule(schedule_id, (job, argument), given))
+        given["paused"] = bool(before and before.get("paused"))
+    await jq.arepeat(schedule_id, call, **given)
 
 
 def _retries(task: Task[..., Any], error: Exception) -> bool:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import msgpack
@@ -27,6 +28,7 @@ log = logging.getLogger(__name__)
 Argument: TypeAlias = bytes | str | int
 Spec: TypeAlias = Mapping[str, Any]
 Holding: TypeAlias = tuple[str, int]  # job id, attempt
+Observe: TypeAlias = Callable[[str, str, float], object]  # script, error's code or "ok", seconds
 
 ABSENT: Any = object()  # where None is a value
 
@@ -99,11 +101,27 @@ class Caller:
         self.redis = redis
         self.namespace = check_namespace(namespace)
         self.scripts = builtin() if scripts is None else scripts
+        self.observe: Observe | None = None
         self._meta = f"{namespace}:meta"
         self._timeout_s = timeout_s
 
     async def call(self, script: str, *arguments: Argument) -> Any:
         """Run one script; its reply as it came: bytes, integers, lists, None."""
+        if self.observe is None:
+            return await self._call(script, arguments)
+        started, code = time.perf_counter(), "ok"
+        try:
+            return await self._call(script, arguments)
+        except JQError as problem:
+            code = problem.code
+            raise
+        except BaseException:
+            code = "cancelled"
+            raise
+        finally:
+            self.observe(script, code, time.perf_counter() - started)
+
+    async def _call(self, script: str, arguments: Sequence[Argument]) -> Any:
         sha = self.scripts[script].sha
         for round_ in range(_HEALS + 1):
             try:

@@ -71,9 +71,14 @@ async def write_file(engine: Engine, file: BinaryIO) -> int:
     file.write(HEAD)
     count = 0
     async for record in export_records(engine):
-        file.write(len(record).to_bytes(_LENGTH_BYTES, "big") + record)
+        write_record(file, record)
         count += 1
     return count
+
+
+def write_record(file: BinaryIO, record: bytes) -> None:
+    """One record of a file that begins with HEAD."""
+    file.write(len(record).to_bytes(_LENGTH_BYTES, "big") + record)
 
 
 def read_file(file: BinaryIO) -> Iterator[bytes]:

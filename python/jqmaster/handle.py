@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from . import portal
 from .errors import Conflict, NotFound, Unavailable
-from .replies import Document, Enqueued
+from .replies import Document
 from .wake import backoff_s
 
 if TYPE_CHECKING:
     from .calling import Serializer
-    from .task import Call
-    from .transport import Prepared, Transport
+    from .link import Link
+    from .transport import Transport
 
 R_co = TypeVar("R_co", covariant=True)
 T = TypeVar("T")
@@ -58,50 +57,6 @@ class JobCancelled(Exception):
 
 class NoResult(LookupError):
     """The job is done, but its result was not kept, or is gone by now."""
-
-
-class Link:
-    """The way from an object to its transport: made on first use, and made anew in a forked process."""
-
-    def __init__(self, make: Callable[[], Transport], serializer: Serializer) -> None:
-        self.serializer = serializer
-        self._make = make
-        self._made: tuple[portal.Portal, Transport] | None = None
-
-    def run(self, call: Callable[[Transport], Coroutine[Any, Any, T]]) -> T:
-        """Ask, and wait for the answer."""
-        return portal.run(self._with(call))
-
-    async def arun(self, call: Callable[[Transport], Coroutine[Any, Any, T]]) -> T:
-        """The same for coroutines of any loop."""
-        return await portal.arun(self._with(call))
-
-    def enqueue(
-        self, _calls: Sequence[Call[Any]], prepared: Sequence[Prepared], request: str | None
-    ) -> list[Enqueued]:
-        """Enqueue calls, which are `prepared`."""
-        return self.run(lambda transport: transport.enqueue(prepared, request))
-
-    async def aenqueue(
-        self, _calls: Sequence[Call[Any]], prepared: Sequence[Prepared], request: str | None
-    ) -> list[Enqueued]:
-        """As `enqueue`."""
-        return await self.arun(lambda transport: transport.enqueue(prepared, request))
-
-    def close(self) -> None:
-        """Close its connections. What is asked later opens new ones."""
-        made, self._made = self._made, None
-        if made is not None and made[0] is portal.current():
-            made[0].at_exit.discard(made[1].close)
-            made[0].submit(made[1].close()).result(5)
-
-    async def _with(self, call: Callable[[Transport], Coroutine[Any, Any, T]]) -> T:
-        # Always on the portal's thread: no lock is needed.
-        here = portal.current()
-        if self._made is None or self._made[0] is not here:
-            self._made = here, self._make()
-            here.at_exit.add(self._made[1].close)
-        return await call(self._made[1])
 
 
 class Handle(Generic[R_co]):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .app_worker import Runner
 from .errors import NotFound
-from .handle import Link
+from .link import Link
 from .replies import Document, Enqueued, Job
 from .task import Call
 from .transport import Prepared

@@ -7,6 +7,7 @@ import logging
 import time
 from typing import Any
 
+from .access import Fields
 from .worker_notes import current_job
 
 PLAIN = "%(asctime)s %(levelname)s %(name)s: %(job)s%(message)s"
@@ -41,6 +42,8 @@ class JsonLines(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
+        if isinstance(record.msg, Fields):
+            line |= {"message": record.msg.what, **record.msg}
         line.update((name, value) for name, value in record.__dict__.items() if name not in _USUAL)
         line = {name: value for name, value in line.items() if value is not None}
         if record.exc_info:

@@ -8,7 +8,10 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from jqmaster.calls import Caller
+from jqmaster.figures import MOST_QUEUES, Figures
 from jqmaster.http.coalesce import Coalescer
+from jqmaster.meters import Meters
 
 
 class Engine(Protocol):
@@ -85,7 +88,13 @@ class Master:
     dispatch: Dispatch
     events: Events | None = None
     draining: asyncio.Event = field(default_factory=asyncio.Event)
+    meters: Meters = field(default_factory=Meters)
+    figures: Figures = field(init=False)
+    metrics_queues: int = MOST_QUEUES
     enqueuing: Coalescer = field(init=False)
 
     def __post_init__(self) -> None:
         self.enqueuing = Coalescer(self.engine)
+        self.figures = Figures(self.engine, self.metrics_queues)
+        if isinstance(self.engine, Caller):
+            self.engine.observe = self.meters.call

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from hashlib import blake2s
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
@@ -99,3 +99,15 @@ def unix(moment: datetime | float) -> float:
 def key_of(name: str, argument: bytes) -> str:
     """A unique key for a job of this name and argument."""
     return f"{name[:200]}:{blake2s(argument, digest_size=16).hexdigest()}"
+
+
+def when_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """When a schedule makes its jobs, as the engine takes it."""
+    when = {name: value for name, value in given.items() if value is not None}
+    for name in ("start", "end"):
+        if name in when:
+            when[name] = unix(when[name])
+    for name in ("every", "offset"):
+        if isinstance(when.get(name), timedelta):
+            when[name] = when[name].total_seconds()
+    return when

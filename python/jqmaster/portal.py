@@ -1,5 +1,6 @@
-"""One event loop in a thread of its own, on which a process does all its asking: from any thread, from any
-event loop, and after a fork. So connections and subscriptions are shared, and nobody has to close them."""
+"""One event loop in a thread of its own, on which a process does what plain code asks for: from any thread,
+also of event loops, and after a fork. So connections and subscriptions are shared, and nobody has to close
+them."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ import concurrent.futures
 import contextlib
 import os
 import threading
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -31,10 +32,9 @@ def _new_loop() -> asyncio.AbstractEventLoop:
 
 
 class Portal:
-    """The loop and its thread. `at_exit` has what to await when the process ends."""
+    """The loop and its thread."""
 
     def __init__(self) -> None:
-        self.at_exit: set[Callable[[], Awaitable[None]]] = set()
         self.loop = _new_loop()
         self.is_stopped = False
         self._thread = threading.Thread(target=self._run, name="jqmaster", daemon=True)
@@ -63,12 +63,12 @@ class Portal:
         self.loop.run_forever()
 
     async def _close(self) -> None:
-        await asyncio.gather(*(close() for close in list(self.at_exit)), return_exceptions=True)
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()
         if others:
             await asyncio.wait(others, timeout=STOP_TIMEOUT_S / 2)
+        await self.loop.shutdown_asyncgens()
 
 
 def current() -> Portal:
@@ -89,14 +89,8 @@ def run(work: Coroutine[Any, Any, T]) -> T:
         future.cancel()
 
 
-async def arun(work: Coroutine[Any, Any, T]) -> T:
-    """The same for a coroutine of any loop. Cancelling it cancels `work`."""
-    return await asyncio.wrap_future(current().submit(work))
-
-
 def _after_fork() -> None:
-    # The thread is not there any more. What belongs to its loop must never be collected: closing it would
-    # take the parent's connections out of the parent's poll, which the child shares.
+    # The thread is not there any more. What belongs to its loop must never be collected, see `link`.
     global _current, _lock
     if _current is not None:
         _of_the_parent.append(_current)

@@ -38,7 +38,7 @@ BACKLOG = 1024
 KEEP_ALIVE_S = 75.0
 KEEP_ALIVE_REQUESTS = 1_000_000
 
-EXIT_OK, EXIT_FAILED, EXIT_REDIS, EXIT_LISTEN = 0, 1, 3, 4
+EXIT_OK, EXIT_FAILED, EXIT_REDIS, EXIT_LISTEN = 0, 1, 4, 1  # as docs/cli.md has them
 
 
 class StartError(Exception):

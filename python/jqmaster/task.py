@@ -6,7 +6,18 @@ import functools
 import inspect
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    Literal,
+    ParamSpec,
+    Protocol,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    overload,
+)
 
 import msgpack
 
@@ -151,8 +162,7 @@ class Task(Enqueuer[P, R]):
             raise TypeError(f"{name}: process=True is for plain functions, not for async ones")
         if self.process and "<locals>" in getattr(function, "__qualname__", ""):
             raise TypeError(f"{name}: a process finds only functions at the top of a module")
-        returned = None if function is None else getattr(function, "__annotations__", {}).get("return", "")
-        self.returns_none = function is not None and returned in (None, "None")
+        self.returns_none = function is not None and _returned(function) in (None, "None")
         self._task = self
         self._chosen: JobOptions = options.check(own)  # type: ignore[assignment]
         if function is not None:
@@ -199,6 +209,14 @@ class Task(Enqueuer[P, R]):
         return argument, merged  # type: ignore[return-value]
 
 
+def _returned(function: Callable[..., Any]) -> Any:
+    """What a function is annotated to return; "" if it does not say, or cannot be asked now."""
+    try:
+        return function.__annotations__.get("return", "")
+    except (AttributeError, NameError):
+        return ""
+
+
 class SyncTask(Task[P, R]):
     """A plain function. It runs in a thread of the worker."""
 
@@ -229,11 +247,9 @@ class Decorator(Protocol):
     def __call__(self, function: Callable[P, R], /) -> SyncTask[P, R]: ...
 
 
-class ScheduleOptions(TypedDict, total=False):
-    """When a recurring job is made (docs/protocol.md, section 16), and what it is given."""
+class When(TypedDict, total=False):
+    """When a recurring job is made (docs/protocol.md, section 16)."""
 
-    id: str | None
-    """Of the schedule; default: the task's name."""
     every: Seconds | None
     offset: Seconds | None
     cron: str | None
@@ -243,9 +259,16 @@ class ScheduleOptions(TypedDict, total=False):
     """A datetime with a time zone, or Unix seconds; likewise `end`."""
     end: datetime | float | None
     limit: int | None
-    catch_up: str | None
+    catch_up: Literal["one", "all", "none"] | None
     backlog: int | None
     paused: bool | None
+
+
+class ScheduleOptions(When, total=False):
+    """And what it is given."""
+
+    id: str | None
+    """Of the schedule; default: the task's name."""
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
     options: JobOptions

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from jqmaster.ended import Ended
-from jqmaster.engine import Engine, connect
+from jqmaster.engine import Engine, connect, pack
 from jqmaster.errors import NotFound
+from jqmaster.http.coalesce import Coalescer
 from jqmaster.replies import Document, Enqueued, Job
+from jqmaster.together import Together
 
 Prepared = tuple[dict[str, Any], bytes]  # a job's spec, its argument packed
 
@@ -76,9 +78,16 @@ class RedisTransport:
     def __init__(self, url: str, namespace: str) -> None:
         self._redis = connect(url)
         self._engine = Engine(self._redis, namespace)
-        self._ended = Ended(self._engine, self._redis)
+        self._enqueuing = Coalescer(self._engine)
+        self._results: Together[str, list[Any]] = Together(self._ask_results)
+        self._ended = Ended(cast(Engine, _Watching(self._engine)), self._redis)
 
     async def enqueue(self, jobs: Sequence[Prepared], request: str | None) -> list[Enqueued]:
+        if len(jobs) == 1 and request is None and _stands_alone(jobs[0][0]):
+            # Many tasks that enqueue one job each share calls.
+            spec, argument = jobs[0]
+            job_id, created = await self._enqueuing.enqueue(pack(spec, "jobs[0]"), argument)
+            return [Enqueued(job_id.decode(), bool(created))]
         return await self._engine.enqueue(jobs, request=request)
 
     async def documents(self, ids: Sequence[str]) -> list[Document | None]:
@@ -91,7 +100,8 @@ class RedisTransport:
         return state
 
     async def result(self, job_id: str) -> bytes | None:
-        return (await self._engine.result(job_id))[1]
+        reply = await self._results.get(job_id)
+        return reply[1] if len(reply) > 1 else None
 
     async def cancel(self, ids: Sequence[str], force: bool) -> list[str]:
         return await self._engine.cancel(ids, force=force)
@@ -137,8 +147,27 @@ class RedisTransport:
         page = await self._engine.jobs({"status": state}, brief=True, cursor=cursor or None, count=PAGE)
         return page.cursor, page.documents
 
+    async def _ask_results(self, ids: Sequence[str]) -> list[Any]:
+        return await self._engine.pipeline([("result", [job_id]) for job_id in ids])
+
     async def close(self) -> None:
         try:
             await self._ended.stop()
         finally:
             await self._redis.aclose()
+
+
+class _Watching:
+    """What `Ended` needs of an engine, for many who wait."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.namespace = engine.namespace
+        self._states: Together[bytes, Any] = Together(lambda ids: engine.call("watch", *ids))
+
+    async def call(self, _script: str, job_id: bytes) -> list[Any]:
+        return [await self._states.get(job_id)]
+
+
+def _stands_alone(spec: Mapping[str, Any]) -> bool:
+    """Whether it can go with strangers: an index in `depends` would point among them."""
+    return all(isinstance(one, str) for one in spec.get("depends", ()))

@@ -61,6 +61,10 @@ class Target(NamedTuple):
     unknown: str | None = None  # prefix of unknown fields, where it is another
 
 
+HEADERS = [
+    5, True, False, "text", ["a"], {"a": 1}, {"a": {"b": "c"}}, {"": "a"}, {1: "a"}, {"x" * 256: "a"}, {"a": "b\n"},
+    {"a": "x" * 1025}, {"a": "x" * 600, "b": "x" * 600}, {f"k{i}": "v" for i in range(17)}, {"a\0": "b"},
+]  # fmt: skip
 BACKOFF = {"retry_base": numbers(0, 1e10), "retry_cap": numbers(0, 1e10), "retry_jitter": numbers(0, 1)}
 PICK = {
     "queues": QUEUES,
@@ -77,7 +81,7 @@ JOB = {
     "max_retry": integers(0, 2**31 - 1), "keep_result": BOOLEANS, "timeout": numbers(0.001, 4000000),
     "delay": numbers(0, 1e10), "run_at": numbers(0, 1e10), "expires_in": numbers(0.001, 1e10), "tags": TAGS,
     "depends": DEPENDS, "if_failed": words("wait"), "max_runtime": numbers(0.001, 4000000),
-    "track": BOOLEANS, **BACKOFF,
+    "track": BOOLEANS, "headers": HEADERS, **BACKOFF,
 }  # fmt: skip
 UNIQUE = {"unique": NAMES, "unique_for": numbers(0.001, 1e10), "if_exists": words("keep")}
 CHANGES = {

@@ -8,6 +8,7 @@ from model_jobs import ENDED, ErrorReply, Refused, accepted, expect, same
 from model_unique import Unique, refuse
 
 MOST = 100  # dependencies of a job
+KEPT_BY_GONE = True  # another if_failed does not free a job from one that failed and whose record is gone
 NEVER = "f"  # no id begins with it before the year 2500
 
 
@@ -48,6 +49,8 @@ class Dependencies(Unique):
         if other and other.status not in ENDED:
             return {"wait"}
         state = other.status if other else self.ended_as.get(id, "done")
+        if KEPT_BY_GONE and job.if_failed_changed and state != "done" and (not other or other.may_be_gone):
+            return {"go", "wait", "fail"} if job.if_failed == "fail" else {"go", "wait"}
         if state == "done" or job.if_failed == "run":
             return {"go"}
         told = {"wait": "wait", "fail": "fail"}[job.if_failed]
@@ -57,10 +60,13 @@ class Dependencies(Unique):
         """The clock went back: what follows from this end may come when it is there again."""
         return self.ended_at.get(id, 0) > self.now
 
+    def is_held_by_clock(self, job):
+        return job.blocked_ms > self.now or any(self.is_early(id) for id in job.waits_for)
+
     def may_do(self, job):
         """What may become of a blocked job at a sweep: `cancel`, `fail`, `go`, `wait`."""
         said = [self.says(job, id) for id in job.waits_for]
-        may = {"wait"} if any(self.is_early(id) for id in job.waits_for) else set()
+        may = {"wait"} if self.is_held_by_clock(job) else set()
         may |= {"cancel"} if job.is_doomed is not False else set()
         if job.is_doomed:
             return may
@@ -77,11 +83,11 @@ class Dependencies(Unique):
         job.may_start_ms = start_ms if start_ms > self.now or was in ("scheduled", "blocked") else 0
         if not was:
             job.ready_ms = start_ms if start_ms > self.now else None
-        job.status, job.due_ms = "blocked", None
+        job.status, job.due_ms, job.blocked_ms = "blocked", None, self.now
         if job.waits_for & self.dooming:
             job.is_doomed = None
         may = self.may_do(job) - {"cancel"}
-        if may != {"wait"}:
+        if not event or may != {"wait"} or any("go" in self.says(job, id) for id in job.waits_for):
             doc = self.look(job.id)
             shown = "wait" if not doc else {"blocked": "wait", "error": "fail"}.get(doc["status"], "go")
             later = {"wait"} if "fail" in may or not event else set()  # a sweep will do it
@@ -89,7 +95,10 @@ class Dependencies(Unique):
             if shown == "go":
                 job.status, job.waits_for = was, set()
                 return self.requeue(job, start_ms, event=event)
-            job.waits_for = set((doc or {}).get("waits_for") or job.waits_for)
+            waits_for = set((doc or {}).get("waits_for") or job.waits_for)
+            sure = {id for id in ids if self.says(job, id) == {"wait"}}
+            expect(sure <= waits_for <= set(ids), "waits_for", job, doc)
+            job.waits_for = waits_for  # also what is over, which a sweep takes out
             if shown == "fail":
                 self.transition(job, was, event)
                 return self.fail_unstarted(job, "dependency")
@@ -143,7 +152,7 @@ class Dependencies(Unique):
             self.dooming = {id for id in self.dooming if self.is_early(id)}
         for job in self.jobs.values():
             if job.status == "blocked":
-                if not left_some and not any(self.is_early(id) for id in job.waits_for):
+                if not left_some and not self.is_held_by_clock(job):
                     job.is_doomed = False
                 over = {id for id in job.waits_for if self.says(job, id) == {"go"} and not self.is_early(id)}
                 unsure = {id for id in job.waits_for if "go" in self.says(job, id)}
@@ -186,6 +195,7 @@ class Dependencies(Unique):
         errors += [("CONFLICT", f"add[{i}]") for i, other in enumerate(add) if self.leads_to(other, id)]
         refuse(reply, *errors)
         accepted(reply)
+        job.if_failed_changed = job.if_failed_changed or if_failed is not None
         job.depends, job.if_failed = depends or None, if_failed or job.if_failed or "wait"
         waits = [d for d in depends if d in job.waits_for or d in add]
         start_ms = job.may_start_ms if job.status == "blocked" else job.due_ms or 0

@@ -5,8 +5,6 @@ from model_dependencies import Dependencies
 from model_jobs import ENDED, SOME_TEXT, ErrorReply, accepted, expect, ms, same
 from model_unique import refuse
 
-NOTES_IN_GRACE = False
-
 
 class Following(Dependencies):
     # ---- heartbeat ----
@@ -33,10 +31,10 @@ class Following(Dependencies):
         if job.max_runtime is not None and left <= 0 and self.is_over(job, answer):
             same(answer, "LOST", "heartbeat of a job that ran for max_runtime")
             return self.fail(job, "lapse", "timeout", message=SOME_TEXT)
-        job.due_ms = self.lease_end(job)
+        if left > 0:  # else there is nothing to renew
+            job.due_ms = self.lease_end(job)
         same(max(0, answer), max(0, left), "heartbeat")
-        if left > 0 or NOTES_IN_GRACE:
-            self.note(job, notes, blobs)
+        self.note(job, notes, blobs)
 
     def note(self, job, notes, blobs):
         job.progress = notes.get("progress", job.progress)
@@ -102,6 +100,7 @@ class Following(Dependencies):
 
     def move(self, job, blob, name=None, queue=None, priority=None, delay=0):
         self.count(job, "moved")
+        self.count_times(job, "moved")
         job.name, job.queue = name or job.name, queue or name or job.name
         self.queues.setdefault(job.queue, {"paused": False, "max_waiting": 0})
         job.argument, job.retry_count, job.has_other_facts = blob, 0, True
@@ -145,9 +144,10 @@ class Following(Dependencies):
     def put_off(self, job, start_ms):
         if job.status == "blocked":
             job.may_start_ms = start_ms
-            shown = (self.look(job.id) or {}).get("ready_ms")
-            expect(shown in (None, start_ms), "ready_ms of a blocked job", shown, job)
-            job.ready_ms = shown
+            if start_ms > self.now:
+                job.ready_ms = start_ms
+            else:
+                job.ready_ms = (self.look(job.id) or {}).get("ready_ms")
         elif job.status == "retrying" and start_ms > self.now:
             job.due_ms = start_ms
         else:

@@ -27,7 +27,7 @@ if "JQ_MODEL_FEATURES" in os.environ:
 
 SMALL_TICKS_WITH_SCHEDULES = True
 MOVES_TO_NEW_QUEUES = True
-CHANGES_IF_FAILED = False
+CHANGES_IF_FAILED = True
 
 
 class MoreGenerator:
@@ -47,9 +47,9 @@ class MoreGenerator:
             more["events_max"] = [0, 100, 1000]
         self.settings = {**self.settings, **more}
         scripts = self.driver.scripts
-        for feature in self.features:
-            for script, weight in FEATURES[feature].items():
-                if script in scripts:
+        for feature, weights in FEATURES.items():  # not the set: its order is another in each process
+            for script, weight in weights.items():
+                if feature in self.features and script in scripts:
                     old = self.weights.get(script, (0, 0, 0))
                     self.weights[script] = [weight + before for before in old]
 

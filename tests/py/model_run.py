@@ -2,6 +2,7 @@
 
 import argparse
 import ast
+import os
 import random
 import re
 import time
@@ -13,6 +14,7 @@ from model_driver import Driver
 from model_random import Generator
 from servers import RedisServer
 
+SHRINKING_S = float(os.environ.get("JQ_MODEL_SHRINKING_S", "300"))
 LENGTH = 300  # operations of a sequence; each begins with an empty namespace
 
 
@@ -71,7 +73,11 @@ def shrink(driver, operations, error):
             re.findall("code='(\\w*)", str(error)),
         )
 
+    until = time.monotonic() + SHRINKING_S
+
     def fails(candidate):
+        if time.monotonic() > until:
+            return False
         other = replay(driver, candidate)
         return other is not None and kind(other) == kind(error)
 

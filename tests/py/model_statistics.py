@@ -29,10 +29,15 @@ class Statistics(Trace):
             event = "error"
         if event in COUNTS and event != "moved":
             self.count(job, event)
-        if event == "started" and job.attempt == 1:
+        if was == "running" and event != "moved":
+            self.count_times(job, event)
+
+    def count_times(self, job, event):
+        """When an attempt ends; before a job that is moved on has its new name."""
+        if job.attempt == 1:
             ready_ms = job.created_ms if job.ready_ms is None else job.ready_ms
-            self.count(job, "wait", max(0, self.now - ready_ms))
-        elif event == "done":
+            self.count(job, "wait", max(0, job.started_ms - ready_ms))
+        if event == "done":
             self.count(job, "run", max(0, self.now - job.started_ms))
 
     def count(self, job, what, took_ms=None):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import gc
 import multiprocessing
 import os
 import pickle
@@ -313,6 +314,25 @@ def test_waiters_share_one_connection(fresh_server: RedisServer, namespace: str)
             assert sum(int(client["ssub"]) for client in redis.client_list()) == 1
             with working(jq):
                 assert [result.result() for result in results] == [2 * number for number in range(50)]
+
+
+def test_an_object_that_is_dropped_leaves_no_connection(fresh_server: RedisServer, namespace: str) -> None:
+    def use() -> None:
+        jq = JQ(fresh_server.url, namespace=namespace)
+        with pytest.raises(TimeoutError):
+            jq.enqueue("nobody").wait(timeout=0.1)
+
+        async def main() -> None:
+            with pytest.raises(TimeoutError):
+                await (await jq.aenqueue("nobody")).async_wait(timeout=0.1)
+
+        asyncio.run(main())
+
+    use()
+    gc.collect()
+    with fresh_server.client() as redis:
+        while len(redis.client_list()) > 1:
+            assert len(redis.client_list()) < 10
 
 
 def _in_child(url: str, namespace: str, ids: Any) -> None:

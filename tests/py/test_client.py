@@ -162,6 +162,10 @@ async def test_finding_jobs(call: Call) -> None:
     assert await call("tags", top=1) == [("t", 5)]
     assert len(await call("jobs", name="a", queue="a")) == 5
     assert [job["id"] for job in await call("peek", "a", 2)] == jobs[:2]
+    for wrong in ({"name": ""}, {"queu": "a"}, {"status": "lost"}):
+        for method in ("jobs", "discard_where"):
+            with pytest.raises(Invalid):
+                await call(method, **wrong)
 
 
 async def test_history_and_tracking(call: Call, own: Engine) -> None:

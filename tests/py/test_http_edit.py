@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import msgpack
@@ -233,6 +234,13 @@ async def test_an_unknown_dependency_is_named(api: Api) -> None:
     assert (answer.status, answer.error["field"]) == (400, "[0].depends[0]")
 
 
+async def test_places_in_a_call_are_not_those_of_strangers(api: Api) -> None:
+    bodies = [{"name": "a"}] * 10 + [{"name": "a", "depends": [0]}] + [{"name": "a"}] * 10
+    answers = await asyncio.gather(*(api.post("/job", body) for body in bodies))
+    assert [answer.status for answer in answers] == [201] * 10 + [400] + [201] * 10
+    assert answers[10].error["field"] == "depends[0]"
+
+
 async def test_cancelling_may_ask_about_those_that_wait(api: Api) -> None:
     first = await api.enqueue("a")
     second = await api.enqueue("b", depends=[first])
@@ -292,7 +300,8 @@ async def test_every_job_is_found_once_page_by_page(api: Api) -> None:
 @pytest.mark.parametrize(
     ("query", "field"),
     [("status=lost", "status"), ("status=queued,lost", "status"), ("from_ms=x", "from_ms"),
-     ("count=0", "count"), ("brief=maybe", "brief"), ("tag=", "tag"), ("cursor=!", "cursor"), ("what=1", "what")],
+     ("count=0", "count"), ("brief=maybe", "brief"), ("tag=", "tag"), ("cursor=!", "cursor"),
+     ("what=1", "what")],
 )  # fmt: skip
 async def test_a_wrong_query_is_named(api: Api, query: str, field: str) -> None:
     answer = await api.get(f"/jobs?{query}")

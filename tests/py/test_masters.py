@@ -73,7 +73,7 @@ async def test_what_one_master_takes_another_delivers_and_a_third_hears_of(
         waiting = asyncio.create_task(waiter.wait(job, 20))
         async with AsyncClient(third.url) as reporter:
             outcome = {"id": job, "attempt": 1, "type": "success", "result": 7, "worker": stub.id}
-            await reporter._ask("POST", "/done", msgpack.packb(outcome))
+            assert (await reporter._send("POST", "/done", msgpack.packb(outcome)))[0] == 204
         assert (await waiting)["status"] == "done"
         assert await waiter.result(job) == 7
 

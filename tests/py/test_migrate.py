@@ -414,14 +414,14 @@ class TestCommands:
         self, engine: SettableEngine, fresh_server: RedisServer
     ) -> None:
         refused = _run("load", fresh_server, engine.namespace)
-        assert refused.returncode == 3 and "jqmaster load --migrate" in refused.stderr
+        assert refused.returncode == 4 and "jqmaster load --migrate" in refused.stderr
         assert _run("load", fresh_server, engine.namespace, "--migrate").returncode == 0
         assert (await engine.config())["done_max"] == 5000
         assert _run("load", fresh_server, engine.namespace).returncode == 0
 
     async def test_serving_says_what_to_do(self, engine: SettableEngine, fresh_server: RedisServer) -> None:
         refused = _run("serve", fresh_server, engine.namespace, "--port", "0")
-        assert refused.returncode == 3 and "--migrate" in refused.stderr
+        assert refused.returncode == 4 and "--migrate" in refused.stderr
 
 
 def _run(command: str, server: RedisServer, namespace: str, *more: str) -> subprocess.CompletedProcess[str]:

@@ -73,7 +73,7 @@ def given(fields: Mapping[str, Any]) -> Document:
 def place(*segments: str, **query: Any) -> str:
     """A path of these segments, and a query of what is not None; true is `1`."""
     path = "".join(f"/{quote(segment, safe='')}" for segment in segments)
-    shown = {name: "1" if value is True else value for name, value in given(query).items() if value != ""}
+    shown = {name: "1" if value is True else value for name, value in given(query).items()}
     return path + (f"?{urlencode(shown)}" if shown else "")
 
 
@@ -129,7 +129,7 @@ def listing(
     """Asks for a listing's page behind a cursor."""
     path = segments or (what,)
     return lambda cursor: Ask(
-        "GET", place(*path, **{"count": PAGE, **query, "cursor": cursor}), page(read_as or what)
+        "GET", place(*path, **{"count": PAGE, **query, "cursor": cursor or None}), page(read_as or what)
     )
 
 

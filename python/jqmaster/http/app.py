@@ -19,6 +19,7 @@ from werkzeug.exceptions import (
 from jqmaster.http.errors import HttpError, internal
 from jqmaster.http.fast import Asgi, FastPath, Receive, Send, too_large
 from jqmaster.http.routes import ROUTES, Response, Route, failure_for, respond
+from jqmaster.http.ui import add_ui
 from jqmaster.master import Master
 
 MAX_CONTENT_LENGTH = 16 * 1024 * 1024
@@ -46,6 +47,7 @@ def create_app(master: Master, *, max_content_length: int = MAX_CONTENT_LENGTH, 
             methods=[route.method],
             provide_automatic_options=False,
         )
+    add_ui(app)
     app.register_error_handler(Exception, _on_error(max_content_length))
     inner: Asgi = app.asgi_app
     if fast:

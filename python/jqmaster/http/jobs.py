@@ -28,11 +28,12 @@ async def enqueue_one(master: Master, request: Request) -> Reply:
     reader = wire.Reader(request.body)
     spec, argument = read_job(reader, "")
     packed = wire.pack_spec(spec)
-    if token is None:
+    # Numbers in `depends` are places in a call, so such a job does not share one with strangers.
+    if token is None and "depends" not in spec:
         job_id, created = await master.enqueuing.enqueue(packed, argument)
     else:
-        options = wire.pack({"request": token})
-        [[job_id, created]] = await master.engine.call("enqueue", options, packed, argument)
+        options = [] if token is None else [wire.pack({"request": token})]
+        [[job_id, created]] = await master.engine.call("enqueue", *options, packed, argument)
     return Reply(201 if created else 200, wire.pack({"job_id": job_id.decode("ascii")}))
 
 
