@@ -34,6 +34,7 @@ PARTS = {
     "memory": "Memory",
     "latency": "From enqueue to start, on an idle system",
     "http": "HTTP",
+    "workers": "One worker process, beside other job queues",
     "constraints": "Constraints and fair queues",
     "instructions": "Instructions per job",
     "counted": "Instructions under constraints",

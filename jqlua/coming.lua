@@ -83,7 +83,8 @@ function M.queues(names, raws, jobs)
   for i, new in ipairs(jobs) do
     local owner = owners[new[job.QUEUE]]
     local max = owner[queue.MAX_WAITING]
-    if max > 0 and not (new[jobspec.IS_LINKED] and is_there(new, keys_seen)) then
+    local is_known = new[jobspec.IS_LINKED] and is_there(new, keys_seen)
+    if max > 0 and not is_known then
       waiting[owner] = (waiting[owner] or queue.waiting(owner)) + 1
       if waiting[owner] > max then
         return owners, "FULL jobs[" .. i - 1 .. "].queue: " .. check.show(owner[queue.NAME])

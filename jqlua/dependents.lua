@@ -56,7 +56,7 @@ end
 --- What the end of one job means for another.
 local function settle(of, id, how)
   local policy = how == "d" and "run" or job.options(of).if_failed or "wait"
-  if how == "t" then
+  if how == "a" then
     links.tree[1] = true
     of[job.ENDED_MS] = meta.state[meta.NOW_MS]
     if transition.move(of, "c", meta.state[meta.NOW_MS]) then

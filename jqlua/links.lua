@@ -3,7 +3,7 @@
 -- wait for it. When a job ends, its dependents are due for a look (kind "d" .. how it ended .. id), so that any number
 -- of them is unblocked in steps, by whoever sweeps.
 --
--- How it ended: d done, e error, c cancelled, t cancelled together with its dependents.
+-- How it ended: d done, e error, c cancelled, a cancelled with all its dependents (which comes before the others).
 local keys = require "jqlua.keys"
 local meta = require "jqlua.meta"
 local due = require "jqlua.due"
@@ -47,7 +47,7 @@ end
 ---@param to string letter of its state
 function M.note_end(id, to)
   if call("EXISTS", keys.DEPENDENTS .. id) == 1 then
-    local how = to == "k" and "d" or to == "c" and M.tree[1] and "t" or to
+    local how = to == "k" and "d" or to == "c" and M.tree[1] and "a" or to
     due.note("d" .. how .. id, meta.state[meta.NOW_MS])
   end
 end

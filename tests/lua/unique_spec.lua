@@ -105,6 +105,13 @@ describe("a unique key", function()
       { name = "a", unique = "other" }, msgpack.NIL)
   end)
 
+  it("does not count against another queue's max_waiting either", function()
+    jq:queue({ name = "c", max_waiting = 1 })
+    local reply = jq:call("enqueue", { name = "a", unique = "k" }, msgpack.NIL, { name = "b", queue = "c", unique = "k" },
+      msgpack.NIL, { name = "c" }, msgpack.NIL)
+    assert.are.equal(reply[1][1], reply[2][1])
+  end)
+
   describe("with if_exists replace", function()
     it("gives the waiting job the new argument", function()
       local id = offer(nil, "\1")
