@@ -12,4 +12,5 @@ max_line_length = 120
 max_cyclomatic_complexity = false
 self = false
 files["tests/lua"] = { std = "lua51+busted", read_globals = { "KEYS", "ARGV", "redis", "cmsgpack", "struct", "bit" } }
+files["examples/lua"] = { std = "lua51" }
 exclude_files = { "build", "dist", ".venv", "bench/**/node_modules", "node_modules" }

@@ -48,7 +48,7 @@ for name in "$@"; do
         lint)
             part "ruff" $bin/ruff check python tests bench tools setup.py
             part "mypy" $bin/mypy
-            part "luacheck" luacheck --quiet --no-color scripts jqlua tests/lua
+            part "luacheck" luacheck --quiet --no-color scripts jqlua tests/lua examples/lua
             ;;
         lua) [ -n "$specs_pid" ] || part "busted tests/lua" specs ;;
         python)

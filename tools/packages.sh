@@ -19,6 +19,7 @@ if [ "${1:-run}" = test ]; then
     need lua-check command -v luacheck
     need lua-busted command -v busted
     need lua-socket lua_module socket
+    need lua-dkjson lua_module dkjson
     need lua-redis lua_module redis
     need lua-messagepack lua_module MessagePack
 fi

@@ -1,4 +1,4 @@
-"""Enqueue and wait for the result, as in the README: `hello.py <url> work`, or `hello.py <url> ask <times>`."""
+"""Enqueue and wait for the result, as the README does: `hello.py <url> work | ask <times>`."""
 
 import json
 import sys

@@ -21,7 +21,7 @@ from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, cast, overload
 
 from . import handle as handles
-from . import options
+from . import options, tracing
 from .app_operation import Operations
 from .calling import MessagePack, Serializer
 from .handle import Handle
@@ -291,12 +291,11 @@ class JQ(Operations):
 
     def _bare(self, name: str, argument: Any, chosen: JobOptions) -> Call[Any]:
         options.check(dict(chosen))
-        task: Task[..., Any] = self.task(name)
-        packed, merged = task.prepare((), {}, chosen)
         packed = self.serializer.dumps(argument)
-        if chosen.get("unique") is True:
-            merged["unique"] = options.key_of(name, packed)
-        return Call(task, packed, merged)
+        if "unique" in chosen:
+            chosen["unique"] = options.unique_key(chosen["unique"], name, packed, (argument,), {})
+        task: Task[..., Any] = self.task(name)
+        return Call(task, packed, task.prepare((), {}, chosen)[1])
 
     def _parts(
         self, calls: Iterable[Call[R_co]], request: str | None, done: Sequence[Handle[Any]]
@@ -312,7 +311,7 @@ class JQ(Operations):
     def _prepared(
         self, call: Call[Any], index: Mapping[Call[Any], int], start: int, done: Sequence[Handle[Any]]
     ) -> Prepared:
-        spec = call.spec()
+        spec = tracing.injected(call.spec())
         if "depends" in spec:
             ids: list[str | int] = []
             for one in spec["depends"]:

@@ -78,6 +78,21 @@ class Lapses:
 Answer = Accepted | Refused | Finished | Lapses
 
 
+def outcome_of(answer: Answer) -> str:
+    """In a word: `accepted`, `done`, `moved`, `failed`, `lapsed`, or why it was refused: `unknown`, `busy`,
+    `unreachable`."""
+    match answer:
+        case Refused():
+            return answer.why
+        case Accepted():
+            return "accepted"
+        case Finished():
+            if answer.spec.get("type") == "failure":
+                return "failed"
+            return "moved" if "move" in answer.spec else "done"
+    return "lapsed"
+
+
 def assigned(item: list[Any]) -> Assigned:
     """One item of `assign`'s reply."""
     worker, url, document, argument = item

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -17,10 +18,11 @@ from typing import Any
 import aiohttp
 import redis.asyncio as redis_asyncio
 
-from jqmaster import delivery
+from jqmaster import access, delivery
 from jqmaster.delivery import Accepted, Assigned, Finished, Refused
 from jqmaster.engine import Engine, pack
 from jqmaster.errors import Invalid, JQError, NotFound, Unavailable
+from jqmaster.meters import Meters
 from jqmaster.wake import WINDOW_MS, Channel, backoff_s
 
 log = logging.getLogger("jqmaster.dispatch")
@@ -53,7 +55,9 @@ class Dispatch:
         *,
         master: str = "master",
         max_deliveries: int = 1000,
+        meters: Meters | None = None,
     ) -> None:
+        self.meters = meters or Meters()
         self.counts = Counts()
         self._engine = engine
         self._master = master
@@ -156,7 +160,9 @@ class Dispatch:
 
     async def _deliver(self, job: Assigned) -> None:
         assert self._session is not None
+        started = time.perf_counter()
         answer = await delivery.deliver(self._session, job)
+        self._tell(job, answer, time.perf_counter() - started)
         match answer:
             case Accepted():
                 self.counts.accepted += 1
@@ -170,6 +176,16 @@ class Dispatch:
             case _:
                 self.counts.lapsed += 1
                 log.info("worker %s did not answer within the lease of job %s", job.worker, job.id)
+
+    def _tell(self, job: Assigned, answer: delivery.Answer, seconds: float) -> None:
+        outcome = delivery.outcome_of(answer)
+        self.meters.delivery(outcome, seconds)
+        if access.delivery_log.isEnabledFor(logging.INFO):
+            pairs = {
+                "job": f"{job.id}/{job.attempt}", "name": job.name, "worker": job.worker, "url": job.url,
+                "outcome": outcome, "ms": round(seconds * 1000, 3),
+            }  # fmt: skip
+            access.delivery_log.info(access.Fields("delivery", pairs))
 
     async def _finish(self, job: Assigned, answer: Finished) -> None:
         try:

@@ -56,7 +56,7 @@ class MemoryLink(Link):
         document = self._memory.add(spec, call.argument)
         job = Job(
             document["id"], document["name"], document["queue"], document["priority"], 1, 0,
-            document["timeout"], call.argument,
+            document["timeout"], call.argument, headers=document.get("headers") or {},
         )  # fmt: skip
         task = call.task if call.task.function is not None else self._jq.tasks.get(call.task.name)
         if task is None:

@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from jqmaster.calls import Caller
+from jqmaster.engine import Engine as WholeEngine
 from jqmaster.figures import MOST_QUEUES, Figures
 from jqmaster.http.coalesce import Coalescer
 from jqmaster.meters import Meters
+from jqmaster.overview import Overview
 
 
 class Engine(Protocol):
@@ -91,6 +93,7 @@ class Master:
     meters: Meters = field(default_factory=Meters)
     figures: Figures = field(init=False)
     metrics_queues: int = MOST_QUEUES
+    overview: Overview | None = field(init=False, default=None)
     enqueuing: Coalescer = field(init=False)
 
     def __post_init__(self) -> None:
@@ -98,3 +101,5 @@ class Master:
         self.figures = Figures(self.engine, self.metrics_queues)
         if isinstance(self.engine, Caller):
             self.engine.observe = self.meters.call
+        if isinstance(self.engine, WholeEngine):
+            self.overview = Overview(self.engine)

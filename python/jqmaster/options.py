@@ -57,6 +57,8 @@ class JobOptions(TypedDict, total=False):
     """What becomes of it when one of them fails or is cancelled."""
     track: bool | None
     """Publish each of its transitions."""
+    headers: Mapping[str, str] | None
+    """Texts that go with it, at most 16 of 1024 bytes in all: `current_job.get().headers` in the worker."""
 
 
 _DURATIONS = (
@@ -84,6 +86,8 @@ def spec_of(name: str, options: JobOptions) -> dict[str, Any]:
         spec["run_at"] = unix(spec["run_at"])
     if "tags" in spec:
         spec["tags"] = list(spec["tags"])
+    if "headers" in spec:
+        spec["headers"] = dict(spec["headers"])
     return spec
 
 
@@ -96,9 +100,15 @@ def unix(moment: datetime | float) -> float:
     return moment.timestamp()
 
 
-def key_of(name: str, argument: bytes) -> str:
-    """A unique key for a job of this name and argument."""
-    return f"{name[:200]}:{blake2s(argument, digest_size=16).hexdigest()}"
+def unique_key(
+    unique: Any, name: str, argument: bytes, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    """The key that the option `unique` stands for, in a job of this name and argument; None for none."""
+    if unique is True:
+        return f"{name[:200]}:{blake2s(argument, digest_size=16).hexdigest()}"
+    if callable(unique):
+        return unique(*args, **kwargs)
+    return None if unique is False else unique
 
 
 def when_of(given: Mapping[str, Any]) -> dict[str, Any]:

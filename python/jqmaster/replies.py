@@ -33,6 +33,7 @@ class Job(NamedTuple):
     schedule: str | None = None  # of which it was made, for the moment ``schedule_ms``
     schedule_ms: int | None = None
     max_runtime: float | None = None  # seconds after which the attempt ends, heartbeats or not
+    headers: Mapping[str, str] = {}  # as given when it was enqueued; nobody writes to it
 
 
 # Not ``**fields``: scripts of a later version may tell more.
@@ -178,9 +179,10 @@ def job_of(fields: Mapping[str, Any], argument: bytes) -> Job:
     """A job from its fields. Raises KeyError when one is missing that is always there."""
     common: list[Any] = [fields[name] for name in _JOB_FIELDS]
     if len(fields) <= len(common):
-        return Job._make([*common, argument, (), None, None, None])
+        return Job._make([*common, argument, (), None, None, None, {}])
     rare = [fields.get(name) for name in _RARE_JOB_FIELDS]
-    return Job._make([*common, argument, tuple(fields.get("depends") or ()), *rare])
+    headers = fields.get("headers") or {}
+    return Job._make([*common, argument, tuple(fields.get("depends") or ()), *rare, headers])
 
 
 def enqueued(reply: list[Any]) -> list[Enqueued]:

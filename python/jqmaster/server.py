@@ -20,13 +20,14 @@ import hypercorn.config
 import redis.asyncio as redis_asyncio
 import uvloop
 
-from jqmaster import __version__, scripts
+from jqmaster import __version__, access, scripts
 from jqmaster.dispatch import Dispatch
 from jqmaster.embedded import EmbeddedRedis, EmbeddedRedisError
 from jqmaster.ended import Ended
 from jqmaster.engine import Engine, connect
 from jqmaster.errors import JQError, UnsuitableServer
 from jqmaster.events import EventFeed
+from jqmaster.figures import MOST_QUEUES
 from jqmaster.http.app import create_app
 from jqmaster.master import Master
 from jqmaster.waiting import Waiting
@@ -62,6 +63,9 @@ class ServeOptions:
     stop_timeout_s: float = 10.0
     max_deliveries: int = 1000
     migrate: bool = False  # data of the schema before
+    access_log: bool = False  # a line for each request and delivery
+    log_format: str = "text"  # or json
+    metrics_queues: int = MOST_QUEUES  # shown one by one in /metrics
 
 
 class Server:
@@ -102,10 +106,14 @@ class Server:
             self._waiting.drain()
             self._ended.drain()
             self._events.drain()
+            if self.master.overview is not None:
+                self.master.overview.drain()
             # The HTTP server still answers meanwhile: outcomes of running jobs are welcome to the end.
             await self.dispatch.stop(max(0.1, (deadline - loop.time()) * 0.6))
             await self._stop_http(max(0.2, (deadline - loop.time()) * 0.6))
             await asyncio.gather(self._waiting.stop(), self._ended.stop(), self._events.stop())
+            if self.master.overview is not None:
+                await self.master.overview.stop()
         if self._redis is not None:
             with contextlib.suppress(Exception):
                 await self._redis.aclose()
@@ -171,7 +179,10 @@ class Server:
             master=f"{socket.gethostname()}:{os.getpid()}",
             max_deliveries=options.max_deliveries,
         )
-        self.master = Master(engine, self._waiting, self._ended, self.dispatch, self._events)
+        self.master = Master(
+            engine, self._waiting, self._ended, self.dispatch, self._events,
+            meters=self.dispatch.meters, metrics_queues=options.metrics_queues,
+        )  # fmt: skip
         self.dispatch.start()
         self._serve_http()
 
@@ -257,6 +268,7 @@ def without_password(url: str) -> str:
 
 def run(options: ServeOptions) -> int:
     """Serve until SIGTERM or SIGINT, and return the exit code. A second signal exits at once."""
+    access.set_up(access_log=options.access_log, log_format=options.log_format)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_run(options))
 

@@ -21,7 +21,7 @@ from typing import (
 
 import msgpack
 
-from . import calling, options
+from . import calling, options, tracing
 from .options import JobOptions, Seconds
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Call(Mapping[str, Any], Generic[R_co]):
 
     def fields(self, siblings: Sequence[Any] = ()) -> dict[str, Any]:
         """The map. `depends` on `siblings` are their indexes. Raises ValueError for other calls."""
-        spec = self.spec()
+        spec = tracing.injected(self.spec())
         if "depends" in spec:
             spec["depends"] = [_reference(one, siblings) for one in spec["depends"]]
         return {**spec, "argument": msgpack.unpackb(self.argument, strict_map_key=False)}
@@ -88,7 +88,7 @@ class Call(Mapping[str, Any], Generic[R_co]):
 
 def _reference(one: Any, siblings: Sequence[Any]) -> str | int:
     if not isinstance(one, Call):
-        return str(one) if isinstance(one, str) else str(one.id)
+        return one if isinstance(one, str | int) else str(one.id)
     for index, sibling in enumerate(siblings):
         if sibling is one:
             return index
@@ -199,13 +199,8 @@ class Task(Enqueuer[P, R]):
             value = self.signature.encode(args, kwargs)
         argument = self.jq.serializer.dumps(value)
         merged: dict[str, Any] = {"keep_result": not self.returns_none, **self.jq.defaults, **chosen}
-        unique = merged.get("unique")
-        if unique is True:
-            merged["unique"] = options.key_of(self.name, argument)
-        elif callable(unique):
-            merged["unique"] = unique(*args, **kwargs)
-        elif unique is False:
-            del merged["unique"]
+        if "unique" in merged:
+            merged["unique"] = options.unique_key(merged["unique"], self.name, argument, args, kwargs)
         return argument, merged  # type: ignore[return-value]
 
 

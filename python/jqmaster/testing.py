@@ -12,13 +12,16 @@ Redis to use; else one is started for the session.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import os
 import secrets
 import shutil
 import tempfile
+import threading
 from collections.abc import Iterator
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -71,6 +74,48 @@ def jq(request: pytest.FixtureRequest, jq_redis: str, jq_namespace: str) -> Iter
     app = _named(where) if where else JQ()
     with app.using(jq_redis, jq_namespace):
         yield app
+
+
+@pytest.fixture
+def jq_worker(jq: JQ) -> Iterator[None]:
+    """A worker for `jq`, in a thread, while the test runs."""
+    with working(jq):
+        yield
+
+
+@contextlib.contextmanager
+def working(jq: JQ, **options: Any) -> Iterator[None]:
+    """Within it a worker works in a thread of its own; `options` as those of `JQ.worker`. What ends it early
+    is raised at the end."""
+    stop: asyncio.Event | None = None
+    loop: asyncio.AbstractEventLoop | None = None
+    started = threading.Event()
+    errors: list[BaseException] = []
+
+    async def main() -> None:
+        nonlocal stop, loop
+        loop, stop = asyncio.get_running_loop(), asyncio.Event()
+        started.set()
+        await jq.worker(**options).serve(stop)
+
+    def run() -> None:
+        try:
+            asyncio.run(main())
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run, name="worker")
+    thread.start()
+    started.wait()
+    try:
+        yield
+    finally:
+        assert loop is not None and stop is not None
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(stop.set)
+        thread.join()
+    if errors:
+        raise errors[0]
 
 
 def _named(where: str) -> JQ:

@@ -201,7 +201,8 @@ def _checked(status: int, content: bytes) -> bytes:
         code, message, field = "", f"the master answered {status}", None
     if status in (502, 503, 504):
         raise Unavailable(message)
-    raise _REFUSALS.get(code, Internal)(message.removeprefix(f"{field}: "), field)
+    kind = _REFUSALS.get(code, Invalid if status < 500 else Internal)
+    raise kind(message.removeprefix(f"{field}: "), field)
 
 
 def _value(status: int, content: bytes) -> Any:

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 import msgpack
 
+from jqmaster import tracing
 from jqmaster.errors import JQError, NotFound, Unavailable
 from jqmaster.replies import Job
 from jqmaster.wake import backoff_s
@@ -139,7 +140,9 @@ class Worker:
         key = (running.job.id, running.job.attempt)
         try:
             async with asyncio.timeout(None if running.renews else running.job.timeout) as limit:
-                ending = await self._ending_of(running, function)
+                with tracing.running(running.job) as attempt:
+                    ending = await self._ending_of(running, function)
+                    attempt.ended(ending)
                 if running.notes.is_used:
                     await self._beats.tell_rest(running, ending)
         except TimeoutError:

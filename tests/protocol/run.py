@@ -53,7 +53,7 @@ class Client:
 
 
 class Case:
-    """One case, in a namespace of its own. ``run`` raises AssertionError at the first step that goes wrong."""
+    """One case, in a namespace of its own. ``run`` raises AssertionError at the first step gone wrong."""
 
     def __init__(self, client: Client, steps: list[dict[str, Any]], set_up: bool = True) -> None:
         self.client, self.steps, self.set_up = client, steps, set_up
@@ -109,10 +109,11 @@ class Case:
 
     def argument(self, argument: Any) -> str | bytes:
         if isinstance(argument, str):
-            return self.filled(argument)
+            return str(self.filled(argument))
         if "hex" in argument:
             return bytes.fromhex(argument["hex"])
-        return msgpack.packb(self.filled(argument["pack"]))
+        packed: bytes = msgpack.packb(self.filled(argument["pack"]))
+        return packed
 
     def filled(self, value: Any) -> Any:
         """A value with what was captured in the place of its names."""

@@ -1,10 +1,8 @@
-"""Workers of a `JQ` in a thread, and its transports as test parameters."""
+"""The transports of a `JQ` as test parameters, and a worker for its jobs."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,40 +10,9 @@ import pytest
 
 from http_live import live_server
 from jqmaster import JQ
+from jqmaster.testing import working
 
-
-@contextlib.contextmanager
-def working(jq: JQ, **options: Any) -> Iterator[None]:
-    """A worker that works meanwhile."""
-    started, stops = threading.Event(), []
-
-    async def main() -> None:
-        stop = asyncio.Event()
-        stops.append((asyncio.get_running_loop(), stop))
-        started.set()
-        await jq.worker(**options).serve(stop)
-
-    errors: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            asyncio.run(main())
-        except BaseException as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        assert started.wait(20)
-        yield
-    finally:
-        loop, stop = stops[0]
-        with contextlib.suppress(RuntimeError):
-            loop.call_soon_threadsafe(stop.set)
-        thread.join(30)
-        assert not thread.is_alive()
-    if errors:
-        raise errors[0]
+__all__ = ["jq", "transport", "working"]
 
 
 @contextlib.contextmanager

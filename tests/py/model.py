@@ -1,5 +1,7 @@
-"""The reference model: what docs/protocol.md says, in lists and loops. This file holds the operations,
-model_jobs.py what happens to jobs and what the clock does.
+"""The reference model: what docs/protocol.md says, in lists and loops. This file holds operations on jobs and
+queues, model_jobs.py what happens to jobs and what the clock does. The others are parts of one model, each on
+top of the one before: model_trace, _statistics, _constraints, _order, _workers, _sleepers, _documents,
+_unique, _dependencies, _following, _finding, _schedules.
 
 Every operation gets the engine's reply, says whether a user who had read the protocol would accept it, and
 then does the same to its own jobs. Where the protocol leaves a choice to the engine (ids, jitter, the turn of
@@ -53,6 +55,23 @@ __all__ = ["ErrorReply", "Mismatch", "Model", "Refused", "expect"]
 # 21 Of several operators on tags, those that ask for a tag must all hold for the same one.
 # 22 A fair queue begins anew when the paths of its levels change, and not when weights do; the second level
 #    has a clock of its own below each value of the first.
+# 23 A job that is moved on gives back the keys it kept in strict order. What becomes of a kept key when the
+#    argument, priority or tags of the job change is not said (such sequences have no strict order).
+# 24 Other facts about a job (change, replace, checkpoint, tags) count for constraints from when it waits.
+# 25 What follows an outcome is enqueued when the job has ended: its unique key is free by then.
+# 26 After the clock went back, what a sweep would do for jobs that wait for others may come when the clock is
+#    there again. A unique key, and a result, that was over by then may be kept again, or not.
+# 27 A unique key that is kept (`unique_for`) when its job is discarded may be kept on, or not.
+# 28 An id in `depends` that was never given, but is less than those that were, may be taken for one whose
+#    record is gone.
+# 29 Of dependents that are to be cancelled and get another dependency before the sweep: either may come.
+# 30 A kicked attempt that is given back (`release`) is answered LOST, or where the job waits.
+# 31 `cancel` with `dependents: "cancel"` of a job that had ended before may cancel those that wait for it.
+# 32 `ready_ms` of a job that was blocked is the moment of the sweep, or of the end of what it waited for.
+# 33 A worker that is to be quiet is not counted on as a sleeper.
+# 34 `lapsed` of a worker counts what it reported as `timeout` itself, too.
+# 35 The moments of a schedule between a sweep and the next are those after the last one dealt with; `next`
+#    begins with those still to be dealt with, or after now.
 
 
 def in_path(name):

@@ -1,14 +1,14 @@
 """The part of the reference model that knows which job waits for which: section 12 of docs/protocol.md.
 
-Records of ended jobs go when the engine gets there, and of a job whose record is gone it is only known that it
-ended. So there may be several things that the engine may do with a blocked job; then the model follows.
+Records of ended jobs go when the engine gets there, and of a job whose record is gone it is only known that
+it ended. So there may be several things that the engine may do with a blocked job; then the model follows.
 """
 
 from model_jobs import ENDED, ErrorReply, Refused, accepted, expect, same
 from model_unique import Unique, refuse
 
 MOST = 100  # dependencies of a job
-KEPT_BY_GONE = True  # another if_failed does not free a job from one that failed and whose record is gone
+FORGETS_DOOM = True  # that dependents are to be cancelled, when another is enqueued before the sweep
 NEVER = "f"  # no id begins with it before the year 2500
 
 
@@ -17,6 +17,7 @@ class Dependencies(Unique):
         super().__init__(*looks)
         self.ended_as = {}  # id -> state, also when the record is gone
         self.ended_at = {}  # id -> moment; what is to be done then may be late when the clock went back
+        self.ran_again = {}  # those that ended and were retried since the last sweep, with the state they had
         self.dooming = set()  # ids whose dependents the next sweeps cancel
 
     def transition(self, job, was, event=None):
@@ -26,7 +27,7 @@ class Dependencies(Unique):
             if job.is_doomed is not False:
                 self.doom_dependents(job, job.is_doomed)
         elif was in ENDED:
-            self.ended_as.pop(job.id, None)
+            self.ran_again[job.id] = self.ended_as.pop(job.id, None)
             job.is_doomed = False
 
     # ---- what waits for what ----
@@ -43,13 +44,19 @@ class Dependencies(Unique):
                 if isinstance(dependency, str) and self.is_unknown(dependency, reply, at):
                     yield "NOTFOUND", at
 
+    def says_of(self, job, state):
+        """What it may still mean that a job had ended in this state, which was made to run again."""
+        if state is None or job.if_failed == "wait":
+            return set()
+        return {"go"} if job.if_failed == "run" else {"fail"}
+
     def says(self, job, id):
         """What a dependency may mean for who waits for it: `wait`, `go` or `fail`."""
         other = self.jobs.get(id)
         if other and other.status not in ENDED:
-            return {"wait"}
+            return {"wait"} | self.says_of(job, self.ran_again.get(id))
         state = other.status if other else self.ended_as.get(id, "done")
-        if KEPT_BY_GONE and job.if_failed_changed and state != "done" and (not other or other.may_be_gone):
+        if job.if_failed_changed and state != "done" and (not other or other.may_be_gone):
             return {"go", "wait", "fail"} if job.if_failed == "fail" else {"go", "wait"}
         if state == "done" or job.if_failed == "run":
             return {"go"}
@@ -78,14 +85,16 @@ class Dependencies(Unique):
 
     def wait_for(self, job, ids, start_ms, event="enqueued"):
         """A job that is enqueued, or gets new dependencies, and waits for those that are not over."""
-        was = job.status
+        was, due_ms = job.status, job.due_ms
         job.waits_for = {id for id in ids if self.says(job, id) != {"go"}}
         job.may_start_ms = start_ms if start_ms > self.now or was in ("scheduled", "blocked") else 0
         if not was:
             job.ready_ms = start_ms if start_ms > self.now else None
         job.status, job.due_ms, job.blocked_ms = "blocked", None, self.now
-        if job.waits_for & self.dooming:
+        for id in job.waits_for & self.dooming:
             job.is_doomed = None
+            for other in self.dependents(id) if FORGETS_DOOM else ():
+                other.is_doomed = None
         may = self.may_do(job) - {"cancel"}
         if not event or may != {"wait"} or any("go" in self.says(job, id) for id in job.waits_for):
             doc = self.look(job.id)
@@ -93,7 +102,9 @@ class Dependencies(Unique):
             later = {"wait"} if "fail" in may or not event else set()  # a sweep will do it
             expect(shown in may | later, "depends", job, doc, may)
             if shown == "go":
-                job.status, job.waits_for = was, set()
+                job.status, job.due_ms, job.waits_for = was, due_ms, set()
+                if was in ("queued", "scheduled"):
+                    return None
                 return self.requeue(job, start_ms, event=event)
             waits_for = set((doc or {}).get("waits_for") or job.waits_for)
             sure = {id for id in ids if self.says(job, id) == {"wait"}}
@@ -132,7 +143,9 @@ class Dependencies(Unique):
         if len(may) == 1:
             return next(iter(may))
         doc = self.look(job.id)
-        did = {"blocked": "wait", "error": "fail", "cancelled": "cancel"}.get(doc["status"] if doc else None, "go")
+        did = {"blocked": "wait", "error": "fail", "cancelled": "cancel"}.get(
+            doc["status"] if doc else None, "go"
+        )
         if doc is None:
             did = next((does for does in ("fail", "cancel") if does in may), "go")
         expect(did in may, "what became of a blocked job", job, doc, may)
@@ -142,7 +155,12 @@ class Dependencies(Unique):
         doc = self.look(job.id) or {}
         job.ready_ms = doc.get("ready_ms")
         least = min(job.created_ms, self.now)
-        expect(job.ready_ms is None or least <= job.ready_ms <= max(self.latest, job.may_start_ms), "ready_ms", job, doc)
+        expect(
+            job.ready_ms is None or least <= job.ready_ms <= max(self.latest, job.may_start_ms),
+            "ready_ms",
+            job,
+            doc,
+        )
         job.waits_for = set()
         self.requeue(job, job.may_start_ms)
 
@@ -163,6 +181,8 @@ class Dependencies(Unique):
                     job.waits_for = shown
                 else:
                     job.waits_for -= over
+        if not left_some:
+            self.ran_again = {id: state for id, state in self.ran_again.items() if self.is_early(id)}
 
     def more_moments(self):
         moments = super().more_moments()
@@ -188,7 +208,11 @@ class Dependencies(Unique):
         if job.status not in ("queued", "scheduled", "blocked") or job.attempt:
             errors.append(("CONFLICT", "id"))
         paths = [f"add[{i}]" for i in range(len(add))]
-        errors += [("NOTFOUND", at) for at, other in zip(paths, add, strict=True) if self.is_unknown(other, reply, at)]
+        errors += [
+            ("NOTFOUND", at)
+            for at, other in zip(paths, add, strict=True)
+            if self.is_unknown(other, reply, at)
+        ]
         depends = list(dict.fromkeys([*(d for d in job.depends or [] if d not in remove), *add]))
         if len(depends) > MOST:
             errors.append(("INVALID", "add"))
@@ -257,4 +281,3 @@ class Dependencies(Unique):
                 (maybe if ended else sure).append(("CONFLICT", f"ids[{i}]"))
         if sure or (maybe and isinstance(reply, ErrorReply)):
             refuse(reply, *sure, *maybe)
-

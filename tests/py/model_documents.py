@@ -10,8 +10,6 @@ from model_matcher import key_part, shown_part
 from model_sleepers import Sleepers
 
 
-
-
 def told(given):
     """A constraint's fields, without `smooth` where it is false."""
     rate = given.get("rate")

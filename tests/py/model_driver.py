@@ -9,7 +9,6 @@ import os
 from collections import Counter
 from pathlib import Path
 
-import msgpack
 from redis.connection import UnixDomainSocketConnection
 from redis.exceptions import ResponseError
 
@@ -291,7 +290,9 @@ class Driver:
         """The model knows all jobs there are."""
         unknown = set(self.ids_after("")) - set(self.model.jobs)
         expect(not unknown, "records of unknown jobs", unknown)
-        missing = [job for job in self.model.jobs.values() if not job.may_be_gone and not self.is_there(job.id)]
+        missing = [
+            job for job in self.model.jobs.values() if not job.may_be_gone and not self.is_there(job.id)
+        ]
         expect(not missing, "no records of jobs", missing)
 
     def is_there(self, id):

@@ -7,6 +7,8 @@ from model_following import Following
 from model_jobs import ENDED, SOME_TEXT, STATES, WAITING, ErrorReply, Refused, accepted, expect, same
 
 RETRIED = ("error", "cancelled", "retrying")
+
+
 def is_in(state, wanted):
     return state in ([wanted] if isinstance(wanted, str) else wanted)
 
@@ -36,7 +38,9 @@ class Finding(Following):
         return (0, job.id) if job.status == "blocked" else (job.due_ms, job.id)
 
     def is_found(self, job, where):
-        equal = all(where.get(field, getattr(job, field)) == getattr(job, field) for field in ("queue", "name"))
+        equal = all(
+            where.get(field, getattr(job, field)) == getattr(job, field) for field in ("queue", "name")
+        )
         if not equal or not is_in(job.status, where.get("status", STATES)):
             return False
         if "group" in where and (job.status != "error" or job.group != where["group"]):
@@ -87,7 +91,12 @@ class Finding(Following):
         for job in self.found(where):
             doc = self.look(job.id) if job.may_be_gone or self.now < self.latest else {}
             is_unsure, before = doc is None, job.status
-            if doc and doc["status"] == before:  # the clock went back: it came there after the call, so to say
+            if (
+                doc and doc["status"] == before
+            ):  # the clock went back: it came there after the call, so to say
+                continue
+            if doc is None and do != self.discard_one:  # it was gone before
+                self.jobs.pop(job.id)
                 continue
             if do(job, None, **more) != "CONFLICT" and (job.id not in self.jobs or job.status != before):
                 most += 1
@@ -113,7 +122,9 @@ class Finding(Following):
         if job.attempt == 0:
             job.ready_ms = doc.get("ready_ms")
         if job.expires_ms is not None:
-            expect(doc.get("expires_ms") in (None, job.expires_ms), "expires_ms of a job that is retried", doc)
+            expect(
+                doc.get("expires_ms") in (None, job.expires_ms), "expires_ms of a job that is retried", doc
+            )
             job.expires_ms = doc.get("expires_ms")
         return "queued"
 
@@ -138,7 +149,9 @@ class Finding(Following):
         self.each_found(self.cancel_found, reply, where, **more)
 
     def cancel_found(self, job, _, force=False, dependents="leave"):
-        if job.status in ENDED or (job.status == "running" and not (force or self.settings["cancel_running"])):
+        if job.status in ENDED or (
+            job.status == "running" and not (force or self.settings["cancel_running"])
+        ):
             return "CONFLICT"
         self.cancel_one(job, job.status, force)
         if dependents == "cancel":
@@ -173,10 +186,16 @@ class Finding(Following):
             for tag in job.tags or ():
                 most[tag] = most.get(tag, 0) + 1
                 least[tag] = least.get(tag, 0) + (not job.may_be_gone)
-        shown = {tag: number for tag, number in reply}
+        shown = dict(reply)
         expect(len(shown) == len(reply), "tags: one twice", reply)
         for tag, number in shown.items():
-            expect(0 < number and least.get(tag, 0) <= number <= most.get(tag, 0), "tags", tag, number, least.get(tag))
+            expect(
+                number > 0 and least.get(tag, 0) <= number <= most.get(tag, 0),
+                "tags",
+                tag,
+                number,
+                least.get(tag),
+            )
         if top is None:
             same([tag for tag, _ in reply], sorted(shown, key=str.encode), "tags: order")
             expect({tag for tag in least if least[tag]} <= set(shown), "tags: missing", shown, least)
@@ -184,7 +203,12 @@ class Finding(Following):
         numbers = [number for _, number in reply]
         same(numbers, sorted(numbers, reverse=True), "tags: the most used first")
         missing = [least[tag] for tag in least if least[tag] and tag not in shown]
-        expect(not missing or (len(reply) == top and max(missing) <= numbers[-1]), "tags: missing", reply, missing)
+        expect(
+            not missing or (len(reply) == top and max(missing) <= numbers[-1]),
+            "tags: missing",
+            reply,
+            missing,
+        )
 
     def forget(self, reply, queue):
         if queue not in self.queues:

@@ -1,5 +1,5 @@
-"""The part of the reference model that knows what follows: outcomes that move a job on or enqueue others, changes,
-kicks, notes of heartbeats. Sections 4 and 13 of docs/protocol.md."""
+"""The part of the reference model that knows what follows: outcomes that move a job on or enqueue others,
+changes, kicks, notes of heartbeats. Sections 4 and 13 of docs/protocol.md."""
 
 from model_dependencies import Dependencies
 from model_jobs import ENDED, SOME_TEXT, ErrorReply, accepted, expect, ms, same
@@ -70,7 +70,11 @@ class Following(Dependencies):
     def unknown_in_outcomes(self, reply, outcomes):
         """Of outcomes that are too late, what follows may be looked at, or not."""
         for i, (outcome, _, *follows) in enumerate(outcomes):
-            errors = [e for some in follows for e in self.unknown_dependencies(reply, some, f"outcomes[{i}].enqueue[{{}}]")]
+            errors = [
+                e
+                for some in follows
+                for e in self.unknown_dependencies(reply, some, f"outcomes[{i}].enqueue[{{}}]")
+            ]
             if self.holds(outcome["id"], outcome["attempt"]) or isinstance(reply, ErrorReply):
                 yield from errors
 
@@ -120,7 +124,9 @@ class Following(Dependencies):
             job = self.present(spec["id"], answer == "NOTFOUND")
             if not job:
                 same(answer, "NOTFOUND", "change")
-            elif (job.status == "running" or job.status in ENDED) and (argument or set(spec) != {"id", "tags"}):
+            elif (job.status == "running" or job.status in ENDED) and (
+                argument or set(spec) != {"id", "tags"}
+            ):
                 same(answer, "CONFLICT", "change")
             else:
                 self.apply(job, spec, argument)

@@ -98,7 +98,7 @@ class Job:
     blocked_ms: int = 0  # since when it is blocked
     if_failed_changed: bool = False
     is_doomed: bool | None = False  # to be cancelled by a sweep; None: maybe
-    has_other_facts: bool = False  # than when it became ready: constraints look at it anew when it waits again
+    has_other_facts: bool = False  # than when it became ready: constraints look anew when it waits again
     events: list = field(default_factory=list)  # its history
     last: tuple = ()  # how the last attempt ended: attempt, by what, with which answer
     goes_at_once: bool = False  # at the end of this operation
@@ -123,8 +123,8 @@ def matches(entry, queue):
 
 class Jobs:
     def __init__(self, look, look_at_worker, look_at_keys, look_at_schedule, look_for_new):
-        """Three of them: id -> the engine's document, or None. look_at_keys: a constraint's id -> documents of
-        `usage`. look_for_new: an id -> those after it. Used only where the engine has a choice."""
+        """Three of them: id -> the engine's document, or None. look_at_keys: a constraint's id -> documents
+        of `usage`. look_for_new: an id -> those after it. Used only where the engine has a choice."""
         self.look = look
         self.look_at_worker = look_at_worker
         self.look_at_keys = look_at_keys
@@ -196,7 +196,9 @@ class Jobs:
         if job.id in self.watched:
             self.watched.discard(job.id)
             self.published.append((job.id, state))
-        keeps_none = not self.setting(job.queue, state + "_ttl") or not self.setting(job.queue, state + "_max")
+        keeps_none = not self.setting(job.queue, state + "_ttl") or not self.setting(
+            job.queue, state + "_max"
+        )
         job.goes_at_once = keeps_none and job.result is None
         self.transition(job, was, EVENTS.get(by) or ("cancelled" if state == "cancelled" else job.reason))
 

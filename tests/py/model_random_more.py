@@ -1,6 +1,6 @@
-"""Random operations for the model test beyond a job's own life: unique keys, dependencies, what follows, finding,
-schedules, statistics, events, requests to workers, settings of queues. Few keys, tags and groups, so that they
-collide."""
+"""Random operations for the model test beyond a job's own life: unique keys, dependencies, what follows,
+finding, schedules, statistics, events, requests to workers, settings of queues. Few keys, tags and groups, so
+that they collide."""
 
 import os
 
@@ -8,7 +8,8 @@ UNIQUE = ["u1", "u1", "u2", "u é"]
 TAGS = ["t1", "t2", "x", "é y"]
 GROUPS = ["g1", "g2", "other", "timeout"]
 SCHEDULES = ["s1", "s2", "s é"]
-CRONS = ["* * * * *", "*/5 * * * *", "0 0 29 2 *", "30 4 1,15 * 5", "@hourly", "@weekly", "10-50/20 */6 * jan-dec 1-5",
+CRONS = ["* * * * *", "*/5 * * * *", "0 0 29 2 *", "30 4 1,15 * 5", "@hourly", "@weekly",
+         "10-50/20 */6 * jan-dec 1-5",
          "0 0 30 2 *", "5/15 23 * * sun,7", "0 0 */2 * mon", "@YEARLY"]  # fmt: skip
 STATES = ["queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled"]
 
@@ -110,7 +111,10 @@ class MoreGenerator:
             places = {"name": self.rng.choice(self.names), "queue": self.rng.choice(self.queues_used)}
             dropped = self.rng.choice(("", "name", "queue"))
             if not MOVES_TO_NEW_QUEUES:
-                dropped, places["queue"] = "", self.rng.choice(list(self.driver.model.queues) or self.queues_used)
+                dropped, places["queue"] = (
+                    "",
+                    self.rng.choice(list(self.driver.model.queues) or self.queues_used),
+                )
             outcome["move"] = {field: value for field, value in places.items() if field != dropped}
             if self.chance(0.3):
                 outcome["move"]["priority"] = self.rng.choice((0, -1, 3))
@@ -157,7 +161,11 @@ class MoreGenerator:
         states = self.rng.choice((["queued", "scheduled", "blocked", "retrying"], ["running"], STATES))
         for label in self.distinct(3, *states):
             spec = {"id": label}
-            for field, values in {"priority": [0, -3, 5], "max_retry": [0, 1, 5], "timeout": [0.5, 5, 60]}.items():
+            for field, values in {
+                "priority": [0, -3, 5],
+                "max_retry": [0, 1, 5],
+                "timeout": [0.5, 5, 60],
+            }.items():
                 if states[0] != "running" and self.chance(0.3):
                     spec[field] = self.rng.choice(values)
             if self.chance(0.4):
@@ -225,7 +233,11 @@ class MoreGenerator:
         return {"count": self.rng.choice((1, 2, 100))}
 
     def tags(self):
-        return {"top": self.rng.choice((1, 3, 100))} if self.chance(0.4) else {"count": self.rng.choice((1, 2, 100))}
+        return (
+            {"top": self.rng.choice((1, 3, 100))}
+            if self.chance(0.4)
+            else {"count": self.rng.choice((1, 2, 100))}
+        )
 
     def forget(self):
         known = list(self.driver.model.queues)
@@ -241,7 +253,10 @@ class MoreGenerator:
         return fields
 
     def worker_request(self):
-        return {"worker": self.registered(), "request": self.rng.choice(("quiet", "stop", "resume", "resume"))}
+        return {
+            "worker": self.registered(),
+            "request": self.rng.choice(("quiet", "stop", "resume", "resume")),
+        }
 
     # ---- schedules, statistics, settings ----
 
@@ -253,9 +268,10 @@ class MoreGenerator:
         else:
             fields = {"id": self.rng.choice(SCHEDULES), **self.timing()}
         choices = {
-            "limit": (0.2, (1, 2, 5)), "catch_up": (0.6, ("one", "all", "all", "none")), "backlog": (0.5, (1, 3, 150)),
-            "paused": (0.25, (True, False)),
-            "start": (0.15, (self.moment_s(-20), self.moment_s(3))), "end": (0.15, (self.moment_s(5), self.moment_s(90))),
+            "limit": (0.2, (1, 2, 5)), "catch_up": (0.6, ("one", "all", "all", "none")),
+            "backlog": (0.5, (1, 3, 150)), "paused": (0.25, (True, False)),
+            "start": (0.15, (self.moment_s(-20), self.moment_s(3))),
+            "end": (0.15, (self.moment_s(5), self.moment_s(90))),
         }  # fmt: skip
         for field, (probability, values) in choices.items():
             if self.chance(probability):
@@ -292,12 +308,17 @@ class MoreGenerator:
         some = {
             "queue": self.rng.choice(self.queues_used), "name": self.rng.choice(self.names),
             "from_ms": self.driver.model.now - self.rng.choice((0, 100_000, 4_000_000)),
-            "to_ms": self.driver.model.now - self.rng.choice((-1, 60_000, 3_600_000)), "series": self.chance(0.8),
+            "to_ms": self.driver.model.now - self.rng.choice((-1, 60_000, 3_600_000)),
+            "series": self.chance(0.8),
         }  # fmt: skip
         return fields | {field: value for field, value in some.items() if self.chance(0.25)}
 
     def own_settings(self):
-        names = [name for name in self.settings if name.startswith(("retry_", "result_", "done_", "error_", "cancelled_"))]
+        names = [
+            name
+            for name in self.settings
+            if name.startswith(("retry_", "result_", "done_", "error_", "cancelled_"))
+        ]
         names += ["lease_grace"] if "limits" in self.features else []
         own = list(self.driver.model.own_settings.get(queue := self.rng.choice(self.queues_used), ()))
         fields = {"name": queue}

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from model_cron import Cron
 from model_finding import Finding
-from model_jobs import Refused, accepted, expect, matches, ms, same, entries
+from model_jobs import Refused, accepted, entries, expect, matches, ms, same
 
 RECENT_MS = 60_000
 TIMING = ("every", "offset", "cron", "utc_offset", "start")
@@ -23,7 +23,9 @@ class Schedule:
     last_id: str | None = None
 
     def __post_init__(self):
-        self.cron = Cron(self.given["cron"], self.given.get("utc_offset", 0)) if "cron" in self.given else None
+        self.cron = (
+            Cron(self.given["cron"], self.given.get("utc_offset", 0)) if "cron" in self.given else None
+        )
         self.every_ms = ms(self.given.get("every", 0))
         self.end_ms = ms(self.given["end"]) if "end" in self.given else float("inf")
         self.is_paused = self.given.get("paused", False)
@@ -81,6 +83,7 @@ class Schedules(Finding):
 
     def sweep(self, left_some):
         taken_before = set(self.keys)
+        full_before = {queue for queue in self.queues if self.is_full(queue)}
         super().sweep(left_some)
         due = {s.id for s in self.schedules.values() if self.is_schedule_due(s)}
         made = {id: [] for id in due}
@@ -96,9 +99,14 @@ class Schedules(Finding):
             job.schedule, job.schedule_ms = schedule.id, doc["schedule_ms"]
             schedule.last_ms, schedule.last_id = job.schedule_ms, job_id
         for id in due:
-            self.check_made(self.schedules[id], made[id], left_some, taken_before)
+            self.check_made(self.schedules[id], made[id], left_some, taken_before | full_before)
 
-    def check_made(self, schedule, made, left_some, taken_before):
+    def is_full(self, queue):
+        limit = self.queues.get(queue, {}).get("max_waiting")
+        return limit and self.waiting(queue) >= limit
+
+    def check_made(self, schedule, made, left_some, hindered_before):
+        """hindered_before: unique keys that were taken and queues that were full."""
         wanted = schedule.wanted(self.now)
         same(made, [moment for moment in wanted if moment in made], f"jobs of a schedule at {self.now}")
         schedule.made += len(made)
@@ -111,9 +119,7 @@ class Schedules(Finding):
         if len(made) < len(wanted):
             queue = schedule.job.get("queue", schedule.job["name"])
             unique = schedule.job.get("unique")
-            has_reason = unique in taken_before or unique in self.keys
-            limit = self.queues.get(queue, {}).get("max_waiting")
-            has_reason = has_reason or (limit and self.waiting(queue) >= limit)
+            has_reason = hindered_before & {unique, queue} or unique in self.keys or self.is_full(queue)
             expect(has_reason, "moments without jobs", wanted, made, schedule, self.now)
 
     def more_moments(self):
@@ -180,7 +186,11 @@ class Schedules(Finding):
         same(doc.pop("argument"), schedule.argument, "argument of a schedule")
         same(doc.pop("job"), schedule.job, "job of a schedule")
         given = {k: v for k, v in schedule.given.items() if DEFAULTS.get(k) != v}
-        same({k: v for k, v in doc.items() if DEFAULTS.get(k) != v}, {"id": id, **given}, "a schedule as it was given")
+        same(
+            {k: v for k, v in doc.items() if DEFAULTS.get(k) != v},
+            {"id": id, **given},
+            "a schedule as it was given",
+        )
 
     def check_moments(self, shown, schedule, count):
         if schedule.is_paused:

@@ -23,9 +23,7 @@ class Statistics(Trace):
 
     def transition(self, job, was, event=None):
         super().transition(job, was, event)
-        if event in ("failed", "lapsed") and job.status == "error":
-            event = "error"
-        elif event in ("expired", "dependency"):
+        if (event in ("failed", "lapsed") and job.status == "error") or event in ("expired", "dependency"):
             event = "error"
         if event in COUNTS and event != "moved":
             self.count(job, event)
@@ -95,7 +93,12 @@ class Statistics(Trace):
         deviations = [math.sqrt(sum((v - mean) ** 2 for v in values) / n) for n in (count, max(1, count - 1))]
         close = max(0.51, 1e-6 * values[-1])
         expect(abs(shown["mean"] - mean) <= close, f"{what}: mean", shown, mean)
-        expect(min(abs(shown["deviation"] - d) for d in deviations) <= close, f"{what}: deviation", shown, deviations)
+        expect(
+            min(abs(shown["deviation"] - d) for d in deviations) <= close,
+            f"{what}: deviation",
+            shown,
+            deviations,
+        )
         same((shown["min"], shown["max"]), (values[0], values[-1]), f"{what}: min and max")
         total = 0
         for up_to, number in shown["histogram"]:

@@ -7,6 +7,7 @@ from model_jobs import ENDED, WAITING, ErrorReply, Job, Refused, accepted, expec
 
 FIELDS = ("name", "priority", "max_retry", "keep_result", "timeout", "tags", "unique", "unique_for",
           "max_runtime", "track")  # fmt: skip
+COUNTS_UNIQUE = True  # max_waiting counts jobs that are not created, too
 
 
 @dataclass
@@ -60,6 +61,13 @@ class Unique(Documents):
                 if before != asked:
                     raise Refused("CONFLICT", "request")
                 return same(reply, answer, "repeated enqueue")
+        if (
+            COUNTS_UNIQUE
+            and isinstance(reply, ErrorReply)
+            and reply.code == "FULL"
+            and any("unique" in s for s, _ in jobs)
+        ):
+            raise Refused(*reply[:2])
         refuse(reply, *self.over_limits(jobs), *self.unknown_dependencies(reply, jobs, "jobs[{}]"))
         accepted(reply)
         self.create(jobs, reply)

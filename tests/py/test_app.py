@@ -12,6 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from app_support import jq, transport, working
 from jqmaster import JQ, JobCancelled, JobError, NoResult
@@ -101,6 +103,9 @@ def test_unique_jobs(jq: JQ) -> None:
     assert by_key.enqueue(1, 2) == by_key.enqueue(1, 3)
     assert by_key.options(unique="k").enqueue(1, 2) != by_key.enqueue(1, 2)
     assert by_key.options(unique=None).enqueue(1, 2).created
+    assert jq.enqueue("bare", 1, unique=True) == jq.enqueue("bare", 1, unique=True)
+    assert jq.enqueue("bare", 2, unique=lambda number: f"n-{number}").document()["unique"] == "n-2"
+    assert jq.enqueue("bare", 1, unique=False).created
 
 
 def test_a_failure_says_what_went_wrong(jq: JQ) -> None:
@@ -395,6 +400,56 @@ def test_what_fits_a_signature(fits: bool) -> None:
         for bad in (None, [1], {"a": 1, "c": 2}, {"*": 1}, {1: 2}):
             with pytest.raises(TypeError):
                 signature.decode(bad)
+
+
+def plain(a: Any, b: Any = 1, *, c: Any = 2) -> Any:
+    return (a, b, c)
+
+
+def positional(a: Any, /, b: Any = 1, *rest: Any, c: Any = 2) -> Any:
+    return (a, b, rest, c)
+
+
+def spread(a: Any = 0, **more: Any) -> Any:
+    return (a, more)
+
+
+def nothing() -> Any:
+    return None
+
+
+VALUES = st.none() | st.integers(-9, 9) | st.text(max_size=3) | st.lists(st.integers(0, 9), max_size=2)
+
+
+@given(
+    function=st.sampled_from([plain, positional, spread, nothing]),
+    args=st.lists(VALUES, max_size=4),
+    kwargs=st.dictionaries(st.sampled_from(["a", "b", "c", "d", "*"]), VALUES, max_size=3),
+)
+def test_what_was_called_is_what_is_called(function: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+    """Either the call is refused, as Python refuses it, or the function gets the same arguments."""
+    signature, serializer = Signature(function), MessagePack()
+    try:
+        expected = function(*args, **kwargs)
+    except TypeError:
+        expected = TypeError
+    if expected is TypeError or "*" in kwargs:
+        with pytest.raises(TypeError):
+            signature.encode(tuple(args), kwargs)
+        return
+    packed = serializer.dumps(signature.encode(tuple(args), kwargs))
+    args_, kwargs_ = signature.decode(serializer.loads(packed))
+    assert function(*args_, **kwargs_) == expected
+
+
+@given(value=VALUES | st.dictionaries(st.sampled_from(["a", "b", "*", "x"]), VALUES, max_size=2))
+def test_whatever_comes_is_a_call_or_refused(value: Any) -> None:
+    signature = Signature(plain)
+    try:
+        args, kwargs = signature.decode(value)
+    except TypeError:
+        return
+    plain(*args, **kwargs)
 
 
 def test_spread_keywords_are_a_map() -> None:

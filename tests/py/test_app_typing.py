@@ -14,9 +14,10 @@ mypy_api = pytest.importorskip("mypy.api")
 
 # A line with `# wrong: code` must be refused with that code, and no other line may be.
 PROGRAM = """
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, assert_type
 
-from jqmaster import JQ, Call, Handle
+from jqmaster import JQ, Call, Handle, Job
 
 jq = JQ(timeout=60)
 
@@ -56,6 +57,26 @@ async def main() -> None:
     assert_type(await jq.agather(await mail.amap(["a"])), list[dict[str, int]])
 
 
+@jq.middleware
+async def timing(job: Job, call_next: Callable[[], Awaitable[Any]]) -> Any:
+    assert_type(job.attempt, int)
+    return await call_next()
+
+
+@jq.lifespan
+async def resources() -> AsyncIterator[dict[str, int]]:
+    yield {}
+
+
+@jq.startup
+def start() -> None: ...
+
+
+jq.repeat("weekly", add.job(1), cron="0 8 * * mon", catch_up="none")
+jq.repeat("weekly", add.job(1), cron=5)  # wrong: arg-type
+jq.schedule(add, every=5, kwargs={"a": 1})
+jq.schedule(add, evry=5)  # wrong: call-overload
+jq.middleware(lambda job: None)  # wrong: type-var
 add.enqueue("x")  # wrong: arg-type
 add.enqueue()  # wrong: call-arg
 add.enqueue(1, delay=5)  # wrong: call-arg

@@ -51,6 +51,10 @@ def test_without_a_server(jq):
         assert add.enqueue(1, 2).result() == 3
 
 
+def test_a_worker_beside_the_test(jq, jq_worker):
+    assert add.enqueue(1, 2).result(timeout=20) == 3
+
+
 def test_the_fixtures(jq, jq_redis, jq_namespace):
     assert (jq.url, jq.namespace) == (jq_redis, jq_namespace)
 """
@@ -92,7 +96,7 @@ def test_a_program_s_jobs_on_a_private_redis(tmp_path: Path) -> None:
     (tmp_path / "test_program.py").write_text(TESTS)
     (tmp_path / "pytest.ini").write_text("[pytest]\njq_app = program:jq\n")
     said = run(tmp_path)
-    assert "5 passed" in said, said
+    assert "6 passed" in said, said
 
 
 def test_a_redis_that_is_given_is_left_clean(tmp_path: Path, redis_url: str) -> None:

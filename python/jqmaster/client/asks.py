@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 
 import msgpack
 
+from jqmaster import tracing
 from jqmaster.errors import Conflict, Full, Internal, Invalid, JQError, NotFound, Unavailable
 from jqmaster.http.message import MSGPACK
 
@@ -145,12 +146,12 @@ def each(what: str, ids: Iterable[str], **options: Any) -> Ask[list[str]]:
 
 
 def enqueue(name: str, argument: Any, options: Mapping[str, Any]) -> Ask[str]:
-    body = pack({"name": name, "argument": argument, **options})
+    body = pack({**tracing.injected({"name": name, **options}), "argument": argument})
     return Ask("POST", "/job", field("job_id", str), body)
 
 
 def enqueue_many(jobs: Iterable[Mapping[str, Any]], request: str | None) -> Ask[list[Enqueued]]:
-    body = given({"jobs": [dict(job) for job in jobs], "request": request})
+    body = given({"jobs": [tracing.injected(dict(job)) for job in jobs], "request": request})
     return Ask("POST", "/jobs", _enqueued, pack(body))
 
 

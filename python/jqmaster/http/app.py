@@ -18,7 +18,7 @@ from werkzeug.exceptions import (
 
 from jqmaster.http.errors import HttpError, internal
 from jqmaster.http.fast import Asgi, FastPath, Receive, Send, too_large
-from jqmaster.http.routes import ROUTES, Response, Route, failure_for, respond
+from jqmaster.http.routes import ROUTES, Response, Route, answered, failure_for, respond
 from jqmaster.http.ui import add_ui
 from jqmaster.master import Master
 
@@ -48,7 +48,7 @@ def create_app(master: Master, *, max_content_length: int = MAX_CONTENT_LENGTH, 
             provide_automatic_options=False,
         )
     add_ui(app)
-    app.register_error_handler(Exception, _on_error(max_content_length))
+    app.register_error_handler(Exception, _on_error(master, max_content_length))
     inner: Asgi = app.asgi_app
     if fast:
         inner = FastPath(inner, master, max_content_length)
@@ -74,9 +74,11 @@ def _quart(response: Response) -> QuartResponse:
     return result
 
 
-def _on_error(limit: int) -> Callable[[Exception], Awaitable[QuartResponse]]:
+def _on_error(master: Master, limit: int) -> Callable[[Exception], Awaitable[QuartResponse]]:
     async def on_error(error: Exception) -> QuartResponse:
-        response = _quart(failure_for(_translated(error, limit), list(request.scope["headers"])))
+        refused = failure_for(_translated(error, limit), list(request.scope["headers"]))
+        answered(master, request.scope, refused)
+        response = _quart(refused)
         if isinstance(error, MethodNotAllowed) and error.valid_methods:
             response.headers["allow"] = ", ".join(sorted(error.valid_methods))
         return response

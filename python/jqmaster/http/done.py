@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import msgpack
+
+from jqmaster import access
 from jqmaster.http import wire
 from jqmaster.http.errors import STATUS, HttpError, invalid
 from jqmaster.http.jobs import draining, enqueued, follow_of
 from jqmaster.http.message import Reply, Request, refuse_unknown, unknown_field
-from jqmaster.http.work import PICK_FIELDS, jobs_of, poke, states, worker_of
+from jqmaster.http.work import PICK_FIELDS, jobs_of, picked_ids, poke, states, worker_of
 from jqmaster.master import Master
 
 BLOBS = frozenset(("result", "error"))
@@ -45,11 +48,12 @@ async def done(master: Master, request: Request) -> Reply:
     request.rename = rename
     worker = worker_of(request, body)
     if many is not None:
-        return await _done_many(master, worker, body, many)
+        return await _done_many(master, request, worker, body, many)
     has_followers = "enqueue" in body
     outcome = _outcome(body, "", kinds)
     [[answer]] = await master.engine.call("finish", wire.pack_spec({"worker": worker}), *outcome)
     poke(master, worker)
+    request.told = lambda: _told(worker, [outcome], [[answer]])
     if has_followers and isinstance(answer, list):
         return Reply(200, wire.pack(_answers([answer])))
     # Nothing follows an outcome that is repeated: it gets its state alone.
@@ -85,7 +89,16 @@ def _answers(answers: list[Any]) -> dict[str, Any]:
     return {"states": said, "job_ids": followed}
 
 
-async def _done_many(master: Master, worker: str, body: dict[str, Any], outcomes: list[list[bytes]]) -> Reply:
+def _told(worker: str, outcomes: list[list[bytes]], reply: list[Any]) -> dict[str, Any]:
+    specs = [msgpack.unpackb(outcome[0]) for outcome in outcomes]
+    said = states([answer[0] if isinstance(answer, list) else answer for answer in reply[0]])
+    jobs = access.ids(f"{spec['id']}/{spec['attempt']}" for spec in specs)
+    return {"worker": worker, **jobs, "became": said[: access.MOST_IDS]}
+
+
+async def _done_many(
+    master: Master, request: Request, worker: str, body: dict[str, Any], outcomes: list[list[bytes]]
+) -> Reply:
     refuse_unknown(body, ("outcomes", "pick", "worker"))
     spec: dict[str, Any] = {"worker": worker}
     wanted = body.get("pick")
@@ -102,6 +115,10 @@ async def _done_many(master: Master, worker: str, body: dict[str, Any], outcomes
     args = [part for outcome in outcomes for part in outcome]
     reply = await master.engine.call("finish", wire.pack_spec(spec), *args)
     poke(master, worker)
+    request.told = lambda: {
+        **_told(worker, outcomes, reply),
+        **({"picked": picked_ids(reply[1])} if picking and len(reply[1]) > 1 else {}),
+    }
     pairs = {name: wire.pack(value) for name, value in _answers(reply[0]).items()}
     if wanted is not None:
         pairs |= jobs_of(reply[1] if picking else [-1])

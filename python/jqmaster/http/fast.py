@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from jqmaster.http.errors import HttpError
-from jqmaster.http.routes import ROUTES, Response, Route, failure_for, respond
+from jqmaster.http.routes import ROUTES, Response, Route, answered, failure_for, respond
 from jqmaster.master import Master
 
 Scope = MutableMapping[str, Any]
@@ -63,7 +63,9 @@ class FastPath:
         try:
             body = await self._body(scope, receive)
         except HttpError as error:
-            await _send(send, failure_for(error, scope["headers"]))
+            refused = failure_for(error, scope["headers"])
+            answered(self._master, scope, refused, route=route)
+            await _send(send, refused)
             return
         if body is None:
             return

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from jqmaster import access
 from jqmaster.errors import JQError
-from jqmaster.http import wire
+from jqmaster.http import tracing, wire
 from jqmaster.http.errors import HttpError, invalid
 from jqmaster.http.message import Reply, Request, flag, refuse_unknown, seconds
 from jqmaster.master import Master
@@ -27,6 +28,8 @@ async def enqueue_one(master: Master, request: Request) -> Reply:
     request.rename = _rename_single
     reader = wire.Reader(request.body)
     spec, argument = read_job(reader, "")
+    if b"traceparent" in request.headers:
+        tracing.carry(tracing.carried(request), spec)
     packed = wire.pack_spec(spec)
     # Numbers in `depends` are places in a call, so such a job does not share one with strangers.
     if token is None and "depends" not in spec:
@@ -34,6 +37,7 @@ async def enqueue_one(master: Master, request: Request) -> Reply:
     else:
         options = [] if token is None else [wire.pack({"request": token})]
         [[job_id, created]] = await master.engine.call("enqueue", *options, packed, argument)
+    request.told = lambda: {**access.ids([job_id]), "created": created}
     return Reply(201 if created else 200, wire.pack({"job_id": job_id.decode("ascii")}))
 
 
@@ -93,9 +97,12 @@ async def enqueue_many(master: Master, request: Request) -> Reply:
 
     request.rename = rename
     args = [] if token is None else [wire.pack_spec({"request": token})]
+    context = tracing.carried(request)
     for spec, argument in jobs:
+        tracing.carry(context, spec)
         args += (wire.pack_spec(spec), argument)
     replies = await master.engine.call("enqueue", *args)
+    request.told = lambda: access.ids(job_id for job_id, _ in replies)
     return Reply(201 if any(created for _, created in replies) else 200, wire.pack(enqueued(replies)))
 
 

@@ -32,6 +32,8 @@ class Request:
     headers: Mapping[bytes, bytes]
     body: bytes
     rename: Callable[[str], str] = field(default=str)
+    told: Callable[[], Mapping[str, Any]] | None = None
+    """For the log: which jobs and which worker the request was about. Asked only when there is a line."""
 
     def header(self, name: str) -> str | None:
         """A header's text, or None. Raises 400 when it is not UTF-8."""

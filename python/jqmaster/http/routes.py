@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
+from jqmaster import access
 from jqmaster.errors import JQError
 from jqmaster.http import (
     constraints,
@@ -20,6 +22,8 @@ from jqmaster.http import (
     find,
     jobs,
     jsonform,
+    metrics,
+    overview,
     queues,
     schedules,
     wire,
@@ -31,6 +35,7 @@ from jqmaster.master import Master
 
 Headers = list[tuple[bytes, bytes]]
 Handler = Callable[[Master, Request], Awaitable[Reply]]
+_METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 # For servers in between, which should pass each piece on at once.
 _UNBUFFERED = (b"cache-control", b"no-store")
 logger = logging.getLogger("jqmaster.http")
@@ -104,6 +109,8 @@ ROUTES = (
     Route("GET", "/schedule/{id}", schedules.get_schedule),
     Route("DELETE", "/schedule/{id}", schedules.delete_schedule),
     Route("GET", "/events", events.all_events, negotiates=False),
+    Route("GET", "/overview", overview.get_overview),
+    Route("GET", "/overview/events", overview.overview_events, negotiates=False),
     Route("GET", "/stats", find.get_stats),
     Route("GET", "/stats/series", find.get_series),
     Route("GET", "/config", queues.get_config),
@@ -111,6 +118,7 @@ ROUTES = (
     Route("GET", "/export", copying.export, negotiates=False),
     Route("POST", "/import", copying.import_records),
     Route("GET", "/health", queues.health),
+    Route("GET", "/metrics", metrics.metrics, negotiates=False),
     Route("GET", "/openapi.yaml", queues.master_openapi, negotiates=False),
     Route("GET", "/worker/openapi.yaml", queues.worker_openapi, negotiates=False),
 )
@@ -130,7 +138,58 @@ async def respond(
     master: Master, route: Route, scope: Mapping[str, Any], params: Mapping[str, str], body: bytes
 ) -> Response:
     """Answer one request. `params` are the path's, still percent-encoded. Raises nothing but cancellation."""
-    headers: dict[bytes, bytes] = dict(scope["headers"])
+    started = time.perf_counter()
+    request = Request(params, scope["query_string"], dict(scope["headers"]), body)
+    response = await _respond(master, route, request)
+    answered(master, scope, response, route=route, request=request, started=started)
+    return response
+
+
+def answered(
+    master: Master,
+    scope: Mapping[str, Any],
+    response: Response,
+    *,
+    route: Route | None = None,
+    request: Request | None = None,
+    started: float | None = None,
+) -> None:
+    """Count a request, log it, and put its id into the response. Without a route: one that was refused
+    before it came to a handler."""
+    seconds = 0.0 if started is None else time.perf_counter() - started
+    method = route.method if route is not None else _known(scope["method"])
+    master.meters.request(method, "" if route is None else route.path, response.status, seconds)
+    headers = dict(scope["headers"]) if request is None else request.headers
+    request_id = access.request_id(headers.get(b"x-request-id"))
+    response.headers.append((b"x-request-id", request_id))
+    if access.request_log.isEnabledFor(logging.INFO):
+        _log(scope, response, request, request_id, seconds)
+
+
+def _known(method: str) -> str:
+    # Anything can be sent as a method, and each would be a series of its own.
+    return method if method in _METHODS else "OTHER"
+
+
+def _log(
+    scope: Mapping[str, Any], response: Response, request: Request | None, request_id: bytes, seconds: float
+) -> None:
+    pairs: dict[str, Any] = {
+        "id": request_id.decode("ascii"), "method": scope["method"], "path": scope["path"],
+        "status": response.status, "ms": round(seconds * 1000, 3),
+    }  # fmt: skip
+    if request is not None:
+        if scope["path"].startswith("/job/"):
+            pairs["job"] = request.params["id"]
+        worker = request.headers.get(b"worker-id")
+        pairs["worker"] = None if worker is None else worker.decode("utf-8", "replace")
+        if request.told is not None:
+            pairs |= request.told()
+    access.request_log.info(access.Fields("request", pairs))
+
+
+async def _respond(master: Master, route: Route, request: Request) -> Response:
+    headers, body = request.headers, request.body
     content_type = MSGPACK
     json_body = False
     try:
@@ -140,9 +199,9 @@ async def respond(
         if route.negotiates:
             content_type = reply_type(headers.get(b"accept"), json_body)
         if json_body:
-            body = jsonform.to_msgpack(body)
-        names = {name: _decoded(name, value) for name, value in params.items()}
-        request = Request(names, scope["query_string"], headers, body)
+            request.body = jsonform.to_msgpack(body)
+        if request.params:
+            request.params = {name: _decoded(name, value) for name, value in request.params.items()}
         try:
             reply = await route.handler(master, request)
         except JQError as error:

@@ -6,6 +6,9 @@ import asyncio
 import re
 from typing import Any
 
+import msgpack
+
+from jqmaster import access
 from jqmaster.http import wire
 from jqmaster.http.errors import invalid
 from jqmaster.http.jobs import MAX_WAIT_S, draining, until_draining
@@ -46,6 +49,7 @@ def poke(master: Master, worker: object) -> None:
 async def register(master: Master, request: Request) -> Reply:
     """`POST /worker`: `{name, queues, url?, max_jobs?}`."""
     worker_id = await master.engine.call("register", wire.pack_spec(_body(request)))
+    request.told = lambda: {"worker": worker_id.decode("ascii")}
     master.dispatch.poke()
     return Reply(201, wire.pack({"worker_id": worker_id.decode("ascii")}))
 
@@ -76,6 +80,10 @@ def _lease(job: Any, path: str, more: tuple[str, ...] = ()) -> Any:
     return [job["id"], job["attempt"], *([notes] if notes else [])]
 
 
+def _held(jobs: list[Any]) -> list[str]:
+    return [f"{job[0]}/{job[1]}" for job in jobs]
+
+
 def states(reply: list[Any]) -> list[Any]:
     """Answers of the engine about jobs, as text or numbers."""
     return [item.decode("ascii") if isinstance(item, bytes) else item for item in reply]
@@ -94,6 +102,7 @@ async def heartbeat(master: Master, request: Request) -> Reply:
     reply = await master.engine.call("heartbeat", wire.pack_spec(spec), *blobs)
     answers, asked = (reply[0], reply[1].decode()) if is_registered else (reply, "")
     poke(master, worker)
+    request.told = lambda: {"worker": worker, **access.ids(_held(jobs))}
     return Reply(200, wire.pack({"jobs": states(answers), "request": asked}))
 
 
@@ -151,6 +160,7 @@ async def release(master: Master, request: Request) -> Reply:
     spec = {**body, "worker": worker, "jobs": _leases(body.get("jobs"))}
     reply = await master.engine.call("release", wire.pack_spec(spec))
     poke(master, worker)
+    request.told = lambda: {"worker": worker, **access.ids(_held(spec["jobs"]))}
     return Reply(200, wire.pack({"jobs": states(reply)}))
 
 
@@ -158,6 +168,12 @@ def jobs_of(reply: list[Any]) -> dict[str, bytes]:
     """`pick`'s reply as the pairs of a response: each job's document with its argument, unread."""
     jobs = [wire.extend_map(document, {"argument": argument}) for document, argument in reply[1:]]
     return {"jobs": wire.raw_array(jobs), "next_ms": wire.pack(reply[0])}
+
+
+def picked_ids(reply: list[Any]) -> list[str]:
+    """Of `pick`'s reply, the ids of its jobs with their attempts."""
+    documents = (msgpack.unpackb(document) for document, _ in reply[1:])
+    return [f"{document['id']}/{document['attempt']}" for document in documents]
 
 
 async def pick(master: Master, request: Request) -> Reply:
@@ -175,6 +191,7 @@ async def pick(master: Master, request: Request) -> Reply:
         reply = await master.engine.call("pick", packed)
     else:
         reply = await until_draining(master, asyncio.ensure_future(master.waiting.pick(spec, timeout_s)))
+    request.told = lambda: {"worker": worker, **access.ids(picked_ids(reply or [-1]))}
     return Reply(200, wire.raw_map(jobs_of([-1] if reply is None else reply)))
 
 
