@@ -32,3 +32,29 @@ call GET "/job/$job/polling?timeout=10" >/dev/null
 call GET "/job/$job/result"
 echo
 call DELETE /constraint/calls
+
+# Many edits, one job: as long as it waits, it gets the argument of the last.
+page() { enqueue '{"name": "render", "unique": "page 7", "if_exists": "replace", "keep_result": true, '"$1}"; }
+job=$(page '"delay": 60, "argument": {"edit": 1}')
+same=$(page '"delay": 0, "argument": {"edit": 2}')
+[ "$job" = "$same" ]
+call GET "/job/$job/polling?timeout=10" >/dev/null
+call GET "/job/$job/result"
+echo
+
+# Every morning at half past eight, and when the next two times are.
+call PUT /schedule/morning '{"cron": "30 8 * * *", "utc_offset": 60, "job": {"name": "add"}, "argument": [1, 2]}' >/dev/null
+call GET '/schedule/morning?next=2'
+echo
+call DELETE /schedule/morning
+
+# What failed for good, by group, with the last message of each. Then the record of this one goes.
+job=$(enqueue '{"name": "call-partner", "argument": {"partner": "bob", "closed": true}}')
+call GET "/job/$job/polling?timeout=10" >/dev/null
+call GET /failures
+echo
+call DELETE "/job/$job/record" >/dev/null
+
+# How many jobs there were today, and how long they waited and ran.
+call GET '/stats?by=day&name=add'
+echo

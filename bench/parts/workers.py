@@ -100,6 +100,6 @@ def markdown(result: dict[str, Any]) -> str:
     return (
         table(["", "jobs/s", "JQ over it"], rows)
         + f"\n\nOne worker process, {result['concurrency']} at a time (RQ one at a time), jobs enqueued"
-        f" before. From enqueueing until the result is there (library, straight on Redis): p50 {found['p50']:.2f} ms,"
+        f" before. From enqueueing until the result is there (library, on Redis): p50 {found['p50']:.2f} ms,"
         f" p99 {found['p99']:.2f} ms."
     )

@@ -63,7 +63,8 @@ class Target(NamedTuple):
 
 HEADERS = [
     5, True, False, "text", ["a"], {"a": 1}, {"a": {"b": "c"}}, {"": "a"}, {1: "a"}, {"x" * 256: "a"},
-    {"a": "b\n"}, {"a": "x" * 1025}, {"a": "x" * 600, "b": "x" * 600}, {f"k{i}": "v" for i in range(17)}, {"a\0": "b"},
+    {"a": "b\n"}, {"a": "x" * 1025}, {"a": "x" * 600, "b": "x" * 600}, {f"k{i}": "v" for i in range(17)},
+    {"a\0": "b"},
 ]  # fmt: skip
 BACKOFF = {"retry_base": numbers(0, 1e10), "retry_cap": numbers(0, 1e10), "retry_jitter": numbers(0, 1)}
 PICK = {

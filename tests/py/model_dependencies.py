@@ -8,7 +8,6 @@ from model_jobs import ENDED, ErrorReply, Refused, accepted, expect, same
 from model_unique import Unique, refuse
 
 MOST = 100  # dependencies of a job
-FORGETS_DOOM = True  # that dependents are to be cancelled, when another is enqueued before the sweep
 NEVER = "f"  # no id begins with it before the year 2500
 
 
@@ -91,10 +90,8 @@ class Dependencies(Unique):
         if not was:
             job.ready_ms = start_ms if start_ms > self.now else None
         job.status, job.due_ms, job.blocked_ms = "blocked", None, self.now
-        for id in job.waits_for & self.dooming:
+        if job.waits_for & self.dooming:
             job.is_doomed = None
-            for other in self.dependents(id) if FORGETS_DOOM else ():
-                other.is_doomed = None
         may = self.may_do(job) - {"cancel"}
         if not event or may != {"wait"} or any("go" in self.says(job, id) for id in job.waits_for):
             doc = self.look(job.id)
@@ -189,6 +186,12 @@ class Dependencies(Unique):
         if any(job.status == "blocked" and "wait" not in self.may_do(job) for job in self.jobs.values()):
             moments.append(self.now)
         return moments
+
+    def due_count(self):
+        """Those that wait for a job that ended are looked at, also if they go on waiting; then perhaps those
+        that wait for them."""
+        waits = [id for job in self.jobs.values() if job.status == "blocked" for id in job.waits_for]
+        return super().due_count() + (2 * len(waits) if any(id in self.ended_at for id in waits) else 0)
 
     def dependents(self, id):
         return [j for j in self.jobs.values() if j.status == "blocked" and id in j.waits_for]

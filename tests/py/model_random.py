@@ -6,7 +6,7 @@ import msgpack
 
 from model_random_constraints import WEIGHTS as CONSTRAINT_WEIGHTS
 from model_random_constraints import ConstraintGenerator
-from model_random_more import SMALL_TICKS_WITH_SCHEDULES, MoreGenerator
+from model_random_more import MoreGenerator
 
 NAMES = ["a", "b", "mail.jp", "mail.de", "a b é"]
 QUEUES = ["a", "b", "mail.jp", "mail.de", "mail.us", "z[0-9]?"]
@@ -278,8 +278,6 @@ class Generator(ConstraintGenerator, MoreGenerator):
         return {"ids": [self.job("queued", "running")[0] for _ in range(self.rng.randint(1, 3))]}
 
     def tick(self):
-        if "schedules" in self.features and not SMALL_TICKS_WITH_SCHEDULES:
-            return {}
         return {"limit": self.rng.choice((1, 2, 5, 100, 1000))} if self.chance(0.6) else {}
 
     def queue(self):

@@ -26,11 +26,6 @@ if "JQ_MODEL_FEATURES" in os.environ:
     SWITCHED_OFF = set(FEATURES) - set(os.environ["JQ_MODEL_FEATURES"].split(","))
 
 
-SMALL_TICKS_WITH_SCHEDULES = True
-MOVES_TO_NEW_QUEUES = True
-CHANGES_IF_FAILED = True
-
-
 class MoreGenerator:
     """Needs what model_random.Generator has."""
 
@@ -110,11 +105,6 @@ class MoreGenerator:
         if self.has("following", 0.25):
             places = {"name": self.rng.choice(self.names), "queue": self.rng.choice(self.queues_used)}
             dropped = self.rng.choice(("", "name", "queue"))
-            if not MOVES_TO_NEW_QUEUES:
-                dropped, places["queue"] = (
-                    "",
-                    self.rng.choice(list(self.driver.model.queues) or self.queues_used),
-                )
             outcome["move"] = {field: value for field, value in places.items() if field != dropped}
             if self.chance(0.3):
                 outcome["move"]["priority"] = self.rng.choice((0, -1, 3))
@@ -152,7 +142,7 @@ class MoreGenerator:
             some = self.rng.sample(job.depends, self.rng.randint(1, len(job.depends)))
             fields["remove"] = [self.label(id, "job") for id in some]
             fields["add"] = [id for id in fields.get("add", ()) if id not in fields["remove"]]
-        if CHANGES_IF_FAILED and self.chance(0.4):
+        if self.chance(0.4):
             fields["if_failed"] = self.rng.choice(("wait", "fail", "run"))
         return {field: value for field, value in fields.items() if value}
 

@@ -79,11 +79,14 @@ class Schedules(Finding):
     def is_schedule_due(self, schedule):
         return not schedule.is_paused and schedule.next_ms is not None and schedule.next_ms <= self.now
 
+    def queue_of(self, schedule):
+        return schedule.job.get("queue", schedule.job["name"])
+
     # ---- the sweep ----
 
     def sweep(self, left_some):
         taken_before = set(self.keys)
-        full_before = {queue for queue in self.queues if self.is_full(queue)}
+        waiting_before = {queue: self.waiting(queue) for queue in self.queues} if self.schedules else {}
         super().sweep(left_some)
         due = {s.id for s in self.schedules.values() if self.is_schedule_due(s)}
         made = {id: [] for id in due}
@@ -99,14 +102,16 @@ class Schedules(Finding):
             job.schedule, job.schedule_ms = schedule.id, doc["schedule_ms"]
             schedule.last_ms, schedule.last_id = job.schedule_ms, job_id
         for id in due:
-            self.check_made(self.schedules[id], made[id], left_some, taken_before | full_before)
+            queue = self.queue_of(self.schedules[id])
+            came = sum(
+                len(made[other.id]) for other in map(self.schedules.get, due) if self.queue_of(other) == queue
+            )
+            limit = self.queues.get(queue, {}).get("max_waiting")
+            was_full = limit and max(waiting_before.get(queue, 0) + came, self.waiting(queue)) >= limit
+            self.check_made(self.schedules[id], made[id], left_some, taken_before, was_full)
 
-    def is_full(self, queue):
-        limit = self.queues.get(queue, {}).get("max_waiting")
-        return limit and self.waiting(queue) >= limit
-
-    def check_made(self, schedule, made, left_some, hindered_before):
-        """hindered_before: unique keys that were taken and queues that were full."""
+    def check_made(self, schedule, made, left_some, taken_before, was_full):
+        """taken_before: unique keys. was_full: at some time in the sweep the queue may have been."""
         wanted = schedule.wanted(self.now)
         same(made, [moment for moment in wanted if moment in made], f"jobs of a schedule at {self.now}")
         schedule.made += len(made)
@@ -117,9 +122,8 @@ class Schedules(Finding):
         else:
             schedule.next_ms = schedule.after(self.now)
         if len(made) < len(wanted):
-            queue = schedule.job.get("queue", schedule.job["name"])
             unique = schedule.job.get("unique")
-            has_reason = hindered_before & {unique, queue} or unique in self.keys or self.is_full(queue)
+            has_reason = unique in taken_before or unique in self.keys or was_full
             expect(has_reason, "moments without jobs", wanted, made, schedule, self.now)
 
     def more_moments(self):
@@ -129,7 +133,7 @@ class Schedules(Finding):
     def next_due_for(self, channel):
         moments = [super().next_due_for(channel)]
         for schedule in self.schedules.values():
-            queue = schedule.job.get("queue", schedule.job["name"])
+            queue = self.queue_of(schedule)
             queues = channel.queues
             if queues is None:
                 queues = [entry for worker in self.with_room() for entry in worker.queues]

@@ -48,7 +48,8 @@ class Trace(Jobs):
         if not job:
             raise Refused("NOTFOUND", "id")
         accepted(reply)
-        forgotten = max(0, job.attempt - LAST_ATTEMPTS)
+        ended = job.attempt - (job.status == "running")
+        forgotten = max(0, ended - LAST_ATTEMPTS)
         same(reply["id"], id, "history: id")
         same(reply["forgotten"], forgotten, "history: forgotten")
         same(set(reply), {"id", "events", "forgotten"}, "history: fields")

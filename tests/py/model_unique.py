@@ -7,7 +7,6 @@ from model_jobs import ENDED, WAITING, ErrorReply, Job, Refused, accepted, expec
 
 FIELDS = ("name", "priority", "max_retry", "keep_result", "timeout", "tags", "unique", "unique_for",
           "max_runtime", "track")  # fmt: skip
-COUNTS_UNIQUE = True  # max_waiting counts jobs that are not created, too
 
 
 @dataclass
@@ -61,27 +60,22 @@ class Unique(Documents):
                 if before != asked:
                     raise Refused("CONFLICT", "request")
                 return same(reply, answer, "repeated enqueue")
-        if (
-            COUNTS_UNIQUE
-            and isinstance(reply, ErrorReply)
-            and reply.code == "FULL"
-            and any("unique" in s for s, _ in jobs)
-        ):
-            raise Refused(*reply[:2])
-        refuse(reply, *self.over_limits(jobs), *self.unknown_dependencies(reply, jobs, "jobs[{}]"))
+        refuse(reply, *self.over_limits(reply, jobs), *self.unknown_dependencies(reply, jobs, "jobs[{}]"))
         accepted(reply)
         self.create(jobs, reply)
         if token:
             self.remember("enqueue", token, (asked, reply))
 
-    def over_limits(self, jobs):
+    def over_limits(self, reply, jobs):
         """The jobs for which there is no place in their queues; those that are not created need none."""
         waiting, seen = {}, set()
         for i, (spec, _) in enumerate(jobs):
             unique = spec.get("unique")
-            owner = unique is not None and self.jobs.get(self.owner(unique))
+            answer = None if isinstance(reply, ErrorReply) else reply[i][0]
+            owned_by = None if unique is None else self.owner(unique, answer)
+            owner = self.jobs.get(owned_by)
             follows = owner and owner.status == "running" and spec.get("if_exists") == "latest"
-            if unique in seen or (unique is not None and self.owner(unique) and not follows):
+            if unique in seen or (owned_by and not follows):
                 continue
             seen |= {unique} - {None}
             queue = spec.get("queue", spec["name"])

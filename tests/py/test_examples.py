@@ -54,16 +54,20 @@ def test_enqueue(master: MasterProcess) -> None:
 
 @pytest.mark.usefixtures("worker")
 def test_curl(master: MasterProcess) -> None:
-    total, constraint, explained, usage, answer = map(
+    total, constraint, explained, usage, answer, page, schedule, failures, stats = map(
         json.loads, run("sh", "curl.sh", master.url).splitlines()
     )
-    assert (total, answer) == (42, "answered at attempt 1")
+    assert (total, answer, page) == (42, "answered at attempt 1", "the page as of edit 2")
     assert (constraint["id"], constraint["by"], constraint["concurrency"]) == ("calls", "argument.partner", 2)
     [held_by] = explained["constraints"]
     assert (explained["held"], held_by["by"], held_by["open"]) == (True, "acme", False)
     [key] = usage["keys"]
     assert (key["by"], key["running"], key["held"]) == ("acme", 0, 1)
     assert key["opens_ms"] == held_by["opens_ms"]
+    assert [moment / 60_000 % 1440 for moment in schedule["next"]] == [7 * 60 + 30] * 2
+    [failure] = [each for each in failures["failures"] if each["group"] == "JobFailed"]
+    assert failure["message"] == "the account is closed"
+    assert stats["stats"][-1]["done"] >= 1
 
 
 def test_limits(master: MasterProcess) -> None:

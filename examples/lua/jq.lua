@@ -1,0 +1,256 @@
+-- A client for JQ, written from docs/protocol.md (numbers in brackets are its sections), with redis-lua, LuaSocket and
+-- lua-MessagePack. Debian: lua5.1 lua-redis lua-socket lua-messagepack. One connection, one job at a time.
+local redis = require "redis"
+local socket = require "socket"
+local messagepack = require "MessagePack"
+
+messagepack.set_string "string" -- text must be str, not bin [1]
+
+local M = { pack = messagepack.pack, unpack = messagepack.unpack }
+local JQ = {}
+JQ.__index = JQ
+
+local REPEAT_FOR_S = 30
+local SLEEP_MS = 30000
+local PASSES = { LOADING = true, READONLY = true, MASTERDOWN = true, CLUSTERDOWN = true, TRYAGAIN = true, BUSY = true }
+
+--- A token that nobody else has: for names of workers, and to repeat calls with.
+function M.token()
+  local file = assert(io.open("/dev/urandom", "rb"))
+  local bytes = file:read(12)
+  file:close()
+  return (bytes:gsub(".", function(byte)
+    return ("%02x"):format(byte:byte())
+  end))
+end
+
+local read = redis.command("READ", { request = function() end })
+
+---@param url string redis://host:port or unix:///path
+---@param namespace? string where the jobs are
+---@param manifest? string the namespace whose scripts are called, mostly the same
+function M.connect(url, namespace, manifest)
+  namespace = namespace or "{jq}"
+  local self = setmetatable({ url = url, namespace = namespace, manifest = manifest or namespace, shas = {} }, JQ)
+  self:open()
+  return self
+end
+
+function JQ:open()
+  local connection = redis.connect(self.url)
+  connection.read = read
+  connection.error = function(message)
+    -- An error reply is raised as its plain text, CODE path: message [1]. All else is trouble with the connection.
+    local text, is_reply = message:gsub("^redis error: ", "")
+    self.is_lost = is_reply == 0
+    error(text, 0)
+  end
+  self.connection, self.is_lost = connection, false
+end
+
+-- Calling a script [1] ---------------------------------------------------------------------------------
+
+--- Any Redis command; an error reply is raised as its text.
+function JQ:command(name, ...)
+  self.connection.requests.multibulk(self.connection, name, { ... })
+  return self.connection:read()
+end
+
+function JQ:named(script)
+  local sha = self:command("HGET", self.manifest .. ":manifest", script)
+  self.shas[script] = assert(sha, "no script " .. script .. " in " .. self.manifest .. ":manifest")
+  return sha
+end
+
+function JQ:source(sha)
+  return self:command("HGET", self.manifest .. ":manifest", "source:" .. sha)
+end
+
+function JQ:evaluate(script, ...)
+  local sha = self.shas[script] or self:named(script)
+  local sent = { sha, 2, self.namespace, self.namespace .. ":meta", ... }
+  local ok, reply = pcall(self.command, self, "EVALSHA", unpack(sent))
+  if ok then
+    return reply
+  elseif not reply:find("^NOSCRIPT") then
+    error(reply, 0)
+  end
+  local source = self:source(sha)
+  if not source then
+    sha = self:named(script) -- an old version that was taken away
+    source = self:source(sha)
+  end
+  self:command("SCRIPT", "LOAD", source)
+  sent[1] = sha
+  return self:command("EVALSHA", unpack(sent))
+end
+
+--- Calls a script. A lost connection says nothing about whether it was carried out: the same call is sent again, which
+--- is safe by tokens and attempts. Of an error reply the text is raised.
+---@param ... string texts (ids), and what `pack` gives
+function JQ:call(script, ...)
+  local deadline, is_renewed = socket.gettime() + REPEAT_FOR_S, false
+  while true do
+    local ok, reply = pcall(self.evaluate, self, script, ...)
+    if ok then
+      return reply
+    end
+    local code = tostring(reply):match("^(%u+) ")
+    if code == "VERSION" and not is_renewed then
+      -- The namespace may have been migrated: its manifest names scripts that know the new schema.
+      self.shas[script], is_renewed = nil, true
+    elseif not (PASSES[code] or self.is_lost) or socket.gettime() > deadline then
+      error(reply, 0)
+    else
+      socket.sleep(0.1)
+      if self.is_lost then
+        pcall(self.close, self)
+        pcall(self.open, self)
+      end
+    end
+  end
+end
+
+function JQ:close()
+  self.connection.network.socket:close()
+end
+
+-- Enqueue, look [3, 4] ---------------------------------------------------------------------------------
+
+---@param jobs table[] {{spec, argument}, ...}
+---@return table[] {{id, created}, ...}
+function JQ:enqueue_many(jobs)
+  local sent = { M.pack({ request = M.token() }) }
+  for _, job in ipairs(jobs) do
+    sent[#sent + 1] = M.pack(job[1])
+    sent[#sent + 1] = M.pack(job[2])
+  end
+  return self:call("enqueue", unpack(sent))
+end
+
+---@return string id
+function JQ:enqueue(name, argument, options)
+  local spec = { name = name }
+  for field, value in pairs(options or {}) do
+    spec[field] = value
+  end
+  return self:enqueue_many({ { spec, argument } })[1][1]
+end
+
+---@return table? document
+function JQ:get(id)
+  local bytes = self:call("get", id)[1]
+  return bytes and M.unpack(bytes)
+end
+
+---@return string state
+---@return any result
+function JQ:result(id)
+  local reply = self:call("result", id)
+  return reply[1], reply[2] and M.unpack(reply[2])
+end
+
+---@return string the state it was in
+function JQ:cancel(id)
+  return self:call("cancel", M.pack({ ids = { id } }))[1]
+end
+
+-- Work [4, 5] ------------------------------------------------------------------------------------------
+
+local Job = {}
+Job.__index = Job
+
+--- Renews the lease. A handler that takes long calls this, or `progress`, more often than the job's timeout. Raises
+--- `gone` when the job is ours no longer: let it through.
+function Job:beat(notes, ...)
+  local spec = { worker = self.worker, jobs = { { self.id, self.attempt, notes } } }
+  local answer = self.jq:call("heartbeat", M.pack(spec), ...)[1]
+  if type(answer) ~= "number" then
+    error({ gone = answer }, 0)
+  end
+end
+
+--- Says how far it is; with a checkpoint, that is the argument of the next attempt, should there be one.
+---@param progress number
+---@param message? string
+---@param checkpoint? any
+function Job:progress(progress, message, checkpoint)
+  if checkpoint == nil then
+    self:beat({ progress = progress, message = message })
+  else
+    self:beat({ progress = progress, message = message, argument = 0 }, M.pack(checkpoint))
+  end
+end
+
+--- Runs a handler. An error {message =, group =, retry = false} is a failure with these fields, any other is its text.
+---@return string? outcome nil when the job is ours no longer
+---@return string? blob
+local function attempt(handlers, job, argument)
+  local outcome = { id = job.id, attempt = job.attempt, type = "success" }
+  local ok, result = pcall(function()
+    local handler = handlers[job.name] or error("no handler for " .. job.name, 0)
+    return M.pack(handler(M.unpack(argument), job))
+  end)
+  if ok then
+    return M.pack(outcome), result
+  end
+  local problem = type(result) == "table" and result or { message = tostring(result) }
+  if problem.gone then
+    return nil
+  end
+  outcome.type, outcome.message, outcome.group = "failure", problem.message, problem.group
+  outcome.should_retry = problem.retry ~= false
+  return M.pack(outcome), M.pack(nil)
+end
+
+--- Runs jobs until `is_over`, which is asked before each job; one that came already is given back.
+---@param handlers table name -> function(argument, job) result
+---@param options? {queues?: string|string[], is_over?: (fun(): boolean)}
+function JQ:work(handlers, options)
+  options = options or {}
+  local queues = options.queues
+  if not queues then
+    queues = {}
+    for name in pairs(handlers) do
+      queues[#queues + 1] = name
+    end
+    table.sort(queues)
+  end
+  local is_over = options.is_over or function()
+    return false
+  end
+  local worker = "lua-" .. M.token() -- unique, or others would answer for us
+  local channel = worker -- one of its own, since those that share one must name the same queues
+  local function pick()
+    return { queues = queues, request = M.token(), wait = { on = channel, ms = SLEEP_MS } }
+  end
+  local picked
+  while not is_over() do
+    if not picked then
+      local spec = pick()
+      spec.worker = worker
+      picked = self:call("pick", M.pack(spec))
+    end
+    local next_ms, pair = picked[1], picked[2]
+    picked = nil
+    if pair then
+      local job = setmetatable(M.unpack(pair[1]), Job)
+      job.jq, job.worker = self, worker
+      local outcome, blob = attempt(handlers, job, pair[2])
+      if outcome then
+        -- The finish brings the next job, or puts us to sleep as a pick does.
+        picked = self:call("finish", M.pack({ worker = worker, pick = pick() }), outcome, blob)[2]
+      end
+    elseif next_ms ~= 0 then
+      local ms = next_ms == -1 and SLEEP_MS or math.min(next_ms, SLEEP_MS)
+      -- However it ends, the next thing is to pick again.
+      pcall(self.command, self, "BZPOPMIN", self.namespace .. ":wake:" .. channel, ms / 1000)
+    end
+  end
+  if picked and picked[2] then
+    local job = M.unpack(picked[2][1])
+    self:call("release", M.pack({ worker = worker, jobs = { { job.id, job.attempt } } }))
+  end
+end
+
+return M

@@ -1,0 +1,163 @@
+// A client for JQ, written from docs/protocol.md: call, enqueue, wait. Numbers in brackets are its sections.
+// The worker is in worker.js.
+import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { decode, encode } from '@msgpack/msgpack';
+import { createClient, ErrorReply, RESP_TYPES } from 'redis';
+
+const ENDED = new Set(['done', 'error', 'cancelled']);
+const PASSES = /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY) /; // a restart, a failover
+const REPEAT_FOR_MS = 30_000;
+
+/** One argument as MessagePack: a spec, or a blob. */
+export const pack = (value) => Buffer.from(encode(value, { ignoreUndefined: true }));
+export const unpack = (bytes) => decode(bytes);
+
+/** An error reply: `CODE path: message`. */
+export class JQError extends Error {
+  constructor(text) {
+    super(text);
+    this.code = text.split(' ', 1)[0];
+  }
+}
+
+export class JQ {
+  /** namespace: where the jobs are. manifest: the namespace whose scripts are called, mostly the same. */
+  constructor(redis, namespace = '{jq}', manifest = namespace) {
+    Object.assign(this, { redis, namespace, manifest, shas: new Map(), waiting: new Map() });
+    this.buffers = redis.withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer });
+  }
+
+  static async connect(url, namespace) {
+    // RESP 2: replies have the shapes that the page names. A lost connection is not an end: `repeated` sees to it.
+    return new JQ(await createClient({ url, RESP: 2 }).on('error', () => {}).connect(), namespace);
+  }
+
+  async close() {
+    (await this.subscriber)?.destroy();
+    await this.redis.close();
+  }
+
+  // -- Calling a script [1] ----------------------------------------------------------------------------
+
+  /** Any Redis command; bulk strings are Buffers. */
+  command(...parts) {
+    return this.buffers.sendCommand(parts);
+  }
+
+  /** Calls a script. Arguments are texts (ids) and Buffers (what `pack` gives). Safe to repeat, so it is. */
+  async call(script, ...parts) {
+    try {
+      return await this.repeated(() => this.evaluate(script, parts));
+    } catch (error) {
+      if (!(error instanceof ErrorReply)) throw error;
+      if (!error.message.startsWith('VERSION ')) throw new JQError(error.message);
+    }
+    // The namespace may have been migrated: its manifest names scripts that know the new schema.
+    this.shas.delete(script);
+    return this.evaluate(script, parts).catch((error) => {
+      throw new JQError(error.message);
+    });
+  }
+
+  async evaluate(script, parts) {
+    const send = (sha) =>
+      this.command('EVALSHA', sha, '2', this.namespace, `${this.namespace}:meta`, ...parts);
+    const named = async () => {
+      const sha = await this.redis.hGet(`${this.manifest}:manifest`, script);
+      if (!sha) throw new Error(`no script ${script} in ${this.manifest}:manifest`);
+      this.shas.set(script, sha);
+      return sha;
+    };
+    let sha = this.shas.get(script) ?? (await named());
+    try {
+      return await send(sha);
+    } catch (error) {
+      if (!error.message.startsWith('NOSCRIPT')) throw error;
+    }
+    const source = () => this.redis.hGet(`${this.manifest}:manifest`, `source:${sha}`);
+    let text = await source();
+    if (!text) {
+      sha = await named(); // an old version that was taken away
+      text = await source();
+    }
+    await this.redis.sendCommand(['SCRIPT', 'LOAD', text]);
+    return send(sha);
+  }
+
+  /** A lost connection says nothing about whether a call was carried out: the same call again. */
+  async repeated(call) {
+    const until = Date.now() + REPEAT_FOR_MS;
+    for (let wait = 50; ; wait = Math.min(2 * wait, 2000)) {
+      try {
+        return await call();
+      } catch (error) {
+        const isAnswer = error instanceof ErrorReply && !PASSES.test(error.message);
+        if (isAnswer || !this.redis.isOpen || Date.now() > until) throw error;
+        await pause(wait);
+      }
+    }
+  }
+
+  // -- Enqueue, look, wait [3, 4] ----------------------------------------------------------------------
+
+  /** jobs: [[spec, argument], ...]. The request token makes the call safe to repeat. */
+  async enqueueMany(jobs, request = randomUUID()) {
+    const parts = jobs.flatMap(([spec, argument]) => [pack(spec), pack(argument)]);
+    const reply = await this.call('enqueue', pack({ request }), ...parts);
+    return reply.map(([id, created]) => ({ id: id.toString(), created: created === 1 }));
+  }
+
+  async enqueue(name, argument = null, options = {}) {
+    return (await this.enqueueMany([[{ ...options, name }, argument]]))[0].id;
+  }
+
+  async get(id) {
+    const [bytes] = await this.call('get', id);
+    return bytes && unpack(bytes);
+  }
+
+  async cancel(id, options = {}) {
+    return (await this.call('cancel', pack({ ...options, ids: [id] })))[0].toString();
+  }
+
+  async result(id) {
+    const [state, bytes] = await this.call('result', id);
+    return { state: state.toString(), result: bytes && unpack(bytes) };
+  }
+
+  /** Waits until a job has ended; gives its document, also when the time is up before. */
+  async wait(id, ms = 30_000) {
+    this.subscriber ??= this.listen(); // one for all that wait
+    await this.subscriber;
+    const until = Date.now() + ms;
+    for (;;) {
+      let wake;
+      const woken = new Promise((resolve) => (wake = resolve));
+      const wakes = this.waiting.get(id) ?? new Set();
+      this.waiting.set(id, wakes.add(wake));
+      try {
+        const [state] = await this.call('watch', id);
+        const left = until - Date.now();
+        if (!state || ENDED.has(state.toString()) || left <= 0) return await this.get(id);
+        // What is published while we are not connected is lost: look again now and then.
+        const timer = new AbortController();
+        const time = pause(Math.min(left, 5000), undefined, timer).catch(() => {});
+        await Promise.race([woken, time]);
+        timer.abort();
+      } finally {
+        wakes.delete(wake);
+        if (wakes.size === 0) this.waiting.delete(id);
+      }
+    }
+  }
+
+  async listen() {
+    const subscriber = await this.redis.duplicate().on('error', () => {}).connect();
+    await subscriber.sSubscribe(`${this.namespace}:ended`, (message) => {
+      const [id] = message.split(' ');
+      for (const wake of this.waiting.get(id) ?? []) wake();
+    });
+    return subscriber;
+  }
+}

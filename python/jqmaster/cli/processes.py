@@ -1,0 +1,234 @@
+"""`serve`, `work`, `load`, `demo`, `version`: what runs, and what is loaded."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import importlib
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from jqmaster.cli.options import Parser, command, duration, namespace, port, positive, span
+from jqmaster.cli.status import EXIT_OK, EXIT_UNAVAILABLE
+
+_WORK = """\
+MODULE:NAME names a JQ object, such as hello:jq, or a map of job names to
+functions. It takes jobs from where the object does, from a master (--master),
+from Redis itself (--redis), or has them pushed (--push as well)."""
+_SERVE = "Without --redis it starts its own Redis, with data in --data-dir."
+
+
+def add(commands: Any) -> None:
+    _add_serve(commands)
+    _add_work(commands)
+    parser = command(commands, "load", _load, "load the scripts into Redis and set the namespace up")
+    _redis_options(parser)
+    _add_migrate(parser)
+    demo = command(commands, "demo", _demo, "show it all working, in under a minute")
+    demo.option(
+        "--jobs", type=positive, default=3000, metavar="N", help="about so many (default: %(default)s)"
+    )
+    command(commands, "version", _version, "print the versions of the package and of the scripts")
+
+
+def _redis_options(parser: Parser) -> None:
+    parser.option("--redis", variable="JQ_REDIS", metavar="URL", help="Redis: redis://, rediss:// or unix://")
+    parser.option(
+        "--namespace", variable="JQ_NAMESPACE", metavar="NAMESPACE", default="{jq}", type=namespace,
+        help="in braces (default: %(default)s)",
+    )  # fmt: skip
+
+
+def _add_migrate(parser: Parser) -> None:
+    parser.option(
+        "--migrate", action="store_true", variable="JQ_MIGRATE",
+        help="bring data of the schema before up to this one; older scripts refuse it from then on",
+    )  # fmt: skip
+
+
+def _add_serve(commands: Any) -> None:
+    parser = command(commands, "serve", _serve, "run a JQ master", _SERVE)
+    _redis_options(parser)
+    parser.option(
+        "--host", variable="JQ_HOST", default="127.0.0.1", help="listen there (default: %(default)s)"
+    )
+    parser.option(
+        "--port",
+        variable="JQ_PORT",
+        default=8400,
+        type=port,
+        help="0 for any free one (default: %(default)s)",
+    )
+    parser.option("--unix", variable="JQ_UNIX", metavar="PATH", help="listen on this unix socket instead")
+    parser.option(
+        "--data-dir", variable="JQ_DATA_DIR", default=Path("var"), type=Path, metavar="DIR",
+        help="where an own Redis keeps its data (default: %(default)s)",
+    )  # fmt: skip
+    parser.option(
+        "--stop-timeout", variable="JQ_STOP_TIMEOUT", default=10.0, type=span, metavar="TIME",
+        help="how long a stop may take (default: 10 s)",
+    )  # fmt: skip
+    parser.option("--access-log", action="store_true", help="log a line for each request and each delivery")
+    parser.option(
+        "--log-format", variable="JQ_LOG_FORMAT", choices=("text", "json"), default="text",
+        help="of the log, on stderr: text or json (default: %(default)s)",
+    )  # fmt: skip
+    parser.option(
+        "--metrics-queues", variable="JQ_METRICS_QUEUES", type=_shown_queues, default=100, metavar="N",
+        help="queues that /metrics shows one by one, at most 1000 (default: %(default)s)",
+    )  # fmt: skip
+    _add_migrate(parser)
+
+
+def _add_work(commands: Any) -> None:
+    parser = command(commands, "work", _work, "run a worker", _WORK)
+    parser.add_argument(
+        "functions", metavar="MODULE:NAME", help="a JQ object, or a map of job names to functions"
+    )
+    parser.option(
+        "--master", variable="JQ_MASTER", metavar="URL", help="a JQ master; several with commas between"
+    )
+    _redis_options(parser)
+    parser.option("--push", action="store_true", help="listen, and have jobs pushed")
+    parser.option(
+        "--register", action="store_true",
+        help="without --push: be listed, and hear requests to be quiet or stop",
+    )  # fmt: skip
+    parser.option("--synchronous", action="store_true", help="with --push: answer with the outcome itself")
+    parser.option(
+        "--queues",
+        variable="JQ_QUEUES",
+        metavar="NAMES",
+        help="with commas between (default: those of its jobs)",
+    )
+    parser.option(
+        "--concurrency", variable="JQ_CONCURRENCY", default=8, type=positive, metavar="N",
+        help="jobs at a time (default: %(default)s)",
+    )  # fmt: skip
+    parser.option(
+        "--host", variable="JQ_WORKER_HOST", default="127.0.0.1",
+        help="with --push: listen there (default: %(default)s)",
+    )  # fmt: skip
+    parser.option(
+        "--port", variable="JQ_WORKER_PORT", default=0, type=port,
+        help="with --push: the port, 0 for any free one (default: %(default)s)",
+    )  # fmt: skip
+    parser.option(
+        "--name", variable="JQ_WORKER_NAME",
+        help="the worker's name (default: host, process and a random part)",
+    )  # fmt: skip
+    parser.option(
+        "--stop-timeout", variable="JQ_STOP_TIMEOUT", default=10.0, type=duration, metavar="TIME",
+        help="how long running jobs have to finish (default: 10 s)",
+    )  # fmt: skip
+    parser.option("--json-logs", action="store_true", help="log JSON objects, one a line")
+
+
+def _serve(options: argparse.Namespace, _parser: Parser) -> int:
+    from jqmaster.server import ServeOptions, run
+
+    return run(
+        ServeOptions(
+            redis_url=options.redis, namespace=options.namespace, host=options.host, port=options.port,
+            unix=options.unix, data_dir=options.data_dir, stop_timeout_s=options.stop_timeout,
+            migrate=options.migrate, access_log=options.access_log, log_format=options.log_format,
+            metrics_queues=options.metrics_queues,
+        )
+    )  # fmt: skip
+
+
+def _shown_queues(text: str) -> int:
+    if positive(text) > 1000:
+        raise argparse.ArgumentTypeError(f"expected a whole number from 1 to 1000, got {text!r}")
+    return int(text)
+
+
+def _load(options: argparse.Namespace, parser: Parser) -> int:
+    from jqmaster import scripts
+    from jqmaster.engine import connect
+    from jqmaster.errors import JQError, UnsuitableServer
+    from jqmaster.server import without_password
+
+    if options.redis is None and os.environ.get("JQ_URL", "").startswith(
+        ("redis://", "rediss://", "unix://")
+    ):
+        options.redis = os.environ["JQ_URL"]
+    if options.redis is None:
+        parser.error("--redis or JQ_REDIS is required")
+
+    async def load() -> str:
+        async with connect(options.redis) as client:
+            return await scripts.load(client, options.namespace, migrate=options.migrate)
+
+    try:
+        version = asyncio.run(load())
+    except (JQError, UnsuitableServer, ValueError) as error:
+        where = without_password(options.redis)
+        print(f"jqmaster: cannot use Redis at {where}: {error}", file=sys.stderr)
+        return EXIT_UNAVAILABLE
+    for name, script in sorted(scripts.builtin().items()):
+        print(f"{script.sha}  {name}")
+    print(f"version {version} of the scripts is in {without_password(options.redis)}, {options.namespace}")
+    return EXIT_OK
+
+
+def _work(options: argparse.Namespace, parser: Parser) -> int:
+    from jqmaster import joblog
+    from jqmaster.worker_run import WorkOptions, run
+
+    joblog.install(json_lines=options.json_logs)
+    if options.synchronous and not options.push:
+        parser.error("--synchronous goes with --push")
+    if options.master is not None and options.redis is not None:
+        parser.error("give --master or --redis, not both")
+    jobs = _jobs(options.functions, parser)
+    given = {
+        "masters": options.master.split(",") if options.master else [], "redis_url": options.redis,
+        "namespace": options.namespace, "push": options.push, "register": options.register,
+        "synchronous": options.synchronous,
+        "queues": options.queues.split(",") if options.queues else None, "concurrency": options.concurrency,
+        "host": options.host, "port": options.port, "name": options.name,
+        "drain_timeout_s": options.stop_timeout,
+    }  # fmt: skip
+    if not isinstance(jobs, dict):
+        try:
+            chosen = jobs.worker(**given).options()
+        except ValueError as error:
+            parser.error(f"{options.functions}: {error}")
+        return run(chosen)
+    if options.master is None and options.redis is None:
+        parser.error("give either --master or --redis")
+    return run(WorkOptions(functions=jobs, **given))
+
+
+def _jobs(where: str, parser: Parser) -> Any:
+    """The JQ object, or the map of functions, that the command line names."""
+    from jqmaster.app import JQ
+
+    module_name, _, attribute = where.partition(":")
+    sys.path.insert(0, os.getcwd())
+    try:
+        module = importlib.import_module(module_name)
+        found = getattr(module, attribute or ("jq" if hasattr(module, "jq") else "FUNCTIONS"))
+    except (ImportError, AttributeError, ValueError) as error:
+        parser.error(f"{where}: {error}")
+    if isinstance(found, JQ):
+        return found
+    if not isinstance(found, dict) or not found or not all(callable(one) for one in found.values()):
+        parser.error(f"{where}: expected a JQ object, or a map of job names to functions")
+    return found
+
+
+def _demo(options: argparse.Namespace, _parser: Parser) -> int:
+    from jqmaster.demo import main as demo
+
+    return demo(["--jobs", str(options.jobs)])
+
+
+def _version(_options: argparse.Namespace, _parser: Parser) -> int:
+    from jqmaster import __version__, luabuild, scripts
+
+    print(f"jqmaster {__version__}, scripts {luabuild.version_of(scripts.builtin())}")
+    return EXIT_OK

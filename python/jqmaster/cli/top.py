@@ -1,0 +1,233 @@
+"""`top`: queues, workers, limits and failures on one screen, live."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import select
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from jqmaster.cli import failures, limits, queues, show, values, workers
+from jqmaster.cli.options import Parser, choice, command, reach, span
+from jqmaster.cli.reach import AnyClient, open_client, place
+from jqmaster.cli.status import EXIT_OK, EXIT_USAGE, Refused
+from jqmaster.cli.top_data import ORDERS, Snapshot, Watch
+
+_MORE = """\
+Keys: s or ← → sorts by something else, r turns the order round, p stands
+still, + and - change how often it looks, q quits."""
+_ENTER, _LEAVE = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
+_LEAST_ROWS = 8
+
+
+def add(commands: Any) -> None:
+    parser = reach(command(commands, "top", _top, "watch queues, workers and failures, live", _MORE))
+    parser.option(
+        "--every", type=span, default=1.0, metavar="TIME", help="look so often (default: once a second)"
+    )
+    parser.option(
+        "--sort",
+        type=choice(*ORDERS),
+        default="waiting",
+        metavar="|".join(ORDERS),
+        help="(default: %(default)s)",
+    )
+    parser.option("--once", action="store_true", help="print it once, for logs and pipes")
+
+
+def _top(options: argparse.Namespace, _parser: Parser) -> int:
+    with open_client(options) as client:
+        watch = Watch(client, sort=options.sort)
+        if options.json or options.once:
+            watch.look()
+            time.sleep(options.every)  # rates are of what happens between two looks
+            snapshot = watch.look()
+            if options.json:
+                values.print_json(snapshot.document())
+            else:
+                print("\n".join(Screen(str(place(options)), options.every).lines(snapshot, watch, 10_000)))
+            return EXIT_OK
+        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+            raise Refused("top needs a terminal; --once prints it once", EXIT_USAGE, "INVALID")
+        watch.look()  # what cannot be reached is said before the screen is taken
+        return Screen(str(place(options)), options.every).run(client, watch)
+
+
+class Screen:
+    """The terminal while `top` runs."""
+
+    def __init__(self, where: str, every_s: float) -> None:
+        self._where = where
+        self._every_s = every_s
+        self._paused = False
+        self._trouble = ""
+
+    def run(self, client: AnyClient, watch: Watch) -> int:
+        with _raw_terminal():
+            snapshot = watch.look()
+            while True:
+                self._draw(snapshot, watch)
+                due = time.monotonic() + self._every_s
+                while (left := due - time.monotonic()) > 0:
+                    key = _key(left)
+                    if key in ("q", "Q", "\x1b", "\x03"):
+                        return EXIT_OK
+                    if key:
+                        self._obey(key, watch)
+                        snapshot = watch.sorted(snapshot)
+                        self._draw(snapshot, watch)
+                if not self._paused:
+                    snapshot = self._look(watch, snapshot)
+
+    def _look(self, watch: Watch, before: Snapshot) -> Snapshot:
+        from jqmaster.errors import JQError
+
+        try:
+            found = watch.look()
+        except JQError as error:
+            # It comes back when the server does; the last picture stays.
+            self._trouble = show.one_line(error.message)
+            return before
+        self._trouble = ""
+        return found
+
+    def _obey(self, key: str, watch: Watch) -> None:
+        if key in ("s", "\x1b[C"):
+            watch.next_order(1)
+        elif key == "\x1b[D":
+            watch.next_order(-1)
+        elif key == "r":
+            watch.is_reversed = not watch.is_reversed
+        elif key == "p":
+            self._paused = not self._paused
+        elif key == "+":
+            self._every_s = max(0.2, self._every_s / 2)
+        elif key == "-":
+            self._every_s = min(60.0, self._every_s * 2)
+
+    def _draw(self, snapshot: Snapshot, watch: Watch) -> None:
+        rows = shutil.get_terminal_size().lines
+        lines = self.lines(snapshot, watch, max(_LEAST_ROWS, rows))[:rows]
+        # Each line is written over the old one and its rest cleared: no flicker.
+        sys.stdout.write("\x1b[H" + "\x1b[K\r\n".join(lines) + "\x1b[K\x1b[J")
+        sys.stdout.flush()
+
+    def lines(self, snapshot: Snapshot, watch: Watch, rows: int) -> list[str]:
+        """The picture: a head, then parts that share what room there is."""
+        columns = show.screen_width() or 120
+        lines = self._head(snapshot, watch, columns)
+        parts = self._parts(snapshot, columns)
+        shares = _shares([len(part) for _, part in parts], rows - len(lines) - 1 - len(parts))
+        for (_title, part), room in zip(parts, shares, strict=True):
+            lines.append("")
+            lines += part[:room]
+            if len(part) > room > 0:
+                lines[-1] = show.paint(f"… {len(part) - room + 1} more", "dim")
+        keys = (
+            f"q quit  s sort: {watch.order}{' (turned)' if watch.is_reversed else ''}  r turn  p pause  +/-"
+        )
+        foot = f"{keys} {show.duration(self._every_s)}"
+        if self._paused:
+            foot = f"paused, p goes on  {foot}"
+        if rows < 10_000:
+            lines += [""] * (rows - 1 - len(lines))
+            lines.append(show.paint(show.pad(show.cut(foot, columns), columns), "inverse"))
+        return lines
+
+    def _head(self, snapshot: Snapshot, watch: Watch, columns: int) -> list[str]:
+        clock = time.strftime("%H:%M:%S", time.localtime(snapshot.now_ms / 1000))
+        room = columns - len(clock) - 1
+        first = show.pad(show.cut(f"JQ {self._where}", room), room) + " " + clock
+        if self._trouble:
+            first = show.paint(show.cut(f"cannot look: {self._trouble}", columns), "red")
+        total = snapshot.totals
+        second = "  ".join(
+            f"{show.paint(show.count(total[state]), show.OF_STATE.get(state))} {state}"
+            for state in show.STATES if total[state] or state in ("queued", "running", "done", "error")
+        )  # fmt: skip
+        rates = snapshot.rates
+        said = f"in {_rate(rates['enqueued'])}  done {_rate(rates['done'])}  failed {_rate(rates['failed'])}"
+        line = show.spark(watch.trace[-max(10, columns - len(said) - 3) :])
+        return [show.paint(first, "bold"), second, f"{said}  {show.paint(line, 'green')}"]
+
+    def _parts(self, snapshot: Snapshot, columns: int) -> list[tuple[str, list[str]]]:
+        found = [("queues", queues.table(snapshot.queues, snapshot.per_minute).lines(columns))]
+        if snapshot.workers:
+            found.append(("workers", workers.table(snapshot.workers, snapshot.now_ms).lines(columns)))
+        if snapshot.constraints:
+            found.append(("constraints", limits.table(snapshot.constraints, snapshot.now_ms).lines(columns)))
+        if snapshot.failures:
+            found.append(("failures", _failures(snapshot).lines(columns)))
+        return found
+
+
+def _failures(snapshot: Snapshot) -> show.Table:
+    table = show.Table(
+        [show.Column("FAILURES", shrinks=1), show.Column("JOBS", right=True, colour="red"),
+         show.Column("LAST"),
+         show.Column("MESSAGE", shrinks=2)]
+    )  # fmt: skip
+    for group in snapshot.failures:
+        last = show.when(group["last_ms"], snapshot.now_ms)
+        table.add(group["group"], show.count(group["count"]), last, failures.message_of(group))
+    return table
+
+
+def _rate(per_second: float) -> str:
+    return f"{per_second:,.0f}/s" if per_second >= 10 or not per_second else f"{per_second:.1f}/s"
+
+
+def _shares(wanted: list[int], room: int) -> list[int]:
+    """How many lines each part gets: all it wants if that fits, else the large ones give way."""
+    shares = list(wanted)
+    while sum(shares) > max(room, 2 * len(shares)):
+        largest = max(range(len(shares)), key=lambda place: shares[place])
+        shares[largest] -= 1
+    return shares
+
+
+# -- the terminal ---------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _raw_terminal() -> Iterator[None]:
+    import termios
+    import tty
+
+    handle = sys.stdin.fileno()
+    before = termios.tcgetattr(handle)
+
+    def leave(_number: int, _frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    # A terminal that was closed, or a kill, must not leave the screen as it is.
+    handlers = [(number, signal.signal(number, leave)) for number in (signal.SIGTERM, signal.SIGHUP)]
+    try:
+        tty.setcbreak(handle)
+        sys.stdout.write(_ENTER)
+        yield
+    finally:
+        termios.tcsetattr(handle, termios.TCSANOW, before)
+        with contextlib.suppress(OSError):
+            sys.stdout.write(_LEAVE)
+            sys.stdout.flush()
+        for number, handler in handlers:
+            signal.signal(number, handler)
+
+
+def _key(timeout_s: float) -> str:
+    """The next key, or nothing when none came in that time; an arrow comes as one."""
+    handle = sys.stdin.fileno()
+    ready, _, _ = select.select([handle], [], [], timeout_s)
+    if not ready:
+        return ""
+    pressed = os.read(handle, 1).decode("latin-1")
+    if pressed == "\x1b" and select.select([handle], [], [], 0)[0]:
+        pressed += os.read(handle, 2).decode("latin-1")
+    return pressed or "q"

@@ -1,0 +1,73 @@
+"""Values in and out: a job's argument from the command line, documents as JSON."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from jqmaster.cli.status import EXIT_USAGE, Refused
+
+NIL = b"\xc0"
+
+
+def source(text: str) -> bytes:
+    """What `TEXT`, `@FILE` or `-` (stdin) stands for. Raises OSError."""
+    if text == "-":
+        return sys.stdin.buffer.read()
+    if text.startswith("@"):
+        return Path(text[1:]).read_bytes()
+    return text.encode("utf-8", "surrogateescape")
+
+
+def packed(data: bytes, what: str = "the argument") -> bytes:
+    """MessagePack for JSON. Raises Refused."""
+    from jqmaster.http.errors import HttpError
+    from jqmaster.http.jsonform import to_msgpack
+
+    try:
+        return to_msgpack(data)
+    except HttpError as error:
+        reason = error.message.replace("the body", what).replace("the JSON body", what)
+        raise Refused(f"{reason}{_hint(data)}", EXIT_USAGE, "INVALID") from None
+
+
+def _hint(data: bytes) -> str:
+    text = data.decode("utf-8", "replace").strip()
+    is_word = bool(text) and text[0] not in '{["0123456789-' and "\n" not in text and len(text) < 60
+    return f"""; text needs quotes: '"{text}"'""" if is_word else ""
+
+
+def parsed(text: str, what: str) -> Any:
+    """A value from JSON on the command line, for specs: without binary data. Raises Refused."""
+    import msgpack
+
+    return msgpack.unpackb(packed(source(text), what), strict_map_key=False)
+
+
+def as_json(value: Any) -> str:
+    """One line of JSON for a value of MessagePack's types. Never fails on one."""
+    import msgpack
+
+    from jqmaster.http.jsonform import to_json
+
+    raw = msgpack.packb(value, unicode_errors="surrogateescape", default=_other)
+    return to_json(raw).decode("utf-8", "replace")
+
+
+def _other(value: Any) -> Any:
+    if hasattr(value, "_asdict"):
+        return value._asdict()
+    raise TypeError(f"no form for {type(value).__name__}")
+
+
+def print_json(value: Any) -> None:
+    """One document."""
+    print(as_json(value))
+
+
+def print_lines(values: Iterable[Any]) -> None:
+    """A list: one document a line."""
+    for value in values:
+        print(as_json(value))

@@ -1,0 +1,80 @@
+// The public HTTP API, in JSON. Nothing here is known to this page alone.
+
+export class ApiError extends Error {
+  constructor(status, code, message, field) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.field = field;
+  }
+}
+
+/** path`/queue/${name}/pause`: a name is one segment, whatever is in it. */
+export function path(strings, ...names) {
+  return strings.reduce((whole, text, index) => {
+    const name = String(names[index - 1]);
+    if (name === '.' || name === '..') throw new ApiError(0, 'INVALID', `“${name}” cannot stand in an address; use the command line`);
+    return whole + encodeURIComponent(name) + text;
+  });
+}
+
+const LONG = /\d{16}/;
+
+/** Integers have 64 bits here: those that a number cannot hold become BigInt where the browser lets us. */
+export function parse(text) {
+  if (!LONG.test(text)) return JSON.parse(text);
+  return JSON.parse(text, (_key, value, context) => {
+    const source = context?.source;
+    if (typeof value === 'number' && source && !Number.isSafeInteger(value) && /^-?\d+$/.test(source)) return BigInt(source);
+    return value;
+  });
+}
+
+/** The other way round. */
+export function stringify(value, space) {
+  return JSON.stringify(value, (_key, item) => {
+    if (typeof item !== 'bigint') return item;
+    return JSON.rawJSON ? JSON.rawJSON(String(item)) : Number(item);
+  }, space);
+}
+
+function withQuery(target, query) {
+  const pairs = Object.entries(query || {}).filter(([, value]) => value !== undefined && value !== null && value !== '');
+  return pairs.length ? `${target}?${new URLSearchParams(pairs)}` : target;
+}
+
+async function call(method, target, { query, body, signal } = {}) {
+  const headers = { accept: 'application/json' };
+  const options = { method, headers, signal, cache: 'no-store' };
+  if (body !== undefined) {
+    headers['content-type'] = 'application/json';
+    options.body = stringify(body);
+  }
+  let answer;
+  let text;
+  try {
+    answer = await fetch(withQuery(target, query), options);
+    text = await answer.text();
+  } catch (problem) {
+    if (problem.name === 'AbortError') throw problem;
+    throw new ApiError(0, 'OFFLINE', 'The master cannot be reached.');
+  }
+  let value = null;
+  try {
+    value = text ? parse(text) : null;
+  } catch {
+    if (answer.ok) throw new ApiError(answer.status, 'INTERNAL', 'The answer cannot be read.');
+  }
+  if (answer.ok) return value;
+  const error = value?.error || {};
+  throw new ApiError(answer.status, error.code || 'INTERNAL', error.message || `The master answered ${answer.status}.`, error.field);
+}
+
+/** api.get(path`/queue/${name}`, {count: 10}); options: {signal} */
+export const api = {
+  get: (target, query, options) => call('GET', target, { query, ...options }),
+  post: (target, body, query) => call('POST', target, { body, query }),
+  put: (target, body) => call('PUT', target, { body }),
+  patch: (target, body) => call('PATCH', target, { body }),
+  delete: (target, query) => call('DELETE', target, { query }),
+};

@@ -1,0 +1,78 @@
+// Shows the page that the address names.
+import './theme.js';
+import { fill, h } from './dom.js';
+import { startKeys } from './keys.js';
+import { pages } from './pages/index.js';
+import { match, query, start, BASE } from './router.js';
+import { startTheme } from './theme.js';
+
+const main = document.getElementById('main');
+const nav = document.getElementById('nav');
+const menu = document.getElementById('menu');
+let cleanUp = null;
+let shown = 0;
+
+function drawNav(page) {
+  const current = page?.nav ? page.path : page?.under;
+  fill(nav, pages.filter((one) => one.nav).map((one) => h('a', {
+    href: one.path === '/' ? `${BASE}/` : BASE + one.path, 'aria-current': one.path === current ? 'page' : undefined,
+  }, one.title)));
+  nav.classList.remove('is-open');
+  menu.setAttribute('aria-expanded', 'false');
+}
+
+function drawProblem(view, problem) {
+  if (problem.name === 'AbortError') return;
+  if (!problem.code) console.error(problem);
+  const title = problem.status === 404 ? 'Not found' : 'This did not work';
+  fill(view, h('h1', {}, title), h('p', {}, problem.message || String(problem)),
+    h('p', {}, h('a', { href: location.pathname + location.search }, 'Try again')));
+}
+
+async function change() {
+  shown += 1;
+  const mine = shown;
+  try {
+    cleanUp?.();
+  } catch (problem) {
+    console.error(problem);
+  }
+  cleanUp = null;
+  document.querySelectorAll('dialog').forEach((dialog) => dialog.close());
+  const found = match(pages, location.pathname);
+  drawNav(found?.page);
+  // A view of its own for each page: what arrives late for the one before cannot show up here.
+  const view = h('div', { class: 'view' });
+  if (!found) {
+    document.title = 'JQ';
+    fill(main, fill(view, h('h1', {}, 'No such page'), h('p', {}, h('a', { href: `${BASE}/` }, 'Overview'))));
+    return;
+  }
+  document.title = `${Object.values(found.params)[0] || found.page.title} · JQ`;
+  try {
+    const module = await found.page.load();
+    if (mine !== shown) return;
+    const isFirst = !main.querySelector('.view');
+    fill(main, view);
+    if (!isFirst) {
+      scrollTo(0, 0);
+      main.focus({ preventScroll: true });
+    }
+    const stop = await module.render(view, found.params, query());
+    if (mine === shown) cleanUp = stop;
+    else stop?.();
+  } catch (problem) {
+    if (mine !== shown) return;
+    fill(main, view);
+    drawProblem(view, problem);
+  }
+}
+
+menu.addEventListener('click', () => {
+  const isOpen = nav.classList.toggle('is-open');
+  menu.setAttribute('aria-expanded', String(isOpen));
+});
+startTheme();
+startKeys();
+start(change);
+change();

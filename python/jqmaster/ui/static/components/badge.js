@@ -1,0 +1,11 @@
+// A state in a word and a colour: never the colour alone.
+import { h } from '../dom.js';
+
+const WORDS = new Set(['queued', 'scheduled', 'blocked', 'running', 'retrying', 'done', 'error', 'cancelled',
+  'paused', 'held', 'open', 'full', 'ready', 'busy', 'unreachable', 'pulling', 'quiet', 'stop', 'problem', 'warning',
+  'note', 'ok']);
+export const STATES = ['queued', 'scheduled', 'blocked', 'running', 'retrying', 'done', 'error', 'cancelled'];
+
+export function badge(word, title) {
+  return h('span', { class: `badge ${WORDS.has(word) ? `is-${word}` : ''}`, title }, word);
+}

@@ -1,0 +1,29 @@
+// Bars: how much of a limit is in use, and how a whole is divided.
+import { h } from '../dom.js';
+import { count } from '../format.js';
+
+/** "3 of 10" with a bar; without a limit the number alone. */
+export function meter(value, limit, label = '') {
+  if (!limit) return h('span', {}, count(value));
+  const share = Math.min(1, value / limit);
+  const inner = h('span', { class: `meter-fill ${share >= 1 ? 'is-full' : share >= 0.8 ? 'is-high' : ''}` });
+  inner.style.width = `${share * 100}%`;
+  return h('span', {
+    class: 'meter', role: 'meter', 'aria-valuenow': value, 'aria-valuemin': 0, 'aria-valuemax': limit,
+    'aria-label': label || `${count(value)} of ${count(limit)}`,
+  }, h('span', { class: 'meter-track' }, inner), h('span', { class: 'meter-text' }, `${count(value)} of ${count(limit)}`));
+}
+
+/** A bar of parts [[class, value, name], …], in proportion. */
+export function stack(parts) {
+  const sum = parts.reduce((all, [, value]) => all + value, 0);
+  const text = parts.filter(([, value]) => value).map(([, value, name]) => `${count(value)} ${name}`).join(', ') || 'empty';
+  const bar = h('span', { class: 'stack', role: 'img', 'aria-label': text, title: text });
+  for (const [kind, value] of parts) {
+    if (!value) continue;
+    const part = h('span', { class: `stack-part is-${kind}` });
+    part.style.flexGrow = String(value / sum);
+    bar.append(part);
+  }
+  return bar;
+}

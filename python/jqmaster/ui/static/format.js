@@ -1,0 +1,102 @@
+// Numbers and moments as text. All in the reader's own time zone, with the moment itself as a title.
+import { h } from './dom.js';
+
+const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
+const short = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 });
+
+export const count = (number) => (number === undefined || number === null ? '–' : whole.format(number));
+
+/** 1,234,567 as 1.2M: where there is little room. */
+export const brief = (number) => (Math.abs(number) < 10000 ? number < 10 && number % 1 ? number.toFixed(1) : whole.format(number) : short.format(number));
+
+export const jobs = (number) => `${count(number)} ${number === 1 ? 'job' : 'jobs'}`;
+
+/** A number of events per second. */
+export function rate(perSecond) {
+  if (!perSecond) return '0/s';
+  if (perSecond >= 10) return `${brief(Math.round(perSecond))}/s`;
+  if (perSecond >= 0.1) return `${perSecond.toFixed(1)}/s`;
+  return `${brief(Math.round(perSecond * 600) / 10)}/min`;
+}
+
+const UNITS = [[86400000, 'd', 3600000, 'h'], [3600000, 'h', 60000, 'min'], [60000, 'min', 1000, 's']];
+
+/** Milliseconds: 12 ms, 3.4 s, 5 min 3 s, 2 h 10 min. */
+export function duration(ms) {
+  if (ms === undefined || ms === null || Number.isNaN(ms)) return '–';
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 60000) return `${ms < 9950 ? (ms / 1000).toFixed(1) : Math.round(ms / 1000)} s`;
+  for (const [size, unit, less, lesser] of UNITS) {
+    if (ms >= size) {
+      const rest = Math.floor((ms % size) / less);
+      return `${Math.floor(ms / size)} ${unit}${rest ? ` ${rest} ${lesser}` : ''}`;
+    }
+  }
+  return '–';
+}
+
+const two = (number) => String(number).padStart(2, '0');
+
+/** 2026-11-21 13:45:10, of the reader's clock. */
+export function moment(ms) {
+  const at = new Date(ms);
+  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
+}
+
+export function clock(ms, withSeconds = false) {
+  const at = new Date(ms);
+  return `${two(at.getHours())}:${two(at.getMinutes())}${withSeconds ? `:${two(at.getSeconds())}` : ''}`;
+}
+
+/** The server's clock less this one, as far as it is known. */
+let ahead = 0;
+export const now = () => Date.now() + ahead;
+export function setServerNow(ms) {
+  const off = ms - Date.now();
+  // What a message takes to arrive is no difference of clocks.
+  ahead = Math.abs(off) > 3000 ? off : 0;
+}
+
+function agoText(ms) {
+  const off = now() - ms;
+  const size = Math.abs(off);
+  if (size < 1500) return 'now';
+  // Seconds while they matter, then the two largest units, then the largest alone.
+  const step = size < 600000 ? 1000 : size < 36000000 ? 60000 : size < 864000000 ? 3600000 : 86400000;
+  const text = size < 60000 ? `${Math.floor(size / 1000)} s` : duration(Math.floor(size / step) * step);
+  return off > 0 ? `${text} ago` : `in ${text}`;
+}
+
+const shown = new Set();
+setInterval(() => {
+  if (document.hidden) return;
+  for (const element of shown) {
+    if (!element.isConnected && element.dataset.seen) shown.delete(element);
+    else if (element.isConnected) {
+      element.dataset.seen = '1';
+      const text = agoText(Number(element.dataset.ms));
+      if (element.firstChild.data !== text) element.firstChild.data = text;
+    }
+  }
+}, 1000);
+
+/** "5 s ago", "in 3 min": goes on counting while it is shown. */
+export function ago(ms) {
+  if (!ms) return h('span', { class: 'muted' }, '–');
+  const element = h('time', { datetime: new Date(ms).toISOString(), title: moment(ms), data: { ms } }, agoText(ms));
+  shown.add(element);
+  return element;
+}
+
+/** Characters that turn the direction of a text round would make names look like others: they are spelled out. */
+const TURNS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+export const straight = (text) => text.replace(TURNS, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
+/** Any text, cut for a line. */
+export function cut(text, most = 80) {
+  const line = straight(String(text ?? '')).replace(/\s+/g, ' ').trim();
+  return line.length > most ? `${line.slice(0, most - 1)}…` : line;
+}
+
+/** Number from 0 to 1. */
+export const percent = (share) => `${share > 0 && share < 0.1 ? (share * 100).toFixed(1) : Math.round(share * 100)} %`;

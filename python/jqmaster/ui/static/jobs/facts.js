@@ -1,0 +1,45 @@
+// All that is known of a job and is not shown elsewhere on its page.
+import { path } from '../api.js';
+import { h } from '../dom.js';
+import { ago, count, cut, duration, moment } from '../format.js';
+import { link, withQuery } from '../router.js';
+
+const both = (ms) => [moment(ms), ' ', h('span', { class: 'muted' }, '(', ago(ms), ')')];
+const seconds = (value) => duration(value * 1000);
+
+function worker(id) {
+  return /^w[0-9a-f]{14}$/.test(id) ? link('/workers', id) : cut(id, 120);
+}
+
+const DUE = { running: 'Lease ends', retrying: 'Next attempt', scheduled: 'Due' };
+
+/** A list of facts: [[name, value], …], empty ones left out. */
+function list(job) {
+  const retry = [['from', job.retry_base, seconds], ['at most', job.retry_cap, seconds], ['jitter', job.retry_jitter, String]]
+    .filter(([, value]) => value !== undefined && value !== null).map(([word, value, as]) => `${word} ${as(value)}`).join(', ');
+  return [
+    ['Id', h('code', {}, job.id)],
+    ['Name', link(withQuery('/jobs', { name: job.name }), cut(job.name, 255))],
+    ['Queue', link(path`/queue/${job.queue}`, cut(job.queue, 255))],
+    ['Priority', String(job.priority)],
+    ['Attempts', `${count(job.attempt)} started, ${count(job.retry_count)} failed; ${count(job.max_retry)} ${job.max_retry === 1 ? 'retry' : 'retries'} allowed`],
+    ['Worker', job.worker_id && worker(job.worker_id)],
+    ['Enqueued', both(job.created_ms)],
+    ['Ready', job.ready_ms && both(job.ready_ms)],
+    [DUE[job.status] || 'Due', job.due_ms && both(job.due_ms)],
+    ['Started', job.started_ms && both(job.started_ms)],
+    ['Ended', job.ended_ms && both(job.ended_ms)],
+    ['Finished, as the worker says', job.finished_at && cut(job.finished_at, 60)],
+    ['Expires', job.expires_ms && both(job.expires_ms)],
+    ['Lease', seconds(job.timeout)],
+    ['Runs at most', job.max_runtime && seconds(job.max_runtime)],
+    ['Backoff', retry],
+    ['Result', job.keep_result ? 'kept' : 'not kept'],
+    ['Tags', job.tags?.length && job.tags.map((tag) => [h('a', { class: 'tag', href: `/ui${withQuery('/jobs', { tag })}` }, cut(tag, 80)), ' '])],
+    ['Unique key', job.unique && [h('code', {}, cut(job.unique, 255)), job.unique_for ? ` (and ${seconds(job.unique_for)} after its end)` : '']],
+    ['Schedule', job.schedule && [link('/schedules', cut(job.schedule, 120)), job.schedule_ms ? [', for ', moment(job.schedule_ms)] : '']],
+    ['Headers', job.headers && Object.entries(job.headers).map(([name, text]) => h('div', {}, h('code', {}, cut(`${name}: ${text}`, 1100))))],
+  ].filter(([, value]) => value !== undefined && value !== null && value !== '' && value !== 0);
+}
+
+export const facts = (job) => h('dl', { class: 'facts' }, list(job).map(([name, value]) => [h('dt', {}, name), h('dd', {}, value)]));

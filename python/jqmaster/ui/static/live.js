@@ -1,0 +1,67 @@
+// What changes by itself. All of it rests while the tab is hidden.
+
+/** Server-sent events: follow('/overview/events', (data) => …, (isConnected) => …) → stop. */
+export function follow(target, onData, onState = () => {}, { names = ['message'] } = {}) {
+  let source = null;
+  let timer = 0;
+  let isOver = false;
+  const open = () => {
+    if (source || isOver || document.hidden) return;
+    source = new EventSource(target);
+    source.onopen = () => onState(true);
+    for (const name of names) {
+      source.addEventListener(name, (event) => {
+        if (event.data !== undefined) onData(JSON.parse(event.data), name);
+      });
+    }
+    source.onerror = () => {
+      onState(false);
+      // After an answer that is no stream the browser gives up; we do not.
+      if (source?.readyState === EventSource.CLOSED) {
+        shut();
+        timer = setTimeout(open, 3000);
+      }
+    };
+  };
+  const shut = () => {
+    clearTimeout(timer);
+    source?.close();
+    source = null;
+  };
+  const turn = () => (document.hidden ? shut() : open());
+  document.addEventListener('visibilitychange', turn);
+  open();
+  return () => {
+    isOver = true;
+    document.removeEventListener('visibilitychange', turn);
+    shut();
+  };
+}
+
+/** Calls an async `action` every so often, never twice at once → stop. */
+export function every(ms, action) {
+  let timer = 0;
+  let isOver = false;
+  const step = async () => {
+    if (!document.hidden) {
+      try {
+        await action();
+      } catch (problem) {
+        if (problem.name !== 'AbortError') console.debug(problem);
+      }
+    }
+    if (!isOver) timer = setTimeout(step, ms);
+  };
+  timer = setTimeout(step, ms);
+  const wake = () => {
+    if (document.hidden || isOver) return;
+    clearTimeout(timer);
+    timer = setTimeout(step, 0);
+  };
+  document.addEventListener('visibilitychange', wake);
+  return () => {
+    isOver = true;
+    clearTimeout(timer);
+    document.removeEventListener('visibilitychange', wake);
+  };
+}

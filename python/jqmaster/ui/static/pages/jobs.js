@@ -1,0 +1,172 @@
+// Jobs by what they are: filters in the address, a look inside, and acting on one, some, or all that match.
+import { api, path } from '../api.js';
+import { badge, STATES } from '../components/badge.js';
+import { filterBar } from '../components/filter.js';
+import { table } from '../components/table.js';
+import { tree } from '../components/tree.js';
+import { button, fill, h } from '../dom.js';
+import { ago, brief, count, cut, jobs as inJobs } from '../format.js';
+import { ACTIONS } from '../jobs/actions.js';
+import { mass } from '../jobs/mass.js';
+import { groups, names, queues, tags } from '../jobs/suggest.js';
+import { ENDED, FILTERS, queryOf, WAITING, whereOf } from '../jobs/where.js';
+import { every } from '../live.js';
+import { link, query, withQuery } from '../router.js';
+
+const PAGE = 50;
+const TABS = [['', 'All'], ...STATES.map((state) => [state, state]), [WAITING.join(','), 'all waiting']];
+
+/** Newest first where that is what one looks for, in the order of running where that is. */
+function isNewest(filters) {
+  if (filters.order) return filters.order === 'newest';
+  const states = filters.status ? filters.status.split(',') : [];
+  return Boolean(filters.group || filters.tag) || (states.length > 0 && states.every((state) => ENDED.includes(state) || state === 'running'));
+}
+
+function when(job) {
+  if (job.ended_ms) return ago(job.ended_ms);
+  if (job.status === 'running') return ['since ', ago(job.started_ms)];
+  if (job.due_ms) return ['due ', ago(job.due_ms)];
+  return ago(job.created_ms);
+}
+
+function what(job) {
+  if (job.message && job.status !== 'done') return h('span', { class: 'said', title: cut(job.message, 1000) }, cut(job.message, 90));
+  if (job.progress !== undefined && job.status === 'running') return `${job.progress} ${cut(job.progress_message || '', 60)}`;
+  return (job.tags || []).slice(0, 4).map((tag) => h('span', { class: 'tag' }, cut(tag, 30)));
+}
+
+/** The row below a job: its argument, and what became of it. */
+function peek(id) {
+  const place = h('div', { class: 'peek' }, 'Loading…');
+  api.get(path`/job/${id}`).then((job) => fill(place,
+    h('div', {}, h('h3', {}, 'Argument'), tree(job.argument, 'Argument')),
+    job.message ? h('div', {}, h('h3', {}, 'Last error'), h('p', { class: 'problem clip' }, job.message)) : null,
+    job.result !== undefined && job.result !== null ? h('div', {}, h('h3', {}, 'Result'), tree(job.result, 'Result')) : null,
+    link(path`/job/${id}`, 'All about it →')), (problem) => fill(place, h('p', { class: 'problem' }, problem.message)));
+  return place;
+}
+
+/** States with their numbers, as far as queues know them; with other filters nobody counts. */
+function stateTabs() {
+  const element = h('div', { class: 'states', role: 'navigation', 'aria-label': 'States' });
+  let known = null;
+  async function count_() {
+    const { queue } = query();
+    const found = queue ? [await api.get(path`/queue/${queue}`).catch((problem) => (problem.status === 404 ? null : Promise.reject(problem)))]
+      : (await api.get('/queues', { count: 1000 }));
+    const list = Array.isArray(found) ? found.filter(Boolean) : found.cursor ? null : found.queues;
+    known = list && Object.fromEntries(STATES.map((state) => [state, list.reduce((sum, one) => sum + one[state], 0)]));
+  }
+  function draw() {
+    const filters = query();
+    const isCounted = known && !FILTERS.some((name) => name !== 'status' && name !== 'queue' && filters[name]);
+    fill(element, TABS.map(([value, text]) => {
+      const sum = isCounted ? (value ? value.split(',') : STATES).reduce((all, state) => all + known[state], 0) : null;
+      return h('a', { href: `/ui${withQuery('/jobs', { ...filters, status: value, order: '' })}`, class: value && !value.includes(',') ? `state is-${value}` : 'state',
+        'aria-current': (filters.status || '') === value ? 'true' : undefined }, text, sum === null ? null : h('b', {}, brief(sum)));
+    }));
+  }
+  return { element, draw, async refresh() {
+    await count_();
+    draw();
+  } };
+}
+
+export async function render(view) {
+  const seen = new Map();
+  const opened = new Map();
+  const tabs = stateTabs();
+  const bar = h('div', { class: 'acting', role: 'toolbar', 'aria-label': 'With these jobs' });
+
+  function openPeek(job) {
+    if (opened.has(job.id)) opened.delete(job.id);
+    else opened.set(job.id, peek(job.id));
+    list.redraw();
+    list.focus(job.id);
+  }
+
+  const list = table({
+    label: 'Jobs',
+    key: (job) => job.id,
+    open: true,
+    below: (job) => opened.get(job.id),
+    columns: [
+      { title: 'Job', kind: 'wide', cell: (job) => [button(opened.has(job.id) ? '▾' : '▸', () => openPeek(job),
+        { class: 'quiet small peeker', 'aria-expanded': String(opened.has(job.id)), 'aria-label': `Look into ${job.id}`, title: 'Look inside (Space)' }),
+      h('a', { href: `/ui${path`/job/${job.id}`}`, 'data-open': true }, cut(job.name, 70)), ' ', h('code', { class: 'muted hide-narrow' }, job.id)] },
+      { title: 'Queue', hide: 'narrow', kind: 'wide', cell: (job) => link(path`/queue/${job.queue}`, cut(job.queue, 50)) },
+      { title: 'State', cell: (job) => badge(job.status) },
+      { title: 'Attempt', kind: 'number', hide: 'narrow', cell: (job) => (job.attempt ? count(job.attempt) : h('span', { class: 'zero' }, '0')) },
+      { title: 'Priority', kind: 'number', hide: 'narrow', cell: (job) => (job.priority ? String(job.priority) : h('span', { class: 'zero' }, '0')) },
+      { title: 'Time', cell: when },
+      { title: 'Error, progress, tags', kind: 'wide', hide: 'narrow', cell: what },
+    ],
+    load: async (cursor, signal) => {
+      const filters = query();
+      const page = await api.get('/jobs', { ...queryOf(whereOf(filters)), brief: 1, count: PAGE, cursor, newest: isNewest(filters) ? 1 : '' }, { signal });
+      for (const job of page.jobs) seen.set(job.id, job);
+      return { rows: page.jobs, cursor: page.cursor };
+    },
+    select: (ids) => drawBar(ids),
+    empty: () => ['No job matches. ', link('/jobs', 'All jobs'), ' · ', link('/enqueue', 'Enqueue one')],
+  });
+
+  async function run(action, target) {
+    if (await mass(action, target) === undefined) return;
+    list.clear();
+    await Promise.all([list.refresh(), tabs.refresh()]);
+  }
+
+  function drawBar(ids) {
+    const rows = ids.map((id) => seen.get(id)).filter(Boolean);
+    const states = rows.length ? new Set(rows.map((job) => job.status)) : null;
+    const wanted = query().status?.split(',');
+    const fitting = ACTIONS.filter((action) => action.states.some((state) => (states ? states.has(state) : !wanted || wanted.includes(state))))
+      .filter((action) => states || action.path || action.change);
+    fill(bar, h('b', {}, rows.length ? `${inJobs(rows.length)} chosen:` : 'All that match:'),
+      fitting.map((action) => button(`${action.label}…`, () => run(action, rows.length ? { ids, rows } : { where: whereOf(query()) }),
+        { class: action.danger ? 'small danger' : 'small', title: action.what })),
+      rows.length ? button('Choose none', () => list.clear(), { class: 'quiet small' }) : h('span', { class: 'muted' }, 'or choose some below'));
+  }
+
+  const filters = filterBar({
+    fields: [
+      { name: 'queue', label: 'Queue', suggest: queues },
+      { name: 'name', label: 'Name', suggest: names },
+      { name: 'tag', label: 'Tag', suggest: tags },
+      { name: 'group', label: 'Failure group', suggest: groups },
+      { name: 'message', label: 'Error contains', type: 'search' },
+      { name: 'from', label: 'Enqueued from', type: 'datetime' },
+      { name: 'to', label: 'Enqueued before', type: 'datetime' },
+      { name: 'order', label: 'Order', type: 'select', placeholder: 'usual', options: [['newest', 'newest first'], ['oldest', 'next or oldest first']] },
+    ],
+    change: () => {
+      opened.clear();
+      tabs.draw();
+      drawBar([]);
+      list.reset();
+      tabs.refresh().catch((problem) => console.debug(problem));
+    },
+  });
+
+  // Space looks inside, as it does in mail.
+  list.element.addEventListener('keydown', (event) => {
+    const row = event.target.closest('tr[data-key]');
+    if (event.key !== ' ' || event.target !== row || !seen.has(row.dataset.key)) return;
+    event.preventDefault();
+    openPeek(seen.get(row.dataset.key));
+  });
+  const more = h('details', { class: 'filter-box', open: innerWidth > 700 }, h('summary', {}, 'Filters'), filters.element);
+  view.append(h('div', { class: 'head' }, h('h1', {}, 'Jobs'), h('div', { class: 'actions' }, h('a', { class: 'button', href: '/ui/enqueue' }, 'Enqueue…'))),
+    tabs.element, more, bar, list.element);
+  tabs.draw();
+  drawBar([]);
+  await list.refresh();
+  tabs.refresh().catch((problem) => console.debug(problem));
+  // While somebody chooses, rows do not move under the hand.
+  return every(5000, async () => {
+    if (list.selected().length || document.querySelector('dialog[open]')) return;
+    await Promise.all([list.refresh(), tabs.refresh()]);
+  });
+}

@@ -1,0 +1,69 @@
+// Where one is: the path names the page, the query its filters. Both survive a reload and can be sent to others.
+import { h } from './dom.js';
+
+export const BASE = '/ui';
+let onChange = () => {};
+
+/** Link to a page: link('/queue/a%2Fb', 'a/b'). The path is made with path`` of api.js. */
+export function link(target, ...children) {
+  return h('a', { href: BASE + target }, ...children);
+}
+
+/** Goes to a page. */
+export function navigate(target, { replace = false } = {}) {
+  history[replace ? 'replaceState' : 'pushState'](null, '', BASE + target);
+  onChange();
+}
+
+/** The filters in force. */
+export const query = () => Object.fromEntries(new URLSearchParams(location.search));
+
+/** Changes filters (empty ones go) without leaving the page; the page itself shows what changes. */
+export function setQuery(changes) {
+  const next = new URLSearchParams(location.search);
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === '' || value === null || value === undefined || value === false) next.delete(name);
+    else next.set(name, value === true ? '1' : String(value));
+  }
+  const text = next.toString();
+  history.replaceState(null, '', location.pathname + (text ? `?${text}` : ''));
+}
+
+/** A path with filters: withQuery('/jobs', {queue: 'mail'}). */
+export function withQuery(target, filters) {
+  const pairs = Object.entries(filters).filter(([, value]) => value !== '' && value !== null && value !== undefined);
+  return pairs.length ? `${target}?${new URLSearchParams(pairs)}` : target;
+}
+
+/** Finds the page of a location. Pages have paths such as `/job/:id`. */
+export function match(pages, pathname) {
+  const parts = pathname.slice(BASE.length).replace(/\/$/, '').split('/').slice(1);
+  for (const page of pages) {
+    const wanted = page.path === '/' ? [] : page.path.split('/').slice(1);
+    if (wanted.length !== parts.length) continue;
+    const params = {};
+    try {
+      if (wanted.every((want, index) => (want.startsWith(':') ? ((params[want.slice(1)] = decodeURIComponent(parts[index])), true) : want === parts[index]))) {
+        return { page, params };
+      }
+    } catch {
+      return null; // not a valid escape
+    }
+  }
+  return null;
+}
+
+/** Calls `change` whenever another page is to be shown. */
+export function start(change) {
+  onChange = change;
+  addEventListener('popstate', change);
+  document.addEventListener('click', (event) => {
+    if (event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    const anchor = event.target.closest('a[href]');
+    if (!anchor || anchor.target || anchor.origin !== location.origin || !`${anchor.pathname}/`.startsWith(`${BASE}/`)) return;
+    if (anchor.hash && anchor.pathname === location.pathname) return;
+    event.preventDefault();
+    history.pushState(null, '', anchor.pathname + anchor.search);
+    change();
+  });
+}

@@ -1,0 +1,175 @@
+"""The reference model and the engine where much is to be done at once, which sequences of model_random.py
+seldom have: what goes in steps, and long lists of moments."""
+
+import random
+
+import pytest
+
+from model_driver import Driver
+from servers import RedisServer
+
+MANY = 350  # more than a sweep does in one call
+
+
+@pytest.fixture(scope="module")
+def shared():
+    with RedisServer() as server:
+        driver = Driver(server.socket)
+        yield driver
+        driver.close()
+
+
+@pytest.fixture
+def driver(shared):
+    shared.fresh()
+    yield shared
+    shared.run(["settle", {}, 0])
+
+
+def enqueue(driver, label, *specs):
+    jobs = [[{"name": "many"} | spec, b"\xc0"] for spec in specs]
+    driver.run(["enqueue", {"options": None, "jobs": jobs}, label])
+    return [f"job:{label}.{number}" for number in range(len(specs))]
+
+
+def run(driver, script, **fields):
+    return driver.run([script, fields, 0])
+
+
+def sweep(driver):
+    """Ticks until nothing is left; gives how many it took."""
+    for calls in range(1, 100):
+        if run(driver, "tick")[0] != 0:
+            return calls
+    raise AssertionError("tick never comes to an end")
+
+
+def states(driver):
+    return {job.status for job in driver.model.jobs.values()}
+
+
+def finish(driver, *jobs, **outcome):
+    run(driver, "pick", worker="w", queues="*", count=1000)
+    outcomes = [[{"id": job, "attempt": 1, "type": "success"} | outcome, b"\xc0"] for job in jobs]
+    run(driver, "finish", worker="w", outcomes=outcomes)
+
+
+class TestDependencies:
+    @pytest.mark.parametrize("if_failed", ["wait", "fail", "run"])
+    @pytest.mark.parametrize("way", ["success", "failure"])
+    def test_many_depend_on_one(self, driver, way, if_failed):
+        (first,) = enqueue(driver, "first", {})
+        enqueue(driver, "all", *[{"depends": [first], "if_failed": if_failed}] * MANY)
+        finish(driver, first, type=way, **({"should_retry": False} if way == "failure" else {}))
+        assert sweep(driver) > 3
+        if way == "failure" and if_failed != "run":
+            assert states(driver) == {"error", "blocked" if if_failed == "wait" else "error"}
+
+    def test_one_depends_on_many(self, driver):
+        jobs = enqueue(driver, "all", *[{}] * 100)
+        enqueue(driver, "last", {"depends": jobs})
+        finish(driver, *jobs)
+        sweep(driver)
+        assert len(run(driver, "pick", worker="w", queues="*", count=9)) == 2
+
+    @pytest.mark.parametrize("if_failed", ["fail", "run"])
+    def test_a_chain_goes_on(self, driver, if_failed):
+        chain = [{"depends": [number - 1], "if_failed": if_failed} for number in range(1, 200)]
+        jobs = enqueue(driver, "chain", {}, *chain)
+        run(driver, "cancel", ids=jobs[:1])
+        sweep(driver)
+        assert ("error" in states(driver)) == (if_failed == "fail")
+
+    def test_all_that_follow_are_cancelled(self, driver):
+        tree = [{"depends": [number // 2]} for number in range(MANY)]
+        jobs = enqueue(driver, "tree", {}, *tree)
+        run(driver, "cancel", ids=jobs[:1], dependents="cancel")
+        sweep(driver)
+        assert states(driver) == {"cancelled"}
+
+
+class TestFinding:
+    @pytest.mark.parametrize("count", [None, 7])
+    def test_all_jobs_that_fit_are_retried_and_discarded(self, driver, count):
+        page = {} if count is None else {"count": count}
+        jobs = enqueue(
+            driver, "all", *[{"tags": ["odd" if number % 2 else "even"]} for number in range(MANY)]
+        )
+        finish(driver, *jobs, type="failure", should_retry=False, group="g", message="no such host")
+        run(driver, "jobs", where={"group": "g"}, **page)
+        run(driver, "failures", **page)
+        run(driver, "retry", where={"tag": "odd", "message": "such"}, **page)
+        run(driver, "jobs", where={"tag": "odd"}, newest=True, brief=True, **page)
+        run(driver, "discard", where={"status": ["error", "queued"], "tag": "even"}, **page)
+        run(driver, "cancel", where={"queue": "many"}, **page)
+        run(driver, "tags", **page)
+        assert states(driver) == {"cancelled"} and len(driver.model.jobs) == MANY // 2
+
+    def test_a_history_tells_of_the_last_twenty_attempts(self, driver):
+        (job,) = enqueue(driver, "job", {})
+        for attempt in range(1, 30):
+            run(driver, "pick", worker="w", queues="*")
+            run(driver, "history", id=job)
+            run(driver, "release", worker="w", jobs=[[job, attempt]])
+            run(driver, "history", id=job)
+            run(driver, "clock", delta_ms=10)
+
+
+class TestSchedules:
+    def test_all_moments_that_were_missed_in_steps(self, driver):
+        run(
+            driver,
+            "schedule",
+            id="s",
+            every=1,
+            catch_up="all",
+            backlog=MANY,
+            job={"name": "a"},
+            argument=b"\xc0",
+        )
+        run(driver, "clock", delta_ms=(MANY + 50) * 1000)
+        assert sweep(driver) > 3
+        assert len(driver.model.jobs) == MANY
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_moments_of_cron_are_those_that_fit_minute_by_minute(self, driver, seed):
+        rng = random.Random(seed)
+        for _ in range(10):
+            fields = {"cron": cron(rng), "utc_offset": rng.choice((0, 540, -210, 1440, -1439))}
+            run(driver, "schedule", id="s", **fields, job={"name": "a"}, argument=b"\xc0")
+            run(driver, "schedules", ids=["s"], next=15)
+
+
+SPANS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
+
+
+def cron(rng):
+    return " ".join(",".join(part(rng, *span) for _ in range(rng.choice((1, 1, 1, 2)))) for span in SPANS)
+
+
+def part(rng, least, most):
+    if rng.random() < 0.4:
+        return rng.choice(("*", "*", "*", f"*/{rng.randint(1, most)}"))
+    first = rng.randint(least, most)
+    last = rng.randint(first, most)
+    return rng.choice((f"{first}", f"{first}-{last}", f"{first}-{last}/{rng.randint(1, most)}",
+                       f"{first}/{rng.randint(1, most)}"))  # fmt: skip
+
+
+class TestStatistics:
+    def test_percentiles_and_deviation_of_many(self, driver):
+        rng = random.Random(7)
+        for number in range(100):
+            (job,) = enqueue(driver, f"job{number}", {})
+            run(driver, "clock", delta_ms=int(rng.expovariate(1 / 1000)))
+            run(driver, "pick", worker="w", queues="*")
+            run(driver, "clock", delta_ms=int(rng.paretovariate(1.2)))
+            run(
+                driver,
+                "finish",
+                worker="w",
+                outcomes=[[{"id": job, "attempt": 1, "type": "success"}, b"\xc0"]],
+            )
+        for by in ("minute", "hour", "day"):
+            run(driver, "stats", by=by)
+            run(driver, "stats", by=by, series=True)

@@ -1,0 +1,269 @@
+"""A trace goes on from whoever enqueued a job to the worker that runs it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from http_support import Api, api, master  # noqa: F401
+from jqmaster import JQ, tracing
+from jqmaster.engine import Engine
+from jqmaster.worker import FollowUp, JobFailed, JobReleased, current_job
+
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+PARENT = f"00-{TRACE}-00f067aa0ba902b7-01"
+
+
+@pytest.fixture
+def spans(monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemorySpanExporter]:
+    """What a tracer of the test's own has recorded."""
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monkeypatch.setattr(trace, "get_tracer", lambda name: provider.get_tracer(name))
+    yield exporter
+    provider.shutdown()
+
+
+@pytest.fixture
+def jq(engine: Engine, redis_url: str) -> Iterator[JQ]:
+    one = JQ(redis_url, namespace=engine.namespace)
+    yield one
+    one.close()
+
+
+def by_name(spans: InMemorySpanExporter, name: str) -> ReadableSpan:
+    [span] = [span for span in spans.get_finished_spans() if span.name == name]
+    return span
+
+
+def shown(context: Any) -> str:
+    return f"00-{context.trace_id:032x}-{context.span_id:016x}-01"
+
+
+# -- over HTTP ------------------------------------------------------------------------------------
+
+
+async def headers_of(api: Api, queue: str = "mail") -> Any:
+    [job] = await api.pick(queue)
+    return job.get("headers")
+
+
+async def test_the_context_of_a_request_goes_to_the_worker(api: Api) -> None:
+    answer = await api.post("/job", {"name": "mail"}, traceparent=PARENT, tracestate="a=1,b=2")
+    document = (await api.get(f"/job/{answer.value['job_id']}")).value
+    assert document["headers"] == {"traceparent": PARENT, "tracestate": "a=1,b=2"}
+    assert await headers_of(api) == document["headers"]
+
+
+async def test_it_goes_to_all_jobs_of_a_request(api: Api) -> None:
+    await api.post(
+        "/jobs", [{"name": "mail"}, {"name": "mail", "headers": {"tenant": "7"}}], traceparent=PARENT
+    )
+    found = [job["headers"] for job in await api.pick("mail", count=2)]
+    assert found == [{"traceparent": PARENT}, {"tenant": "7", "traceparent": PARENT}]
+
+
+async def test_a_jobs_own_context_comes_first(api: Api) -> None:
+    own = {"traceparent": PARENT.replace("01", "00")}
+    await api.post("/job", {"name": "mail", "headers": own}, traceparent=PARENT, tracestate="a=1")
+    assert await headers_of(api) == own
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "", "x", PARENT[:-1], PARENT + "0", PARENT.upper(), "ff" + PARENT[2:],
+        PARENT.replace(TRACE, "0" * 32), PARENT + "-more", "00-" + TRACE + "-" + "0" * 16 + "-01",
+    ],
+)  # fmt: skip
+async def test_a_broken_context_is_ignored(api: Api, broken: str) -> None:
+    await api.post("/job", {"name": "mail"}, traceparent=broken, tracestate="a=1")
+    assert await headers_of(api) is None
+
+
+async def test_a_context_of_a_later_version_may_have_more(api: Api) -> None:
+    later = "01" + PARENT[2:] + "-more"
+    await api.post("/job", {"name": "mail"}, traceparent=later)
+    assert await headers_of(api) == {"traceparent": later}
+
+
+async def test_state_alone_is_no_context(api: Api) -> None:
+    await api.post("/job", {"name": "mail"}, tracestate="a=1")
+    assert await headers_of(api) is None
+
+
+async def test_a_job_whose_headers_are_full_goes_without(api: Api) -> None:
+    full = {f"k{number}": "v" for number in range(16)}
+    long = {"k": "v" * 1000}
+    for own in (full, long):
+        await api.post("/job", {"name": "mail", "headers": own}, traceparent=PARENT)
+        assert await headers_of(api) == own
+
+
+async def test_wrong_headers_are_refused_by_name(api: Api) -> None:
+    for wrong in (5, {"k": 5}, {"k": "v" * 1025}):
+        for more in ({}, {"traceparent": PARENT}):
+            answer = await api.post("/job", {"name": "mail", "headers": wrong}, **more)
+            assert answer.status == 400
+            assert answer.error["field"].startswith("headers")
+
+
+async def test_a_request_repeated_in_another_span_is_the_same(api: Api) -> None:
+    async def ask(parent: str) -> Any:
+        body = {"name": "mail", "argument": 1}
+        return (await api.post("/job", body, idempotency_key="k", traceparent=parent)).value["job_id"]
+
+    assert await ask(PARENT) == await ask(PARENT.replace("00f067aa0ba902b7", "00f067aa0ba902b8"))
+
+
+# -- the library ----------------------------------------------------------------------------------
+
+
+async def test_a_function_sees_the_headers_of_its_job(jq: JQ) -> None:
+    seen = []
+
+    @jq.job
+    def mail() -> None:
+        seen.append(current_job.get().headers)
+
+    @jq.job
+    async def report() -> None:
+        seen.append(current_job.get().headers)
+
+    mail.options(headers={"tenant": "7"}).enqueue()
+    await report.aenqueue()
+    await jq.aburst(concurrency=1)
+    assert sorted(seen, key=len) == [{}, {"tenant": "7"}]
+
+
+async def test_headers_are_there_without_a_server(jq: JQ) -> None:
+    seen = []
+
+    @jq.job
+    def mail() -> None:
+        seen.append(current_job.get().headers)
+
+    with jq.immediate():
+        mail.options(headers={"tenant": "7"}).enqueue()
+    assert seen == [{"tenant": "7"}]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_a_jobs_span_goes_on_with_the_trace(
+    jq: JQ, spans: InMemorySpanExporter, is_async: bool
+) -> None:
+    tracer = trace.get_tracer("test")
+
+    def inner() -> None:
+        with tracer.start_as_current_span("inner"):
+            pass
+
+    async def ainner() -> None:
+        inner()
+
+    task = jq.job(name="mail")(ainner if is_async else inner)
+    with tracer.start_as_current_span("outer"):
+        handle = task.enqueue()
+    await jq.aburst()
+    outer, job, within = by_name(spans, "outer"), by_name(spans, "process mail"), by_name(spans, "inner")
+    assert job.context.trace_id == outer.context.trace_id == within.context.trace_id
+    assert job.parent.span_id == outer.context.span_id
+    assert [link.context.span_id for link in job.links] == [outer.context.span_id]
+    assert within.parent.span_id == job.context.span_id
+    assert job.kind is trace.SpanKind.CONSUMER
+    assert job.attributes["messaging.message.id"] == handle.id
+    assert job.attributes["jq.job.attempt"] == 1
+    assert job.attributes["jq.outcome"] == "success"
+
+
+async def test_each_attempt_has_a_span_that_tells_how_it_ended(jq: JQ, spans: InMemorySpanExporter) -> None:
+    endings = iter([JobFailed("no"), JobReleased("later"), None])
+
+    @jq.job(retry_base=0)
+    def mail() -> None:
+        ending = next(endings)
+        if ending is not None:
+            raise ending
+
+    with trace.get_tracer("test").start_as_current_span("outer"):
+        mail.enqueue()
+    for _ in range(2):
+        await jq.aburst(raises=False, delayed=True)
+    attempts = [span for span in spans.get_finished_spans() if span.name == "process mail"]
+    assert [span.attributes["jq.outcome"] for span in attempts] == ["failure", "released", "success"]
+    assert [span.status.is_ok for span in attempts] == [False, True, True]
+    assert len({span.context.trace_id for span in attempts}) == 1
+
+
+async def test_jobs_that_follow_are_of_the_trace(jq: JQ, spans: InMemorySpanExporter) -> None:
+    @jq.job
+    def second() -> None: ...
+
+    @jq.job
+    def first() -> Any:
+        return FollowUp(None, [second.job()])
+
+    with trace.get_tracer("test").start_as_current_span("outer"):
+        first.enqueue()
+    await jq.aburst()
+    then, before = by_name(spans, "process second"), by_name(spans, "process first")
+    assert then.parent.span_id == before.context.span_id
+
+
+async def test_without_a_span_jobs_have_no_headers(jq: JQ, engine: Engine) -> None:
+    handle = await jq.task("mail").aenqueue()
+    [document] = await engine.get(handle.id)
+    assert document is not None
+    assert "headers" not in document
+
+
+async def test_a_job_without_headers_begins_a_trace(jq: JQ, spans: InMemorySpanExporter) -> None:
+    @jq.job
+    def mail() -> None: ...
+
+    mail.enqueue()
+    await jq.aburst()
+    span = by_name(spans, "process mail")
+    assert span.parent is None
+    assert not span.links
+
+
+async def test_jobs_side_by_side_keep_their_traces_apart(jq: JQ, spans: InMemorySpanExporter) -> None:
+    both = asyncio.Event()
+    seen: dict[str, str] = {}
+
+    @jq.job
+    async def mail(name: str) -> None:
+        seen[name] = shown(trace.get_current_span().get_span_context())[:35]
+        if len(seen) == 2:
+            both.set()
+        await both.wait()
+
+    expected = {}
+    for name in ("a", "b"):
+        with trace.get_tracer("test").start_as_current_span("outer") as span:
+            expected[name] = shown(span.get_span_context())[:35]
+            mail.enqueue(name)
+    await jq.aburst(concurrency=2)
+    assert seen == expected
+
+
+async def test_without_the_library_nothing_is_traced(jq: JQ, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tracing, "trace", None)
+    seen = []
+
+    @jq.job
+    def mail() -> None:
+        seen.append(dict(current_job.get().headers))
+
+    mail.options(headers={"traceparent": PARENT}).enqueue()
+    await jq.aburst()
+    assert seen == [{"traceparent": PARENT}]
