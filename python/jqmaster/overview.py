@@ -1,4 +1,4 @@
-"""What operators see at a glance (`GET /overview`): looked up once for all who look, only while somebody does.
+"""What operators see at a glance (`GET /overview`), looked up once for all who look, while somebody does.
 
 No look costs more with more jobs stored. With many queues it costs no more either: those with the most jobs
 are looked at each time, the others some hundred at a time, in turn. Each part rests for hundreds of times as
@@ -288,13 +288,10 @@ class Overview:
             paused += bool(queue["paused"])
             for state in STATES:
                 totals[state] += queue[state]
+        shown = [self._known[name] for name in self._top if name in self._known]
         top = [
-            {
-                **{field: queue[field] for field in _SHOWN},
-                **self._trends.get(name, {}),
-            }
-            for name in self._top
-            if (queue := self._known.get(name)) is not None
+            {**{field: queue[field] for field in _SHOWN}, **self._trends.get(queue["name"], {})}
+            for queue in shown
         ]
         rest = {state: totals[state] - sum(queue[state] for queue in top) for state in STATES}
         self._packed = pack(

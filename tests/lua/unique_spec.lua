@@ -107,8 +107,8 @@ describe("a unique key", function()
 
   it("does not count against another queue's max_waiting either", function()
     jq:queue({ name = "c", max_waiting = 1 })
-    local reply = jq:call("enqueue", { name = "a", unique = "k" }, msgpack.NIL, { name = "b", queue = "c", unique = "k" },
-      msgpack.NIL, { name = "c" }, msgpack.NIL)
+    local reply = jq:call("enqueue", { name = "a", unique = "k" }, msgpack.NIL,
+      { name = "b", queue = "c", unique = "k" }, msgpack.NIL, { name = "c" }, msgpack.NIL)
     assert.are.equal(reply[1][1], reply[2][1])
   end)
 

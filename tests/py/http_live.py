@@ -66,6 +66,8 @@ def live_server(redis_url: str, namespace: str, **options: Any) -> Iterator[Live
         await waiting.stop()
         await ended.stop()
         await events.stop()
+        if master.overview is not None:
+            await master.overview.stop()
         await client.aclose()
 
     thread = threading.Thread(target=asyncio.run, args=(main(),))

@@ -246,7 +246,10 @@ class Pokes:
 async def master(engine: Engine) -> AsyncIterator[Master]:
     waiting, ended = Waiting(engine, engine.redis), Ended(engine, engine.redis)
     events = EventFeed(engine, engine.redis)
-    yield Master(engine, waiting, ended, Pokes(), events)
+    master = Master(engine, waiting, ended, Pokes(), events)
+    yield master
+    if master.overview is not None:
+        await master.overview.stop()
     await waiting.stop()
     await ended.stop()
     await events.stop()

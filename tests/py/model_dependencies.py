@@ -124,9 +124,11 @@ class Dependencies(Unique):
         return super().may_be_due(job)
 
     def do_due(self, job):
-        if job.status != "blocked" or self.has_expired(job):
+        if job.status != "blocked":
             return super().do_due(job)
-        does = self.what_engine_did(job)
+        does = self.what_came_first(job) if self.has_expired(job) else self.what_engine_did(job)
+        if does == "expire":
+            return super().do_due(job)
         if does == "cancel":
             self.end(job, "cancelled", None)
         elif does == "fail":
@@ -134,6 +136,13 @@ class Dependencies(Unique):
         elif does == "go":
             self.unblock(job)
         return does != "wait"
+
+    def what_came_first(self, job):
+        """Of a job that has expired and may not wait on either."""
+        doc = self.look(job.id) or {}
+        if "cancel" in self.may_do(job) and doc.get("status") == "cancelled":
+            return "cancel"
+        return "fail" if "fail" in self.may_do(job) and doc.get("reason") == "dependency" else "expire"
 
     def what_engine_did(self, job):
         may = self.may_do(job)

@@ -90,12 +90,12 @@ class Finding(Following):
         least = most = 0
         for job in self.found(where):
             doc = self.look(job.id) if job.may_be_gone or self.now < self.latest else {}
-            is_unsure, before = doc is None, job.status
+            is_unsure, before = job.may_be_gone and doc is None, job.status
             if (
                 doc and doc["status"] == before
             ):  # the clock went back: it came there after the call, so to say
                 continue
-            if doc is None and do != self.discard_one:  # it was gone before
+            if is_unsure and do != self.discard_one:  # it was gone before
                 self.jobs.pop(job.id)
                 continue
             if do(job, None, **more) != "CONFLICT" and (job.id not in self.jobs or job.status != before):

@@ -30,7 +30,7 @@ from jqmaster.http.routes import ROUTES
 
 METHODS = ("get", "post", "put", "patch", "delete")
 # Their answers have one form, and some go on without end.
-STREAMS = {"/events", "/job/{id}/events", "/export"}
+STREAMS = {"/events", "/job/{id}/events", "/overview/events", "/export"}
 RECORDS = "application/octet-stream"
 
 
@@ -166,7 +166,7 @@ def flat_document() -> dict[str, Any]:
     """The document with matchers of two levels, the inner ones about names alone: of those without end so
     many cases are made that it takes minutes. Without what answers without end."""
     flat = copy.deepcopy(document())
-    for path in ("/events", "/job/{id}/events"):
+    for path in ("/events", "/job/{id}/events", "/overview/events"):
         del flat["paths"][path]
     outer = flat["components"]["schemas"]["Matcher"]["properties"]
     inner = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import os
 from collections.abc import Iterator, Mapping
 from typing import Any, Self, TypeVar
@@ -141,6 +142,12 @@ class RedisClient(AnyClient):
         self._master = Master(self.engine, quiet, self._ended, quiet)
         self._runner = asyncio.Runner()
         self._creates, self._checked = creates, False
+        # The handlers log what is refused, which is said once, in the end.
+        self._loggers = [logging.getLogger(name) for name in ("jqmaster.http", "jqmaster.calls")]
+        self._levels = [logger.level for logger in self._loggers]
+        if not logging.getLogger().isEnabledFor(logging.DEBUG):
+            for logger in self._loggers:
+                logger.setLevel(logging.ERROR)
 
     def run(self, work: Any) -> Any:
         """Run a coroutine to its end."""
@@ -150,6 +157,8 @@ class RedisClient(AnyClient):
         return self.run(self.engine.result(job_id))[1] is not None
 
     def close(self) -> None:
+        for logger, level in zip(self._loggers, self._levels, strict=True):
+            logger.setLevel(level)
         try:
             self._runner.run(self._ended.stop())
             self._runner.run(self.redis.aclose())

@@ -50,10 +50,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     level = logging.DEBUG if options.verbose else logging.WARNING
     form = "%(asctime)s %(levelname)s %(name)s: %(message)s"
     logging.basicConfig(level=level, format=form, stream=sys.stderr)
-    if not options.verbose:
-        # Straight on Redis the master's handlers log what is refused; here it is said once, in the end.
-        logging.getLogger("jqmaster.http").setLevel(logging.ERROR)
-        logging.getLogger("jqmaster.calls").setLevel(logging.ERROR)
     try:
         code = int(options.run(options, options.parser))
         sys.stdout.flush()

@@ -233,8 +233,8 @@ def duration(seconds: float) -> str:
 def coarse(seconds: float) -> str:
     """A duration in one unit, near enough: `95 s`, `119 min`, `3 d`."""
     seconds = round(seconds) or seconds
-    for length, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= 2 * length:
+    for length, unit, finer in ((86400, "d", 3600), (3600, "h", 60), (60, "min", 1)):
+        if round(seconds / finer) * finer >= 2 * length:
             return f"{round(seconds / length)} {unit}"
     return duration(seconds)
 

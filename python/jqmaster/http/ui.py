@@ -13,7 +13,7 @@ from quart import Quart, request
 from quart import Response as QuartResponse
 from werkzeug.exceptions import NotFound
 
-# No script or style but our own files, nothing from or to other hosts, in nobody's frame; no markup from text.
+# No script or style but our own files, nothing from or to other hosts, no frames, no markup from text.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "

@@ -23,11 +23,11 @@ export function graph(job, others) {
   const rows = shown.length;
   const high = rows * HIGH;
   const middle = high / 2;
-  const wires = svg('svg', { class: 'wires', width: WIDE, height: high, viewBox: `0 0 ${WIDE} ${high}`, 'aria-hidden': 'true' }, shown.map((id, index) => {
+  const wires = svg('svg', { class: 'wires', width: WIDE, height: high, viewBox: `0 0 ${WIDE} ${high}`, preserveAspectRatio: 'none', 'aria-hidden': 'true' }, shown.map((id, index) => {
     const y = index * HIGH + HIGH / 2;
     return svg('path', { class: open.has(id) ? 'wire is-open' : 'wire', d: `M0 ${y} C${WIDE / 2} ${y} ${WIDE / 2} ${middle} ${WIDE - 7} ${middle}` });
   }), svg('path', { class: 'wire-end', d: `M${WIDE - 8} ${middle - 5} L${WIDE} ${middle} L${WIDE - 8} ${middle + 5} Z` }));
-  const self = h('div', { class: 'node is-self' }, h('b', {}, cut(job.name, 28)), badge(job.status));
+  const self = h('div', { class: 'node is-self' }, h('b', { class: 'hide-narrow' }, cut(job.name, 28)), badge(job.status));
   return h('div', {}, h('div', { class: 'graph', role: 'group', 'aria-label': 'What it waits for' },
     h('ul', { class: 'nodes' }, shown.map((id) => h('li', {}, box(id, others.get(id))))), wires, h('div', { class: 'nodes-self' }, self)),
   h('p', { class: 'muted' }, open.size ? `It still waits for ${count(open.size)} of ${count(ids.length)}.` : `All ${count(ids.length)} have ended.`,

@@ -118,7 +118,7 @@ export function mass(action, target) {
     const fields = (action.fields || []).map(field);
     const problem = h('p', { class: 'problem', role: 'alert', hidden: true });
     const typed = !target.where || !action.danger || Object.keys(target.where).length ? null
-      : field({ name: 'typed', label: 'No filter is set: this means every job there is. To confirm, type the name of the action', required: true });
+      : field({ name: 'typed', label: `No filter is set: this means every job there is. To confirm, type “${action.label}”`, required: true });
     const go = h('button', { type: 'submit', class: action.danger ? 'danger' : 'primary', disabled: true }, action.label);
     const leave = button('Close', () => dialog.close());
     const buttons = h('div', { class: 'buttons' }, leave, go);

@@ -69,7 +69,6 @@ function argumentField(text) {
     return !problem;
   }
   one.input.addEventListener('input', debounced(check, 400));
-  one.input.addEventListener('blur', check);
   const format = button('Tidy up', () => {
     if (check() && one.input.value.trim()) one.input.value = JSON.stringify(exactParse(one.input.value), null, 2);
   }, { class: 'quiet small' });

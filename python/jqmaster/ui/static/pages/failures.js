@@ -100,10 +100,10 @@ export async function render(view) {
   async function drawKinds() {
     const rows = await byName(span());
     fill(kinds, rows.length ? h('div', { class: 'scroll' }, h('table', { 'aria-label': 'Failures by kind of job' }, h('thead', {}, h('tr', {},
-      ['Job', 'For good', 'Attempts that failed', 'Of all attempts'].map((title, index) => h('th', { scope: 'col', class: index ? 'number' : '' }, title)))),
+      ['Job', 'For good', 'Attempts that failed', 'Of all attempts'].map((title, index) => h('th', { scope: 'col', class: `${index ? 'number' : ''} ${index === 2 ? 'hide-narrow' : ''}` }, title)))),
     h('tbody', {}, rows.map((one) => h('tr', {}, h('td', { class: 'wide' }, link(withQuery('/jobs', { name: one.name, queue: one.queue, status: 'error' }), cut(one.name, 60)),
       one.queue === one.name ? null : h('span', { class: 'muted' }, ` in ${cut(one.queue, 40)}`)),
-    h('td', { class: 'number' }, count(one.error)), h('td', { class: 'number' }, count(one.bad)), h('td', { class: 'number' }, percent(one.bad / one.all))))))) : h('p', { class: 'muted' }, 'Nothing failed in this time.'));
+    h('td', { class: 'number' }, count(one.error)), h('td', { class: 'number hide-narrow' }, count(one.bad)), h('td', { class: 'number' }, percent(one.bad / one.all))))))) : h('p', { class: 'muted' }, 'Nothing failed in this time.'));
   }
 
   async function refresh() {

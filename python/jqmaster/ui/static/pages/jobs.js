@@ -124,12 +124,14 @@ export async function render(view) {
     const wanted = query().status?.split(',');
     const fitting = ACTIONS.filter((action) => action.states.some((state) => (states ? states.has(state) : !wanted || wanted.includes(state))))
       .filter((action) => states || action.path || action.change);
+    bar.classList.toggle('has-chosen', rows.length > 0);
     fill(bar, h('b', {}, rows.length ? `${inJobs(rows.length)} chosen:` : 'All that match:'),
       fitting.map((action) => button(`${action.label}…`, () => run(action, rows.length ? { ids, rows } : { where: whereOf(query()) }),
         { class: action.danger ? 'small danger' : 'small', title: action.what })),
       rows.length ? button('Choose none', () => list.clear(), { class: 'quiet small' }) : h('span', { class: 'muted' }, 'or choose some below'));
   }
 
+  list.element.classList.add('jobs-list');
   const filters = filterBar({
     fields: [
       { name: 'queue', label: 'Queue', suggest: queues },

@@ -1,0 +1,192 @@
+"""Commands about jobs, as their user sees them: text and --json, exit codes, wrong input."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+import pytest
+
+from cli_support import Cli, call, cli_, straight  # noqa: F401 (fixtures)
+
+
+def work(cli: Cli, queue: str, *, fails: str | None = None) -> str:
+    """One attempt at the next job of a queue; its id."""
+    import msgpack
+
+    from jqmaster.client.asks import Ask, whole
+
+    with cli.client as client:
+        spec = msgpack.packb({"worker": "w", "queues": [queue]})
+        [job] = client._do(Ask("POST", "/pick", whole, spec))["jobs"]
+        outcome = {"id": job["id"], "attempt": job["attempt"], "type": "success", "result": {"sum": 42}}
+        if fails is not None:
+            outcome |= {"type": "failure", "message": fails, "group": "Boom", "error": None}
+            del outcome["result"]
+        client._do(Ask("POST", "/done", whole, msgpack.packb({"worker": "w", **outcome})))
+    return str(job["id"])
+
+
+def test_enqueue_prints_the_id_and_get_shows_the_job(cli_: Cli) -> None:
+    job_id = cli_.ok("enqueue", "mail", '{"to": "ann"}', "--priority", "-5", "--tag", "a", "--tag", "b").out.strip()
+    text = cli_.ok("get", job_id).out
+    assert "status    queued" in text and 'argument  {"to":"ann"}' in text and "tags      a, b" in text
+    shown = cli_.ok("get", job_id, "--json").document
+    assert (shown["id"], shown["priority"], shown["argument"]) == (job_id, -5, {"to": "ann"})
+
+
+def test_arguments_come_from_files_stdin_and_in_binary(cli_: Cli, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"$bin": "%s"}' % base64.b64encode(b"\xff\x00").decode())
+    ids = [
+        cli_.ok("enqueue", "a", f"@{tmp_path}/a.json").out.strip(),
+        cli_.ok("enqueue", "a", "-", stdin="[1, 2.5, null]").out.strip(),
+        cli_.ok("enqueue", "a").out.strip(),
+    ]
+    shown = [one["argument"] for one in cli_.ok("get", *ids, "--json").documents]
+    assert shown == [{"$bin": "/wA="}, [1, 2.5, None], None]
+
+
+def test_each_line_is_a_job(cli_: Cli) -> None:
+    assert cli_.ok("enqueue", "a", "-", "--lines", stdin="1\n\n2\n3\n").out == "enqueued 3 jobs\n"
+    assert len(cli_.ok("jobs", "--queue", "a", "--ids").out.split()) == 3
+    refused = cli_.run("enqueue", "b", "-", "--lines", stdin='1\n"x\n')
+    assert refused.code == 2 and "line 2" in refused.err
+    assert cli_.ok("jobs", "--queue", "b", "--ids").out == ""
+
+
+def test_a_second_job_with_a_unique_key_is_said_to_be_there(cli_: Cli) -> None:
+    first = cli_.ok("enqueue", "a", "--unique", "k", "--json").document
+    second = cli_.ok("enqueue", "a", "--unique", "k", "--json").document
+    assert first["created"] and second == {"id": first["id"], "created": False}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["enqueue", "a", "hello"], 2, "text needs quotes: '\"hello\"'"),
+        (["enqueue", "a", "@/nowhere/x"], 1, "/nowhere/x: No such file"),
+        (["enqueue", "a", "--priority", "high"], 2, "whole number"),
+        (["enqueue", "a", "--delay", "soon"], 2, "ms, s, m, h, d or w"),
+        (["enqueue", "a", "--if-exists", "maybe"], 2, "keep, replace or latest"),
+        (["enqueue", "a\x07", "1"], 2, "name: "),
+        (["enqueue", "a", "--depends", "0687f9809acc00"], 3, "depends"),
+        (["enqueue", "a", "--lines", "--wait"], 2, "--wait"),
+        (["get", "nope"], 3, "no such job: nope"),
+        (["result", "0687f9809acc00"], 3, "no such job"),
+        (["explain", "0687f9809acc00"], 3, "no such job"),
+        (["history", "0687f9809acc00"], 3, "no such job"),
+        (["cancel", "0687f9809acc00"], 3, "no such job"),
+        (["retry"], 2, "give ids, or a filter"),
+        (["retry", "0687f9809acc00", "--queue", "a"], 2, "not both"),
+        (["jobs", "--status", "lost"], 2, "expected queued"),
+        (["kick"], 2, "--queue"),
+    ],
+)
+def test_mistakes_are_named(straight: Cli, arguments: list[str], code: int, said: str) -> None:
+    refused = straight.run(*arguments)
+    assert refused.code == code and said in refused.err, refused
+
+
+def test_results_and_how_a_job_ended(cli_: Cli) -> None:
+    done = cli_.ok("enqueue", "a", "--keep-result").out.strip()
+    waits = cli_.run("result", done)
+    assert waits.code == 1 and "it is queued" in waits.err
+    late = cli_.run("result", done, "--wait-timeout", "20ms")
+    assert late.code == 5 and "has not ended within 20 ms" in late.err
+    work(cli_, "a")
+    assert cli_.ok("result", done).document == {"sum": 42}
+    assert cli_.ok("result", done, "--wait").document == {"sum": 42}
+
+    failed = cli_.ok("enqueue", "b", "--max-retry", "0").out.strip()
+    work(cli_, "b", fails="no\nsuch \x1b[31muser")
+    refused = cli_.run("result", failed)
+    assert (refused.code, refused.err) == (1, f"jqmaster: job {failed} failed: no\n")
+    assert "\x1b" not in cli_.ok("get", failed).out
+    assert cli_.run("result", failed, "--json").err.startswith('{"error": {"code": "FAILED"')
+
+
+def test_a_result_that_was_not_kept_is_not_found(cli_: Cli) -> None:
+    job_id = cli_.ok("enqueue", "a").out.strip()
+    work(cli_, "a")
+    refused = cli_.run("result", job_id)
+    assert refused.code == 3 and "--keep-result" in refused.err
+
+
+def test_explain_says_why_a_job_waits(cli_: Cli) -> None:
+    first, second = (cli_.ok("enqueue", "a").out.strip() for _ in range(2))
+    blocked = cli_.ok("enqueue", "b", "--depends", first).out.strip()
+    later = cli_.ok("enqueue", "c", "--delay", "2h").out.strip()
+    assert "nobody serves its queue" in cli_.ok("explain", first).out
+    assert "1 job comes before it" in cli_.ok("explain", second).out
+    assert f"it waits for 1 job: {first}" in cli_.ok("explain", blocked).out
+    assert "in 2 h" in cli_.ok("explain", later).out
+    cli_.ok("constraints", "set", "one", '{"queue": "a"}', "--concurrency", "1")
+    work(cli_, "a", fails="x")
+    assert "after a failure it waits" in cli_.ok("explain", first).out
+    cli_.ok("queues", "pause", "a")
+    assert "its queue is paused" in cli_.ok("explain", second).out
+    assert cli_.ok("explain", second, "--json").document["paused"] is True
+
+
+def test_history_is_a_timeline(cli_: Cli) -> None:
+    job_id = cli_.ok("enqueue", "a", "--max-retry", "0").out.strip()
+    work(cli_, "a", fails="Boom: bad luck")
+    lines = cli_.ok("history", job_id).out.splitlines()
+    assert [line.split()[-1] for line in lines[:2]] == ["WHAT", "enqueued"]
+    assert lines[-1].endswith("Boom: bad luck") and "failed" in lines[-1]
+    events = cli_.ok("history", job_id, "--json").document["events"]
+    assert [one["event"] for one in events] == ["enqueued", "started", "failed"]
+
+
+def test_failures_by_group_and_what_can_be_done_with_them(cli_: Cli) -> None:
+    assert cli_.ok("failures").out == "no job has failed for good\n"
+    ids = [cli_.ok("enqueue", "a", "--max-retry", "0").out.strip() for _ in range(3)]
+    for _ in ids:
+        work(cli_, "a", fails="Boom: bad luck")
+    [head, row] = cli_.ok("failures").out.splitlines()
+    assert head.split() == ["GROUP", "JOBS", "FIRST", "LAST", "NEWEST", "MESSAGE"]
+    assert row.split()[:2] == ["Boom", "3"] and row.endswith("bad luck")
+    assert cli_.ok("failures", "--json").document["count"] == 3
+
+    assert cli_.ok("retry", "--group", "Boom", "--dry-run").out == "3 jobs fit: 3 error\n"
+    refused = cli_.run("retry", "--group", "Boom")
+    assert refused.code == 2 and "give --yes" in refused.err
+    assert cli_.ok("retry", ids[0]).out == f"{ids[0]}  retried\n"
+    assert cli_.ok("retry", "--group", "Boom", "--yes").out == "retried 2 jobs\n"
+    assert cli_.ok("cancel", "--queue", "a", "--yes", "--json").document == {"changed": 3}
+    conflict = cli_.run("kick", ids[0])
+    assert conflict.code == 1 and "it does not run" in conflict.err
+    assert cli_.ok("discard", "-", stdin="\n".join(ids)).out.count("discarded, was cancelled") == 3
+    assert cli_.ok("jobs").out == "no such jobs\n"
+
+
+def test_a_filter_takes_only_what_the_command_can_change(cli_: Cli) -> None:
+    cli_.ok("enqueue", "a")
+    assert cli_.ok("retry", "--queue", "a", "--dry-run").out == "no job fits\n"
+    assert cli_.ok("cancel", "--queue", "a", "--status", "done", "--dry-run", "--json").document["jobs"] == 0
+    assert cli_.ok("cancel", "--queue", "a", "--older", "1h", "--yes").out == "cancelled 0 jobs\n"
+    assert cli_.ok("cancel", "--queue", "a", "--newer", "1h", "--yes").out == "cancelled 1 job\n"
+
+
+def test_running_jobs_are_kicked(cli_: Cli) -> None:
+    from jqmaster.client.asks import Ask, pack, whole
+
+    job_id = cli_.ok("enqueue", "a").out.strip()
+    with cli_.client as client:
+        client._do(Ask("POST", "/pick", whole, pack({"worker": "w", "queues": ["a"]})))
+    refused = cli_.run("discard", job_id)
+    assert refused.code == 1 and "it runs" in refused.err
+    assert cli_.ok("kick", "--queue", "a").out == "kicked 1 job\n"
+    assert cli_.ok("jobs", "--ids").out.split() == [job_id]
+
+
+def test_jobs_fit_the_terminal(cli_: Cli) -> None:
+    for number in range(30):
+        cli_.ok("enqueue", f"a.name.that.is.rather.long.for.a.table.{number}", "--queue", "q" * 60)
+        if number == 1:
+            break
+    lines = cli_.ok("jobs").out.splitlines()
+    assert max(len(line) for line in lines) <= 80 and "…" in lines[1]
+    assert cli_.ok("jobs", "--limit", "1").out.splitlines()[-1].startswith("… and more")
+    assert [one["name"][-1] for one in cli_.ok("jobs", "--newest", "--json").documents] == ["1", "0"]
+    assert cli_.ok("tags").out == "no tags\n"

@@ -1,0 +1,170 @@
+"""The overview: what it counts, that all who look share one look, and what a look costs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import aiohttp
+import pytest
+
+from http_support import Api, api, master  # noqa: F401 (fixtures)
+from jqmaster.engine import Engine, pack
+from jqmaster.overview import _PAGE, _TOP, Overview
+from jqmaster.server import ServeOptions, Server
+from parts import eventually
+
+
+def counting(engine: Engine, calls: list[str]) -> None:
+    """Note the scripts that are called."""
+    engine.observe = lambda script, _code, _seconds: calls.append(script)
+
+
+@pytest.fixture
+async def overview(engine: Engine) -> AsyncIterator[Overview]:
+    overview = Overview(engine)
+    yield overview
+    await overview.stop()
+
+
+async def enqueue(engine: Engine, *queues: str, count: int = 1) -> None:
+    jobs = [({"name": queue}, b"\xc0") for queue in queues for _ in range(count)]
+    for start in range(0, len(jobs), 1000):
+        await engine.enqueue(jobs[start : start + 1000])
+
+
+async def test_it_counts_jobs_queues_and_what_happened(api: Api, engine: Engine) -> None:
+    await api.enqueue("mail")
+    await api.enqueue("mail")
+    await api.enqueue("later", delay=1000)
+    [job] = await api.pick("mail")
+    await api.done(job)
+    found = (await api.get("/overview")).value
+    assert found["totals"] | {"queued": 1, "scheduled": 1, "done": 1, "running": 0} == found["totals"]
+    assert found["queues"]["count"] == 2 and found["queues"]["rest"]["count"] == 0
+    assert {queue["name"] for queue in found["queues"]["top"]} == {"mail", "later"}
+    sums = [sum(column) for column in zip(*found["minutes"], strict=True)]
+    assert sums[1:3] == [3, 1]
+    assert found["rates"]["enqueued"] > 0
+    assert found["hour"]["wait"]["count"] == 1
+    assert isinstance(found["alerts"], list)
+
+
+async def test_an_empty_namespace_has_an_overview(api: Api) -> None:
+    found = (await api.get("/overview")).value
+    assert found["queues"]["top"] == [] and found["minutes"] == [] and found["hour"] is None
+
+
+async def test_alerts_are_what_the_doctor_finds(api: Api, engine: Engine) -> None:
+    await api.enqueue("mail")
+    await engine.queue("mail", paused=True)
+    found = (await api.get("/overview")).value
+    assert ("paused", "mail") in {(alert["check"], alert["about"]) for alert in found["alerts"]}
+    assert all(alert["level"] != "ok" for alert in found["alerts"])
+
+
+async def test_unknown_parameters_are_refused(api: Api) -> None:
+    assert (await api.get("/overview?count=3")).status == 400
+
+
+async def test_workers_are_counted_by_state(overview: Overview, engine: Engine) -> None:
+    await engine.register("puller", ["a"])
+    await engine.register("pushed", ["a"], url="http://127.0.0.1:9/", max_jobs=5)
+    await overview.document()
+    assert overview._workers["count"] == 2 and overview._workers["pulling"] == 1
+    assert overview._workers["ready"] == 1 and overview._workers["slots"] == 5
+
+
+async def test_looks_at_the_same_time_are_one(overview: Overview, engine: Engine) -> None:
+    await enqueue(engine, "a")
+    await overview.document()
+    calls: list[str] = []
+    counting(engine, calls)
+    first, *others = await asyncio.gather(*(overview.document() for _ in range(20)))
+    assert calls == [] and set(others) == {first}
+
+
+async def test_many_queues_are_looked_at_in_turn(
+    overview: Overview, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"q{number:04d}" for number in range(3 * _PAGE)]
+    await enqueue(engine, *names)
+    await enqueue(engine, "q0007", count=5)
+    await overview.document()
+    assert len(overview._known) == 3 * _PAGE
+    assert overview._top[0] == "q0007"
+    calls: list[str] = []
+    counting(engine, calls)
+    for _ in range(3):
+        calls.clear()
+        rested(overview)
+        await overview.document()
+        assert calls.count("queues") <= 2
+        assert len(calls) <= 20
+
+
+def rested(overview: Overview) -> None:
+    """As if the pauses were over."""
+    overview._looked_at = -100.0
+    for part in overview._parts:
+        part._due = 0.0
+    overview._examine._due = 1e12
+
+
+async def test_what_is_forgotten_goes(overview: Overview, engine: Engine) -> None:
+    await enqueue(engine, "a", "b")
+    await overview.document()
+    await engine.call("discard", pack({"where": {"queue": "a"}}))
+    await engine.forget("a")
+    rested(overview)
+    await overview.document()
+    rested(overview)
+    await overview.document()
+    assert set(overview._known) == {"b"} and overview._top == ["b"]
+
+
+async def test_the_rest_is_what_is_not_shown(overview: Overview, engine: Engine) -> None:
+    from http_support import unpack
+
+    await enqueue(engine, *(f"q{number}" for number in range(_TOP + 4)))
+    found = unpack(await overview.document())
+    assert len(found["queues"]["top"]) == _TOP
+    assert found["queues"]["rest"]["count"] == 4 and found["queues"]["rest"]["queued"] == 4
+
+
+# -- followed ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def server(redis_url: str, namespace: str) -> AsyncIterator[Server]:
+    async with Server(ServeOptions(redis_url=redis_url, namespace=namespace, port=0)) as server:
+        yield server
+
+
+async def event(response: aiohttp.ClientResponse, wanted: Callable[[Any], bool] = lambda _: True) -> Any:
+    """The next document that is wanted."""
+    while True:
+        line = (await response.content.readline()).decode()
+        if line.startswith("data: "):
+            found = json.loads(line[6:])
+            if wanted(found):
+                return found
+
+
+async def test_who_follows_gets_the_document_and_its_changes(server: Server) -> None:
+    async with aiohttp.ClientSession() as session, session.get(server.url + "/overview/events") as response:
+        assert response.headers["content-type"] == "text/event-stream"
+        assert (await event(response))["totals"]["queued"] == 0
+        await enqueue(server.master.engine, "a")  # type: ignore[arg-type]
+        await event(response, lambda found: found["totals"]["queued"] == 1)
+
+
+async def test_nothing_is_looked_up_when_nobody_follows(server: Server) -> None:
+    overview = server.master.overview
+    assert overview is not None and overview._loop is None
+    async with aiohttp.ClientSession() as session, session.get(server.url + "/overview/events") as response:
+        await event(response)
+        assert overview._loop is not None
+    await eventually(lambda: overview._loop is None)
