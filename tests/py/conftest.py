@@ -6,6 +6,7 @@ import secrets
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
+from redis import Redis as SyncRedis
 from redis.asyncio import Redis
 
 from jqmaster.engine import Engine, connect
@@ -38,8 +39,12 @@ async def redis(redis_url: str) -> AsyncIterator[Redis]:
 
 
 @pytest.fixture
-def namespace() -> str:
-    return "{t" + secrets.token_hex(6) + "}"
+def namespace(redis_server: RedisServer) -> Iterator[str]:
+    """Its manifest goes with it: the sources of thousands of namespaces would fill the memory."""
+    name = "{t" + secrets.token_hex(6) + "}"
+    yield name
+    with SyncRedis.from_url(redis_server.url) as client:
+        client.unlink(f"{name}:manifest")
 
 
 @pytest.fixture
