@@ -175,14 +175,17 @@ def _constraints(facts: Facts) -> Iterator[Finding]:
                 f"`jqmaster constraints hold {quote(constraint['id'])} 0{by}` opens what was put on hold.",
                 constraint["id"], {"opens_ms": key["opens_ms"], "held": held},
             )  # fmt: skip
-        elif held and constraint.get("order") and not key["running"]:
+    for constraint_id, job in facts.keepers:
+        left_ms = (job.get("due_ms") or 0) - facts.now_ms
+        if left_ms > LATE_MS:
             yield Finding(
-                "constraints", "warning", f"constraint {name} keeps its order: {_jobs(held)} held, none runs",
-                "A job that failed or was given back keeps the key until it has ended for good.",
-                f"See `jqmaster constraints show {quote(constraint['id'])}` and "
-                "`jqmaster jobs --status retrying`; "
-                "cancelling that job lets the others go on.",
-                constraint["id"], {"held": held},
+                "constraints", "warning",
+                f"constraint {constraint_id}: others wait for job {job['id']}, which is tried again in "
+                f"{_ago(left_ms)}",
+                "With a strict order a job that failed keeps its key until it has ended for good.",
+                f"`jqmaster retry {job['id']}` tries it now, "
+                f"`jqmaster cancel {job['id']}` lets the others go on.",
+                constraint_id, {"job": job["id"]},
             )  # fmt: skip
 
 

@@ -107,6 +107,9 @@ class Facts:
     due: list[Document] = field(default_factory=list)  # jobs that are the first due of their queue and state
     stuck: list[tuple[Document, Document]] = field(default_factory=list)  # blocked, and what it waits for
     keys: list[tuple[Document, Document]] = field(default_factory=list)  # constraint, and one of its keys
+    keepers: list[tuple[str, Document]] = field(
+        default_factory=list
+    )  # strict constraint, job that keeps a key
     lapsed: dict[str, int] = field(default_factory=dict)  # by queue, in the last hour
     failing: list[tuple[Document, int, bool]] = field(
         default_factory=list
@@ -134,9 +137,10 @@ async def gather(source: Source, now_ms: int | None = None) -> Facts:
                 facts.keys += [(constraint, key) for key in await source.usage(constraint["id"])]
             except NotFound:
                 continue
+    await _add_keepers(facts, source)
     hour = facts.now_ms // 60_000 * 60_000 - _HOUR_MS
     for one in await source.series("minute", from_ms=hour):
-        if one["lapsed"] and not one.get("name"):
+        if one["lapsed"]:
             facts.lapsed[one["queue"]] = facts.lapsed.get(one["queue"], 0) + one["lapsed"]
     await _add_failing(facts, source)
     return facts
@@ -177,6 +181,19 @@ async def _add_stuck(facts: Facts, source: Source, queue: str) -> None:
 
 def _few(ids: Sequence[str] | None) -> Sequence[str]:
     return (ids or [])[:5]
+
+
+async def _add_keepers(facts: Facts, source: Source) -> None:
+    """Jobs that wait for a retry and keep a key under which others are held meanwhile."""
+    strict = {one["id"] for one, key in facts.keys if one.get("order") and key.get("held")}
+    if not strict:
+        return
+    for job in await _first(source, MOST_BLOCKED, status="retrying"):
+        try:
+            told = await source.explain(job["id"])
+        except NotFound:
+            continue
+        facts.keepers += [(one["id"], job) for one in told.get("constraints") or [] if one["id"] in strict]
 
 
 async def _add_failing(facts: Facts, source: Source) -> None:

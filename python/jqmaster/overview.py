@@ -11,6 +11,7 @@ import asyncio
 import heapq
 import logging
 import time
+from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
 
 from .calls import pack
@@ -33,7 +34,7 @@ _PAGE = 200
 _TRENDS_AT_ONCE = 5
 _TREND_MINUTES = 30
 _MOST_WORKERS = 1000
-_REST = 500  # times as long as it took
+_REST = 200  # times as long as it took
 _STOP_S = 2.0
 _FIRST_ALERTS_S = 5.0
 
@@ -47,15 +48,17 @@ class _Part:
         self._every_s = every_s
         self._ask = ask
         self._due = 0.0
+        self._took: deque[float] = deque(maxlen=5)
 
     async def look(self) -> None:
         began = time.monotonic()
         if began < self._due:
             return
         await self._ask()
-        ended = time.monotonic()
-        # A little less than the beat, else every other beat would come too early.
-        self._due = began + max(self._every_s - 0.1, (ended - began) * _REST)
+        self._took.append(time.monotonic() - began)
+        # A little less than the beat, else every other beat would come too early. The least of the last
+        # times: others had a part in what took longer.
+        self._due = began + max(self._every_s - 0.1, min(self._took) * _REST)
 
 
 class Overview:
@@ -207,8 +210,7 @@ class Overview:
             self._cursor = page.cursor
             if page.cursor == "":
                 for name in [name for name in self._known if name not in self._round]:
-                    if name not in self._top:
-                        del self._known[name]
+                    del self._known[name]
                 self._as_of_ms = self._round_began_ms
                 break
             if not is_first:

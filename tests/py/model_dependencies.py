@@ -23,6 +23,7 @@ class Dependencies(Unique):
         super().transition(job, was, event)
         if job.status in ENDED:
             self.ended_as[job.id], self.ended_at[job.id] = job.status, self.now
+            job.waits_for = set()
             if job.is_doomed is not False:
                 self.doom_dependents(job, job.is_doomed)
         elif was in ENDED:

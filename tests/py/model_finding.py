@@ -112,8 +112,11 @@ class Finding(Following):
         if job.status not in RETRIED:
             return "CONFLICT"
         if job.status in ENDED and job.unique is not None:
-            owner = self.owner(job.unique, None if answer == "CONFLICT" else job.id)
-            if owner not in (None, job.id):
+            refused = answer == "CONFLICT" or (
+                not answer and (self.look(job.id) or {}).get("status") != "queued"
+            )
+            key = self.keys.get(job.unique)
+            if key and self.owner(job.unique, key.id if refused else None) not in (None, job.id):
                 return "CONFLICT"
             self.take_key(job)
         job.retry_count, job.ended_ms, job.may_be_gone = 0, None, False

@@ -24,6 +24,7 @@ FEATURES = {
 SWITCHED_OFF = set()
 if "JQ_MODEL_FEATURES" in os.environ:
     SWITCHED_OFF = set(FEATURES) - set(os.environ["JQ_MODEL_FEATURES"].split(","))
+FORGET_WITH_STATISTICS = False  # what was not yet in the statistics comes back
 
 
 class MoreGenerator:
@@ -45,6 +46,8 @@ class MoreGenerator:
         scripts = self.driver.scripts
         for feature, weights in FEATURES.items():  # not the set: its order is another in each process
             for script, weight in weights.items():
+                if script == "forget" and "statistics" in self.features and not FORGET_WITH_STATISTICS:
+                    continue
                 if feature in self.features and script in scripts:
                     old = self.weights.get(script, (0, 0, 0))
                     self.weights[script] = [weight + before for before in old]

@@ -11,6 +11,8 @@ import pytest
 import redis as blocking
 
 import jqmaster
+from jqmaster.cli.options import parsers
+from jqmaster.cli.run import build, main
 
 
 def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -20,14 +22,55 @@ def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
 
 
+@pytest.mark.parametrize("words", [words for words, _ in parsers(build())], ids=" ".join)
+def test_help_names_every_option_and_its_variable(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*words, "--help"])
+    said = capsys.readouterr().out
+    assert ended.value.code == 0 and "usage: jqmaster" in said
+    parser = dict(parsers(build()))[words]
+    for action in parser._actions:
+        if action.option_strings and "--help" not in action.option_strings:
+            assert action.option_strings[0] in said
+            assert f"[{action.variable}]" in said
+    assert max(len(line) for line in said.splitlines()) <= 80 or not words
+
+
+def test_help_in_a_process_of_its_own() -> None:
+    ended = run("--help")
+    assert ended.returncode == 0 and "Exit codes:" in ended.stdout and "[JQ_VERBOSE]" in ended.stdout
+
+
 @pytest.mark.parametrize(
-    "command", [[], ["serve"], ["load"], ["export"], ["import"], ["work"], ["demo"], ["version"]]
+    ("line", "offered"),
+    [
+        (["qu"], ["queues"]),
+        (["queues", "p"], ["pause", "purge"]),
+        (["queues", "pause", "--js"], ["--json"]),
+        (["jobs", "--status", "re"], ["retrying"]),
+        (["enqueue", "--if-exists", ""], ["keep", "replace", "latest"]),
+        (["completion", "z"], ["zsh"]),
+    ],
 )
-def test_help_names_its_options(command: list[str]) -> None:
-    ended = run(*command, "--help")
-    assert ended.returncode == 0 and "usage: jqmaster" in ended.stdout
-    if command in (["serve"], ["work"]):
-        assert "[JQ_NAMESPACE]" in ended.stdout
+def test_bash_completes(line: list[str], offered: list[str], tmp_path: Path) -> None:
+    script = tmp_path / "completion.bash"
+    script.write_text(run("completion", "bash").stdout)
+    program = (
+        'source "$1"; shift; COMP_WORDS=(jqmaster "$@"); COMP_CWORD=$#; _jqmaster; echo "${COMPREPLY[@]}"'
+    )
+    ended = subprocess.run(
+        ["bash", "-c", program, "-", str(script), *line], capture_output=True, text=True, check=True
+    )
+    assert ended.stdout.split() == offered, ended.stderr
+
+
+def test_completion_for_other_shells() -> None:
+    assert "bashcompinit" in run("completion", "zsh").stdout
+    fish = run("completion", "fish").stdout
+    assert "-a queues -d 'list queues" in fish and "-l if-exists -r -f -a 'keep replace latest'" in fish
+    assert run("completion", "tcsh").returncode == 2
 
 
 def test_version() -> None:
@@ -51,10 +94,10 @@ def test_load_prints_what_it_loaded(redis_url: str, namespace: str) -> None:
         ([], 2, "COMMAND"),
         (["fly"], 2, "fly"),
         (["load"], 2, "--redis or JQ_REDIS"),
-        (["export", "file"], 2, "--redis or JQ_REDIS"),
+        (["export", "file", "--url", "http://127.0.0.1:1"], 4, "jqmaster serve"),
         (["import", "/nowhere/file", "--redis", "unix:///x"], 1, "/nowhere/file"),
-        (["load", "--redis", "unix:///nowhere/redis.sock"], 3, "/nowhere/redis.sock"),
-        (["load", "--redis", "ftp://x"], 3, "URL"),
+        (["load", "--redis", "unix:///nowhere/redis.sock"], 4, "/nowhere/redis.sock"),
+        (["load", "--redis", "ftp://x"], 4, "URL"),
         (["work", "copyreg:dispatch_table"], 2, "either --master or --redis"),
         (["work", "nowhere:X", "--master", "http://x"], 2, "nowhere"),
         (["work", "os:sep", "--master", "http://x"], 2, "a map of job names"),

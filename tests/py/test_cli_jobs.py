@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,9 @@ def work(cli: Cli, queue: str, *, fails: str | None = None) -> str:
 
 
 def test_enqueue_prints_the_id_and_get_shows_the_job(cli_: Cli) -> None:
-    job_id = cli_.ok("enqueue", "mail", '{"to": "ann"}', "--priority", "-5", "--tag", "a", "--tag", "b").out.strip()
+    job_id = cli_.ok(
+        "enqueue", "mail", '{"to": "ann"}', "--priority", "-5", "--tag", "a", "--tag", "b"
+    ).out.strip()
     text = cli_.ok("get", job_id).out
     assert "status    queued" in text and 'argument  {"to":"ann"}' in text and "tags      a, b" in text
     shown = cli_.ok("get", job_id, "--json").document
@@ -36,7 +39,7 @@ def test_enqueue_prints_the_id_and_get_shows_the_job(cli_: Cli) -> None:
 
 
 def test_arguments_come_from_files_stdin_and_in_binary(cli_: Cli, tmp_path: Path) -> None:
-    (tmp_path / "a.json").write_text('{"$bin": "%s"}' % base64.b64encode(b"\xff\x00").decode())
+    (tmp_path / "a.json").write_text(json.dumps({"$bin": base64.b64encode(b"\xff\x00").decode()}))
     ids = [
         cli_.ok("enqueue", "a", f"@{tmp_path}/a.json").out.strip(),
         cli_.ok("enqueue", "a", "-", stdin="[1, 2.5, null]").out.strip(),

@@ -18,7 +18,10 @@ def test_queues_are_listed_and_changed(cli_: Cli) -> None:
     [head, mail, metrics] = cli_.ok("queues").out.splitlines()
     assert head.split() == ["QUEUE", "QUEUED", "IN/MIN"]
     assert mail.split()[:2] == ["mail", "2"] and metrics.split()[:2] == ["metrics", "1"]
-    assert cli_.ok("queues", "pause", "m*").out == "mail is paused; 2 jobs wait\nmetrics is paused; 1 job waits\n"
+    assert (
+        cli_.ok("queues", "pause", "m*").out
+        == "mail is paused; 2 jobs wait\nmetrics is paused; 1 job waits\n"
+    )
     assert "paused" in cli_.ok("queues").out.splitlines()[1]
     assert cli_.ok("queues", "resume", "mail", "--json").document["paused"] is False
     assert cli_.ok("queues", "limit", "mail", "2").out == "mail takes jobs while fewer than 2 wait\n"
@@ -86,7 +89,10 @@ def test_constraints_show_how_much_is_in_use(cli_: Cli) -> None:
 
 def test_schedules(cli_: Cli) -> None:
     assert cli_.ok("schedules").out == "no schedules\n"
-    assert "nightly: 0 3 * * *, next " in cli_.ok("schedules", "set", "nightly", "report", "--cron", "0 3 * * *").out
+    assert (
+        "nightly: 0 3 * * *, next "
+        in cli_.ok("schedules", "set", "nightly", "report", "--cron", "0 3 * * *").out
+    )
     made = cli_.ok(
         "schedules", "set", "often", "ping", '{"$bin": "/wA="}', "--every", "5m", "--job", '{"queue": "q"}',
         "--paused", "--json",

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import builtins
+import re
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse
 
@@ -348,6 +351,19 @@ async def test_findings_of_the_doctor_are_there(api: Api) -> None:
     figure = await scrape(api)
     assert figure("jq_doctor_findings", check="paused", level="warning") == 1
     assert figure("jq_doctor_findings", check="full", level="problem") == 0
+
+
+async def test_alerts_in_the_docs_are_about_figures_that_are_there(api: Api) -> None:
+    guide = (Path(__file__).resolve().parents[2] / "docs" / "operating.md").read_text()
+    [rules] = re.findall(r"```yaml\n(groups:.*?)```", guide, re.S)
+    [group] = yaml.safe_load(rules)["groups"]
+    known = (await scrape(api)).types
+    for rule in group["rules"]:
+        for name in re.findall(r"jq_\w+", rule["expr"]):
+            assert {name, re.sub(r"_(total|bucket|count|sum)$", "", name)} & known.keys(), (
+                rule["alert"],
+                name,
+            )
 
 
 async def test_names_are_escaped(api: Api) -> None:

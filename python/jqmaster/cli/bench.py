@@ -8,13 +8,17 @@ import contextlib
 import secrets
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jqmaster.cli import show, values
 from jqmaster.cli.options import Parser, command, positive, reach
 from jqmaster.cli.progress import Progress
-from jqmaster.cli.reach import RedisClient, redis_place
+from jqmaster.cli.reach import Place, on_redis, redis_place
 from jqmaster.cli.status import EXIT_OK
+
+if TYPE_CHECKING:
+    from jqmaster.cli.clients import RedisClient
+
 
 _MORE = """\
 Needs Redis itself. Works in a namespace of its own, which it removes; other
@@ -37,7 +41,7 @@ def _bench(options: argparse.Namespace, _parser: Parser) -> int:
     where = redis_place(options, "bench")
     namespace = "{jq-bench-" + secrets.token_hex(4) + "}"
     rows: list[dict[str, Any]] = []
-    with RedisClient(where.url, namespace, creates=True) as client:
+    with on_redis(Place(where.url, namespace), creates=True) as client:
         total = 3 * options.jobs + _PINGS + _TRIPS
         try:
             with Progress("measuring", total, "calls") as bar:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jqmaster.cli import show, values, where
 from jqmaster.cli.options import Parser, choice, command, duration, reach
 from jqmaster.cli.progress import Progress
-from jqmaster.cli.reach import AnyClient, open_client
+from jqmaster.cli.reach import open_client
 from jqmaster.cli.status import EXIT_FAILED, EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE, Refused
+
+if TYPE_CHECKING:
+    from jqmaster.cli.clients import AnyClient
+
 
 _MORE = """\
 Give ids (- reads them from stdin), or a filter. With a filter the jobs that

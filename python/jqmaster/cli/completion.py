@@ -8,9 +8,9 @@ from typing import Any
 from jqmaster.cli.options import Parser, command, parsers
 
 _MORE = """\
-  bash:  source <(jqmaster completion bash)              # in ~/.bashrc
-  zsh:   source <(jqmaster completion zsh)               # in ~/.zshrc, behind compinit
-  fish:  jqmaster completion fish | source               # in ~/.config/fish/config.fish"""
+  bash:  source <(jqmaster completion bash)    # in ~/.bashrc
+  zsh:   source <(jqmaster completion zsh)     # in ~/.zshrc, behind compinit
+  fish:  jqmaster completion fish | source     # in ~/.config/fish/config.fish"""
 
 _BASH = """\
 _jqmaster() {

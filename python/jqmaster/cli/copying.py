@@ -8,13 +8,17 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from jqmaster.cli import show, values
 from jqmaster.cli.options import Parser, command, reach
 from jqmaster.cli.progress import Progress
-from jqmaster.cli.reach import AnyClient, RedisClient, open_client
+from jqmaster.cli.reach import open_client
 from jqmaster.cli.status import EXIT_OK, EXIT_USAGE, Refused
+
+if TYPE_CHECKING:
+    from jqmaster.cli.clients import AnyClient
+
 
 _EXPORT = """\
 Stop masters and workers meanwhile: of what is written while it goes on, the
@@ -69,6 +73,8 @@ def _opened(name: str, mode: str) -> Iterator[BinaryIO]:
 
 
 def _records(client: AnyClient) -> Iterator[bytes]:
+    from jqmaster.cli.clients import RedisClient
+
     if not isinstance(client, RedisClient):
         yield from client.export()
         return
@@ -82,6 +88,7 @@ def _records(client: AnyClient) -> Iterator[bytes]:
 
 def _import(options: argparse.Namespace, parser: Parser) -> int:
     from jqmaster import copying
+    from jqmaster.cli.clients import RedisClient
 
     with _opened(options.file, "rb") as file, open_client(options, creates=True) as client:
         size = Path(options.file).stat().st_size if options.file != "-" else None

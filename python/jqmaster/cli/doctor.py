@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from jqmaster.cli import show, values
 from jqmaster.cli.options import Parser, command, reach
-from jqmaster.cli.reach import RedisClient, open_client, place
+from jqmaster.cli.reach import on_redis, place
 from jqmaster.cli.status import EXIT_FAILED, EXIT_OK
 
 if TYPE_CHECKING:
@@ -49,9 +49,7 @@ def _of_redis(options: argparse.Namespace) -> list[Finding]:
     from jqmaster import doctor, doctor_redis
     from jqmaster.doctor_facts import EngineSource
 
-    client = open_client(options)
-    assert isinstance(client, RedisClient)
-    with client:
+    with on_redis(place(options)) as client:
         server = client.run(doctor_redis.look(client.engine))
         if server.trouble:
             return sorted(doctor_redis.check(server), key=lambda finding: doctor.ORDER.index(finding.level))

@@ -247,8 +247,8 @@ def _turn(told: dict[str, Any], status: str, now: int) -> list[str]:
             "nobody serves its queue: no worker is registered for it, and none waits for a job of it"
         )
     elif workers or waiting:
-        idle = "somebody waits for its jobs" if waiting else "nobody waits for its jobs: all are busy"
-        lines.append(f"{show.counted(workers, 'worker is', 'workers are')} registered for it; {idle}")
+        idle = "; somebody waits for its jobs" if waiting else ""
+        lines.append(f"{show.counted(workers, 'worker is', 'workers are')} registered for it{idle}")
     if not told.get("held") and not told.get("paused") and status == "queued" and not ahead and lines == []:
         lines.append("it is next")
     elif told.get("start_ms") and told.get("held"):

@@ -5,12 +5,16 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jqmaster.cli import show, values
 from jqmaster.cli.options import Parser, Several, choice, command, duration, reach, verbs, whole
-from jqmaster.cli.reach import AnyClient, open_client
+from jqmaster.cli.reach import open_client
 from jqmaster.cli.status import EXIT_FAILED, EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE, Refused
+
+if TYPE_CHECKING:
+    from jqmaster.cli.clients import AnyClient
+
 
 RATE_MINUTES = 5
 WAITING = ("queued", "scheduled", "blocked", "retrying")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jqmaster.cli import show, values
 from jqmaster.cli.options import (
@@ -18,8 +18,12 @@ from jqmaster.cli.options import (
     verbs,
     whole,
 )
-from jqmaster.cli.reach import AnyClient, open_client
+from jqmaster.cli.reach import open_client
 from jqmaster.cli.status import EXIT_OK
+
+if TYPE_CHECKING:
+    from jqmaster.cli.clients import AnyClient
+
 
 _SET = """\
 Replaces a schedule whole. ARGUMENT is JSON, @FILE or -, as for enqueue; SPEC

@@ -8,7 +8,7 @@ from typing import Any
 from jqmaster.cli import show, values
 from jqmaster.cli.options import Parser, command, reach, verbs
 from jqmaster.cli.progress import Progress
-from jqmaster.cli.reach import RedisClient, open_client, redis_place
+from jqmaster.cli.reach import on_redis, open_client, redis_place
 from jqmaster.cli.status import EXIT_FAILED, EXIT_OK, EXIT_USAGE, Refused
 
 
@@ -98,7 +98,7 @@ def _audit(options: argparse.Namespace, _parser: Parser) -> int:
     problems: list[str] = []
     cursor = "0"
     with (
-        RedisClient(where.url, where.namespace, creates=False) as client,
+        on_redis(where) as client,
         Progress("auditing", unit="steps") as bar,
     ):
         while True:

@@ -11,13 +11,17 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jqmaster.cli import failures, limits, queues, show, values, workers
 from jqmaster.cli.options import Parser, choice, command, reach, span
-from jqmaster.cli.reach import AnyClient, open_client, place
+from jqmaster.cli.reach import open_client, place
 from jqmaster.cli.status import EXIT_OK, EXIT_USAGE, Refused
 from jqmaster.cli.top_data import ORDERS, Snapshot, Watch
+
+if TYPE_CHECKING:
+    from jqmaster.cli.clients import AnyClient
+
 
 _MORE = """\
 Keys: s or ← → sorts by something else, r turns the order round, p stands
@@ -115,7 +119,7 @@ class Screen:
         rows = shutil.get_terminal_size().lines
         lines = self.lines(snapshot, watch, max(_LEAST_ROWS, rows))[:rows]
         # Each line is written over the old one and its rest cleared: no flicker.
-        sys.stdout.write("\x1b[H" + "\x1b[K\r\n".join(lines) + "\x1b[K\x1b[J")
+        sys.stdout.write("\x1b[H" + "\x1b[K\n".join(lines) + "\x1b[K\x1b[J")
         sys.stdout.flush()
 
     def lines(self, snapshot: Snapshot, watch: Watch, rows: int) -> list[str]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jqmaster.cli import show
 from jqmaster.cli.queues import WAITING, rates
-from jqmaster.cli.reach import AnyClient
+
+if TYPE_CHECKING:
+    from jqmaster.cli.clients import AnyClient
+
 
 ORDERS = ("waiting", "running", "rate", "errors", "name")
 _RARELY_S = 5.0  # what changes slowly, or costs more, is looked at so often

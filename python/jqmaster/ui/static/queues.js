@@ -8,19 +8,21 @@ import { BASE, withQuery } from './router.js';
 
 export const WAITING = ['queued', 'scheduled', 'blocked', 'retrying'];
 
+/** A text that comes right before `text`, which itself is the first behind it: lists begin behind their cursor. */
+function before(text) {
+  const characters = [...text];
+  const last = characters.pop().codePointAt(0);
+  return `${characters.join('')}${String.fromCodePoint(last === 0xe000 ? 0xd7ff : last - 1)}\u{10ffff}`;
+}
+
 /** A page of the queues whose names begin with `prefix`, in order. A cursor of this list is a name. */
 export async function queuesFrom(prefix, cursor, size, signal) {
   if (!prefix) {
     const page = await api.get('/queues', { cursor, count: size }, { signal });
     return { rows: page.queues, cursor: page.cursor };
   }
-  const page = await api.get('/queues', { cursor: cursor || prefix, count: size }, { signal });
+  const page = await api.get('/queues', { cursor: cursor || before(prefix), count: size }, { signal });
   const rows = page.queues.filter((queue) => queue.name.startsWith(prefix));
-  if (!cursor) {
-    // The list begins behind its cursor; the queue of just that name stands before.
-    const exact = await api.get(path`/queue/${prefix}`, {}, { signal }).catch(() => null);
-    if (exact) rows.unshift(exact);
-  }
   return { rows, cursor: rows.length && page.queues.length && page.queues.at(-1).name.startsWith(prefix) ? page.cursor : '' };
 }
 

@@ -1,6 +1,7 @@
 // Fields of forms: what is typed becomes a value of the API, or an error at the field.
 import { h } from '../dom.js';
 import { parse, stringify } from '../api.js';
+import { jsonProblem } from '../jobs/jsontext.js';
 
 let made = 0;
 
@@ -19,7 +20,8 @@ const READERS = {
     try {
       return parse(text);
     } catch (problem) {
-      throw fault(name, `not JSON: ${problem.message}`);
+      const at = jsonProblem(text);
+      throw fault(name, `not JSON: ${at ? `line ${at.line}, column ${at.column}: ${at.message}` : problem.message}`);
     }
   },
   // One in a line, or between commas.

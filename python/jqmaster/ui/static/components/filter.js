@@ -11,8 +11,13 @@ let made = 0;
  */
 export function filterBar({ fields, change }) {
   const inputs = new Map();
+  let told = null;
   const tell = () => {
     const found = values();
+    // A field that is left tells once more what was typed.
+    const text = JSON.stringify(found);
+    if (text === told) return;
+    told = text;
     setQuery(Object.fromEntries(fields.map(({ name }) => [name, found[name]])));
     clear.hidden = !Object.keys(found).length;
     change(found);
@@ -57,6 +62,7 @@ export function filterBar({ fields, change }) {
     tell();
   }, { class: 'quiet' });
   clear.hidden = !Object.keys(values()).length;
+  told = JSON.stringify(values());
   return { element: h('div', { class: 'filters', role: 'search' }, boxes, clear), values };
 }
 
