@@ -67,6 +67,9 @@ def set_up(*, access_log: bool, log_format: str) -> None:
 
     if log_format == "json":
         joblog.install(json_lines=True)
+    # Commands keep these quiet, as they say themselves what went wrong; a server's log is the place for it.
+    for name in ("jqmaster.http", "jqmaster.calls"):
+        logging.getLogger(name).setLevel(logging.NOTSET)
     if access_log:
         for logger in (request_log, delivery_log):
             logger.setLevel(logging.INFO)

@@ -43,10 +43,11 @@ class Meters:
         """By what came of them."""
         self.delivery_seconds = Histogram(SLOW)
 
-    def request(self, method: str, path: str, status: int, seconds: float) -> None:
-        """A request was answered."""
+    def request(self, method: str, path: str, status: int, seconds: float | None) -> None:
+        """A request was answered, within `seconds` if that is known."""
         self.requests[method, path, status] += 1
-        self.request_seconds[method, path].see(seconds)
+        if seconds is not None:
+            self.request_seconds[method, path].see(seconds)
 
     def call(self, script: str, code: str, seconds: float) -> None:
         """A script was called: the time until its reply was there, the way to Redis included."""

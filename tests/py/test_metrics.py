@@ -23,6 +23,7 @@ from jqmaster.tally import Rest, Tally, cumulative
 from parts import answers, commands, enqueue, eventually, until, worker
 
 HOUR_S = 3600
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "operating.md"
 
 
 class Figure:
@@ -354,8 +355,7 @@ async def test_findings_of_the_doctor_are_there(api: Api) -> None:
 
 
 async def test_alerts_in_the_docs_are_about_figures_that_are_there(api: Api) -> None:
-    guide = (Path(__file__).resolve().parents[2] / "docs" / "operating.md").read_text()
-    [rules] = re.findall(r"```yaml\n(groups:.*?)```", guide, re.S)
+    [rules] = re.findall(r"```yaml\n(groups:.*?)```", GUIDE.read_text(), re.S)
     [group] = yaml.safe_load(rules)["groups"]
     known = (await scrape(api)).types
     for rule in group["rules"]:

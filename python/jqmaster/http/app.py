@@ -48,6 +48,7 @@ def create_app(master: Master, *, max_content_length: int = MAX_CONTENT_LENGTH, 
             provide_automatic_options=False,
         )
     add_ui(app)
+    app.after_request(_of_others(master))
     app.register_error_handler(Exception, _on_error(master, max_content_length))
     inner: Asgi = app.asgi_app
     if fast:
@@ -84,6 +85,19 @@ def _on_error(master: Master, limit: int) -> Callable[[Exception], Awaitable[Qua
         return response
 
     return on_error
+
+
+def _of_others(master: Master) -> Callable[[QuartResponse], Awaitable[QuartResponse]]:
+    """Counts and logs what is no part of the API, such as the pages of the user interface."""
+
+    async def after(response: QuartResponse) -> QuartResponse:
+        if "x-request-id" not in response.headers:
+            noted = Response(response.status_code, [], b"")
+            answered(master, request.scope, noted)
+            response.headers["x-request-id"] = noted.headers[0][1].decode("ascii")
+        return response
+
+    return after
 
 
 def _translated(error: Exception, limit: int) -> HttpError:

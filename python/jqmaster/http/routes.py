@@ -156,7 +156,7 @@ def answered(
 ) -> None:
     """Count a request, log it, and put its id into the response. Without a route: one that was refused
     before it came to a handler."""
-    seconds = 0.0 if started is None else time.perf_counter() - started
+    seconds = None if started is None else time.perf_counter() - started
     method = route.method if route is not None else _known(scope["method"])
     master.meters.request(method, "" if route is None else route.path, response.status, seconds)
     headers = dict(scope["headers"]) if request is None else request.headers
@@ -172,11 +172,15 @@ def _known(method: str) -> str:
 
 
 def _log(
-    scope: Mapping[str, Any], response: Response, request: Request | None, request_id: bytes, seconds: float
+    scope: Mapping[str, Any],
+    response: Response,
+    request: Request | None,
+    request_id: bytes,
+    seconds: float | None,
 ) -> None:
     pairs: dict[str, Any] = {
         "id": request_id.decode("ascii"), "method": scope["method"], "path": scope["path"],
-        "status": response.status, "ms": round(seconds * 1000, 3),
+        "status": response.status, "ms": None if seconds is None else round(seconds * 1000, 3),
     }  # fmt: skip
     if request is not None:
         if scope["path"].startswith("/job/"):

@@ -14,6 +14,7 @@ import { every } from '../live.js';
 import { link, query, withQuery } from '../router.js';
 
 const PAGE = 50;
+const TIMES = 10;
 const TABS = [['', 'All'], ...STATES.map((state) => [state, state]), [WAITING.join(','), 'all waiting']];
 
 /** Newest first where that is what one looks for, in the order of running where that is. */
@@ -104,9 +105,16 @@ export async function render(view) {
     ],
     load: async (cursor, signal) => {
       const filters = query();
-      const page = await api.get('/jobs', { ...queryOf(whereOf(filters)), brief: 1, count: PAGE, cursor, newest: isNewest(filters) ? 1 : '' }, { signal });
-      for (const job of page.jobs) seen.set(job.id, job);
-      return { rows: page.jobs, cursor: page.cursor };
+      const rows = [];
+      let at = cursor;
+      // One request looks at 1000 jobs at most: with few that match, a page takes several.
+      for (let times = 0; times < TIMES && (!times || at) && rows.length < PAGE; times += 1) {
+        const page = await api.get('/jobs', { ...queryOf(whereOf(filters)), brief: 1, count: PAGE - rows.length, cursor: at, newest: isNewest(filters) ? 1 : '' }, { signal });
+        rows.push(...page.jobs);
+        at = page.cursor;
+      }
+      for (const job of rows) seen.set(job.id, job);
+      return { rows, cursor: at };
     },
     select: (ids) => drawBar(ids),
     empty: () => ['No job matches. ', link('/jobs', 'All jobs'), ' · ', link('/enqueue', 'Enqueue one')],
@@ -166,9 +174,11 @@ export async function render(view) {
   drawBar([]);
   await list.refresh();
   tabs.refresh().catch((problem) => console.debug(problem));
-  // While somebody chooses, rows do not move under the hand.
+  // While somebody chooses, reads inside, or marks text to copy it, rows do not move under the hand.
+  const isBusy = () => list.selected().length || document.querySelector('dialog[open]') || document.activeElement?.closest('tr.below')
+    || !getSelection().isCollapsed;
   return every(5000, async () => {
-    if (list.selected().length || document.querySelector('dialog[open]')) return;
+    if (isBusy()) return;
     await Promise.all([list.refresh(), tabs.refresh()]);
   });
 }

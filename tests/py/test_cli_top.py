@@ -1,0 +1,160 @@
+"""`top` on a terminal: what it draws, and which keys it obeys."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import jqmaster
+from jqmaster.engine import Engine
+
+PATIENCE_S = 30.0
+
+
+class Terminal:
+    """A program on a terminal of so many rows and columns."""
+
+    def __init__(self, rows: int, columns: int, *command: str) -> None:
+        self.text = ""
+        self.pid, self._handle = pty.fork()
+        if self.pid == 0:
+            kept = {
+                name: value for name, value in os.environ.items() if not name.startswith(("JQ_", "COLUMNS"))
+            }
+            environment = {**kept, "TERM": "xterm", "PYTHONPATH": str(Path(jqmaster.__file__).parents[1])}
+            os.execve(sys.executable, [sys.executable, "-m", "jqmaster.cli", *command], environment)
+        self.resize(rows, columns)
+
+    def resize(self, rows: int, columns: int) -> None:
+        fcntl.ioctl(self._handle, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def press(self, keys: str) -> None:
+        os.write(self._handle, keys.encode())
+
+    def until(self, wanted: str) -> list[str]:
+        """The lines of the first whole picture that has this text, without colours."""
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline:
+            pictures = re.sub(r"\x1b\[[0-9;?]*[A-GI-Za-z]", "", self.text).split("\x1b[H")
+            for picture in pictures[1:]:
+                if wanted in picture and "q quit" in picture:
+                    self.text = ""
+                    return [line.rstrip("\r") for line in picture.split("\n")]
+            if not self._read():
+                break
+        raise AssertionError(f"no picture has {wanted!r}: {self.text!r}")
+
+    def end(self) -> int:
+        """Read to the end; the exit code."""
+        while self._read():
+            pass
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+    def _read(self) -> bool:
+        ready, _, _ = select.select([self._handle], [], [], PATIENCE_S)
+        try:
+            piece = os.read(self._handle, 65536) if ready else b""
+        except OSError:
+            return False
+        self.text += piece.decode("utf-8", "replace")
+        return bool(piece)
+
+
+@pytest.fixture
+async def filled(engine: Engine) -> Engine:
+    for number in range(30):
+        await engine.enqueue([({"name": f"kind.{number:02d}"}, b"\xc0")] * (number + 1))
+    await engine.register("w1", ["kind.00"])
+    return engine
+
+
+@pytest.fixture
+def top(filled: Engine, redis_url: str) -> Iterator[Terminal]:
+    place = ("--redis", redis_url, "--namespace", filled.namespace)
+    terminal = Terminal(24, 80, "top", *place, "--every", "0.2")
+    yield terminal
+    if terminal.text is not None:
+        try:
+            os.kill(terminal.pid, 9)
+            os.waitpid(terminal.pid, 0)
+        except (ProcessLookupError, ChildProcessError):
+            pass
+
+
+def test_it_fits_24_rows_of_80_columns(top: Terminal) -> None:
+    lines = top.until("kind.29")
+    assert len(lines) == 24 and max(len(line) for line in lines) <= 80
+    assert lines[0].startswith("JQ unix:") and lines[1].startswith("465 queued")
+    assert any(line.startswith("… ") and line.endswith(" more") for line in lines)
+    assert any("w1" in line for line in lines)
+
+
+def test_keys(top: Terminal) -> None:
+    top.until("sort: waiting")
+    top.press("ssss")
+    lines = top.until("sort: name")
+    assert next(line for line in lines if line.startswith("kind.")).startswith("kind.00")
+    top.press("r")
+    lines = top.until("turned")
+    assert next(line for line in lines if line.startswith("kind.")).startswith("kind.29")
+    top.press("\x1b[D")
+    top.until("sort: errors")
+    top.press("p")
+    top.until("paused, p goes on")
+    top.press("q")
+    assert top.end() == 0
+    assert top.text.endswith("\x1b[?25h\x1b[?1049l")  # the cursor and the screen are as they were
+
+
+def test_a_smaller_window(top: Terminal) -> None:
+    top.until("kind.29")
+    top.resize(12, 50)
+    lines = top.until("kind.29")
+    while len(lines) == 24:
+        lines = top.until("kind.29")
+    assert len(lines) == 12 and max(len(line) for line in lines) <= 50
+    top.press("\x03")
+    assert top.end() in (0, 130)
+
+
+def test_what_cannot_be_reached_is_said_before_the_screen_is_taken() -> None:
+    terminal = Terminal(24, 80, "top", "--redis", "unix:///nowhere.sock")
+    assert terminal.end() == 4
+    assert "/nowhere.sock" in terminal.text and "\x1b[?1049h" not in terminal.text
+
+
+@pytest.mark.parametrize(("answer", "code", "left"), [("y\n", 0, 0), ("\n", 1, 30)])
+async def test_other_commands_ask_on_a_terminal(
+    filled: Engine, redis_url: str, answer: str, code: int, left: int
+) -> None:
+    place = ("--redis", redis_url, "--namespace", filled.namespace)
+    terminal = Terminal(24, 80, "discard", *place, "--queue", "kind.29")
+    while "[y/N]" not in terminal.text:
+        assert terminal._read(), terminal.text
+    assert "30 jobs fit: 30 queued" in terminal.text
+    terminal.press(answer)
+    assert terminal.end() == code
+    [queue] = (await filled.queues(["kind.29"])).documents
+    assert queue["queued"] == left
+
+
+async def test_colour_is_for_terminals_that_want_it(
+    filled: Engine, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = ("--redis", redis_url, "--namespace", filled.namespace)
+    terminal = Terminal(24, 80, "queues", *place)
+    assert terminal.end() == 0 and "\x1b[1mQUEUE" in terminal.text
+    monkeypatch.setenv("NO_COLOR", "1")
+    terminal = Terminal(24, 80, "queues", *place)
+    assert terminal.end() == 0 and "QUEUE" in terminal.text and "\x1b" not in terminal.text

@@ -1,0 +1,221 @@
+"""The web UI: everything that can be done with queues, constraints, schedules and workers."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from playwright.sync_api import expect
+
+from ui_support import HOSTILE, Server, Ui, browser, server, ui  # noqa: F401 (fixtures)
+
+
+def quoted(name: str) -> str:
+    return quote(name, safe="")
+
+
+# -- queues -------------------------------------------------------------------------------------------
+
+
+def test_a_queue_is_paused_and_goes_on(ui: Ui) -> None:
+    ui.server.enqueue(HOSTILE)
+    ui.go(f"/queue/{quoted(HOSTILE)}", HOSTILE)
+    ui.button("Pause").click()
+    expect(ui.button("Resume")).to_be_visible()
+    assert ui.server.queue(HOSTILE)["paused"] is True
+    ui.button("Resume").click()
+    expect(ui.button("Pause")).to_be_visible()
+    assert ui.server.queue(HOSTILE)["paused"] is False
+
+
+def test_a_queue_is_paused_in_the_list(ui: Ui) -> None:
+    ui.server.enqueue("listed")
+    ui.go("/queues?name=listed")
+    ui.button("Pause listed").click()
+    expect(ui.row("listed")).to_contain_text("paused")
+    assert ui.server.queue("listed")["paused"] is True
+
+
+def test_a_limit_is_set(ui: Ui) -> None:
+    ui.server.enqueue("limited")
+    ui.go("/queue/limited", "limited")
+    ui.button("Limit").click()
+    ui.dialog.get_by_label("Jobs that wait").fill("50")
+    ui.dialog.get_by_role("button", name="Save").click()
+    expect(ui.page.locator(".facts")).to_contain_text("1 of 50")
+    assert ui.server.queue("limited")["max_waiting"] == 50
+
+
+def test_what_is_refused_is_said_at_the_field(ui: Ui) -> None:
+    ui.refusals = 1
+    ui.server.enqueue("limited")
+    ui.go("/queue/limited", "limited")
+    ui.button("Limit").click()
+    field = ui.dialog.get_by_label("Jobs that wait")
+    field.fill("many")
+    ui.dialog.get_by_role("button", name="Save").click()
+    expect(ui.dialog.locator(".field .problem")).to_contain_text("not a number")
+    field.fill("-3")
+    ui.dialog.get_by_role("button", name="Save").click()
+    expect(ui.dialog.locator(".field .problem")).to_contain_text("max_waiting: expected")
+    expect(field).to_be_focused()
+
+
+def test_settings_of_its_own(ui: Ui) -> None:
+    ui.server.enqueue("own")
+    ui.go("/queue/own", "own")
+    ui.button("Settings").click()
+    ui.dialog.get_by_label("done_ttl").fill("600")
+    ui.dialog.get_by_role("button", name="Save").click()
+    expect(ui.page.locator(".facts")).to_contain_text("done_ttl 600")
+    ui.button("Settings").click()
+    ui.dialog.get_by_label("done_ttl").fill("")
+    ui.dialog.get_by_role("button", name="Save").click()
+    expect(ui.page.locator(".facts")).not_to_contain_text("done_ttl")
+    assert not ui.server.queue("own").get("settings")
+
+
+def test_jobs_are_discarded_once_the_name_was_typed(ui: Ui) -> None:
+    ui.server.enqueue("purged", 1500)
+    ui.go("/queue/purged", "purged")
+    ui.button("Discard jobs").click()
+    expect(ui.dialog).to_contain_text("All that wait (1,500)")
+    ui.dialog.get_by_label("To confirm").fill("purge")
+    ui.dialog.get_by_role("button", name="Discard").click()
+    expect(ui.dialog.locator(".field .problem").last).to_contain_text("not its name")
+    ui.dialog.get_by_label("To confirm").fill("purged")
+    ui.dialog.get_by_role("button", name="Discard").click()
+    ui.told("1,500 jobs were discarded")
+    assert ui.server.queue("purged")["queued"] == 0
+
+
+def test_running_jobs_are_taken_back(ui: Ui) -> None:
+    ui.server.enqueue("kicked", 3)
+    ui.server.pick("kicked", count=3)
+    ui.go("/queue/kicked", "kicked")
+    ui.button("Take back").click()
+    ui.dialog.get_by_role("button", name="Take back").click()
+    ui.told("3 jobs were taken back")
+    assert ui.server.queue("kicked")["queued"] == 3
+
+
+def test_an_empty_queue_is_forgotten_and_one_with_jobs_is_not(ui: Ui) -> None:
+    ui.refusals = 1
+    ui.server.enqueue("kept")
+    ui.go("/queue/kept", "kept")
+    ui.button("Forget").click()
+    ui.dialog.get_by_role("button", name="Forget").click()
+    expect(ui.page.get_by_role("alert").filter(has_text="kept")).to_be_visible()
+    ui.server.call("POST", "/queue/gone", {"max_waiting": 5})
+    ui.go("/queue/gone", "gone")
+    ui.button("Forget").click()
+    ui.dialog.get_by_role("button", name="Cancel").click()
+    ui.button("Forget").click()
+    ui.dialog.get_by_role("button", name="Forget").click()
+    expect(ui.page.locator("h1")).to_have_text("Queues")
+    assert "gone" not in [queue["name"] for queue in ui.server.get("/queues")["queues"]]
+
+
+# -- constraints --------------------------------------------------------------------------------------
+
+
+def test_a_constraint_is_made_changed_and_deleted(ui: Ui) -> None:
+    ui.go("/constraints", "Constraints")
+    ui.button("New constraint").click()
+    ui.dialog.get_by_label("Name").fill(HOSTILE)
+    ui.dialog.get_by_label("Which jobs").fill('{"queue": "made"}')
+    ui.dialog.get_by_label("At once").fill("2")
+    ui.dialog.get_by_label("Starts", exact=True).fill("100")
+    ui.dialog.get_by_label("Period").fill("60")
+    ui.dialog.get_by_label("A limit for each value of").fill("argument.a\nargument.b")
+    ui.dialog.get_by_role("button", name="Create").click()
+    expect(ui.row(HOSTILE)).to_contain_text("2 at once, 100 in 1 min")
+    made = ui.server.get(f"/constraint/{quoted(HOSTILE)}")
+    assert made["by"] == ["argument.a", "argument.b"] and made["rate"] == {"limit": 100, "period": 60}
+    ui.button(f"Change {HOSTILE}").click()
+    ui.dialog.get_by_label("At once").fill("7")
+    ui.dialog.get_by_role("button", name="Replace").click()
+    expect(ui.row(HOSTILE)).to_contain_text("7 at once")
+    assert ui.server.get(f"/constraint/{quoted(HOSTILE)}")["by"] == ["argument.a", "argument.b"]
+    ui.button(f"Delete {HOSTILE}").click()
+    ui.dialog.get_by_role("button", name="Delete").click()
+    expect(ui.row(HOSTILE)).to_have_count(0)
+
+
+def test_a_matcher_that_is_wrong_is_said_at_its_field(ui: Ui) -> None:
+    ui.refusals = 1
+    ui.go("/constraints", "Constraints")
+    ui.button("New constraint").click()
+    ui.dialog.get_by_label("Name").fill("wrong")
+    ui.dialog.get_by_label("At once").fill("2")
+    ui.dialog.get_by_label("Which jobs").fill("{")
+    ui.dialog.get_by_role("button", name="Create").click()
+    expect(ui.dialog.locator(".field .problem:visible")).to_contain_text("not JSON")
+    ui.dialog.get_by_label("Which jobs").fill('{"colour": "red"}')
+    ui.dialog.get_by_role("button", name="Create").click()
+    expect(ui.dialog.locator(".field .problem:visible")).to_contain_text("match.colour")
+
+
+def test_what_a_constraint_holds_is_shown_and_a_key_put_on_hold(ui: Ui) -> None:
+    body = {"match": {"queue": "keyed"}, "by": "argument.to", "concurrency": 1}
+    ui.server.call("PUT", "/constraint/keyed", body)
+    ui.server.enqueue("keyed", 4, argument={"to": "at"})
+    ui.server.pick("keyed", count=4)
+    ui.go("/constraint/keyed", "keyed")
+    row = ui.row("at")
+    expect(row).to_contain_text("1 of 1")
+    expect(row.locator("td.number").first).to_have_text("3")
+    ui.button("Hold at").click()
+    ui.dialog.get_by_label("For").fill("900")
+    ui.dialog.get_by_role("button", name="Hold").click()
+    expect(row).to_contain_text("opens in")
+    ui.button("Open at").click()
+    expect(row).not_to_contain_text("opens in")
+
+
+# -- schedules ----------------------------------------------------------------------------------------
+
+
+def test_a_schedule_is_made_paused_changed_and_deleted(ui: Ui) -> None:
+    ui.go("/schedules", "Schedules")
+    ui.button("New schedule").click()
+    ui.dialog.get_by_label("Name", exact=True).fill(HOSTILE)
+    ui.dialog.get_by_label("Cron", exact=True).fill("15 3 * * *")
+    ui.dialog.get_by_label("Job", exact=True).fill('{"name": "nightly"}')
+    ui.dialog.get_by_label("Argument").fill('{"big": 9007199254740993}')
+    ui.dialog.get_by_role("button", name="Create").click()
+    expect(ui.row(HOSTILE)).to_contain_text("then")
+    schedule = f"/schedule/{quoted(HOSTILE)}"
+    assert ui.server.get(schedule)["argument"] == {"big": 9007199254740993}
+    ui.button(f"Pause {HOSTILE}").click()
+    expect(ui.row(HOSTILE)).to_contain_text("paused")
+    assert ui.server.get(schedule)["argument"] == {"big": 9007199254740993}
+    ui.button(f"Resume {HOSTILE}").click()
+    expect(ui.button(f"Pause {HOSTILE}")).to_be_visible()
+    ui.button(f"Change {HOSTILE}").click()
+    ui.dialog.get_by_label("Cron", exact=True).fill("@hourly")
+    ui.dialog.get_by_role("button", name="Replace").click()
+    expect(ui.row(HOSTILE)).to_contain_text("@hourly")
+    ui.button(f"Delete {HOSTILE}").click()
+    ui.dialog.get_by_role("button", name="Delete").click()
+    expect(ui.row(HOSTILE)).to_have_count(0)
+
+
+# -- workers ------------------------------------------------------------------------------------------
+
+
+def test_a_worker_is_quiet_goes_on_and_stops(ui: Ui) -> None:
+    body = {"name": HOSTILE, "queues": ["worked"]}
+    worker = ui.server.call("POST", "/worker", body)["worker_id"]
+    [job_id] = ui.server.enqueue("worked")
+    ui.server.pick("worked", worker)
+    ui.go("/workers", "Workers")
+    expect(ui.row(worker)).to_contain_text(job_id)
+    ui.row(worker).get_by_role("button", name="Quiet").click()
+    expect(ui.row(worker)).to_contain_text("quiet")
+    ui.row(worker).get_by_role("button", name="Resume").click()
+    expect(ui.row(worker)).to_contain_text("pulling")
+    ui.row(worker).get_by_role("button", name="Stop").click()
+    ui.dialog.get_by_role("button", name="Stop").click()
+    ui.told("was asked to stop")
+    found = [one for one in ui.server.get("/workers")["workers"] if one["id"] == worker]
+    assert found[0]["request"] == "stop"

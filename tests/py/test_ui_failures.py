@@ -1,0 +1,177 @@
+"""The pages of failures and of enqueueing, in a browser."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from ui_jobs_support import NARROW, Site, dialog, is_too_wide, open_page, page, rows, site
+from ui_support import HOSTILE, browser
+
+__all__ = ["browser", "page", "site"]
+
+
+def fail_some(site: Site) -> None:
+    site.add_all([{"name": "mail", "max_retry": 0}] * 3 + [{"name": "card", "max_retry": 0}] * 5)
+    site.fail("mail", 3, message="mailbox is full", group="Full")
+    site.fail("card", 5, message="the bank is away", group="Away")
+
+
+def test_what_fails_most_comes_first(page: Page, site: Site) -> None:
+    fail_some(site)
+    page.goto("/ui/failures")
+    expect(rows(page).nth(0)).to_contain_text("Away")
+    expect(rows(page).nth(0)).to_contain_text("the bank is away")
+    expect(page.get_by_text("8 jobs in 2 groups.")).to_be_visible()
+    kinds = page.get_by_role("table", name="Failures by kind of job").locator("tbody tr")
+    expect(kinds.nth(0)).to_contain_text("card")
+    expect(kinds.nth(0)).to_contain_text("100 %")
+    page.get_by_label("Order").select_option("newest first")
+    assert "order=last" in page.url
+    page.get_by_label("Time").select_option("last day")
+    expect(page.get_by_role("img", name="Attempts that failed")).to_be_visible()
+
+
+def test_a_group_is_retried_whole(page: Page, site: Site) -> None:
+    fail_some(site)
+    page.goto("/ui/failures")
+    page.get_by_role("button", name="Retry all of Full").click()
+    expect(dialog(page)).to_contain_text("mailbox is full")
+    dialog(page).get_by_role("button", name="Retry: 3 jobs").click()
+    expect(page.get_by_text("3 jobs put in the queue again.")).to_be_visible()
+    expect(rows(page)).to_have_count(1)
+    assert (site.queue("mail")["queued"], site.queue("card")["error"]) == (3, 5)
+
+
+def test_a_group_is_discarded_whole(page: Page, site: Site) -> None:
+    fail_some(site)
+    page.goto("/ui/failures")
+    page.get_by_role("button", name="Discard all of Away").click()
+    dialog(page).get_by_role("button", name="Discard: 5 jobs").click()
+    expect(page.get_by_text("5 jobs discarded.")).to_be_visible()
+    assert (site.queue("mail")["error"], site.queue("card")["error"]) == (3, 0)
+
+
+def test_some_of_a_group_are_chosen_among_its_jobs(page: Page, site: Site) -> None:
+    fail_some(site)
+    page.goto("/ui/failures")
+    page.get_by_role("link", name="Choose some…").first.click()
+    expect(page).to_have_url(f"{site.url}/ui/jobs?group=Away")
+    expect(rows(page)).to_have_count(5)
+
+
+def test_nothing_failed(page: Page, site: Site) -> None:
+    page.goto("/ui/failures")
+    expect(page.get_by_text("No job has failed for good.")).to_be_visible()
+    expect(page.get_by_text("Nothing failed in this time.")).to_be_visible()
+
+
+def test_many_groups_with_hostile_names_on_a_narrow_screen(browser: Browser, site: Site) -> None:
+    site.add_all([{"name": "mail", "max_retry": 0}] * 60)
+    for number in range(60):
+        site.fail("mail", message=HOSTILE * 20, group=f"{number} {HOSTILE}")
+    with open_page(browser, site, viewport=NARROW) as page:
+        page.goto("/ui/failures")
+        expect(rows(page)).to_have_count(50)
+        assert not is_too_wide(page)
+        page.get_by_role("button", name="Next →").click()
+        expect(rows(page)).to_have_count(10)
+        assert page.locator("main img").count() == 0
+
+
+def enqueue(page: Page) -> None:
+    page.get_by_role("button", name="Enqueue", exact=True).click()
+
+
+def test_a_job_is_enqueued_with_its_options(page: Page, site: Site) -> None:
+    page.goto("/ui/enqueue")
+    page.get_by_label("Name").fill("mail")
+    page.get_by_label("Queue", exact=True).fill("slow")
+    page.get_by_label("Argument").fill('{"to": ["ada"], "n": 1152921504606846977, "x": 1.0}')
+    page.get_by_text("Options").click()
+    page.get_by_label("Priority").fill("-5")
+    page.get_by_label("Tags").fill("eu, billing")
+    page.get_by_label("Keep the result").select_option("yes")
+    enqueue(page)
+    made = page.get_by_role("region", name="Enqueued").get_by_role("link")
+    expect(made).to_contain_text("mail")
+    job = site.job((made.get_attribute("href") or "").rpartition("/")[2])
+    assert (job["queue"], job["priority"], job["tags"], job["keep_result"]) == (
+        "slow",
+        -5,
+        ["eu", "billing"],
+        True,
+    )
+    assert job["argument"] == {"to": ["ada"], "n": 2**60 + 1, "x": 1.0}
+    # 1.0 is not the integer 1.
+    assert isinstance(job["argument"]["x"], float)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"a": [1, 2,]}', "Line 1, column 13: expected more after the comma"),
+        ('{\n  "a": 1\n  "b": 2\n}', "Line 3, column 3: expected a comma or }"),
+        ("{'a': 1}", "Line 1, column 2: expected a key in double quotes"),
+        ('{"a": "x', "Line 1, column 7: this text has no end"),
+        ("nul", "Line 1, column 1: expected a value"),
+        ("[" * 300 + "]" * 300, "nested deeper than 200 levels"),
+        ("01", "Line 1, column 2: expected nothing more"),
+    ],
+)
+def test_json_that_is_wrong_is_told_by_line_and_column(page: Page, site: Site, text: str, told: str) -> None:
+    page.goto("/ui/enqueue?name=mail")
+    page.get_by_label("Argument").fill(text)
+    expect(page.get_by_text(told)).to_be_visible()
+    enqueue(page)
+    expect(page.get_by_label("Argument")).to_be_focused()
+    assert site.get("/queues")["queues"] == []
+
+
+def test_what_the_api_refuses_is_said_at_its_field(page: Page, site: Site) -> None:
+    page.goto("/ui/enqueue")
+    enqueue(page)
+    expect(page.get_by_text("Name is needed")).to_be_visible()
+    page.get_by_label("Name").fill("mail")
+    page.get_by_text("Options").click()
+    page.get_by_label("Retries").fill("-1")
+    enqueue(page)
+    expect(page.get_by_label("Retries")).to_be_focused()
+    expect(page.get_by_label("Retries")).to_have_attribute("aria-invalid", "true")
+
+
+def test_a_unique_key_that_is_taken(page: Page, site: Site) -> None:
+    job = site.add("mail", unique="one")
+    page.goto(f"/ui/job/{job}")
+    page.get_by_role("link", name="Enqueue again…").click()
+    expect(page.get_by_label("Unique key")).to_have_value("one")
+    enqueue(page)
+    expect(page.get_by_text("was there already: its key is taken")).to_be_visible()
+    assert site.queue("mail")["queued"] == 1
+
+
+def test_enqueue_again_begins_as_the_job_was(page: Page, site: Site) -> None:
+    job = site.add(
+        "mail", queue="slow", argument={"n": 1.0, "big": 2**60 + 1}, priority=4, max_retry=2, tags=["eu"]
+    )
+    page.goto(f"/ui/enqueue?from={job}")
+    expect(page.get_by_label("Queue", exact=True)).to_have_value("slow")
+    expect(page.get_by_label("Priority")).to_have_value("4")
+    enqueue(page)
+    link = page.get_by_role("region", name="Enqueued").get_by_role("link")
+    again = site.job((link.get_attribute("href") or "").rpartition("/")[2])
+    assert again["id"] != job
+    before = site.job(job)
+    assert all(again[name] == before[name] for name in ("argument", "priority", "max_retry", "tags", "queue"))
+    assert isinstance(again["argument"]["n"], float)
+
+
+def test_a_hostile_job_is_enqueued_again_on_a_narrow_screen(browser: Browser, site: Site) -> None:
+    job = site.add(HOSTILE, queue=HOSTILE, argument={HOSTILE: HOSTILE}, tags=["<b>"])
+    with open_page(browser, site, viewport=NARROW, color_scheme="dark") as page:
+        page.goto(f"/ui/enqueue?from={job}")
+        expect(page.get_by_label("Name")).to_have_value(HOSTILE)
+        assert not is_too_wide(page)
+        enqueue(page)
+        expect(page.get_by_role("region", name="Enqueued").get_by_role("link")).to_be_visible()
+    assert site.get("/jobs?count=10")["jobs"][1]["argument"] == {HOSTILE: HOSTILE}

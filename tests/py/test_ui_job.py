@@ -1,0 +1,244 @@
+"""The page of a job, in a browser: what it is, why it waits, what happened, and what can be done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from ui_jobs_support import NARROW, Site, dialog, is_too_wide, open_page, page, site
+from ui_support import HOSTILE, browser
+
+__all__ = ["browser", "page", "site"]
+
+
+def section(page: Page, name: str) -> Any:
+    return page.get_by_role("region", name=name)
+
+
+def test_argument_and_result_as_trees_raw_on_demand(page: Page, site: Site) -> None:
+    job = site.add("mail", argument={"to": {"name": "Ada"}, "raw": {"$bin": "AAEC/w=="}}, keep_result=True)
+    site.succeed(site.start("mail")[0], {"sent": True})
+    page.goto(f"/ui/job/{job}")
+    expect(section(page, "Argument")).to_contain_text('name: "Ada"')
+    expect(section(page, "Argument")).to_contain_text("binary, 4 bytes: 00 01 02 ff")
+    expect(section(page, "Result")).to_contain_text("sent: true")
+    section(page, "Argument").get_by_role("button", name="Raw").click()
+    expect(section(page, "Argument").locator("pre")).to_contain_text('"$bin": "AAEC/w=="')
+    section(page, "Argument").get_by_role("button", name="base64").wait_for(state="hidden")
+
+
+def test_large_values_are_shown_in_parts(page: Page, site: Site) -> None:
+    job = site.add("mail", argument={"text": "x" * 1_000_000, "list": list(range(2000)), "n": 2**60 + 1})
+    page.goto(f"/ui/job/{job}")
+    argument = section(page, "Argument")
+    expect(argument).to_contain_text("1152921504606846977")
+    argument.get_by_role("button", name="999600 more characters").click()
+    expect(argument.get_by_role("button", name="more characters")).to_have_count(0)
+    argument.locator("summary", has_text="list").click()
+    expect(argument.get_by_role("button", name="1900 more")).to_be_visible()
+    assert page.locator("*").count() < 1500
+    assert not is_too_wide(page)
+
+
+def test_attempts_with_what_came_between(page: Page, site: Site) -> None:
+    job = site.add("mail", max_retry=3, retry_base=0, retry_cap=0)
+    site.fail("mail", message="first", should_retry=True)
+    site.call("POST", f"/job/{job}/retry")
+    site.fail("mail", message="second")
+    page.goto(f"/ui/job/{job}")
+    happened = section(page, "What happened")
+    expect(happened).to_contain_text("Attempt 1 failed after")
+    expect(happened).to_contain_text("Attempt 2 failed after")
+    expect(happened.locator("svg.strip rect.strip-part")).to_have_count(2)
+    expect(section(page, "Last failure")).to_contain_text("second")
+
+
+def test_a_paused_queue_is_named_and_can_be_resumed(page: Page, site: Site) -> None:
+    job = site.add("mail")
+    site.call("POST", "/queue/mail/pause")
+    page.goto(f"/ui/job/{job}")
+    why = section(page, "Why it waits")
+    expect(why).to_contain_text("Its queue mail is paused.")
+    why.get_by_role("button", name="Resume the queue").click()
+    expect(why).not_to_contain_text("is paused")
+    assert not site.get("/queue/mail")["paused"]
+
+
+def test_a_queue_that_nobody_serves(page: Page, site: Site) -> None:
+    site.add("mail")
+    job = site.add("mail")
+    page.goto(f"/ui/job/{job}")
+    expect(section(page, "Why it waits")).to_contain_text("No worker serves its queue.")
+    expect(section(page, "Why it waits")).to_contain_text("1 job comes before it.")
+
+
+def test_a_full_constraint_with_its_use(page: Page, site: Site) -> None:
+    limit = {"match": {"name": "mail"}, "by": "argument.customer", "concurrency": 2}
+    site.call("PUT", "/constraint/per-customer", limit)
+    ids = site.add_all([{"name": "mail", "argument": {"customer": "globex"}}] * 4)
+    site.start("mail", 2)
+    page.goto(f"/ui/job/{ids[3]}")
+    why = section(page, "Why it waits")
+    expect(why).to_contain_text("Constraint per-customer for globex is full.")
+    expect(why.get_by_role("meter")).to_have_attribute("aria-valuenow", "2")
+    expect(why).to_contain_text("1 job comes before it.")
+
+
+def test_a_rate_says_when_it_opens(page: Page, site: Site) -> None:
+    site.call("PUT", "/constraint/slow", {"match": {"name": "mail"}, "rate": {"limit": 1, "period": 3600}})
+    ids = site.add_all([{"name": "mail"}] * 2)
+    site.start("mail")
+    page.goto(f"/ui/job/{ids[1]}")
+    expect(section(page, "Why it waits")).to_contain_text("starts: 1 in 1 h")
+    expect(section(page, "Why it waits")).to_contain_text("It opens in 59 min")
+
+
+def test_a_blocked_job_shows_what_it_waits_for(page: Page, site: Site) -> None:
+    bad = site.add("fetch", max_retry=0)
+    site.fail("fetch", message="no route")
+    other = site.add("sum")
+    job = site.add("report", depends=[bad, other])
+    page.goto(f"/ui/job/{job}")
+    expect(section(page, "What it waits for").locator(".nodes .node")).to_have_count(2)
+    why = section(page, "Why it waits")
+    expect(why).to_contain_text("1 job it waits for has failed or was cancelled.")
+    why.get_by_role("button", name="Retry it").click()
+    expect(why).not_to_contain_text("has failed")
+    assert site.job(bad)["status"] == "queued"
+    section(page, "What it waits for").get_by_role("link", name="sum").click()
+    expect(page).to_have_url(f"{site.url}/ui/job/{other}")
+
+
+def test_a_scheduled_job_runs_now(page: Page, site: Site) -> None:
+    job = site.add("mail", delay=5000)
+    page.goto(f"/ui/job/{job}")
+    expect(section(page, "Why it waits")).to_contain_text("Its time has not come: it is due in 1 h 2")
+    page.get_by_role("button", name="Run now").click()
+    expect(page.locator("h1")).to_contain_text("queued")
+    assert site.job(job)["status"] == "queued"
+
+
+def test_transitions_are_followed_as_they_happen(page: Page, site: Site) -> None:
+    job = site.add("mail", keep_result=True)
+    page.goto(f"/ui/job/{job}")
+    expect(page.locator("h1")).to_contain_text("queued")
+    [picked] = site.start("mail")
+    expect(page.locator("h1")).to_contain_text("running")
+    note = {"jobs": [[picked["id"], picked["attempt"], {"progress": 0.4, "message": "half way"}]]}
+    site.call("POST", "/worker/heartbeat", note, **{"worker-id": "hand"})
+    expect(page.get_by_text("40 % · half way")).to_be_visible()
+    site.succeed(picked, "fine")
+    expect(page.locator("h1")).to_contain_text("done")
+    expect(section(page, "Result")).to_contain_text("fine")
+
+
+def test_retry_and_the_error_of_a_failed_job(page: Page, site: Site) -> None:
+    job = site.add("mail", max_retry=0)
+    site.fail("mail", message="mailbox full", error={"code": 452}, group="Full")
+    page.goto(f"/ui/job/{job}")
+    expect(section(page, "Last failure")).to_contain_text("mailbox full")
+    expect(section(page, "Last failure")).to_contain_text("code: 452")
+    expect(section(page, "Last failure").get_by_role("link", name="Full")).to_have_attribute(
+        "href", "/ui/jobs?group=Full"
+    )
+    page.get_by_role("button", name="Retry", exact=True).click()
+    expect(page.get_by_text("It is in the queue again.")).to_be_visible()
+    expect(page.locator("h1")).to_contain_text("queued")
+
+
+def test_cancel_kick_and_discard(page: Page, site: Site) -> None:
+    job = site.add("mail")
+    site.start("mail")
+    page.goto(f"/ui/job/{job}")
+    page.get_by_role("button", name="Take from worker…").click()
+    dialog(page).get_by_role("button", name="Take from worker").click()
+    expect(page.locator("h1")).to_contain_text("queued")
+    page.get_by_role("button", name="Cancel…").click()
+    dialog(page).get_by_role("button", name="Cancel: 1 job").click()
+    expect(page.locator("h1")).to_contain_text("cancelled")
+    page.get_by_role("button", name="Discard…").click()
+    dialog(page).get_by_role("button", name="Discard: 1 job").click()
+    expect(page).to_have_url(f"{site.url}/ui/jobs")
+    assert site.session.get(f"{site.url}/job/{job}", timeout=30).status_code == 404
+
+
+def test_priority_argument_and_tags_are_changed(page: Page, site: Site) -> None:
+    job = site.add("mail", argument={"n": 1}, tags=["eu"])
+    page.goto(f"/ui/job/{job}")
+    page.get_by_role("button", name="Change…").click()
+    dialog(page).get_by_label("Argument").fill('{"n": ')
+    dialog(page).get_by_role("button", name="Save").click()
+    expect(dialog(page)).to_contain_text("not JSON: line 1, column 7: expected a value, found the end")
+    dialog(page).get_by_label("Argument").fill('{"n": 2}')
+    dialog(page).get_by_label("Priority").fill("-3")
+    dialog(page).get_by_label("Tags").fill("eu, billing")
+    dialog(page).get_by_role("button", name="Save").click()
+    expect(section(page, "Argument")).to_contain_text("n: 2")
+    found = site.job(job)
+    assert (found["argument"], found["priority"], sorted(found["tags"])) == ({"n": 2}, -3, ["billing", "eu"])
+
+
+def test_what_cannot_be_changed_is_said_at_its_field(page: Page, site: Site) -> None:
+    job = site.add("mail")
+    page.goto(f"/ui/job/{job}")
+    page.get_by_role("button", name="Change…").click()
+    dialog(page).get_by_label("Priority").fill("1.5")
+    dialog(page).get_by_role("button", name="Save").click()
+    expect(dialog(page).get_by_role("alert").filter(has_text="expected")).to_be_visible()
+    page.keyboard.press("Escape")
+    assert site.job(job)["priority"] == 0
+
+
+def test_a_job_that_is_not_there(page: Page, site: Site) -> None:
+    page.goto("/ui/job/0664a3b1c05c00")
+    expect(page.locator("h1")).to_have_text("Not found")
+
+
+@pytest.mark.parametrize("state", ["waiting", "failed", "done"])
+def test_hostile_texts_are_only_text(page: Page, site: Site, state: str) -> None:
+    spec = {
+        "argument": {HOSTILE: [HOSTILE]},
+        "tags": [HOSTILE],
+        "unique": HOSTILE,
+        "keep_result": True,
+        "max_retry": 0,
+    }
+    job = site.add(HOSTILE, queue="q" if state != "waiting" else HOSTILE, **spec)
+    if state == "failed":
+        site.fail("q", message=HOSTILE, error=HOSTILE, group=HOSTILE)
+    elif state == "done":
+        site.succeed(site.start("q")[0], {HOSTILE: HOSTILE})
+    page.goto(f"/ui/job/{job}")
+    expect(page.locator("h1")).to_contain_text("<img src=x onerror=")
+    expect(section(page, "What happened")).to_contain_text("Enqueued")
+    assert page.locator("main script, main img").count() == 0
+    # The direction of the text is not turned round.
+    expect(page.locator("h1")).to_contain_text("\\u202e ünï")
+
+
+def test_a_narrow_screen_needs_no_scrolling_sideways(browser: Browser, site: Site) -> None:
+    first = site.add("a" * 200, max_retry=0, queue="q")
+    site.fail("q", message="m" * 5000, error={"e" * 300: "f" * 300}, group="g" * 200)
+    job = site.add("b" * 200, depends=[first], tags=["t" * 200], argument={"k" * 300: "v" * 3000})
+    with open_page(browser, site, viewport=NARROW, color_scheme="dark") as page:
+        for one in (first, job):
+            page.goto(f"/ui/job/{one}")
+            expect(section(page, "What happened")).to_contain_text("Enqueued")
+            assert not is_too_wide(page)
+
+
+def test_by_keyboard_alone(page: Page, site: Site) -> None:
+    job = site.add("mail", delay=1000)
+    page.goto("/ui/jobs")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(f"{site.url}/ui/job/{job}")
+    for _ in range(30):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.textContent") == "Run now":
+            break
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_contain_text("queued")

@@ -1,0 +1,225 @@
+"""The page of jobs, in a browser: finding, looking inside, choosing, and acting on many."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Browser, Page, expect
+
+from ui_jobs_support import NARROW, Site, dialog, is_too_wide, open_page, page, rows, site
+from ui_support import HOSTILE, browser
+
+__all__ = ["browser", "page", "site"]
+
+
+def test_filters_stand_in_the_address_and_survive_a_reload(page: Page, site: Site) -> None:
+    site.add_all([{"name": "mail", "tags": ["eu"]}, {"name": "mail"}, {"name": "report", "queue": "slow"}])
+    page.goto("/ui/jobs")
+    expect(rows(page)).to_have_count(3)
+    page.get_by_label("Name", exact=True).fill("mail")
+    expect(rows(page)).to_have_count(2)
+    page.get_by_label("Tag", exact=True).fill("eu")
+    expect(rows(page)).to_have_count(1)
+    assert "name=mail" in page.url and "tag=eu" in page.url
+    page.reload()
+    expect(rows(page)).to_have_count(1)
+    expect(page.get_by_label("Name", exact=True)).to_have_value("mail")
+    page.get_by_role("button", name="Clear").click()
+    expect(rows(page)).to_have_count(3)
+
+
+def test_states_are_tabs_with_numbers(page: Page, site: Site) -> None:
+    site.add_all([{"name": "mail"}] * 3 + [{"name": "mail", "delay": 100}] * 2)
+    page.goto("/ui/jobs")
+    expect(page.get_by_role("link", name="scheduled 2")).to_be_visible()
+    page.get_by_role("link", name="queued 3").click()
+    expect(rows(page)).to_have_count(3)
+    assert page.url.endswith("/ui/jobs?status=queued")
+    page.get_by_role("link", name="all waiting 5").click()
+    expect(rows(page)).to_have_count(5)
+
+
+def test_jobs_are_found_by_error_text_group_and_time(page: Page, site: Site) -> None:
+    site.add_all([{"name": "mail", "max_retry": 0}] * 3)
+    [one, _] = site.fail("mail", 2, message="mailbox is full", group="Full")
+    page.goto("/ui/jobs?message=box+is")
+    expect(rows(page)).to_have_count(2)
+    page.goto("/ui/jobs?group=Full")
+    expect(rows(page)).to_have_count(2)
+    expect(page.locator(f"tr[data-key='{one}']")).to_contain_text("mailbox is full")
+    page.goto("/ui/jobs?from=2001-01-01T00:00&to=2002-01-01T00:00")
+    expect(page.get_by_text("No job matches.")).to_be_visible()
+
+
+def test_queues_and_tags_are_completed(page: Page, site: Site) -> None:
+    site.add("mail", queue="mail.eu", tags=["billing"])
+    page.goto("/ui/jobs")
+    page.get_by_label("Queue", exact=True).press_sequentially("mai")
+    expect(page.locator("datalist option[value='mail.eu']")).to_be_attached()
+    page.get_by_label("Tag", exact=True).focus()
+    expect(page.locator("datalist option[value='billing']")).to_be_attached()
+
+
+def test_a_look_inside_without_leaving_the_list(page: Page, site: Site) -> None:
+    job = site.add("mail", argument={"to": "ada@example.com"})
+    page.goto("/ui/jobs")
+    page.get_by_role("button", name=f"Look into {job}").click()
+    expect(page.locator("tr.below")).to_contain_text("ada@example.com")
+    rows(page).first.focus()
+    page.keyboard.press("Space")
+    expect(page.locator("tr.below")).to_have_count(0)
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(f"{site.url}/ui/job/{job}")
+
+
+def test_some_are_chosen_with_shift_and_by_keyboard(page: Page, site: Site) -> None:
+    site.add_all([{"name": "mail"}] * 6)
+    page.goto("/ui/jobs")
+    boxes = page.locator("input.chooser")
+    boxes.nth(1).click()
+    boxes.nth(3).click(modifiers=["Shift"])
+    expect(page.get_by_text("3 jobs chosen:")).to_be_visible()
+    rows(page).nth(5).focus()
+    page.keyboard.press("x")
+    expect(page.get_by_text("4 jobs chosen:")).to_be_visible()
+    page.keyboard.press("k")
+    page.keyboard.press("Shift+X")
+    expect(page.get_by_text("5 jobs chosen:")).to_be_visible()
+    page.get_by_role("button", name="Choose none").click()
+    expect(page.get_by_text("All that match:")).to_be_visible()
+
+
+def test_chosen_jobs_are_cancelled_after_a_preview(page: Page, site: Site) -> None:
+    ids = site.add_all([{"name": "mail"}] * 4)
+    page.goto("/ui/jobs?status=queued")
+    page.locator("input.chooser").nth(0).click()
+    page.locator("input.chooser").nth(1).click()
+    page.get_by_role("button", name="Cancel…").click()
+    expect(dialog(page)).to_contain_text("2 jobs.")
+    expect(dialog(page)).to_contain_text(ids[0])
+    assert site.job(ids[0])["status"] == "queued"
+    dialog(page).get_by_role("button", name="Cancel: 2 jobs").click()
+    expect(page.get_by_text("2 jobs cancelled.")).to_be_visible()
+    expect(rows(page)).to_have_count(2)
+    assert [site.job(job)["status"] for job in ids] == ["cancelled", "cancelled", "queued", "queued"]
+
+
+def test_those_in_another_state_are_left_alone_and_counted(page: Page, site: Site) -> None:
+    site.add_all([{"name": "mail", "max_retry": 0}, {"name": "mail"}])
+    site.fail("mail")
+    page.goto("/ui/jobs?queue=mail")
+    page.get_by_label("Choose all of this page").click()
+    page.get_by_role("button", name="Retry…").click()
+    expect(dialog(page)).to_contain_text("1 job. 1 of those chosen is in another state")
+    dialog(page).get_by_role("button", name="Retry: 1 job").click()
+    expect(page.get_by_text("1 job put in the queue again.")).to_be_visible()
+    expect(page.get_by_role("link", name="queued 2")).to_be_visible()
+
+
+def test_all_that_match_are_retried_and_no_others(page: Page, site: Site) -> None:
+    site.add_all([{"name": "mail", "max_retry": 0}] * 250 + [{"name": "other", "max_retry": 0}] * 5)
+    site.fail("mail", 250, group="A")
+    site.fail("other", 5, group="B")
+    page.goto("/ui/jobs?group=A")
+    page.get_by_role("button", name="Retry…").click()
+    expect(dialog(page)).to_contain_text("Only: state error; group “A”.")
+    dialog(page).get_by_role("button", name="Retry: 250 jobs").click()
+    expect(page.get_by_text("250 jobs put in the queue again.")).to_be_visible()
+    assert site.get("/queue/mail")["queued"] == 250
+    assert site.get("/queue/other")["error"] == 5
+
+
+def test_discarding_everything_needs_its_name_typed(page: Page, site: Site) -> None:
+    site.add_all([{"name": "mail"}] * 3)
+    page.goto("/ui/jobs")
+    page.get_by_role("button", name="Discard…").click()
+    send = dialog(page).get_by_role("button", name="Discard: 3 jobs")
+    send.click()
+    expect(dialog(page)).to_contain_text("No filter is set")
+    assert site.get("/queue/mail")["queued"] == 3
+    dialog(page).get_by_label("No filter is set").fill("Discard")
+    send.click()
+    expect(page.get_by_text("3 jobs discarded.")).to_be_visible()
+    assert site.get("/queue/mail")["queued"] == 0
+
+
+def test_priority_of_all_that_match_and_run_now(page: Page, site: Site) -> None:
+    ids = site.add_all([{"name": "mail"}] * 3 + [{"name": "mail", "delay": 1000}] * 2)
+    page.goto("/ui/jobs?queue=mail&status=queued")
+    page.get_by_role("button", name="Change priority…").click()
+    dialog(page).get_by_role("button", name="Change priority: 3 jobs").click()
+    expect(dialog(page)).to_contain_text("New priority is needed")
+    dialog(page).get_by_label("New priority").fill("-7")
+    dialog(page).get_by_role("button", name="Change priority: 3 jobs").click()
+    expect(page.get_by_text("3 jobs changed.")).to_be_visible()
+    assert [site.job(job)["priority"] for job in ids] == [-7, -7, -7, 0, 0]
+    page.get_by_role("link", name="scheduled 2").click()
+    page.get_by_role("button", name="Run now…").click()
+    dialog(page).get_by_role("button", name="Run now: 2 jobs").click()
+    expect(page.get_by_text("2 jobs made ready.")).to_be_visible()
+    assert site.get("/queue/mail")["queued"] == 5
+
+
+def test_an_action_can_be_given_up(page: Page, site: Site) -> None:
+    job = site.add("mail")
+    page.goto("/ui/jobs?status=queued")
+    page.get_by_role("button", name="Discard…").click()
+    expect(dialog(page).get_by_role("button", name="Discard: 1 job")).to_be_enabled()
+    page.keyboard.press("Escape")
+    expect(dialog(page)).to_have_count(0)
+    assert site.job(job)["status"] == "queued"
+
+
+def test_hostile_names_are_only_text(page: Page, site: Site) -> None:
+    site.add(HOSTILE, queue=HOSTILE, tags=[HOSTILE], argument={HOSTILE: HOSTILE})
+    site.add("bad", max_retry=0)
+    site.fail("bad", message=HOSTILE, group=HOSTILE)
+    page.goto("/ui/jobs")
+    expect(page.get_by_text("<img src=x").first).to_be_visible()
+    expect(page.locator("main")).to_contain_text("\\u202e ünï")
+    page.locator(".peeker").first.click()
+    page.locator(".peeker").last.click()
+    expect(page.locator("tr.below .json")).to_have_count(2)
+    assert page.locator("main script, main img").count() == 0
+    page.get_by_role("button", name="Discard…").click()
+    expect(dialog(page)).to_contain_text("2 jobs.")
+
+
+def test_ten_thousand_jobs(page: Page, site: Site) -> None:
+    site.add_all([{"name": "mail", "tags": ["many"] if number % 2 else ["few"]} for number in range(10_000)])
+    page.goto("/ui/jobs?tag=many")
+    expect(rows(page)).to_have_count(50)
+    page.get_by_role("button", name="Next →").click()
+    expect(page.get_by_text("Page 2")).to_be_visible()
+    page.get_by_role("button", name="← Previous").click()
+    expect(page.get_by_text("Page 1")).to_be_visible()
+    page.get_by_role("button", name="Cancel…").click()
+    dialog(page).get_by_role("button", name="Cancel: 5,000 jobs").click()
+    expect(page.get_by_text("5,000 jobs cancelled.")).to_be_visible(timeout=60_000)
+    counts = site.get("/queue/mail")
+    assert (counts["queued"], counts["cancelled"]) == (5000, 5000)
+    assert page.locator("*").count() < 3000
+
+
+def test_many_steps_can_be_stopped(page: Page, site: Site) -> None:
+    site.add_all([{"name": "mail"}] * 3000)
+    page.goto("/ui/jobs?queue=mail")
+    page.get_by_role("button", name="Discard…").click()
+    dialog(page).get_by_role("button", name="Discard: 3,000 jobs").click()
+    dialog(page).get_by_role("button", name="Stop").click()
+    expect(page.get_by_text("; then it was stopped.")).to_be_visible()
+    assert 0 < site.get("/queue/mail")["queued"] < 3000
+
+
+def test_a_narrow_screen_needs_no_scrolling_sideways(browser: Browser, site: Site) -> None:
+    site.add_all([{"name": "a-name-that-is-long." * 10, "queue": "q" * 200, "tags": ["t" * 200]}] * 3)
+    with open_page(browser, site, viewport=NARROW, color_scheme="dark") as page:
+        page.goto("/ui/jobs")
+        expect(rows(page)).to_have_count(3)
+        assert not is_too_wide(page)
+        page.locator(".peeker").first.click()
+        expect(page.locator("tr.below .json")).to_be_visible()
+        page.get_by_text("Filters").click()
+        assert not is_too_wide(page)
+        page.locator("input.chooser").first.click()
+        page.get_by_role("button", name="Cancel…").click()
+        expect(dialog(page).get_by_role("button", name="Cancel: 1 job")).to_be_visible()
+        assert not is_too_wide(page)

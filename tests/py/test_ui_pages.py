@@ -1,0 +1,235 @@
+"""The web UI: every page, in light, dark and narrow; the frame around them; hostile names; many jobs."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from urllib.parse import quote
+
+import pytest
+import requests
+from playwright.sync_api import Browser, expect
+
+from ui_support import HOSTILE, Server, Ui, browser, server, ui  # noqa: F401 (fixtures)
+
+PAGES = {
+    "/": "Overview",
+    "/queues": "Queues",
+    f"/queue/{quote(HOSTILE, safe='')}": HOSTILE,
+    "/queue/mail": "mail",
+    "/constraints": "Constraints",
+    f"/constraint/{quote(HOSTILE, safe='')}": HOSTILE,
+    "/constraint/keyed": "keyed",
+    "/schedules": "Schedules",
+    "/workers": "Workers",
+}
+LOOKS = {"light": ("light", 1280), "dark": ("dark", 1280), "narrow": ("light", 360)}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def data(server: Server) -> None:
+    """Something of everything, all of it with a hostile name as well."""
+    server.enqueue("mail", 5, argument={"to": "at"})
+    server.enqueue("mail", 5, argument={"to": "de"})
+    server.enqueue(HOSTILE, 3, tags=[HOSTILE], argument=HOSTILE)
+    for identifier, by in ((HOSTILE, None), ("keyed", "argument.to")):
+        body = {"match": {"queue": "mail"}, "concurrency": 2, **({"by": by} if by else {})}
+        server.call("PUT", f"/constraint/{quote(identifier, safe='')}", body)
+    for identifier in (HOSTILE, "report"):
+        body = {"every": 3600, "job": {"name": identifier}, "argument": HOSTILE}
+        server.call("PUT", f"/schedule/{quote(identifier, safe='')}", body)
+    for name in (HOSTILE, "plain"):
+        server.call("POST", "/worker", {"name": name, "queues": [HOSTILE, "mail"]})
+    for number, job in enumerate(server.pick("mail", count=4)):
+        if number:
+            outcome = {"type": "failure", "reason": "other", "message": HOSTILE, "should_retry": number > 1}
+            server.finish(job, **({} if number == 3 else {**outcome, "group": HOSTILE}))
+
+
+@pytest.fixture(scope="module", params=LOOKS)
+def looks(request: pytest.FixtureRequest, browser: Browser, server: Server) -> Iterator[Ui]:
+    scheme, width = LOOKS[request.param]
+    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 800})
+    ui = Ui(context, server)
+    yield ui
+    ui.close()
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_every_page_shows_itself_and_fits(looks: Ui, path: str) -> None:
+    looks.go(path, PAGES[path])
+    expect(looks.page.locator(".panel, .table").first).to_be_visible()
+    expect(looks.page.locator("img")).to_have_count(0)
+    looks.fits()
+
+
+@pytest.mark.parametrize("path", ["/queues", "/constraints", "/schedules", "/workers", "/"])
+def test_a_hostile_name_is_text(ui: Ui, path: str) -> None:
+    ui.go(path)
+    expect(ui.page.locator("tbody").get_by_text(HOSTILE).first).to_be_visible()
+
+
+def test_a_link_with_a_hostile_name_leads_to_its_page(ui: Ui) -> None:
+    ui.go("/queues", "Queues")
+    ui.page.get_by_role("link", name=HOSTILE, exact=True).click()
+    expect(ui.page.locator("h1")).to_contain_text(HOSTILE)
+    ui.page.go_back()
+    expect(ui.page.locator("h1")).to_have_text("Queues")
+
+
+def test_what_is_not_there_is_said(ui: Ui) -> None:
+    ui.refusals = 1
+    ui.go("/queue/nowhere", "Not found")
+    ui.go("/nowhere", "No such page")
+
+
+def test_the_policy_forbids_what_is_not_ours(server: Server) -> None:
+    for path in ("/ui/", "/ui/queues", "/ui/static/app.js"):
+        answer = requests.get(server.url + path, timeout=10)
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'none'" in policy and "unsafe" not in policy
+        assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def test_browsers_are_led_to_the_ui_and_programs_are_not(server: Server) -> None:
+    told = requests.get(server.url, headers={"accept": "text/html"}, allow_redirects=False, timeout=10)
+    assert (told.status_code, told.headers["location"]) == (302, "/ui/")
+    assert requests.get(server.url, timeout=10).status_code == 404
+
+
+def test_files_are_packed_and_asked_for_once(server: Server) -> None:
+    url = server.url + "/ui/static/app.js"
+    first = requests.get(url, headers={"accept-encoding": "gzip"}, stream=True, timeout=10)
+    packed = first.raw.read(decode_content=False)
+    plain = requests.get(url, headers={"accept-encoding": "identity"}, timeout=10)
+    assert gzip.decompress(packed) == plain.content
+    again = requests.get(url, headers={"if-none-match": first.headers["etag"]}, timeout=10)
+    assert again.status_code == 304 and not again.content
+    assert requests.get(server.url + "/ui/static/..%2f..%2fhttp%2fui.py", timeout=10).status_code == 404
+    assert requests.get(server.url + "/ui/static/nothing.js", timeout=10).status_code == 404
+
+
+# -- the frame ----------------------------------------------------------------------------------------
+
+
+def test_the_keyboard_leads_everywhere(ui: Ui) -> None:
+    ui.go("/queues", "Queues")
+    keyboard = ui.page.keyboard
+    keyboard.press("j")
+    keyboard.press("j")
+    keyboard.press("k")
+    expect(ui.page.locator("tbody tr").first).to_be_focused()
+    keyboard.press("/")
+    expect(ui.page.get_by_label("Name begins with")).to_be_focused()
+    keyboard.type("?")
+    expect(ui.dialog).to_have_count(0)
+    keyboard.press("Escape")
+    keyboard.press("?")
+    expect(ui.dialog).to_contain_text("next and previous row")
+    keyboard.press("Escape")
+    expect(ui.dialog).to_have_count(0)
+    keyboard.press("g")
+    keyboard.press("w")
+    expect(ui.page.locator("h1")).to_have_text("Workers")
+
+
+def test_enter_opens_a_row(ui: Ui) -> None:
+    ui.go("/queues?name=mail", "Queues")
+    expect(ui.row("mail")).to_be_visible()
+    ui.page.keyboard.press("j")
+    ui.page.keyboard.press("Enter")
+    expect(ui.page.locator("h1")).to_contain_text("mail")
+
+
+def test_the_first_key_leads_past_the_bar(ui: Ui) -> None:
+    ui.go("/queues", "Queues")
+    ui.page.keyboard.press("Tab")
+    expect(ui.page.get_by_text("Skip to content")).to_be_focused()
+    ui.page.keyboard.press("Enter")
+    expect(ui.page.locator("#main")).to_be_focused()
+
+
+def test_the_colours_chosen_are_kept(ui: Ui) -> None:
+    ui.go("/workers", "Workers")
+    ground = "getComputedStyle(document.body).backgroundColor"
+    before = ui.page.evaluate(ground)
+    ui.page.locator("#theme").click()
+    ui.page.locator("#theme").click()
+    assert ui.page.evaluate(ground) != before
+    ui.page.reload()
+    expect(ui.page.locator("#theme")).to_have_text("Dark")
+    assert ui.page.evaluate(ground) != before
+
+
+def test_the_menu_of_a_narrow_screen(ui: Ui) -> None:
+    ui.page.set_viewport_size({"width": 360, "height": 700})
+    ui.go("/", "Overview")
+    expect(ui.page.get_by_role("link", name="Schedules")).to_be_hidden()
+    ui.button("Menu").click()
+    ui.page.get_by_role("link", name="Schedules").click()
+    expect(ui.page.locator("h1")).to_have_text("Schedules")
+
+
+# -- the overview -------------------------------------------------------------------------------------
+
+
+def test_the_overview_follows_what_happens(ui: Ui) -> None:
+    ui.go("/", "Overview")
+    expect(ui.page.locator("#live")).to_have_text("Live")
+    ui.server.enqueue("comes", 7)
+    expect(ui.row("comes").locator("td").nth(1)).to_have_text("7")
+
+
+def test_the_overview_rests_while_its_tab_is_hidden(ui: Ui) -> None:
+    hide = """is => {
+        Object.defineProperty(document, 'hidden', {value: is, configurable: true});
+        document.dispatchEvent(new Event('visibilitychange'));
+    }"""
+    stream = "**/overview/events"
+    ui.go("/", "Overview")
+    expect(ui.page.locator("#live")).to_have_text("Live")
+    with ui.page.expect_event("requestfailed", lambda request: request.url.endswith("/overview/events")):
+        ui.page.evaluate(hide, True)
+    with ui.page.expect_request(stream):
+        ui.page.evaluate(hide, False)
+
+
+def test_alerts_are_shown(ui: Ui) -> None:
+    ui.server.enqueue("stands", 2)
+    ui.server.call("POST", "/queue/stands/pause")
+    ui.go("/", "Overview")
+    expect(ui.page.get_by_label("Alerts")).to_contain_text("warning")
+
+
+def test_charts_tell_their_values_to_the_keyboard(ui: Ui) -> None:
+    ui.go("/", "Overview")
+    chart = ui.page.get_by_role("group", name="Not ended yet")
+    chart.focus()
+    ui.page.keyboard.press("ArrowLeft")
+    expect(chart.locator(".chart-tip")).to_contain_text("jobs")
+
+
+def test_ten_thousand_jobs(ui: Ui) -> None:
+    ui.server.enqueue("many", 10_000)
+    ui.go("/", "Overview")
+    expect(ui.row("many").locator("td").nth(1)).to_have_text("10,000")
+    ui.go("/queue/many", "many")
+    expect(ui.page.locator(".tile").first).to_contain_text("10K")
+    ui.fits()
+
+
+def test_queues_are_found_by_the_beginning_of_their_name(ui: Ui) -> None:
+    for number in range(30):
+        ui.server.enqueue(f"found-{number:02d}")
+    ui.go("/queues", "Queues")
+    ui.page.get_by_label("Name begins with").fill("found-")
+    expect(ui.page.locator("tbody tr")).to_have_count(25)
+    ui.button("Next →").click()
+    expect(ui.page.locator("tbody tr")).to_have_count(5)
+    ui.button("← Previous").click()
+    expect(ui.page.locator("tbody tr")).to_have_count(25)
+    ui.page.get_by_label("Name begins with").fill("found-07")
+    expect(ui.page.locator("tbody tr")).to_have_count(1)
+    assert "name=found-07" in ui.page.url
+    ui.page.reload()
+    expect(ui.page.locator("tbody tr")).to_have_count(1)

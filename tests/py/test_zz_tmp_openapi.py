@@ -1,0 +1,198 @@
+"""The OpenAPI documents: valid, complete, true."""
+
+from __future__ import annotations
+
+import copy
+import secrets
+from collections.abc import Iterator
+from typing import Any
+
+import jsonschema
+import msgpack
+import pytest
+import requests
+import schemathesis
+from hypothesis import HealthCheck, settings
+from openapi_spec_validator import validate
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from http_live import Live, live_server
+from http_support import JSON, MSGPACK, document, escape, validator
+from jqmaster.http.errors import STATUS
+from jqmaster.http.queues import document as served
+from jqmaster.http.routes import ROUTES
+
+METHODS = ("get", "post", "put", "patch", "delete")
+# Their answers have one form, and some go on without end.
+STREAMS = {"/events", "/job/{id}/events", "/overview/events", "/export"}
+RECORDS = "application/octet-stream"
+
+
+@pytest.mark.parametrize("name", ["master", "worker"])
+def test_the_document_is_valid(name: str) -> None:
+    validate(document(name))
+
+
+def test_every_route_is_documented_and_nothing_else() -> None:
+    described = {
+        (m.upper(), path) for path, item in document()["paths"].items() for m in METHODS if m in item
+    }
+    assert described == {(route.method, route.path) for route in ROUTES}
+
+
+def test_the_served_documents_are_these() -> None:
+    import yaml
+
+    for name in ("master", "worker"):
+        assert yaml.safe_load(served(f"{name}.yaml")) == document(name)
+
+
+def test_every_operation_says_how_it_fails() -> None:
+    for path, item in document()["paths"].items():
+        for method, operation in ((m, item[m]) for m in METHODS if m in item):
+            known = set(operation["responses"])
+            assert "500" in known, (path, method)
+            if not path.endswith(".yaml"):
+                assert ({"503"} if path in STREAMS else {"406", "503"}) <= known, (path, method)
+            if "requestBody" in operation:
+                assert {"400", "408", "413", "415"} <= known, (path, method)
+                kinds = {RECORDS} if path == "/import" else {MSGPACK, JSON}
+                assert set(operation["requestBody"]["content"]) == kinds
+
+
+def test_every_code_is_documented() -> None:
+    codes = document()["components"]["schemas"]["Error"]["properties"]["error"]["properties"]["code"]["enum"]
+    assert set(STATUS) <= set(codes)
+
+
+def contents(name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every content of the document, by JSON pointer."""
+
+    def walk(node: Any, pointer: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        if isinstance(node, dict):
+            for key, value in node.items():
+                at = f"{pointer}/{escape(str(key))}"
+                if key == "content":
+                    yield from ((f"{at}/{escape(kind)}", content) for kind, content in value.items())
+                else:
+                    yield from walk(value, at)
+        elif isinstance(node, list):
+            for index, value in enumerate(node):
+                yield from walk(value, f"{pointer}/{index}")
+
+    return walk(document(name), "")
+
+
+@pytest.mark.parametrize("name", ["master", "worker"])
+def test_every_example_is_of_its_schema(name: str) -> None:
+    checked = 0
+    for pointer, content in contents(name):
+        examples = [content["example"]] if "example" in content else []
+        examples += [example["value"] for example in content.get("examples", {}).values()]
+        for example in examples:
+            validator(f"{pointer}/schema", name).validate(example)
+            checked += 1
+    assert checked > (40 if name == "master" else 5)
+
+
+def test_the_schemas_refuse_what_is_wrong() -> None:
+    job = validator("/components/schemas/NewJob")
+    for wrong in (
+        {},
+        {"name": "m", "priority": 1.5},
+        {"name": "m", "delay": 1, "run_at": 1},
+        {"name": "m", "x": 1},
+    ):
+        with pytest.raises(jsonschema.ValidationError):
+            job.validate(wrong)
+
+
+# Schemathesis: whatever it makes of the document, the answer is documented and never a 500.
+
+
+@schemathesis.serializer(MSGPACK)
+def serialize_msgpack(_context: Any, value: Any) -> Any:
+    # What it generates for negative tests need not be packable; then send bytes that are no MessagePack.
+    try:
+        return msgpack.packb(value)
+    except (TypeError, ValueError, OverflowError):
+        return b"\xc1"
+
+
+@schemathesis.deserializer(MSGPACK)
+def deserialize_msgpack(_context: Any, response: Any) -> Any:
+    return msgpack.unpackb(response.content, strict_map_key=False)
+
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+]
+
+
+@pytest.fixture(scope="module")
+def live(redis_url: str) -> Iterator[Live]:
+    with live_server(redis_url, "{t" + secrets.token_hex(6) + "}", max_content_length=1 << 20) as live:
+        yield live
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[requests.Session]:
+    """Keeps its connections, which saves a third of the time."""
+    with requests.Session() as session:
+        yield session
+
+
+def known_constraint(live: Live) -> str:
+    """A constraint with `by`, and a job that runs under it."""
+    engine = live.master.engine
+    definition = {"id": "known", "by": "argument", "concurrency": 1}
+    live.run(engine.call("constrain", msgpack.packb(definition), msgpack.packb({"name": "a"})))
+    live.run(engine.enqueue([({"name": "a"}, msgpack.packb("x"))]))
+    live.run(engine.pick("w", "a"))
+    return "known"
+
+
+def flat_document() -> dict[str, Any]:
+    """The document with matchers of two levels, the inner ones about names alone: of those without end so
+    many cases are made that it takes minutes. Without what answers without end."""
+    flat = copy.deepcopy(document())
+    for path in ("/events", "/job/{id}/events", "/overview/events"):
+        del flat["paths"][path]
+    outer = flat["components"]["schemas"]["Matcher"]["properties"]
+    inner = {
+        "type": "object",
+        "required": ["name"],
+        "additionalProperties": False,
+        "properties": {"name": outer["name"]},
+    }
+    outer["any"]["items"] = outer["not"] = inner
+    return flat
+
+
+@schemathesis.openapi.from_dict(flat_document()).exclude(path_regex="^/(metrics|job|jobs|config|constraint.*|schedule.*)$").parametrize()
+@settings(
+    max_examples=10,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+def test_generated_requests_get_documented_answers(case: Any, live: Live, session: requests.Session) -> None:
+    if case.path.startswith("/constraint/") and len(str(case.path_parameters["id"])) % 2:
+        # Ids of chance meet nothing that is there.
+        case.path_parameters["id"] = known_constraint(live)
+    if case.operation.path == "/pick" and isinstance(case.body, dict) and "timeout" in case.body:
+        case.body["timeout"] = 0
+    if case.path.endswith("/polling"):
+        case.query = {**(case.query or {}), "timeout": 0}
+    case.call_and_validate(base_url=live.url, session=session, checks=CHECKS, timeout=60)

@@ -1,0 +1,145 @@
+"""The web UI in a real Chromium, before a real master."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import pytest
+import requests
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
+
+from processes import MasterProcess
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+ARGUMENTS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+# What a page would stumble over that takes text for markup, a path, or a direction of writing.
+HOSTILE = '<img src=x onerror="window.hacked=1">\'&/../%2F?#\u202e ünï 𝒳'
+
+expect.set_options(timeout=10_000)
+
+
+@dataclass
+class Server:
+    """A master, and its API in JSON."""
+
+    url: str
+    session: requests.Session = field(default_factory=requests.Session)
+
+    def call(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
+        answer = self.session.request(
+            method, self.url + path, json=body, headers={"accept": "application/json", **headers}, timeout=30
+        )
+        assert answer.status_code < 300, (path, answer.status_code, answer.text)
+        return answer.json() if answer.content else None
+
+    def get(self, path: str) -> Any:
+        return self.call("GET", path)
+
+    def enqueue(self, name: str, count: int = 1, **spec: Any) -> list[str]:
+        ids: list[str] = []
+        while len(ids) < count:
+            jobs = [{"name": name, **spec}] * min(1000, count - len(ids))
+            ids += self.call("POST", "/jobs", {"jobs": jobs})["job_ids"]
+        return ids
+
+    def pick(self, queue: str, worker: str = "tester", count: int = 1) -> list[dict[str, Any]]:
+        jobs: list[dict[str, Any]] = self.call(
+            "POST", "/pick", {"queues": queue, "count": count}, **{"worker-id": worker}
+        )["jobs"]
+        return jobs
+
+    def finish(self, job: dict[str, Any], worker: str = "tester", **outcome: Any) -> None:
+        body = {"id": job["id"], "attempt": job["attempt"], "type": "success", **outcome}
+        self.call("POST", "/done", body, **{"worker-id": worker})
+
+    def queue(self, name: str) -> dict[str, Any]:
+        found: dict[str, Any] = self.get(f"/queue/{quote(name, safe='')}")
+        return found
+
+
+class Ui:
+    """One tab. `close` fails the test when anything was wrong in it that nobody expected."""
+
+    def __init__(self, context: BrowserContext, server: Server) -> None:
+        self.server = server
+        self.page: Page = context.new_page()
+        self.problems: list[str] = []
+        self.requested: list[str] = []
+        # Answers that a test provokes: the browser calls each an error.
+        self.refusals = 0
+        self.page.on("console", self._on_console)
+        self.page.on("pageerror", lambda error: self.problems.append(str(error)))
+        self.page.on("request", lambda request: self.requested.append(request.url))
+
+    def _on_console(self, message: Any) -> None:
+        if message.type in ("error", "warning"):
+            if self.refusals and "Failed to load resource" in message.text:
+                self.refusals -= 1
+            else:
+                self.problems.append(message.text)
+
+    def go(self, path: str, title: str | None = None) -> Ui:
+        """Open a page, and wait for its title where that is told."""
+        self.page.goto(f"{self.server.url}/ui{path}")
+        if title is not None:
+            expect(self.page.locator("h1")).to_contain_text(title)
+        return self
+
+    def button(self, name: str, exact: bool = True) -> Locator:
+        return self.page.get_by_role("button", name=name, exact=exact)
+
+    def row(self, text: str) -> Locator:
+        return self.page.locator("tbody tr").filter(has_text=text)
+
+    @property
+    def dialog(self) -> Locator:
+        return self.page.locator("dialog[open]")
+
+    def told(self, text: str) -> None:
+        """A message came that has this text."""
+        expect(self.page.locator("#toasts")).to_contain_text(text)
+
+    def fits(self) -> None:
+        """Nothing is wider than the window."""
+        width, inner = self.page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+        assert width <= inner, f"{self.page.url} is {width} wide in {inner}"
+
+    def close(self) -> None:
+        hacked = self.page.evaluate("window.hacked")
+        self.page.context.close()
+        own = urlsplit(self.server.url).netloc
+        assert not self.problems, self.problems
+        assert hacked is None
+        assert {urlsplit(url).netloc for url in self.requested} <= {own}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("no chromium found: apt-get install chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS, headless=True)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def server(redis_url: str) -> Iterator[Server]:
+    namespace = "{t" + secrets.token_hex(6) + "}"
+    with MasterProcess("--redis", redis_url, "--namespace", namespace) as process:
+        yield Server(process.url)
+
+
+@pytest.fixture
+def ui(browser: Browser, server: Server) -> Iterator[Ui]:
+    ui = Ui(browser.new_context(viewport={"width": 1280, "height": 900}), server)
+    yield ui
+    ui.close()
