@@ -29,6 +29,7 @@ WORKER_STATES = ("ready", "full", "busy", "unreachable", "pulling", "quiet")
 _MINUTE_MS, _HOUR_MS = 60_000, 3_600_000
 _OPEN = ("queued", "scheduled", "blocked", "running", "retrying")
 _SHOWN = ("name", "paused", "max_waiting", *STATES)
+_TIMES = ("count", "mean", "p50", "p90", "p99", "max")
 _TOP = 30
 _PAGE = 200
 _TRENDS_AT_ONCE = 5
@@ -230,22 +231,16 @@ class Overview:
             name = self._top[self._turn]
             from_ms = (self._now_ms // _MINUTE_MS - _TREND_MINUTES) * _MINUTE_MS
             found = await self._engine.stats("minute", queue=name, from_ms=from_ms)
-            self._trends[name] = _trend(found, from_ms, self._now_ms)
+            hour_ms = (self._now_ms // _HOUR_MS - 1) * _HOUR_MS
+            hours = await self._engine.stats("hour", queue=name, from_ms=hour_ms)
+            self._trends[name] = _trend(found, from_ms, self._now_ms) | (_latest(hours) or {})
         for name in [name for name in self._trends if name not in self._top]:
             del self._trends[name]
 
     async def _look_at_hour(self) -> None:
         """How long jobs waited and ran, in the last hour in which there were any."""
         from_ms = (self._now_ms // _HOUR_MS - 1) * _HOUR_MS
-        found = await self._engine.stats("hour", from_ms=from_ms)
-        self._hour = None
-        for hour in found:
-            short = {
-                kind: {name: hour[kind][name] for name in ("count", "mean", "p50", "p90", "p99", "max")}
-                for kind in ("wait", "run")
-            }
-            if short["wait"]["count"] or short["run"]["count"]:
-                self._hour = {"begin_ms": hour["begin_ms"], **short}
+        self._hour = _latest(await self._engine.stats("hour", from_ms=from_ms))
 
     async def _look_at_workers(self) -> None:
         page = await self._engine.workers(count=_MOST_WORKERS)
@@ -326,6 +321,15 @@ class Overview:
 
 def _weight(queue: Document) -> tuple[int, int, str]:
     return sum(queue[state] for state in _OPEN), queue["error"], str(queue["name"])
+
+
+def _latest(hours: list[Document]) -> Document | None:
+    """How long jobs waited and ran, in the last of these hours in which there were any."""
+    for hour in reversed(hours):
+        if hour["wait"]["count"] or hour["run"]["count"]:
+            short = {kind: {name: hour[kind][name] for name in _TIMES} for kind in ("wait", "run")}
+            return {"begin_ms": hour["begin_ms"], **short}
+    return None
 
 
 def _trend(found: list[Document], from_ms: int, now_ms: int) -> Document:

@@ -49,6 +49,8 @@ async def test_it_counts_jobs_queues_and_what_happened(api: Api, engine: Engine)
     assert sums[1:3] == [3, 1]
     assert found["rates"]["enqueued"] > 0
     assert found["hour"]["wait"]["count"] == 1
+    [mail] = [queue for queue in found["queues"]["top"] if queue["name"] == "mail"]
+    assert mail["wait"]["count"] == 1 and mail["trend"][-1] + mail["trend"][-2] == 1
     assert isinstance(found["alerts"], list)
 
 

@@ -165,19 +165,24 @@ def test_cancel_kick_and_discard(page: Page, site: Site) -> None:
 
 
 def test_priority_argument_and_tags_are_changed(page: Page, site: Site) -> None:
-    job = site.add("mail", argument={"n": 1}, tags=["eu"])
+    job = site.add("mail", argument={"n": 1, "x": 1.0}, tags=["eu"])
     page.goto(f"/ui/job/{job}")
     page.get_by_role("button", name="Change…").click()
     dialog(page).get_by_label("Argument").fill('{"n": ')
     dialog(page).get_by_role("button", name="Save").click()
-    expect(dialog(page)).to_contain_text("not JSON: line 1, column 7: expected a value, found the end")
-    dialog(page).get_by_label("Argument").fill('{"n": 2}')
+    expect(dialog(page)).to_contain_text("line 1, column 6: expected a value, found the end")
+    dialog(page).get_by_label("Argument").fill('{"n": 2, "x": 1.0}')
     dialog(page).get_by_label("Priority").fill("-3")
     dialog(page).get_by_label("Tags").fill("eu, billing")
     dialog(page).get_by_role("button", name="Save").click()
     expect(section(page, "Argument")).to_contain_text("n: 2")
     found = site.job(job)
-    assert (found["argument"], found["priority"], sorted(found["tags"])) == ({"n": 2}, -3, ["billing", "eu"])
+    assert (found["argument"], found["priority"], sorted(found["tags"])) == (
+        {"n": 2, "x": 1.0},
+        -3,
+        ["billing", "eu"],
+    )
+    assert isinstance(found["argument"]["x"], float)
 
 
 def test_what_cannot_be_changed_is_said_at_its_field(page: Page, site: Site) -> None:
@@ -242,3 +247,11 @@ def test_by_keyboard_alone(page: Page, site: Site) -> None:
             break
     page.keyboard.press("Enter")
     expect(page.locator("h1")).to_contain_text("queued")
+
+
+def test_a_traceback_is_shown_as_lines(page: Page, site: Site) -> None:
+    job = site.add("mail", max_retry=0)
+    site.fail("mail", error={"traceback": 'Traceback:\n  File "mail.py", line 3\nKeyError: 7\n'})
+    page.goto(f"/ui/job/{job}")
+    lines = section(page, "Last failure").locator(".j-lines")
+    expect(lines).to_have_text('Traceback:\n  File "mail.py", line 3\nKeyError: 7', use_inner_text=True)

@@ -33,7 +33,7 @@ def test_states_are_tabs_with_numbers(page: Page, site: Site) -> None:
     page.get_by_role("link", name="queued 3").click()
     expect(rows(page)).to_have_count(3)
     assert page.url.endswith("/ui/jobs?status=queued")
-    page.get_by_role("link", name="all waiting 5").click()
+    page.get_by_role("link", name="waiting 5").click()
     expect(rows(page)).to_have_count(5)
 
 

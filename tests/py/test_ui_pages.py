@@ -109,6 +109,32 @@ def test_files_are_packed_and_asked_for_once(server: Server) -> None:
     assert requests.get(server.url + "/ui/static/nothing.js", timeout=10).status_code == 404
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"sec-fetch-site": "cross-site", "origin": "https://evil.example"},
+        {"sec-fetch-site": "same-site"},
+        {"origin": "http://evil.example"},
+        {"origin": "null"},
+    ],
+)
+def test_pages_of_other_sites_change_nothing(server: Server, headers: dict[str, str]) -> None:
+    for path in ("/queue/mail/pause", "/job", "/queue/other"):
+        told = requests.post(server.url + path, headers={"accept": "application/json", **headers}, timeout=10)
+        assert (told.status_code, told.json()["error"]["code"]) == (403, "FORBIDDEN")
+    assert requests.get(server.url + "/queues", headers=headers, timeout=10).status_code == 200
+    assert server.queue("mail")["paused"] is False
+
+
+def test_own_pages_may_change_things_also_where_browsers_say_less(server: Server) -> None:
+    for headers in (
+        {"origin": server.url},
+        {"sec-fetch-site": "same-origin", "origin": "https://jq.example"},
+    ):
+        told = requests.post(server.url + "/queue/mail/resume", headers=headers, timeout=10)
+        assert told.status_code == 200
+
+
 # -- the frame ----------------------------------------------------------------------------------------
 
 
@@ -223,6 +249,7 @@ def test_queues_are_found_by_the_beginning_of_their_name(ui: Ui) -> None:
         ui.server.enqueue(f"found-{number:02d}")
     ui.go("/queues", "Queues")
     ui.page.get_by_label("Name begins with").fill("found-")
+    expect(ui.page.locator("tbody tr").first).to_contain_text("found-00")
     expect(ui.page.locator("tbody tr")).to_have_count(25)
     ui.button("Next →").click()
     expect(ui.page.locator("tbody tr")).to_have_count(5)

@@ -109,6 +109,8 @@ def test_it_carries_built_scripts_and_apis_but_no_sources(installed: Path, tmp_p
     modules = {path.relative_to(package) for path in package.rglob("*.py")}
     here = Path(jqmaster.__file__).parent
     assert modules == {path.relative_to(here) for path in here.rglob("*.py")}
+    files = {path.relative_to(package) for path in (package / "ui").rglob("*.*")}
+    assert files >= {path.relative_to(here) for path in (here / "ui").rglob("*.*") if path.suffix != ".md"}
 
 
 def test_it_brings_the_command(installed: Path, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from werkzeug.exceptions import (
 
 from jqmaster.http.errors import HttpError, internal
 from jqmaster.http.fast import Asgi, FastPath, Receive, Send, too_large
+from jqmaster.http.foreign import own_pages_only
 from jqmaster.http.routes import ROUTES, Response, Route, answered, failure_for, respond
 from jqmaster.http.ui import add_ui
 from jqmaster.master import Master
@@ -53,7 +54,7 @@ def create_app(master: Master, *, max_content_length: int = MAX_CONTENT_LENGTH, 
     inner: Asgi = app.asgi_app
     if fast:
         inner = FastPath(inner, master, max_content_length)
-    app.asgi_app = _raw_paths(inner)  # type: ignore[method-assign, assignment]
+    app.asgi_app = own_pages_only(_raw_paths(inner))  # type: ignore[method-assign, assignment]
     return app
 
 

@@ -65,7 +65,7 @@ class FastPath:
         except HttpError as error:
             refused = failure_for(error, scope["headers"])
             answered(self._master, scope, refused, route=route)
-            await _send(send, refused)
+            await send_response(send, refused)
             return
         if body is None:
             return
@@ -76,7 +76,7 @@ class FastPath:
                 return
         else:
             response = await respond(self._master, route, scope, params, body)
-        await _send(send, response)
+        await send_response(send, response)
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes | None:
         """The whole body, or None when the client left before its end. Raises 413."""
@@ -111,6 +111,7 @@ class FastPath:
             gone.cancel()
 
 
-async def _send(send: Send, response: Response) -> None:
+async def send_response(send: Send, response: Response) -> None:
+    """A response that is no stream."""
     await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
     await send({"type": "http.response.body", "body": response.body, "more_body": False})

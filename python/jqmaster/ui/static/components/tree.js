@@ -6,13 +6,18 @@ import { straight } from '../format.js';
 const PART = 100;
 const LONG = 400;
 
-const quoted = (value) => straight(JSON.stringify(value));
+/** Several lines, such as a traceback, as lines; else in quotes. */
+const isLines = (value) => value.includes('\n') && value.trim().includes('\n');
+const quoted = (value, lines = isLines(value)) => straight(lines ? value.replace(/\n$/, '') : JSON.stringify(value));
 
 function text(value) {
-  if (value.length <= LONG) return h('span', { class: 'j-text' }, quoted(value));
-  const shown = h('span', { class: 'j-text' }, quoted(value.slice(0, LONG)));
-  const more = button(`… ${value.length - LONG} more characters`, () => {
-    shown.textContent = quoted(value);
+  const lines = isLines(value);
+  const most = lines ? LONG * 5 : LONG;
+  const kind = lines ? 'j-text j-lines' : 'j-text';
+  if (value.length <= most) return h('span', { class: kind }, quoted(value, lines));
+  const shown = h('span', { class: kind }, quoted(value.slice(0, most), lines));
+  const more = button(`… ${value.length - most} more characters`, () => {
+    shown.textContent = quoted(value, lines);
     more.remove();
   }, { class: 'inline' });
   return h('span', {}, shown, more);

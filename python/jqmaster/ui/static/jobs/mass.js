@@ -38,7 +38,7 @@ class Mass {
   made() {
     const { action, where, rows } = this;
     const title = `${action.label}: ${where ? 'all that match' : rows.length === 1 ? 'one job' : `${count(rows.length)} chosen jobs`}`;
-    const only = where ? h('p', { class: 'muted' }, `Only: ${inWords(where).join('; ')}.`) : null;
+    const only = where ? h('p', { class: 'muted' }, `Only: ${inWords(where).join('; ')}.${action.path && action.danger ? ' Also those that come to match while it is done.' : ''}`) : null;
     const submit = (event) => {
       event.preventDefault();
       this.start();

@@ -1,9 +1,10 @@
 // A form for one job: name and argument, all else folded away. With ?from=<id> it begins as that job did.
-import { api, ApiError, parse, path, stringify } from '../api.js';
+import { api, path, stringify } from '../api.js';
 import { field, read } from '../components/field.js';
 import { toast } from '../components/toast.js';
 import { button, debounced, fill, h } from '../dom.js';
 import { cut } from '../format.js';
+import { exactJob } from '../jobs/exact.js';
 import { exactParse, jsonProblem } from '../jobs/jsontext.js';
 import { completed, names, queues, tags } from '../jobs/suggest.js';
 import { link, query } from '../router.js';
@@ -38,13 +39,8 @@ const USUAL = { priority: 0, max_retry: 10, timeout: 30, keep_result: false };
 async function beginning() {
   const { from, name = '', queue = '', ...rest } = query();
   if (!from) return { name, queue, argument: rest.argument || '' };
-  const answer = await fetch(path`/job/${from}`, { headers: { accept: 'application/json' }, cache: 'no-store' });
-  const text = await answer.text();
-  if (!answer.ok) throw new ApiError(answer.status, 'NOTFOUND', `Job ${cut(from, 60)} is not there any longer: it cannot be enqueued again.`);
-  const job = parse(text);
-  const values = { from, name: job.name, queue: job.queue === job.name ? '' : job.queue };
-  // Its numbers as they were written: 1.0 is not 1.
-  values.argument = JSON.stringify(exactParse(text).argument, null, 2);
+  const { job, argument } = await exactJob(from);
+  const values = { from, name: job.name, queue: job.queue === job.name ? '' : job.queue, argument };
   for (const one of COPIED) if (job[one] !== undefined && job[one] !== null && job[one] !== USUAL[one]) values[one] = job[one];
   if (values.keep_result) values.keep_result = '1';
   return values;

@@ -7,8 +7,10 @@ import { tree } from '../components/tree.js';
 import { button, fill, h } from '../dom.js';
 import { ago, count, cut, duration } from '../format.js';
 import { actionOf } from '../jobs/actions.js';
+import { exactJob } from '../jobs/exact.js';
 import { facts } from '../jobs/facts.js';
 import { graph, SHOWN } from '../jobs/graph.js';
+import { exactParse, jsonProblem } from '../jobs/jsontext.js';
 import { mass } from '../jobs/mass.js';
 import { timeline } from '../jobs/timeline.js';
 import { ENDED, WAITING } from '../jobs/where.js';
@@ -30,8 +32,15 @@ function progress(job) {
     h('span', {}, text, job.progress_message ? ` · ${cut(job.progress_message, 300)}` : ''));
 }
 
+function argumentOf(text) {
+  const at = jsonProblem(text);
+  if (at) throw Object.assign(new Error(`line ${at.line}, column ${at.column}: ${at.message}`), { field: 'argument' });
+  return exactParse(text);
+}
+
 /** What can be changed, as a form. */
-function changeForm(job) {
+async function changeForm(id) {
+  const { job, argument } = await exactJob(id);
   const waits = WAITING.includes(job.status);
   const fields = [
     ...(waits ? [
@@ -39,7 +48,7 @@ function changeForm(job) {
       { name: 'delay', label: 'Ready in', unit: 's from now', type: 'number', hint: 'Empty: as it is. 0: now.' },
       { name: 'max_retry', label: 'Retries at most', type: 'number', value: String(job.max_retry) },
       { name: 'timeout', label: 'Lease', unit: 's', type: 'number', value: String(job.timeout) },
-      { name: 'argument', label: 'Argument', type: 'json', value: job.argument, rows: 8 }] : []),
+      { name: 'argument', label: 'Argument', value: argument, rows: 8, hint: 'JSON.' }] : []),
     { name: 'tags', label: 'Tags', type: 'list', value: job.tags || [], hint: 'With commas between.' }];
   const before = { priority: job.priority, max_retry: job.max_retry, timeout: job.timeout };
   return form({
@@ -49,7 +58,7 @@ function changeForm(job) {
       const changes = {};
       for (const [name, value] of Object.entries(before)) if (values[name] !== undefined && values[name] !== value) changes[name] = values[name];
       if (values.delay !== undefined) changes.delay = values.delay;
-      if (waits && JSON.stringify(values.argument, plain) !== JSON.stringify(job.argument, plain)) changes.argument = values.argument ?? null;
+      if (values.argument !== undefined && values.argument !== argument) changes.argument = argumentOf(values.argument);
       const tags = values.tags || [];
       if (tags.join('\n') !== (job.tags || []).join('\n')) changes.tags = tags;
       if (Object.keys(changes).length) await api.patch(path`/job/${job.id}`, changes);
@@ -79,7 +88,7 @@ function actionsOf(job, changed, isProtected) {
     }, { class: made.length ? '' : 'primary' }));
   }
   made.push(button('Change…', async () => {
-    const changes = await changeForm(job).catch(failed);
+    const changes = await changeForm(job.id).catch(failed);
     if (changes) changed();
   }));
   made.push(h('a', { class: 'button', href: `/ui${withQuery('/enqueue', { from: job.id })}` }, 'Enqueue again…'));

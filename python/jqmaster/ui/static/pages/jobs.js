@@ -15,7 +15,7 @@ import { link, query, withQuery } from '../router.js';
 
 const PAGE = 50;
 const TIMES = 10;
-const TABS = [['', 'All'], ...STATES.map((state) => [state, state]), [WAITING.join(','), 'all waiting']];
+const TABS = [['', 'All'], ...STATES.map((state) => [state, state]), [WAITING.join(','), 'waiting']];
 
 /** Newest first where that is what one looks for, in the order of running where that is. */
 function isNewest(filters) {
@@ -149,7 +149,7 @@ export async function render(view) {
       { name: 'message', label: 'Error contains', type: 'search' },
       { name: 'from', label: 'Enqueued from', type: 'datetime' },
       { name: 'to', label: 'Enqueued before', type: 'datetime' },
-      { name: 'order', label: 'Order', type: 'select', placeholder: 'usual', options: [['newest', 'newest first'], ['oldest', 'next or oldest first']] },
+      { name: 'order', label: 'Order', type: 'select', placeholder: 'by queue', options: [['newest', 'by queue, newest first'], ['oldest', 'by queue, next or oldest first']] },
     ],
     change: () => {
       opened.clear();

@@ -111,6 +111,7 @@ function queueRow(queue) {
   h('td', { class: 'number' }, zero(queue.queued)), h('td', { class: 'number' }, zero(queue.running)),
   h('td', { class: 'number hide-narrow' }, zero(queue.retrying)), h('td', { class: 'number' }, zero(queue.error)),
   h('td', { class: 'hide-narrow' }, stack(parts)),
+  h('td', { class: 'number hide-narrow' }, queue.wait?.count ? [duration(queue.wait.p50), h('span', { class: 'muted' }, ` / ${duration(queue.wait.p99)}`)] : h('span', { class: 'zero' }, '–')),
   h('td', { class: 'number hide-narrow' }, queue.rates ? rate(queue.rates.done) : '…'),
   h('td', { class: 'hide-narrow' }, trend.length ? sparkline(trend, 'done', 'done by the minute, half an hour') : null));
 }
@@ -168,6 +169,7 @@ export async function render(view) {
   const queues = h('section', { class: 'panel' }, h('h2', {}, 'Queues with most to do'),
     h('div', { class: 'table' }, h('div', { class: 'scroll' }, h('table', { 'aria-label': 'Queues' }, h('thead', {}, h('tr', {}, h('th', {}, 'Queue'), h('th', { class: 'number' }, 'Waiting'),
       h('th', { class: 'number' }, 'Running'), h('th', { class: 'number hide-narrow' }, 'Retrying'), h('th', { class: 'number' }, 'Failed'), h('th', { class: 'hide-narrow' }, 'States'),
+      h('th', { class: 'number hide-narrow', title: 'Half of the jobs started within the first time, 99 % within the second' }, 'Wait'),
       h('th', { class: 'number hide-narrow' }, 'Done'), h('th', { class: 'hide-narrow' }, 'Trend'))), body)), rest));
   const waits = h('section', { class: 'panel' });
   const problem = h('p', { class: 'problem', role: 'alert', hidden: true });
