@@ -72,7 +72,8 @@ local function check_headers(value, path)
     if not check.is_name(name) then
       return check.problem(path, "a map of texts, its keys each " .. check.NAME, name)
     elseif not check.is_text(text, MOST_HEADER_BYTES) then
-      return check.problem(path .. "." .. check.part(name), "text, valid UTF-8, no control characters", text)
+      return check.problem(path, "for " .. check.show(name) .. " text, valid UTF-8, no control characters, at most "
+        .. MOST_HEADER_BYTES .. " bytes", text)
     end
     count, bytes = count + 1, bytes + #name + #text
   end

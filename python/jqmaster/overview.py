@@ -36,6 +36,7 @@ _TRENDS_AT_ONCE = 5
 _TREND_MINUTES = 30
 _MOST_WORKERS = 1000
 _REST = 200  # times as long as it took
+_MOST_REST_S = 300.0
 _STOP_S = 2.0
 _FIRST_ALERTS_S = 5.0
 
@@ -59,7 +60,7 @@ class _Part:
         self._took.append(time.monotonic() - began)
         # A little less than the beat, else every other beat would come too early. The least of the last
         # times: others had a part in what took longer.
-        self._due = began + max(self._every_s - 0.1, min(self._took) * _REST)
+        self._due = began + max(self._every_s - 0.1, min(min(self._took) * _REST, _MOST_REST_S))
 
 
 class Overview:

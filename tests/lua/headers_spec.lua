@@ -82,10 +82,10 @@ describe("a job's headers", function()
     ["false"] = { false, "jobs[0].headers: expected a map" },
     ["a list"] = { { "a" }, "jobs[0].headers: expected a map" },
     ["a name that is empty"] = { { [""] = "a" }, "jobs[0].headers: expected a map" },
-    ["a number"] = { { k = 1 }, "jobs[0].headers.k: expected text" },
-    ["a line break"] = { { k = "a\nb" }, "jobs[0].headers.k: expected text" },
-    ["no UTF-8"] = { { k = "\255" }, "jobs[0].headers.k: expected text" },
-    ["a long text"] = { { k = string.rep("v", 1025) }, "jobs[0].headers.k: expected text" },
+    ["a number"] = { { k = 1 }, "jobs[0].headers: expected for \"k\" text" },
+    ["a line break"] = { { k = "a\nb" }, "jobs[0].headers: expected for \"k\" text" },
+    ["no UTF-8"] = { { k = "\255" }, "jobs[0].headers: expected for \"k\" text" },
+    ["a long text"] = { { k = string.rep("v", 1025) }, "jobs[0].headers: expected for \"k\" text" },
   }
   for what, case in pairs(wrong) do
     it("are refused with " .. what, function()

@@ -170,7 +170,7 @@ def test_priority_argument_and_tags_are_changed(page: Page, site: Site) -> None:
     page.get_by_role("button", name="Change…").click()
     dialog(page).get_by_label("Argument").fill('{"n": ')
     dialog(page).get_by_role("button", name="Save").click()
-    expect(dialog(page)).to_contain_text("line 1, column 6: expected a value, found the end")
+    expect(dialog(page)).to_contain_text("line 1, column 7: expected a value, found the end")
     dialog(page).get_by_label("Argument").fill('{"n": 2, "x": 1.0}')
     dialog(page).get_by_label("Priority").fill("-3")
     dialog(page).get_by_label("Tags").fill("eu, billing")
