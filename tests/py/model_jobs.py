@@ -283,6 +283,8 @@ class Jobs:
     def do_due(self, job):
         """Whether something was done."""
         if self.has_expired(job):
+            if job.status == "blocked":  # the same sweep may have freed it before
+                job.ready_ms = (self.look(job.id) or {}).get("ready_ms", job.ready_ms)
             self.fail_unstarted(job, "expired")
         elif job.status == "running":
             self.fail(job, "lapse", "timeout", message=SOME_TEXT)
