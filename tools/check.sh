@@ -52,7 +52,7 @@ for name in "$@"; do
             ;;
         lua) [ -n "$specs_pid" ] || part "busted tests/lua" specs ;;
         python)
-            # Files side by side: most of their time is waiting for processes. The scripts are built before.
+            # Files run side by side, since most of their time is waiting for processes. The scripts are built before.
             $bin/python -c 'from jqmaster.scripts import builtin; builtin(), builtin("settable")' || true
             part "pytest tests/py" $bin/python -m pytest -q -n 4 --dist loadfile tests/py
             [ -z "$specs_pid" ] || part "busted tests/lua" specs
