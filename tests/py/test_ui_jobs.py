@@ -223,3 +223,17 @@ def test_a_narrow_screen_needs_no_scrolling_sideways(browser: Browser, site: Sit
         page.get_by_role("button", name="Cancel…").click()
         expect(dialog(page).get_by_role("button", name="Cancel: 1 job")).to_be_visible()
         assert not is_too_wide(page)
+
+
+def test_a_master_out_of_reach_is_told_in_the_dialog(page: Page, site: Site) -> None:
+    job = site.add("mail")
+    page.goto("/ui/jobs?status=queued")
+    page.get_by_role("button", name="Discard…").click()
+    send = dialog(page).get_by_role("button", name="Discard: 1 job")
+    expect(send).to_be_enabled()
+    page.context.set_offline(True)
+    send.click()
+    expect(dialog(page).get_by_role("alert")).to_have_text("The master cannot be reached.")
+    page.context.set_offline(False)
+    dialog(page).get_by_role("button", name="Close").click()
+    assert site.job(job)["status"] == "queued"

@@ -11,12 +11,13 @@ export const brief = (number) => (Math.abs(number) < 10000 ? number < 10 && numb
 
 export const jobs = (number) => `${count(number)} ${number === 1 ? 'job' : 'jobs'}`;
 
-/** A number of events per second. */
+/** A number of events per second, minute or hour, whichever can be read. */
 export function rate(perSecond) {
   if (!perSecond) return '0/s';
   if (perSecond >= 10) return `${brief(Math.round(perSecond))}/s`;
   if (perSecond >= 0.1) return `${perSecond.toFixed(1)}/s`;
-  return `${brief(Math.round(perSecond * 600) / 10)}/min`;
+  if (perSecond * 60 >= 1) return `${brief(Math.round(perSecond * 600) / 10)}/min`;
+  return `${brief(Math.max(1, Math.round(perSecond * 3600)))}/h`;
 }
 
 const UNITS = [[86400000, 'd', 3600000, 'h'], [3600000, 'h', 60000, 'min'], [60000, 'min', 1000, 's']];

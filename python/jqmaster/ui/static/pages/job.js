@@ -1,16 +1,15 @@
 // A job: what it is, what became of it, why it waits, and what can be done about it.
 import { api, path } from '../api.js';
 import { badge } from '../components/badge.js';
-import { confirm, form } from '../components/dialog.js';
+import { confirm } from '../components/dialog.js';
 import { act, failed } from '../components/toast.js';
 import { tree } from '../components/tree.js';
 import { button, fill, h } from '../dom.js';
 import { ago, count, cut, duration } from '../format.js';
 import { actionOf } from '../jobs/actions.js';
-import { exactJob } from '../jobs/exact.js';
+import { changeForm } from '../jobs/change.js';
 import { facts } from '../jobs/facts.js';
 import { graph, SHOWN } from '../jobs/graph.js';
-import { exactParse, jsonProblem } from '../jobs/jsontext.js';
 import { mass } from '../jobs/mass.js';
 import { timeline } from '../jobs/timeline.js';
 import { ENDED, WAITING } from '../jobs/where.js';
@@ -32,39 +31,11 @@ function progress(job) {
     h('span', {}, text, job.progress_message ? ` · ${cut(job.progress_message, 300)}` : ''));
 }
 
-function argumentOf(text) {
-  const at = jsonProblem(text);
-  if (at) throw Object.assign(new Error(`line ${at.line}, column ${at.column}: ${at.message}`), { field: 'argument' });
-  return exactParse(text);
-}
-
-/** What can be changed, as a form. */
-async function changeForm(id) {
-  const { job, argument } = await exactJob(id);
-  const waits = WAITING.includes(job.status);
-  const fields = [
-    ...(waits ? [
-      { name: 'priority', label: 'Priority', type: 'number', value: String(job.priority), hint: 'The smaller runs first.' },
-      { name: 'delay', label: 'Ready in', unit: 's from now', type: 'number', hint: 'Empty: as it is. 0: now.' },
-      { name: 'max_retry', label: 'Retries at most', type: 'number', value: String(job.max_retry) },
-      { name: 'timeout', label: 'Lease', unit: 's', type: 'number', value: String(job.timeout) },
-      { name: 'argument', label: 'Argument', value: argument, rows: 8, hint: 'JSON.' }] : []),
-    { name: 'tags', label: 'Tags', type: 'list', value: job.tags || [], hint: 'With commas between.' }];
-  const before = { priority: job.priority, max_retry: job.max_retry, timeout: job.timeout };
-  return form({
-    title: `Change ${cut(job.name, 60)}`, fields, wide: true,
-    body: waits ? [] : ['Of a job that runs or has ended, only tags can be changed.'],
-    submit: async (values) => {
-      const changes = {};
-      for (const [name, value] of Object.entries(before)) if (values[name] !== undefined && values[name] !== value) changes[name] = values[name];
-      if (values.delay !== undefined) changes.delay = values.delay;
-      if (values.argument !== undefined && values.argument !== argument) changes.argument = argumentOf(values.argument);
-      const tags = values.tags || [];
-      if (tags.join('\n') !== (job.tags || []).join('\n')) changes.tags = tags;
-      if (Object.keys(changes).length) await api.patch(path`/job/${job.id}`, changes);
-      return changes;
-    },
-  });
+/** Draws anew without taking the focus from a button or a link that is there again. */
+function keepingFocus(place, draw) {
+  const held = place.contains(document.activeElement) ? document.activeElement.textContent : null;
+  draw();
+  if (held) [...place.querySelectorAll('a, button')].find((one) => one.textContent === held)?.focus();
 }
 
 const plain = (_key, value) => (typeof value === 'bigint' ? `${value}n` : value);
@@ -114,106 +85,120 @@ function failure(job) {
     job.error !== null && job.error !== undefined ? tree(job.error, 'Error') : null);
 }
 
-export async function render(view, params) {
-  const { id } = params;
-  const at = path`/job/${id}`;
-  const others = new Map();
-  const head = h('div', { class: 'head job-head' });
-  const place = { progress: h('div', {}), why: h('div', {}), failure: h('div', {}), facts: h('div', {}), history: h('div', {}), graph: h('div', {}), values: h('div', { class: 'grid' }) };
-  let job = null;
-  let shownValues = '';
-  let stopFollowing = null;
-  let isOver = false;
-  let isLarge = false;
+class JobPage {
+  constructor(view, id) {
+    Object.assign(this, { id, at: path`/job/${id}`, job: null, others: new Map(), shownValues: '', isLarge: false, isOver: false, stopFollowing: null });
+    this.head = h('div', { class: 'head job-head' });
+    const place = (kind = '') => h('div', { class: `place ${kind}` });
+    this.place = { progress: place(), why: place(), graph: place(), failure: place(), values: place('grid'), history: place(), facts: place() };
+    const { progress: bar, why: reasons, graph: waits, failure: failed_, values, history, facts: known } = this.place;
+    view.append(this.head, bar, reasons, waits, failed_, values, h('div', { class: 'grid job-grid' }, history, known));
+    this.refresh = this.refresh.bind(this);
+  }
 
-  async function lookAround() {
-    const ids = (job.depends || []);
-    const open = new Set(job.waits_for || []);
-    const wanted = [...ids].sort((a, b) => open.has(b) - open.has(a)).slice(0, SHOWN);
-    await Promise.all(wanted.filter((one) => !ENDED.includes(others.get(one)?.status) || open.has(one)).map(async (one) => {
-      others.set(one, await api.get(path`/job/${one}`).catch(() => null));
+  /** Those it waits for, as far as they are shown; what has ended stays as it is. */
+  async lookAround() {
+    const open = new Set(this.job.waits_for || []);
+    const wanted = [...(this.job.depends || [])].sort((a, b) => open.has(b) - open.has(a)).slice(0, SHOWN);
+    await Promise.all(wanted.filter((one) => !ENDED.includes(this.others.get(one)?.status) || open.has(one)).map(async (one) => {
+      this.others.set(one, await api.get(path`/job/${one}`).catch(() => null));
     }));
   }
 
-  async function drawRest() {
-    const [history, explanation] = await Promise.all([api.get(`${at}/history`), WAITING.includes(job.status) ? api.get(`${at}/explain`) : null, lookAround()]);
+  /** What happened to it, and why it waits: known apart from its document. */
+  async drawRest() {
+    const { job, place, others } = this;
+    const explained = WAITING.includes(job.status) ? api.get(`${this.at}/explain`) : null;
+    const [history, explanation] = await Promise.all([api.get(`${this.at}/history`), explained, this.lookAround()]);
+    if (this.isOver) return;
     fill(place.history, section('What happened', timeline(history, job)));
     if (job.depends?.length) fill(place.graph, section('What it waits for', graph(job, others)));
-    const reasons = explanation ? why(explanation, job, others, refresh) : [];
-    // Focus must not be lost to what is drawn anew.
-    const held = place.why.contains(document.activeElement) ? document.activeElement.textContent : null;
-    fill(place.why, reasons.length ? section('Why it waits', reasons) : null);
-    if (held) [...place.why.querySelectorAll('a, button')].find((one) => one.textContent === held)?.focus();
+    const reasons = explanation ? why(explanation, job, others, this.refresh) : [];
+    keepingFocus(place.why, () => fill(place.why, reasons.length ? section('Why it waits', reasons) : null));
   }
 
-  function drawValues() {
+  drawValues() {
+    const { job } = this;
     const key = JSON.stringify([job.argument, job.result, job.keep_result, job.status], plain);
-    isLarge = key.length > LARGE;
-    if (key === shownValues) return;
-    shownValues = key;
+    this.isLarge = key.length > LARGE;
+    // What somebody has opened in a tree stays open.
+    if (key === this.shownValues) return;
+    this.shownValues = key;
+    const nothing = h('p', { class: 'muted' }, job.keep_result ? 'Nothing, or it is not kept any longer.' : 'Results of this job are not kept.');
     const hasResult = job.result !== null && job.result !== undefined;
-    fill(place.values, section('Argument', tree(job.argument, 'Argument')),
-      hasResult ? section('Result', tree(job.result, 'Result'))
-        : job.status === 'done' ? section('Result', h('p', { class: 'muted' }, job.keep_result ? 'Nothing, or it is not kept any longer.' : 'Results of this job are not kept.')) : null);
+    fill(this.place.values, section('Argument', tree(job.argument, 'Argument')),
+      hasResult ? section('Result', tree(job.result, 'Result')) : job.status === 'done' ? section('Result', nothing) : null);
   }
 
-  function draw() {
-    fill(head, h('h1', {}, cut(job.name, 200), ' ', badge(job.status)), h('div', { class: 'actions' }, actionsOf(job, refresh)),
+  draw() {
+    const { job, place } = this;
+    keepingFocus(this.head, () => fill(this.head, h('h1', {}, cut(job.name, 200), ' ', badge(job.status)),
+      h('div', { class: 'actions' }, actionsOf(job, this.refresh)),
       h('p', { class: 'muted job-line' }, h('code', {}, job.id), ' · in ', link(path`/queue/${job.queue}`, cut(job.queue, 80)), ' · enqueued ', ago(job.created_ms),
         job.started_ms && job.ended_ms ? ` · took ${duration(Math.max(0, job.ended_ms - job.started_ms))}` : '',
-        job.attempt > 1 ? ` · ${count(job.attempt)} attempts` : ''));
+        job.attempt > 1 ? ` · ${count(job.attempt)} attempts` : '')));
     fill(place.progress, progress(job));
     fill(place.failure, failure(job));
     fill(place.facts, section('Facts', facts(job)));
-    drawValues();
+    this.drawValues();
   }
 
-  async function load() {
-    job = await api.get(at);
-    if (isOver) return;
-    const held = head.contains(document.activeElement) ? document.activeElement.textContent : null;
-    draw();
-    if (held) [...head.querySelectorAll('a, button')].find((one) => one.textContent === held)?.focus();
-    await drawRest();
-    if (!isOver) listen();
+  async load() {
+    this.job = await api.get(this.at);
+    if (this.isOver) return;
+    this.draw();
+    await this.drawRest();
+    if (!this.isOver) this.listen();
   }
 
-  async function refresh() {
+  async refresh() {
     try {
-      await load();
+      await this.load();
     } catch (problem) {
-      if (isOver) return;
-      if (problem.status === 404) fill(place.why, section('It is gone', h('p', {}, 'Its record is not there any longer. ', link('/jobs', 'All jobs'))));
+      if (this.isOver) return;
+      if (problem.status === 404) fill(this.place.why, section('It is gone', h('p', {}, 'Its record is not there any longer. ', link('/jobs', 'All jobs'))));
       else failed(problem);
     }
   }
 
   /** Its transitions, as they happen, until it has ended. */
-  function listen() {
-    const isEnded = ENDED.includes(job.status);
-    if (isEnded) {
-      stopFollowing?.();
-      stopFollowing = null;
-    } else if (!stopFollowing) {
-      stopFollowing = follow(`${at}/events`, (event) => {
-        if (event.state !== job.status || event.attempt !== job.attempt) refresh();
+  listen() {
+    if (ENDED.includes(this.job.status)) {
+      this.stopFollowing?.();
+      this.stopFollowing = null;
+    } else {
+      this.stopFollowing ??= follow(`${this.at}/events`, (event) => {
+        if (event.state !== this.job.status || event.attempt !== this.job.attempt) this.refresh();
       });
     }
   }
 
-  view.append(head, place.progress, place.why, place.graph, place.failure, place.values, h('div', { class: 'grid job-grid' }, place.history, place.facts));
-  for (const one of Object.values(place)) one.classList.add('place');
-  await load();
-  document.title = `${cut(job.name, 60)} · JQ`;
-  // Progress and reasons to wait are no transitions: those are asked for.
-  const stop = every(3000, async () => {
-    if (!job || ENDED.includes(job.status) || document.querySelector('dialog[open]')) return;
-    if (job.status === 'running' && !isLarge) await load();
-    else if (job.status !== 'running') await drawRest();
-  });
+  /** Progress and reasons to wait are no transitions: those are asked for. */
+  async lookAgain() {
+    if (ENDED.includes(this.job.status) || document.querySelector('dialog[open]')) return;
+    if (this.job.status !== 'running') await this.drawRest();
+    else if (!this.isLarge) await this.load();
+  }
+
+  close() {
+    this.isOver = true;
+    this.stopFollowing?.();
+  }
+}
+
+export async function render(view, { id }) {
+  const page = new JobPage(view, id);
+  let stop = null;
+  try {
+    await page.load();
+    document.title = `${cut(page.job.name, 60)} · JQ`;
+    stop = every(3000, () => page.lookAgain());
+  } catch (problem) {
+    page.close();
+    throw problem;
+  }
   return () => {
-    isOver = true;
     stop();
-    stopFollowing?.();
+    page.close();
   };
 }

@@ -15,7 +15,19 @@ import { link, query, withQuery } from '../router.js';
 
 const PAGE = 50;
 const TIMES = 10;
+const MOST_SEEN = 5000; // of an open page that nobody touches for days
 const TABS = [['', 'All'], ...STATES.map((state) => [state, state]), [WAITING.join(','), 'waiting']];
+
+const FIELDS = [
+  { name: 'queue', label: 'Queue', suggest: queues },
+  { name: 'name', label: 'Name', suggest: names },
+  { name: 'tag', label: 'Tag', suggest: tags },
+  { name: 'group', label: 'Failure group', suggest: groups },
+  { name: 'message', label: 'Error contains', type: 'search' },
+  { name: 'from', label: 'Enqueued from', type: 'datetime' },
+  { name: 'to', label: 'Enqueued before', type: 'datetime' },
+  { name: 'order', label: 'Order', type: 'select', placeholder: 'by queue', options: [['newest', 'by queue, newest first'], ['oldest', 'by queue, next or oldest first']] },
+];
 
 /** Newest first where that is what one looks for, in the order of running where that is. */
 function isNewest(filters) {
@@ -48,11 +60,26 @@ function peek(id) {
   return place;
 }
 
+/** `opened`: what is shown below which job. */
+function columns(opened, openPeek) {
+  return [
+    { title: 'Job', kind: 'wide', cell: (job) => [button(opened.has(job.id) ? '▾' : '▸', () => openPeek(job),
+      { class: 'quiet small peeker', 'aria-expanded': String(opened.has(job.id)), 'aria-label': `Look into ${job.id}`, title: 'Look inside (Space)' }),
+    h('a', { href: `/ui${path`/job/${job.id}`}`, 'data-open': true }, cut(job.name, 70)), ' ', h('code', { class: 'muted hide-narrow' }, job.id)] },
+    { title: 'Queue', hide: 'narrow', kind: 'wide', cell: (job) => link(path`/queue/${job.queue}`, cut(job.queue, 50)) },
+    { title: 'State', cell: (job) => badge(job.status) },
+    { title: 'Attempt', kind: 'number', hide: 'narrow', cell: (job) => (job.attempt ? count(job.attempt) : h('span', { class: 'zero' }, '0')) },
+    { title: 'Priority', kind: 'number', hide: 'narrow', cell: (job) => (job.priority ? String(job.priority) : h('span', { class: 'zero' }, '0')) },
+    { title: 'Time', cell: when },
+    { title: 'Error, progress, tags', kind: 'wide', hide: 'narrow', cell: what },
+  ];
+}
+
 /** States with their numbers, as far as queues know them; with other filters nobody counts. */
 function stateTabs() {
   const element = h('div', { class: 'states', role: 'navigation', 'aria-label': 'States' });
   let known = null;
-  async function count_() {
+  async function look() {
     const { queue } = query();
     const found = queue ? [await api.get(path`/queue/${queue}`).catch((problem) => (problem.status === 404 ? null : Promise.reject(problem)))]
       : (await api.get('/queues', { count: 1000 }));
@@ -61,15 +88,17 @@ function stateTabs() {
   }
   function draw() {
     const filters = query();
+    const held = [...element.children].indexOf(document.activeElement);
     const isCounted = known && !FILTERS.some((name) => name !== 'status' && name !== 'queue' && filters[name]);
     fill(element, TABS.map(([value, text]) => {
       const sum = isCounted ? (value ? value.split(',') : STATES).reduce((all, state) => all + known[state], 0) : null;
       return h('a', { href: `/ui${withQuery('/jobs', { ...filters, status: value, order: '' })}`, class: value && !value.includes(',') ? `state is-${value}` : 'state',
         'aria-current': (filters.status || '') === value ? 'true' : undefined }, text, sum === null ? null : h('b', {}, brief(sum)));
     }));
+    element.children[held]?.focus();
   }
   return { element, draw, async refresh() {
-    await count_();
+    await look();
     draw();
   } };
 }
@@ -87,35 +116,28 @@ export async function render(view) {
     list.focus(job.id);
   }
 
+  async function load(cursor, signal) {
+    const filters = query();
+    const rows = [];
+    let at = cursor;
+    // One request looks at 1000 jobs at most: with few that match, a page takes several.
+    for (let times = 0; times < TIMES && (!times || at) && rows.length < PAGE; times += 1) {
+      const page = await api.get('/jobs', { ...queryOf(whereOf(filters)), brief: 1, count: PAGE - rows.length, cursor: at, newest: isNewest(filters) ? 1 : '' }, { signal });
+      rows.push(...page.jobs);
+      at = page.cursor;
+    }
+    if (seen.size > MOST_SEEN && !list.selected().length) seen.clear();
+    for (const job of rows) seen.set(job.id, job);
+    return { rows, cursor: at };
+  }
+
   const list = table({
     label: 'Jobs',
     key: (job) => job.id,
     open: true,
     below: (job) => opened.get(job.id),
-    columns: [
-      { title: 'Job', kind: 'wide', cell: (job) => [button(opened.has(job.id) ? '▾' : '▸', () => openPeek(job),
-        { class: 'quiet small peeker', 'aria-expanded': String(opened.has(job.id)), 'aria-label': `Look into ${job.id}`, title: 'Look inside (Space)' }),
-      h('a', { href: `/ui${path`/job/${job.id}`}`, 'data-open': true }, cut(job.name, 70)), ' ', h('code', { class: 'muted hide-narrow' }, job.id)] },
-      { title: 'Queue', hide: 'narrow', kind: 'wide', cell: (job) => link(path`/queue/${job.queue}`, cut(job.queue, 50)) },
-      { title: 'State', cell: (job) => badge(job.status) },
-      { title: 'Attempt', kind: 'number', hide: 'narrow', cell: (job) => (job.attempt ? count(job.attempt) : h('span', { class: 'zero' }, '0')) },
-      { title: 'Priority', kind: 'number', hide: 'narrow', cell: (job) => (job.priority ? String(job.priority) : h('span', { class: 'zero' }, '0')) },
-      { title: 'Time', cell: when },
-      { title: 'Error, progress, tags', kind: 'wide', hide: 'narrow', cell: what },
-    ],
-    load: async (cursor, signal) => {
-      const filters = query();
-      const rows = [];
-      let at = cursor;
-      // One request looks at 1000 jobs at most: with few that match, a page takes several.
-      for (let times = 0; times < TIMES && (!times || at) && rows.length < PAGE; times += 1) {
-        const page = await api.get('/jobs', { ...queryOf(whereOf(filters)), brief: 1, count: PAGE - rows.length, cursor: at, newest: isNewest(filters) ? 1 : '' }, { signal });
-        rows.push(...page.jobs);
-        at = page.cursor;
-      }
-      for (const job of rows) seen.set(job.id, job);
-      return { rows, cursor: at };
-    },
+    columns: columns(opened, openPeek),
+    load,
     select: (ids) => drawBar(ids),
     empty: () => ['No job matches. ', link('/jobs', 'All jobs'), ' · ', link('/enqueue', 'Enqueue one')],
   });
@@ -141,16 +163,7 @@ export async function render(view) {
 
   list.element.classList.add('jobs-list');
   const filters = filterBar({
-    fields: [
-      { name: 'queue', label: 'Queue', suggest: queues },
-      { name: 'name', label: 'Name', suggest: names },
-      { name: 'tag', label: 'Tag', suggest: tags },
-      { name: 'group', label: 'Failure group', suggest: groups },
-      { name: 'message', label: 'Error contains', type: 'search' },
-      { name: 'from', label: 'Enqueued from', type: 'datetime' },
-      { name: 'to', label: 'Enqueued before', type: 'datetime' },
-      { name: 'order', label: 'Order', type: 'select', placeholder: 'by queue', options: [['newest', 'by queue, newest first'], ['oldest', 'by queue, next or oldest first']] },
-    ],
+    fields: FIELDS,
     change: () => {
       opened.clear();
       tabs.draw();
