@@ -24,8 +24,8 @@ class Dependencies(Unique):
         if job.status in ENDED:
             self.ended_as[job.id], self.ended_at[job.id] = job.status, self.now
             job.waits_for = set()
-            if job.is_doomed is not False:
-                self.doom_dependents(job, job.is_doomed)
+            if job.is_doomed is not False:  # one that expired before its turn came takes nobody along
+                self.doom_dependents(job, job.is_doomed if job.status == "cancelled" else None)
         elif was in ENDED:
             self.ran_again[job.id] = self.ended_as.pop(job.id, None)
             job.is_doomed = False
