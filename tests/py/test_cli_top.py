@@ -29,9 +29,8 @@ class Terminal:
         self.text = ""
         self.pid, self._handle = pty.fork()
         if self.pid == 0:
-            kept = {
-                name: value for name, value in os.environ.items() if not name.startswith(("JQ_", "COLUMNS"))
-            }
+            ours = ("JQ_", "COLUMNS", "LINES")  # readline sets the last two for whatever is started later
+            kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
             environment = {**kept, "TERM": "xterm", "PYTHONPATH": str(Path(jqmaster.__file__).parents[1])}
             os.execve(sys.executable, [sys.executable, "-m", "jqmaster.cli", *command], environment)
         self.resize(rows, columns)
@@ -121,7 +120,8 @@ def test_a_smaller_window(top: Terminal) -> None:
     top.until("kind.29")
     top.resize(12, 50)
     lines = top.until("kind.29")
-    while len(lines) == 24:
+    deadline = time.monotonic() + PATIENCE_S
+    while len(lines) == 24 and time.monotonic() < deadline:
         lines = top.until("kind.29")
     assert len(lines) == 12 and max(len(line) for line in lines) <= 50
     top.press("\x03")
