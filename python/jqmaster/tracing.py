@@ -77,7 +77,9 @@ _NOTHING = Attempt()
 def running(job: Job) -> Iterator[Attempt]:
     """Run an attempt within its span: part of the trace in which the job was enqueued, and linked to the span
     that did it, however long ago."""
-    if trace is None:
+    # Without an SDK nobody records spans; what a job's headers say is still passed on.
+    is_idle = trace is None or isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
+    if trace is None or (is_idle and not job.headers):
         yield _NOTHING
         return
     context = TraceContextTextMapPropagator().extract(dict(job.headers)) if job.headers else None

@@ -80,6 +80,7 @@ class Worker:
         self._running: dict[Key, Running] = {}
         self._endings: list[Ending] = []
         self._reserved = 0  # slots whose outcome is being reported together with a wish for the next job
+        self._wanted = 0  # those of them whose report is not under way yet
         self._is_full = False
         self._ending_came = asyncio.Event()
         self._unreported = 0
@@ -116,7 +117,7 @@ class Worker:
     async def run(self, stop: asyncio.Event) -> None:
         """Work until `stop` is set, or the worker is asked to stop; then finish what runs within
         `drain_timeout_s` and give the rest back."""
-        loops = (self._report_loop(), self._beats.run(), self._source.listen(self._told))
+        loops = (self._report_loop(), self._report_loop(), self._beats.run(), self._source.listen(self._told))
         parts = [asyncio.create_task(part) for part in loops]
         fetching = asyncio.create_task(self._fetch_loop()) if self._fetches else None
         stops = [asyncio.create_task(event.wait()) for event in (stop, self._asked_to_stop)]
@@ -192,6 +193,7 @@ class Worker:
         # When every slot is taken nobody else fetches: the report of this one asks for the next job as well.
         if self._is_full and not self.draining.is_set() and self._awake.is_set():
             self._reserved += 1
+            self._wanted += 1
         self._endings.append(ending)
         self._ending_came.set()
         self._unreported += 1
@@ -234,8 +236,11 @@ class Worker:
             if not self._endings:
                 self._ending_came.clear()
                 await self._ending_came.wait()
-            batch, self._endings = self._endings[:BATCH], self._endings[BATCH:]
-            reserved = min(self._reserved, len(batch))
+            # Half of the slots at most: while Redis does one half, the functions of the other run here.
+            most = min(BATCH, (self.concurrency + 1) // 2)
+            batch, self._endings = self._endings[:most], self._endings[most:]
+            reserved = min(self._wanted, len(batch))
+            self._wanted -= reserved
             try:
                 outcomes = [ending for ending in batch if isinstance(ending, Outcome)]
                 for ending in batch:
