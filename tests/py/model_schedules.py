@@ -79,6 +79,10 @@ class Schedules(Finding):
     def is_schedule_due(self, schedule):
         return not schedule.is_paused and schedule.next_ms is not None and schedule.next_ms <= self.now
 
+    def due_count(self):
+        due = [schedule for schedule in self.schedules.values() if self.is_schedule_due(schedule)]
+        return super().due_count() + sum(1 + len(schedule.wanted(self.now)) for schedule in due)
+
     def queue_of(self, schedule):
         return schedule.job.get("queue", schedule.job["name"])
 
