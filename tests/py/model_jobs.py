@@ -263,8 +263,12 @@ class Jobs:
             for job in self.held(worker):
                 if not left_some or self.moved(job):
                     self.fail(job, "lapse", "timeout", message=SOME_TEXT)
-            if not left_some or not self.look_at_worker(worker.id):
+            shown = self.look_at_worker(worker.id) if left_some else None
+            if not shown:
                 del self.workers[worker.id]
+            elif shown["state"] == "unreachable":  # some of its jobs are left
+                worker.resting = "unreachable"
+                worker.resting_until_ms = self.now + ms(self.settings["worker_ttl"])
         for worker in self.workers.values():
             if worker.resting and worker.resting_until_ms <= self.now:
                 doc = left_some and self.look_at_worker(worker.id)
