@@ -75,9 +75,10 @@ class Dependencies(Unique):
         said = [self.says(job, id) for id in job.waits_for]
         may = {"wait"} if self.is_held_by_clock(job) else set()
         may |= {"cancel"} if job.is_doomed is not False else set()
-        may |= {"fail"} if any("fail" in some for some in said) else set()  # that may have come first
-        if job.is_doomed:
-            return may
+        if job.is_doomed:  # another that failed may have come first
+            others = [self.says(job, id) for id in job.waits_for if id not in self.dooming]
+            return may | ({"fail"} if any("fail" in some for some in others) else set())
+        may |= {"fail"} if any("fail" in some for some in said) else set()
         if {"fail"} in said:
             return may
         may |= {"wait"} if any("wait" in some for some in said) else set()
