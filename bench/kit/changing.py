@@ -12,7 +12,7 @@ from kit.contenders import WORKER
 from kit.wire import Command, Wire
 
 INFO_CALLS = 200
-MOST_CALLS = 200_000
+MOST_CALLS = 400_000
 
 
 @dataclass

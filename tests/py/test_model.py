@@ -28,9 +28,10 @@ def driver():
 
 @pytest.mark.timeout(3600)
 def test_engine_and_model_agree(driver):
-    seed = os.environ.get("JQ_MODEL_SEED") or str(random.SystemRandom().randrange(10**6))
+    # A seed that stays, so that a build tells of the change that is built; long runs take others.
+    seed = os.environ.get("JQ_MODEL_SEED", "5")
     print("JQ_MODEL_SEED =", seed)
-    run(driver, seed, int(os.environ.get("JQ_MODEL_STEPS", "15000")))
+    run(driver, seed, int(os.environ.get("JQ_MODEL_STEPS", "6000")))
 
 
 def enqueue(driver, count, **spec):
