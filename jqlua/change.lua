@@ -45,13 +45,9 @@ function M.parse(blob, i, has_argument)
   if not change then
     return nil, check.not_a_map(path, blob)
   end
-  local problem = check.unknown_field(change, FIELDS)
+  local problem = check.unknown_field(change, FIELDS, path)
   if problem then
-    for field in pairs(change) do
-      if type(field) ~= "string" or not (" " .. FIELDS .. " "):find(" " .. field .. " ", 1, true) then
-        return nil, check.unknown(path, field, FIELDS)
-      end
-    end
+    return nil, problem
   end
   local count = 0
   for field, value in pairs(change) do

@@ -162,14 +162,15 @@ function M.unknown(path, field, known)
 end
 
 ---@cold
---- Refuses a call's spec that has a field nobody knows.
+--- Refuses a map that has a field nobody knows.
 ---@param known string the names there are, separated by blanks
+---@param path? string of the map; without, it is the call's own spec
 ---@return string? problem
-function M.unknown_field(spec, known)
+function M.unknown_field(spec, known, path)
   local padded = " " .. known .. " "
   for field in pairs(spec) do
     if type(field) ~= "string" or field:find(" ", 1, true) or not padded:find(" " .. field .. " ", 1, true) then
-      return M.unknown("", field, known)
+      return M.unknown(path or "", field, known)
     end
   end
 end

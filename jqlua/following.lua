@@ -104,6 +104,7 @@ function M.move(of, said, argument)
   failure.note_attempt(extra, of)
   extra.f = said.finished_at
   failure.save_extra(of, extra)
+  -- Room, and the place among what runs, belong to the queue that it leaves; transition.move sees to the new one.
   room.leave(of, false)
   batch.remove(queue.key(queue.load(of[job.QUEUE]), "r"), of[job.ID])
   of[job.FAILURES], of[job.ENDED_MS] = 0, now

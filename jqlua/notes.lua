@@ -29,7 +29,9 @@ local function check_notes(notes, path, used)
       expected = (not check.is_integer(value, 0, count - 1) or used[value] or ARGV[value + 2] == "")
         and "the index of one of the blobs behind the spec (" .. count
         .. ", none of them empty), each named once"
-      used[expected or value] = true
+      if not expected then
+        used[value] = true
+      end
     else
       return check.unknown(path, field, FIELDS)
     end
