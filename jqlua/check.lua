@@ -194,6 +194,25 @@ function M.is_list(value, low, high)
 end
 
 ---@cold
+--- Checks the entries of a list: each as it should be, and none twice.
+---@param is_one fun(entry: any): boolean
+---@param one string what an entry is expected to be
+---@param noun? string what a second one is called in the error
+---@return string? problem
+function M.distinct(list, path, is_one, one, noun)
+  local seen = {}
+  for i, entry in ipairs(list) do
+    local place = path .. "[" .. i - 1 .. "]"
+    if not is_one(entry) then
+      return M.problem(place, one, entry)
+    elseif seen[entry] then
+      return "INVALID " .. place .. ": " .. (noun or "") .. M.show(entry) .. " is there already"
+    end
+    seen[entry] = true
+  end
+end
+
+---@cold
 ---@return boolean
 function M.is_id(value)
   return type(value) == "string" and #value == 14 and not string.find(value, "[^0-9a-f]")

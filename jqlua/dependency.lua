@@ -16,16 +16,7 @@ local function check_ids(value, field)
   if not check.is_list(value, 0, jobspec.MOST_DEPENDS) then
     return check.problem(field, "a list of at most " .. jobspec.MOST_DEPENDS .. " job ids", value)
   end
-  local seen = {}
-  for i, id in ipairs(value) do
-    local path = field .. "[" .. i - 1 .. "]"
-    if not check.is_id(id) then
-      return check.problem(path, check.ID, id)
-    elseif seen[id] then
-      return "INVALID " .. path .. ": " .. check.show(id) .. " is there already"
-    end
-    seen[id] = true
-  end
+  return check.distinct(value, field, check.is_id, check.ID)
 end
 
 ---@return string? problem

@@ -30,16 +30,7 @@ function M.check_tags(value, path, least)
   if not check.is_list(value, least, MOST_TAGS) then
     return check.problem(path, "a list of " .. least .. " to " .. MOST_TAGS .. " texts", value)
   end
-  local seen = {}
-  for j, tag in ipairs(value) do
-    local place = path .. "[" .. j - 1 .. "]"
-    if not check.is_name(tag) then
-      return check.problem(place, check.NAME, tag)
-    elseif seen[tag] then
-      return "INVALID " .. place .. ": the tag " .. check.show(tag) .. " is there already"
-    end
-    seen[tag] = true
-  end
+  return check.distinct(value, path, check.is_name, check.NAME, "the tag ")
 end
 
 ---@cold
@@ -49,16 +40,9 @@ local function check_depends(value, path, i)
   if not check.is_list(value, 1, M.MOST_DEPENDS) then
     return check.problem(path, "a list of 1 to " .. M.MOST_DEPENDS .. " job ids or indexes", value)
   end
-  local seen = {}
-  for j, entry in ipairs(value) do
-    local place = path .. "[" .. j - 1 .. "]"
-    if not check.is_id(entry) and not check.is_integer(entry, 0, i - 1) then
-      return check.problem(place, "a job id, or the index of an earlier job of this call", entry)
-    elseif seen[entry] then
-      return "INVALID " .. place .. ": " .. check.show(entry) .. " is there already"
-    end
-    seen[entry] = true
-  end
+  return check.distinct(value, path, function(entry)
+    return check.is_id(entry) or check.is_integer(entry, 0, i - 1)
+  end, "a job id, or the index of an earlier job of this call")
 end
 
 ---@cold
