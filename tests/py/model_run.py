@@ -117,13 +117,17 @@ def report(driver, seed, operations, error):
     return f"seed {seed}: {len(small)} operations disagree\n{trace}\nOPERATIONS = [\n{listing}\n]\n"
 
 
-def run(driver, seed, steps, progress=lambda done: None):
+def stop_at(driver, seed, operations, error):
+    raise AssertionError(report(driver, seed, operations, error))
+
+
+def run(driver, seed, steps, progress=lambda done: None, disagreed=stop_at):
     """Random sequences until so many steps are done."""
     for number in range(-(-steps // LENGTH)):
         own_seed = f"{seed}/{number}"
         operations, error = random_sequence(driver, own_seed)
         if error is not None:
-            raise AssertionError(report(driver, own_seed, operations, error))
+            disagreed(driver, own_seed, operations, error)
         progress((number + 1) * LENGTH)
 
 
@@ -134,9 +138,15 @@ def main(description):
     parser.add_argument("--steps", type=int, default=100_000)
     parser.add_argument("--seed", default=str(random.SystemRandom().randrange(10**6)))
     parser.add_argument("--one", help="the seed of one sequence, as a failure prints it")
+    parser.add_argument("--go-on", action="store_true", help="after a disagreement, a line each")
     parser.add_argument("--replay", help="file with OPERATIONS = [...], as a failure prints it")
     options = parser.parse_args()
     begun = time.monotonic()
+    failed = []
+
+    def note(driver, seed, operations, error):
+        failed.append(seed)
+        print(f"{seed}: step {len(operations)}, {operations[-1][0]}: {error!r:.600}", flush=True)
 
     def progress(done):
         if done % (LENGTH * 100) == 0:
@@ -157,9 +167,12 @@ def main(description):
             return int(error is not None)
         print("seed", options.seed)
         try:
-            run(driver, options.seed, options.steps, progress)
+            run(driver, options.seed, options.steps, progress, note if options.go_on else stop_at)
         except AssertionError as failure:
             print(failure)
             return 1
+    if failed:
+        print(f"{len(failed)} sequences disagreed: {' '.join(failed)}")
+        return 1
     print(f"{options.steps} steps agreed")
     return 0
