@@ -207,6 +207,7 @@ local function rate_opens(limit, key, entry)
       call("LPOP", keys.STARTS .. key[M.NAME], old)
     end
     key[M.USED] = key[M.USED] - freed
+    key[M.OPENS_MS] = 0 -- it was said of those that have left
     key[M.CHANGED] = true
   end
   return opens_ms
