@@ -24,8 +24,8 @@ class Dependencies(Unique):
         if job.status in ENDED:
             self.ended_as[job.id], self.ended_at[job.id] = job.status, self.now
             job.waits_for = set()
-            if job.is_doomed is not False:  # one that expired before its turn came takes nobody along
-                self.doom_dependents(job, job.is_doomed if job.status == "cancelled" else None)
+            if job.is_doomed is not False:  # one that ends before its turn comes takes nobody along
+                self.doom_dependents(job, None)
         elif was in ENDED:
             self.ran_again[job.id] = self.ended_as.pop(job.id, None)
             job.is_doomed = False
@@ -70,6 +70,13 @@ class Dependencies(Unique):
     def is_held_by_clock(self, job):
         return job.blocked_ms > self.now or any(self.is_early(id) for id in job.waits_for)
 
+    def is_going(self, id):
+        """Whether a job may be cancelled with the tree it is in."""
+        job = self.jobs.get(id)
+        if not job or job.status != "blocked":
+            return False
+        return job.is_doomed is not False or any(map(self.is_going, job.waits_for))
+
     def may_do(self, job):
         """What may become of a blocked job at a sweep: `cancel`, `fail`, `go`, `wait`."""
         said = [self.says(job, id) for id in job.waits_for]
@@ -78,7 +85,8 @@ class Dependencies(Unique):
         if job.is_doomed:  # another that failed may have come first
             others = [self.says(job, id) for id in job.waits_for if id not in self.dooming]
             return may | ({"fail"} if any("fail" in some for some in others) else set())
-        may |= {"fail"} if any("fail" in some for some in said) else set()
+        if any("fail" in some for some in said):  # or a cancelled tree comes first
+            may |= {"fail", "cancel"} if any(map(self.is_going, job.waits_for)) else {"fail"}
         if {"fail"} in said:
             return may
         may |= {"wait"} if any("wait" in some for some in said) else set()
@@ -132,7 +140,9 @@ class Dependencies(Unique):
         if does == "expire":
             return super().do_due(job)
         if does == "cancel":
+            is_doomed = job.is_doomed
             self.end(job, "cancelled", None)
+            self.doom_dependents(job, is_doomed)
         elif does == "fail":
             self.fail_unstarted(job, "dependency")
         elif does == "go":

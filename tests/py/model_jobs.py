@@ -177,10 +177,11 @@ class Jobs:
         job.due_ms = self.now + round(delay)
         if jitter and delay:
             doc = self.look(job.id) or {}
-            low, due = job.due_ms - round(delay * jitter) - 1, doc.get("due_ms") or 0
-            expect(doc.get("status") == "retrying" and low <= due <= job.due_ms,
-                   "backoff out of range", job, doc, self.now)  # fmt: skip
-            job.due_ms = due
+            # What follows another outcome of the call may have replaced it since.
+            if doc.get("status") == "retrying":
+                low, due = job.due_ms - round(delay * jitter) - 1, doc["due_ms"]
+                expect(low <= due <= job.due_ms, "backoff out of range", job, doc, self.now)
+                job.due_ms = due
         self.transition(job, "running", EVENTS[by])
 
     def fail_unstarted(self, job, reason):
