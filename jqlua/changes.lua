@@ -19,11 +19,20 @@ local call = redis.call
 -- That takes some milliseconds.
 local MOST_AT_ONCE = 100
 
+local function name_of(kind, number)
+  return kind .. string.format("%d", number)
+end
+
 --- Notes a change that is to be carried out.
 ---@param kind string a or r
 function M.note(kind, number)
-  call("HSET", keys.CHANGES, kind .. string.format("%d", number), "")
+  call("HSET", keys.CHANGES, name_of(kind, number), "")
   meta.state[meta.PENDING] = 1
+end
+
+--- Whether a change is not yet carried out.
+function M.is_noted(kind, number)
+  return call("HEXISTS", keys.CHANGES, name_of(kind, number)) == 1
 end
 
 --- A running job that matches takes its unit.

@@ -13,7 +13,7 @@ describe("audit", function()
   end)
 
   it("finds nothing in an empty namespace", function()
-    assert.are.same({ "0" }, jq:call("audit", {}))
+    assert.are.same({}, jq:audit())
   end)
   it("finds nothing in a busy namespace", function()
     jq:register({ url = "http://w/", max_jobs = 5 })

@@ -34,6 +34,21 @@ describe("unconstrain", function()
     jq:unconstrain("c")
     assert.are.same({ ids[3], ids[4], ids[5] }, jq:start_ids("a"))
   end)
+  it("forgets more keys than one call looks at", function()
+    jq:constrain({ id = "c", by = "argument.v", concurrency = 1 }, { name = "a" })
+    for v = 1, 250 do
+      jq:enqueue_each("a", { v = v })
+    end
+    assert.are.equal(250, #jq:start({ queues = "a", count = 300 }))
+    jq:unconstrain("c")
+    assert.are.same({}, jq:audit())
+    jq:start("a")
+    jq:start("a")
+    assert.are.same({}, jq:audit())
+    for _, key in ipairs(jq:keys()) do
+      assert.is_nil(key:find(":key:", 1, true))
+    end
+  end)
   it("frees what was held by hand", function()
     jq:constrain({ id = "c", concurrency = 1 }, { name = "a" })
     jq:hold("c", 1000)
