@@ -99,6 +99,16 @@ function M.awake(who, channel)
 end
 
 ---@cold
+--- A worker is to take no more jobs: nobody counts on it.
+function M.leave(who)
+  for _, channel in ipairs(call("HKEYS", keys.SLEEPERS)) do
+    if call("ZREM", keys.ASLEEP .. channel, who) == 1 then
+      keep_time(channel)
+    end
+  end
+end
+
+---@cold
 --- A worker found nothing and goes to sleep. The marker, if set, has nothing to tell any more.
 ---@param wanted string[] names and patterns of queues
 function M.rest(who, channel, ms, wanted)

@@ -118,6 +118,9 @@ function M.ask(id, record, request)
   record.k = request ~= "resume" and request or nil
   M.save(id, record)
   M.place(id, record)
+  if record.k then
+    sleepers.leave(id)
+  end
   call("SPUBLISH", keys.TOLD .. id, request)
 end
 
