@@ -127,10 +127,13 @@ local function check_set(letter, name, problems)
       found(problems, "queue", name, "has a better job than its bound says")
     end
   elseif BOUND[letter] then
-    -- A lease that is over is looked at when its grace is.
-    local late_ms = letter == "r" and settings.at(settings.LEASE_GRACE, owner) * 1000 or 0
-    check_bound(problems, "set " .. letter .. " of queue " .. name, owner[BOUND[letter]],
-      (first_score(key) or meta.NONE) + late_ms)
+    local bound, late_ms = owner[BOUND[letter]], 0
+    if letter == "r" then
+      -- A lease that is over is looked at when its grace is; after a change of settings all of them are.
+      late_ms = settings.at(settings.LEASE_GRACE, owner) * 1000
+      bound = math.min(bound, tonumber(call("ZSCORE", keys.DUE, "E") or meta.NONE))
+    end
+    check_bound(problems, "set " .. letter .. " of queue " .. name, bound, (first_score(key) or meta.NONE) + late_ms)
   end
 end
 

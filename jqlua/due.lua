@@ -15,6 +15,9 @@ local meta = require "jqlua.meta"
 
 local M = {}
 
+-- A moment that has come, also after the clock went back.
+M.AT_ONCE = 0
+
 ---@cold
 --- Notes a moment for a kind; an earlier one stays.
 ---@param member string kind .. queue

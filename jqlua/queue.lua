@@ -101,8 +101,8 @@ end
 ---@cold
 --- Settings changed: moments that were noted before may be too late.
 function M.look_again(of)
-  M.note_due(of, M.DUE_RUNNING, meta.state[meta.NOW_MS])
-  M.note_due(of, M.DUE_ENDED, meta.state[meta.NOW_MS])
+  M.note_due(of, M.DUE_RUNNING, due.AT_ONCE)
+  M.note_due(of, M.DUE_ENDED, due.AT_ONCE)
 end
 
 ---@return string member of the set of due moments

@@ -42,8 +42,8 @@ if spec.set ~= nil then
     string.char(settings.drop_flags(named) + flags - flags % meta.OWN))
   -- Moments that were noted under longer limits would come too late.
   redis.call("DEL", keys.REVIEW)
-  due.note("E", meta.state[meta.NOW_MS])
-  due.note("W", meta.state[meta.NOW_MS])
+  due.note("E", due.AT_ONCE)
+  due.note("W", due.AT_ONCE)
   if named.events_max == 0 then
     redis.call("UNLINK", keys.EVENTS)
   end
