@@ -141,6 +141,7 @@ class Jobs:
         self.latest = 0  # the latest moment ever
         self.published = []  # (id, state), as watchers must hear them
         self.last_id = ""
+        self.expired = 0  # jobs that the last sweep, or the pick behind it, found expired
 
     # ---- the states of a job; every change of one goes through here ----
 
@@ -260,6 +261,7 @@ class Jobs:
 
     def sweep(self, left_some):
         """Does what is due; when the engine left some of it, exactly as far as the engine got."""
+        self.expired = 0
         for worker in self.dead_workers():
             for job in self.held(worker):
                 if not left_some or self.moved(job):
@@ -290,6 +292,7 @@ class Jobs:
         if self.has_expired(job):
             if job.status == "blocked":  # the same sweep may have freed it before
                 job.ready_ms = (self.look(job.id) or {}).get("ready_ms", job.ready_ms)
+            self.expired += 1
             self.fail_unstarted(job, "expired")
         elif job.status == "running":
             self.fail(job, "lapse", "timeout", message=SOME_TEXT)

@@ -53,11 +53,11 @@ def advance(driver, seconds):
     driver.run(["clock", {"delta_ms": seconds * 1000}, 0])
 
 
-def pick_until_all_is_done(driver, queues):
+def pick_until_all_is_done(driver, queues, count=1000):
     """Picks as long as bounded work is left; gives how many jobs came and in how many calls."""
     came, calls, next_ms = 0, 0, 0
     while next_ms == 0:
-        next_ms, *jobs = pick(driver, queues=queues)
+        next_ms, *jobs = pick(driver, count, queues)
         came, calls = came + len(jobs), calls + 1
         assert calls < 20
     driver.run(["settle", {}, 0])
@@ -84,6 +84,14 @@ class TestMoreThanAHundredDueAtOnce:
         enqueue(driver, 1, priority=1)
         advance(driver, 2)
         came, calls = pick_until_all_is_done(driver, queues)
+        assert came == 1 and calls > 1
+
+    def test_expired_jobs_before_the_one_that_is_asked_for(self, driver, queues):
+        driver.fresh()
+        enqueue(driver, MANY, expires_in=1)
+        enqueue(driver, 1, priority=1)
+        advance(driver, 2)
+        came, calls = pick_until_all_is_done(driver, queues, count=1)
         assert came == 1 and calls > 1
 
     def test_lapsed_leases(self, driver, queues):
