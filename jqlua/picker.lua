@@ -23,7 +23,7 @@ local COUNT = "an integer from 1 to 1000"
 local QUEUES = '"*", a name, or a list of 1 to 100 names and patterns'
 local SWEEP_STEPS = 100
 -- Expired jobs that one pick ends on its way, beyond those of the sweep.
-local MOST_EXPIRED = 100
+M.MOST_EXPIRED = 100
 
 ---@cold
 ---@param value any the field `queues`
@@ -224,7 +224,7 @@ end
 ---@return boolean? is_more
 local function take(entries, plan, reply, enough)
   while #reply <= enough do
-    if (plan.expired or 0) > MOST_EXPIRED then
+    if (plan.expired or 0) > M.MOST_EXPIRED then
       return true
     end
     local head, is_more = heads.best(entries)
@@ -404,7 +404,7 @@ function M.run(plan, raw, popped, records)
   elseif owner and queue.is_plain(owner) then
     -- The common case: one queue. Its set is all there is to look at.
     while owner[queue.PAUSED] == 0 and #reply <= plan.count do
-      if plan.expired and plan.expired > MOST_EXPIRED then
+      if plan.expired and plan.expired > M.MOST_EXPIRED then
         is_more = true
         break
       end

@@ -85,7 +85,7 @@ for i = #pools, 1, -1 do
     table.remove(pools, i)
   end
 end
-local assigned = {}
+local assigned, expired = {}, 0
 while #assigned < limit do
   local head, holder, more = choose(pools)
   is_more = is_more or more
@@ -99,6 +99,12 @@ while #assigned < limit do
   worker.took(holder)
   if started then
     assigned[#assigned + 1] = { holder, worker.load(holder).u, started[1], started[2] }
+  else
+    expired = expired + 1
+    if expired > picker.MOST_EXPIRED then
+      is_more = true
+      break
+    end
   end
 end
 transition.commit()

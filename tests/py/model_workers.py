@@ -182,7 +182,7 @@ class Workers(Order):
             self.start(job, id)
             self.check_document(doc, self.picked_document(job), "document of an assigned job")
             same(argument, job.argument, "argument of an assigned job")
-        if len(reply) - 1 < limit and (reply[0] != 0 or not self.has_lanes()):
+        if len(reply) - 1 < limit and (reply[0] != 0 or not self.may_leave_some()):
             left = [(worker, self.wants(worker)) for worker in self.workers.values() if self.wants(worker)]
             same(left, [], "assigned less than possible")
         rests = [w.resting_until_ms for w in self.workers.values() if w.resting]
