@@ -16,10 +16,11 @@ local function text(value)
 end
 
 --- The end of a job, or of its last attempt, if that is not among those that are kept.
+---@param extra table of the job, as kept
+---@param seen number the last attempt whose end is kept
 ---@return table? event
-local function last_event(of)
+local function last_event(of, extra, seen)
   local state = of[job.STATE]
-  local ran = of[job.HOW] ~= "-" and of[job.ENDED_MS] > 0
   if state == "k" or state == "d" then
     return { event = "done", time_ms = of[job.ENDED_MS], attempt = of[job.ATTEMPT], worker_id = of[job.WORKER] }
   elseif state ~= "c" and state ~= "e" then
@@ -27,13 +28,13 @@ local function last_event(of)
   end
   local ended_ms = tonumber(redis.call("ZSCORE", queue.key(queue.load(of[job.QUEUE]), state), of[job.ID]))
   if state == "c" then
-    local is_running = ran and of[job.HOW] == "c"
+    -- An attempt that was cancelled may be followed by a retry, and that by a cancel while the job waits.
+    local is_running = of[job.HOW] == "c" and of[job.ATTEMPT] > seen
     return {
       event = "cancelled", time_ms = ended_ms, attempt = is_running and of[job.ATTEMPT] or nil,
       worker_id = is_running and of[job.WORKER] or nil,
     }
   end
-  local extra = failure.extra(of)
   if extra.r == "expired" or extra.r == "dependency" then
     return { event = extra.r, time_ms = ended_ms, message = extra.m }
   end
@@ -62,17 +63,20 @@ function M.encode(of)
       event = "started", time_ms = of[job.STARTED_MS], attempt = of[job.ATTEMPT], worker_id = of[job.WORKER],
     }
   end
-  events[#events + 1] = last_event(of)
+  events[#events + 1] = last_event(of, extra, seen)
   return cmsgpack.pack({ id = of[job.ID], events = events, forgotten = extra.n or 0 })
 end
 
 --- A job that ended is to run again: how it ended is kept, where that is not the end of an attempt that is kept.
 function M.keep_end(of)
-  local event = last_event(of)
+  local extra, seen = failure.extra(of), 0
+  for _, past in ipairs(extra.h or {}) do
+    seen = math.max(seen, past[1])
+  end
+  local event = last_event(of, extra, seen)
   if not event then
     return
   end
-  local extra = failure.extra(of)
   local how = event.event == "expired" and "x" or event.event == "dependency" and "p" or "c"
   failure.keep(extra, {
     event.attempt or 0, event.attempt and of[job.STARTED_MS] or 0, event.time_ms, how, event.worker_id or "", "", "",

@@ -124,6 +124,27 @@ describe("history", function()
     assert.are.same({ "enqueued 0", "cancelled 0" }, events(ids[1]))
     assert.are.same({ "enqueued 0", "expired 1000" }, events(ids[2]))
   end)
+  it("of an attempt that was cancelled, and of a cancel while the job waits to run again", function()
+    local id = jq:enqueue("a")
+    jq:take("a")
+    jq:cancel(id)
+    for _ = 1, 2 do
+      jq:pass(1)
+      jq:call("retry", { ids = { id } })
+      jq:pass(1)
+      jq:cancel(id)
+    end
+    local expected = { "enqueued 0", "started 0", "cancelled 0", "cancelled 2000", "cancelled 4000" }
+    assert.are.same(expected, events(id))
+    local told = history(id).events
+    assert.are.same({ 1, nil, nil }, { told[3].attempt, told[4].attempt, told[5].attempt })
+    jq:call("retry", { ids = { id } })
+    jq:take("a")
+    jq:cancel(id)
+    expected[6], expected[7] = "started 4000", "cancelled 4000"
+    assert.are.same(expected, events(id))
+    assert.are.equal(2, history(id).events[7].attempt)
+  end)
   it("keeps how jobs ended that are retried", function()
     local ids = jq:enqueue_all("a", { name = "a", expires_in = 1 }, "b")
     jq:take("b")
