@@ -68,6 +68,7 @@ __all__ = ["ErrorReply", "Mismatch", "Model", "Refused", "expect"]
 # 30 A kicked attempt that is given back (`release`) is answered LOST, or where the job waits.
 # 31 `cancel` with `dependents: "cancel"` of a job that had ended before may cancel those that wait for it.
 # 32 `ready_ms` of a job that was blocked is the moment of the sweep, or of the end of what it waited for.
+#    A job that expires may be free before, in the same sweep.
 # 33 A worker that is to be quiet is not counted on as a sleeper.
 # 34 `lapsed` of a worker counts what it reported as `timeout` itself, too.
 # 35 The moments of a schedule between a sweep and the next are those after the last one dealt with; `next`

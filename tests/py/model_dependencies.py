@@ -136,7 +136,7 @@ class Dependencies(Unique):
     def do_due(self, job):
         if job.status != "blocked":
             return super().do_due(job)
-        does = self.what_came_first(job) if self.has_expired(job) else self.what_engine_did(job)
+        does = self.what_engine_did(job)
         if does == "expire":
             return super().do_due(job)
         if does == "cancel":
@@ -149,24 +149,21 @@ class Dependencies(Unique):
             self.unblock(job)
         return does != "wait"
 
-    def what_came_first(self, job):
-        """Of a job that has expired and may not wait on either."""
-        doc = self.look(job.id) or {}
-        if "cancel" in self.may_do(job) and doc.get("status") == "cancelled":
-            return "cancel"
-        return "fail" if "fail" in self.may_do(job) and doc.get("reason") == "dependency" else "expire"
-
     def what_engine_did(self, job):
+        """Of a job that has expired, what came first: it may be free before, in the same sweep."""
         may = self.may_do(job)
+        if self.has_expired(job):
+            may = (may - {"wait"}) | {"expire"}
         if len(may) == 1:
             return next(iter(may))
         doc = self.look(job.id)
-        did = {"blocked": "wait", "error": "fail", "cancelled": "cancel"}.get(
-            doc["status"] if doc else None, "go"
-        )
-        if doc is None:
-            did = next((does for does in ("fail", "cancel") if does in may), "go")
-        expect(did in may, "what became of a blocked job", job, doc, may)
+        states = self.states_to_come(job.id, "blocked") or ([doc["status"]] if doc else [])
+        if not states:  # the record is gone at once
+            return next((does for does in ("fail", "expire", "cancel") if does in may), "go")
+        did = {"blocked": "wait", "error": "fail", "cancelled": "cancel"}.get(states[0], "go")
+        if did == "fail" and (doc["reason"] == "expired" if doc else "fail" not in may):
+            did = "expire"
+        expect(did in may, "what became of a blocked job", job, doc, states, may)
         return did
 
     def unblock(self, job):

@@ -72,6 +72,7 @@ class Driver:
             lambda id: self.pages("usage", id=id),
             lambda id: self.call("schedules", ids=[id])[1],
             self.ids_after,
+            self.look_at_events,
         )
         self.move_clock(START_MS)
         self.call("setup")
@@ -121,6 +122,10 @@ class Driver:
 
     def look_at_worker(self, id):
         return next((doc for doc in self.pages("workers") if doc["id"] == id), None)
+
+    def look_at_events(self):
+        self.hear()
+        return self.heard_events
 
     def pages(self, script, **fields):
         """All documents of a paged listing."""

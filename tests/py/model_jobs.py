@@ -122,14 +122,16 @@ def matches(entry, queue):
 
 
 class Jobs:
-    def __init__(self, look, look_at_worker, look_at_keys, look_at_schedule, look_for_new):
+    def __init__(self, look, look_at_worker, look_at_keys, look_at_schedule, look_for_new, look_at_events):
         """Three of them: id -> the engine's document, or None. look_at_keys: a constraint's id -> documents
-        of `usage`. look_for_new: an id -> those after it. Used only where the engine has a choice."""
+        of `usage`. look_for_new: an id -> those after it. look_at_events: what was published since the last
+        check. Used only where the engine has a choice."""
         self.look = look
         self.look_at_worker = look_at_worker
         self.look_at_keys = look_at_keys
         self.look_at_schedule = look_at_schedule
         self.look_for_new = look_for_new
+        self.look_at_events = look_at_events
         self.now = 0
         self.jobs = {}
         self.workers = {}

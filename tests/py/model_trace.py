@@ -68,6 +68,16 @@ class Trace(Jobs):
             if job:
                 job.track = on
 
+    def states_to_come(self, id, was):
+        """To which states the engine has told that a job went from this one, beyond what is known of."""
+        known, states = list(self.new_events), []
+        for about, told in self.look_at_events():
+            if (about, told) in known:
+                known.remove((about, told))
+            elif about in (None, id) and (told["id"], told.get("from")) == (id, was):
+                states.append(told["state"])
+        return states
+
     def check_events(self, heard):
         """heard: what came on the channels since the last time, as new_events."""
         expected = list(self.new_events)

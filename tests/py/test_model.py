@@ -437,6 +437,24 @@ class TestFairQueues:
         assert len(pick_all(driver)[0]) == 10 + LANES - 2
 
 
+def blocked(driver, *depends, **spec):
+    return push(driver, [None], depends=list(depends), **spec)
+
+
+@pytest.mark.parametrize("settings", [{}, {"events_max": 100}, {"events_max": 100, "error_max": 0}], ids=str)
+@pytest.mark.parametrize("delay", [0, 5])
+def test_what_is_free_and_expires_in_the_same_sweep(driver, settings, delay):
+    driver.fresh()
+    driver.run(["config", {"set": settings}, 0])
+    first = push(driver, [None])
+    pick(driver)
+    blocked(driver, *first, expires_in=1, delay=delay, track=True)
+    finish(driver, first)
+    advance(driver, 2)
+    assert pick(driver)[1:] == []
+    driver.run(["check", {}, 0])
+
+
 def test_there_are_at_most_a_thousand_constraints(driver):
     driver.fresh()
     for number in range(1001):
