@@ -200,14 +200,15 @@ class Jobs:
         if job.id in self.watched:
             self.watched.discard(job.id)
             self.published.append((job.id, state))
-        keeps_none = not self.setting(job.queue, state + "_ttl") or not self.setting(
-            job.queue, state + "_max"
-        )
-        job.goes_at_once = keeps_none and job.result is None
+        job.goes_at_once = self.keeps_none(job.queue, state) and job.result is None
         self.transition(job, was, EVENTS.get(by) or ("cancelled" if state == "cancelled" else job.reason))
 
     def transition(self, job, was, event=None):
         """Every change of a state comes by here. `event` is what the job's history calls it, if it does."""
+
+    def keeps_none(self, queue, state):
+        """Whether no records of jobs that end so are kept."""
+        return not self.setting(queue, state + "_ttl") or not self.setting(queue, state + "_max")
 
     def setting(self, queue, name):
         own = self.own_settings.get(queue, {})

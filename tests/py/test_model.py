@@ -455,6 +455,24 @@ def test_what_is_free_and_expires_in_the_same_sweep(driver, settings, delay):
     driver.run(["check", {}, 0])
 
 
+KEPT = [{}, {"cancelled_max": 0}, {"error_max": 0}, {"cancelled_max": 0, "error_max": 0, "events_max": 100}]
+
+
+@pytest.mark.parametrize("settings", KEPT, ids=str)
+def test_what_is_to_be_cancelled_and_fails_in_the_same_sweep(driver, settings):
+    driver.fresh()
+    driver.run(["config", {"set": settings}, 0])
+    late = push(driver, [None], expires_in=1)
+    advance(driver, 1)
+    first = push(driver, [None])
+    second = blocked(driver, *first)
+    last = blocked(driver, *second, *late, if_failed="fail")
+    driver.run(["cancel", {"ids": first, "dependents": "cancel"}, 0])
+    assert pick(driver)[1:] == []
+    driver.run(["get", {"ids": last}, 0])
+    driver.run(["check", {}, 0])
+
+
 def test_there_are_at_most_a_thousand_constraints(driver):
     driver.fresh()
     for number in range(1001):
