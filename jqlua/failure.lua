@@ -13,7 +13,7 @@ local M = {}
 local call = redis.call
 
 -- Of so many attempts it is kept how they ended, and of their messages so much.
-local MOST_ATTEMPTS = 20
+M.MOST_ENDS = 20
 local LONGEST_NOTE = 200
 
 --- The rarely needed facts: {r reason, m message, g group, f finished_at as given, p progress, t its message,
@@ -55,9 +55,10 @@ end
 function M.keep(extra, line)
   local past = extra.h or {}
   past[#past + 1] = line
-  if #past > MOST_ATTEMPTS then
-    table.remove(past, 1)
+  if #past > M.MOST_ENDS then
+    local gone = table.remove(past, 1)
     extra.n = (extra.n or 0) + 1
+    extra.a = gone[1] > 0 and gone[1] or extra.a
   end
   extra.h = past
 end

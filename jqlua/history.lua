@@ -40,15 +40,26 @@ local function last_event(of, extra, seen)
   end
 end
 
+--- The last attempt whose end is kept, or was: extra.a is the last of those that were.
+---@return number attempt 0 when there is none
+local function last_attempt(extra)
+  local seen = extra.a or 0
+  for _, past in ipairs(extra.h or {}) do
+    seen = math.max(seen, past[1])
+  end
+  return seen
+end
+
 ---@return string document
 function M.encode(of)
   local extra = failure.extra(of)
   local events = { { event = "enqueued", time_ms = job.created_ms(of[job.ID]) } }
-  local seen = 0
-  for _, past in ipairs(extra.h or {}) do
-    local number, started_ms, ended_ms, how, worker, reason, group, message = unpack(past)
+  local ends, seen = extra.h or {}, last_attempt(extra)
+  local last = last_event(of, extra, seen)
+  local forgotten = last and #ends == failure.MOST_ENDS and 1 or 0
+  for i = forgotten + 1, #ends do
+    local number, started_ms, ended_ms, how, worker, reason, group, message = unpack(ends[i])
     if number > 0 then
-      seen = number
       events[#events + 1] = { event = "started", time_ms = started_ms, attempt = number, worker_id = worker }
       events[#events + 1] = {
         event = ENDS[how], time_ms = ended_ms, attempt = number, worker_id = worker, reason = text(reason),
@@ -63,17 +74,14 @@ function M.encode(of)
       event = "started", time_ms = of[job.STARTED_MS], attempt = of[job.ATTEMPT], worker_id = of[job.WORKER],
     }
   end
-  events[#events + 1] = last_event(of, extra, seen)
-  return cmsgpack.pack({ id = of[job.ID], events = events, forgotten = extra.n or 0 })
+  events[#events + 1] = last
+  return cmsgpack.pack({ id = of[job.ID], events = events, forgotten = (extra.n or 0) + forgotten })
 end
 
 --- A job that ended is to run again: how it ended is kept, where that is not the end of an attempt that is kept.
 function M.keep_end(of)
-  local extra, seen = failure.extra(of), 0
-  for _, past in ipairs(extra.h or {}) do
-    seen = math.max(seen, past[1])
-  end
-  local event = last_event(of, extra, seen)
+  local extra = failure.extra(of)
+  local event = last_event(of, extra, last_attempt(extra))
   if not event then
     return
   end

@@ -73,7 +73,7 @@ __all__ = ["ErrorReply", "Mismatch", "Model", "Refused", "expect"]
 # 34 `lapsed` of a worker counts what it reported as `timeout` itself, too.
 # 35 The moments of a schedule between a sweep and the next are those after the last one dealt with; `next`
 #    begins with those still to be dealt with, or after now.
-# 36 A history tells of the last 20 attempts that ended, and of the one that runs.
+# 36 Whose end a history tells as forgotten, of that it does not tell the start either.
 
 
 def in_path(name):

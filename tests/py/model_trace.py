@@ -2,7 +2,7 @@
 
 from model_jobs import SOME_TEXT, ErrorReply, Jobs, Refused, accepted, expect, same
 
-LAST_ATTEMPTS = 20  # of which a history tells
+LAST_ENDS = 20  # of which a history tells
 OF_ATTEMPTS = ("started", "done", "failed", "lapsed", "released", "moved")
 # What a history says at least.
 TOLD = {"started": ("attempt", "worker_id"), "failed": ("attempt", "reason", "group", "message"),
@@ -48,12 +48,15 @@ class Trace(Jobs):
         if not job:
             raise Refused("NOTFOUND", "id")
         accepted(reply)
-        ended = job.attempt - (job.status == "running")
-        forgotten = max(0, ended - LAST_ATTEMPTS)
+        ends = [n for n, told in enumerate(job.events) if told["event"] not in ("enqueued", "started")]
+        gone = ends[:-LAST_ENDS]
         same(reply["id"], id, "history: id")
-        same(reply["forgotten"], forgotten, "history: forgotten")
+        same(reply["forgotten"], len(gone), "history: forgotten")
         same(set(reply), {"id", "events", "forgotten"}, "history: fields")
-        expected = [told for told in job.events if told.get("attempt", forgotten + 1) > forgotten]
+        attempts = {job.events[n].get("attempt") for n in gone} - {None}
+        expected = [
+            told for n, told in enumerate(job.events) if n not in gone and told.get("attempt") not in attempts
+        ]
         same([told["event"] for told in reply["events"]], [told["event"] for told in expected], "history")
         for told, all in zip(reply["events"], expected, strict=True):
             needed = {"event", "time_ms", *TOLD.get(all["event"], ())} & set(all)
