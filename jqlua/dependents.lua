@@ -35,7 +35,7 @@ function M.link(id, other)
   links.join(id, other)
   local state = other[job.STATE]
   if state == "e" or state == "c" then
-    due.note("d" .. state .. other[job.ID], meta.state[meta.NOW_MS])
+    due.note("d" .. state .. other[job.ID], due.AT_ONCE)
   end
 end
 
@@ -88,7 +88,7 @@ function M.sweep(name, limit)
   batch.flush()
   due.set("d" .. name, meta.NONE)
   if #waiting == limit then
-    due.set("d" .. how .. id .. waiting[limit], meta.state[meta.NOW_MS])
+    due.set("d" .. how .. id .. waiting[limit], due.AT_ONCE)
   end
   return #waiting
 end
@@ -107,7 +107,7 @@ function M.change(of, added, removed, has_new_policy)
       -- One whose record is gone was not done, or it would not be waited for.
       local state = other and other[job.STATE] or "e"
       if state == "e" or state == "c" then
-        due.note("d" .. state .. other_id, meta.state[meta.NOW_MS])
+        due.note("d" .. state .. other_id, due.AT_ONCE)
       end
     end
   end

@@ -5,7 +5,6 @@
 --
 -- How it ended: d done, e error, c cancelled, a cancelled with all its dependents (which comes before the others).
 local keys = require "jqlua.keys"
-local meta = require "jqlua.meta"
 local due = require "jqlua.due"
 local job = require "jqlua.job"
 
@@ -48,7 +47,7 @@ end
 function M.note_end(id, to)
   if call("EXISTS", keys.DEPENDENTS .. id) == 1 then
     local how = to == "k" and "d" or to == "c" and M.tree[1] and "a" or to
-    due.note("d" .. how .. id, meta.state[meta.NOW_MS])
+    due.note("d" .. how .. id, due.AT_ONCE)
   end
 end
 

@@ -59,8 +59,7 @@ __all__ = ["ErrorReply", "Mismatch", "Model", "Refused", "expect"]
 #    argument, priority or tags of the job change is not said (such sequences have no strict order).
 # 24 Other facts about a job (change, replace, checkpoint, tags) count for constraints from when it waits.
 # 25 What follows an outcome is enqueued when the job has ended: its unique key is free by then.
-# 26 After the clock went back, what a sweep would do for jobs that wait for others may come when the clock is
-#    there again. A unique key, and a result, that was over by then may be kept again, or not.
+# 26 After the clock went back, a unique key, and a result, that was over by then may be kept again, or not.
 # 27 A unique key that is kept (`unique_for`) when its job is discarded may be kept on, or not.
 # 28 An id in `depends` that was never given, but is less than those that were, may be taken for one whose
 #    record is gone.

@@ -8,6 +8,7 @@ rounding error sooner or later. Such keys are *unsure*: they may be open or clos
 
 import math
 from dataclasses import dataclass, field
+from itertools import product
 
 from model_jobs import WAITING, Refused, accepted, expect, ms, same
 from model_matcher import MISSING, decode, key_part, kind, matches_job, pack, value_at
@@ -137,31 +138,39 @@ class Constraint:
 
     def is_over(self, key, now):
         """Whether something that limited this key does not any more."""
-        return 0 < self.held_until_ms.get(key, 0) <= now or self.are_starts_over(key, now)
+        return 0 < self.held_until_ms.get(key, 0) <= now or self.count_over(key, now) > 0
 
-    def are_starts_over(self, key, now):
+    def count_over(self, key, now):
+        """How many of the starts have left the window by now."""
         if self.is_smooth:
-            return 0 < self.next_ms.get(key, 0) <= now
-        return bool(self.starts.get(key)) and self.starts[key][-1][0] + self.period_ms <= now
+            return int(0 < self.next_ms.get(key, 0) <= now)
+        return sum(date + self.period_ms <= now for date, _ in self.starts.get(key, []))
 
     def forget(self, key, before_ms, doc, now):
         """Keeps of what was over before as much as the engine's document of the key shows."""
-        kept = self.starts.get(key), self.next_ms.get(key), self.held_until_ms.get(key)
-        for drops_starts, drops_hold in ((False, False), (True, False), (False, True), (True, True)):
-            if drops_starts and self.are_starts_over(key, before_ms):
-                self.starts.pop(key, None)
-                self.next_ms.pop(key, None)
-            if drops_hold and 0 < self.held_until_ms.get(key, 0) <= before_ms:
-                self.held_until_ms.pop(key)
-            cost = 1 if isinstance(self.cost, str) else self.cost
-            opens_ms = self.opens_ms(key, min(cost, self.rate["limit"]) if self.rate else 0, now)
-            starts = self.spent(key, now) if self.rate and not self.is_smooth else doc.get("starts", 0)
-            if (starts, opens_ms) == (doc.get("starts", 0), doc.get("opens_ms", now)):
+        starts, held_ms = self.starts.get(key, []), self.held_until_ms.get(key, 0)
+        over = self.count_over(key, before_ms)
+        if doc is None:
+            if max(held_ms, self.next_ms.get(key, 0)) <= before_ms and (
+                self.is_smooth or over == len(starts)
+            ):
+                for kept in (self.starts, self.next_ms, self.held_until_ms):
+                    kept.pop(key, None)
+            return
+        cost = min(1 if isinstance(self.cost, str) else self.cost, self.rate["limit"]) if self.rate else 0
+        for drops, hold_ms in product(
+            range(1 if self.is_smooth else over + 1), (held_ms, 0) if held_ms <= before_ms else (held_ms,)
+        ):
+            # Also when all are gone, the date of the latest is known.
+            if starts:
+                self.starts[key] = starts[drops:] or [(starts[-1][0], 0)]
+            self.held_until_ms[key] = hold_ms
+            spent = self.spent(key, now) if self.rate and not self.is_smooth else 0
+            if (spent, self.opens_ms(key, cost, now)) == (doc.get("starts", 0), doc.get("opens_ms", now)):
                 return
-            if not (drops_starts and drops_hold):
-                for name, value in zip(("starts", "next_ms", "held_until_ms"), kept, strict=True):
-                    if value is not None:
-                        getattr(self, name)[key] = value
+        if starts:
+            self.starts[key] = starts
+        self.held_until_ms[key] = held_ms
 
 
 class Constraints(Statistics):

@@ -15,14 +15,15 @@ class Dependencies(Unique):
     def __init__(self, *looks):
         super().__init__(*looks)
         self.ended_as = {}  # id -> state, also when the record is gone
-        self.ended_at = {}  # id -> moment; what is to be done then may be late when the clock went back
+        self.ended = set()  # ids of all that ever did
         self.ran_again = {}  # those that ended and were retried since the last sweep, with the state they had
         self.dooming = set()  # ids whose dependents the next sweeps cancel
 
     def transition(self, job, was, event=None):
         super().transition(job, was, event)
         if job.status in ENDED:
-            self.ended_as[job.id], self.ended_at[job.id] = job.status, self.now
+            self.ended_as[job.id] = job.status
+            self.ended.add(job.id)
             job.waits_for = set()
             if job.is_doomed is not False:  # one that ends before its turn comes takes nobody along
                 self.doom_dependents(job, None)
@@ -63,13 +64,6 @@ class Dependencies(Unique):
         told = {"wait": "wait", "fail": "fail"}[job.if_failed]
         return {told} if other and not other.may_be_gone else {told, "go"}
 
-    def is_early(self, id):
-        """The clock went back: what follows from this end may come when it is there again."""
-        return self.ended_at.get(id, 0) > self.now
-
-    def is_held_by_clock(self, job):
-        return job.blocked_ms > self.now or any(self.is_early(id) for id in job.waits_for)
-
     def is_going(self, id):
         """Whether a job may be cancelled with the tree it is in."""
         job = self.jobs.get(id)
@@ -80,8 +74,7 @@ class Dependencies(Unique):
     def may_do(self, job):
         """What may become of a blocked job at a sweep: `cancel`, `fail`, `go`, `wait`."""
         said = [self.says(job, id) for id in job.waits_for]
-        may = {"wait"} if self.is_held_by_clock(job) else set()
-        may |= {"cancel"} if job.is_doomed is not False else set()
+        may = {"cancel"} if job.is_doomed is not False else set()
         if job.is_doomed:  # another that failed may have come first
             others = [self.says(job, id) for id in job.waits_for if id not in self.dooming]
             return may | ({"fail"} if any("fail" in some for some in others) else set())
@@ -99,7 +92,7 @@ class Dependencies(Unique):
         job.may_start_ms = start_ms if start_ms > self.now or was in ("scheduled", "blocked") else 0
         if not was:
             job.ready_ms = start_ms if start_ms > self.now else None
-        job.status, job.due_ms, job.blocked_ms = "blocked", None, self.now
+        job.status, job.due_ms = "blocked", None
         if job.waits_for & self.dooming:
             job.is_doomed = None
         may = self.may_do(job) - {"cancel"}
@@ -184,12 +177,12 @@ class Dependencies(Unique):
     def sweep(self, left_some):
         super().sweep(left_some)
         if not left_some:
-            self.dooming = {id for id in self.dooming if self.is_early(id)}
+            self.dooming.clear()
         for job in self.jobs.values():
             if job.status == "blocked":
-                if not left_some and not self.is_held_by_clock(job):
+                if not left_some:
                     job.is_doomed = False
-                over = {id for id in job.waits_for if self.says(job, id) == {"go"} and not self.is_early(id)}
+                over = {id for id in job.waits_for if self.says(job, id) == {"go"}}
                 unsure = {id for id in job.waits_for if "go" in self.says(job, id)}
                 if (over and left_some) or unsure > over:
                     shown = set((self.look(job.id) or {}).get("waits_for", ()))
@@ -199,7 +192,7 @@ class Dependencies(Unique):
                 else:
                     job.waits_for -= over
         if not left_some:
-            self.ran_again = {id: state for id, state in self.ran_again.items() if self.is_early(id)}
+            self.ran_again.clear()
 
     def more_moments(self):
         moments = super().more_moments()
@@ -211,7 +204,7 @@ class Dependencies(Unique):
         """Those that wait for a job that ended are looked at, also if they go on waiting; then perhaps those
         that wait for them."""
         waits = [id for job in self.jobs.values() if job.status == "blocked" for id in job.waits_for]
-        return super().due_count() + (2 * len(waits) if any(id in self.ended_at for id in waits) else 0)
+        return super().due_count() + (2 * len(waits) if any(id in self.ended for id in waits) else 0)
 
     def dependents(self, id):
         return [j for j in self.jobs.values() if j.status == "blocked" and id in j.waits_for]

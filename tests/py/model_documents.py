@@ -82,7 +82,7 @@ class Documents(Sleepers):
             docs = self.look_at_keys(constraint.id) if over else []
             known = {by_shown.get(self.shown(doc, constraint)): doc for doc in docs}
             for key in over:
-                constraint.forget(key, before_ms, known.get(key, {}), self.now)
+                constraint.forget(key, before_ms, known.get(key), self.now)
 
     def usage(self, reply, id, count=None):
         """All the pages, one after the other."""

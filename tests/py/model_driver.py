@@ -281,7 +281,7 @@ class Driver:
         # Ends of jobs that others wait for, or that were retried, may be published though nobody watches.
         missing = Counter(model.published) - Counter(self.heard_ended)
         expect(not missing, "not published to watchers", missing)
-        unknown = [id for id, _ in self.heard_ended if id not in model.ended_at]
+        unknown = [id for id, _ in self.heard_ended if id not in model.ended]
         expect(not unknown, "published ends of jobs that did not end", unknown)
         self.heard_ended, model.published = [], []
         model.check_events(self.heard_events)

@@ -95,7 +95,6 @@ class Job:
     ready_ms: int | None = None
     waits_for: set = field(default_factory=set)
     may_start_ms: int = 0  # of a blocked job, once it is free
-    blocked_ms: int = 0  # since when it is blocked
     if_failed_changed: bool = False
     is_doomed: bool | None = False  # to be cancelled by a sweep; None: maybe
     has_other_facts: bool = False  # than when it became ready: constraints look anew when it waits again
