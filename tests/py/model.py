@@ -53,8 +53,8 @@ __all__ = ["ErrorReply", "Mismatch", "Model", "Refused", "expect"]
 # 19 A start counts with the cost it had when it began, no more than the limit of then.
 # 20 In strict order `running` counts who keeps the key. Who keeps it has a place, whoever else runs.
 # 21 Of several operators on tags, those that ask for a tag must all hold for the same one.
-# 22 A fair queue begins anew when the paths of its levels change, and not when weights do; the second level
-#    has a clock of its own below each value of the first.
+# 22 A fair queue begins anew when the paths of its levels change, and not when weights do; its clock goes on,
+#    which tells in rounding only. The second level has a clock of its own below each value of the first.
 # 23 A job that is moved on gives back the keys it kept in strict order. What becomes of a kept key when the
 #    argument, priority or tags of the job change is not said (such sequences have no strict order).
 # 24 Other facts about a job (change, replace, checkpoint, tags) count for constraints from when it waits.

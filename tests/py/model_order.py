@@ -21,8 +21,8 @@ def rank(job):
 class Turns:
     """One level of a fair queue at one priority (and below one value of the level above)."""
 
-    def __init__(self):
-        self.clock = 0.0
+    def __init__(self, clock=0.0):
+        self.clock = clock
         self.finish = {}  # value -> F
         self.used_ms = 0
 
@@ -46,6 +46,12 @@ class Fair:
     def __init__(self, levels):
         self.levels = levels
         self.turns = {}  # (priority, values of the levels above) -> readings
+
+    def go_on(self, before):
+        """Other paths: all values begin anew, where the clock of the queue stands."""
+        for node, readings in before.turns.items():
+            if len(node) == 1:
+                self.turns[node] = [Turns(turns.clock) for turns in readings]
 
     def paths(self):
         return [level["by"] for level in self.levels]
@@ -93,6 +99,7 @@ class Order(Constraints):
     def __init__(self, *looks):
         super().__init__(*looks)
         self.fair = {}  # queue -> Fair
+        self.was_fair = {}  # queue -> its last Fair, whether it is fair now or not
 
     def start(self, job, worker):
         super().start(job, worker)
@@ -100,11 +107,13 @@ class Order(Constraints):
             self.fair[job.queue].started(job, self.now)
 
     def set_fair(self, queue, levels):
-        old = self.fair.pop(queue, None)
+        old, before = self.fair.pop(queue, None), self.was_fair.get(queue)
         if levels:
-            self.fair[queue] = Fair(levels)
-            if old and old.paths() == self.fair[queue].paths():
-                self.fair[queue].turns = old.turns
+            self.fair[queue] = self.was_fair[queue] = new = Fair(levels)
+            if old and old.paths() == new.paths():
+                new.turns = old.turns
+            elif before:
+                new.go_on(before)
         if not old or old.levels != levels:
             self.note_change()
 
