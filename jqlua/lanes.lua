@@ -142,11 +142,12 @@ end
 --- queue are not asked whose turn it is.
 ---@param accepts fun(of: table): boolean
 ---@return table? head
+---@return boolean? is_more
 function M.find(name, most, accepts)
   local owner = queue.load(name)
-  local first = M.best(owner)
+  local first, is_more = M.best(owner)
   if not first or accepts(job.read(first.id)) then
-    return first
+    return first, is_more
   end
   local is_settled = lineup.is_settled(owner)
   local best

@@ -44,6 +44,8 @@ function M.least_loaded(pool)
 end
 
 --- The best job of a queue whose name is not refused.
+---@return table? head
+---@return boolean? is_more
 local function accepted(name, refused)
   local owner = queue.load(name)
   if owner[queue.PAUSED] ~= 0 then
@@ -73,15 +75,22 @@ end
 --- The best job for workers that do not know some names. Such pools are rare and short-lived: a look at the
 --- first jobs of the first queues is enough.
 local function best_accepted(pool)
-  local best
+  local best, is_more
+  local function look_at(name)
+    local head, more = accepted(name, pool.refused)
+    best, is_more = better(best, head), is_more or more
+  end
   for _, entry in ipairs(pool.entries) do
     if entry.name then
-      best = better(best, accepted(entry.name, pool.refused))
+      look_at(entry.name)
     else
       for _, member in ipairs(call("ZRANGE", keys.HEADS .. entry.pattern, 0, LOOK - 1)) do
-        best = better(best, accepted(member:sub(15), pool.refused))
+        look_at(member:sub(15))
       end
     end
+  end
+  if is_more then
+    return nil, true -- what is there may be better than all others
   end
   return best
 end

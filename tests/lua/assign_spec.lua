@@ -148,6 +148,20 @@ describe("assign", function()
     assert.are.same({ known }, space.ids(jq:assign()))
     assert.are.equal("queued", jq:status(unknown))
   end)
+  it("asks to be called again while a queue is sorted of which a worker refused names", function()
+    local worker = jq:register({ url = "http://w/", queues = "a" })
+    jq:enqueue({ name = "b", queue = "a" })
+    jq:call("refuse", { worker = worker, jobs = { { jq:assign()[1].id, 1 } }, why = "unknown" })
+    jq:enqueue_many({ name = "a" }, 100)
+    jq:queue({ name = "a", fair = { { by = "name" } } })
+    local calls, reply = 0, nil
+    repeat
+      calls = calls + 1
+      reply = jq:call("assign", { master = "m" })
+    until reply[1] ~= 0 or reply[2]
+    assert.are.equal(2, #reply)
+    assert.is_true(calls > 1)
+  end)
   it("gives a refused name to another worker", function()
     local one = jq:register({ url = "http://w/1" })
     jq:enqueue("a")
