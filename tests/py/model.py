@@ -43,7 +43,7 @@ __all__ = ["ErrorReply", "Mismatch", "Model", "Refused", "expect"]
 #    show before full. A registered worker without url is always `pulling`, though refuse may be said of
 #    it.
 # 13 assign gives the best job that any worker with room takes to the least loaded (held / max_jobs) who
-#    takes it.
+#    takes it. With next_ms 0 workers may be passed over whose queues are still being sorted.
 # 14 cancel ends nothing else: a watched job's end is published however it ends, expiry included.
 # 15 round_robin begins at any entry; shuffled: each job is the best of some entry.
 # 16 retry delays are whole milliseconds; with a base of 0 the job is ready for the same sweep.

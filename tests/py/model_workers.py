@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, field
 
-from model_jobs import SOME_TEXT, Refused, accepted, entries, expect, ms, same
+from model_jobs import SOME_TEXT, Refused, accepted, entries, expect, matches, ms, same
 from model_order import Order, rank
 
 WORKER_ID = re.compile("w[0-9a-f]{14}")
@@ -137,9 +137,9 @@ class Workers(Order):
     def with_room(self):
         return [worker for worker in self.workers.values() if self.state_of(worker) == "ready"]
 
-    def check_assigned(self, worker, job, doc):
+    def check_assigned(self, worker, job, doc, next_ms):
         """The best of the next jobs of all workers with room, given to the least loaded who takes it."""
-        takers = self.with_room()
+        takers = [w for w in self.with_room() if not self.may_be_passed_over(w, worker, next_ms)]
         expect(
             job and worker in takers and self.takes(worker, job),
             "not a job for this worker",
@@ -157,6 +157,13 @@ class Workers(Order):
         expect(is_best, "not the best job that can be assigned", job, self.now)
         least = min(self.load(w) for w in takers if self.takes(w, job))
         expect(self.load(worker) == least, "not the least loaded worker", worker, least)
+
+    def may_be_passed_over(self, other, worker, next_ms):
+        """While something is left to be looked at, whoever it matters to may wait for the next call."""
+        if next_ms != 0 or (other.queues, other.refused) == (worker.queues, worker.refused):
+            return False
+        fair = [queue for queue in self.fair if any(matches(entry, queue) for entry in other.queues)]
+        return bool(fair or self.constraints or self.steps_left)
 
     def takes(self, worker, job):
         return self.is_open(job, worker.queues) and job.name not in worker.refused
@@ -178,7 +185,7 @@ class Workers(Order):
         for id, url, doc, argument in reply[1:]:
             worker, job = self.workers.get(id), self.jobs.get(doc["id"])
             expect(worker and worker.url == url, "an unknown worker", id, url)
-            self.check_assigned(worker, job, doc)
+            self.check_assigned(worker, job, doc, reply[0])
             self.start(job, id)
             self.check_document(doc, self.picked_document(job), "document of an assigned job")
             same(argument, job.argument, "argument of an assigned job")
