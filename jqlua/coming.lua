@@ -56,17 +56,17 @@ end
 
 ---@cold
 --- Whether a job with a unique key will not be created.
----@param seen table keys of jobs before it in the call
+---@param seen table keys of jobs that are created before it in the call
 local function is_there(new, seen)
   local options = job.options(new)
   local key = options.unique
   if not key or seen[key] then
     return key ~= nil
   end
-  seen[key] = true
   local holder = unique.holder(key)
   local of = holder and job.read(holder)
-  return holder ~= nil and not (options.if_exists == "latest" and of and of[job.STATE] == "r")
+  seen[key] = holder == nil or (options.if_exists == "latest" and of and of[job.STATE] == "r")
+  return not seen[key]
 end
 
 ---@cold

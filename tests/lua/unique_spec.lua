@@ -105,6 +105,15 @@ describe("a unique key", function()
       { name = "a", unique = "other" }, msgpack.NIL)
   end)
 
+  it("counts against max_waiting when it is created behind one that runs, after one that is not", function()
+    jq:queue({ name = "a", max_waiting = 1 })
+    local id = offer()
+    jq:take("a")
+    jq:enqueue("a")
+    jq:refuses("FULL jobs[1].queue", "enqueue", { name = "a", unique = "k" }, msgpack.NIL,
+      { name = "a", unique = "k", if_exists = "latest" }, msgpack.NIL)
+    assert.are.same({ id, 0 }, { offer() })
+  end)
   it("does not count against another queue's max_waiting either", function()
     jq:queue({ name = "c", max_waiting = 1 })
     local reply = jq:call("enqueue", { name = "a", unique = "k" }, msgpack.NIL,

@@ -152,9 +152,12 @@ class Dependencies(Unique):
         doc = self.look(job.id)
         states = self.states_to_come(job.id, "blocked") or ([doc["status"]] if doc else [])
         if not states:  # the record is gone at once
-            ends = {"fail": "error", "expire": "error", "cancel": "cancelled"}
-            gone = [does for does in ends if does in may]
-            return next((does for does in gone if self.keeps_none(job.queue, ends[does])), [*gone, "go"][0])
+            ends = {"cancel": "cancelled", "fail": "error", "expire": "error"}  # as they come in a sweep
+            may_be_gone = [
+                does for does in ends
+                if does in may and self.most_kept(job.queue, ends[does]) <= len(self.ended)
+            ]  # fmt: skip
+            return [*may_be_gone, "go"][0]
         did = {"blocked": "wait", "error": "fail", "cancelled": "cancel"}.get(states[0], "go")
         if did == "fail" and (doc["reason"] == "expired" if doc else "fail" not in may):
             did = "expire"

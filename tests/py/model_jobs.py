@@ -199,15 +199,15 @@ class Jobs:
         if job.id in self.watched:
             self.watched.discard(job.id)
             self.published.append((job.id, state))
-        job.goes_at_once = self.keeps_none(job.queue, state) and job.result is None
+        job.goes_at_once = not self.most_kept(job.queue, state) and job.result is None
         self.transition(job, was, EVENTS.get(by) or ("cancelled" if state == "cancelled" else job.reason))
 
     def transition(self, job, was, event=None):
         """Every change of a state comes by here. `event` is what the job's history calls it, if it does."""
 
-    def keeps_none(self, queue, state):
-        """Whether no records of jobs that end so are kept."""
-        return not self.setting(queue, state + "_ttl") or not self.setting(queue, state + "_max")
+    def most_kept(self, queue, state):
+        """Of how many jobs that end so the records are kept."""
+        return self.setting(queue, state + "_max") if self.setting(queue, state + "_ttl") else 0
 
     def setting(self, queue, name):
         own = self.own_settings.get(queue, {})
