@@ -7,6 +7,7 @@ local constraint = require "jqlua.constraint"
 local lineup = require "jqlua.lineup"
 local matcher = require "jqlua.matcher"
 local queue = require "jqlua.queue"
+local serial = require "jqlua.serial"
 
 local M = {}
 
@@ -96,7 +97,8 @@ function M.set(owner, levels)
   if is_same then
     return
   end
-  call("SET", keys.FAIR .. name, cmsgpack.pack({ l = packed, g = before.g + 1 }))
+  -- Turns of a queue of this name that was forgotten are none of its.
+  call("SET", keys.FAIR .. name, cmsgpack.pack({ l = packed, g = serial.next() }))
   queue.set(owner, queue.LANED)
   queue.set(owner, queue.UNSORTED)
   call("DEL", keys.WALK .. name)

@@ -30,7 +30,7 @@ local WALK_EVERY_MS = 2
 local MOST_AT_ONCE = 20
 
 --- By what a queue is shared.
----@return table fairness {l levels {b path, t path as given}, g how often they changed}
+---@return table fairness {l levels {b path, t path as given}, g of their own, for the groups}
 function M.fairness(owner)
   local raw = queue.has(owner, queue.FAIR) and call("GET", keys.FAIR .. owner[queue.NAME])
   return raw and cmsgpack.unpack(raw) or { l = {}, g = 0 }

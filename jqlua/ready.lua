@@ -195,7 +195,7 @@ end
 
 --- The path of the groups of these values.
 ---@return string
----@param generation number other groups for the same values, after a change of what they are made by
+---@param generation string|number other groups for the same values, after a change of what they are made by
 function M.path_of(queue_name, generation, values)
   local path, before = "", queue_name .. "\0" .. generation
   for _, value in ipairs(values) do

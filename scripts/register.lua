@@ -6,10 +6,10 @@
 -- Flags: write
 local arguments = require "jqlua.arguments"
 local keys = require "jqlua.keys"
-local meta = require "jqlua.meta"
 local check = require "jqlua.check"
 local departure = require "jqlua.departure"
 local picker = require "jqlua.picker"
+local serial = require "jqlua.serial"
 local transition = require "jqlua.transition"
 local worker = require "jqlua.worker"
 
@@ -33,7 +33,6 @@ if not entries then
   return redis.error_reply(problem)
 end
 
-local state = meta.state
 local before = url and redis.call("HGET", keys.URLS, url)
 if before then
   -- The same address is the same process, started again: what it held it does not know any more.
@@ -41,10 +40,7 @@ if before then
   departure.forget(before)
 end
 -- From the same numbers as job ids, and for the same reasons.
-local last = tonumber(redis.call("GET", keys.SEQ) or "0", 16)
-local number = string.format("%014x", math.max(last, state[meta.NOW_MS] * 1024 - 1) + 1)
-redis.call("SET", keys.SEQ, number)
-local id = "w" .. number
+local id = "w" .. serial.next()
 local record = {
   n = spec.name, u = url, m = spec.max_jobs or 1, r = {},
   q = type(spec.queues) == "string" and { spec.queues } or spec.queues,

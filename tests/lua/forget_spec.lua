@@ -71,6 +71,16 @@ describe("forget", function()
     assert.is_nil(jq:queue("a").fair)
     assert.are.equal(1, #jq:start("a"))
   end)
+  it("takes a fair queue away with its turns", function()
+    for _ = 1, 2 do
+      jq:queue({ name = "a", fair = { { by = "argument" } } })
+      local first = jq:enqueue_each("a", "x", "y")[1]
+      assert.are.equal(first, jq:start({ queues = "a", count = 1 })[1].id)
+      jq:call("cancel", { where = { queue = "a" } })
+      jq:call("discard", { where = { queue = "a" } })
+      forget("a")
+    end
+  end)
   it("takes a queue away with lanes that were held", function()
     jq:constrain({ id = "c", by = "argument", concurrency = 1 }, { name = "a" })
     jq:enqueue_each("a", "x", "x", "y", "y")
