@@ -119,11 +119,11 @@ function M.change(of, added, removed, has_new_policy)
   end
   local waits = call("EXISTS", keys.WAITS_FOR .. id) == 1
   if waits and of[job.STATE] ~= "b" then
-    if of[job.STATE] == "s" then
-      local options = job.options(of)
-      options.ready_ms = tonumber(call("ZSCORE", queue.key(queue.load(of[job.QUEUE]), "s"), id))
-      of[job.OPTIONS] = cmsgpack.pack(options)
-    end
+    -- It is ready when it is free, or at the moment it is scheduled for; of one that is queued that is over by any clock.
+    local options = job.options(of)
+    options.ready_ms = of[job.STATE] == "s"
+      and tonumber(call("ZSCORE", queue.key(queue.load(of[job.QUEUE]), "s"), id)) or nil
+    of[job.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
     transition.move(of, "b", 0)
   elseif not waits and of[job.STATE] == "b" then
     M.free(of)

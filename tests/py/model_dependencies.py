@@ -92,6 +92,8 @@ class Dependencies(Unique):
         job.may_start_ms = start_ms if start_ms > self.now or was in ("scheduled", "blocked") else 0
         if not was:
             job.ready_ms = start_ms if start_ms > self.now else None
+        elif was == "queued":
+            ready_ms, job.ready_ms = job.ready_ms, None
         job.status, job.due_ms = "blocked", None
         if job.waits_for & self.dooming:
             job.is_doomed = None
@@ -103,6 +105,8 @@ class Dependencies(Unique):
             expect(shown in may | later, "depends", job, doc, may)
             if shown == "go":
                 job.status, job.due_ms, job.waits_for = was, due_ms, set()
+                if was == "queued":
+                    job.ready_ms = ready_ms
                 if was in ("queued", "scheduled"):
                     return None
                 return self.requeue(job, start_ms, event=event)
@@ -147,6 +151,7 @@ class Dependencies(Unique):
         may = self.may_do(job)
         if self.has_expired(job):
             may = (may - {"wait"}) | {"expire"}
+            may |= {"cancel"} if any(map(self.is_going, job.waits_for)) else set()
         if len(may) == 1:
             return next(iter(may))
         doc = self.look(job.id)
