@@ -119,7 +119,7 @@ function M.change(of, added, removed, has_new_policy)
   end
   local waits = call("EXISTS", keys.WAITS_FOR .. id) == 1
   if waits and of[job.STATE] ~= "b" then
-    -- It is ready when it is free, or at the moment it is scheduled for; of one that is queued that is over by any clock.
+    -- It is ready when it is free, or at the moment it is scheduled for. One that is queued has that behind it.
     local options = job.options(of)
     options.ready_ms = of[job.STATE] == "s"
       and tonumber(call("ZSCORE", queue.key(queue.load(of[job.QUEUE]), "s"), id)) or nil

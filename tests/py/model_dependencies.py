@@ -137,9 +137,8 @@ class Dependencies(Unique):
         if does == "expire":
             return super().do_due(job)
         if does == "cancel":
-            is_doomed = job.is_doomed
             self.end(job, "cancelled", None)
-            self.doom_dependents(job, is_doomed)
+            self.doom_dependents(job)
         elif does == "fail":
             self.fail_unstarted(job, "dependency")
         elif does == "go":
