@@ -65,7 +65,10 @@ local function check_job(job_spec)
       return "INVALID job." .. field .. ": the job of a schedule cannot have it"
     end
   end
-  local _, problem = jobspec.read(job_spec, "job", 0)
+  local read, problem = jobspec.read(job_spec, "job", 0)
+  if read and type(job_spec.headers) == "table" and next(job_spec.headers) == nil then
+    job_spec.headers = nil -- as of a job; it would be shown as an empty list
+  end
   return problem
 end
 
