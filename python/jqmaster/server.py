@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ipaddress
 import logging
 import os
 import signal
 import socket
 import stat
 import sys
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -66,6 +68,15 @@ class ServeOptions:
     access_log: bool = False  # a line for each request and delivery
     log_format: str = "text"  # or json
     metrics_queues: int = MOST_QUEUES  # shown one by one in /metrics
+    allowed_hosts: Collection[str] = ()  # names to be asked by; "*": any
+
+    def hosts(self) -> Collection[str] | None:
+        """The names to be asked by, beside addresses and localhost. None: any, as when the master listens to
+        the network without having been told its names."""
+        is_local = not self.unix and (self.host == "localhost" or _is_loopback(self.host))
+        if "*" in self.allowed_hosts or not (self.allowed_hosts or is_local):
+            return None
+        return frozenset(name.lower() for name in self.allowed_hosts)
 
 
 class Server:
@@ -218,7 +229,7 @@ class Server:
         config.loglevel = "WARNING"
         config.include_server_header = False
         self._config = config
-        app: Any = create_app(self.master)
+        app: Any = create_app(self.master, hosts=self.options.hosts())
         serving = hypercorn.asyncio.serve(app, config, shutdown_trigger=self._shutdown.wait)
         self._http = asyncio.create_task(serving, name="http server")
 
@@ -231,6 +242,13 @@ class Server:
         if not self._http.done():
             self._http.cancel()
             await asyncio.wait({self._http}, timeout=1)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _remove(path: str) -> None:

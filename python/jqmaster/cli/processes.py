@@ -63,6 +63,10 @@ def _add_serve(commands: Any) -> None:
     )
     parser.option("--unix", variable="JQ_UNIX", metavar="PATH", help="listen on this unix socket instead")
     parser.option(
+        "--allowed-hosts", variable="JQ_ALLOWED_HOSTS", metavar="NAMES",
+        help="more names that browsers may ask it by, with commas between; * for any",
+    )  # fmt: skip
+    parser.option(
         "--data-dir", variable="JQ_DATA_DIR", default=Path("var"), type=Path, metavar="DIR",
         help="where an own Redis keeps its data (default: %(default)s)",
     )  # fmt: skip
@@ -135,6 +139,7 @@ def _serve(options: argparse.Namespace, _parser: Parser) -> int:
             unix=options.unix, data_dir=options.data_dir, stop_timeout_s=options.stop_timeout,
             migrate=options.migrate, access_log=options.access_log, log_format=options.log_format,
             metrics_queues=options.metrics_queues,
+            allowed_hosts=options.allowed_hosts.split(",") if options.allowed_hosts else (),
         )
     )  # fmt: skip
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from typing import Any, cast
 
 from quart import Quart, request
@@ -27,11 +27,18 @@ MAX_CONTENT_LENGTH = 16 * 1024 * 1024
 logger = logging.getLogger("jqmaster.http")
 
 
-def create_app(master: Master, *, max_content_length: int = MAX_CONTENT_LENGTH, fast: bool = True) -> Quart:
+def create_app(
+    master: Master,
+    *,
+    max_content_length: int = MAX_CONTENT_LENGTH,
+    fast: bool = True,
+    hosts: Collection[str] | None = None,
+) -> Quart:
     """The HTTP API over `master`, an ASGI application. It neither starts nor stops any of the master's parts.
 
     Bodies over `max_content_length` bytes are refused with 413. `fast=False` sends every request through
-    Quart, which answers the same and more slowly.
+    Quart, which answers the same and more slowly. `hosts` are the names it may be asked by, beside addresses
+    and localhost; None: any.
     """
     app = Quart("jqmaster", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = max_content_length
@@ -54,7 +61,7 @@ def create_app(master: Master, *, max_content_length: int = MAX_CONTENT_LENGTH, 
     inner: Asgi = app.asgi_app
     if fast:
         inner = FastPath(inner, master, max_content_length)
-    app.asgi_app = own_pages_only(_raw_paths(inner))  # type: ignore[method-assign, assignment]
+    app.asgi_app = own_pages_only(_raw_paths(inner), hosts)  # type: ignore[method-assign, assignment]
     return app
 
 

@@ -1,12 +1,16 @@
 """Requests that a page of another site makes a browser send are refused, unless they only read.
 
 Who can reach a master needs no password, and a browser on the same host can. Another site's page cannot read
-the answers, as nothing here allows it to; but without this it could pause a queue or enqueue a job.
+the answers, as nothing here allows it to; but without this it could pause a queue or enqueue a job. And where
+the site has its own name lead to this host (DNS rebinding), its page counts as the master's own and could
+read: so a master also looks by which name it is asked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import ipaddress
+import re
+from collections.abc import Collection, Iterable
 from urllib.parse import urlsplit
 
 from jqmaster.http.errors import HttpError
@@ -15,19 +19,52 @@ from jqmaster.http.routes import failure_for
 
 _READING = frozenset(("GET", "HEAD", "OPTIONS"))
 _ASKED = frozenset((b"origin", b"sec-fetch-site", b"host", b"x-forwarded-host"))
+_MOST_KNOWN = 100
+_PORT = re.compile(r":\d*\Z")
 
 
-def own_pages_only(app: Asgi) -> Asgi:
-    """`app`, for programs and for pages of the same origin."""
+def own_pages_only(app: Asgi, hosts: Collection[str] | None = None) -> Asgi:
+    """`app`, for programs and for pages of the same origin.
+
+    `hosts` are the names it may be asked by, beside addresses and localhost; None: any.
+    """
+    known: set[bytes] = set()
+
+    def is_known(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+        host = next((value for name, value in headers if name == b"host"), b"")
+        if hosts is None or host in known:
+            return True
+        if not is_own_name(host.decode("latin-1"), hosts):
+            return False
+        if len(known) < _MOST_KNOWN:
+            known.add(host)
+        return True
 
     async def asgi(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["method"] not in _READING and is_foreign(scope["headers"]):
-            refused = HttpError(403, "FORBIDDEN", "pages of other sites may not change anything here")
-            await send_response(send, failure_for(refused, scope["headers"]))
-            return
-        await app(scope, receive, send)
+        why = None
+        if scope["type"] == "http":
+            if not is_known(scope["headers"]):
+                why = "the master is not known by the name in the header host; --allowed-hosts has more names"
+            elif scope["method"] not in _READING and is_foreign(scope["headers"]):
+                why = "pages of other sites may not change anything here"
+        if why is None:
+            await app(scope, receive, send)
+        else:
+            await send_response(send, failure_for(HttpError(403, "FORBIDDEN", why), scope["headers"]))
 
     return asgi
+
+
+def is_own_name(host: str, hosts: Collection[str]) -> bool:
+    """Whether a name cannot have been made to lead here by somebody else. Without one, no browser asks."""
+    name = _PORT.sub("", host).lower().removesuffix(".")
+    if not name or name == "localhost" or name.endswith(".localhost") or name in hosts:
+        return True
+    try:
+        ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        return False
+    return True
 
 
 def is_foreign(headers: Iterable[tuple[bytes, bytes]]) -> bool:
