@@ -19,6 +19,12 @@ local M = {}
 M.AT_ONCE = 0
 
 ---@cold
+--- A moment has passed and nobody looked: do not count on him who should have been up, not for the next one either.
+function M.note_late()
+  meta.state[meta.TIMER_MOVED] = true
+end
+
+---@cold
 --- Notes a moment for a kind; an earlier one stays.
 ---@param member string kind .. queue
 ---@param at_ms number
@@ -30,8 +36,7 @@ function M.note(member, at_ms)
     -- Those who sleep were told a later moment (sleepers.keep_time).
     state[meta.TIMER_MOVED] = true
   elseif state[meta.NEXT_DUE] <= state[meta.NOW_MS] then
-    -- Whoever should have been up at the last moment was not: do not count on him for this one.
-    state[meta.TIMER_MOVED] = true
+    M.note_late()
   end
 end
 
