@@ -86,7 +86,8 @@ local function set_time(of, due_ms)
   local owner = queue.load(of[job.QUEUE])
   local options = job.options(of)
   if of[job.ATTEMPT] == 0 then
-    options.ready_ms = due_ms
+    -- One that is blocked has nothing else to wait for when its time has come.
+    options.ready_ms = (due_ms > now or state ~= "b") and due_ms or nil
     save_options(of, options)
   end
   if state == "b" then

@@ -6,6 +6,7 @@ local keys = require "jqlua.keys"
 local meta = require "jqlua.meta"
 local batch = require "jqlua.batch"
 local constraint = require "jqlua.constraint"
+local due = require "jqlua.due"
 local job = require "jqlua.job"
 local matcher = require "jqlua.matcher"
 local queue = require "jqlua.queue"
@@ -18,6 +19,8 @@ local call = redis.call
 
 -- That takes some milliseconds.
 local MOST_AT_ONCE = 100
+
+M.KIND = "p" -- of what is due
 
 local function name_of(kind, number)
   return kind .. string.format("%d", number)
@@ -130,6 +133,7 @@ function M.carry_out(most)
     if not change then
       meta.state[meta.PENDING] = 0
       meta.save_constraints()
+      due.set(M.KIND, meta.NONE)
       return true
     end
     local number = tonumber(change:sub(2))
@@ -147,6 +151,8 @@ function M.carry_out(most)
     end
     batch.flush()
   end
+  -- Who sleeps is woken for the rest: jobs may be ready then.
+  due.note(M.KIND, due.AT_ONCE)
   return false
 end
 

@@ -9,7 +9,8 @@
 --   E  all queues' leases and old records, after the settings changed
 --   m  what an older schema stored
 --   d  dependents of a job that ended: how .. id      U  unique keys kept after the end
---   c  the next moment of a schedule: c .. its id
+--   c  the next moment of a schedule: c .. its id     v  jobs to be looked at under other constraints (module lineup)
+--   O  keys to be looked at (module room)             p  changes of constraints (module changes)
 local keys = require "jqlua.keys"
 local meta = require "jqlua.meta"
 

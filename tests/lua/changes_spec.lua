@@ -197,6 +197,24 @@ describe("a constraint with concurrency", function()
       assert.are.same({ ids[2] }, jq:start_ids("a"))
       assert.are.equal(before, #jq:keys())
     end)
+    it("wakes who sleeps for steps that are left, as jobs may be ready then", function()
+      jq:constrain({ id = "c", by = "argument.v", concurrency = 1 }, { name = "a" })
+      jq:enqueue_many({ name = "b", timeout = 1000 }, 250)
+      jq:start({ queues = "b", count = 250 })
+      jq:enqueue_each("a", { v = 1 }, { v = 1 })
+      assert.are.equal(1, #jq:start("a"))
+      jq:sleep("w", "channel", "a", 60000)
+      jq:constrain({ id = "c", by = "argument.v", concurrency = 2 }, { name = { "a", "b" } })
+      local started = 0
+      for _ = 1, 10 do
+        if jq:is_woken("channel") then
+          local wait = { on = "channel", ms = 60000 }
+          started = started + #jq:start({ worker = "w", queues = "a", count = 1, wait = wait })
+        end
+      end
+      assert.are.equal(1, started)
+      assert.are.same({}, jq:audit())
+    end)
     it("may change at every step and holds what is in force", function()
       local ids = jq:enqueue_many({ name = "a" }, 40)
       local running, at = {}, 1
