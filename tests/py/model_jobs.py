@@ -180,7 +180,7 @@ class Jobs:
         if jitter and delay:
             doc = self.look(job.id) or {}
             low, due = job.due_ms - round(delay * jitter) - 1, doc.get("due_ms") or 0
-            # If not, what follows another outcome of the call has put it off, or it is wrong: `get` will tell.
+            # If not, what follows another outcome of the call has put it off; if that is wrong, `get` tells.
             job.due_ms = due if low <= due <= job.due_ms else job.due_ms
         self.transition(job, "running", EVENTS[by])
 
