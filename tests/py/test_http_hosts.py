@@ -19,12 +19,13 @@ async def statuses(server: Server, names: list[str]) -> set[int]:
     def ask() -> set[int]:
         found = set()
         for name in names:
-            headers = {"host": name, "accept": "application/json, text/html"}
+            headers = {"host": name, "accept": "text/html,*/*;q=0.8"}
             for method, path in (("GET", "/queues"), ("POST", "/queue/a/pause"), ("GET", "/ui/")):
                 told = requests.request(method, server.url + path, headers=headers, timeout=10)
                 if told.status_code == 403:
                     error = told.json()["error"]
                     assert error["code"] == "FORBIDDEN" and "--allowed-hosts" in error["message"]
+                    assert told.headers["content-type"] == "application/json"
                 found.add(told.status_code)
         return found
 

@@ -30,21 +30,22 @@ def own_pages_only(app: Asgi, hosts: Collection[str] | None = None) -> Asgi:
     """
     known: set[bytes] = set()
 
-    def is_known(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    def unknown_name(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
         host = next((value for name, value in headers if name == b"host"), b"")
         if hosts is None or host in known:
-            return True
-        if not is_own_name(host.decode("latin-1"), hosts):
-            return False
+            return None
+        name = _PORT.sub("", host.decode("latin-1"))
+        if not is_own_name(name, hosts):
+            return name
         if len(known) < _MOST_KNOWN:
             known.add(host)
-        return True
+        return None
 
     async def asgi(scope: Scope, receive: Receive, send: Send) -> None:
         why = None
         if scope["type"] == "http":
-            if not is_known(scope["headers"]):
-                why = "the master is not known by the name in the header host; --allowed-hosts has more names"
+            if (name := unknown_name(scope["headers"])) is not None:
+                why = f"this master does not answer to {name!a}: start it with --allowed-hosts for that"
             elif scope["method"] not in _READING and is_foreign(scope["headers"]):
                 why = "pages of other sites may not change anything here"
         if why is None:
@@ -56,8 +57,9 @@ def own_pages_only(app: Asgi, hosts: Collection[str] | None = None) -> Asgi:
 
 
 def is_own_name(host: str, hosts: Collection[str]) -> bool:
-    """Whether a name cannot have been made to lead here by somebody else. Without one, no browser asks."""
-    name = _PORT.sub("", host).lower().removesuffix(".")
+    """Whether a name, without port, cannot have been made to lead here by somebody else. No browser asks
+    without one."""
+    name = host.lower().removesuffix(".")
     if not name or name == "localhost" or name.endswith(".localhost") or name in hosts:
         return True
     try:

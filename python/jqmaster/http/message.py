@@ -143,9 +143,10 @@ def body_type(header: bytes | None) -> str:
 def reply_type(accept: bytes | None, json_body: bool) -> str:
     """The content type to answer in. Raises 406 when the client takes neither MessagePack nor JSON.
 
-    Without a preference the answer is MessagePack, or JSON when the request was.
+    Without a preference the answer is MessagePack, or JSON when the request was, or a browser shows it.
     """
-    offers = (JSON, *_MSGPACK_TYPES) if json_body else (*_MSGPACK_TYPES, JSON)
+    is_json = json_body or (accept is not None and b"text/html" in accept)
+    offers = (JSON, *_MSGPACK_TYPES) if is_json else (*_MSGPACK_TYPES, JSON)
     if accept is None or accept in (b"*/*", b""):
         return offers[0]
     ranges = _accepted(accept.decode("latin-1"))
