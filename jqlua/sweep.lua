@@ -76,8 +76,9 @@ function M.drop_result(of)
   end
 end
 
--- Removing a record costs a fraction of what other steps cost.
+-- Removing a record costs a fraction of what other steps cost, and a job that has a lane costs more.
 local REMOVALS = 4
+local STEPS_OF_A_LANE = 2
 
 --- Old records of one ended state: by age, then by number.
 local function forget(owner, letter, steps)
@@ -120,10 +121,12 @@ end
 local FIELDS = { r = queue.DUE_RUNNING, w = queue.DUE_WAITING, e = queue.DUE_ENDED }
 
 --- One kind of thing of one queue.
----@return number moved
-local function sweep_queue(kind, name, limit)
+---@return number steps taken
+local function sweep_queue(kind, name, steps)
   local owner = queue.load(name)
   local moved
+  local price = kind ~= "e" and queue.has(owner, queue.LANED) and STEPS_OF_A_LANE or 1
+  local limit = math.ceil(steps / price)
   if kind == "r" then
     moved = each_due(queue.key(owner, "r"), limit, lapse, grace_ms(owner))
   elseif kind == "w" then
@@ -158,7 +161,7 @@ local function sweep_queue(kind, name, limit)
   owner[FIELDS[kind]] = next_ms or meta.NONE
   owner[queue.CHANGED] = true
   due.set(kind .. name, owner[FIELDS[kind]])
-  return moved
+  return math.min(moved * price, steps)
 end
 
 local function sweep_workers(limit)

@@ -188,7 +188,8 @@ def adding(options: Options) -> list[Found]:
     with Server() as server:
         wire, jq = server.wire(), Constrained(setup)
         jq.prepare(wire)
-        wire.pipelined(jq.enqueue(1_000, 1000))
+        # Nobody renews their leases: they have to last.
+        wire.pipelined(jq.jobs(map(setup.argument, range(1_000)), 1000, timeout=100_000))
         wire.pipelined([jq.command("pick", msgpack.packb({"worker": "busy", "queues": NAME, "count": 1000}))])
         for _ in range(0, waiting, 100_000):
             wire.pipelined(jq.enqueue(min(waiting, 100_000), 1000), depth=4)
