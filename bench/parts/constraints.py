@@ -208,9 +208,9 @@ def adding(options: Options) -> list[Found]:
 
 
 def change_line(change: Found) -> str:
-    worst = max(change["cpu_ms"], key=change["cpu_ms"].get)
+    each = sorted(change["cpu_ms"].items(), key=lambda kind: -kind[1])
     return (
-        f"{change['what']}: longest call {change['cpu_ms'][worst]:.2f} ms of CPU ({worst}), "
+        f"{change['what']}: longest calls {', '.join(f'{kind} {ms:.2f}' for kind, ms in each)} ms of CPU, "
         f"{max(change['wall_ms'].values()):.2f} ms by the clock; "
         f"{change['calls']:,} calls, half within {change['p50_ms']:.2f} ms, "
         f"999 of 1,000 within {change['p999_ms']:.2f} ms; "
