@@ -19,8 +19,8 @@ MOST_CALLS = 400_000
 class Longest:
     """The most that one call took, in milliseconds, by what it was: of CPU, and as Redis' clock had it.
 
-    What Redis does beside a script (its cron, sockets) counts as CPU, and what other processes take as time by
-    the clock: a script took no more than the lesser of both."""
+    What Redis does beside a script (its cron, sockets) counts as CPU, and what other processes take as time
+    by the clock: a script took no more than the lesser of both."""
 
     info_us: float
     """what asking for the CPU time costs by itself"""
