@@ -21,7 +21,9 @@ local call = redis.call
 local FIELDS = "worker queues count order request wait"
 local COUNT = "an integer from 1 to 1000"
 local QUEUES = '"*", a name, or a list of 1 to 100 names and patterns'
+-- Who picks many at once finishes as many, and old records have to go as fast as they come.
 local SWEEP_STEPS = 100
+local STEPS_OF_A_JOB = 0.5
 -- Expired jobs that one pick ends on its way, beyond those of the sweep.
 M.MOST_EXPIRED = 100
 
@@ -395,7 +397,7 @@ function M.run(plan, raw, popped, records)
   end
   if state[meta.NEXT_DUE] <= state[meta.NOW_MS] then
     transition.commit()
-    sweep.run(SWEEP_STEPS)
+    sweep.run(math.max(SWEEP_STEPS, math.floor(plan.count * STEPS_OF_A_JOB)))
   end
   local is_more
   local owner = plan.queue and queue.load(plan.queue)

@@ -77,7 +77,7 @@ function M.drop_result(of)
 end
 
 -- Removing a record costs a fraction of what other steps cost, and a job that has a lane costs more.
-local REMOVALS = 4
+local REMOVALS = 2
 local STEPS_OF_A_LANE = 2
 
 --- Old records of one ended state: by age, then by number.

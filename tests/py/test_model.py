@@ -53,7 +53,7 @@ def advance(driver, seconds):
     driver.run(["clock", {"delta_ms": seconds * 1000}, 0])
 
 
-def pick_until_all_is_done(driver, queues, count=1000):
+def pick_until_all_is_done(driver, queues, count=200):
     """Picks as long as bounded work is left; gives how many jobs came and in how many calls."""
     came, calls, next_ms = 0, 0, 0
     while next_ms == 0:
