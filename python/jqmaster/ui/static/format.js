@@ -2,12 +2,19 @@
 import { h } from './dom.js';
 
 const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
+const exact = new Intl.NumberFormat('en-US', { maximumFractionDigits: 2 });
 const short = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 });
+
+/** With one decimal at most: 3.4, but 1 and not 1.0. */
+const tenths = (number) => String(Math.round(number * 10) / 10);
 
 export const count = (number) => (number === undefined || number === null ? '–' : whole.format(number));
 
+/** What need not be whole, such as a cost. */
+export const amount = (number) => exact.format(number);
+
 /** 1,234,567 as 1.2M: where there is little room. */
-export const brief = (number) => (Math.abs(number) < 10000 ? number < 10 && number % 1 ? number.toFixed(1) : whole.format(number) : short.format(number));
+export const brief = (number) => (Math.abs(number) < 10000 ? number < 10 && number % 1 ? tenths(number) : whole.format(number) : short.format(number));
 
 export const jobs = (number) => `${count(number)} ${number === 1 ? 'job' : 'jobs'}`;
 
@@ -15,18 +22,18 @@ export const jobs = (number) => `${count(number)} ${number === 1 ? 'job' : 'jobs
 export function rate(perSecond) {
   if (!perSecond) return '0/s';
   if (perSecond >= 10) return `${brief(Math.round(perSecond))}/s`;
-  if (perSecond >= 0.1) return `${perSecond.toFixed(1)}/s`;
+  if (perSecond >= 0.1) return `${tenths(perSecond)}/s`;
   if (perSecond * 60 >= 1) return `${brief(Math.round(perSecond * 600) / 10)}/min`;
   return `${brief(Math.max(1, Math.round(perSecond * 3600)))}/h`;
 }
 
 const UNITS = [[86400000, 'd', 3600000, 'h'], [3600000, 'h', 60000, 'min'], [60000, 'min', 1000, 's']];
 
-/** Milliseconds: 12 ms, 3.4 s, 5 min 3 s, 2 h 10 min. */
+/** Milliseconds: 12 ms, 1 s, 3.4 s, 5 min 3 s, 2 h 10 min. */
 export function duration(ms) {
   if (ms === undefined || ms === null || Number.isNaN(ms)) return '–';
   if (ms < 1000) return `${Math.round(ms)} ms`;
-  if (ms < 60000) return `${ms < 9950 ? (ms / 1000).toFixed(1) : Math.round(ms / 1000)} s`;
+  if (ms < 60000) return `${ms < 9950 ? tenths(ms / 1000) : Math.round(ms / 1000)} s`;
   for (const [size, unit, less, lesser] of UNITS) {
     if (ms >= size) {
       const rest = Math.floor((ms % size) / less);
@@ -58,6 +65,13 @@ export function setServerNow(ms) {
   ahead = Math.abs(off) > 3000 ? off : 0;
 }
 
+/** Of a moment to come: tenths of a second while it is near. It is never said to have passed: another look tells more. */
+function untilText(ms) {
+  const left = ms - now();
+  if (left <= 0) return 'any moment';
+  return left < 10000 ? `in ${Math.max(1, Math.ceil(left / 100)) / 10} s` : agoText(ms);
+}
+
 function agoText(ms) {
   const off = now() - ms;
   const size = Math.abs(off);
@@ -75,7 +89,7 @@ setInterval(() => {
     if (!element.isConnected && element.dataset.seen) shown.delete(element);
     else if (element.isConnected) {
       element.dataset.seen = '1';
-      const text = agoText(Number(element.dataset.ms));
+      const text = (element.dataset.until ? untilText : agoText)(Number(element.dataset.ms));
       if (element.firstChild.data !== text) element.firstChild.data = text;
     }
   }
@@ -85,6 +99,13 @@ setInterval(() => {
 export function ago(ms) {
   if (!ms) return h('span', { class: 'muted' }, '–');
   const element = h('time', { datetime: new Date(ms).toISOString(), title: moment(ms), data: { ms } }, agoText(ms));
+  shown.add(element);
+  return element;
+}
+
+/** "in 0.4 s", "in 3 min", "any moment": for what is to come. */
+export function until(ms) {
+  const element = h('time', { datetime: new Date(ms).toISOString(), title: moment(ms), data: { ms, until: '1' } }, untilText(ms));
   shown.add(element);
   return element;
 }
