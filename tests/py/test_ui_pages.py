@@ -252,6 +252,35 @@ def test_queues_are_found_by_the_beginning_of_their_name(ui: Ui) -> None:
     expect(ui.page.locator("tbody tr").first).to_contain_text("found-00")
     expect(ui.page.locator("tbody tr")).to_have_count(25)
     ui.button("Next →").click()
+def test_of_a_stack_what_is_nothing_hides_nothing(ui: Ui) -> None:
+    ui.go("/", "Overview")
+    drawn = """async () => {
+        const { chart } = await import('/ui/static/components/chart.js');
+        const made = chart({ title: 'x', stacked: true });
+        const series = (kind, ...all) => ({ name: kind, kind, values: all.map((number, i) => [i, number]) });
+        made.update({
+            from: 0, to: 3, series: [series('retrying', 4, 4, 4, 4), series('error', 0, 0, 0, 2)],
+        });
+        return Object.fromEntries([...made.element.querySelectorAll('path.line')]
+            .map((path) => [path.classList[1], path.getAttribute('d').split('L').length - 1]));
+    }"""
+    # Lines between moments: all of those that are retried, the last of those that failed for good.
+    assert ui.page.evaluate(drawn) == {"stroke-retrying": 3, "stroke-error": 1}
+
+
+def test_times_as_text(ui: Ui) -> None:
+    ui.go("/", "Overview")
+    texts = """async () => {
+        const { duration, rate, until } = await import('/ui/static/format.js');
+        const at = Date.now();
+        return [...[999, 1000, 1049, 3400, 9940, 60000].map(duration), rate(1), rate(1.26),
+            ...[-1, 900, 3000, 59500].map((ms) => until(at + ms).textContent)];
+    }"""
+    *plain, passed, near, soon, later = ui.page.evaluate(texts)
+    assert plain == ["999 ms", "1 s", "1 s", "3.4 s", "9.9 s", "1 min", "1/s", "1.3/s"]
+    assert (passed, near[:5], soon, later) == ("any moment", "in 0.", "in 3 s", "in 59 s")
+
+
     expect(ui.page.locator("tbody tr")).to_have_count(5)
     ui.button("← Previous").click()
     expect(ui.page.locator("tbody tr")).to_have_count(25)

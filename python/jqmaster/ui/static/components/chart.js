@@ -41,9 +41,10 @@ function timeSteps(from, to) {
   return found;
 }
 
-function line(points) {
+/** isShown(i): whether the line goes on to the point i. */
+function line(points, isShown = () => true) {
   let text = '';
-  for (const [x, y] of points) text += `${text ? 'L' : 'M'}${x.toFixed(1)} ${y.toFixed(1)}`;
+  points.forEach(([x, y], i) => { text += `${i && isShown(i) ? 'L' : 'M'}${x.toFixed(1)} ${y.toFixed(1)}`; });
   return text;
 }
 
@@ -90,8 +91,10 @@ export function chart({ title, height = 150, stacked = false, times = false, for
       const points = one.values.map(([ms, value], i) => [x(ms), y(value + (stacked ? below[i] : 0))]);
       if (!points.length) continue;
       const ground = one.values.map(([ms], i) => [x(ms), y(stacked ? below[i] : 0)]).reverse();
-      if (stacked || series.length === 1) drawing.append(svg('path', { class: `area fill-${one.kind}`, d: `${line(points.concat(ground))}Z` }));
-      drawing.append(svg('path', { class: `line stroke-${one.kind}`, d: line(points), 'vector-effect': 'non-scaling-stroke' }));
+      if (stacked || series.length === 1) drawing.append(svg('path', { class: `area ${stacked ? 'is-stacked' : ''} fill-${one.kind}`, d: `${line(points.concat(ground))}Z` }));
+      // Of a stack what is nothing has no line: it would hide that of the part below.
+      const isShown = (i) => !stacked || one.values[i][1] > 0 || one.values[i - 1][1] > 0;
+      drawing.append(svg('path', { class: `line stroke-${one.kind}`, d: line(points, isShown), 'vector-effect': 'non-scaling-stroke' }));
       if (stacked) one.values.forEach(([, value], i) => { below[i] += value; });
     }
     fill(legend, series.map((one) => h('span', { class: 'legend-item' }, h('span', { class: `dot fill-${one.kind}` }), one.name,
@@ -105,7 +108,8 @@ export function chart({ title, height = 150, stacked = false, times = false, for
     if (!moments.length) return;
     const share = left(moments[at][0]);
     fill(tip, h('b', {}, clock(moments[at][0], seconds)), data.series.map((one) => h('span', {}, h('span', { class: `dot fill-${one.kind}` }), one.name,
-      h('b', {}, format(one.values[at][1])))));
+      h('b', {}, format(one.values[at][1])))),
+    stacked ? h('span', {}, 'in all', h('b', {}, format(data.series.reduce((sum, one) => sum + one.values[at][1], 0)))) : null);
     tip.hidden = mark.hidden = false;
     mark.style.left = `${share * 100}%`;
     tip.classList.toggle('is-left', share > 0.5);

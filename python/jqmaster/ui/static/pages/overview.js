@@ -160,7 +160,7 @@ export async function render(view) {
   const charts = {
     through: chart({ title: 'Throughput, jobs a minute' }),
     backlog: chart({ title: 'Not ended yet' }),
-    failing: chart({ title: 'Failing, attempts a minute', stacked: true }),
+    failing: chart({ title: 'Failing, attempts a minute (stacked)', stacked: true }),
     now: chart({ title: 'Running now', seconds: true }),
   };
   const found = h('section', { class: 'panel', 'aria-label': 'Alerts' });

@@ -54,7 +54,7 @@ export async function render(view, { name }) {
   const top = h('div', { class: 'tiles' });
   const info = h('section', { class: 'panel' });
   const minutes = chart({ title: 'Jobs a minute' });
-  const failing = chart({ title: 'Failing, attempts a minute', stacked: true });
+  const failing = chart({ title: 'Failing, attempts a minute (stacked)', stacked: true });
   const waits = chart({ title: 'Wait until the first start, by the hour', times: true });
   const runs = chart({ title: 'Run, by the hour', times: true });
   const byName = h('section', { class: 'panel' });
