@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterator
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import pytest
 import requests
@@ -81,6 +81,23 @@ def test_what_is_not_there_is_said(ui: Ui) -> None:
     ui.refusals = 1
     ui.go("/queue/nowhere", "Not found")
     ui.go("/nowhere", "No such page")
+
+
+@pytest.mark.parametrize("name", ["mail", HOSTILE])
+def test_plural_paths_lead_on(ui: Ui, name: str) -> None:
+    ui.go("/queues", "Queues")
+    ui.go(f"/queues/{quote(name, safe='')}", name)
+    assert unquote(ui.page.url).endswith(f"/ui/queue/{name}")
+    ui.page.go_back()
+    expect(ui.page.locator("h1")).to_have_text("Queues")
+
+
+def test_plural_paths_of_jobs_and_constraints_lead_on(ui: Ui) -> None:
+    [job_id] = ui.server.enqueue("led")
+    ui.go("/constraints/keyed", "keyed")
+    assert ui.page.url.endswith("/ui/constraint/keyed")
+    ui.go(f"/jobs/{job_id}", "led")
+    assert ui.page.url.endswith(f"/ui/job/{job_id}")
 
 
 def test_the_policy_forbids_what_is_not_ours(server: Server) -> None:
@@ -235,23 +252,6 @@ def test_charts_tell_their_values_to_the_keyboard(ui: Ui) -> None:
     expect(chart.locator(".chart-tip")).to_contain_text("jobs")
 
 
-def test_ten_thousand_jobs(ui: Ui) -> None:
-    ui.server.enqueue("many", 10_000)
-    ui.go("/", "Overview")
-    expect(ui.row("many").locator("td").nth(1)).to_have_text("10,000")
-    ui.go("/queue/many", "many")
-    expect(ui.page.locator(".tile").first).to_contain_text("10K")
-    ui.fits()
-
-
-def test_queues_are_found_by_the_beginning_of_their_name(ui: Ui) -> None:
-    for number in range(30):
-        ui.server.enqueue(f"found-{number:02d}")
-    ui.go("/queues", "Queues")
-    ui.page.get_by_label("Name begins with").fill("found-")
-    expect(ui.page.locator("tbody tr").first).to_contain_text("found-00")
-    expect(ui.page.locator("tbody tr")).to_have_count(25)
-    ui.button("Next →").click()
 def test_of_a_stack_what_is_nothing_hides_nothing(ui: Ui) -> None:
     ui.go("/", "Overview")
     drawn = """async () => {
@@ -281,6 +281,23 @@ def test_times_as_text(ui: Ui) -> None:
     assert (passed, near[:5], soon, later) == ("any moment", "in 0.", "in 3 s", "in 59 s")
 
 
+def test_ten_thousand_jobs(ui: Ui) -> None:
+    ui.server.enqueue("many", 10_000)
+    ui.go("/", "Overview")
+    expect(ui.row("many").locator("td").nth(1)).to_have_text("10,000")
+    ui.go("/queue/many", "many")
+    expect(ui.page.locator(".tile").first).to_contain_text("10K")
+    ui.fits()
+
+
+def test_queues_are_found_by_the_beginning_of_their_name(ui: Ui) -> None:
+    for number in range(30):
+        ui.server.enqueue(f"found-{number:02d}")
+    ui.go("/queues", "Queues")
+    ui.page.get_by_label("Name begins with").fill("found-")
+    expect(ui.page.locator("tbody tr").first).to_contain_text("found-00")
+    expect(ui.page.locator("tbody tr")).to_have_count(25)
+    ui.button("Next →").click()
     expect(ui.page.locator("tbody tr")).to_have_count(5)
     ui.button("← Previous").click()
     expect(ui.page.locator("tbody tr")).to_have_count(25)

@@ -3,7 +3,7 @@ import './theme.js';
 import { fill, h } from './dom.js';
 import { startKeys } from './keys.js';
 import { pages } from './pages/index.js';
-import { match, query, start, BASE } from './router.js';
+import { match, navigate, query, start, BASE } from './router.js';
 import { startTheme } from './theme.js';
 
 const main = document.getElementById('main');
@@ -40,6 +40,10 @@ async function change() {
   cleanUp = null;
   document.querySelectorAll('dialog').forEach((dialog) => dialog.close());
   const found = match(pages, location.pathname);
+  if (found?.page.to) {
+    navigate(found.page.to(...Object.values(found.params)) + location.search, { replace: true });
+    return;
+  }
   drawNav(found?.page);
   // A view of its own for each page: what arrives late for the one before cannot show up here.
   const view = h('div', { class: 'view' });
