@@ -219,3 +219,16 @@ def test_a_worker_is_quiet_goes_on_and_stops(ui: Ui) -> None:
     ui.told("was asked to stop")
     found = [one for one in ui.server.get("/workers")["workers"] if one["id"] == worker]
     assert found[0]["request"] == "stop"
+
+
+def test_workers_that_are_not_registered_are_named_while_they_run_jobs(ui: Ui) -> None:
+    ui.server.enqueue("pulled", 3)
+    ui.server.pick("pulled", "plain one", count=2)
+    ui.server.pick("pulled", "<b>other</b>")
+    ui.go("/workers", "Workers")
+    expect(ui.page.get_by_text("Only they can be asked here")).to_be_visible()
+    others = ui.page.get_by_role("region", name="Not registered")
+    expect(others).to_contain_text("plain one runs 2 jobs of pulled")
+    expect(others).to_contain_text("<b>other</b> runs 1 job of pulled")
+    ui.go("/", "Overview")
+    expect(ui.page.get_by_role("link", name="Registered workers")).to_be_visible()

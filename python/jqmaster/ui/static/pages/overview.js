@@ -46,7 +46,7 @@ function tile(name, value, { more, to, kind } = {}) {
 
 function tiles({ totals, rates, workers }) {
   const failing = rates.failed + rates.lapsed + rates.error;
-  const busy = workers.slots ? `${count(workers.held)} jobs in ${count(workers.slots)} slots` : `${count(workers.held)} jobs held`;
+  const busy = !workers.count ? 'others may pull' : workers.slots ? `${count(workers.held)} jobs in ${count(workers.slots)} slots` : `${count(workers.held)} jobs held`;
   return [
     tile('Waiting', brief(totals.queued), { kind: 'queued', to: '/jobs?status=queued', more: `${rate(rates.enqueued)} come` }),
     tile('Running', brief(totals.running), { kind: 'running', to: '/jobs?status=running', more: `${rate(rates.done)} done` }),
@@ -54,7 +54,7 @@ function tiles({ totals, rates, workers }) {
     tile('Failed', brief(totals.error), { kind: 'error', to: '/failures', more: 'for good' }),
     tile('Scheduled', brief(totals.scheduled), { kind: 'scheduled', to: '/jobs?status=scheduled', more: 'for later' }),
     tile('Blocked', brief(totals.blocked), { kind: 'blocked', to: '/jobs?status=blocked', more: 'by other jobs' }),
-    tile('Workers', `${count(workers.count)}${workers.more ? '+' : ''}`, { to: '/workers',
+    tile('Registered workers', `${count(workers.count)}${workers.more ? '+' : ''}`, { to: '/workers',
       more: workers.unreachable ? `${count(workers.unreachable)} unreachable` : busy }),
   ];
 }

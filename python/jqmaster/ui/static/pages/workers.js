@@ -1,14 +1,14 @@
-// Registered workers: what each runs and since when, its last sign of life; quiet and stop.
+// Registered workers: what each runs and since when, its last sign of life; quiet and stop. Others as far as they run jobs.
 import { api, path } from '../api.js';
 import { badge } from '../components/badge.js';
 import { meter } from '../components/bar.js';
 import { confirm } from '../components/dialog.js';
 import { table } from '../components/table.js';
 import { act } from '../components/toast.js';
-import { button, h } from '../dom.js';
-import { ago, count } from '../format.js';
+import { button, fill, h } from '../dom.js';
+import { ago, count, cut, jobs as inJobs } from '../format.js';
 import { every } from '../live.js';
-import { link } from '../router.js';
+import { link, withQuery } from '../router.js';
 
 const SHOWN = 3;
 
@@ -24,6 +24,32 @@ function running(worker) {
   return [worker.running.slice(0, SHOWN).map(line), more.length ? h('details', {}, h('summary', { class: 'muted' }, `${count(worker.held - SHOWN)} more`), more.map(line)) : null];
 }
 
+// Of so many running jobs it is looked who runs them.
+const LOOKED_AT = 200;
+const NAMES = 20;
+
+/** Who runs jobs and is not registered: [[name, {jobs, queues, since}], …], and whether there is more to look at. */
+async function unregistered(signal) {
+  const page = await api.get('/jobs', { status: 'running', brief: 1, count: LOOKED_AT }, { signal });
+  const found = new Map();
+  for (const job of page.jobs) {
+    if (!job.worker_id || /^w[0-9a-f]{14}$/.test(job.worker_id)) continue;
+    const one = found.get(job.worker_id) || { jobs: 0, queues: new Set(), since: Infinity };
+    one.jobs += 1;
+    one.queues.add(job.queue);
+    one.since = Math.min(one.since, job.started_ms);
+    found.set(job.worker_id, one);
+  }
+  return { others: [...found].sort(([, a], [, b]) => b.jobs - a.jobs), isAll: !page.cursor };
+}
+
+function other([name, { jobs, queues, since }]) {
+  const named = [...queues].slice(0, SHOWN);
+  return h('li', {}, h('b', {}, cut(name, 120)), ` runs ${inJobs(jobs)} of `,
+    named.map((queue, i) => [i ? ', ' : '', h('a', { href: `/ui${withQuery('/jobs', { status: 'running', queue })}` }, cut(queue, 80))]),
+    queues.size > SHOWN ? ` and ${count(queues.size - SHOWN)} more` : '', h('span', { class: 'muted' }, ', the oldest started ', ago(since)));
+}
+
 export async function render(view) {
   // What was opened stays open when the list is drawn again.
   const open = new Set();
@@ -34,7 +60,7 @@ export async function render(view) {
   };
   const list = table({
     label: 'Workers', key: (worker) => worker.id,
-    empty: 'No registered workers. Workers that only pull under a name of their own are not listed.',
+    empty: 'No worker is registered.',
     load: async (cursor, signal) => {
       const page = await api.get('/workers', { cursor, count: 50 }, { signal });
       return { rows: page.workers, cursor: page.cursor };
@@ -62,7 +88,22 @@ export async function render(view) {
         worker.request === 'stop' ? null : button('Stop', () => ask(worker, 'stop', `${worker.name} was asked to stop.`), { class: 'small danger', 'aria-label': `Stop ${worker.name}` })] },
     ],
   });
-  view.append(h('div', { class: 'head' }, h('h1', {}, 'Workers')), list.element);
-  await list.refresh();
-  return every(3000, () => list.refresh());
+  const life = new AbortController();
+  const rest = h('section', { class: 'panel', hidden: true, 'aria-label': 'Not registered' });
+  async function lookForOthers() {
+    const { others, isAll } = await unregistered(life.signal);
+    const more = others.length > NAMES ? `${count(others.length - NAMES)} more of them run jobs. ` : '';
+    rest.hidden = !others.length;
+    fill(rest, h('h2', {}, 'Not registered, but run jobs'), h('ul', { class: 'sample' }, others.slice(0, NAMES).map(other)),
+      more || !isAll ? h('p', { class: 'muted' }, more, isAll ? '' : `Found among ${count(LOOKED_AT)} running jobs at most; there are more.`) : null);
+  }
+  view.append(h('div', { class: 'head' }, h('h1', {}, 'Workers')),
+    h('p', { class: 'muted' }, 'Registered workers: those that jobs are pushed to, and those that pull and were started with ', h('code', {}, '--register'),
+      '. Only they can be asked here to be quiet or to stop. Others that pull are shown, below, only while they run a job.'), list.element, rest);
+  await Promise.all([list.refresh(), lookForOthers()]);
+  const stops = [every(3000, () => list.refresh()), every(10000, lookForOthers)];
+  return () => {
+    life.abort();
+    for (const stop of stops) stop();
+  };
 }
