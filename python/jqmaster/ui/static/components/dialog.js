@@ -1,6 +1,6 @@
 // Dialogs: to confirm what cannot be undone, and to ask for values.
 import { button, fill, h } from '../dom.js';
-import { field, read } from './field.js';
+import { field, read, saidAt } from './field.js';
 
 function open(title, content, buttons, { wide = false } = {}) {
   const dialog = h('dialog', { class: wide ? 'wide' : '', 'aria-label': title });
@@ -61,7 +61,7 @@ export function form({ title, body = [], fields, action = 'Save', danger = false
         if (!error.code && !error.field) console.debug(error);
         const at = made.find((one) => error.field && (error.field === one.name || error.field.startsWith(`${one.name}.`)
           || error.field.startsWith(`${one.name}[`)));
-        if (at) at.setProblem(error.message);
+        if (at) at.setProblem(saidAt(error, at.name));
         else {
           fill(problem, error.message);
           problem.hidden = false;

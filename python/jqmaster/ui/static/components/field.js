@@ -54,7 +54,8 @@ function control({ type = 'text', value, options, rows, required, placeholder, m
 }
 
 /**
- * {name, label, type: text|number|json|list|datetime|select|checkbox, value, hint?, required?, options?, rows?, unit?}
+ * {name, label, type: text|number|json|list|datetime|select|checkbox, value, hint?, required?, options?, rows?, unit?, placeholder?,
+ *  half?: it shares its line in a wide dialog}
  * → {name, element, value(), setProblem(text), focus()}. value(): undefined when it is empty.
  */
 export function field(spec) {
@@ -65,7 +66,7 @@ export function field(spec) {
   const input = control(spec, id, hint ? `${id}-hint` : undefined);
   const label = h('label', { for: id }, spec.label, spec.unit ? h('span', { class: 'muted' }, ` (${spec.unit})`) : '');
   const isCheck = spec.type === 'checkbox';
-  const element = h('div', { class: `field ${isCheck ? 'check' : ''}` }, isCheck ? [input, label] : [label, input], hint, problem);
+  const element = h('div', { class: `field ${isCheck ? 'check' : ''} ${spec.half ? 'half' : ''}` }, isCheck ? [input, label] : [label, input], hint, problem);
   return {
     name: spec.name,
     element,
@@ -86,6 +87,15 @@ export function field(spec) {
     },
     focus: () => input.focus(),
   };
+}
+
+/** An error of the API as it is said at the field `name`: its label stands there, not the API's path. Of what is inside, the rest of the path. */
+export function saidAt({ message, field: place = '' }, name) {
+  const [head] = message.split(': ', 1);
+  if (!place.startsWith(name) || !head.endsWith(place) || head.length === message.length) return message;
+  const inside = place.slice(name.length).replace(/^\./, '').replace(/^\[(\d+)\]/, (_all, index) => `no. ${Number(index) + 1}`);
+  const rest = message.slice(head.length + 2);
+  return inside ? `${inside}: ${rest}` : rest;
 }
 
 /** The values of fields by name, empty ones left out. Throws an error with `field`. */

@@ -1,6 +1,6 @@
 // A form for one job: name and argument, all else folded away. With ?from=<id> it begins as that job did.
 import { api, path, stringify } from '../api.js';
-import { field, read } from '../components/field.js';
+import { field, read, saidAt } from '../components/field.js';
 import { toast } from '../components/toast.js';
 import { button, debounced, fill, h } from '../dom.js';
 import { cut } from '../format.js';
@@ -95,7 +95,7 @@ export async function render(view) {
     const at = [...fields, argument].find((one) => place === one.name || place.startsWith(`${one.name}.`) || place.startsWith(`${one.name}[`));
     if (at) {
       if (options.includes(at)) more.open = true;
-      at.setProblem(error.message);
+      at.setProblem(saidAt({ message: error.message, field: place }, at.name));
       at.focus();
     } else {
       problem.textContent = error.message;
