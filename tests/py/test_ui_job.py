@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from ui_jobs_support import NARROW, Site, dialog, is_too_wide, open_page, page, site
 from ui_support import HOSTILE, browser
@@ -70,7 +71,7 @@ def test_a_queue_that_nobody_serves(page: Page, site: Site) -> None:
     site.add("mail")
     job = site.add("mail")
     page.goto(f"/ui/job/{job}")
-    expect(section(page, "Why it waits")).to_contain_text("No worker serves its queue.")
+    expect(section(page, "Why it waits")).to_contain_text("No worker is seen that serves its queue")
     expect(section(page, "Why it waits")).to_contain_text("1 job comes before it.")
 
 
@@ -92,7 +93,80 @@ def test_a_rate_says_when_it_opens(page: Page, site: Site) -> None:
     site.start("mail")
     page.goto(f"/ui/job/{ids[1]}")
     expect(section(page, "Why it waits")).to_contain_text("starts: 1 in 1 h")
-    expect(section(page, "Why it waits")).to_contain_text("It opens in 59 min")
+    expect(section(page, "Why it waits")).to_contain_text("has no room. It has room again in 59 min")
+
+
+def test_a_hold_is_called_one(page: Page, site: Site) -> None:
+    limit = {"match": {"name": "mail"}, "by": "argument.customer", "concurrency": 4}
+    site.call("PUT", "/constraint/per-customer", limit)
+    job = site.add("mail", argument={"customer": "acme"})
+    site.call("POST", "/constraint/per-customer/hold", {"by": "acme", "seconds": 600})
+    page.goto(f"/ui/job/{job}")
+    why = section(page, "Why it waits")
+    expect(why).to_contain_text("Constraint per-customer for acme is on hold. It opens in 9 min")
+    expect(why).to_contain_text("0 of 4 in use")
+
+
+def explained(page: Page, **fields: Any) -> None:
+    """Let the constraints of `explain` have these fields, too."""
+
+    def change(route: Route) -> None:
+        told = route.fetch().json()
+        told["constraints"] = [{**one, **fields} for one in told["constraints"]]
+        route.fulfill(json=told)
+
+    page.route("**/explain", change)
+
+
+def test_a_hold_of_a_rate_that_is_used_up_as_well(page: Page, site: Site) -> None:
+    site.call("PUT", "/constraint/slow", {"match": {"name": "mail"}, "rate": {"limit": 1, "period": 3600}})
+    ids = site.add_all([{"name": "mail"}] * 2)
+    site.start("mail")
+    explained(page, hold_ms=int(time.time() * 1000) + 600_000)
+    page.goto(f"/ui/job/{ids[1]}")
+    expect(section(page, "Why it waits")).to_contain_text("Constraint slow is on hold. It opens in 59 min")
+
+
+def test_a_cost_is_no_number_of_starts(page: Page, site: Site) -> None:
+    limit = {"match": {"name": "mail"}, "rate": {"limit": 1000, "period": 600}, "cost": "argument.tokens"}
+    site.call("PUT", "/constraint/tokens", limit)
+    ids = site.add_all([{"name": "mail", "argument": {"tokens": 900}}] * 2)
+    site.start("mail", 2)
+    explained(page, cost=900)
+    page.goto(f"/ui/job/{ids[1]}")
+    why = section(page, "Why it waits")
+    expect(why).to_contain_text("This job needs 900: there is room for that in 9 min")
+    expect(why).to_contain_text("rate: 1,000 in 10 min")
+    expect(why).to_contain_text("900 of 1,000 used")
+
+
+def test_strict_order_is_named_while_the_one_before_waits_for_its_retry(page: Page, site: Site) -> None:
+    limit = {"match": {"name": "mail"}, "concurrency": 1, "order": "strict"}
+    site.call("PUT", "/constraint/ledger", limit)
+    first, second = site.add_all([{"name": "mail", "retry_base": 900, "retry_cap": 900}] * 2)
+    site.fail("mail", should_retry=True)
+    page.goto(f"/ui/job/{second}")
+    why = section(page, "Why it waits")
+    expect(why).to_contain_text("It is in strict order")
+    expect(why).to_contain_text("1 of 1 in use")
+    expect(why.get_by_role("link", name="What runs in this queue")).to_have_count(0)
+    why.get_by_role("link", name="What is to be retried").click()
+    expect(page.get_by_role("link", name="mail", exact=True).first).to_be_visible()
+    page.goto(f"/ui/job/{first}")
+    expect(why).to_contain_text("waits for its next attempt")
+    expect(why).not_to_contain_text("ledger")
+    page.goto("/ui/constraint/ledger")
+    expect(page.locator(".facts")).to_contain_text("Places in use")
+
+
+def test_the_hold_of_a_key_is_not_when_a_job_is_due(page: Page, site: Site) -> None:
+    site.call("PUT", "/constraint/one", {"match": {"name": "mail"}, "concurrency": 1})
+    site.call("POST", "/constraint/one/hold", {"seconds": 7000})
+    job = site.add("mail", delay=600)
+    page.goto(f"/ui/job/{job}")
+    why = section(page, "Why it waits")
+    expect(why).to_contain_text("it is due in 9 min")
+    expect(why).to_contain_text("Constraint one is on hold. It opens in 1 h 56 min")
 
 
 def test_a_blocked_job_shows_what_it_waits_for(page: Page, site: Site) -> None:

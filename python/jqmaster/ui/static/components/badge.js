@@ -6,6 +6,7 @@ const WORDS = new Set(['queued', 'scheduled', 'blocked', 'running', 'retrying', 
   'note', 'ok']);
 export const STATES = ['queued', 'scheduled', 'blocked', 'running', 'retrying', 'done', 'error', 'cancelled'];
 
-export function badge(word, title) {
-  return h('span', { class: `badge ${WORDS.has(word) ? `is-${word}` : ''}`, title }, word);
+/** kind: the colour, where the word is not one of the above. */
+export function badge(word, title, kind = word) {
+  return h('span', { class: `badge ${WORDS.has(kind) ? `is-${kind}` : ''}`, title }, word);
 }

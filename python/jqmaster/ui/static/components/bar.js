@@ -1,17 +1,18 @@
 // Bars: how much of a limit is in use, and how a whole is divided.
 import { h } from '../dom.js';
-import { count } from '../format.js';
+import { amount, count } from '../format.js';
 
-/** "3 of 10" with a bar; without a limit the number alone. */
-export function meter(value, limit, label = '') {
+/** "3 of 10" with a bar; without a limit the number alone. `unit`: what is counted, as "running". */
+export function meter(value, limit, unit = '') {
   if (!limit) return h('span', {}, count(value));
+  const text = `${amount(value)} of ${amount(limit)}${unit ? ` ${unit}` : ''}`;
   const share = Math.min(1, value / limit);
   const inner = h('span', { class: `meter-fill ${share >= 1 ? 'is-full' : share >= 0.8 ? 'is-high' : ''}` });
   inner.style.width = `${share * 100}%`;
   return h('span', {
     class: 'meter', role: 'meter', 'aria-valuenow': value, 'aria-valuemin': 0, 'aria-valuemax': limit,
-    'aria-label': label || `${count(value)} of ${count(limit)}`,
-  }, h('span', { class: 'meter-track' }, inner), h('span', { class: 'meter-text' }, `${count(value)} of ${count(limit)}`));
+    'aria-label': text,
+  }, h('span', { class: 'meter-track' }, inner), h('span', { class: 'meter-text' }, text));
 }
 
 /** A bar of parts [[class, value, name], …], in proportion. */

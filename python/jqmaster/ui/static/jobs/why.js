@@ -4,7 +4,8 @@ import { badge } from '../components/badge.js';
 import { meter } from '../components/bar.js';
 import { act } from '../components/toast.js';
 import { button, h } from '../dom.js';
-import { ago, count, cut, duration, jobs as inJobs, now } from '../format.js';
+import { onHold } from '../constraints.js';
+import { ago, amount, count, cut, duration, jobs as inJobs, now, until } from '../format.js';
 import { link, withQuery } from '../router.js';
 
 const line = (kind, ...content) => h('div', { class: `alert why is-${kind}` }, content);
@@ -16,34 +17,46 @@ function keyText(by) {
 /** One constraint: what it allows, and how much of that is in use. */
 function limit(one) {
   const parts = [];
-  if (one.concurrency) parts.push(h('div', { class: 'why-use' }, h('span', {}, 'running at once'), meter(one.running, one.concurrency)));
+  if (one.concurrency) parts.push(h('div', { class: 'why-use' }, h('span', {}, 'at once'), meter(one.running, one.concurrency, 'in use')));
   if (one.rate) {
     const much = `${count(one.rate.limit)} in ${duration(one.rate.period * 1000)}`;
     parts.push(one.starts === undefined
       ? h('div', { class: 'why-use' }, h('span', {}, `starts: ${much}, evenly`))
-      : h('div', { class: 'why-use' }, h('span', {}, `starts: ${much}`), meter(Math.round(one.starts * 100) / 100, one.rate.limit)));
+      : h('div', { class: 'why-use' }, h('span', {}, one.cost === undefined ? `starts: ${much}` : `rate: ${much}`), meter(one.starts, one.rate.limit, one.cost === undefined ? '' : 'used')));
   }
   return parts;
 }
 
-function constraintLine(one, queue) {
+/** What closes a constraint, and when it opens as far as that is known. */
+function closing(one) {
+  const isFull = one.concurrency && one.running >= one.concurrency;
+  const freed = one.order ? 'when the job that has its place has ended for good, which keeps it while it waits for a retry as well' : 'when one of those that have a place ends';
+  const hold = onHold(one);
+  if (hold) return ['is on hold.', [' It opens ', until(one.opens_ms ?? hold), isFull ? `, but then only ${freed}.` : '.']];
+  if (isFull) return ['is full.', [one.order ? ' It is in strict order: it opens ' : ' It opens ', freed, one.opens_ms ? [', and its rate has room ', until(one.opens_ms)] : '', '.']];
+  const needs = one.cost === undefined ? ' It has room again ' : ` This job needs ${amount(one.cost)}: there is room for that `;
+  return ['has no room.', one.opens_ms ? [needs, until(one.opens_ms), '.'] : ''];
+}
+
+function constraintLine(one, e) {
   const key = keyText(one.by);
-  const name = [link(path`/constraint/${one.id}`, one.id), key ? [' for ', h('code', {}, cut(key, 60))] : ''];
-  if (one.open) return line('ok', h('p', {}, 'Constraint ', name, ' has room.'), limit(one));
-  const runs = one.concurrency && one.running >= one.concurrency;
-  const opens = one.opens_ms ? [' It opens ', ago(one.opens_ms), '.'] : runs ? ' It opens when one of those that run ends.' : '';
-  return line('full', h('p', {}, h('b', {}, 'Constraint ', name, ' is full.'), opens), limit(one),
-    runs ? h('p', {}, link(withQuery('/jobs', { status: 'running', queue }), 'What runs in this queue'), ' · ',
-      link(path`/constraint/${one.id}`, 'Change the limit')) : h('p', {}, link(path`/constraint/${one.id}`, 'Look at the constraint')));
+  const target = path`/constraint/${one.id}`;
+  const name = [link(target, one.id), key ? [' for ', h('code', {}, cut(key, 60))] : ''];
+  // Open with all places taken: one of them is this job's.
+  if (one.open) return line('ok', h('p', {}, 'Constraint ', name, one.concurrency && one.running >= one.concurrency ? ' has a place that this job keeps.' : ' has room.'), limit(one));
+  const [state, opens] = closing(one);
+  const jobs = (status, text) => [link(withQuery('/jobs', { status, queue: e.queue }), text), ' · '];
+  return line('full', h('p', {}, h('b', {}, 'Constraint ', name, ` ${state}`), opens), limit(one),
+    h('p', {}, one.concurrency && e.running ? jobs('running', 'What runs in this queue') : '', one.order ? jobs('retrying', 'What is to be retried') : '',
+      link(target, 'Look at the constraint')));
 }
 
 function servedLine(e) {
-  if (e.workers || e.waiting) {
-    const who = e.workers ? `${count(e.workers)} registered ${e.workers === 1 ? 'worker serves' : 'workers serve'} its queue` : 'Somebody waits for jobs of its queue';
-    return line('ok', h('p', {}, `${who}; ${inJobs(e.running)} of it ${e.running === 1 ? 'runs' : 'run'}.`));
-  }
-  if (e.running) return line('warning', h('p', {}, `No registered worker serves its queue, but ${inJobs(e.running)} of it ${e.running === 1 ? 'runs' : 'run'}: somebody picks from it now and then.`));
-  return line('problem', h('p', {}, h('b', {}, 'No worker serves its queue.'), ' Nothing in it starts until one does. ', link('/workers', 'Workers')));
+  const runs = e.running ? `; ${inJobs(e.running)} of it ${e.running === 1 ? 'runs' : 'run'}` : '';
+  if (e.workers) return line('ok', h('p', {}, `${count(e.workers)} registered ${e.workers === 1 ? 'worker serves' : 'workers serve'} its queue${runs}.`));
+  if (e.waiting) return line('ok', h('p', {}, `A worker waits for jobs of its queue${runs}.`));
+  if (e.running) return line('note', h('p', {}, `No worker waits for jobs of its queue now, but ${inJobs(e.running)} of it ${e.running === 1 ? 'runs' : 'run'}: who runs ${e.running === 1 ? 'it' : 'them'} may take the next.`));
+  return line('problem', h('p', {}, h('b', {}, 'No worker is seen that serves its queue:'), ' none is registered for it, none waits for its jobs, none runs any. ', link('/workers', 'Workers')));
 }
 
 function queued(e, changed) {
@@ -55,7 +68,7 @@ function queued(e, changed) {
       }, { class: 'primary small' })));
   }
   const limits = e.constraints || [];
-  for (const one of limits) if (!one.open) lines.push(constraintLine(one, e.queue));
+  for (const one of limits) if (!one.open) lines.push(constraintLine(one, e));
   const served = servedLine(e);
   const isServed = e.workers || e.waiting || e.running;
   if (!isServed) lines.push(served);
@@ -68,13 +81,14 @@ function queued(e, changed) {
       e.running ? ' It starts as soon as a worker has room.' : ' It should start any moment.')));
   }
   if (isServed) lines.push(served);
-  for (const one of limits) if (one.open) lines.push(constraintLine(one, e.queue));
+  for (const one of limits) if (one.open) lines.push(constraintLine(one, e));
   return lines;
 }
 
 function timed(e, job) {
-  const at = e.start_ms || job.due_ms;
-  const when = [at && at > now() ? 'due ' : 'due, and about to become ready: ', ago(at)];
+  // Not `start_ms`: that is when its constraints open, too.
+  const at = job.due_ms || e.start_ms;
+  const when = at > now() ? ['due ', until(at)] : 'due, and about to become ready';
   if (e.status === 'retrying') {
     const left = job.max_retry - job.retry_count + 1;
     return [line('retrying', h('p', {}, h('b', {}, 'It failed and waits for its next attempt, ', when, '.'),

@@ -7,7 +7,7 @@ import { button, fill, h } from '../dom.js';
 import { count } from '../format.js';
 import { every } from '../live.js';
 import { link, navigate } from '../router.js';
-import { closed, edit, hold, limits, release, remove, use } from '../constraints.js';
+import { closed, edit, hold, inUse, limits, onHold, release, remove, use } from '../constraints.js';
 
 const shownKey = (by) => (by === undefined ? '(all)' : typeof by === 'string' ? by : stringify(by));
 // Of a long value only a digest is known, which is not the value.
@@ -18,7 +18,7 @@ export async function render(view, { id }) {
   const actions = h('div', { class: 'actions' });
   const facts = h('dl', { class: 'facts' });
   const match = h('section', { class: 'panel' });
-  const after = async (answer, text) => {
+  const after = async (answer, text = typeof answer === 'string' ? answer : '') => {
     if (!answer) return;
     if (text) toast(text);
     await refresh();
@@ -35,10 +35,10 @@ export async function render(view, { id }) {
       { title: 'In use', cell: (key) => use(constraint, key) },
       { title: 'Held jobs', kind: 'number', cell: (key) => (key.held ? h('b', {}, count(key.held)) : h('span', { class: 'zero' }, '0')) },
       { title: 'Groups', kind: 'number', hide: 'narrow', tip: 'Held jobs of one queue under the same keys are one group', cell: (key) => count(key.lanes) },
-      { title: 'Closed', cell: (key) => closed(key) || h('span', { class: 'zero' }, '–') },
+      { title: 'Closed', cell: (key) => closed(constraint, key) || h('span', { class: 'zero' }, '–') },
       { title: '', kind: 'actions', cell: (key) => (isDigest(key.by) ? h('span', { class: 'muted', title: 'Of a value this long only its digest is known' }, 'long value') : [
-        button('Hold', async () => after(await hold(constraint, keyOf(key), shownKey(key.by)), 'It is on hold.'), { class: 'small', 'aria-label': `Hold ${shownKey(key.by)}` }),
-        closed(key) ? button('Open', async () => after(await release(constraint, keyOf(key))), { class: 'small', 'aria-label': `Open ${shownKey(key.by)}` }) : null]) },
+        button('Hold', async () => after(await hold(constraint, keyOf(key), shownKey(key.by))), { class: 'small', 'aria-label': `Hold ${shownKey(key.by)}` }),
+        onHold(constraint, key) ? button('Open', async () => after(await release(constraint, keyOf(key))), { class: 'small', 'aria-label': `Open ${shownKey(key.by)}` }) : null]) },
     ],
   });
 
@@ -46,7 +46,8 @@ export async function render(view, { id }) {
     fill(facts, h('dt', {}, 'Limit'), h('dd', {}, limits(constraint)),
       constraint.by ? [h('dt', {}, 'For each'), h('dd', {}, h('code', {}, [constraint.by].flat().join(', ')))] : null,
       constraint.cost !== undefined ? [h('dt', {}, 'A start counts'), h('dd', {}, h('code', {}, String(constraint.cost)))] : null,
-      h('dt', {}, 'Running'), h('dd', {}, count(constraint.running)),
+      h('dt', {}, inUse(constraint) === 'running' ? 'Running' : 'Places in use'), h('dd', {}, count(constraint.running),
+        constraint.order ? h('span', { class: 'muted' }, ' (jobs that wait for their retry keep theirs)') : null),
       h('dt', {}, 'Keys in use'), h('dd', {}, count(constraint.keys)));
   }
 
@@ -62,7 +63,7 @@ export async function render(view, { id }) {
       await after(await edit(constraint), 'It is changed.');
       drawMatch();
     }, { class: 'primary' }),
-    button('Hold', async () => after(await hold(constraint), 'It is on hold.')),
+    button('Hold', async () => after(await hold(constraint))),
     button('Delete', async () => {
       if (await remove(constraint)) navigate('/constraints');
     }, { class: 'danger' }));

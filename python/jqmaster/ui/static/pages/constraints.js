@@ -5,11 +5,11 @@ import { button, h } from '../dom.js';
 import { count } from '../format.js';
 import { every } from '../live.js';
 import { link } from '../router.js';
-import { closed, edit, hold, limits, matcher, remove, use } from '../constraints.js';
+import { closed, edit, hold, inUse, limits, matcher, onHold, release, remove, use } from '../constraints.js';
 import { toast } from '../components/toast.js';
 
 export async function render(view) {
-  const after = async (answer, text) => {
+  const after = async (answer, text = typeof answer === 'string' ? answer : '') => {
     if (!answer) return;
     if (text) toast(text);
     await list.refresh();
@@ -25,13 +25,14 @@ export async function render(view) {
       { title: 'Constraint', kind: 'wide', cell: (one) => link(path`/constraint/${one.id}`, one.id) },
       { title: 'Jobs', kind: 'wide', hide: 'narrow', cell: (one) => matcher(one, 60) },
       { title: 'Limit', cell: (one) => [limits(one), one.by ? h('span', { class: 'muted' }, ` for each ${[one.by].flat().join(', ')}`) : null] },
-      { title: 'In use', cell: (one) => (one.by ? h('span', {}, `${count(one.running)} running`) : use(one)) },
+      { title: 'In use', cell: (one) => (one.by ? h('span', {}, `${count(one.running)} ${inUse(one)}`) : use(one)) },
       { title: 'Keys', kind: 'number', hide: 'narrow', cell: (one) => (one.by ? count(one.keys) : '–') },
       { title: 'Held', kind: 'number', cell: (one) => (one.by ? link(path`/constraint/${one.id}`, 'by key') : one.held ? h('b', {}, count(one.held)) : h('span', { class: 'zero' }, '0')) },
-      { title: 'Closed', hide: 'narrow', cell: (one) => closed(one) || h('span', { class: 'zero' }, '–') },
+      { title: 'Closed', cell: (one) => (one.by && one.keys ? link(path`/constraint/${one.id}`, 'by key') : closed(one) || h('span', { class: 'zero' }, '–')) },
       { title: '', kind: 'actions', hide: 'narrow', cell: (one) => [
         button('Change', async () => after(await edit(one), `${one.id} is changed.`), { class: 'small', 'aria-label': `Change ${one.id}` }),
-        button('Hold', async () => after(await hold(one), `${one.id} is on hold.`), { class: 'small', 'aria-label': `Hold ${one.id}` }),
+        button('Hold', async () => after(await hold(one)), { class: 'small', 'aria-label': `Hold ${one.id}` }),
+        onHold(one) ? button('Open', async () => after(await release(one)), { class: 'small', 'aria-label': `Open ${one.id}` }) : null,
         button('Delete', async () => after(await remove(one)), { class: 'small danger', 'aria-label': `Delete ${one.id}` })] },
     ],
   });

@@ -110,11 +110,20 @@ class JobPage {
     const { job, place, others } = this;
     const explained = WAITING.includes(job.status) ? api.get(`${this.at}/explain`) : null;
     const [history, explanation] = await Promise.all([api.get(`${this.at}/history`), explained, this.lookAround()]);
+    if (explanation) await this.lookAtOrder(explanation);
     if (this.isOver) return;
     fill(place.history, section('What happened', timeline(history, job)));
     if (job.depends?.length) fill(place.graph, section('What it waits for', graph(job, others)));
     const reasons = explanation ? why(explanation, job, others, this.refresh) : [];
     keepingFocus(place.why, () => fill(place.why, reasons.length ? section('Why it waits', reasons) : null));
+  }
+
+  /** Of full constraints whether they are in strict order: `explain` does not say so. */
+  async lookAtOrder({ constraints = [] }) {
+    const full = constraints.filter((one) => !one.open && one.concurrency === 1 && one.running);
+    await Promise.all(full.map(async (one) => {
+      one.order = (await api.get(path`/constraint/${one.id}`).catch(() => ({}))).order;
+    }));
   }
 
   drawValues() {
