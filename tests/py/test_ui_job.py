@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Any
 
 import pytest
+import requests
 from playwright.sync_api import Browser, Page, Route, expect
 
 from ui_jobs_support import NARROW, Site, dialog, is_too_wide, open_page, page, site
@@ -75,6 +77,21 @@ def test_a_queue_that_nobody_serves(page: Page, site: Site) -> None:
     expect(section(page, "Why it waits")).to_contain_text("1 job comes before it.")
 
 
+def test_a_worker_that_waits_need_not_be_registered(page: Page, site: Site) -> None:
+    site.call("PUT", "/constraint/shut", {"match": {"name": "mail"}, "concurrency": 1})
+    site.call("POST", "/constraint/shut/hold", {"seconds": 600})
+    job = site.add("mail")
+    waits = threading.Thread(
+        target=requests.post,
+        args=(f"{site.url}/pick",),
+        kwargs={"json": {"queues": "mail", "timeout": 5}, "headers": {"worker-id": "w1"}},
+    )
+    waits.start()
+    page.goto(f"/ui/job/{job}")
+    expect(section(page, "Why it waits")).to_contain_text("A worker waits for jobs of its queue.")
+    waits.join()
+
+
 def test_a_full_constraint_with_its_use(page: Page, site: Site) -> None:
     limit = {"match": {"name": "mail"}, "by": "argument.customer", "concurrency": 2}
     site.call("PUT", "/constraint/per-customer", limit)
@@ -130,8 +147,13 @@ def test_a_hold_of_a_rate_that_is_used_up_as_well(page: Page, site: Site) -> Non
 def test_a_cost_is_no_number_of_starts(page: Page, site: Site) -> None:
     limit = {"match": {"name": "mail"}, "rate": {"limit": 1000, "period": 600}, "cost": "argument.tokens"}
     site.call("PUT", "/constraint/tokens", limit)
-    ids = site.add_all([{"name": "mail", "argument": {"tokens": 900}}] * 2)
+    ids = site.add_all([{"name": "mail", "argument": {"tokens": 900}}] * 3)
     site.start("mail", 2)
+    explained(page, cost=50)
+    page.goto(f"/ui/job/{ids[2]}")
+    told = "This job needs 50, but what is left is kept for a job that needs more. It opens in 9 min"
+    expect(section(page, "Why it waits")).to_contain_text(told)
+    page.unroute_all()
     explained(page, cost=900)
     page.goto(f"/ui/job/{ids[1]}")
     why = section(page, "Why it waits")

@@ -34,8 +34,12 @@ function closing(one) {
   const hold = onHold(one);
   if (hold) return ['is on hold.', [' It opens ', until(one.opens_ms ?? hold), isFull ? `, but then only ${freed}.` : '.']];
   if (isFull) return ['is full.', [one.order ? ' It is in strict order: it opens ' : ' It opens ', freed, one.opens_ms ? [', and its rate has room ', until(one.opens_ms)] : '', '.']];
-  const needs = one.cost === undefined ? ' It has room again ' : ` This job needs ${amount(one.cost)}: there is room for that `;
-  return ['has no room.', one.opens_ms ? [needs, until(one.opens_ms), '.'] : ''];
+  if (!one.opens_ms) return ['has no room.', ''];
+  if (one.cost === undefined) return ['has no room.', [' It has room again ', until(one.opens_ms), '.']];
+  const needs = ` This job needs ${amount(one.cost)}`;
+  // It would fit: a larger one has found no room before.
+  if (one.starts + one.cost <= one.rate.limit) return ['has no room.', [`${needs}, but what is left is kept for a job that needs more. It opens `, until(one.opens_ms), '.']];
+  return ['has no room.', [`${needs}: there is room for that `, until(one.opens_ms), ' at the earliest.']];
 }
 
 function constraintLine(one, e) {
