@@ -59,7 +59,7 @@ function M.check(jobs, list)
   for i, new in ipairs(jobs) do
     for j, entry in ipairs(new[jobspec.IS_LINKED] and job.options(new).depends or {}) do
       if type(entry) == "string" and entry > last then
-        return "NOTFOUND " .. list .. "[" .. i - 1 .. "].depends[" .. j - 1 .. "]: no job " .. check.show(entry)
+        return check.missing(list .. "[" .. i - 1 .. "].depends[" .. j - 1 .. "]", "job", entry)
       end
     end
   end

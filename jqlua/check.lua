@@ -97,6 +97,15 @@ function M.problem(path, expected, value)
 end
 
 ---@cold
+--- There is nothing of that name.
+---@param kind string job, queue, ...
+---@param name any shown as it is when it is a name, as ids are
+---@return string problem
+function M.missing(path, kind, name)
+  return "NOTFOUND " .. path .. ": no such " .. kind .. ": " .. (M.is_name(name) and name or M.show(name))
+end
+
+---@cold
 function M.not_a_map(path, blob)
   if not blob then
     return "INVALID " .. path .. ": missing"

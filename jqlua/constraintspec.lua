@@ -52,17 +52,14 @@ end
 local function parse_cost(new, cost)
   if type(cost) == "string" then
     local problem
-    new.k, problem = matcher.parse_path(cost, "cost")
-    if not problem and type(new.k) == "string" and new.k ~= "argument" then
-      problem = check.problem("cost", "a path into the argument", cost)
-    end
+    new.k, problem = matcher.parse_path(cost, "cost", true)
     if problem then
       return problem
     end
   elseif check.is_number(cost, 0, 1e9) then
     new.k = cost
   else
-    return check.problem("cost", "a number from 0 to 10^9, or a path", cost)
+    return check.problem("cost", "a number from 0 to 10^9, or a path into the argument", cost)
   end
   new.kg = cost
   if not new.l then

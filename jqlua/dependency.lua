@@ -60,7 +60,7 @@ end
 function M.read(spec)
   local of = job.read(spec.id)
   if not of then
-    return nil, nil, "NOTFOUND id: no job " .. spec.id
+    return nil, nil, check.missing("id", "job", spec.id)
   elseif of[job.ATTEMPT] > 0 or not string.find("qwsb", of[job.STATE], 1, true) then
     return nil, nil, "CONFLICT id: job " .. spec.id .. " is " .. job.state_name(of[job.STATE])
       .. ", expected one that is queued, scheduled or blocked and never started"
@@ -72,15 +72,15 @@ function M.read(spec)
   local last = redis.call("GET", keys.SEQ) or ""
   local added = {}
   for i, id in ipairs(spec.add or {}) do
-    local path = "add[" .. i - 1 .. "]: "
+    local path = "add[" .. i - 1 .. "]"
     if id > last then
-      return nil, nil, "NOTFOUND " .. path .. "no job " .. id
+      return nil, nil, check.missing(path, "job", id)
     end
     local is_circle = links.reaches(id, spec.id, MOST_LOOKS)
     if is_circle then
-      return nil, nil, "CONFLICT " .. path .. id .. " waits for this job"
+      return nil, nil, "CONFLICT " .. path .. ": " .. id .. " waits for this job"
     elseif is_circle == nil then
-      return nil, nil, "CONFLICT " .. path .. "more than " .. MOST_LOOKS .. " jobs to look at for a circle"
+      return nil, nil, "CONFLICT " .. path .. ": " .. "more than " .. MOST_LOOKS .. " jobs to look at for a circle"
     end
     local other = job.read(id)
     if dependents.waits_for(other, spec.if_failed or options.if_failed) then

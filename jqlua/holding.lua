@@ -38,11 +38,23 @@ function M.parse(hold)
     end
     local definition = constraint.load(id)
     if not definition then
-      return nil, "NOTFOUND " .. path .. ": there is no such constraint"
+      return nil, check.missing(path, "constraint", id)
     end
     holds[definition.n] = meta.state[meta.NOW_MS] + math.ceil(seconds * 1000)
   end
   return holds
+end
+
+--- What names a key of a constraint: the values that these paths lead to.
+local function expected_value(definition)
+  if type(definition.bg) == "string" then
+    return "the value of " .. check.show(definition.bg)
+  end
+  local paths = {}
+  for i, path in ipairs(definition.bg) do
+    paths[i] = check.show(path)
+  end
+  return "a list of " .. #paths .. (#paths == 1 and " value, of " or " values, of ") .. table.concat(paths, ", ")
 end
 
 --- The value of a key, from the field `by` of the call's spec.
@@ -57,12 +69,10 @@ function M.value(definition)
     end
     return ""
   end
-  local expected = #definition.b == 1 and "a value" or "a list of " .. #definition.b .. " values"
-  if not at then
-    return nil, "INVALID by: expected " .. expected .. " of " .. check.show(definition.i) .. ", got nothing"
-  end
   local values = {}
-  if type(definition.bg) == "string" then
+  if not at then
+    return nil, "INVALID by: expected " .. expected_value(definition) .. ", got nothing"
+  elseif type(definition.bg) == "string" then
     values[1] = msgpack.canonical(blob, at)
   else
     local first, count, is_map = msgpack.open(blob, at)
@@ -72,11 +82,11 @@ function M.value(definition)
         first = msgpack.skip(blob, first)
       end
     end
-    expected = "a list of " .. #definition.b .. " values"
   end
   for i = 1, #definition.b do
     if not values[i] then
-      return nil, "INVALID by: expected " .. expected .. ", each nil, a boolean, a number, text or binary data"
+      return nil, "INVALID by: expected " .. expected_value(definition)
+        .. (type(definition.bg) == "string" and ": " or ", each ") .. "nil, a boolean, a number, text or binary data"
     end
     values[i] = constraint.shorten(values[i])
   end

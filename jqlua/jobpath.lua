@@ -11,6 +11,8 @@ local seek = string.find
 
 local MOST_SEGMENTS = 32
 local MOST_BYTES = 1024
+-- So short is a text that may have been meant for a path.
+local LONGEST_GUESSED = 60
 -- Larger arguments are not decoded: the tables may take many times their size.
 local MOST_DECODED_BYTES = 16384
 -- A short key may stand in many texts.
@@ -60,15 +62,33 @@ function M.compile(segments)
   return segments
 end
 
+--- The path into the argument that a text may have meant: `customer`, `Argument.customer`, `arguments.customer`.
+local function meant(text)
+  if type(text) ~= "string" or #text > LONGEST_GUESSED then
+    return nil
+  end
+  local first, rest = text:match("^([%w_-]+)(.*)$")
+  if not first or text ~= "" and text:find("[^%w_.-]") then
+    return nil
+  end
+  local guess = first:lower():find("^arg") and rest ~= "" and "argument" .. rest or "argument." .. text
+  return M.split(guess) and guess
+end
+
 --- Checks a path, as `by` and `cost` have it.
 ---@param path string where it stands, for errors
+---@param is_inside? boolean whether it must be one into the argument
 ---@return string|table|nil compiled name, queue, priority, argument, or the segments, compiled
 ---@return string? problem
-function M.parse(text, path)
-  if text == "name" or text == "queue" or text == "priority" or text == "argument" then
+function M.parse(text, path, is_inside)
+  local is_fact = text == "name" or text == "queue" or text == "priority"
+  if text == "argument" or is_fact and not is_inside then
     return text
   elseif type(text) ~= "string" or text:sub(1, 9) ~= "argument." then
-    return nil, check.problem(path, "a path: name, queue, priority, argument or argument.<path>", text)
+    local expected = is_inside and "a path into the argument: argument or argument.<path>"
+      or "a path: name, queue, priority, argument or argument.<path>"
+    local guess = not is_fact and meant(text)
+    return nil, check.problem(path, expected, text) .. (guess and ", did you mean " .. guess .. "?" or "")
   end
   local segments, expected = M.split(text)
   if not segments then

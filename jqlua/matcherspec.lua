@@ -16,7 +16,7 @@ local MOST_OPERANDS = 1000
 local MOST_BRANCHES = 100
 
 local SUBJECTS = "name queue priority tags argument argument.<path> any not"
-local OPERATORS = "eq ne lt le gt ge in glob exists"
+local OPERATORS = "eq, ne, lt, le, gt, ge, in, glob, exists"
 
 M.CONTRADICTION = ": expected what some job can satisfy, got what none can"
 
@@ -123,7 +123,7 @@ end
 
 --- Reads an operator's operand into what the condition says.
 ---@return string? problem
-local function read_operator(reader, said, name, pos, place, inside)
+local function read_operator(reader, said, name, pos, inside)
   local code = name == "eq" and condition.EQ or name == "ne" and condition.NE or name == "lt" and condition.LT
     or name == "le" and condition.LE or name == "gt" and condition.GT or name == "ge" and condition.GE
     or name == "glob" and condition.GLOB
@@ -148,7 +148,8 @@ local function read_operator(reader, said, name, pos, place, inside)
     said.exists = text == "t"
     return text ~= "t" and text ~= "f" and refusal(inside, "true or false", reader.blob, pos) or nil
   else
-    return check.unknown(place, name, OPERATORS)
+    -- They are too short to guess which one was meant.
+    return "INVALID " .. inside .. ": unknown operator, expected one of " .. OPERATORS
   end
 end
 
@@ -158,13 +159,13 @@ end
 local function read_operators(reader, said, pos, place)
   local first, count = msgpack.open(reader.blob, pos)
   if count == 0 then
-    return nil, refusal(place, "at least one of the operators " .. OPERATORS:gsub(" ", ", "), reader.blob, pos)
+    return nil, refusal(place, "at least one of the operators " .. OPERATORS, reader.blob, pos)
   end
   local known = {}
   for _ = 1, count do
     local name, problem = read_key(reader, first, place, known)
     local operand = msgpack.skip(reader.blob, first)
-    problem = problem or read_operator(reader, said, name, operand, place, place .. "." .. shown_key(name))
+    problem = problem or read_operator(reader, said, name, operand, place .. "." .. shown_key(name))
     if problem then
       return nil, problem
     end

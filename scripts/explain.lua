@@ -16,6 +16,6 @@ if problem then
 end
 local of = job.read(ARGV[1])
 if not of then
-  return redis.error_reply("NOTFOUND id: there is no job " .. ARGV[1])
+  return redis.error_reply(check.missing("id", "job", ARGV[1]))
 end
 return explanation.encode(of)

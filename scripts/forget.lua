@@ -20,7 +20,7 @@ if not check.is_name(spec.queue) or glob.is_pattern(spec.queue) then
 end
 local owner = queue.load(spec.queue)
 if owner[queue.IS_NEW] then
-  return redis.error_reply("NOTFOUND queue: no queue " .. check.show(spec.queue))
+  return redis.error_reply(check.missing("queue", "queue", spec.queue))
 elseif queueend.has_jobs(owner) then
   return redis.error_reply("CONFLICT queue: " .. check.show(spec.queue) .. " has jobs: discard them, or let them go")
 end

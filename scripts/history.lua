@@ -5,6 +5,7 @@
 -- Errors INVALID ids, NOTFOUND id
 -- Flags: read
 local arguments = require "jqlua.arguments"
+local check = require "jqlua.check"
 local history = require "jqlua.history"
 local job = require "jqlua.job"
 
@@ -16,6 +17,6 @@ elseif #ARGV ~= 1 then
 end
 local of = job.read(ARGV[1])
 if not of then
-  return redis.error_reply("NOTFOUND id: no job " .. ARGV[1])
+  return redis.error_reply(check.missing("id", "job", ARGV[1]))
 end
 return history.encode(of)

@@ -24,7 +24,7 @@ if #ARGV ~= 1 or not check.is_id(id) then
 end
 local of = job.read(id)
 if not of then
-  return redis.error_reply("NOTFOUND id: no job " .. id)
+  return redis.error_reply(check.missing("id", "job", id))
 end
 local state = job.state_name(of[job.STATE])
 if of[job.STATE] ~= "k" then

@@ -23,7 +23,7 @@ elseif not check.is_name(spec.id) then
 end
 local definition = constraint.load(spec.id)
 if not definition then
-  return redis.error_reply("NOTFOUND id: there is no constraint " .. check.show(spec.id))
+  return redis.error_reply(check.missing("id", "constraint", spec.id))
 end
 constraint.delete(definition)
 room.set_limit(definition.n, nil)

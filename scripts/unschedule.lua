@@ -15,7 +15,7 @@ if not spec then
 elseif not check.is_name(spec.id) then
   return redis.error_reply(check.problem("id", check.NAME, spec.id))
 elseif redis.call("HEXISTS", keys.SCHEDULES, spec.id) == 0 then
-  return redis.error_reply("NOTFOUND id: there is no schedule " .. check.show(spec.id))
+  return redis.error_reply(check.missing("id", "schedule", spec.id))
 end
 schedule.delete(spec.id)
 return 1

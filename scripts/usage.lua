@@ -21,7 +21,7 @@ if problem then
 end
 local definition = constraint.load(spec.id)
 if not definition then
-  return redis.error_reply("NOTFOUND id: there is no constraint " .. check.show(spec.id))
+  return redis.error_reply(check.missing("id", "constraint", spec.id))
 end
 local values, last = page.read(keys.KEYS_OF .. definition.n, spec)
 local reply = { constraintdoc.cursor(last) }

@@ -230,6 +230,14 @@ describe("constrain", function()
           { id = "c", rate = { limit = 1, period = 1 }, cost = path }, { name = "a" })
       end)
     end
+    it("a path that is none into the argument as cost, and says which may have been meant", function()
+      local spec = { id = "c", rate = { limit = 1, period = 1 } }
+      for cost, got in pairs({ tokens = '"tokens", did you mean argument.tokens?', priority = '"priority"' }) do
+        spec.cost = cost
+        jq:refuses("INVALID cost: expected a path into the argument: argument or argument.<path>, got " .. got,
+          "constrain", spec, { name = "a" })
+      end
+    end)
     specs.refused_field(it, current, "constrain", with("by"), "by", { "path" }, {
       { "a number as by", 5, "5" },
       { "a map as by", { x = "name" }, "a map" },
@@ -271,7 +279,8 @@ describe("constrain", function()
       refused("with a key that comes twice", "match.name", "\130\164name\161a\164name\161b", "once")
       refused("with an unknown operator", "match.argument.size.regex", { ["argument.size"] = { regex = "5" } },
         "expected one of")
-      refused("with an operator nearly right", "match.priority.lte", { priority = { lte = 5 } }, "did you mean")
+      refused("with an operator nearly right", "match.priority.lte", { priority = { lte = 5 } },
+        "lt, le, gt, ge")
       refused("with no operators", "match.name", { name = raw("\128") })
       refused("with an empty list", "match.name", { name = raw("\144") }, "1 to 1000")
       refused("with an empty list for in", "match.priority.in", { priority = { ["in"] = raw("\144") } }, "1 to 1000")

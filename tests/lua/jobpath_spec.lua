@@ -21,7 +21,10 @@ describe("a path", function()
   end)
   it("is nothing else", function()
     local expected = "INVALID by[1]: expected a path: name, queue, priority, argument or argument.<path>, got "
-    for _, case in ipairs({ { "tags", '"tags"' }, { "size", '"size"' }, { "", '""' }, { "Argument.a", '"Argument.a"' },
+    for _, case in ipairs({ { "tags", '"tags", did you mean argument.tags?' },
+      { "customer.id", '"customer.id", did you mean argument.customer.id?' }, { "a..b", '"a..b"' }, { "", '""' },
+      { "Argument.a", '"Argument.a", did you mean argument.a?' }, { "*", '"*"' },
+      { "args.a", '"args.a", did you mean argument.a?' },
       { "argument,a", '"argument,a"' }, { 5, "5" }, { true, "true" }, { {}, "an empty list or map" } }) do
       local compiled, problem = matcher.parse_path(case[1], "by[1]")
       assert.is_nil(compiled)
@@ -29,6 +32,11 @@ describe("a path", function()
     end
     assert.are.equal("INVALID by[1]: expected a path: name, queue, priority, argument or argument.<path>, got nothing",
       select(2, matcher.parse_path(nil, "by[1]")))
+    local inside = "INVALID cost: expected a path into the argument: argument or argument.<path>, got "
+    for text, got in pairs({ name = '"name"', size = '"size", did you mean argument.size?' }) do
+      assert.are.equal(inside .. got, select(2, matcher.parse_path(text, "cost", true)))
+    end
+    assert.are.equal("argument", matcher.parse_path("argument", "cost", true))
     assert.are.equal('INVALID cost: expected a path without empty segments, got "argument."',
       select(2, matcher.parse_path("argument.", "cost")))
     assert.are.equal("INVALID cost: expected a path of at most 1024 bytes, got \"argument." .. ("a"):rep(31)

@@ -69,9 +69,10 @@ describe("compiling a matcher", function()
       refused({ ["not"] = { any = { { tag = "a" } } } }))
     assert.are.equal("INVALID match.state: unknown field, expected one of "
       .. "name, queue, priority, tags, argument, argument.<path>, any, not", refused({ state = "queued" }))
-    assert.are.equal("INVALID match.argument.size.lte: unknown field, did you mean lt?",
+    assert.are.equal("INVALID match.argument.size.lte: unknown operator, expected one of "
+      .. "eq, ne, lt, le, gt, ge, in, glob, exists",
       refused({ ["argument.size"] = { lte = 5 } }))
-    assert.are.equal("INVALID match.name.regex: unknown field, expected one of "
+    assert.are.equal("INVALID match.name.regex: unknown operator, expected one of "
       .. "eq, ne, lt, le, gt, ge, in, glob, exists", refused({ name = { regex = "a" } }))
   end)
 

@@ -137,7 +137,7 @@ describe("result", function()
     end)
   end)
   it("refuses an unknown job", function()
-    jq:refuses("NOTFOUND id: no job " .. space.UNKNOWN_ID, "result", space.UNKNOWN_ID)
+    jq:refuses("NOTFOUND id: no such job: " .. space.UNKNOWN_ID, "result", space.UNKNOWN_ID)
   end)
   local id_expected = "INVALID id: expected a job id of 14 hexadecimal digits, got "
   it("refuses a call without id", function()

@@ -33,7 +33,9 @@ async def get_constraint(master: Master, request: Request) -> Reply:
     request.rename = lambda path: "id" if path.startswith("ids") else path
     _cursor, *documents = await master.engine.call("constraints", wire.pack({"ids": [constraint_id]}))
     if not documents:
-        raise HttpError(404, "NOTFOUND", f"no such constraint: {wire.printable(constraint_id)}", "id")
+        raise HttpError(
+            404, "NOTFOUND", f"id: no such constraint: {wire.printable(constraint_id, 255)}", "id"
+        )
     return Reply(200, documents[0])
 
 

@@ -34,7 +34,7 @@ async def get_schedule(master: Master, request: Request) -> Reply:
     spec = {"ids": [schedule_id], **_next(request.arguments(("next",)))}
     _cursor, *documents = await master.engine.call("schedules", wire.pack(spec))
     if not documents:
-        raise HttpError(404, "NOTFOUND", f"no such schedule: {wire.printable(schedule_id)}", "id")
+        raise HttpError(404, "NOTFOUND", f"id: no such schedule: {wire.printable(schedule_id, 255)}", "id")
     return Reply(200, documents[0])
 
 
