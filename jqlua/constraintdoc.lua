@@ -149,6 +149,9 @@ local function put_use(put, definition, limit, key)
   if opens_ms then
     put("opens_ms", opens_ms)
   end
+  if key[room.HOLD_MS] > meta.state[meta.NOW_MS] then
+    put("hold_ms", key[room.HOLD_MS])
+  end
   put("lanes", lanes)
   put("held", held)
 end

@@ -79,9 +79,15 @@ local function encode_entry(definition, entry)
     if not definition.s then
       parts[#parts + 1] = pack("starts", constraintdoc.starts_in(limit, key))
     end
+    if definition.kg then
+      parts[#parts + 1] = pack("cost", room.cost(entry, limit))
+    end
   end
   if opens_ms > meta.state[meta.NOW_MS] then
     parts[#parts + 1] = pack("opens_ms", opens_ms)
+  end
+  if key[room.HOLD_MS] > meta.state[meta.NOW_MS] then
+    parts[#parts + 1] = pack("hold_ms", key[room.HOLD_MS])
   end
   return string.char(0x80 + #parts) .. table.concat(parts), is_open, not is_full and opens_ms or nil
 end

@@ -119,6 +119,11 @@ class Constraint:
             moment, math.ceil(next(end for end in ends if self.spent(key, end) <= left or end == ends[-1]))
         )
 
+    def hold_shown(self, key, now):
+        """Until when the key is on hold, as documents tell it."""
+        held_ms = self.held_until_ms.get(key, 0)
+        return held_ms if held_ms > now else None
+
     def is_weighted(self):
         return isinstance(self.cost, str) and bool(self.rate) and not self.is_smooth
 
@@ -166,7 +171,8 @@ class Constraint:
                 self.starts[key] = starts[drops:] or [(starts[-1][0], 0)]
             self.held_until_ms[key] = hold_ms
             spent = self.spent(key, now) if self.rate and not self.is_smooth else 0
-            if (spent, self.opens_ms(key, cost, now)) == (doc.get("starts", 0), doc.get("opens_ms", now)):
+            shown = (doc.get("starts", 0), doc.get("opens_ms", now), doc.get("hold_ms"))
+            if (spent, self.opens_ms(key, cost, now), self.hold_shown(key, now)) == shown:
                 return
         if starts:
             self.starts[key] = starts

@@ -116,8 +116,9 @@ class Documents(Sleepers):
         expect(lanes >= 0 and 0 <= held <= len(queued), "lanes and jobs held", lanes, held, len(queued))
 
     def check_window(self, doc, constraint, key, cost, is_full):
-        """`starts` and `opens_ms`, as they are for a job of this cost (None: it is not known). When the key
-        has no room to run in either, `opens_ms` may be left out."""
+        """`hold_ms`, `starts`, `opens_ms`: as they are for a job of this cost (None: it is not known). When
+        the key has no room to run in either, `opens_ms` may be left out."""
+        same(doc.pop("hold_ms", None), constraint.hold_shown(key, self.now), f"hold_ms of {constraint.id}")
         starts, opens_ms = doc.pop("starts", None), doc.pop("opens_ms", None)
         if constraint.is_smooth:
             same(starts, None, "starts of a smooth rate")
@@ -184,6 +185,8 @@ class Documents(Sleepers):
             expect(open == is_open or (maybe and not open), "explain: open", constraint.id, open, is_open)
             same(doc.pop("running"), running, "explain: running")
             cost = constraint.cost_of(job) if constraint.rate else 0
+            told_cost = cost if constraint.rate and "cost" in constraint.given else None
+            same(doc.pop("cost", None), told_cost, "explain: cost")
             self.check_window(doc, constraint, key, cost, not self.has_place(constraint, key, job, holders))
             expect(("by" in doc) == ("by" in constraint.given), "explain: by", doc)
             by = doc.pop("by", [])
