@@ -183,11 +183,12 @@ end
 ---@cold
 --- Gives the running attempt back.
 ---@param delay_s number
+---@param message? string why, as history tells it
 ---@return string state
-function M.give_back(of, delay_s)
+function M.give_back(of, delay_s, message)
   of[job.HOW] = "r"
   local extra = failure.extra(of)
-  failure.note_attempt(extra, of)
+  failure.note_attempt(extra, of, nil, nil, message)
   failure.save_extra(of, extra)
   if delay_s > 0 then
     transition.move(of, "s", meta.state[meta.NOW_MS] + math.ceil(delay_s * 1000))

@@ -64,11 +64,22 @@ function M.keep(extra, line)
 end
 
 ---@cold
+--- The part of a message that is kept, cut between two characters.
+local function note(message)
+  local size = math.min(#message, LONGEST_NOTE)
+  -- A byte that continues a character begins with the bits 10. A character has three of them at most.
+  while size > LONGEST_NOTE - 3 and string.find(message, "^[\128-\191]", size + 1) do
+    size = size - 1
+  end
+  return message:sub(1, size)
+end
+
+---@cold
 --- Keeps how the attempt that is over ended.
 function M.note_attempt(extra, of, reason, group, message)
   M.keep(extra, {
     of[job.ATTEMPT], of[job.STARTED_MS], meta.state[meta.NOW_MS], of[job.HOW], of[job.WORKER], reason or "",
-    group or "", (message or ""):sub(1, LONGEST_NOTE),
+    group or "", note(message or ""),
   })
 end
 

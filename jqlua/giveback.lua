@@ -4,12 +4,15 @@ local attempt = require "jqlua.attempt"
 
 local M = {}
 
+M.LONGEST_MESSAGE = 65536
+
 ---@param pairs_held table[] {id, attempt}
 ---@param delay_s number
 ---@param each? fun(of: table) called for each job that was given back
 ---@param before? fun(of: table) called for each job before it is
+---@param message? string why, as history tells it
 ---@return string[] answers
-function M.all(pairs_held, delay_s, each, before)
+function M.all(pairs_held, delay_s, each, before, message)
   local answers = {}
   for i, pair in ipairs(pairs_held) do
     local of = job.read(pair[1])
@@ -19,7 +22,7 @@ function M.all(pairs_held, delay_s, each, before)
       if before then
         before(of)
       end
-      answers[i] = attempt.give_back(of, delay_s)
+      answers[i] = attempt.give_back(of, delay_s, message)
       if each then
         each(of)
       end

@@ -1,6 +1,7 @@
 -- Gives jobs back: they wait again, and no retry is spent.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {worker, jobs: [[id, attempt], ...], delay?, hold?: {constraint: seconds, ...}}
+-- ARGV   spec {worker, jobs: [[id, attempt], ...], delay?, message?,
+--        hold?: {constraint: seconds, ...}}
 -- Reply  for each job queued or scheduled, or LOST, CANCELLED, NOTFOUND
 -- Errors INVALID field, NOTFOUND hold.id
 -- Flags: drain
@@ -11,7 +12,7 @@ local holding = require "jqlua.holding"
 local giveback = require "jqlua.giveback"
 local transition = require "jqlua.transition"
 
-local spec, problem = arguments.spec("worker jobs delay hold")
+local spec, problem = arguments.spec("worker jobs delay message hold")
 if not spec then
   return redis.error_reply(problem)
 end
@@ -22,6 +23,10 @@ end
 if spec.delay ~= nil and not check.is_number(spec.delay, 0, 1e10) then
   return redis.error_reply(check.problem("delay", "seconds from 0 to 10^10", spec.delay))
 end
+if spec.message ~= nil and (type(spec.message) ~= "string" or #spec.message > giveback.LONGEST_MESSAGE) then
+  return redis.error_reply(check.problem("message", "text of at most " .. giveback.LONGEST_MESSAGE .. " bytes",
+    spec.message))
+end
 local holds
 if spec.hold ~= nil then
   holds, problem = holding.parse(spec.hold)
@@ -31,6 +36,6 @@ if spec.hold ~= nil then
 end
 local answers = giveback.all(spec.jobs, spec.delay or 0, nil, holds and function(of)
   holding.close(of, holds)
-end or nil)
+end or nil, spec.message)
 transition.commit()
 return answers

@@ -124,9 +124,10 @@ class _Burst:
         return states, jobs
 
     async def release(
-        self, held: list[Key], *, delay: float = 0, hold: Mapping[str, float] | None = None
-    ) -> None:
-        await self._inner.release(held, delay=delay, hold=hold)
+        self, held: list[Key], *, delay: float = 0, hold: Mapping[str, float] | None = None,
+        message: str = "",
+    ) -> None:  # fmt: skip
+        await self._inner.release(held, delay=delay, hold=hold, message=message)
         self._drop(held)
 
     @property

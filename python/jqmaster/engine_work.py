@@ -65,13 +65,15 @@ class WorkCalls(Caller):
         *,
         delay: float | None = None,
         hold: Mapping[str, float] | None = None,
+        message: str | None = None,
     ) -> list[str]:
         """Give jobs back without spending a retry; per job its state or why not.
 
         ``delay`` in seconds. ``hold``: ids of constraints, and for how many seconds the keys of these jobs
-        are closed under each.
+        are closed under each. ``message``: why, for their history.
         """
-        spec = given(worker=worker, jobs=list(jobs), delay=delay, hold=None if hold is None else dict(hold))
+        holds = None if hold is None else dict(hold)
+        spec = given(worker=worker, jobs=list(jobs), delay=delay, hold=holds, message=message)
         return replies.texts(await self.call("release", pack(spec)))
 
     # --- workers that are pushed to ---

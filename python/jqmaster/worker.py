@@ -32,9 +32,10 @@ from jqmaster.worker_ending import (
     Release,
     failed,
     group_of,
+    put_off,
+    released,
     succeeded,
     trace,
-    without_hold,
 )
 from jqmaster.worker_notes import Notebook, checkpoint, current_job, progress
 
@@ -179,8 +180,8 @@ class Worker:
             group = error.group or group_of(error)
             return failed(job, str(error), retry=error.retry, error=error.error, group=group)
         except JobReleased as error:
-            log.info("job %s (%s) is given back: %s", job.id, job.name, error)
-            return Release(job, error.delay, error.hold)
+            log.info("job %s (%s) is given back%s", job.id, job.name, f": {error}" if str(error) else "")
+            return released(job, error)
         except Exception as error:
             details = {"type": type(error).__name__, "traceback": trace(error, __file__)}
             return failed(job, f"{type(error).__name__}: {error}", error=details, group=group_of(error))
@@ -263,22 +264,26 @@ class Worker:
                 self._all_reported.set()
 
     async def give_back(self, release: Release) -> list[Outcome]:
-        """Release until it is heard. What is refused as wrong becomes a failure, which is left to report."""
+        """Release until it is heard, if need be without what cannot be. What is refused all the same becomes
+        a failure, which is left to report."""
         failures = 0
         while True:
             key = (release.job.id, release.job.attempt)
             try:
-                await self._source.release([key], delay=release.delay, hold=release.hold)
+                await self._source.release(
+                    [key], delay=release.delay, hold=release.hold, message=release.message
+                )
                 return []
             except Unavailable as error:
                 log.warning("cannot give job %s back, trying again: %s", release.job.id, error)
                 await asyncio.sleep(backoff_s(failures))
                 failures += 1
-            except (JQError, ValueError) as error:
-                if not (isinstance(error, NotFound) and release.hold):
+            except (JQError, ValueError, TypeError, OverflowError) as error:
+                milder = put_off(release, error)
+                if milder is None:
                     return [failed(release.job, f"the release was refused: {error}", retry=False)]
                 log.warning("job %s is put off instead: %s", release.job.id, error)
-                release = without_hold(release, error.path)
+                release = milder
 
     async def _insist(self, batch: list[Outcome], want: int) -> tuple[list[str], list[Job]]:
         """Report until it is heard. Repeating is safe: outcomes go by their attempt."""

@@ -6,16 +6,22 @@ import concurrent.futures.thread
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 import msgpack
 
+from jqmaster.errors import Invalid, JQError, NotFound
+from jqmaster.options import Seconds
 from jqmaster.replies import Job
 
 NIL = b"\xc0"
 MESSAGE_CHARACTERS = 2000
 TRACE_FRAMES = 20
 GROUP_BYTES = 255
+REASON_CHARACTERS = 80  # of a release's message, where what became of its hold stands behind it
+PUT_OFF_S = 10.0
+LONGEST_DELAY_S = 1e10
 
 
 class JobFailed(Exception):
@@ -38,15 +44,25 @@ class JobReleased(Exception):
 
     `delay`: seconds before this job is ready again. `hold`: maps ids of constraints to seconds for which
     nothing else starts under them either, as far as this job's keys go, such as
-    `{"per-customer-mail": 30}` when a customer's mail server asks for half a minute.
+    `{"per-customer-mail": 30}` when a customer's mail server asks for half a minute. `message`: why, for the
+    job's history. Durations are seconds or a `timedelta`. A hold that cannot be, of an unknown constraint or
+    for no time that makes sense, only puts this job off, and its history says so.
     """
 
     def __init__(
-        self, message: str = "", *, delay: float = 0, hold: Mapping[str, float] | None = None
+        self, message: str = "", *, delay: Seconds = 0, hold: Mapping[str, Seconds] | None = None
     ) -> None:
         super().__init__(message)
-        self.delay = float(delay)
-        self.hold = {name: float(seconds) for name, seconds in (hold or {}).items()}
+        self.delay = _seconds(delay)
+        self.hold = {name: _seconds(given) for name, given in (hold or {}).items()}
+
+
+def _seconds(given: Seconds) -> float:
+    """What is no duration is left as it is: when the job is given back it is refused, and that is told."""
+    try:
+        return given.total_seconds() if isinstance(given, timedelta) else float(given)
+    except (TypeError, ValueError, OverflowError):
+        return given  # type: ignore[return-value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,21 +127,48 @@ class Release:
     job: Job
     delay: float = 0
     hold: dict[str, float] = field(default_factory=dict)
+    message: str = ""
 
 
 Ending = Outcome | Release
 
 
-def without_hold(release: Release, path: str | None) -> Release:
-    """`release` without the hold that `path` (such as `hold.per-customer-mail`) names, or if it names none,
-    without any.
+def released(job: Job, said: JobReleased) -> Release:
+    """How an attempt ends whose function raised `said`."""
+    message = str(said)[:MESSAGE_CHARACTERS].encode(errors="replace").decode()
+    return Release(job, said.delay, said.hold, message)
 
-    The constraint is gone, so nothing else is to wait. But this job is, or it would come straight back.
+
+def put_off(release: Release, error: Exception) -> Release | None:
+    """What to say instead of `release`, which was refused with `error`; None when that was about neither its
+    hold nor its delay.
+
+    A hold that cannot be, for example because the constraint is gone, is left out (all are when the error
+    names none). But then this job is to wait, or it would come straight back.
     """
-    gone = {name for name in release.hold if f"hold.{name}" == path} or set(release.hold)
-    delay = max(release.delay, *(release.hold[name] for name in gone))
-    kept = {name: seconds for name, seconds in release.hold.items() if name not in gone}
-    return Release(release.job, delay, kept)
+    if isinstance(error, JQError) and not isinstance(error, Invalid | NotFound):
+        return None
+    path = error.path if isinstance(error, JQError) else None
+    if release.hold and path != "delay":
+        gone = {name for name in release.hold if f"hold.{name}" == path} or set(release.hold)
+        waits = [_waits(release.hold[name]) for name in gone]
+        delay = release.delay if _waits(release.delay) != release.delay else max(release.delay, *waits)
+        kept = {name: seconds for name, seconds in release.hold.items() if name not in gone}
+        return Release(release.job, delay, kept, _because(release, "not held", error))
+    if isinstance(error, NotFound) or _waits(release.delay) == release.delay:
+        return None
+    message = _because(release, f"put off for {PUT_OFF_S:g} s", error)
+    return Release(release.job, PUT_OFF_S, release.hold, message)
+
+
+def _because(release: Release, what: str, error: Exception) -> str:
+    message = f"{release.message[:REASON_CHARACTERS]} ({what}: {error})".lstrip()
+    return message.encode(errors="replace").decode()
+
+
+def _waits(seconds: Any) -> float:
+    """For how long a job waits that was to be put off for `seconds`, whatever that is."""
+    return seconds if isinstance(seconds, float | int) and 0 <= seconds <= LONGEST_DELAY_S else PUT_OFF_S
 
 
 def trace(error: Exception, caller: str) -> str:

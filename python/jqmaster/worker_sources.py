@@ -94,9 +94,10 @@ class RedisSource:
                     coming.cancel()
 
     async def release(
-        self, held: list[Key], *, delay: float = 0, hold: Mapping[str, float] | None = None
-    ) -> None:
-        spec = _release(held, delay, hold)
+        self, held: list[Key], *, delay: float = 0, hold: Mapping[str, float] | None = None,
+        message: str = "",
+    ) -> None:  # fmt: skip
+        spec = _release(held, delay, hold, message)
         await self._engine.call("release", pack({**spec, "worker": self.worker}))
 
     async def register(self, url: str | None, max_jobs: int) -> None:
@@ -170,9 +171,10 @@ class HttpSource:
         """Over HTTP the answers to heartbeats tell all there is."""
 
     async def release(
-        self, held: list[Key], *, delay: float = 0, hold: Mapping[str, float] | None = None
-    ) -> None:
-        await self._post("/release", _release(held, delay, hold))
+        self, held: list[Key], *, delay: float = 0, hold: Mapping[str, float] | None = None,
+        message: str = "",
+    ) -> None:  # fmt: skip
+        await self._post("/release", _release(held, delay, hold, message))
 
     async def register(self, url: str | None, max_jobs: int) -> None:
         """Be a registered worker; with `url`, have jobs pushed there from now on."""
@@ -247,8 +249,9 @@ def _held(key: Key, note: Note | None) -> bytes:
     return wire.raw_array([wire.pack(key[0]), wire.pack(key[1]), said])
 
 
-def _release(held: list[Key], delay: float, hold: Mapping[str, float] | None) -> dict[str, Any]:
-    return {"jobs": held, **({"delay": delay} if delay else {}), **({"hold": dict(hold)} if hold else {})}
+def _release(held: list[Key], delay: float, hold: Mapping[str, float] | None, message: str) -> dict[str, Any]:
+    said = {"delay": delay, "hold": dict(hold or {}), "message": message}
+    return {"jobs": held, **{name: value for name, value in said.items() if value}}
 
 
 def _content(status: int, content: bytes) -> dict[str, Any]:

@@ -110,6 +110,41 @@ describe("release", function()
     } }))
     assert.are.same({ queued = 1 }, jq:counts("a"))
   end)
+
+  --- The last event of a job's history.
+  local function last_event(id)
+    local events = msgpack.unpack(jq:call("history", id)).events
+    return events[#events]
+  end
+
+  it("with a message says why in the history", function()
+    local job = taken()
+    jq:call("release", { worker = "worker", jobs = { { job.id, 1 } }, message = "429: too many requests" })
+    assert.are.same({ event = "released", time_ms = space.START_MS, attempt = 1, worker_id = "worker",
+      message = "429: too many requests" }, last_event(job.id))
+    jq:release(jq:take("a"))
+    assert.is_nil(last_event(job.id).message)
+  end)
+  it("keeps 200 bytes of the message, cut between two characters", function()
+    for message, kept in pairs({
+      [("x"):rep(65536)] = ("x"):rep(200), [("\195\169"):rep(100)] = ("\195\169"):rep(100),
+      ["x" .. ("\195\169"):rep(100)] = "x" .. ("\195\169"):rep(99),
+      [("\226\130\172"):rep(100)] = ("\226\130\172"):rep(66),
+      [("\240\159\152\128"):rep(49) .. "abc\240\159\152\128"] = ("\240\159\152\128"):rep(49) .. "abc",
+    }) do
+      local job = taken()
+      jq:call("release", { worker = "worker", jobs = { { job.id, job.attempt } }, message = message })
+      assert.are.equal(kept, last_event(job.id).message)
+      jq:cancel(job.id)
+    end
+  end)
+  it("repeated with another message changes nothing", function()
+    local job = taken()
+    jq:call("release", { worker = "worker", jobs = { { job.id, 1 } }, message = "a" })
+    jq:unchanged(function()
+      jq:call("release", { worker = "worker", jobs = { { job.id, 1 } }, message = "b" })
+    end)
+  end)
   it("into a paused queue leaves the job waiting there", function()
     local job = taken()
     jq:queue({ name = "a", paused = true })
@@ -140,6 +175,14 @@ describe("release", function()
     { "an infinite delay", msgpack.INFINITY, "INVALID delay: expected seconds from 0 to 10^10, got inf" },
     { "a delay that is no number", msgpack.NAN, "INVALID delay: expected seconds from 0 to 10^10" },
     { "text as delay", "1", 'INVALID delay: expected seconds from 0 to 10^10, got "1"' },
+  })
+  specs.refused_values(it, function()
+    return jq
+  end, "release", function(value)
+    return { { worker = "w", jobs = { { space.UNKNOWN_ID, 1 } }, message = value } }
+  end, {
+    { "a number as message", 5, "INVALID message: expected text of at most 65536 bytes, got 5" },
+    { "a message that is too long", ("x"):rep(65537), "INVALID message: expected text of at most 65536 bytes, got " },
   })
   held.refused(it, function()
     return jq

@@ -158,6 +158,7 @@ TARGETS = [
     Target("failure", "finish", {"id": RUNNING, "attempt": 1, "type": "failure"}, OUTCOME | FAILURE,
            ["id", "attempt", "type"], one_outcome, "outcomes[0].", "outcomes[0]"),
     Target("release", "release", HELD, {"worker": NAMES, "jobs": [*LISTS, []], "delay": numbers(0, 1e10),
+           "message": [*NOT_TEXT, "x" * 65537],
            "hold": [*LISTS[:3], {}, [], {str(number): 1 for number in range(11)}]}, ["worker", "jobs"]),
     Target("cancel", "cancel", {"ids": [WAITING]}, {"ids": [*LISTS, [], [WAITING] * 1001],
            "force": BOOLEANS, "dependents": words("leave")}, ["ids"]),

@@ -12,6 +12,7 @@ import re
 
 from model_jobs import DEFAULTS, ENDED, STATES, ErrorReply, Mismatch, Refused, accepted, expect, ms, same
 from model_schedules import Schedules
+from model_trace import cut
 
 __all__ = ["ErrorReply", "Mismatch", "Model", "Refused", "expect"]
 
@@ -145,7 +146,7 @@ class Model(Schedules):
             return job.last[2]
         return "CANCELLED" if self.cancelled_at(job, attempt) else "LOST"
 
-    def release(self, reply, worker, jobs, delay=0, hold=None):
+    def release(self, reply, worker, jobs, delay=0, hold=None, message=""):
         unknown = ["hold." + in_path(id) for id in hold or {} if id not in self.constraints]
         if unknown:
             named = isinstance(reply, ErrorReply) and reply.path in unknown
@@ -156,6 +157,8 @@ class Model(Schedules):
             if job:
                 self.close_keys_of(job, hold or {})
                 self.requeue(job, self.now + ms(delay), "release")
+                if message:
+                    job.events[-1]["message"] = cut(message)
                 same(answer, job.status, "release")
             else:
                 same(answer, self.over(id, attempt, "release", answer), "release")

@@ -258,6 +258,8 @@ class Generator(ConstraintGenerator, MoreGenerator):
             fields["delay"] = self.rng.choice((0, 0.5, 10))
         if self.driver.model.constraints and self.chance(0.3):
             fields["hold"] = self.holds_of_release()
+        if self.chance(0.15):
+            fields["message"] = self.rng.choice(("", "429", "€" * 70))
         return fields
 
     def cancel(self):

@@ -5,7 +5,8 @@ from model_jobs import SOME_TEXT, ErrorReply, Jobs, Refused, accepted, expect, s
 LAST_ENDS = 20  # of which a history tells
 OF_ATTEMPTS = ("started", "done", "failed", "lapsed", "released", "moved")
 # What a history says at least.
-TOLD = {"started": ("attempt", "worker_id"), "failed": ("attempt", "reason", "group", "message"),
+TOLD = {"started": ("attempt", "worker_id"), "released": ("attempt", "worker_id", "message"),
+        "failed": ("attempt", "reason", "group", "message"),
         "lapsed": ("attempt", "reason", "group")}  # fmt: skip
 
 

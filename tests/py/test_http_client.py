@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -45,6 +47,12 @@ async def call(request: pytest.FixtureRequest, server: Server) -> AsyncIterator[
     else:
         async with AsyncClient(server.url) as other:
             yield lambda method, *args, **more: getattr(other, method)(*args, **more)
+
+
+async def last_event(engine: Engine, job: str) -> dict[str, Any]:
+    """Of a job's history, how its last attempt ended."""
+    events = (await engine.history(job))["events"]
+    return next(event for event in reversed(events) if event["event"] == "released")
 
 
 async def test_a_constraint_from_beginning_to_end(call: Call) -> None:
@@ -136,7 +144,8 @@ async def test_a_function_that_says_not_now_closes_its_key(way: str, server: Ser
         async with working(way, server, {"mail": mail}):
             await until(own, other, "done")
             [document] = [key for key in await jq.usage("per-customer") if key["by"] == "a"]
-            assert document["running"] == 0 and "opens_ms" in document
+            assert document["running"] == 0 and document["hold_ms"] == document["opens_ms"]
+            assert (await last_event(own, first))["message"] == "the server is busy"
         attempts = []
         for job in (first, second):
             [shown] = await own.get(job)
@@ -162,28 +171,59 @@ async def test_a_hold_on_what_is_gone_puts_the_job_off(
     way: str, gone: str, server: Server, own: Engine
 ) -> None:
     def mail(argument: Any) -> None:
-        raise JobReleased(delay=1, hold={gone: 2000, "there": 1000})
+        raise JobReleased("429", delay=1, hold={gone: 2000, "there": 1000})
 
     async with AsyncClient(server.url) as jq, working(way, server, {"mail": mail}):
         await jq.constrain("there", MATCH, concurrency=5)
         job = await enqueue(own, "mail")
         shown = await until(own, job, "scheduled")
         assert shown["due_ms"] - shown["started_ms"] >= 2_000_000
+        said = (await last_event(own, job))["message"]
+        assert said.startswith("429 (not held: NOTFOUND hold.") and f"no such constraint: {gone}" in said
         # A path with a blank in it names nothing exactly; then this job alone waits.
         assert ("opens_ms" in await jq.constraint("there")) is (gone == "gone")
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_a_release_that_is_refused_is_a_failure(way: str, server: Server, own: Engine) -> None:
-    holds: dict[str, Any] = {"negative": {"c": -1}, "no number": {"c": "soon"}, "bad id": {"\udcff": 1}}
+async def test_a_wrong_release_puts_the_job_off(way: str, server: Server, own: Engine) -> None:
+    wrong: dict[str, tuple[dict[str, Any], str]] = {
+        "negative": ({"hold": {"c": -1}}, "INVALID hold.c: expected seconds from 0 to 31536000, got -1"),
+        "no number": ({"hold": {"c": "5s"}}, 'got "5s"'),
+        "no value": ({"hold": {"c": object()}}, "not held"),
+        "bad id": ({"hold": {"\udcff": 1}}, "not held"),
+        "delay": ({"delay": "soon", "hold": {"c": 1}}, "put off for 10 s: INVALID delay: expected seconds"),
+        "both": ({"delay": -1, "hold": {"c": math.nan}}, "not held"),
+        "too many": ({"hold": {str(number): 1 for number in range(11)}}, "expected 1 to 10 constraints"),
+    }
 
     def mail(argument: str) -> None:
-        raise JobReleased(hold=holds[argument])
+        raise JobReleased("429 \udcff", **wrong[argument][0])
 
-    async with working(way, server, {"mail": mail}):
-        for kind in holds:
+    async with AsyncClient(server.url) as jq, working(way, server, {"mail": mail}):
+        await jq.constrain("c", {"name": "other"}, concurrency=5)
+        for kind, (_, says) in wrong.items():
             job = await enqueue(own, "mail", kind, max_retry=0)
-            assert (await until(own, job, "error"))["message"]
+            shown = await until(own, job, "scheduled")
+            assert 900 <= shown["due_ms"] - shown["started_ms"] <= 20_000
+            said = (await last_event(own, job))["message"]
+            assert said.startswith("429 ?") and says in said, kind
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_release_may_be_for_timedeltas(way: str, server: Server, own: Engine) -> None:
+    async with AsyncClient(server.url) as jq:
+        await jq.constrain("c", MATCH, concurrency=5)
+
+        def mail(argument: Any) -> None:
+            raise JobReleased("later", delay=timedelta(minutes=5), hold={"c": timedelta(hours=1)})
+
+        async with working(way, server, {"mail": mail}):
+            job = await enqueue(own, "mail")
+            shown = await until(own, job, "scheduled")
+        assert shown["due_ms"] - shown["started_ms"] >= 300_000
+        constraint = await jq.constraint("c")
+        assert constraint["hold_ms"] - shown["started_ms"] >= 3_600_000
+        assert (await last_event(own, job))["message"] == "later"
 
 
 @pytest.mark.parametrize("way", ["redis", "http"])

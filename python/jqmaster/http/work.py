@@ -154,7 +154,8 @@ def _noted(reader: wire.Reader, path: str, blobs: list[bytes], maps: set[int]) -
 
 
 async def release(master: Master, request: Request) -> Reply:
-    """`POST /release`: gives jobs back without spending a retry; `hold` closes keys of constraints."""
+    """`POST /release`: gives jobs back without spending a retry; `hold` closes keys of constraints,
+    and `message` is for their history."""
     body = _body(request)
     worker = worker_of(request, body)
     spec = {**body, "worker": worker, "jobs": _leases(body.get("jobs"))}
