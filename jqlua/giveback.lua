@@ -1,10 +1,19 @@
 -- Jobs that go back to their queues because whoever had them does not want them.
 local job = require "jqlua.job"
 local attempt = require "jqlua.attempt"
+local check = require "jqlua.check"
 
 local M = {}
 
-M.LONGEST_MESSAGE = 65536
+local LONGEST_MESSAGE = 65536
+
+--- Checks the field `message`.
+---@return string? problem
+function M.check_message(message)
+  if message ~= nil and (type(message) ~= "string" or #message > LONGEST_MESSAGE) then
+    return check.problem("message", "text of at most " .. LONGEST_MESSAGE .. " bytes", message)
+  end
+end
 
 ---@param pairs_held table[] {id, attempt}
 ---@param delay_s number

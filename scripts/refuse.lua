@@ -1,6 +1,6 @@
 -- A delivery was not taken: the jobs go back, and the worker gets nothing more of the kind, or for a while.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {worker, jobs: [[id, attempt], ...], why, retry_after?}
+-- ARGV   spec {worker, jobs: [[id, attempt], ...], why, retry_after?, message?}
 -- Reply  for each job queued, or LOST, CANCELLED, NOTFOUND
 -- Errors INVALID field, NOTFOUND worker
 -- Flags: drain
@@ -16,11 +16,11 @@ local worker = require "jqlua.worker"
 
 local MOST_JOBS = 1000
 
-local spec, problem = arguments.spec("worker jobs why retry_after")
+local spec, problem = arguments.spec("worker jobs why retry_after message")
 if not spec then
   return redis.error_reply(problem)
 end
-problem = held.check_worker(spec.worker) or held.check(spec.jobs, 0)
+problem = held.check_worker(spec.worker) or held.check(spec.jobs, 0) or giveback.check_message(spec.message)
 if problem then
   return redis.error_reply(problem)
 end
@@ -43,7 +43,7 @@ if why ~= "unknown" then
 end
 local answers = giveback.all(spec.jobs, 0, why == "unknown" and function(of)
   worker.refuse_name(spec.worker, record, of[job.NAME])
-end or nil)
+end or nil, nil, spec.message)
 if why == "unreachable" then
   departure.jobs_fail(spec.worker, "the worker could not be reached", MOST_JOBS)
 end

@@ -16,16 +16,12 @@ local spec, problem = arguments.spec("worker jobs delay message hold")
 if not spec then
   return redis.error_reply(problem)
 end
-problem = held.check_worker(spec.worker) or held.check(spec.jobs, 1)
+problem = held.check_worker(spec.worker) or held.check(spec.jobs, 1) or giveback.check_message(spec.message)
 if problem then
   return redis.error_reply(problem)
 end
 if spec.delay ~= nil and not check.is_number(spec.delay, 0, 1e10) then
   return redis.error_reply(check.problem("delay", "seconds from 0 to 10^10", spec.delay))
-end
-if spec.message ~= nil and (type(spec.message) ~= "string" or #spec.message > giveback.LONGEST_MESSAGE) then
-  return redis.error_reply(check.problem("message", "text of at most " .. giveback.LONGEST_MESSAGE .. " bytes",
-    spec.message))
 end
 local holds
 if spec.hold ~= nil then

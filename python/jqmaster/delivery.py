@@ -3,6 +3,8 @@ API)."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import email.utils
 import time
 from collections.abc import Callable
@@ -26,6 +28,7 @@ STALE_WITHIN_S = (
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 MAX_RETRY_AFTER_S = 3600.0
 MAX_MESSAGE_BYTES = 65536
+REFUSAL_S = 2.0
 _OUTCOME_FIELDS = (
     "type", "result", "error", "message", "reason", "should_retry", "group", "finished_at", "move", "enqueue",
 )  # fmt: skip
@@ -58,6 +61,7 @@ class Refused:
 
     why: Why
     retry_after_s: float | None = None
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +109,11 @@ def assigned(item: list[Any]) -> Assigned:
 
 def failure(message: str, *, should_retry: bool = True, blob: bytes = wire.NIL) -> Finished:
     """An outcome that the master states for the worker."""
-    text = message.encode()[:MAX_MESSAGE_BYTES].decode(errors="ignore")
-    return Finished({"type": "failure", "should_retry": should_retry, "message": text}, blob)
+    return Finished({"type": "failure", "should_retry": should_retry, "message": _short(message)}, blob)
+
+
+def _short(message: str) -> str:
+    return message.encode()[:MAX_MESSAGE_BYTES].decode(errors="ignore")
 
 
 @dataclass(slots=True)
@@ -149,12 +156,12 @@ async def deliver(session: aiohttp.ClientSession, job: Assigned) -> Answer:
             ) as response:  # fmt: skip
                 return await _read(response, job)
         except (aiohttp.ClientConnectorError, aiohttp.ServerTimeoutError, aiohttp.InvalidURL):
-            return Refused("unreachable")
+            return Refused("unreachable", message="the worker could not be reached")
         except TimeoutError:
             return Lapses()
         except (aiohttp.ClientError, OSError) as error:
             if not exchange.sent:
-                return Refused("unreachable")
+                return Refused("unreachable", message="the worker could not be reached")
             if exchange.reused and not last_try and time.monotonic() - started < STALE_WITHIN_S:
                 continue
             reason = str(error) or type(error).__name__
@@ -167,9 +174,10 @@ async def _read(response: aiohttp.ClientResponse, job: Assigned) -> Answer:
         case 202:
             return Accepted()
         case 404:
-            return Refused("unknown")
+            return Refused("unknown", message=await _why(response))
         case 429 | 503:
-            return Refused("busy", retry_after_s(response.headers.get("retry-after")))
+            wait_s = retry_after_s(response.headers.get("retry-after"))
+            return Refused("busy", wait_s, await _why(response))
     body = await _body(response)
     if response.status == 200:
         if body is None:
@@ -182,6 +190,14 @@ async def _read(response: aiohttp.ClientResponse, job: Assigned) -> Answer:
     if response.status == 400:
         return failure(said or f"the worker refused job {job.name} as bad (400)", should_retry=False)
     return failure(f"the worker answered {response.status}" + (f": {said}" if said else ""))
+
+
+async def _why(response: aiohttp.ClientResponse) -> str:
+    """What a refusal says, as far as it comes: the refusal itself is here already."""
+    with contextlib.suppress(TimeoutError, aiohttp.ClientError, OSError):
+        async with asyncio.timeout(REFUSAL_S):
+            return _short(_said(response, await _body(response) or b""))
+    return ""
 
 
 async def _body(response: aiohttp.ClientResponse) -> bytes | None:

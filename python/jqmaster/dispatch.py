@@ -171,7 +171,8 @@ class Dispatch:
                 await self._finish(job, answer)
             case Refused():
                 self.counts.refused += 1
-                log.info("worker %s did not take job %s: %s", job.worker, job.id, answer.why)
+                said = f", {answer.message[:200]}" if answer.message else ""
+                log.info("worker %s did not take job %s: %s%s", job.worker, job.id, answer.why, said)
                 await self._insist(job, lambda: self._refuse(job, answer))
             case _:
                 self.counts.lapsed += 1
@@ -201,8 +202,9 @@ class Dispatch:
 
     async def _refuse(self, job: Assigned, answer: Refused) -> None:
         await self._engine.refuse(
-            job.worker, [(job.id, job.attempt)], answer.why, retry_after=answer.retry_after_s
-        )
+            job.worker, [(job.id, job.attempt)], answer.why, retry_after=answer.retry_after_s,
+            message=answer.message or None,
+        )  # fmt: skip
 
     async def _insist(self, job: Assigned, say: Callable[[], Awaitable[None]]) -> None:
         """Say it to the engine, again and again while Redis is away, for as long as the lease may stand.

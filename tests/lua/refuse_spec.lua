@@ -146,6 +146,12 @@ describe("refuse", function()
     end)
   end)
 
+  it("with a message says why in the history", function()
+    local job = assigned()
+    refuse(job, "busy", { message = "no room" })
+    local events = msgpack.unpack(jq:call("history", job.id)).events
+    assert.are.same({ "released", "no room" }, { events[3].event, events[3].message })
+  end)
   it("without jobs rests the worker alone", function()
     refuse(nil, "busy")
     assert.are.equal("busy", jq:worker(worker).state)
@@ -176,6 +182,10 @@ describe("refuse", function()
     { "a retry_after of more than an hour", 3601, expected .. "3601" },
     { "a retry_after that is no number", msgpack.NAN, expected },
     { "text as retry_after", "1", expected .. '"1"' },
+  })
+  specs.refused_values(it, current, "refuse", with("message"), {
+    { "a number as message", 5, "INVALID message: expected text of at most 65536 bytes, got 5" },
+    { "a message that is too long", ("x"):rep(65537), "INVALID message: expected text of at most 65536 bytes, got " },
   })
   held.refused(it, current, "refuse", 0, { why = "busy" })
 end)

@@ -12,7 +12,6 @@ import re
 
 from model_jobs import DEFAULTS, ENDED, STATES, ErrorReply, Mismatch, Refused, accepted, expect, ms, same
 from model_schedules import Schedules
-from model_trace import cut
 
 __all__ = ["ErrorReply", "Mismatch", "Model", "Refused", "expect"]
 
@@ -157,8 +156,7 @@ class Model(Schedules):
             if job:
                 self.close_keys_of(job, hold or {})
                 self.requeue(job, self.now + ms(delay), "release")
-                if message:
-                    job.events[-1]["message"] = cut(message)
+                self.note_message(job, message)
                 same(answer, job.status, "release")
             else:
                 same(answer, self.over(id, attempt, "release", answer), "release")

@@ -331,6 +331,8 @@ class Generator(ConstraintGenerator, MoreGenerator):
             fields["jobs"] = self.attempts(2, "running")
         if self.chance(0.5):
             fields["retry_after"] = self.rng.choice((0, 0.5, 3, 60))
+        if self.chance(0.15):
+            fields["message"] = self.rng.choice(("", "no room", "€" * 70))
         return fields
 
     def config(self):

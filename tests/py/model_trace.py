@@ -44,6 +44,11 @@ class Trace(Jobs):
             told |= {"reason": job.reason, "group": job.group, "message": cut(job.message)}
         return {k: v for k, v in told.items() if v is SOME_TEXT or v != ""}
 
+    def note_message(self, job, message):
+        """Why a job was given back, which it just was."""
+        if message:
+            job.events[-1]["message"] = cut(message)
+
     def history(self, reply, id):
         job = self.present(id, isinstance(reply, ErrorReply) and reply.code == "NOTFOUND")
         if not job:

@@ -198,7 +198,7 @@ class Workers(Order):
         if wait and len(reply) == 1 and reply[0] != 0:
             self.goes_to_sleep(master, wait, None, reply[0])
 
-    def refuse(self, reply, worker, jobs, why, retry_after=1):
+    def refuse(self, reply, worker, jobs, why, retry_after=1, message=""):
         if worker not in self.workers:
             raise Refused("NOTFOUND", "worker")
         accepted(reply)
@@ -207,6 +207,7 @@ class Workers(Order):
             job = self.holds(id, attempt)
             if job:
                 self.requeue(job, by="release")
+                self.note_message(job, message)
                 if why == "unknown":
                     refusing.refused.add(job.name)
             same(answer, job.status if job else self.over(id, attempt, "release", answer), "refuse")

@@ -157,13 +157,15 @@ async def test_a_busy_worker_gets_nothing_until_it_said(
     async def busy_first(_job: dict[str, Any]) -> web.Response:
         times.append(time.monotonic())
         if len(times) == 1:
-            return web.Response(status=code, headers={"retry-after": "1"})
+            return web.Response(status=code, headers={"retry-after": "1"}, text="no room")
         return web.Response(status=202)
 
     async with worker(engine, busy_first) as stub:
-        await enqueue(engine)
+        job = await enqueue(engine)
         _, again = await stub.delivered(2)
     assert again["retry_count"] == 0
+    events = (await engine.history(job))["events"]
+    assert [event.get("message") for event in events if event["event"] == "released"] == ["no room"]
     assert 0.9 < times[1] - times[0] < 4
 
 
