@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -129,6 +130,31 @@ def test_explain_says_why_a_job_waits(cli_: Cli) -> None:
     cli_.ok("queues", "pause", "a")
     assert "its queue is paused" in cli_.ok("explain", second).out
     assert cli_.ok("explain", second, "--json").document["paused"] is True
+
+
+def test_explain_tells_holds_costs_and_strict_order_apart() -> None:
+    from jqmaster.cli.why import reasons
+
+    def said(job: dict[str, Any] | None = None, strict: str = "", **entry: Any) -> list[str]:
+        told = {"status": "queued", "held": True, "constraints": [{"id": "c", "open": False, **entry}]}
+        return reasons({**told, **(job or {})}, {}, {strict}, 1_000_000)
+
+    hold, *_ = said(by="acme", concurrency=4, running=0, opens_ms=1_003_000, hold_ms=1_003_000)
+    assert hold.startswith('constraint c (key "acme") is on hold until ') and hold.endswith(", in 3.0 s")
+    both = said(concurrency=4, running=4, opens_ms=1_003_000, hold_ms=1_003_000)
+    assert "on hold" in both[0] and both[1] == "constraint c has no room: 4 of 4 run"
+    full, *_ = said(strict="c", concurrency=1, running=1)
+    assert "1 of 1 in use (strict order: a job keeps its place until it has ended for good)" in full
+    rate = {"limit": 1000, "period": 1}
+    dear, *_ = said(rate=rate, starts=900.0, cost=900, running=0, opens_ms=1_000_400)
+    assert dear == "constraint c has no room: 900 of 1,000 used in 1 s, this job needs 900; it opens in 0.4 s"
+    plain, *rest = said({"ahead": 129, "start_ms": 1_000_400, "waiting": 1}, rate=rate, starts=1000,
+                        running=0, opens_ms=1_000_400)  # fmt: skip
+    assert plain == "constraint c has no room: 1,000 of 1,000 starts in 1 s; it opens in 0.4 s"
+    assert rest == [
+        "129 jobs come before it", "the first of them can start in 0.4 s at the earliest",
+        "a worker waits for jobs of its queue",
+    ]  # fmt: skip
 
 
 def test_history_is_a_timeline(cli_: Cli) -> None:

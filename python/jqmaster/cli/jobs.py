@@ -1,4 +1,4 @@
-"""Looking at one job: `get`, `result`, `explain`, `history`."""
+"""Looking at one job: `get`, `result`, `history`; `explain` is in `why`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from jqmaster.cli import show, values
+from jqmaster.cli import show, values, why
 from jqmaster.cli.options import Parser, command, reach, span
 from jqmaster.cli.reach import open_client
 from jqmaster.cli.status import EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE, Refused
@@ -26,7 +26,7 @@ def add(commands: Any) -> None:
     result.option("--wait", action="store_true", help="wait for the job's end")
     result.option("--wait-timeout", type=span, metavar="TIME", help="but no longer; then exit with 5")
     result.option("--raw", action="store_true", help="text and binary data without JSON around them")
-    explain = reach(command(commands, "explain", _explain, "say why a job waits, and for what"))
+    explain = reach(command(commands, "explain", why.explain, "say why a job waits, and for what"))
     explain.add_argument("id", metavar="ID")
     history = reach(command(commands, "history", _history, "show what happened to a job, and when"))
     history.add_argument("id", metavar="ID")
@@ -176,84 +176,6 @@ def _print_raw(value: Any) -> None:
             f"--raw: the result is no text and no binary data: {values.as_json(value)[:60]}", EXIT_USAGE
         )
     sys.stdout.flush()
-
-
-# -- why it waits ---------------------------------------------------------------------------------
-
-
-def _explain(options: argparse.Namespace, _parser: Parser) -> int:
-    with open_client(options) as client:
-        told = client.explain(options.id)
-        if options.json:
-            values.print_json(told)
-            return EXIT_OK
-        document = client.get(options.id)
-    status = told["status"]
-    name = f"job {told['id']} ({show.plain(told['name'])})"
-    is_status = "failed for good" if status == "error" else f"is {status}"
-    print(f"{name} {show.paint(is_status, show.OF_STATE.get(status))}, in queue {show.plain(told['queue'])}")
-    for line in _reasons(told, document):
-        print(f"  {show.plain(line)}")
-    return EXIT_OK
-
-
-def _reasons(told: dict[str, Any], document: dict[str, Any]) -> list[str]:
-    status, now = told["status"], show.now_ms()
-    if status in _ENDED:
-        return [f"it ended {show.when(document.get('ended_ms'), now)} and waits for nothing"]
-    if status == "running":
-        lease = show.when(document.get("due_ms"), now)
-        since = show.coarse(max(0, now - (document.get("started_ms") or now)) / 1000)
-        return [f"worker {document.get('worker_id')} runs it for {since}; its lease ends {lease}"]
-    reasons = []
-    if status == "blocked":
-        left = told.get("waits_for") or []
-        reasons.append(f"it waits for {show.counted(len(left), 'job')}: {', '.join(left[:5])}"
-                       + (" …" if len(left) > 5 else ""))  # fmt: skip
-    if status in ("scheduled", "retrying") and told.get("start_ms"):
-        why = "it is scheduled for" if status == "scheduled" else "after a failure it waits until"
-        reasons.append(f"{why} {show.clock(told['start_ms'])}, {show.when(told['start_ms'], now)}")
-        if status == "retrying":
-            reasons.append(f"the failure: {show.one_line(document.get('message')) or document.get('reason')}")
-    if told.get("paused"):
-        reasons.append(f"its queue is paused; jqmaster queues resume {told['queue']}")
-    reasons += [_constraint(one, now) for one in told.get("constraints") or [] if not one.get("open")]
-    return reasons + _turn(told, status, now)
-
-
-def _constraint(one: dict[str, Any], now: int) -> str:
-    key = f" (key {values.as_json(one['by'])})" if "by" in one else ""
-    used = []
-    if one.get("concurrency"):
-        used.append(f"{one.get('running', 0)} of {one['concurrency']} run")
-    if one.get("rate"):
-        rate = one["rate"]
-        started = f"{one['starts']:g} of " if one.get("starts") is not None else ""
-        used.append(f"{started}{rate['limit']} starts in {show.duration(rate['period'])}")
-    opens = f"; it opens {show.when(one['opens_ms'], now)}" if one.get("opens_ms") else ""
-    return f"constraint {one['id']}{key} has no room: {', '.join(used)}{opens}"
-
-
-def _turn(told: dict[str, Any], status: str, now: int) -> list[str]:
-    lines = []
-    ahead = told.get("ahead")
-    if status == "queued" and ahead:
-        lines.append(f"{show.counted(ahead, 'job comes', 'jobs come')} before it")
-    workers, waiting, running = (told.get(name) or 0 for name in ("workers", "waiting", "running"))
-    if running:
-        lines.append(f"{show.counted(running, 'job')} of its queue {'runs' if running == 1 else 'run'} now")
-    if not workers and not waiting and not running:
-        lines.append(
-            "nobody serves its queue: no worker is registered for it, and none waits for a job of it"
-        )
-    elif workers or waiting:
-        idle = "; somebody waits for its jobs" if waiting else ""
-        lines.append(f"{show.counted(workers, 'worker is', 'workers are')} registered for it{idle}")
-    if not told.get("held") and not told.get("paused") and status == "queued" and not ahead and lines == []:
-        lines.append("it is next")
-    elif told.get("start_ms") and told.get("held"):
-        lines.append(f"it can start {show.when(told['start_ms'], now)} at the earliest")
-    return lines
 
 
 # -- what happened --------------------------------------------------------------------------------

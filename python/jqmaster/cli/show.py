@@ -254,6 +254,12 @@ def when(moment_ms: float | None, now: int | None = None) -> str:
     return f"in {text}" if distance > 0 else f"{text} ago"
 
 
+def soon(moment_ms: float, now: int) -> str:
+    """`when` of a moment to come, with tenths of its last seconds: `in 0.4 s`."""
+    seconds = (moment_ms - now) / 1000
+    return when(moment_ms, now) if seconds >= 10 else f"in {max(0.1, seconds):.1f} s"
+
+
 def clock(moment_ms: float) -> str:
     """Local date and time."""
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment_ms / 1000))

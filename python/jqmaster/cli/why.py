@@ -1,0 +1,136 @@
+"""`explain`: why a job waits, and for what."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from jqmaster.cli import show, values
+from jqmaster.cli.options import Parser
+from jqmaster.cli.reach import open_client
+from jqmaster.cli.status import EXIT_OK
+
+if TYPE_CHECKING:
+    from jqmaster.cli.clients import AnyClient
+
+_ENDED = ("done", "error", "cancelled")
+
+
+def explain(options: argparse.Namespace, _parser: Parser) -> int:
+    """Run the command."""
+    with open_client(options) as client:
+        told = client.explain(options.id)
+        if options.json:
+            values.print_json(told)
+            return EXIT_OK
+        document = client.get(options.id)
+        strict = _strict(client, told)
+    status = told["status"]
+    name = f"job {told['id']} ({show.plain(told['name'])})"
+    is_status = "failed for good" if status == "error" else f"is {status}"
+    print(f"{name} {show.paint(is_status, show.OF_STATE.get(status))}, in queue {show.plain(told['queue'])}")
+    for line in reasons(told, document, strict, show.now_ms()):
+        print(f"  {show.plain(line)}")
+    return EXIT_OK
+
+
+def _strict(client: AnyClient, told: dict[str, Any]) -> set[str]:
+    """Ids of the constraints without room whose order is strict."""
+    from jqmaster.errors import NotFound
+
+    found = set()
+    for one in told.get("constraints") or []:
+        if not one.get("open") and one.get("concurrency") == 1:
+            try:
+                if client.constraint(one["id"]).get("order"):
+                    found.add(one["id"])
+            except NotFound:
+                continue
+    return found
+
+
+def reasons(told: dict[str, Any], document: dict[str, Any], strict: set[str], now: int) -> list[str]:
+    """What is said of a job, a line each."""
+    status = told["status"]
+    if status in _ENDED:
+        return [f"it ended {show.when(document.get('ended_ms'), now)} and waits for nothing"]
+    if status == "running":
+        lease = show.when(document.get("due_ms"), now)
+        since = show.coarse(max(0, now - (document.get("started_ms") or now)) / 1000)
+        return [f"worker {document.get('worker_id')} runs it for {since}; its lease ends {lease}"]
+    lines = []
+    if status == "blocked":
+        left = told.get("waits_for") or []
+        lines.append(f"it waits for {show.counted(len(left), 'job')}: {', '.join(left[:5])}"
+                     + (" …" if len(left) > 5 else ""))  # fmt: skip
+    due_ms = document.get("due_ms") or told.get("start_ms")
+    if status in ("scheduled", "retrying") and due_ms:
+        why = "it is scheduled for" if status == "scheduled" else "after a failure it waits until"
+        lines.append(f"{why} {show.clock(due_ms)}, {show.soon(due_ms, now)}")
+        if status == "retrying":
+            lines.append(f"the failure: {show.one_line(document.get('message')) or document.get('reason')}")
+    if told.get("paused"):
+        lines.append(f"its queue is paused; jqmaster queues resume {told['queue']}")
+    for one in told.get("constraints") or []:
+        if not one.get("open"):
+            lines += _constraint(one, one["id"] in strict, now)
+    return lines + _turn(told, status, now)
+
+
+def _constraint(one: dict[str, Any], is_strict: bool, now: int) -> list[str]:
+    key = f" (key {values.as_json(one['by'])})" if "by" in one else ""
+    name, opens_ms, hold_ms = f"constraint {one['id']}{key}", one.get("opens_ms"), one.get("hold_ms") or 0
+    lines = []
+    if hold_ms > now:
+        lines.append(f"{name} is on hold until {show.clock(hold_ms)}, {show.soon(hold_ms, now)}")
+    used = []
+    concurrency = one.get("concurrency")
+    if concurrency and one.get("running", 0) >= concurrency:
+        kept = "in use (strict order: a job keeps its place until it has ended for good)"
+        used.append(
+            f"{show.count(one['running'])} of {show.count(concurrency)} {kept if is_strict else 'run'}"
+        )
+    if one.get("rate") and opens_ms and opens_ms > hold_ms:
+        used.append(f"{_rate(one)}; it opens {show.soon(opens_ms, now)}")
+    if used:
+        lines.append(f"{name} has no room: {', '.join(used)}")
+    if not lines:
+        lines.append(f"{name} is closed" + (f"; it opens {show.soon(opens_ms, now)}" if opens_ms else ""))
+    return lines
+
+
+def _rate(one: dict[str, Any]) -> str:
+    rate, cost = one["rate"], one.get("cost")
+    limit, period = show.count(rate["limit"]), show.duration(rate["period"])
+    needs = "" if cost is None else f", this job needs {cost:,g}"
+    if rate.get("smooth"):
+        return f"{limit} in {period}, evenly apart{needs}"
+    used = f"{one.get('starts') or 0:,g}"
+    return f"{used} of {limit} used in {period}{needs}" if needs else f"{used} of {limit} starts in {period}"
+
+
+def _turn(told: dict[str, Any], status: str, now: int) -> list[str]:
+    lines = []
+    ahead = (told.get("ahead") or 0) if status == "queued" else 0
+    if ahead:
+        lines.append(f"{show.counted(ahead, 'job comes', 'jobs come')} before it")
+    start_ms = told.get("start_ms")
+    if told.get("held") and start_ms and start_ms > now:
+        who = "the first of them" if ahead else "it"
+        lines.append(f"{who} can start {show.soon(start_ms, now)} at the earliest")
+    workers, waiting, running = (told.get(name) or 0 for name in ("workers", "waiting", "running"))
+    if running:
+        lines.append(f"{show.counted(running, 'job')} of its queue {'runs' if running == 1 else 'run'} now")
+    # Workers that pull need not be registered: of those one sees who waits now, and what runs.
+    if workers:
+        serve = show.counted(workers, "registered worker serves", "registered workers serve")
+        lines.append(f"{serve} its queue")
+    if waiting:
+        lines.append("a worker waits for jobs of its queue")
+    if not workers and not waiting and not running:
+        lines.append(
+            "nobody serves its queue: no worker is registered for it, and none waits for a job of it"
+        )
+    if not told.get("held") and not told.get("paused") and status == "queued" and not ahead and not running:
+        lines.append("it is next")
+    return lines
