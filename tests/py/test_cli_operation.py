@@ -62,6 +62,11 @@ def test_queues_are_listed_and_changed(cli_: Cli) -> None:
         (["import", "/nowhere/x"], 1, "/nowhere/x: No such file"),
         (["export", "/nowhere/x"], 1, "/nowhere/x: No such file"),
         (["top"], 2, "--once"),
+        (["constraints", "set", "c", "send_mail", "--rate", "5/s"], 2, """such as '{"name":"send_mail"}'"""),
+        (["constraints", "set", "c", '"mail"', "--rate", "5/s"], 2, """such as '{"name":"mail"}'"""),
+        (["constraints", "set", "c", "{}", "--rate", "20"], 2, "--rate 20: expected N/TIME"),
+        (["constraints", "set", "c", "{}", "--rate", "20/fortnight"], 2, "--rate 20/fortnight: expected"),
+        (["constraints", "set", "c", "{}", "--concurrency", "2", "--smooth"], 2, "give --rate as well"),
     ],
 )
 def test_mistakes_are_named(straight: Cli, arguments: list[str], code: int, said: str) -> None:
@@ -75,16 +80,47 @@ def test_constraints_show_how_much_is_in_use(cli_: Cli) -> None:
         "constraints", "set", "c", '{"name": "mail"}', "--by", "argument.to", "--concurrency", "2",
         "--rate", "100/min",
     )  # fmt: skip
-    assert said.out == "c: 2 at once, 100 in 60 s for each argument.to\n"
+    assert said.out == (
+        'created c: 2 at once, 100 in 60 s for each argument.to, of jobs that match {"name":"mail"}\n'
+    )
     cli_.ok("constraints", "set", "total", '{"name": "other"}', "--concurrency", "1")
     rows = cli_.ok("constraints").out.splitlines()
     assert "0 in 0 keys" in rows[1] and "░░░░░░░░ 0/1" in rows[2]
     cli_.ok("enqueue", "mail", '{"to": 4711}')
-    assert "closed until" in cli_.ok("constraints", "hold", "c", "2h", "--by", "4711").out
+    assert "c (key 4711) is on hold until" in cli_.ok("constraints", "hold", "c", "2h", "--by", "4711").out
     assert re.search(r"4711 +0 .*in 2 h", cli_.ok("constraints", "show", "c").out)
-    assert cli_.ok("constraints", "hold", "c", "0", "--by", "4711").out == "c is open\n"
+    opened = cli_.ok("constraints", "hold", "c", "0", "--by", "4711").out
+    assert opened == "c (key 4711) is not on hold\n"
+    again = cli_.ok("constraints", "set", "c", '{"name": "mail"}', "--concurrency", "2").out
+    assert again.startswith("replaced c: 2 at once, of") and "it was: 2 at once, 100 in 60 s" in again
     assert cli_.ok("constraints", "show", "c", "--json").document["concurrency"] == 2
     assert cli_.ok("constraints", "delete", "c", "total").out == "deleted c\ndeleted total\n"
+
+
+def test_who_holds_a_constraint_with_keys_must_say_which(cli_: Cli) -> None:
+    mail = '{"name": "mail"}'
+    cli_.ok("constraints", "set", "c", mail, "--by", "argument.to", "--rate", "20/minute")
+    refused = cli_.run("constraints", "hold", "c", "5m")
+    assert refused.code == 2 and "a key for each argument.to: say with --by which one" in refused.err
+    cli_.ok("constraints", "set", "pair", mail, "--by", "argument.to", "--by", "queue", "--rate", "20/min")
+    refused = cli_.run("constraints", "hold", "pair", "5m", "--by", "4711")
+    assert refused.code == 2 and "a key for each argument.to and queue" in refused.err
+
+
+def test_limits_are_shown_whole_where_bars_would_cut_them(cli_: Cli) -> None:
+    limit = ("--concurrency", "1000", "--rate", "100000/60s")
+    cli_.ok(
+        "constraints", "set", "per-customer-upstream", '{"name": "a"}', "--by", "argument.customer", *limit
+    )
+    cli_.ok("constraints", "set", "upstream-in-all", '{"name": "a"}', *limit)
+    shown = cli_.ok("constraints").out
+    assert shown.count("1,000 at once, 100,000 in 60 s") == 2 and "░" not in shown
+
+
+def test_where_to_ask_may_stand_in_front_of_the_command(cli_: Cli) -> None:
+    assert cli_.call(*cli_.where, "constraints").out == "no constraints\n"
+    assert cli_.call("--json", *cli_.where, "enqueue", "a").document["created"] is True
+    assert cli_.call(f"--url={cli_.url}", "queues", "show", "a").code == 0 if "--url" in cli_.where else True
 
 
 def test_schedules(cli_: Cli) -> None:

@@ -201,7 +201,10 @@ def whole(least: int, most: int) -> Callable[[str], int]:
     return number
 
 
-_UNITS = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
+_UNITS = {
+    "ms": 0.001, "s": 1, "second": 1, "m": 60, "min": 60, "minute": 60, "h": 3600, "hour": 3600,
+    "d": 86400, "day": 86400, "w": 604800,
+}  # fmt: skip
 
 
 def duration(text: str) -> float:

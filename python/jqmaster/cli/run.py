@@ -45,7 +45,7 @@ _INTERRUPTED, _PIPE = 130, 141
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the process's exit code."""
     parser = build()
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(_in_order(sys.argv[1:] if arguments is None else arguments))
     check_environment(options, options.parser)
     level = logging.DEBUG if options.verbose else logging.WARNING
     form = "%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -62,6 +62,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _PIPE
     except Exception as error:
         return failed(error, as_json=getattr(options, "json", False))
+
+
+def _in_order(arguments: Sequence[str]) -> list[str]:
+    """With the options of all commands that stand in front of the command behind it, where they belong."""
+    kept: list[str] = []
+    moved: list[str] = []
+    place = 0
+    while place < len(arguments) and arguments[place].startswith("-"):
+        one = arguments[place]
+        takes_next = one in ("--url", "--redis", "--namespace")
+        is_shared = one == "--json" or one.partition("=")[0] in ("--url", "--redis", "--namespace")
+        size = 2 if takes_next else 1
+        (moved if is_shared else kept).extend(arguments[place : place + size])
+        place += size
+    return [*kept, *arguments[place : place + 1], *moved, *arguments[place + 1 :]]
 
 
 def build() -> Parser:
