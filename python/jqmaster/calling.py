@@ -82,6 +82,12 @@ class Signature:
     def __str__(self) -> str:
         return str(self._signature)
 
+    def misfit(self, error: TypeError, kwargs: Mapping[str, Any]) -> str:
+        """`error`, with the signature, and the names that no parameter has: Python may tell another first."""
+        names = [] if self._spread is not None else sorted(kwargs.keys() - self._known)
+        unknown = f"; there is no {', '.join(map(repr, names))}" if names else ""
+        return f"{self._signature}: {error}{'' if 'unexpected' in str(error) else unknown}"
+
     def encode(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """The value for these arguments; None when there are none."""
         _check(kwargs)

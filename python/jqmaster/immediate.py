@@ -170,6 +170,15 @@ class Memory:
     async def unconstrain(self, constraint_id: str) -> None:
         return None
 
+    async def constraints(self, cursor: str) -> tuple[str, list[Document]]:
+        return "", []
+
+    async def usage(self, constraint_id: str, cursor: str) -> tuple[str, list[Document]]:
+        return "", []
+
+    async def hold(self, constraint_id: str, seconds: float, by: Any) -> int:
+        return round((time.time() + seconds) * 1000)
+
     async def queue(self, name: str, changes: Mapping[str, Any]) -> Document:
         return {"name": name, **changes}
 

@@ -91,6 +91,11 @@ def spec_of(name: str, options: JobOptions) -> dict[str, Any]:
     return spec
 
 
+def seconds(duration: Seconds) -> float:
+    """A duration in seconds."""
+    return duration.total_seconds() if isinstance(duration, timedelta) else duration
+
+
 def unix(moment: datetime | float) -> float:
     """Unix seconds. Raises ValueError for a datetime without time zone, which could mean any moment."""
     if not isinstance(moment, datetime):

@@ -196,7 +196,10 @@ class Task(Enqueuer[P, R]):
         if self.signature is None:
             value = calling.join(args, kwargs)
         else:
-            value = self.signature.encode(args, kwargs)
+            try:
+                value = self.signature.encode(args, kwargs)
+            except TypeError as error:
+                raise TypeError(f"{self.name}{self.signature.misfit(error, kwargs)}") from None
         argument = self.jq.serializer.dumps(value)
         merged: dict[str, Any] = {"keep_result": not self.returns_none, **self.jq.defaults, **chosen}
         if "unique" in merged:

@@ -59,6 +59,15 @@ class Transport(Protocol):
 
     async def unconstrain(self, constraint_id: str) -> None: ...
 
+    async def constraints(self, cursor: str) -> tuple[str, list[Document]]:
+        """A page of the constraints."""
+
+    async def usage(self, constraint_id: str, cursor: str) -> tuple[str, list[Document]]:
+        """A page of the keys of a constraint that are in use."""
+
+    async def hold(self, constraint_id: str, seconds: float, by: Any) -> int:
+        """The moment until which the key is closed; `by` may be ABSENT."""
+
     async def queue(self, name: str, changes: Mapping[str, Any]) -> Document:
         """A queue's document after `changes`, which may be none."""
 
@@ -135,6 +144,17 @@ class RedisTransport:
 
     async def unconstrain(self, constraint_id: str) -> None:
         await self._engine.unconstrain(constraint_id)
+
+    async def constraints(self, cursor: str) -> tuple[str, list[Document]]:
+        page = await self._engine.constraints(cursor=cursor or None, count=PAGE)
+        return page.cursor, page.documents
+
+    async def usage(self, constraint_id: str, cursor: str) -> tuple[str, list[Document]]:
+        page = await self._engine.usage(constraint_id, cursor=cursor or None, count=PAGE)
+        return page.cursor, page.documents
+
+    async def hold(self, constraint_id: str, seconds: float, by: Any) -> int:
+        return await self._engine.hold(constraint_id, seconds, by=by)
 
     async def queue(self, name: str, changes: Mapping[str, Any]) -> Document:
         return await self._engine.queue(name, **changes)

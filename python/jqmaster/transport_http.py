@@ -12,6 +12,7 @@ import aiohttp
 import msgpack
 
 from jqmaster import replies
+from jqmaster.calls import ABSENT
 from jqmaster.errors import Conflict, Full, Internal, Invalid, JQError, Lost, NotFound, Unavailable
 from jqmaster.http import wire
 from jqmaster.http.message import MSGPACK
@@ -125,6 +126,17 @@ class HttpTransport:
     async def unconstrain(self, constraint_id: str) -> None:
         await self._ask("DELETE", f"/constraint/{quote(constraint_id, safe='')}")
 
+    async def constraints(self, cursor: str) -> tuple[str, list[Document]]:
+        return await self._page("/constraints", "constraints", cursor)
+
+    async def usage(self, constraint_id: str, cursor: str) -> tuple[str, list[Document]]:
+        return await self._page(f"/constraint/{quote(constraint_id, safe='')}/usage", "keys", cursor)
+
+    async def hold(self, constraint_id: str, seconds: float, by: Any) -> int:
+        body = {"seconds": seconds} if by is ABSENT else {"seconds": seconds, "by": by}
+        path = f"/constraint/{quote(constraint_id, safe='')}/hold"
+        return int((await self._ask("POST", path, body))["until_ms"])
+
     async def queue(self, name: str, changes: Mapping[str, Any]) -> Document:
         return dict(await self._ask("POST", f"/queue/{quote(name, safe='')}", dict(changes)))
 
@@ -143,6 +155,11 @@ class HttpTransport:
             await self._session.close()
 
     # -- parts ------------------------------------------------------------------------------------
+
+    async def _page(self, path: str, items: str, cursor: str) -> tuple[str, list[Document]]:
+        query = {"count": PAGE, **({"cursor": cursor} if cursor else {})}
+        reply = await self._ask("GET", f"{path}?{urlencode(query)}")
+        return str(reply["cursor"]), list(reply[items])
 
     async def _document(self, job_id: str) -> Document | None:
         status, content = await self._send("GET", _job(job_id))

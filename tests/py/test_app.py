@@ -8,6 +8,7 @@ import gc
 import multiprocessing
 import os
 import pickle
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -42,6 +43,8 @@ def test_arguments_that_do_not_fit_are_refused_at_once(jq: JQ) -> None:
 
     with pytest.raises(TypeError, match="missing a required argument: 'b'"):
         add.enqueue(1)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"^add\(a: 'int', b.*: missing .*: 'a'; there is no 'c'"):
+        add.enqueue(b=1, c=2)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="multiple values"):
         add.enqueue(1, 2, a=3)  # type: ignore[misc]
     with pytest.raises(TypeError, match=r"no such option: prio\b"):
@@ -256,6 +259,24 @@ def test_a_limit_holds(jq: JQ) -> None:
     jq.unconstrain("one")
     assert jq.queue("mail", paused=True)["queued"] == 2
     assert handles[1].explain()["paused"] is True
+    assert jq.cancel(handles[0].id) == ["queued"] and jq.cancel([handles[1]]) == ["queued"]
+
+
+def test_limits_are_listed_held_and_opened(jq: JQ) -> None:
+    mail = jq.task("mail")
+    minute = datetime.timedelta(minutes=1)
+    made = jq.constrain("one", mail, by="argument.to", rate={"limit": 5, "period": minute})
+    assert made["match"] == {"name": "mail"} and made["rate"]["period"] == 60
+    assert [one["id"] for one in jq.constraints()] == ["one"]
+    now_ms = time.time() * 1000
+    assert jq.hold("one", minute, by="acme") == pytest.approx(now_ms + 60_000, abs=5000)
+    assert jq.hold("one", 60, by=None) > now_ms
+    assert {key["by"] for key in jq.usage("one") if key["opens_ms"] > now_ms} == {"acme", None}
+    with pytest.raises(Invalid):
+        jq.hold("one", 60)
+    jq.hold("one", 0, by="acme")
+    with pytest.raises(TypeError, match=r"a map of conditions, such as \{'name': 'mail'\}"):
+        jq.constrain("one", "mail", concurrency=1)  # type: ignore[arg-type]
 
 
 def test_a_password_is_not_shown() -> None:

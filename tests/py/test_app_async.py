@@ -48,6 +48,9 @@ async def test_async_twins(jq: JQ) -> None:
 
 async def test_operators_calls(jq: JQ) -> None:
     await jq.aconstrain("one", {"name": "mail"}, concurrency=1)
+    assert [one["id"] for one in await jq.aconstraints()] == ["one"]
+    assert await jq.ahold("one", 60) > 0
+    assert len(await jq.ausage("one")) == 1
     await jq.aunconstrain("one")
     with pytest.raises(NotFound):
         await jq.aunconstrain("one")
