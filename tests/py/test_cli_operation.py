@@ -36,6 +36,22 @@ def test_queues_are_listed_and_changed(cli_: Cli) -> None:
     assert [one["name"] for one in cli_.ok("queues", "--json").documents] == ["metrics"]
 
 
+def test_queues_are_shared_fairly_and_made_on_purpose_only(cli_: Cli) -> None:
+    for verb in (("limit", "new", "5"), ("set", "new", "fair=argument.customer")):
+        refused = cli_.run("queues", *verb)
+        assert refused.code == 3 and "no such queue: new; with --new it is made" in refused.err
+    cli_.ok("queues", "limit", "new", "5", "--new")
+    assert (
+        "shared by     argument.customer\n" in cli_.ok("queues", "set", "new", "fair=argument.customer").out
+    )
+    levels = '[{"by": "argument.customer", "weights": {"acme": 3}}, {"by": "name"}]'
+    shown = cli_.ok("queues", "set", "new", f"fair={levels}", "result_ttl=60").out
+    assert "argument.customer (acme 3), then name\n" in shown and "60 (own setting)" in shown
+    assert cli_.run("queues", "set", "new", "fair=1").code == 2
+    assert cli_.run("queues", "set", "new", "fair=[1]").code == 2
+    assert "shared by" not in cli_.ok("queues", "set", "new", "fair=").out
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [

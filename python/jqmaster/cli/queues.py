@@ -17,9 +17,15 @@ if TYPE_CHECKING:
 
 
 RATE_MINUTES = 5
+_WEIGHTS = 10
 WAITING = ("queued", "scheduled", "blocked", "retrying")
 _LIST = f"""\
 IN/MIN and DONE/MIN are means of the last {RATE_MINUTES} minutes."""
+
+_SET = """\
+Settings are those of `jqmaster config` that a queue may have of its own, and
+fair: who takes turns, such as fair=argument.customer, or with weights
+fair='[{"by": "argument.customer", "weights": {"acme": 3}}]'; fair= ends it."""
 
 
 def add(commands: Any) -> None:
@@ -34,9 +40,13 @@ def add(commands: Any) -> None:
     limit = reach(command(under, "limit", _limit, "refuse jobs of a queue when so many wait"), nested=True)
     limit.add_argument("queue", metavar="NAME")
     limit.add_argument("max_waiting", metavar="N", type=whole(0, 2**31 - 1), help="0: no limit")
-    own = reach(command(under, "set", _set, "give a queue settings of its own (see config)"), nested=True)
+    own = reach(
+        command(under, "set", _set, "give a queue settings of its own, or share it fairly", _SET), nested=True
+    )
     own.add_argument("queue", metavar="NAME")
     own.add_argument("settings", metavar="SETTING=VALUE", nargs="+", help="SETTING= takes it away")
+    for verb in (limit, own):
+        verb.option("--new", action="store_true", help="also for a queue that is not there yet")
     purge = reach(command(under, "purge", _purge, "discard the jobs of a queue that wait"), nested=True)
     purge.add_argument("queue", metavar="NAME")
     purge.option(
@@ -104,7 +114,7 @@ def _print_queue(options: argparse.Namespace, queue: dict[str, Any]) -> int:
     if options.json:
         values.print_json(queue)
         return EXIT_OK
-    fair = ", then ".join(values.as_json(level["by"]).strip('"') for level in queue.get("fair") or [])
+    fair = ", then ".join(map(_level, queue.get("fair") or []))
     show.facts(
         [("queue", queue["name"]), ("paused", ("yes", "yellow") if queue["paused"] else "no"),
          ("most waiting", show.count(queue["max_waiting"]) if queue["max_waiting"] else "no limit"),
@@ -113,6 +123,13 @@ def _print_queue(options: argparse.Namespace, queue: dict[str, Any]) -> int:
         + [(state, (show.count(queue[state]), show.OF_STATE.get(state))) for state in show.STATES]
     )  # fmt: skip
     return EXIT_OK
+
+
+def _level(level: dict[str, Any]) -> str:
+    """`argument.customer (acme 3, bob 0.5)`."""
+    weights = [f"{value} {weight:g}" for value, weight in (level.get("weights") or {}).items()]
+    more = f", … {len(weights) - _WEIGHTS} more" if len(weights) > _WEIGHTS else ""
+    return f"{level['by']} ({', '.join(weights[:_WEIGHTS])}{more})" if weights else str(level["by"])
 
 
 def _pause(options: argparse.Namespace, _parser: Parser) -> int:
@@ -146,6 +163,7 @@ def _matching(client: AnyClient, names: list[str]) -> list[str]:
 
 def _limit(options: argparse.Namespace, _parser: Parser) -> int:
     with open_client(options) as client:
+        _check_there(client, options)
         queue = client.set_queue(options.queue, max_waiting=options.max_waiting)
     if options.json:
         return _print_queue(options, queue)
@@ -161,14 +179,48 @@ def _limit(options: argparse.Namespace, _parser: Parser) -> int:
 def _set(options: argparse.Namespace, _parser: Parser) -> int:
     from jqmaster.cli.settings import assignments
 
-    given = assignments(options.settings)
+    turns = [text for text in options.settings if text.startswith("fair=")]
+    given = assignments([text for text in options.settings if text not in turns])
+    fair = _fair(turns[-1].removeprefix("fair=")) if turns else None
     with open_client(options) as client:
+        _check_there(client, options)
         queue = client.set_queue(
             options.queue,
+            fair=fair,
             set={name: value for name, value in given.items() if value is not None} or None,
             unset=[name for name, value in given.items() if value is None] or None,
         )
     return _print_queue(options, queue)
+
+
+def _fair(text: str) -> list[Any]:
+    """Levels, as the engine takes them. Raises Refused."""
+    if not text:
+        return []
+    if text[0] not in "[{":
+        return [{"by": text}]
+    levels = values.parsed(text, "fair")
+    if isinstance(levels, dict):
+        levels = [levels]
+    if not all(isinstance(level, dict) for level in levels):
+        raise Refused(
+            """fair: expected a path, or levels such as '[{"by": "argument.customer"}]'""",
+            EXIT_USAGE, "INVALID",
+        )  # fmt: skip
+    return list(levels)
+
+
+def _check_there(client: AnyClient, options: argparse.Namespace) -> None:
+    """Raises Refused for a queue that is not there: most likely a slip of the finger."""
+    from jqmaster.errors import NotFound
+
+    try:
+        client.queue(options.queue)
+    except NotFound:
+        if not options.new:
+            raise Refused(
+                f"no such queue: {options.queue}; with --new it is made", EXIT_NOT_FOUND, "NOTFOUND"
+            ) from None
 
 
 def _purge(options: argparse.Namespace, _parser: Parser) -> int:
