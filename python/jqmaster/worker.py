@@ -100,6 +100,11 @@ class Worker:
         """How many more jobs may start now."""
         return self.concurrency - len(self._running) - self._reserved
 
+    @property
+    def busy(self) -> int:
+        """How many jobs run now."""
+        return len(self._running)
+
     def holds(self, key: Key) -> bool:
         """Whether this attempt runs here."""
         return key in self._running
@@ -340,13 +345,13 @@ class Worker:
         if request == "stop":
             self._asked_to_stop.set()
         if request and not self.is_quiet:
-            log.info("asked to %s", "stop" if request == "stop" else "be quiet")
+            log.warning("asked to %s", "stop" if request == "stop" else "be quiet")
             self._awake.clear()
             if self._fetching is not None:
                 # Who is quiet gets nothing, and what came meanwhile would not end the wait afterwards.
                 self._fetching.cancel()
         elif not request and self.is_quiet:
-            log.info("asked to resume")
+            log.warning("asked to resume")
             self._awake.set()
 
     # -- stopping ---------------------------------------------------------------------------------

@@ -92,12 +92,17 @@ async def _work(options: WorkOptions, stop: asyncio.Event) -> None:
             url = await host.start()
             if not await _register(source, url, options.concurrency, stop):
                 return
-            _say(f"worker {source.worker} listens on {url}")
+            _say(f"worker {_named(source)} listens on {url}")
         else:
             if options.register and not await _register(source, None, options.concurrency, stop):
                 return
-            _say(f"worker {source.worker} is ready")
-        await worker.run(stop)
+            _say(f"worker {_named(source)} is ready")
+        ending = asyncio.create_task(_tell_end(worker, _named(source), options.drain_timeout_s))
+        try:
+            await worker.run(stop)
+        finally:
+            ending.cancel()
+        _say(f"worker {_named(source)} has stopped")
     finally:
         await source.stop()
         if host is not None:
@@ -122,6 +127,18 @@ async def _register(
             except TimeoutError:
                 failures += 1
     return False
+
+
+def _named(source: HttpSource | RedisSource) -> str:
+    """Its name; and its id, if it is registered."""
+    return source.name if source.worker == source.name else f"{source.name} ({source.worker})"
+
+
+async def _tell_end(worker: Worker, name: str, timeout_s: float) -> None:
+    await worker.draining.wait()
+    if worker.busy:
+        jobs = "1 job that runs" if worker.busy == 1 else f"{worker.busy} jobs that run"
+        _say(f"worker {name} stops; it waits up to {timeout_s:g} s for {jobs}")
 
 
 def _say(line: str) -> None:

@@ -400,6 +400,7 @@ def test_a_worker_by_its_object(
         assert jq.task("add").enqueue(40, 2).result(timeout=20) == 42
         worker.signal()
         assert worker.ends() == 0
+        assert worker.text.rstrip().endswith(" has stopped")
 
 
 def test_processes_of_a_program_that_is_its_own_worker(

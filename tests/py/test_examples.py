@@ -74,9 +74,10 @@ def test_limits(master: MasterProcess) -> None:
     assert run(sys.executable, "limits.py", master.url).splitlines() == [
         "worker mailer is ready",
         "bob: done",
-        "acme: held by mail-per-customer of acme",
+        "acme: held by example-mail-per-customer of acme",
         "acme: 0 running, 20 held",
         "most at a time: 2 of acme, 1 of bob",
+        "worker mailer has stopped",
     ]
 
 
