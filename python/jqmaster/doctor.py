@@ -70,6 +70,7 @@ def check(facts: Facts) -> Iterator[Finding]:
         ("full", "no queue is full", _full),
         ("blocked", "no job waits for one that failed", _blocked),
         ("constraints", "no constraint is closed for long", _constraints),
+        ("keys", "every constraint finds values for its keys", _keys),
         ("schedules", "every schedule comes again", _schedules),
         ("lapsed", "no lease lapsed in the last hour", _lapsed),
         ("workers", "all registered workers can be reached", _workers),
@@ -85,12 +86,12 @@ def _sweeping(facts: Facts) -> Iterator[Finding]:
     late = [job for job in facts.due if facts.now_ms - job["due_ms"] > PATIENCE_MS]
     for job in late[:3]:
         kind = "a lapsed lease" if job["status"] == "running" else f"a {job['status']} job"
-        title = f"queue {job['queue']}: {kind} is overdue since {_ago(facts.now_ms - job['due_ms'])}"
+        title = f"queue {job['queue']}: {kind} has been overdue for {_ago(facts.now_ms - job['due_ms'])}"
         yield Finding("sweeping", "problem", title, means, do, job["queue"], {"job": job["id"]})
     for schedule in facts.schedules:
         next_ms = schedule.get("next_ms")
         if next_ms and facts.now_ms - next_ms > PATIENCE_MS:
-            title = f"schedule {schedule['id']} is overdue since {_ago(facts.now_ms - next_ms)}"
+            title = f"schedule {schedule['id']} has been overdue for {_ago(facts.now_ms - next_ms)}"
             yield Finding("sweeping", "problem", title, means, do, schedule["id"])
 
 
@@ -104,8 +105,9 @@ def _unserved(facts: Facts) -> Iterator[Finding]:
         queue = head.queue["name"]
         yield Finding(
             "unserved", "problem",
-            f"queue {queue}: {_jobs(head.queue['queued'])} waiting, and nobody serves it",
-            f"No worker is registered for it, none waits for its jobs; the first waits for {_ago(age_ms)}.",
+            f"nobody serves queue {queue}, where {_wait(head.queue['queued'])}",
+            f"No worker is registered for it, and none waits for its jobs; the next has waited for "
+            f"{_ago(age_ms)}.",
             f"Start a worker that names the queue {queue}, or see whether its workers name another.", queue,
             {"queued": head.queue["queued"], "waits_ms": age_ms},
         )  # fmt: skip
@@ -122,7 +124,7 @@ def _late(facts: Facts) -> Iterator[Finding]:
         do = f"See `jqmaster explain {told['id']}`."
         if not told.get("held"):
             do = f"Start more workers for {queue}, or give them more --concurrency."
-        title = f"queue {queue}: the next job waits for {_ago(age_ms)}, {_jobs(head.queue['queued'])} in all"
+        title = f"queue {queue}: the next job has waited for {_ago(age_ms)}; {_wait(head.queue['queued'])}"
         yield Finding("late", "warning", title, why, do, queue, {"waits_ms": age_ms})
 
 
@@ -131,7 +133,7 @@ def _paused(facts: Facts) -> Iterator[Finding]:
         waiting = queue["queued"]
         if queue["paused"] and waiting:
             yield Finding(
-                "paused", "warning", f"queue {queue['name']} is paused, and {_jobs(waiting)} waiting",
+                "paused", "warning", f"queue {queue['name']} is paused, and {_wait(waiting)}",
                 "A paused queue takes jobs and starts none.",
                 f"`jqmaster queues resume {quote(queue['name'])}`",
                 queue["name"], {"queued": waiting},
@@ -143,7 +145,7 @@ def _full(facts: Facts) -> Iterator[Finding]:
         waiting = sum(queue[state] for state in ("queued", "scheduled", "blocked", "retrying"))
         if queue["max_waiting"] and waiting >= queue["max_waiting"]:
             yield Finding(
-                "full", "problem", f"queue {queue['name']} is full: {_jobs(waiting)} waiting",
+                "full", "problem", f"queue {queue['name']} is full: {_wait(waiting)}",
                 "Whoever enqueues there is refused.",
                 f"Start more workers, or raise the limit: `jqmaster queues limit {quote(queue['name'])} N`.",
                 queue["name"], {"max_waiting": queue["max_waiting"]},
@@ -166,12 +168,14 @@ def _constraints(facts: Facts) -> Iterator[Finding]:
         name = constraint["id"] + (f" (key {key['by']})" if "by" in key else "")
         held = key.get("held") or 0
         closed_ms = (key.get("opens_ms") or 0) - facts.now_ms
+        is_hold = (key.get("hold_ms") or 0) > facts.now_ms
         if closed_ms > LONG_MS:
             by = f" --by {quote(json.dumps(key['by'], default=str))}" if "by" in key else ""
             yield Finding(
                 "constraints", "warning",
-                f"constraint {name} is closed for another {_ago(closed_ms)}, {_jobs(held)} held",
-                "It was put on hold, or its rate leaves no start before.",
+                f"constraint {name} is {'on hold' if is_hold else 'closed'} for another {_ago(closed_ms)}, "
+                f"{_jobs(held)} held",
+                "Somebody put it on hold." if is_hold else "On hold, or its rate leaves no start before.",
                 f"`jqmaster constraints hold {quote(constraint['id'])} 0{by}` opens what was put on hold.",
                 constraint["id"], {"opens_ms": key["opens_ms"], "held": held},
             )  # fmt: skip
@@ -187,6 +191,28 @@ def _constraints(facts: Facts) -> Iterator[Finding]:
                 f"`jqmaster cancel {job['id']}` lets the others go on.",
                 constraint_id, {"job": job["id"]},
             )  # fmt: skip
+
+
+def _keys(facts: Facts) -> Iterator[Finding]:
+    found: dict[str, tuple[Any, list[list[Any]]]] = {}
+    for constraint, key in facts.keys:
+        if "by" in key:
+            paths = constraint["by"]
+            values = [key["by"]] if isinstance(paths, str) else list(key["by"])
+            found.setdefault(constraint["id"], (paths, []))[1].append(values)
+    for constraint_id, (by, keys) in found.items():
+        paths = [by] if isinstance(by, str) else list(by)
+        # What is longer than 64 bytes is shown as one text, and cannot be all null.
+        for place, path in enumerate(paths):
+            if all(len(values) == len(paths) and values[place] is None for values in keys):
+                which = "all its keys are null" if len(paths) == 1 else "its part of all keys is null"
+                yield Finding(
+                    "keys", "note", f"constraint {constraint_id}: {path} leads nowhere, {which}",
+                    "No job it counts now has a value there: they share what each value should have.",
+                    "See the argument of one of its jobs (`jqmaster get ID`): values have to be enqueued "
+                    f"by name, and the path {path} has to lead to one.",
+                    constraint_id, {"path": path, "keys": len(keys)},
+                )  # fmt: skip
 
 
 def _schedules(facts: Facts) -> Iterator[Finding]:
@@ -245,6 +271,10 @@ def _number(number: int, one: str) -> str:
 
 def _jobs(number: int) -> str:
     return _number(number, "job")
+
+
+def _wait(number: int) -> str:
+    return f"{_jobs(number)} {'waits' if number == 1 else 'wait'}"
 
 
 def _ago(milliseconds: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+import msgpack
 import pytest
 
 from cli_support import Cli, call, straight  # noqa: F401 (fixtures)
@@ -83,6 +84,21 @@ async def test_a_job_that_waits_for_one_that_failed(settable: SettableEngine) ->
     wrong = await found(settable)
     assert wrong["blocked"].about == second.id and f"retry {first.id}" in wrong["blocked"].do
     assert wrong["failures"].level == "note"
+
+
+async def test_a_constraint_whose_path_leads_nowhere(settable: SettableEngine) -> None:
+    argument = msgpack.packb({"customer": "acme"})
+    await settable.constrain("c", {"name": "mail"}, by="argument.custmer", concurrency=1)
+    await settable.constrain("pair", {"name": "mail"}, by=["queue", "argument.to"], concurrency=1)
+    await settable.constrain("right", {"name": "mail"}, by="argument.customer", concurrency=1)
+    assert await found(settable) == {}
+    await settable.enqueue([({"name": "mail"}, argument)] * 2)
+    await settable.pick("w", "mail")
+    facts = await gather(EngineSource(settable), settable.now_ms)
+    [one, other] = [finding for finding in doctor.check(facts) if finding.level == "note"]
+    assert one.title == "constraint c: argument.custmer leads nowhere, all its keys are null"
+    assert other.title == "constraint pair: argument.to leads nowhere, its part of all keys is null"
+    assert one.check == "keys" and one.values == {"path": "argument.custmer", "keys": 1}
 
 
 async def test_a_constraint_that_is_held_for_long(settable: SettableEngine) -> None:
