@@ -290,13 +290,22 @@ def _delete(options: argparse.Namespace, _parser: Parser) -> int:
     return EXIT_OK
 
 
+def _hold_ask(options: argparse.Namespace, by: Any) -> Any:
+    """As `Client.hold`, for which null would be no key."""
+    from jqmaster.client import asks
+
+    body = {"seconds": options.seconds, **({} if options.by is None else {"by": by})}
+    path = asks.place("constraint", options.id, "hold")
+    return asks.Ask("POST", path, asks.field("until_ms", int), asks.pack(body))
+
+
 def _hold(options: argparse.Namespace, _parser: Parser) -> int:
     from jqmaster.errors import Invalid
 
     by = None if options.by is None else values.parsed(options.by, "--by")
     with open_client(options) as client:
         try:
-            until_ms = client.hold(options.id, options.seconds, by)
+            until_ms = client.do(_hold_ask(options, by))
         except Invalid as error:
             is_by = error.path == "by" or error.message.startswith("by: ")
             paths = client.constraint(options.id).get("by") if is_by else None

@@ -90,13 +90,22 @@ def _constraint(one: dict[str, Any], is_strict: bool, now: int) -> list[str]:
         used.append(
             f"{show.count(one['running'])} of {show.count(concurrency)} {kept if is_strict else 'run'}"
         )
-    if one.get("rate") and opens_ms and opens_ms > hold_ms:
+    if opens_ms and opens_ms > hold_ms and _is_used_up(one):
         used.append(f"{_rate(one)}; it opens {show.soon(opens_ms, now)}")
     if used:
         lines.append(f"{name} has no room: {', '.join(used)}")
     if not lines:
         lines.append(f"{name} is closed" + (f"; it opens {show.soon(opens_ms, now)}" if opens_ms else ""))
     return lines
+
+
+def _is_used_up(one: dict[str, Any]) -> bool:
+    """Whether it is the rate that leaves no room."""
+    rate, cost = one.get("rate"), one.get("cost")
+    if not rate:
+        return False
+    needs = min(1 if cost is None else cost, rate["limit"])
+    return bool(rate.get("smooth")) or (one.get("starts") or 0) + needs > rate["limit"]
 
 
 def _rate(one: dict[str, Any]) -> str:
