@@ -70,7 +70,7 @@ def test_queues_are_shared_fairly_and_made_on_purpose_only(cli_: Cli) -> None:
         (["schedules", "set", "x", "a"], 2, "--every or --cron"),
         (["schedules", "set", "x", "a", "--cron", "99 * * * *"], 2, "99"),
         (["schedules", "pause", "x"], 3, "x"),
-        (["workers", "stop", "x"], 3, "no such worker: x"),
+        (["workers", "stop", "x"], 3, "no such worker is registered: x"),
         (["config", "set", "nope=1"], 2, "nope"),
         (["config", "set", "result_ttl"], 2, "SETTING=VALUE"),
         (["config", "set", "result_ttl=soon"], 2, "a number"),

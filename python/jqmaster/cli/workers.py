@@ -11,7 +11,9 @@ from jqmaster.cli.reach import open_client
 from jqmaster.cli.status import EXIT_NOT_FOUND, EXIT_OK, Refused
 
 _MORE = """\
-Workers that jobs are pushed to are registered; others are with --register."""
+Workers that jobs are pushed to are registered. Those that pull are with
+`jqmaster work --register`; else they are not listed and cannot be asked."""
+_PULL = "workers that pull are registered with `jqmaster work --register`"
 _STATES = {"ready": "green", "pulling": "green", "full": "cyan", "busy": "yellow", "quiet": "yellow",
            "unreachable": "red"}  # fmt: skip
 
@@ -34,12 +36,12 @@ def add(commands: Any) -> None:
 def _list(options: argparse.Namespace, _parser: Parser) -> int:
     with open_client(options) as client:
         workers = client.workers()
+        running = 0 if workers or options.json else sum(queue["running"] for queue in client.queues())
     if options.json:
         values.print_lines(workers)
         return EXIT_OK
-    table(workers, show.now_ms()).print(
-        "no worker is registered (those that only pull need --register to be)"
-    )
+    others = f"; {show.counted(running, 'job runs', 'jobs run')} on others" if running else ""
+    table(workers, show.now_ms()).print(f"no worker is registered{others} ({_PULL})")
     return EXIT_OK
 
 
@@ -73,7 +75,7 @@ def _ask(options: argparse.Namespace, _parser: Parser) -> int:
         for wanted in options.workers:
             ids = [one["id"] for one in workers if wanted in (one["id"], one["name"])]
             if not ids:
-                raise Refused(f"no such worker: {wanted}", EXIT_NOT_FOUND, "NOTFOUND")
+                raise Refused(f"no such worker is registered: {wanted} ({_PULL})", EXIT_NOT_FOUND, "NOTFOUND")
             for worker_id in ids:
                 {"quiet": client.quiet_worker, "stop": client.stop_worker, "resume": client.resume_worker}[
                     options.request
