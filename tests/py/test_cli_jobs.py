@@ -132,12 +132,22 @@ def test_explain_says_why_a_job_waits(cli_: Cli) -> None:
     assert cli_.ok("explain", second, "--json").document["paused"] is True
 
 
+def test_explain_names_the_job_that_keeps_its_place_in_a_strict_order(cli_: Cli) -> None:
+    with cli_.client as client:
+        client.constrain("one", {"queue": "a"}, concurrency=1, order="strict")
+    first, second = (cli_.ok("enqueue", "a", "--retry-base", "1h").out.strip() for _ in range(2))
+    assert work(cli_, "a", fails="x") == first
+    said = cli_.ok("explain", second).out
+    assert "constraint one has no room: 1 of 1 in use (strict order" in said
+    assert f"job {first} has the place, and is tried again in " in said
+
+
 def test_explain_tells_holds_costs_and_strict_order_apart() -> None:
     from jqmaster.cli.why import reasons
 
     def said(job: dict[str, Any] | None = None, strict: str = "", **entry: Any) -> list[str]:
         told = {"status": "queued", "held": True, "constraints": [{"id": "c", "open": False, **entry}]}
-        return reasons({**told, **(job or {})}, {}, {strict}, 1_000_000)
+        return reasons({**told, **(job or {})}, {}, {strict: None}, 1_000_000)
 
     hold, *_ = said(by="acme", concurrency=4, running=0, opens_ms=1_003_000, hold_ms=1_003_000)
     assert hold.startswith('constraint c (key "acme") is on hold until ') and hold.endswith(", in 3.0 s")

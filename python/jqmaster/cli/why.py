@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 from typing import TYPE_CHECKING, Any
 
 from jqmaster.cli import show, values
@@ -13,6 +14,7 @@ from jqmaster.cli.status import EXIT_OK
 if TYPE_CHECKING:
     from jqmaster.cli.clients import AnyClient
 
+_RETRYING_LOOKED_AT = 20
 _ENDED = ("done", "error", "cancelled")
 
 
@@ -34,23 +36,43 @@ def explain(options: argparse.Namespace, _parser: Parser) -> int:
     return EXIT_OK
 
 
-def _strict(client: AnyClient, told: dict[str, Any]) -> set[str]:
-    """Ids of the constraints without room whose order is strict."""
+def _strict(client: AnyClient, told: dict[str, Any]) -> dict[str, dict[str, Any] | None]:
+    """By ids of the constraints without room whose order is strict: the job that keeps the place until its
+    retry, where it is found."""
     from jqmaster.errors import NotFound
 
-    found = set()
+    found: dict[str, dict[str, Any] | None] = {}
     for one in told.get("constraints") or []:
         if not one.get("open") and one.get("concurrency") == 1:
             try:
                 if client.constraint(one["id"]).get("order"):
-                    found.add(one["id"])
+                    found[one["id"]] = _keeper(client, one)
             except NotFound:
                 continue
     return found
 
 
-def reasons(told: dict[str, Any], document: dict[str, Any], strict: set[str], now: int) -> list[str]:
-    """What is said of a job, a line each."""
+def _keeper(client: AnyClient, wanted: dict[str, Any]) -> dict[str, Any] | None:
+    from jqmaster.errors import NotFound
+
+    for job in itertools.islice(client.jobs(status="retrying", brief=True), _RETRYING_LOOKED_AT):
+        try:
+            entries = client.explain(job["id"]).get("constraints") or []
+        except NotFound:
+            continue
+        # To the one that has the place it is open, though it is full.
+        if any(
+            one["id"] == wanted["id"] and one.get("by") == wanted.get("by") and one.get("open")
+            for one in entries
+        ):
+            return job
+    return None
+
+
+def reasons(
+    told: dict[str, Any], document: dict[str, Any], strict: dict[str, dict[str, Any] | None], now: int
+) -> list[str]:
+    """What is said of a job, a line each. `strict`: see `_strict`."""
     status = told["status"]
     if status in _ENDED:
         return [f"it ended {show.when(document.get('ended_ms'), now)} and waits for nothing"]
@@ -74,6 +96,11 @@ def reasons(told: dict[str, Any], document: dict[str, Any], strict: set[str], no
     for one in told.get("constraints") or []:
         if not one.get("open"):
             lines += _constraint(one, one["id"] in strict, now)
+            keeper = strict.get(one["id"])
+            if keeper and keeper.get("due_ms"):
+                lines.append(
+                    f"job {keeper['id']} has the place, and is tried again {show.soon(keeper['due_ms'], now)}"
+                )
     return lines + _turn(told, status, now)
 
 
