@@ -154,7 +154,7 @@ describe("assign", function()
     jq:call("refuse", { worker = worker, jobs = { { jq:assign()[1].id, 1 } }, why = "unknown" })
     jq:enqueue_many({ name = "a" }, 100)
     jq:queue({ name = "a", fair = { { by = "name" } } })
-    local calls, reply = 0, nil
+    local calls, reply = 0
     repeat
       calls = calls + 1
       reply = jq:call("assign", { master = "m" })

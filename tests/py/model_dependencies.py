@@ -157,8 +157,14 @@ class Dependencies(Unique):
         states = self.states_to_come(job.id, "blocked") or ([doc["status"]] if doc else [])
         if not states:  # the record is gone at once
             ends = {"cancel": "cancelled", "fail": "error", "expire": "error"}  # as they come in a sweep
+            # One that came to depend on what is cancelled with all may have come too late for that.
+            likely = (
+                sorted(may & set(ends), key=["fail", "expire", "cancel"].index)
+                if job.is_doomed is None
+                else ends
+            )
             may_be_gone = [
-                does for does in ends
+                does for does in likely
                 if does in may and self.most_kept(job.queue, ends[does]) <= len(self.ended)
             ]  # fmt: skip
             return [*may_be_gone, "go"][0]
@@ -236,6 +242,7 @@ class Dependencies(Unique):
             for at, other in zip(paths, add, strict=True)
             if self.is_unknown(other, reply, at)
         ]
+        errors += [("INVALID", at) for at, other in zip(paths, add, strict=True) if other in remove]
         depends = list(dict.fromkeys([*(d for d in job.depends or [] if d not in remove), *add]))
         if len(depends) > MOST:
             errors.append(("INVALID", "add"))
