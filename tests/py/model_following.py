@@ -149,7 +149,7 @@ class Following(Dependencies):
 
     def put_off(self, job, start_ms):
         if job.status == "blocked":
-            job.may_start_ms = start_ms
+            job.may_start_ms = start_ms if start_ms > self.now else 0
             if start_ms > self.now:
                 job.ready_ms = start_ms
             else:
