@@ -9,6 +9,7 @@ from model_order import Order, rank
 WORKER_ID = re.compile("w[0-9a-f]{14}")
 
 MOST_SHOWN = 100  # jobs in the document of a worker
+SIGHT = 100  # jobs of a queue among which those are looked for whose name was not refused
 
 
 @dataclass
@@ -128,7 +129,17 @@ class Workers(Order):
         """The jobs that may be given to a worker right now for certain, best rank first."""
         if self.state_of(worker) != "ready":
             return []
-        return [j for j in self.ready(worker.queues) if j.name not in worker.refused]
+        return [j for j in self.in_sight(self.ready(worker.queues), worker) if j.name not in worker.refused]
+
+    def in_sight(self, jobs, worker):
+        """Those of the jobs among which it is looked for what a worker gets that refused names."""
+        if not worker.refused:
+            return jobs
+        waiting = {}
+        for job in sorted((j for j in self.jobs.values() if j.status == "queued"), key=rank):
+            waiting.setdefault(job.queue, []).append(job.id)
+        seen = {id for ids in waiting.values() for id in ids[:SIGHT]}
+        return [job for job in jobs if job.id in seen]
 
     def openings_for_workers(self):
         takers = self.with_room()
@@ -152,8 +163,11 @@ class Workers(Order):
         is_best = False
         for jobs in self.worlds("*", job):
             is_best = is_best or (is_free and job in jobs)
-            nexts = [self.heads([j for j in jobs if self.takes(w, j)], w.queues) for w in takers]
-            is_best = is_best or self.may_be_least(job, [heads for heads in nexts if heads])
+            for sight in (lambda jobs, _: jobs, self.in_sight):
+                nexts = [
+                    self.heads([j for j in sight(jobs, w) if self.takes(w, j)], w.queues) for w in takers
+                ]
+                is_best = is_best or self.may_be_least(job, [heads for heads in nexts if heads])
         expect(is_best, "not the best job that can be assigned", job, self.now)
         least = min(self.load(w) for w in takers if self.takes(w, job))
         expect(self.load(worker) == least, "not the least loaded worker", worker, least)
