@@ -1,4 +1,4 @@
-# make demo    everything on this machine, at work, in under a minute
+# make demo    everything on this machine, at work, in under a minute once it is set up
 # make serve   the JQ master, with a Redis of its own under var/   (ARGS="--help")
 # make load    the scripts into a Redis: REDIS=redis://… [NAMESPACE={jq}]
 # make test    lint, the Lua specs, the Python tests
