@@ -108,15 +108,22 @@ def test_schedules(master: MasterProcess) -> None:
     ]
 
 
+def said_between(output: str) -> list[str]:
+    """What a program prints while its worker works."""
+    first, *lines, last = output.splitlines()
+    assert first.endswith(" is ready") and last.endswith(" has stopped")
+    return lines
+
+
 def test_diamond(master: MasterProcess) -> None:
-    assert run(sys.executable, "diamond.py", master.url).splitlines()[1:] == [
+    assert said_between(run(sys.executable, "diamond.py", master.url)) == [
         "total 45, largest 9",
         "report: dependency after TypeError",
     ]
 
 
 def test_pipeline(master: MasterProcess) -> None:
-    assert run(sys.executable, "pipeline.py", master.url).splitlines()[1:] == [
+    assert said_between(run(sys.executable, "pipeline.py", master.url)) == [
         "stored film.mp4",
         "thumbnail of film",
         "its attempts: moved moved done",
@@ -124,7 +131,7 @@ def test_pipeline(master: MasterProcess) -> None:
 
 
 def test_failures(master: MasterProcess) -> None:
-    _, *lines = run(sys.executable, "failures.py", master.url).splitlines()
+    lines = said_between(run(sys.executable, "failures.py", master.url))
     # Other examples have failures of their own.
     assert [line for line in lines if not line.startswith(("JobFailed", "TypeError", "dependency"))] == [
         "ConnectionError: 3, the last: ConnectionError: the shop does not answer",
@@ -138,7 +145,7 @@ def test_failures(master: MasterProcess) -> None:
 
 
 def test_progress(master: MasterProcess) -> None:
-    assert run(sys.executable, "progress.py", master.url).splitlines()[1:] == [
+    assert said_between(run(sys.executable, "progress.py", master.url)) == [
         *[f"attempt 1 prints page {page}" for page in range(3)],
         *[f"attempt 2 prints page {page}" for page in range(3, 6)],
         "ended as done",
