@@ -80,7 +80,7 @@ function M.read(spec)
     if is_circle then
       return nil, nil, "CONFLICT " .. path .. ": " .. id .. " waits for this job"
     elseif is_circle == nil then
-      return nil, nil, "CONFLICT " .. path .. ": " .. "more than " .. MOST_LOOKS .. " jobs to look at for a circle"
+      return nil, nil, "CONFLICT " .. path .. ": more than " .. MOST_LOOKS .. " jobs to look at for a circle"
     end
     local other = job.read(id)
     if dependents.waits_for(other, spec.if_failed or options.if_failed) then

@@ -68,7 +68,7 @@ local function meant(text)
     return nil
   end
   local first, rest = text:match("^([%w_-]+)(.*)$")
-  if not first or text ~= "" and text:find("[^%w_.-]") then
+  if not first or text:find("[^%w_.-]") then
     return nil
   end
   local guess = first:lower():find("^arg") and rest ~= "" and "argument" .. rest or "argument." .. text
