@@ -337,6 +337,7 @@ def test_by_keyboard_alone(page: Page, site: Site) -> None:
     page.keyboard.press("j")
     page.keyboard.press("Enter")
     expect(page).to_have_url(f"{site.url}/ui/job/{job}")
+    expect(page.get_by_role("button", name="Run now")).to_be_visible()
     for _ in range(30):
         page.keyboard.press("Tab")
         if page.evaluate("document.activeElement.textContent") == "Run now":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from ui_jobs_support import NARROW, Site, dialog, is_too_wide, open_page, page, rows, site
 from ui_support import HOSTILE, browser
@@ -100,6 +100,33 @@ def test_chosen_jobs_are_cancelled_after_a_preview(page: Page, site: Site) -> No
     expect(page.get_by_text("2 jobs cancelled.")).to_be_visible()
     expect(rows(page)).to_have_count(2)
     assert [site.job(job)["status"] for job in ids] == ["cancelled", "cancelled", "queued", "queued"]
+
+
+def test_nothing_is_chosen_before_it_is_there(page: Page, site: Site) -> None:
+    """Else whoever is quick would choose nothing, and act on all that match."""
+    site.add_all([{"name": "mail"}] * 3 + [{"name": "other"}])
+    held: list[Route] = []
+    every = page.get_by_label("Choose all of this page")
+    page.route("**/jobs?*brief=1*", lambda route: held.append(route))
+    page.goto("/ui/jobs?queue=mail")
+    expect(every).to_be_disabled()
+    while not held:
+        page.wait_for_timeout(20)
+    held.pop().continue_()
+    expect(rows(page)).to_have_count(3)
+    expect(every).to_be_enabled()
+    # Nor from what is shown of a question before.
+    page.get_by_label("Queue", exact=True).fill("other")
+    page.keyboard.press("Enter")
+    expect(every).to_be_disabled()
+    page.locator("input.chooser").first.click(force=True)
+    expect(page.get_by_text("All that match:")).to_be_visible()
+    page.unroute_all()
+    while held:
+        held.pop().continue_()
+    expect(rows(page)).to_have_count(1)
+    every.click()
+    expect(page.get_by_text("1 job chosen:")).to_be_visible()
 
 
 def test_those_in_another_state_are_left_alone_and_counted(page: Page, site: Site) -> None:

@@ -29,6 +29,8 @@ LOOKS = {"light": ("light", 1280), "dark": ("dark", 1280), "narrow": ("light", 3
 @pytest.fixture(scope="module", autouse=True)
 def data(server: Server) -> None:
     """Something of everything, all of it with a hostile name as well."""
+    # Workers do nothing here, and are to be seen until the last test is over.
+    server.call("PATCH", "/config", {"worker_ttl": 3600})
     server.enqueue("mail", 5, argument={"to": "at"})
     server.enqueue("mail", 5, argument={"to": "de"})
     server.enqueue(HOSTILE, 3, tags=[HOSTILE], argument=HOSTILE)
@@ -158,6 +160,7 @@ def test_own_pages_may_change_things_also_where_browsers_say_less(server: Server
 def test_the_keyboard_leads_everywhere(ui: Ui) -> None:
     ui.go("/queues", "Queues")
     keyboard = ui.page.keyboard
+    expect(ui.row("mail")).to_be_visible()
     keyboard.press("j")
     keyboard.press("j")
     keyboard.press("k")
@@ -272,9 +275,14 @@ def test_times_as_text(ui: Ui) -> None:
     ui.go("/", "Overview")
     texts = """async () => {
         const { duration, rate, until } = await import('/ui/static/format.js');
-        const at = Date.now();
-        return [...[999, 1000, 1049, 3400, 9940, 60000].map(duration), rate(1), rate(1.26),
-            ...[-1, 900, 3000, 59500].map((ms) => until(at + ms).textContent)];
+        const [at, clock] = [Date.now(), Date.now];
+        Date.now = () => at;
+        try {
+            return [...[999, 1000, 1049, 3400, 9940, 60000].map(duration), rate(1), rate(1.26),
+                ...[-1, 900, 3000, 59500].map((ms) => until(at + ms).textContent)];
+        } finally {
+            Date.now = clock;
+        }
     }"""
     *plain, passed, near, soon, later = ui.page.evaluate(texts)
     assert plain == ["999 ms", "1 s", "1 s", "3.4 s", "9.9 s", "1 min", "1/s", "1.3/s"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -23,7 +24,12 @@ ARGUMENTS = [
 # What a page would stumble over that takes text for markup, a path, or a direction of writing.
 HOSTILE = '<img src=x onerror="window.hacked=1">\'&/../%2F?#\u202e ünï 𝒳'
 
-expect.set_options(timeout=10_000)
+# To find what works only because answers come at once: by how many ms later they come, how many times
+# slower pages are.
+LATENCY_MS = float(os.environ.get("JQ_UI_LATENCY_MS", "0"))
+SLOWER = float(os.environ.get("JQ_UI_SLOWER", "1"))
+
+expect.set_options(timeout=10_000 * max(1, SLOWER))
 
 
 @dataclass
@@ -71,6 +77,13 @@ class Ui:
     def __init__(self, context: BrowserContext, server: Server) -> None:
         self.server = server
         self.page: Page = context.new_page()
+        if LATENCY_MS or SLOWER > 1:
+            devtools = context.new_cdp_session(self.page)
+            unlimited = {"downloadThroughput": -1, "uploadThroughput": -1}
+            devtools.send(
+                "Network.emulateNetworkConditions", {"offline": False, "latency": LATENCY_MS, **unlimited}
+            )
+            devtools.send("Emulation.setCPUThrottlingRate", {"rate": SLOWER})
         self.problems: list[str] = []
         self.requested: list[str] = []
         # Answers that a test provokes: the browser calls each an error.

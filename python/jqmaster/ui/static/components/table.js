@@ -19,7 +19,7 @@ export function table(options) {
   let loading = null;
   let anchor = null;
   let next = '';
-  const all = select ? h('input', { type: 'checkbox', 'aria-label': 'Choose all of this page', on: { change: chooseAll } }) : null;
+  const all = select ? h('input', { type: 'checkbox', 'aria-label': 'Choose all of this page', disabled: true, on: { change: chooseAll } }) : null;
   const head = h('tr', {}, all ? h('th', { class: 'choose' }, all) : null, columns.map((column) => h('th', {
     scope: 'col', class: classes(column), title: column.tip }, column.title || h('span', { class: 'hidden-text' }, 'Actions'))));
   const message = h('div', { class: 'empty', hidden: true });
@@ -68,6 +68,8 @@ export function table(options) {
       const on = rows.filter((row) => chosen.has(key(row))).length;
       all.checked = on > 0 && on === rows.length;
       all.indeterminate = on > 0 && on < rows.length;
+      // A choice of nothing would leave “all that match” to the buttons above.
+      all.disabled = !rows.length || body.inert;
     }
     select?.([...chosen.keys()]);
   }
@@ -99,6 +101,7 @@ export function table(options) {
     next = page.cursor;
     const focused = body.contains(document.activeElement) ? document.activeElement.closest('tr') : null;
     const inner = focused && focused !== document.activeElement ? [...focused.querySelectorAll('a,button,input')].indexOf(document.activeElement) : -1;
+    body.inert = false;
     fill(body, rows.map(lines));
     if (focused) {
       const again = [...body.rows].find((one) => one.dataset.key === focused.dataset.key);
@@ -146,6 +149,9 @@ export function table(options) {
     position = 0;
     anchor = null;
     chosen.clear();
+    // What is still shown belongs to another question: nobody chooses from it.
+    body.inert = true;
+    mark();
     await refresh({ quiet: false });
   }
 
