@@ -17,8 +17,9 @@ local M = {}
 
 local call = redis.call
 
--- That takes some milliseconds.
-local MOST_AT_ONCE = 100
+-- In one call: that takes some milliseconds.
+local MOST_AT_ONCE = 50
+local spent = {}
 
 M.KIND = "p" -- of what is due
 
@@ -120,7 +121,7 @@ end
 --- Carries out up to so many steps of what is pending.
 ---@return boolean done whether nothing is left
 function M.carry_out(most)
-  most = math.min(most, MOST_AT_ONCE)
+  most = math.min(most, MOST_AT_ONCE - (spent[1] or 0))
   local steps = 0
   while steps < most do
     local change, at
@@ -144,6 +145,7 @@ function M.carry_out(most)
       taken, at = review(number, at, most - steps)
     end
     steps = steps + taken
+    spent[1] = (spent[1] or 0) + taken
     if at then
       call("HSET", keys.CHANGES, change, at)
     else

@@ -19,9 +19,9 @@ local M = {}
 local call = redis.call
 
 local STEPS = 500
--- Plain jobs that are looked at anew in one go, and what counts each that is moved.
-local PAGE = 16
-local LOOKS_OF_A_MOVE = 50
+-- Plain jobs that are looked at anew in one go, and what counts each that is moved, or ends.
+local PAGE = 8
+local LOOKS_OF_A_MOVE = 60
 
 local function moved(of, owner)
   local is_moved = lineup.review(of, owner)
@@ -58,6 +58,7 @@ local function best_lane(owner, is_settled)
     elseif of[job.OPTIONS] ~= "" and attempt.has_expired(of) then
       failure.expire(of)
       batch.flush()
+      ready.look(LOOKS_OF_A_MOVE)
     elseif is_settled or not moved(of, owner) then
       room.fetch(own[units.ENTRIES])
       local lacking = room.lacking(own[units.ENTRIES])
@@ -72,25 +73,45 @@ local function best_lane(owner, is_settled)
   end
 end
 
---- The best plain job of a queue.
+--- The first plain job of a queue.
 ---@return number? priority
 ---@return string? id
----@return boolean? is_more when the looks allowed were used up
-local function best_plain(owner, is_settled)
-  local key = queue.key(owner, "q")
-  if is_settled then
-    local first = call("ZRANGE", key, 0, 0, "WITHSCORES")
-    return tonumber(first[2]), first[1]
+local function first_plain(owner)
+  local first = call("ZRANGE", queue.key(owner, "q"), 0, 0, "WITHSCORES")
+  return tonumber(first[2]), first[1]
+end
+
+local function is_first(place, priority, id)
+  return place and (not id or ready.is_before(place.priority, place.id, priority, id))
+end
+
+local function head_of(owner, place, priority, id)
+  if is_first(place, priority, id) then
+    return { queue = owner, priority = place.priority, id = place.id, place = place }
+  elseif id then
+    return { queue = owner, priority = priority, id = id, is_single = true }
   end
+end
+
+--- The best job of a queue in which jobs may stand where they do not belong: as few of them as will do are looked at.
+---@return table? head
+---@return boolean? is_more when the looks allowed were used up
+local function best_unsettled(owner)
   while true do
-    local members = call("ZRANGE", key, 0, PAGE - 1, "WITHSCORES")
+    local place, is_more = best_lane(owner, false)
+    if is_more then
+      return nil, true
+    end
+    local members = call("ZRANGE", queue.key(owner, "q"), 0, PAGE - 1, "WITHSCORES")
+    local priority, id = tonumber(members[2]), members[1]
+    if not id or is_first(place, priority, id) then
+      return head_of(owner, place, priority, id)
+    end
     local before = lineup.moves[1] or 0
-    local id, priority = lineup.review_all(owner, members, true)
-    local has_looks = ready.look(((lineup.moves[1] or 0) - before) * LOOKS_OF_A_MOVE)
-    if id or not members[1] then
-      return priority, id
-    elseif not has_looks then
-      return nil, nil, true
+    if lineup.review_all(owner, members, true) == id then
+      return head_of(owner, place, priority, id)
+    elseif not ready.look(((lineup.moves[1] or 0) - before) * LOOKS_OF_A_MOVE) then
+      return nil, true
     end
   end
 end
@@ -120,22 +141,15 @@ function M.best(owner)
     end
     is_settled = lineup.is_settled(owner)
   end
-  local priority, id, place, is_more
-  repeat
-    local moves = lineup.moves[1]
-    priority, id, is_more = best_plain(owner, is_settled)
-    if not is_more then
-      place, is_more = best_lane(owner, is_settled)
-    end
-    if is_more then
-      return nil, true
-    end
-  until lineup.moves[1] == moves
-  if place and (not id or ready.is_before(place.priority, place.id, priority, id)) then
-    return { queue = owner, priority = place.priority, id = place.id, place = place }
-  elseif id then
-    return { queue = owner, priority = priority, id = id, is_single = true }
+  if not is_settled then
+    return best_unsettled(owner)
   end
+  local priority, id = first_plain(owner)
+  local place, is_more = best_lane(owner, true)
+  if is_more then
+    return nil, true
+  end
+  return head_of(owner, place, priority, id)
 end
 
 --- The best job that may start and is accepted, among the first of each set of a queue that has lanes. Groups of a fair
@@ -204,6 +218,7 @@ function M.take(head)
   call("ZREM", keys.LANE .. place.lane, head.id)
   lane.known[place.lane] = nil
   ready.remove(ready.of_queue(owner[queue.NAME]), owner[queue.NAME], place)
+  ready.look(-1) -- a job that starts is no look in vain
   batch.remove(queue.key(owner, "w"), head.id)
   ready.serve(owner, place, own[units.GROUPS])
   local priority, id = lane.head(place.lane)

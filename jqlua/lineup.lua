@@ -27,7 +27,7 @@ M.moves = {} -- one place: how many jobs review moved in this call
 
 -- Between steps in the background, so that they take a part of the time only.
 local WALK_EVERY_MS = 2
-local MOST_AT_ONCE = 20
+local MOST_AT_ONCE = 10
 
 --- By what a queue is shared.
 ---@return table fairness {l levels {b path, t path as given}, g of their own, for the groups}
@@ -155,24 +155,23 @@ end
 ---@param members string[] ids and scores
 ---@param stops boolean whether to stop at the first that stays
 ---@return string? id of that
----@return number? priority
 function M.review_all(owner, members, stops)
   local wanted = {}
   for i = 1, #members, 2 do
     wanted[i], wanted[i + 1] = keys.JOB .. members[i], keys.ARGUMENT .. members[i]
   end
   local raws = wanted[1] and call("MGET", unpack(wanted)) or {}
-  local id, priority
+  local id
   for i = 1, #members, 2 do
     local of = job.note(members[i], raws[i])
     local is_moved = of and M.review(of, owner, raws[i + 1] or nil)
     if stops and not is_moved then
-      id, priority = members[i], tonumber(members[i + 1])
+      id = members[i]
       break
     end
   end
   batch.flush()
-  return id, priority
+  return id
 end
 
 --- Whether a constraint that was added since the queue was looked at may match jobs that wait in it.

@@ -21,7 +21,7 @@ local call = redis.call
 local NO_START = "\0\0\0\0\0\0\0\0"
 local FORGET_TURNS_S = 86400
 -- How many entries one call puts right or parks before it leaves the rest to the next.
-local MOST_LOOKS = 1000
+local MOST_LOOKS = 500
 M.spent = {}
 
 --- The key of an index, or of what it holds at a path of groups.

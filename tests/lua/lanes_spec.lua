@@ -170,6 +170,15 @@ describe("held jobs", function()
       jq:succeed(jobs[2])
       assert.are.same({ ids[2] }, jq:start_ids("q"))
     end)
+    it("hundreds in one pick", function()
+      limit("c", 1, { by = "argument.v" })
+      local ids = tagged_each({ "c" }, 900)
+      local picked = {}
+      for i, job in ipairs(jq:pick({ queues = "q", count = 900 })) do
+        picked[i] = job.id
+      end
+      assert.are.same(ids, picked)
+    end)
     it("from a rate, one lane after the other", function()
       jq:constrain({ id = "c", rate = { limit = 2, period = 10 } }, { tags = "c" })
       limit("d", 1, { by = "argument.v" })
@@ -354,6 +363,20 @@ describe("held jobs", function()
       assert.are.same({ ids[10] }, jq:start_ids("q"))
       assert.are.equal(350, jq:constraint("c").running)
       assert.are.same({ running = 350, queued = WAITING - 151, done = 1 }, jq:counts("q"))
+    end)
+    it("start one with each pick while those behind them are still to be looked at", function()
+      local ids = {}
+      for round = 0, 9 do
+        for i, id in ipairs(tagged_each({ "c" }, 30)) do
+          ids[round * 30 + i] = id
+        end
+      end
+      limit("c", 1, { by = "argument.v" })
+      for i = 1, 30 do
+        local jobs = jq:pick({ queues = "q", count = 1 })
+        assert.are.same({ ids[i] }, { jobs[1] and jobs[1].id })
+      end
+      assert.are.equal(0, #jq:start("q"))
     end)
     it("never start against the new rule while that is carried out", function()
       local ids, running = make_many()
