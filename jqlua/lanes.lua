@@ -18,10 +18,11 @@ local M = {}
 
 local call = redis.call
 
-local STEPS = 500
+local STEPS = 100
 -- Plain jobs that are looked at anew in one go, and what counts each that is moved, or ends.
 local PAGE = 8
 local LOOKS_OF_A_MOVE = 60
+local LOOKS_OF_A_PARK = 5
 
 local function moved(of, owner)
   local is_moved = lineup.review(of, owner)
@@ -68,6 +69,7 @@ local function best_lane(owner, is_settled)
       end
       ready.remove(index, name, place)
       room.park(owner, lacking, place)
+      ready.look(LOOKS_OF_A_PARK - 1)
       room.pass_on(owner, own[units.ENTRIES], lacking)
     end
   end
