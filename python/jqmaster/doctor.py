@@ -71,6 +71,7 @@ def check(facts: Facts) -> Iterator[Finding]:
         ("blocked", "no job waits for one that failed", _blocked),
         ("constraints", "no constraint is closed for long", _constraints),
         ("keys", "every constraint finds values for its keys", _keys),
+        ("paths", "every constraint finds values for its conditions and costs", _paths),
         ("schedules", "every schedule comes again", _schedules),
         ("lapsed", "no lease lapsed in the last hour", _lapsed),
         ("workers", "all registered workers can be reached", _workers),
@@ -213,6 +214,17 @@ def _keys(facts: Facts) -> Iterator[Finding]:
                     f"by name, and the path {path} has to lead to one.",
                     constraint_id, {"path": path, "keys": len(keys)},
                 )  # fmt: skip
+
+
+def _paths(facts: Facts) -> Iterator[Finding]:
+    for constraint, where, path, jobs in facts.nowhere:
+        yield Finding(
+            "paths", "note",
+            f"constraint {constraint['id']}: {path} ({where}) leads nowhere in {jobs} of the newest jobs",
+            "It limits none of them." if where == "match" else "Each counts 1.",
+            "See the argument of one of them (`jqmaster get ID`): the path has to lead to a value there.",
+            constraint["id"], {"field": where, "path": path, "jobs": jobs},
+        )  # fmt: skip
 
 
 def _schedules(facts: Facts) -> Iterator[Finding]:

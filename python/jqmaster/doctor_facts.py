@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import msgpack
+
+from . import doctor_paths
 from .engine import Engine
 from .errors import NotFound
 from .replies import Document
@@ -14,6 +17,7 @@ from .replies import Document
 _HOUR_MS = 3_600_000
 # Of queues, groups, … one looks at so many, those most likely to matter first.
 MOST_QUEUES, MOST_GROUPS, MOST_BLOCKED, MOST_CONSTRAINTS, MOST_KEYS = 200, 20, 20, 100, 1000
+MOST_SAMPLES = 20
 RECENT = 100
 
 
@@ -73,6 +77,8 @@ class EngineSource:
         while cursor != "":
             page = await self._engine.jobs(where, newest=newest, brief=brief, count=count, cursor=cursor)
             for document in page.documents:
+                if "argument" in document:
+                    document["argument"] = _opened(document["argument"])
                 yield document
             cursor = page.cursor
 
@@ -84,6 +90,14 @@ class EngineSource:
             found += page.documents
             cursor = page.cursor
         return found
+
+
+def _opened(argument: bytes) -> Any:
+    """The argument as a client shows it; None where that is not to be had."""
+    try:
+        return msgpack.unpackb(argument, strict_map_key=False, unicode_errors="surrogateescape")
+    except (ValueError, TypeError, msgpack.UnpackException):
+        return None
 
 
 @dataclass
@@ -110,6 +124,8 @@ class Facts:
     keepers: list[tuple[str, Document]] = field(
         default_factory=list
     )  # strict constraint, job that keeps a key
+    # constraint, its field, a path there that leads nowhere, in so many jobs
+    nowhere: list[tuple[Document, str, str, int]] = field(default_factory=list)
     lapsed: dict[str, int] = field(default_factory=dict)  # by queue, in the last hour
     failing: list[tuple[Document, int, bool]] = field(
         default_factory=list
@@ -131,12 +147,14 @@ async def gather(source: Source, now_ms: int | None = None) -> Facts:
                 facts.due += await _first(source, 1, queue=queue["name"], status=state)
         if queue["blocked"] and len(facts.stuck) < MOST_BLOCKED:
             await _add_stuck(facts, source, queue["name"])
-    for constraint in (await source.constraints())[:MOST_CONSTRAINTS]:
+    constraints = (await source.constraints())[:MOST_CONSTRAINTS]
+    for constraint in constraints:
         if constraint["keys"] or constraint.get("opens_ms"):
             try:
                 facts.keys += [(constraint, key) for key in await source.usage(constraint["id"])]
             except NotFound:
                 continue
+    await _add_nowhere(facts, source, constraints)
     await _add_keepers(facts, source)
     hour = facts.now_ms // 60_000 * 60_000 - _HOUR_MS
     for one in await source.series("minute", from_ms=hour):
@@ -146,9 +164,9 @@ async def gather(source: Source, now_ms: int | None = None) -> Facts:
     return facts
 
 
-async def _first(source: Source, count: int, **where: Any) -> list[Document]:
+async def _first(source: Source, count: int, *, brief: bool = True, **where: Any) -> list[Document]:
     found = []
-    async for job in source.jobs(brief=True, count=count, **where):
+    async for job in source.jobs(brief=brief, count=count, **where):
         found.append(job)
         if len(found) == count:
             break
@@ -194,6 +212,25 @@ async def _add_keepers(facts: Facts, source: Source) -> None:
         except NotFound:
             continue
         facts.keepers += [(one["id"], job) for one in told.get("constraints") or [] if one["id"] in strict]
+
+
+async def _add_nowhere(facts: Facts, source: Source, constraints: list[Document]) -> None:
+    """A job's queue is named like it, unless somebody said otherwise: there one looks, not everywhere."""
+    samples: dict[str | None, list[Document]] = {}
+    for constraint in constraints:
+        is_one_name, name = doctor_paths.text_of(constraint, "name")
+        is_one_queue, queue = doctor_paths.text_of(constraint, "queue")
+        if not (is_one_name and is_one_queue and any(doctor_paths.paths_of(constraint))):
+            continue
+        place = queue or name
+        if place not in samples:
+            if len(samples) == MOST_SAMPLES:
+                continue
+            where = {"queue": place} if place else {}
+            samples[place] = await _first(source, doctor_paths.SAMPLED, brief=False, newest=True, **where)
+        arguments = [job.get("argument") for job in samples[place] if name in (None, job["name"])]
+        for field_name, path in doctor_paths.that_lead_nowhere(constraint, arguments):
+            facts.nowhere.append((constraint, field_name, path, len(arguments)))
 
 
 async def _add_failing(facts: Facts, source: Source) -> None:

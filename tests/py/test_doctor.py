@@ -101,6 +101,29 @@ async def test_a_constraint_whose_path_leads_nowhere(settable: SettableEngine) -
     assert one.check == "keys" and one.values == {"path": "argument.custmer", "keys": 1}
 
 
+async def test_a_constraint_that_never_finds_what_it_asks_for(settable: SettableEngine) -> None:
+    right = {"name": "mail", "argument.to.0.country": "DE", "argument.a\\.b": 1, "argument.7": {"ge": 1}}
+    wrong = {"name": {"eq": "mail"}, "argument.to.1.country": ["DE"], "argument.plan": {"ne": "free"}}
+    rate = {"limit": 10, "period": 60}
+    await settable.constrain("right", right, rate=rate, cost="argument.size")
+    await settable.constrain("wrong", wrong, rate=rate, cost="argument.sice")
+    await settable.constrain(
+        "absent", {"argument.plan": {"exists": False}, "not": {"argument.x": 1}}, concurrency=1
+    )
+    await settable.constrain("others", {"name": "mail.*", "argument.x": 1}, concurrency=1)
+    argument = msgpack.packb({"to": [{"country": "FR"}], "a.b": 2, 7: 0, "size": 3})
+    await settable.enqueue([({"name": "mail"}, argument)] * 2)
+    assert await found(settable) == {}, "of two jobs one cannot tell"
+    await settable.enqueue([({"name": "mail"}, argument), ({"name": "mail"}, NIL)])
+    facts = await gather(EngineSource(settable), settable.now_ms)
+    notes = [finding for finding in doctor.check(facts) if finding.level == "note"]
+    assert [(one.check, one.about, one.values) for one in notes] == [
+        ("paths", "wrong", {"field": "match", "path": "argument.to.1.country", "jobs": 4}),
+        ("paths", "wrong", {"field": "cost", "path": "argument.sice", "jobs": 4}),
+    ]
+    assert [one.means for one in notes] == ["It limits none of them.", "Each counts 1."]
+
+
 async def test_a_constraint_that_is_held_for_long(settable: SettableEngine) -> None:
     await settable.constrain("c", {"name": "mail"}, by="argument", concurrency=1)
     await settable.hold("c", 7200, by="ann")
