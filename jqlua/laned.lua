@@ -38,42 +38,57 @@ function M.log(raw, now, name, job_name, kind, first, second)
     > statlog.FULL
 end
 
---- enqueue: one job that constraints may match.
----@param of table as plain.enqueue left it: {queue, name, record, priority, argument, raws, matching}
----@return table? reply
----@return boolean? is_full whether the log is to be folded
-function M.enqueue(of)
-  local name, record, priority, raws, matching = of[1], of[3], of[4], of[6], of[7]
-  local call = redis.call
-  local _, kind, section, after = struct.unpack(constraint.MATCHING_FORMAT, matching)
-  if kind ~= constraint.SECTION_OF_ALL then
-    local facts = { name = of[2], queue = name, priority = tonumber(priority), tags = {}, argument = of[5] }
-    local entries = {}
-    for _, definition in ipairs(cmsgpack.unpack(matching:sub(after))) do
-      if matcher.test(definition.m, facts) then
-        entries[#entries + 1] = kind == constraint.SECTION_OF_MATCHES or constraint.entry(definition, facts)
-      end
-    end
-    if not entries[1] then
-      section = nil
-    elseif kind == constraint.NO_SECTION then
-      section = units.encode(units.of_entries(name, entries))
+--- The section of a job's record under constraints.
+---@param i number which job of the call
+---@param definitions table[] those that may match
+---@param kind number as of constraint.matching
+---@param section string that of jobs which match, as far as kind says
+---@param known? table is filled: sections by key and cost
+---@return string section "" when none matches
+local function section_of(of, i, definitions, kind, section, known)
+  local facts = {
+    name = of[2], queue = of[1], priority = tonumber(of[4][2 * i - 1]), tags = {}, argument = ARGV[2 * i],
+  }
+  if kind == constraint.SECTION_OF_MATCHES then -- there is but one
+    return matcher.test(definitions[1].m, facts) and section or ""
+  end
+  local entries = {}
+  for _, definition in ipairs(definitions) do
+    if matcher.test(definition.m, facts) then
+      entries[#entries + 1] = constraint.entry(definition, facts)
     end
   end
-  if section and raws[3]:byte() % queue.FAIR < queue.LANED then
+  if not entries[1] then
+    return ""
+  elseif not known or entries[2] then
+    return units.encode(units.of_entries(of[1], entries))
+  end
+  local key = entries[1][units.NAME] .. "\0" .. entries[1][units.COST]
+  if not known[key] then
+    known[key] = units.encode(units.of_entries(of[1], entries))
+  end
+  return known[key]
+end
+
+--- enqueue: one job that constraints may match.
+---@param section string "" when none does
+local function enqueue_one(of, section)
+  local name, record, priority, raws = of[1], of[3][1], of[4][1], of[5]
+  local call = redis.call
+  if section ~= "" and raws[3]:byte() % queue.FAIR < queue.LANED then
     return nil -- the first of its lanes
   end
   local seq = tonumber(raws[2] or "0", 16)
   local now = clock.now()
   local least = now * 1024 - 1
   local id = string.format("%014x", (seq < least and least or seq) + 1)
-  if not section then
-    call("MSET", keys.JOB .. id, record, keys.ARGUMENT .. id, of[5], keys.SEQ, id)
+  if section == "" then
+    call("MSET", keys.JOB .. id, record, keys.ARGUMENT .. id, ARGV[2], keys.SEQ, id)
     call("ZADD", keys.SET .. "q:" .. name, priority, id)
     return { { id, 1 } }, M.log(raws[1], now, name, of[2], statlog.ONE_ENQUEUED, 1, statlog.NONE)
   end
   call("MSET", keys.JOB .. id, string.char(record:byte() + job.LANED) .. "w" .. record:sub(3) .. section,
-    keys.ARGUMENT .. id, of[5], keys.SEQ, id)
+    keys.ARGUMENT .. id, ARGV[2], keys.SEQ, id)
   call("ZADD", keys.SET .. "w:" .. name, priority, id)
   local lane = section:sub(1, LANE_SIZE)
   local head = call("ZRANGE", keys.LANE .. lane, 0, 0, "WITHSCORES")
@@ -82,6 +97,83 @@ function M.enqueue(of)
     call("ZADD", keys.LANES .. name, priority, NO_START .. id .. "l" .. lane)
   end
   return { { id, 1 } }, M.log(raws[1], now, name, of[2], statlog.ONE_ENQUEUED, 1, statlog.NONE)
+end
+
+--- enqueue: several.
+---@param definitions? table[]
+local function enqueue_all(of, definitions, kind, section)
+  local name, records, adds, raws = of[1], of[3], of[4], of[5]
+  local call = redis.call
+  local count, known = #records, {}
+  local seq = tonumber(raws[2] or "0", 16)
+  local now = clock.now()
+  local least = now * 1024 - 1
+  seq = seq < least and least or seq
+  local has_lanes = raws[3]:byte() % queue.FAIR >= queue.LANED
+  local writes = { keys.SEQ, string.format("%014x", seq + count) }
+  local reply, heads, in_lane, in_q, in_w = { false }, {}, {}, {}, {}
+  for i = 1, count do
+    local id, record, priority = string.format("%014x", seq + i), records[i], adds[2 * i - 1]
+    local own = definitions and section_of(of, i, definitions, kind, section, known) or section
+    local to = in_q
+    if own ~= "" then
+      if not has_lanes then
+        return nil -- the first of its lanes
+      end
+      record = string.char(record:byte() + job.LANED) .. "w" .. record:sub(3) .. own
+      to = in_w
+      local lane = own:sub(1, LANE_SIZE)
+      local members = in_lane[lane]
+      if not members then
+        in_lane[lane] = { priority, id }
+        heads[#heads + 1], heads[lane] = lane, 1
+      else
+        local n = #members
+        members[n + 1], members[n + 2] = priority, id
+        if tonumber(priority) < tonumber(members[heads[lane]]) then
+          heads[lane] = n + 1
+        end
+      end
+    end
+    local n = #to
+    to[n + 1], to[n + 2] = priority, id
+    n = 4 * i - 2
+    writes[n + 1], writes[n + 2] = keys.JOB .. id, record
+    writes[n + 3], writes[n + 4] = keys.ARGUMENT .. id, ARGV[2 * i]
+    reply[i] = { id, 1 }
+  end
+  call("MSET", unpack(writes))
+  if in_q[1] then
+    call("ZADD", keys.SET .. "q:" .. name, unpack(in_q))
+  end
+  if in_w[1] then
+    call("ZADD", keys.SET .. "w:" .. name, unpack(in_w))
+  end
+  for _, lane in ipairs(heads) do
+    local members, best = in_lane[lane], heads[lane]
+    local head = call("ZRANGE", keys.LANE .. lane, 0, 0, "WITHSCORES")
+    call("ZADD", keys.LANE .. lane, unpack(members))
+    if not head[1] or tonumber(members[best]) < tonumber(head[2]) then
+      call("ZADD", keys.LANES .. name, members[best], NO_START .. members[best + 1] .. "l" .. lane)
+    end
+  end
+  return reply, M.log(raws[1], now, name, of[2], statlog.ONE_ENQUEUED, count, statlog.NONE)
+end
+
+--- enqueue: jobs of one queue and name that constraints may match.
+---@param of table as plain.enqueue left it: {queue, name, records, {priority, ...}, raws, matching}
+---@return table? reply
+---@return boolean? is_full whether the log is to be folded
+function M.enqueue(of)
+  local _, kind, section, after = struct.unpack(constraint.MATCHING_FORMAT, of[6])
+  local definitions
+  if kind ~= constraint.SECTION_OF_ALL then
+    definitions = cmsgpack.unpack(of[6]:sub(after))
+  end
+  if of[3][2] then
+    return enqueue_all(of, definitions, kind, section)
+  end
+  return enqueue_one(of, definitions and section_of(of, 1, definitions, kind, section) or section)
 end
 
 --- The one key of a section, if it is of the common kind.

@@ -23,7 +23,8 @@ local UNUSUAL_QUEUE = "[^\32-\41\43-\126]"
 
 --- enqueue: jobs of one queue that is known, without options of the call.
 ---@return table? reply
----@return table? of what is left to do, for module laned: {queue, name, record, priority, argument, raws, matching}
+---@return table? of what is left to do, for module laned: {queue, name, records, {priority, ...} of every second place,
+--- raws, matching}
 ---@return boolean? is_full whether the log is to be folded
 function M.enqueue()
   local argc = #ARGV
@@ -103,22 +104,23 @@ function M.enqueue()
   if only_name ~= common and flags % queue.UNSORTED < queue.MIXED then
     return nil -- the first job of another name than the queue's
   end
+  local may_match
   if version > 0 and (only_name ~= common or free ~= version) then
     -- What is remembered of this queue and name must say that no constraint can match.
     local matching = only_name and call("GET", keys.MATCHING .. common .. "\0" .. only_name)
     if not matching or struct.unpack(">I4", matching) ~= version then
       return nil
     elseif #matching > 4 then
-      if argc > 2 or tonumber(adds[1]) < head_priority then
-        return nil
-      end
-      return nil, { common, only_name, records[1], adds[1], ARGV[2], raws, matching }
+      may_match = matching
     end
   end
   for i = 1, argc, 2 do
     if tonumber(adds[i]) < head_priority then
       return nil -- a better job than the index of queues knows of
     end
+  end
+  if may_match then
+    return nil, { common, only_name, records, adds, raws, may_match }
   end
   -- See scripts/enqueue.lua for how ids come about. Of the same priority as the head, a new id comes behind it.
   local seq = tonumber(raws[2] or "0", 16)
