@@ -17,11 +17,11 @@ local attempt = require "jqlua.attempt"
 
 local M = {}
 
-local NO_START = "\0\0\0\0\0\0\0\0"
+M.NO_START = "\0\0\0\0\0\0\0\0"
 local ENTRY = ">I4BdI2c0"
 local FIRST_ENTRY = 22 -- where it begins in a section without groups
-local ENTRY_FLAGS = 26
-local LANE_SIZE = 20
+M.ENTRY_FLAGS = 26
+M.LANE_SIZE = 20
 
 --- Notes what happened for the statistics.
 ---@param raw string meta
@@ -45,7 +45,7 @@ end
 ---@param section string that of jobs which match, as far as kind says
 ---@param known? table is filled: sections by key and cost
 ---@return string section "" when none matches
-local function section_of(of, i, definitions, kind, section, known)
+function M.section_of(of, i, definitions, kind, section, known)
   local facts = {
     name = of[2], queue = of[1], priority = tonumber(of[4][2 * i - 1]), tags = {}, argument = ARGV[2 * i],
   }
@@ -71,10 +71,16 @@ local function section_of(of, i, definitions, kind, section, known)
 end
 
 --- enqueue: one job that constraints may match.
----@param section string "" when none does
-local function enqueue_one(of, section)
-  local name, record, priority, raws = of[1], of[3][1], of[4][1], of[5]
+---@param of table as plain.enqueue left it: {queue, name, records, {priority, ...}, raws, matching}
+---@return table? reply
+---@return boolean? is_full whether the log is to be folded
+function M.enqueue(of)
+  local name, record, priority, raws, matching = of[1], of[3][1], of[4][1], of[5], of[6]
   local call = redis.call
+  local _, kind, section, after = struct.unpack(constraint.MATCHING_FORMAT, matching)
+  if kind ~= constraint.SECTION_OF_ALL then
+    section = M.section_of(of, 1, cmsgpack.unpack(matching:sub(after)), kind, section)
+  end
   if section ~= "" and raws[3]:byte() % queue.FAIR < queue.LANED then
     return nil -- the first of its lanes
   end
@@ -90,90 +96,13 @@ local function enqueue_one(of, section)
   call("MSET", keys.JOB .. id, string.char(record:byte() + job.LANED) .. "w" .. record:sub(3) .. section,
     keys.ARGUMENT .. id, ARGV[2], keys.SEQ, id)
   call("ZADD", keys.SET .. "w:" .. name, priority, id)
-  local lane = section:sub(1, LANE_SIZE)
+  local lane = section:sub(1, M.LANE_SIZE)
   local head = call("ZRANGE", keys.LANE .. lane, 0, 0, "WITHSCORES")
   call("ZADD", keys.LANE .. lane, priority, id)
   if not head[1] or tonumber(priority) < tonumber(head[2]) then
-    call("ZADD", keys.LANES .. name, priority, NO_START .. id .. "l" .. lane)
+    call("ZADD", keys.LANES .. name, priority, M.NO_START .. id .. "l" .. lane)
   end
   return { { id, 1 } }, M.log(raws[1], now, name, of[2], statlog.ONE_ENQUEUED, 1, statlog.NONE)
-end
-
---- enqueue: several.
----@param definitions? table[]
-local function enqueue_all(of, definitions, kind, section)
-  local name, records, adds, raws = of[1], of[3], of[4], of[5]
-  local call = redis.call
-  local count, known = #records, {}
-  local seq = tonumber(raws[2] or "0", 16)
-  local now = clock.now()
-  local least = now * 1024 - 1
-  seq = seq < least and least or seq
-  local has_lanes = raws[3]:byte() % queue.FAIR >= queue.LANED
-  local writes = { keys.SEQ, string.format("%014x", seq + count) }
-  local reply, heads, in_lane, in_q, in_w = { false }, {}, {}, {}, {}
-  for i = 1, count do
-    local id, record, priority = string.format("%014x", seq + i), records[i], adds[2 * i - 1]
-    local own = definitions and section_of(of, i, definitions, kind, section, known) or section
-    local to = in_q
-    if own ~= "" then
-      if not has_lanes then
-        return nil -- the first of its lanes
-      end
-      record = string.char(record:byte() + job.LANED) .. "w" .. record:sub(3) .. own
-      to = in_w
-      local lane = own:sub(1, LANE_SIZE)
-      local members = in_lane[lane]
-      if not members then
-        in_lane[lane] = { priority, id }
-        heads[#heads + 1], heads[lane] = lane, 1
-      else
-        local n = #members
-        members[n + 1], members[n + 2] = priority, id
-        if tonumber(priority) < tonumber(members[heads[lane]]) then
-          heads[lane] = n + 1
-        end
-      end
-    end
-    local n = #to
-    to[n + 1], to[n + 2] = priority, id
-    n = 4 * i - 2
-    writes[n + 1], writes[n + 2] = keys.JOB .. id, record
-    writes[n + 3], writes[n + 4] = keys.ARGUMENT .. id, ARGV[2 * i]
-    reply[i] = { id, 1 }
-  end
-  call("MSET", unpack(writes))
-  if in_q[1] then
-    call("ZADD", keys.SET .. "q:" .. name, unpack(in_q))
-  end
-  if in_w[1] then
-    call("ZADD", keys.SET .. "w:" .. name, unpack(in_w))
-  end
-  for _, lane in ipairs(heads) do
-    local members, best = in_lane[lane], heads[lane]
-    local head = call("ZRANGE", keys.LANE .. lane, 0, 0, "WITHSCORES")
-    call("ZADD", keys.LANE .. lane, unpack(members))
-    if not head[1] or tonumber(members[best]) < tonumber(head[2]) then
-      call("ZADD", keys.LANES .. name, members[best], NO_START .. members[best + 1] .. "l" .. lane)
-    end
-  end
-  return reply, M.log(raws[1], now, name, of[2], statlog.ONE_ENQUEUED, count, statlog.NONE)
-end
-
---- enqueue: jobs of one queue and name that constraints may match.
----@param of table as plain.enqueue left it: {queue, name, records, {priority, ...}, raws, matching}
----@return table? reply
----@return boolean? is_full whether the log is to be folded
-function M.enqueue(of)
-  local _, kind, section, after = struct.unpack(constraint.MATCHING_FORMAT, of[6])
-  local definitions
-  if kind ~= constraint.SECTION_OF_ALL then
-    definitions = cmsgpack.unpack(of[6]:sub(after))
-  end
-  if of[3][2] then
-    return enqueue_all(of, definitions, kind, section)
-  end
-  return enqueue_one(of, definitions and section_of(of, 1, definitions, kind, section) or section)
 end
 
 --- The one key of a section, if it is of the common kind.
@@ -181,8 +110,8 @@ end
 ---@return number? number of the constraint
 ---@return string? value
 ---@return table? raws of its limits and the key
-local function only_key(section, flags)
-  if section:byte(LANE_SIZE + 1) ~= 0 then
+function M.only_key(section, flags)
+  if section:byte(M.LANE_SIZE + 1) ~= 0 then
     return nil
   end
   local number, its_flags, _, value, after = struct.unpack(ENTRY, section, FIRST_ENTRY)
@@ -195,7 +124,7 @@ end
 --- Limits with the number of jobs that run changed.
 ---@return string? raw nil when there is more to them than concurrency
 ---@return number? concurrency
-local function count_running(raw, change)
+function M.count_running(raw, change)
   if not raw then
     return nil
   end
@@ -248,14 +177,14 @@ function M.take(name, record, first, worker, now, next_due)
   local section = raw:sub(after)
   local _, _, due_running = unpack_struct(queue.FORMAT, record)
   local until_ms = now + timeout_ms
-  if options ~= "" or section:sub(1, LANE_SIZE) ~= lane or until_ms < due_running or own_priority ~= priority then
+  if options ~= "" or section:sub(1, M.LANE_SIZE) ~= lane or until_ms < due_running or own_priority ~= priority then
     return nil
   end
-  local of, value, limits = only_key(section, 0)
+  local of, value, limits = M.only_key(section, 0)
   if not of then
     return nil
   end
-  local limit, concurrency = count_running(limits[1], 1)
+  local limit, concurrency = M.count_running(limits[1], 1)
   local key, is_new = limits[2], not limits[2]
   if not limit then
     return nil
@@ -274,11 +203,11 @@ function M.take(name, record, first, worker, now, next_due)
   local behind = call("ZRANGE", keys.LANE .. lane, 0, 0, "WITHSCORES")
   call("ZREM", index, member)
   if behind[1] then
-    call("ZADD", index, behind[2], NO_START .. behind[1] .. "l" .. lane)
+    call("ZADD", index, behind[2], M.NO_START .. behind[1] .. "l" .. lane)
   end
   call("ZREM", keys.SET .. "w:" .. name, id)
   call("MSET", keys.JOB .. id, pack(job.RUN, flags, "r", how, number, failures, now, 0) .. static
-    .. string.char(#worker) .. worker .. section:sub(1, ENTRY_FLAGS - 1) .. "\1" .. section:sub(ENTRY_FLAGS + 1),
+    .. string.char(#worker) .. worker .. section:sub(1, M.ENTRY_FLAGS - 1) .. "\1" .. section:sub(M.ENTRY_FLAGS + 1),
     keys.LIMIT .. of, limit, keys.KEY .. string.format("%d:", of) .. value, key)
   call("ZADD", keys.SET .. "r:" .. name, string.format("%d", until_ms), id)
   if is_new then
@@ -296,7 +225,7 @@ function M.take(name, record, first, worker, now, next_due)
 end
 
 --- pick: one job.
----@param wish table as plain.pick left it: {queue, worker, raw meta, record, now, first lane}
+---@param wish table as plain.pick left it: {queue, worker, raw meta, record, now, first lane, count}
 ---@return table? reply
 function M.pick(wish)
   local _, _, _, next_due = struct.unpack(meta.FORMAT, wish[3])
@@ -308,7 +237,7 @@ end
 ---@param owner string the record of the queue
 ---@return string? index that holds the lane; nil when this is not the common case
 ---@return table? first its member and score
-local function best_parked(key_name, places, name, owner)
+function M.best_parked(key_name, places, name, owner)
   local place, after = struct.unpack(">I2c0", places)
   if place ~= "-" .. name or after <= #places or owner:byte() % queue.MIXED >= queue.FAIR then
     return nil
@@ -340,11 +269,11 @@ function M.finish(done)
     struct.unpack(job.LONG, record)
   local name = own_queue ~= "" and own_queue or job_name
   local section = record:sub(after)
-  local of, value, limits = only_key(section, units.TAKEN)
+  local of, value, limits = M.only_key(section, units.TAKEN)
   if not of or options ~= "" then
     return nil
   end
-  local limit = count_running(limits[1], -1)
+  local limit = M.count_running(limits[1], -1)
   local key = limits[2]
   local owner = name == wanted and done[6] or call("GET", keys.QUEUE .. name)
   if not limit or not key or not owner or owner:byte() >= queue.OWN then
@@ -357,7 +286,7 @@ function M.finish(done)
     if hold_ms > now or opens_ms > now or sleepers > 0 then
       return nil
     end
-    index, first = best_parked(key_name, key:sub(room.KEY_HEADER + 1), name, owner)
+    index, first = M.best_parked(key_name, key:sub(room.KEY_HEADER + 1), name, owner)
     if not index then
       return nil
     end

@@ -378,8 +378,9 @@ end
 ---@param raw string|false|nil the record of the plan's one queue, if it was read already
 ---@param popped? table ids and scores that the plain path took from that queue, and
 ---@param records? table their records and arguments
+---@param found? table {document, argument} of jobs that were started already
 ---@return table reply {next_ms, {document, argument}, ...}
-function M.run(plan, raw, popped, records)
+function M.run(plan, raw, popped, records, found)
   local state = meta.state
   local is_plain = not (plan.is_registered or plan.wait or plan.request)
   if not is_plain then
@@ -388,7 +389,7 @@ function M.run(plan, raw, popped, records)
       return reply
     end
   end
-  local reply = { 0 }
+  local reply = { 0, unpack(found or {}) }
   if raw then
     queue.decode(plan.queue, raw)
   end

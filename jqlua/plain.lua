@@ -286,7 +286,7 @@ end
 --- pick: from one queue.
 ---@return table? reply
 ---@return table? popped, table? records as of take
----@return table? wish what is left to do, for module laned: {queue, worker, raw meta, record, now, first lane}
+---@return table? wish what is left to do, for module laned: {queue, worker, raw meta, record, now, first lane, count}
 function M.pick()
   local ok, rest, spec = pcall(cmsgpack.unpack_one, ARGV[1])
   if not ok or rest ~= -1 or type(spec) ~= "table" or #ARGV ~= 1 or not is_plain_worker(spec.worker) then
@@ -307,8 +307,8 @@ function M.pick()
     return nil
   end
   local is_plain, first = M.is_open(raw, name, raws[2], waits, now)
-  if first and count == 1 then
-    return nil, nil, nil, { name, spec.worker, raw, raws[2], now, first }
+  if first then
+    return nil, nil, nil, { name, spec.worker, raw, raws[2], now, first, count }
   elseif not is_plain then
     return nil
   end
@@ -352,7 +352,8 @@ end
 --- finish: successes of one queue.
 ---@return table? reply; its second part is missing when the general path has to pick
 ---@return table? popped, table? records as of take
----@return table? done what is left to do, for module laned: {id, record, raw meta, now, queue?, its record, worker}
+---@return table? done what is left to do, for module laned: {id, record, raw meta, now, queue?, its record, worker};
+--- for module lanedbatch more: {..., keys of meta and records, what is there, attempts, number of jobs wanted}
 ---@return boolean? is_full whether the log is to be folded
 function M.finish()
   local argc = #ARGV
@@ -391,12 +392,19 @@ function M.finish()
     return nil
   end
   local record = raws[2]
-  if count == 1 and record and record:byte() == job.STARTED + job.LANED and not waits
-    and (not wanted or count_wanted == 1 and raws[3] and now < next_due) then
+  if record and record:byte() == job.STARTED + job.LANED then
+    if waits or wanted and (not raws[count + 2] or now >= next_due) then
+      return nil
+    elseif count > 1 or wanted and count_wanted > 1 then
+      return nil, nil, nil, {
+        ids[2]:sub(-14), record, raw, now, wanted, raws[count + 2], spec.worker, ids, raws, attempts, count_wanted,
+      }
+    end
     local _, state, _, number = unpack_struct(">Bc1c1I4", record)
     if state == "r" and number == attempts[1] then
       return nil, nil, nil, { ids[2]:sub(-14), record, raw, now, wanted, raws[3], spec.worker }
     end
+    return nil
   end
   if wanted and not M.is_open(raw, wanted, raws[count + 2], waits, now) then
     return nil

@@ -14,20 +14,25 @@ local jobspec = require "jqlua.jobspec"
 local plain = require "jqlua.plain"
 local lane = require "jqlua.lane"
 local laned = require "jqlua.laned"
+local lanedbatch = require "jqlua.lanedbatch"
 local lineup = require "jqlua.lineup"
 local queue = require "jqlua.queue"
 local request = require "jqlua.request"
 local statistics = require "jqlua.statistics"
 local transition = require "jqlua.transition"
 
-local plain_reply, laned_job, is_full = plain.enqueue()
+local plain_reply, laned_jobs, is_full = plain.enqueue()
 if plain_reply and not is_full then
   return plain_reply
 end
 
 ---@general
-if laned_job then
-  plain_reply, is_full = laned.enqueue(laned_job)
+if laned_jobs then
+  if laned_jobs[3][2] then
+    plain_reply, is_full = lanedbatch.enqueue(laned_jobs)
+  else
+    plain_reply, is_full = laned.enqueue(laned_jobs)
+  end
 end
 if plain_reply then
   if is_full then

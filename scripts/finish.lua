@@ -14,6 +14,7 @@ local following = require "jqlua.following"
 local keys = require "jqlua.keys"
 local job = require "jqlua.job"
 local laned = require "jqlua.laned"
+local lanedbatch = require "jqlua.lanedbatch"
 local plain = require "jqlua.plain"
 local outcome = require "jqlua.outcome"
 local picker = require "jqlua.picker"
@@ -27,7 +28,10 @@ if plain_reply and not is_full and (plain_reply[2] or not popped) then
 end
 
 ---@general
-if done then
+local found
+if done and done[8] then
+  plain_reply, popped, records, is_full, found = lanedbatch.finish(done)
+elseif done then
   plain_reply, popped, records, is_full = laned.finish(done)
 end
 if is_full then
@@ -74,7 +78,7 @@ if plain_reply then
   if problem then
     return redis.error_reply(problem)
   end
-  return { plain_reply[1], picker.run(plan, nil, popped, records) }
+  return { plain_reply[1], picker.run(plan, nil, popped, records, found) }
 end
 local outcomes, blobs = {}, {}
 local wanted = {}

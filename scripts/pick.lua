@@ -10,6 +10,7 @@ local meta = require "jqlua.meta"
 local check = require "jqlua.check"
 local keys = require "jqlua.keys"
 local laned = require "jqlua.laned"
+local lanedbatch = require "jqlua.lanedbatch"
 local plain = require "jqlua.plain"
 local picker = require "jqlua.picker"
 
@@ -19,10 +20,17 @@ if plain_reply then
 end
 
 ---@general
-if wish then
+local found
+if wish and wish[7] == 1 then
   plain_reply = laned.pick(wish)
   if plain_reply then
     return plain_reply
+  end
+elseif wish then
+  local next_ms
+  found, next_ms = lanedbatch.pick(wish)
+  if #found == wish[7] then
+    return { next_ms, unpack(found) }
   end
 end
 
@@ -45,4 +53,4 @@ problem = problem or picker.resolve(plan)
 if problem then
   return redis.error_reply(problem)
 end
-return picker.run(plan, raws[2], popped, records)
+return picker.run(plan, raws[2], popped, records, found)
