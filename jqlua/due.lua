@@ -20,8 +20,9 @@ local M = {}
 M.AT_ONCE = 0
 
 ---@cold
---- A moment has passed and nobody looked: do not count on him who should have been up, not for the next one either.
-function M.note_late()
+--- It is to be seen to that somebody is up in time (sleepers.keep_time): those who sleep may have been told a later
+--- moment, and who should have been up may be dead.
+function M.tell_sleepers()
   meta.state[meta.TIMER_MOVED] = true
 end
 
@@ -31,14 +32,10 @@ end
 ---@param at_ms number
 function M.note(member, at_ms)
   redis.call("ZADD", keys.DUE, "LT", at_ms, member)
-  local state = meta.state
-  if at_ms < state[meta.NEXT_DUE] then
+  if at_ms < meta.state[meta.NEXT_DUE] then
     meta.set_due(at_ms)
-    -- Those who sleep were told a later moment (sleepers.keep_time).
-    state[meta.TIMER_MOVED] = true
-  elseif state[meta.NEXT_DUE] <= state[meta.NOW_MS] then
-    M.note_late()
   end
+  M.tell_sleepers()
 end
 
 --- After a look: the moment as it now is.

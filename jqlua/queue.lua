@@ -95,8 +95,8 @@ function M.note_due(of, field, at_ms)
     of[field] = at_ms
     of[M.CHANGED] = true
     due.note(M.due_member(of, field), at_ms)
-  elseif of[field] <= meta.state[meta.NOW_MS] then
-    due.note_late()
+  else
+    due.tell_sleepers()
   end
 end
 

@@ -46,19 +46,25 @@ function M.wake(queue_name)
   end
 end
 
+--- Until when the first to be up counts as asleep.
+---@return number?
+local function first_until(channel)
+  return tonumber(call("ZRANGE", keys.ASLEEP .. channel, 0, 0, "WITHSCORES")[2])
+end
+
 --- Somebody of the channel must be up when the next thing is due: wake one to set its timer if nobody will be.
 local function keep_time(channel)
-  if not is_asleep(channel) then
-    return
+  local until_ms = first_until(channel)
+  if not until_ms or until_ms <= meta.state[meta.NOW_MS] then
+    until_ms = is_asleep(channel) and first_until(channel)
   end
-  local first = tonumber(call("ZRANGE", keys.ASLEEP .. channel, 0, 0, "WITHSCORES")[2])
-  if first and first - SLACK_MS > meta.state[meta.NEXT_DUE] then
+  if until_ms and until_ms - SLACK_MS > meta.state[meta.NEXT_DUE] then
     mark(channel)
   end
 end
 
 ---@cold
---- The next due moment came nearer than those who sleep were told.
+--- The next due moment may have come nearer than those who sleep were told, or who should be up then have died.
 function M.keep_time()
   for _, channel in ipairs(call("HKEYS", keys.SLEEPERS)) do
     keep_time(channel)

@@ -271,6 +271,9 @@ function M.run(limit)
     batch.flush()
   end
   meta.set_due(tonumber(call("ZRANGE", keys.DUE, 0, 0, "WITHSCORES")[2]) or meta.NONE)
+  if state[meta.NEXT_DUE] > state[meta.NOW_MS] then
+    due.tell_sleepers() -- else who sweeps calls again
+  end
   transition.commit()
   return moved
 end
