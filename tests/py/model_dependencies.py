@@ -65,11 +65,13 @@ class Dependencies(Unique):
         return {told} if other and not other.may_be_gone else {told, "go"}
 
     def is_going(self, id):
-        """Whether a job may be cancelled with the tree it is in."""
+        """Whether a job may be cancelled with the tree it is in: it is before those that wait for it."""
         job = self.jobs.get(id)
         if not job or job.status != "blocked":
             return False
-        return job.is_doomed is not False or any(map(self.is_going, job.waits_for))
+        if job.is_doomed is False and not any(map(self.is_going, job.waits_for)):
+            return False
+        return (self.look(id) or {}).get("status") != "blocked"
 
     def may_do(self, job):
         """What may become of a blocked job at a sweep: `cancel`, `fail`, `go`, `wait`."""

@@ -473,6 +473,19 @@ def test_what_is_to_be_cancelled_and_fails_in_the_same_sweep(driver, settings):
     driver.run(["check", {}, 0])
 
 
+def test_what_expires_behind_one_that_came_too_late_to_be_cancelled(driver):
+    driver.fresh()
+    driver.run(["config", {"set": {"cancelled_max": 1, "error_max": 0}}, 0])
+    first = push(driver, [None])
+    driver.run(["cancel", {"ids": first, "dependents": "cancel"}, 0])
+    second = blocked(driver, *first)
+    last = blocked(driver, *second, expires_in=1)
+    advance(driver, 2)
+    assert pick(driver)[1:] == []
+    assert driver.run(["get", {"ids": last}, 0]) == [None]
+    driver.run(["check", {}, 0])
+
+
 def test_there_are_at_most_a_thousand_constraints(driver):
     driver.fresh()
     for number in range(1001):
