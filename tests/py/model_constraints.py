@@ -322,7 +322,7 @@ class Constraints(Statistics):
 
     def note_change(self):
         alive = sum(job.status in ("queued", "running") for job in self.jobs.values())
-        self.steps_left += 5 + alive // 10
+        self.steps_left += 5 + alive // 5  # ten of them in a step, and where they were moved to once more
 
     def close_keys_of(self, job, hold):
         for id, seconds in hold.items():

@@ -219,12 +219,21 @@ class Driver:
         return self.redis.send("EXISTS", f"{NAMESPACE}:wake:{channel}") == 1
 
     def wake(self, on, **then):
-        """Takes the channel's marker, if it is set, as a sleeper does, who then picks."""
-        if self.redis.send("ZPOPMIN", f"{NAMESPACE}:wake:{on}"):
-            ((script, fields),) = then.items()
+        """Takes the channel's marker, if it is set, as a sleeper does, who then picks. While he is told to
+        pick again at once, and can take more, he does: nobody else is woken for what is ready."""
+        if not self.redis.send("ZPOPMIN", f"{NAMESPACE}:wake:{on}"):
+            return
+        ((script, fields),) = then.items()
+        most = fields.get("limit", 100) if script == "assign" else fields.get("count", 1)
+        for _ in range(1000):
             reply = self.compare(script, self.resolve(fields), None)
             if isinstance(reply, ErrorReply):  # he will come again, under another name
                 self.redis.send("ZADD", f"{NAMESPACE}:wake:{on}", 0, "1")
+                return
+            if reply[0] != 0 or len(reply) > most:
+                return
+            self.model.after_operation()
+        raise Mismatch("who was woken is told to pick at once again, and comes to no end")
 
     def resolve(self, value):
         """Labels replaced by ids."""
