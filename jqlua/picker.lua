@@ -322,8 +322,10 @@ function M.build_patterns(entries)
 end
 
 ---@cold
+--- Whether more is ready, or may be: then the looks allowed were used up.
 local function is_more_ready(plan)
-  return heads.best(plan.entries or { { name = plan.queue } }) ~= nil
+  local head, is_more = heads.best(plan.entries or { { name = plan.queue } })
+  return head ~= nil or is_more == true
 end
 
 ---@cold

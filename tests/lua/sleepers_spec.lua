@@ -88,6 +88,27 @@ describe("sleepers", function()
       assert.are.equal(2, #pick("w1", "c", "a", 10))
       assert.is_false(jq:is_woken("c"))
     end)
+    it("wake the next though hundreds that come first are held", function()
+      jq:constrain({ id = "all", concurrency = 1 }, { queue = "a" })
+      jq:constrain({ id = "each", concurrency = 1, by = "argument.v" }, { queue = "a" })
+      for i = 1, 2 do
+        jq:sleep("w" .. i, "c", { "a", "b" })
+      end
+      local values = {}
+      for i = 1, 200 do
+        values[i] = { v = i }
+      end
+      jq:enqueue_each({ name = "a" }, unpack(values))
+      local last = jq:enqueue("b")
+      assert.is_true(jq:is_woken("c"))
+      assert.are.equal("a", pick("w1", "c", { "a", "b" })[1].name)
+      assert.is_true(jq:is_woken("c"))
+      local jobs = pick("w2", "c", { "a", "b" })
+      while not jobs[1] and jobs.next_ms == 0 do
+        jobs = pick("w2", "c", { "a", "b" })
+      end
+      assert.are.same({ last }, space.ids(jobs))
+    end)
     it("go on when the last is fetched while finishing", function()
       jq:sleep("w1", "c", "a")
       jq:sleep("w2", "c", "a")
