@@ -101,15 +101,16 @@ class Workers(Order):
         return self.workers[id].request if id in self.workers else ""
 
     def worker(self, reply, worker, request):
-        """It may be that what sleeps is not woken while it is quiet: it is not counted on any more."""
+        """Who is to be quiet or to stop is no sleeper any more that is counted on: another is to be up."""
         if worker not in self.workers:
             raise Refused("NOTFOUND", "worker")
         accepted(reply)
         same(reply, 1, "worker")
         self.workers[worker].request = "" if request == "resume" else request
         self.tell(worker, request)
-        for channel in self.channels.values():
-            channel.up_ms.pop(worker, None)
+        for channel in self.channels.values() if request != "resume" else ():
+            if channel.up_ms.pop(worker, None) is not None:
+                channel.somebody_left = True
 
     def transition(self, job, was, event=None):
         super().transition(job, was, event)

@@ -449,6 +449,17 @@ def test_who_was_woken_goes_on_until_all_that_waits_is_sorted(driver):
     assert sum(job.status == "running" for job in driver.model.jobs.values()) == 1
 
 
+def test_who_is_asked_to_go_on_is_counted_on_and_who_is_to_be_quiet_is_not(driver):
+    driver.fresh()
+    driver.run(["register", {"name": "w", "queues": "many"}, "registered"])
+    for worker, ms in (("other", 60000), ("worker:registered", 1000)):
+        driver.run(["pick", {"worker": worker, "queues": "many", "wait": {"on": "all", "ms": ms}}, 0])
+    for request in ("resume", "quiet"):
+        driver.run(["worker", {"worker": "worker:registered", "request": request}, 0])
+        enqueue(driver, 1, delay=5)
+        assert driver.is_marked("all") == (request == "quiet")
+
+
 def blocked(driver, *depends, **spec):
     return push(driver, [None], depends=list(depends), **spec)
 
