@@ -2,6 +2,8 @@
 -- Lanes: sets of a queue's jobs that are held or free together. Beside the set of its state (w) a job that waits in a
 -- lane stands in the lane's own, so that only heads of lanes need a look.
 local keys = require "jqlua.keys"
+local meta = require "jqlua.meta"
+local due = require "jqlua.due"
 local job = require "jqlua.job"
 local queue = require "jqlua.queue"
 local ready = require "jqlua.ready"
@@ -26,6 +28,9 @@ M.known = {}
 function M.join(owner, of)
   local own = units.of(of)
   local lane, id, priority = own[units.LANE], of[job.ID], of[job.PRIORITY]
+  if meta.state[meta.NEXT_DUE] <= meta.state[meta.NOW_MS] then
+    due.tell_sleepers() -- what holds the lane may be over, and nobody came
+  end
   local known = M.known[lane]
   if known and ready.is_before(known[1], known[2], priority, id) then
     call("ZADD", keys.LANE .. lane, priority, id)
