@@ -28,6 +28,7 @@ class Sleepers(Workers):
         self.channels = {}
         self.knows_when = True
         self.opened_by_time = set()  # ids of jobs whose keys the clock opened since the last sweep
+        self.opened_keys = set()  # those keys
 
     def gets_up(self, who, wait):
         channel = self.channels.get(wait["on"]) if wait else None
@@ -48,19 +49,30 @@ class Sleepers(Workers):
             ready = [job for worker in self.workers.values() for job in self.wants(worker)]
         else:
             ready = self.ready(channel.queues)
-        return any(job.id not in self.opened_by_time for job in ready)
+        # A job that comes later and needs such a key is for who is about to be up, too.
+        opened = self.opened_keys if any(map(self.is_late, channel.up_ms.values())) else set()
+        return any(job.id not in self.opened_by_time and not opened & self.key_names(job) for job in ready)
+
+    def is_late(self, up_ms):
+        return self.now - SLACK_MS < up_ms <= self.now
+
+    def key_names(self, job):
+        return {(constraint.id, key) for constraint, key in self.keys_of(job)}
 
     def move_clock(self, delta_ms):
         """What the clock opens wakes nobody by itself: who sleeps is up in time."""
         before = {job.id for job in self.ready("*")} if self.constraints else set()
         self.now += delta_ms
         if self.constraints:
-            self.opened_by_time |= {job.id for job in self.ready("*")} - before
+            opened = [job for job in self.ready("*") if job.id not in before]
+            self.opened_by_time |= {job.id for job in opened}
+            self.opened_keys |= set().union(*map(self.key_names, opened))
 
     def sweep(self, left_some):
         super().sweep(left_some)
         if not left_some:
             self.opened_by_time.clear()
+            self.opened_keys.clear()
 
     def next_due_for(self, channel):
         queues = channel.queues

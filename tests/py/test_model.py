@@ -460,6 +460,20 @@ def test_who_is_asked_to_go_on_is_counted_on_and_who_is_to_be_quiet_is_not(drive
         assert driver.is_marked("all") == (request == "quiet")
 
 
+def test_a_job_under_a_key_that_has_opened_is_for_who_is_about_to_be_up(driver):
+    driver.fresh()
+    constrain(driver, rate={"limit": 1, "period": 1})
+    wait = {"on": "all", "ms": 60000}
+    driver.run(["pick", {"worker": "other", "queues": "many", "wait": wait}, 0])
+    push(driver, [None, None])
+    pick(driver, count=1)
+    driver.run(["wake", {"on": "all", "pick": {"worker": "late", "queues": "many", "wait": wait}}, 0])
+    for is_dead in (False, True):
+        driver.run(["clock", {"delta_ms": 1500}, 0])
+        push(driver, [None])
+        assert driver.is_marked("all") == is_dead
+
+
 def blocked(driver, *depends, **spec):
     return push(driver, [None], depends=list(depends), **spec)
 
