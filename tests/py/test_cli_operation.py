@@ -152,7 +152,7 @@ def test_schedules(cli_: Cli) -> None:
     assert made["job"] == {"name": "ping", "queue": "q"} and made["argument"] == {"$bin": "/wA="}
     [_, nightly, often] = cli_.ok("schedules").out.splitlines()
     assert nightly.split()[-3] == "in" and often.endswith("paused")
-    assert cli_.ok("schedules", "resume", "often").out.startswith("often goes on, next in ")
+    assert cli_.ok("schedules", "resume", "often").out.startswith("often goes on, next ")
     again = cli_.ok("schedules", "show", "often", "--next", "3", "--json").document
     assert len(again["next"]) == 3 and again["argument"] == {"$bin": "/wA="} and not again.get("paused")
     assert cli_.ok("schedules", "show", "nightly").out.count(" 03:00:00") <= 5
