@@ -251,8 +251,8 @@ class Dependencies(Unique):
         errors += [("CONFLICT", f"add[{i}]") for i, other in enumerate(add) if self.leads_to(other, id)]
         refuse(reply, *errors)
         accepted(reply)
-        if job.is_doomed and any(other in job.waits_for for other in remove):
-            job.is_doomed = None  # taken out in time
+        if job.waits_for & self.dooming & set(remove):  # taken out in time, unless there is another such
+            job.is_doomed = None if (job.waits_for - set(remove)) & self.dooming else False
         job.if_failed_changed = job.if_failed_changed or if_failed is not None
         job.depends, job.if_failed = depends or None, if_failed or job.if_failed or "wait"
         waits = [d for d in depends if d in job.waits_for or d in add]

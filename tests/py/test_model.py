@@ -523,6 +523,21 @@ def test_what_expires_behind_one_that_came_too_late_to_be_cancelled(driver):
     driver.run(["check", {}, 0])
 
 
+def test_what_is_taken_out_of_a_cancelled_tree_and_fails_in_the_same_sweep(driver):
+    driver.fresh()
+    lost, first = push(driver, [None]), push(driver, [None], queue="other")
+    pick(driver, queues="many")
+    finish(driver, lost, type="failure", should_retry=False)
+    last = blocked(driver, *first)
+    failing = blocked(driver, *lost, if_failed="fail")
+    driver.run(["cancel", {"ids": first, "dependents": "cancel"}, 0])
+    driver.run(["depend", {"id": last[0], "add": failing, "remove": first, "if_failed": "fail"}, 0])
+    assert pick(driver)[1:] == []
+    [doc] = driver.run(["get", {"ids": last}, 0])
+    assert (doc["status"], doc["reason"]) == ("error", "dependency")
+    driver.run(["check", {}, 0])
+
+
 def test_there_are_at_most_a_thousand_constraints(driver):
     driver.fresh()
     for number in range(1001):
