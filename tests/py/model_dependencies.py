@@ -98,7 +98,7 @@ class Dependencies(Unique):
             ready_ms, job.ready_ms = job.ready_ms, None
         job.status, job.due_ms = "blocked", None
         if job.waits_for & self.dooming:
-            job.is_doomed = None
+            job.is_doomed = job.is_doomed or None  # what is sure already stays so
         may = self.may_do(job) - {"cancel"}
         if not event or may != {"wait"} or any("go" in self.says(job, id) for id in job.waits_for):
             doc = self.look(job.id)

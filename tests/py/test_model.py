@@ -538,6 +538,18 @@ def test_what_is_taken_out_of_a_cancelled_tree_and_fails_in_the_same_sweep(drive
     driver.run(["check", {}, 0])
 
 
+def test_what_is_cancelled_with_a_tree_stays_so_when_nothing_is_taken_out(driver):
+    driver.fresh()
+    driver.run(["config", {"set": {"cancelled_ttl": 0, "error_max": 0}}, 0])
+    first = push(driver, [None])
+    last = blocked(driver, *first, if_failed="fail")
+    driver.run(["cancel", {"ids": first, "dependents": "cancel"}, 0])
+    driver.run(["depend", {"id": last[0]}, 0])
+    driver.run(["tick", {}, 0])
+    [counts] = driver.run(["stats", {"by": "day", "series": True}, 0])
+    assert (counts["cancelled"], counts["error"]) == (2, 0)
+
+
 def test_there_are_at_most_a_thousand_constraints(driver):
     driver.fresh()
     for number in range(1001):
