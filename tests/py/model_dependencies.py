@@ -128,9 +128,19 @@ class Dependencies(Unique):
         return super().is_due(job)
 
     def may_be_due(self, job):
-        if job.status == "blocked" and self.may_do(job) != {"wait"}:
-            return True
+        if job.status == "blocked":
+            if job.is_doomed is None and any(map(self.is_to_come, job.waits_for)):
+                return False  # what becomes of that one tells what may become of this one
+            if self.may_do(job) != {"wait"}:
+                return True
         return super().may_be_due(job)
+
+    def is_to_come(self, id):
+        """Whether the engine did something with a job in this sweep that is still to be followed."""
+        job = self.jobs.get(id)
+        if not job or not self.moved(job):
+            return False
+        return self.may_be_due(job) or (job.status == "blocked" and any(map(self.is_to_come, job.waits_for)))
 
     def do_due(self, job):
         if job.status != "blocked":

@@ -550,6 +550,21 @@ def test_what_is_cancelled_with_a_tree_stays_so_when_nothing_is_taken_out(driver
     assert (counts["cancelled"], counts["error"]) == (2, 0)
 
 
+def test_what_may_be_cancelled_and_fails_with_another_in_the_same_sweep(driver):
+    driver.fresh()
+    lost, first = push(driver, [None]), push(driver, [None])
+    pick(driver)
+    last = blocked(driver, *first)
+    failing = blocked(driver, *lost, if_failed="fail")
+    driver.run(["depend", {"id": last[0], "add": failing, "if_failed": "fail"}, 0])
+    finish(driver, first)
+    finish(driver, lost, type="failure", should_retry=False)
+    driver.run(["cancel", {"ids": first, "dependents": "cancel"}, 0])
+    assert pick(driver)[1:] == []
+    driver.run(["get", {"ids": last}, 0])
+    driver.run(["check", {}, 0])
+
+
 def test_there_are_at_most_a_thousand_constraints(driver):
     driver.fresh()
     for number in range(1001):
