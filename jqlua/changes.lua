@@ -18,7 +18,7 @@ local M = {}
 local call = redis.call
 
 -- In one call: that takes some milliseconds.
-local MOST_AT_ONCE = 50
+local MOST_AT_ONCE = 100
 local spent = {}
 
 M.KIND = "p" -- of what is due

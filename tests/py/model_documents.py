@@ -169,7 +169,7 @@ class Documents(Sleepers):
     def is_still_counting(self):
         """Whether those that ran before a constraint came may still be being counted, in steps."""
         alive = sum(job.status == "running" for job in self.jobs.values())
-        return alive > 40 and self.steps_left > 0
+        return alive > 90 and self.steps_left > 0
 
     def explain_constraints(self, shown, job, holders):
         matching = {constraint.id: (constraint, key) for constraint, key in self.keys_of(job)}
