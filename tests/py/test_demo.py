@@ -49,7 +49,7 @@ def test_the_demo_holds_and_leaves_nothing_behind() -> None:
     with Process("jqmaster.demo", "--jobs", "1000") as demo:
         code = demo.ends(90)
         assert code == 0, demo.text
-        assert time.monotonic() - began < 60
+        assert time.monotonic() - began < 90
         assert "nothing was finished twice" in demo.text
         assert "kill -9" in demo.text
         assert re.search(

