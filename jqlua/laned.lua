@@ -18,8 +18,8 @@ local attempt = require "jqlua.attempt"
 local M = {}
 
 M.NO_START = "\0\0\0\0\0\0\0\0"
-local ENTRY = ">I4BdI2c0"
-local FIRST_ENTRY = 22 -- where it begins in a section without groups
+M.ENTRY = ">I4BdI2c0"
+M.FIRST_ENTRY = 22 -- where it begins in a section without groups
 M.ENTRY_FLAGS = 26
 M.LANE_SIZE = 20
 
@@ -36,6 +36,19 @@ function M.log(raw, now, name, job_name, kind, first, second)
   return redis.call("APPEND", keys.LOG, struct.pack(statlog.ENTRY, statlog.NUMBER + (now - now % 1000) / 1000,
     statlog.TEXT + #name, name, statlog.TEXT + #own, own, kind, statlog.NUMBER + first, statlog.NUMBER + second))
     > statlog.FULL
+end
+
+--- How long a job waited and ran, as statistics have it.
+---@return number wait_ms
+---@return number run_ms
+function M.times(id, number, started_ms, now)
+  local wait, run = statlog.NONE, now - started_ms
+  if number == 1 then
+    wait = tonumber(id, 16)
+    wait = started_ms - (wait - wait % 1024) / 1024
+    wait = wait < 0 and 0 or wait > statlog.MOST and statlog.MOST or wait
+  end
+  return wait, run < 0 and 0 or run > statlog.MOST and statlog.MOST or run
 end
 
 --- The section of a job's record under constraints.
@@ -114,7 +127,7 @@ function M.only_key(section, flags)
   if section:byte(M.LANE_SIZE + 1) ~= 0 then
     return nil
   end
-  local number, its_flags, _, value, after = struct.unpack(ENTRY, section, FIRST_ENTRY)
+  local number, its_flags, _, value, after = struct.unpack(M.ENTRY, section, M.FIRST_ENTRY)
   if its_flags ~= flags or after <= #section then
     return nil
   end
@@ -322,13 +335,7 @@ function M.finish(done)
     call("ZREM", index, first[1])
     call("ZADD", keys.LANES .. name, "LT", first[2], first[1])
   end
-  local wait, run = statlog.NONE, now - started_ms
-  if number == 1 then
-    wait = tonumber(id, 16)
-    wait = started_ms - (wait - wait % 1024) / 1024
-    wait = wait < 0 and 0 or wait > statlog.MOST and statlog.MOST or wait
-  end
-  run = run < 0 and 0 or run > statlog.MOST and statlog.MOST or run
+  local wait, run = M.times(id, number, started_ms, now)
   local is_full = M.log(raw, now, name, job_name, statlog.ONE_DONE, wait, run)
   if not wanted then
     return { { "done" } }, nil, nil, is_full

@@ -250,12 +250,9 @@ function M.pick(wish)
   return found, next_due == meta.NONE and -1 or next_due - wish[5]
 end
 
-local ENTRY = ">I4BdI2c0"
-local FIRST_ENTRY = 22
-
 --- What the jobs of a call have in common, and what each leaves.
 ---@param done table as of M.finish
----@return table? batch {name, job_name, ids, records of those that ended, items of statistics, keys that were used,
+---@return table? batch {name, job_name, ids, records of those that ended, items of statistics, keys that were used};
 --- nil when one of the jobs is not like the others
 local function batch_of(done)
   local unpack_struct, pack = struct.unpack, struct.pack
@@ -275,7 +272,7 @@ local function batch_of(done)
       or section:byte(laned.LANE_SIZE + 1) ~= 0 then
       return nil
     end
-    local of, flags, _, value, behind = unpack_struct(ENTRY, section, FIRST_ENTRY)
+    local of, flags, _, value, behind = unpack_struct(laned.ENTRY, section, laned.FIRST_ENTRY)
     if flags ~= units.TAKEN or behind <= #section then
       return nil
     end
@@ -289,13 +286,7 @@ local function batch_of(done)
     local id = jobs[i + 1]:sub(-14)
     batch.ids[i] = id
     batch.ended[i] = "\2ds" .. record:sub(4, 19) .. pack(">d", now) .. record:sub(job.STATIC_IN_LONG, after - 1)
-    local wait, run = statlog.NONE, now - started_ms
-    if number == 1 then
-      wait = tonumber(id, 16)
-      wait = started_ms - (wait - wait % 1024) / 1024
-      wait = wait < 0 and 0 or wait > statlog.MOST and statlog.MOST or wait
-    end
-    run = run < 0 and 0 or run > statlog.MOST and statlog.MOST or run
+    local wait, run = laned.times(id, number, started_ms, now)
     batch.items[i] = pack(statlog.ITEM, statlog.DONE, statlog.NUMBER + wait, statlog.NUMBER + run)
   end
   return batch
