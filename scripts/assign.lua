@@ -5,20 +5,20 @@
 -- Errors INVALID field
 -- Cost   for each job a look at the head of each pool that has room
 -- Flags: drain
-local arguments = require "jqlua.arguments"
-local keys = require "jqlua.keys"
-local meta = require "jqlua.meta"
-local check = require "jqlua.check"
-local attempt = require "jqlua.attempt"
-local heads = require "jqlua.heads"
-local lanes = require "jqlua.lanes"
-local batch = require "jqlua.batch"
-local picker = require "jqlua.picker"
-local pool = require "jqlua.pool"
-local sleepers = require "jqlua.sleepers"
-local sweep = require "jqlua.sweep"
-local transition = require "jqlua.transition"
-local worker = require "jqlua.worker"
+local arguments = require "jqlua.base.arguments"
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local check = require "jqlua.base.check"
+local attempt = require "jqlua.life.attempt"
+local heads = require "jqlua.queue.heads"
+local lanes = require "jqlua.limits.lane_pick"
+local batch = require "jqlua.base.writes"
+local picker = require "jqlua.pick.picker"
+local pool = require "jqlua.pick.pool"
+local sleepers = require "jqlua.pick.sleepers"
+local sweep = require "jqlua.life.sweep"
+local transition = require "jqlua.life.transition"
+local worker = require "jqlua.pick.worker"
 
 local SWEEP_STEPS = 100
 

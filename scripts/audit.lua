@@ -5,9 +5,9 @@
 -- Errors INVALID field
 -- Cost   a step looks at about count keys, and at up to 2000 members of each set among them
 -- Flags: read
-local arguments = require "jqlua.arguments"
-local check = require "jqlua.check"
-local audit = require "jqlua.audit"
+local arguments = require "jqlua.base.arguments"
+local check = require "jqlua.base.check"
+local audit = require "jqlua.upkeep.audit"
 
 local spec, problem = arguments.spec("cursor count")
 if not spec then

@@ -6,14 +6,14 @@
 -- Errors INVALID field, CONFLICT ids[i] (others wait for it, with dependents: refuse)
 -- Cost   with where, looks at 100 jobs at most
 -- Flags: drain
-local arguments = require "jqlua.arguments"
-local meta = require "jqlua.meta"
-local check = require "jqlua.check"
-local job = require "jqlua.job"
-local links = require "jqlua.links"
-local selection = require "jqlua.selection"
-local settings = require "jqlua.settings"
-local transition = require "jqlua.transition"
+local arguments = require "jqlua.base.arguments"
+local meta = require "jqlua.base.meta"
+local check = require "jqlua.base.check"
+local job = require "jqlua.job.record"
+local links = require "jqlua.links.links"
+local selection = require "jqlua.find.selection"
+local settings = require "jqlua.settings.settings"
+local transition = require "jqlua.life.transition"
 
 local spec, problem = arguments.spec("ids where cursor count force dependents")
 if not spec then

@@ -5,11 +5,11 @@
 -- Errors INVALID jobs[i].field
 -- Cost   for each job a few commands; under constraints its place is looked for anew
 -- Flags: write
-local batch = require "jqlua.batch"
-local change = require "jqlua.change"
-local job = require "jqlua.job"
-local meta = require "jqlua.meta"
-local transition = require "jqlua.transition"
+local batch = require "jqlua.base.writes"
+local change = require "jqlua.life.change"
+local job = require "jqlua.job.record"
+local meta = require "jqlua.base.meta"
+local transition = require "jqlua.life.transition"
 
 local MOST_JOBS = 1000
 

@@ -5,14 +5,14 @@
 --        meaning}
 -- Errors INVALID set.name, INVALID describe
 -- Flags: drain
-local arguments = require "jqlua.arguments"
-local keys = require "jqlua.keys"
-local meta = require "jqlua.meta"
-local check = require "jqlua.check"
-local due = require "jqlua.due"
-local settings = require "jqlua.settings"
-local settingspec = require "jqlua.settingspec"
-local transition = require "jqlua.transition"
+local arguments = require "jqlua.base.arguments"
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local check = require "jqlua.base.check"
+local due = require "jqlua.base.due"
+local settings = require "jqlua.settings.settings"
+local settingspec = require "jqlua.settings.settingspec"
+local transition = require "jqlua.life.transition"
 
 local spec, problem = arguments.spec("set describe")
 if not spec then

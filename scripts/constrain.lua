@@ -5,15 +5,15 @@
 -- Errors INVALID field, INVALID match.place, FULL id
 -- Cost   what waits or runs is dealt with in steps by the calls that follow
 -- Flags: write
-local keys = require "jqlua.keys"
-local meta = require "jqlua.meta"
-local changes = require "jqlua.changes"
-local check = require "jqlua.check"
-local constraint = require "jqlua.constraint"
-local constraintdoc = require "jqlua.constraintdoc"
-local constraintspec = require "jqlua.constraintspec"
-local room = require "jqlua.room"
-local transition = require "jqlua.transition"
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local changes = require "jqlua.limits.rollout"
+local check = require "jqlua.base.check"
+local constraint = require "jqlua.limits.constraint"
+local constraintdoc = require "jqlua.limits.constraintdoc"
+local constraintspec = require "jqlua.limits.constraintspec"
+local room = require "jqlua.limits.room"
+local transition = require "jqlua.life.transition"
 
 local STEPS = 100
 

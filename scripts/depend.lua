@@ -5,11 +5,11 @@
 -- Errors INVALID field, NOTFOUND id, NOTFOUND add[i], CONFLICT id, CONFLICT add[i]
 -- Cost   a few commands for each id; looks at up to 1000 jobs for a circle
 -- Flags: write
-local arguments = require "jqlua.arguments"
-local dependency = require "jqlua.dependency"
-local dependents = require "jqlua.dependents"
-local job = require "jqlua.job"
-local transition = require "jqlua.transition"
+local arguments = require "jqlua.base.arguments"
+local dependency = require "jqlua.links.dependency"
+local dependents = require "jqlua.links.dependents"
+local job = require "jqlua.job.record"
+local transition = require "jqlua.life.transition"
 
 local spec, problem = arguments.spec("id add remove if_failed")
 if not spec then

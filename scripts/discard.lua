@@ -5,11 +5,11 @@
 -- Errors INVALID field
 -- Cost   with where, looks at 100 jobs at most
 -- Flags: drain
-local arguments = require "jqlua.arguments"
-local job = require "jqlua.job"
-local removal = require "jqlua.removal"
-local selection = require "jqlua.selection"
-local transition = require "jqlua.transition"
+local arguments = require "jqlua.base.arguments"
+local job = require "jqlua.job.record"
+local removal = require "jqlua.job.removal"
+local selection = require "jqlua.find.selection"
+local transition = require "jqlua.life.transition"
 
 local spec, problem = arguments.spec("ids where cursor count")
 if not spec then

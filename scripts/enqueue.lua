@@ -5,21 +5,21 @@
 -- Errors INVALID jobs[i].field, FULL jobs[i].queue, CONFLICT request
 -- Cost   for each job its part of one MSET and one ZADD; independent of what waits
 -- Flags: write
-local keys = require "jqlua.keys"
-local meta = require "jqlua.meta"
-local arrival = require "jqlua.arrival"
-local coming = require "jqlua.coming"
-local job = require "jqlua.job"
-local jobspec = require "jqlua.jobspec"
-local plain = require "jqlua.plain"
-local lane = require "jqlua.lane"
-local laned = require "jqlua.laned"
-local lanedbatch = require "jqlua.lanedbatch"
-local lineup = require "jqlua.lineup"
-local queue = require "jqlua.queue"
-local request = require "jqlua.request"
-local statistics = require "jqlua.statistics"
-local transition = require "jqlua.transition"
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local arrival = require "jqlua.life.arrival"
+local coming = require "jqlua.life.coming"
+local job = require "jqlua.job.record"
+local jobspec = require "jqlua.job.spec"
+local plain = require "jqlua.life.plain"
+local lane = require "jqlua.limits.lane"
+local laned = require "jqlua.life.laned"
+local lanedbatch = require "jqlua.life.lanedbatch"
+local lineup = require "jqlua.limits.placement"
+local queue = require "jqlua.queue.record"
+local request = require "jqlua.base.request"
+local statistics = require "jqlua.statistics.buckets"
+local transition = require "jqlua.life.transition"
 
 local plain_reply, laned_jobs, is_full = plain.enqueue()
 if plain_reply and not is_full then

@@ -4,10 +4,10 @@
 -- Reply  document
 -- Errors INVALID id, NOTFOUND id
 -- Flags: read
-local meta = require "jqlua.meta"
-local check = require "jqlua.check"
-local explanation = require "jqlua.explanation"
-local job = require "jqlua.job"
+local meta = require "jqlua.base.meta"
+local check = require "jqlua.base.check"
+local explanation = require "jqlua.limits.explanation"
+local job = require "jqlua.job.record"
 
 local problem = meta.open()
 problem = problem or (#ARGV ~= 1 or not check.is_id(ARGV[1])) and check.problem("id", check.ID, ARGV[1])

@@ -7,9 +7,9 @@
 -- Cost   up to 1000 keys are looked at, and up to 5000 elements or a megabyte given, and one record more; over all
 --        calls, every key of the database is looked at
 -- Flags: read
-local arguments = require "jqlua.arguments"
-local check = require "jqlua.check"
-local exporting = require "jqlua.exporting"
+local arguments = require "jqlua.base.arguments"
+local check = require "jqlua.base.check"
+local exporting = require "jqlua.upkeep.exporting"
 
 local spec, problem = arguments.spec("cursor count")
 if not spec then

@@ -4,9 +4,9 @@
 -- Reply  {cursor, document, ...}
 -- Errors INVALID field
 -- Flags: read
-local arguments = require "jqlua.arguments"
-local keys = require "jqlua.keys"
-local page = require "jqlua.page"
+local arguments = require "jqlua.base.arguments"
+local keys = require "jqlua.base.keys"
+local page = require "jqlua.base.page"
 
 local call = redis.call
 

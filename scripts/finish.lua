@@ -8,19 +8,19 @@
 --        NOTFOUND outcomes[i].enqueue[j].depends[k]
 -- Cost   for each outcome its part of one MGET, MSET, ZREM and ZADD
 -- Flags: drain
-local meta = require "jqlua.meta"
-local check = require "jqlua.check"
-local following = require "jqlua.following"
-local keys = require "jqlua.keys"
-local job = require "jqlua.job"
-local laned = require "jqlua.laned"
-local lanedbatch = require "jqlua.lanedbatch"
-local plain = require "jqlua.plain"
-local outcome = require "jqlua.outcome"
-local picker = require "jqlua.picker"
-local statistics = require "jqlua.statistics"
-local transition = require "jqlua.transition"
-local worker = require "jqlua.worker"
+local meta = require "jqlua.base.meta"
+local check = require "jqlua.base.check"
+local following = require "jqlua.life.following"
+local keys = require "jqlua.base.keys"
+local job = require "jqlua.job.record"
+local laned = require "jqlua.life.laned"
+local lanedbatch = require "jqlua.life.lanedbatch"
+local plain = require "jqlua.life.plain"
+local outcome = require "jqlua.life.outcome"
+local picker = require "jqlua.pick.picker"
+local statistics = require "jqlua.statistics.buckets"
+local transition = require "jqlua.life.transition"
+local worker = require "jqlua.pick.worker"
 
 local plain_reply, popped, records, done, is_full = plain.finish()
 if plain_reply and not is_full and (plain_reply[2] or not popped) then

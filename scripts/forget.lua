@@ -4,12 +4,12 @@
 -- Reply  1
 -- Errors INVALID queue, NOTFOUND queue, CONFLICT queue (it has jobs)
 -- Flags: drain
-local arguments = require "jqlua.arguments"
-local check = require "jqlua.check"
-local glob = require "jqlua.glob"
-local queue = require "jqlua.queue"
-local queueend = require "jqlua.queueend"
-local transition = require "jqlua.transition"
+local arguments = require "jqlua.base.arguments"
+local check = require "jqlua.base.check"
+local glob = require "jqlua.base.glob"
+local queue = require "jqlua.queue.record"
+local queueend = require "jqlua.queue.forget"
+local transition = require "jqlua.life.transition"
 
 local spec, problem = arguments.spec("queue")
 if not spec then

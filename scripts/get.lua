@@ -4,10 +4,10 @@
 -- Reply  for each job its document, or nil
 -- Errors INVALID ids[i]
 -- Flags: read
-local arguments = require "jqlua.arguments"
-local keys = require "jqlua.keys"
-local job = require "jqlua.job"
-local document = require "jqlua.document"
+local arguments = require "jqlua.base.arguments"
+local keys = require "jqlua.base.keys"
+local job = require "jqlua.job.record"
+local document = require "jqlua.job.document"
 
 local problem = arguments.ids()
 if problem then

@@ -6,19 +6,19 @@
 -- Errors INVALID field, NOTFOUND worker
 -- Cost   for each job one GETRANGE and its part of a ZADD
 -- Flags: drain
-local arguments = require "jqlua.arguments"
-local check = require "jqlua.check"
-local failure = require "jqlua.failure"
-local meta = require "jqlua.meta"
-local notes = require "jqlua.notes"
-local held = require "jqlua.held"
-local job = require "jqlua.job"
-local batch = require "jqlua.batch"
-local queue = require "jqlua.queue"
-local settings = require "jqlua.settings"
-local attempt = require "jqlua.attempt"
-local transition = require "jqlua.transition"
-local worker = require "jqlua.worker"
+local arguments = require "jqlua.base.arguments"
+local check = require "jqlua.base.check"
+local failure = require "jqlua.life.failure"
+local meta = require "jqlua.base.meta"
+local notes = require "jqlua.job.progress"
+local held = require "jqlua.life.held"
+local job = require "jqlua.job.record"
+local batch = require "jqlua.base.writes"
+local queue = require "jqlua.queue.record"
+local settings = require "jqlua.settings.settings"
+local attempt = require "jqlua.life.attempt"
+local transition = require "jqlua.life.transition"
+local worker = require "jqlua.pick.worker"
 
 local spec, problem = arguments.spec("worker jobs control", true)
 if not spec then

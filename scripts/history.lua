@@ -4,10 +4,10 @@
 -- Reply  document {id, events: [{event, time_ms, attempt?, worker_id?, reason?, group?, message?}, ...], forgotten}
 -- Errors INVALID ids, NOTFOUND id
 -- Flags: read
-local arguments = require "jqlua.arguments"
-local check = require "jqlua.check"
-local history = require "jqlua.history"
-local job = require "jqlua.job"
+local arguments = require "jqlua.base.arguments"
+local check = require "jqlua.base.check"
+local history = require "jqlua.job.history"
+local job = require "jqlua.job.record"
 
 local problem = arguments.ids()
 if problem then

@@ -4,13 +4,13 @@
 -- Reply  until when, in ms
 -- Errors INVALID field, NOTFOUND id
 -- Flags: write
-local arguments = require "jqlua.arguments"
-local meta = require "jqlua.meta"
-local check = require "jqlua.check"
-local constraint = require "jqlua.constraint"
-local holding = require "jqlua.holding"
-local room = require "jqlua.room"
-local transition = require "jqlua.transition"
+local arguments = require "jqlua.base.arguments"
+local meta = require "jqlua.base.meta"
+local check = require "jqlua.base.check"
+local constraint = require "jqlua.limits.constraint"
+local holding = require "jqlua.limits.holding"
+local room = require "jqlua.limits.room"
+local transition = require "jqlua.life.transition"
 
 local spec, problem = arguments.spec("id by seconds")
 if not spec then

@@ -6,8 +6,8 @@
 -- Errors INVALID KEYS, INVALID namespace, INVALID records[i], VERSION, CONFLICT
 -- Cost   a command for each record, and one for each element of a list or stream
 -- Flags: write
-local importing = require "jqlua.importing"
-local meta = require "jqlua.meta"
+local importing = require "jqlua.upkeep.importing"
+local meta = require "jqlua.base.meta"
 
 local MOST_RECORDS = 1000
 

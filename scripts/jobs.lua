@@ -5,13 +5,13 @@
 -- Errors INVALID field
 -- Cost   looks at 1000 jobs at most, wherever the page is; three reads more for each document
 -- Flags: read
-local arguments = require "jqlua.arguments"
-local keys = require "jqlua.keys"
-local check = require "jqlua.check"
-local document = require "jqlua.document"
-local find = require "jqlua.find"
-local job = require "jqlua.job"
-local where_of = require "jqlua.where"
+local arguments = require "jqlua.base.arguments"
+local keys = require "jqlua.base.keys"
+local check = require "jqlua.base.check"
+local document = require "jqlua.job.document"
+local find = require "jqlua.find.find"
+local job = require "jqlua.job.record"
+local where_of = require "jqlua.find.where"
 
 local MOST_LOOKS = 1000
 

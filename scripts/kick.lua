@@ -4,13 +4,13 @@
 -- Reply  for each job queued or scheduled, or NOTFOUND, or CONFLICT (it does not run); of a queue {kicked, more}
 -- Errors INVALID field
 -- Flags: drain
-local arguments = require "jqlua.arguments"
-local attempt = require "jqlua.attempt"
-local check = require "jqlua.check"
-local glob = require "jqlua.glob"
-local job = require "jqlua.job"
-local queue = require "jqlua.queue"
-local transition = require "jqlua.transition"
+local arguments = require "jqlua.base.arguments"
+local attempt = require "jqlua.life.attempt"
+local check = require "jqlua.base.check"
+local glob = require "jqlua.base.glob"
+local job = require "jqlua.job.record"
+local queue = require "jqlua.queue.record"
+local transition = require "jqlua.life.transition"
 
 local MOST = 1000
 

@@ -6,11 +6,11 @@
 -- Errors INVALID KEYS, INVALID arguments, VERSION
 -- Cost   constant; afterwards up to 40 jobs every five milliseconds, until all were looked at
 -- Flags: write
-local keys = require "jqlua.keys"
-local meta = require "jqlua.meta"
-local due = require "jqlua.due"
-local migration = require "jqlua.migration"
-local transition = require "jqlua.transition"
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local due = require "jqlua.base.due"
+local migration = require "jqlua.upkeep.migration"
+local transition = require "jqlua.life.transition"
 
 if #KEYS == 2 and KEYS[2] == keys.META and #ARGV > 0 then
   return redis.error_reply("INVALID arguments: expected none, got " .. #ARGV)

@@ -6,13 +6,13 @@
 -- Cost   for each job its part of one MGET, MSET and ZADD; independent of what waits. Up to 100 due things are
 -- moved before
 -- Flags: drain
-local meta = require "jqlua.meta"
-local check = require "jqlua.check"
-local keys = require "jqlua.keys"
-local laned = require "jqlua.laned"
-local lanedbatch = require "jqlua.lanedbatch"
-local plain = require "jqlua.plain"
-local picker = require "jqlua.picker"
+local meta = require "jqlua.base.meta"
+local check = require "jqlua.base.check"
+local keys = require "jqlua.base.keys"
+local laned = require "jqlua.life.laned"
+local lanedbatch = require "jqlua.life.lanedbatch"
+local plain = require "jqlua.life.plain"
+local picker = require "jqlua.pick.picker"
 
 local plain_reply, popped, records, wish = plain.pick()
 if plain_reply then

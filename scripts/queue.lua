@@ -5,17 +5,17 @@
 -- Reply  document
 -- Errors INVALID field
 -- Flags: write
-local arguments = require "jqlua.arguments"
-local meta = require "jqlua.meta"
-local check = require "jqlua.check"
-local fairness = require "jqlua.fairness"
-local glob = require "jqlua.glob"
-local queue = require "jqlua.queue"
-local lineup = require "jqlua.lineup"
-local queuedoc = require "jqlua.queuedoc"
-local settings = require "jqlua.settings"
-local settingspec = require "jqlua.settingspec"
-local transition = require "jqlua.transition"
+local arguments = require "jqlua.base.arguments"
+local meta = require "jqlua.base.meta"
+local check = require "jqlua.base.check"
+local fairness = require "jqlua.queue.fairness"
+local glob = require "jqlua.base.glob"
+local queue = require "jqlua.queue.record"
+local lineup = require "jqlua.limits.placement"
+local queuedoc = require "jqlua.queue.document"
+local settings = require "jqlua.settings.settings"
+local settingspec = require "jqlua.settings.settingspec"
+local transition = require "jqlua.life.transition"
 
 local spec, problem = arguments.spec("name paused max_waiting fair set unset")
 if not spec then

@@ -4,12 +4,12 @@
 -- Reply  {cursor, document, ...}
 -- Errors INVALID field
 -- Flags: read
-local arguments = require "jqlua.arguments"
-local keys = require "jqlua.keys"
-local check = require "jqlua.check"
-local page = require "jqlua.page"
-local queue = require "jqlua.queue"
-local queuedoc = require "jqlua.queuedoc"
+local arguments = require "jqlua.base.arguments"
+local keys = require "jqlua.base.keys"
+local check = require "jqlua.base.check"
+local page = require "jqlua.base.page"
+local queue = require "jqlua.queue.record"
+local queuedoc = require "jqlua.queue.document"
 
 local spec, problem = arguments.spec("names cursor count")
 if not spec then

@@ -4,15 +4,15 @@
 -- Reply  for each job queued, or LOST, CANCELLED, NOTFOUND
 -- Errors INVALID field, NOTFOUND worker
 -- Flags: drain
-local arguments = require "jqlua.arguments"
-local meta = require "jqlua.meta"
-local check = require "jqlua.check"
-local departure = require "jqlua.departure"
-local giveback = require "jqlua.giveback"
-local job = require "jqlua.job"
-local held = require "jqlua.held"
-local transition = require "jqlua.transition"
-local worker = require "jqlua.worker"
+local arguments = require "jqlua.base.arguments"
+local meta = require "jqlua.base.meta"
+local check = require "jqlua.base.check"
+local departure = require "jqlua.pick.departure"
+local giveback = require "jqlua.life.giveback"
+local job = require "jqlua.job.record"
+local held = require "jqlua.life.held"
+local transition = require "jqlua.life.transition"
+local worker = require "jqlua.pick.worker"
 
 local MOST_JOBS = 1000
 

@@ -4,14 +4,14 @@
 -- Reply  worker id
 -- Errors INVALID field, FULL queues
 -- Flags: write
-local arguments = require "jqlua.arguments"
-local keys = require "jqlua.keys"
-local check = require "jqlua.check"
-local departure = require "jqlua.departure"
-local picker = require "jqlua.picker"
-local serial = require "jqlua.serial"
-local transition = require "jqlua.transition"
-local worker = require "jqlua.worker"
+local arguments = require "jqlua.base.arguments"
+local keys = require "jqlua.base.keys"
+local check = require "jqlua.base.check"
+local departure = require "jqlua.pick.departure"
+local picker = require "jqlua.pick.picker"
+local serial = require "jqlua.base.serial"
+local transition = require "jqlua.life.transition"
+local worker = require "jqlua.pick.worker"
 
 local MOST_JOBS = 1000
 

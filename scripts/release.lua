@@ -5,12 +5,12 @@
 -- Reply  for each job queued or scheduled, or LOST, CANCELLED, NOTFOUND
 -- Errors INVALID field, NOTFOUND hold.id
 -- Flags: drain
-local arguments = require "jqlua.arguments"
-local check = require "jqlua.check"
-local held = require "jqlua.held"
-local holding = require "jqlua.holding"
-local giveback = require "jqlua.giveback"
-local transition = require "jqlua.transition"
+local arguments = require "jqlua.base.arguments"
+local check = require "jqlua.base.check"
+local held = require "jqlua.life.held"
+local holding = require "jqlua.limits.holding"
+local giveback = require "jqlua.life.giveback"
+local transition = require "jqlua.life.transition"
 
 local spec, problem = arguments.spec("worker jobs delay message hold")
 if not spec then

@@ -4,15 +4,15 @@
 -- Reply  {state} or {state, blob}
 -- Errors INVALID id, NOTFOUND id
 -- Flags: drain
-local keys = require "jqlua.keys"
-local meta = require "jqlua.meta"
-local check = require "jqlua.check"
-local batch = require "jqlua.batch"
-local job = require "jqlua.job"
-local queue = require "jqlua.queue"
-local settings = require "jqlua.settings"
-local sweep = require "jqlua.sweep"
-local transition = require "jqlua.transition"
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local check = require "jqlua.base.check"
+local batch = require "jqlua.base.writes"
+local job = require "jqlua.job.record"
+local queue = require "jqlua.queue.record"
+local settings = require "jqlua.settings.settings"
+local sweep = require "jqlua.life.sweep"
+local transition = require "jqlua.life.transition"
 
 local problem = meta.open()
 if problem then

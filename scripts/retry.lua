@@ -6,11 +6,11 @@
 -- Errors INVALID field
 -- Cost   with where, looks at 100 jobs at most
 -- Flags: write
-local again = require "jqlua.again"
-local arguments = require "jqlua.arguments"
-local job = require "jqlua.job"
-local selection = require "jqlua.selection"
-local transition = require "jqlua.transition"
+local again = require "jqlua.life.retry"
+local arguments = require "jqlua.base.arguments"
+local job = require "jqlua.job.record"
+local selection = require "jqlua.find.selection"
+local transition = require "jqlua.life.transition"
 
 local spec, problem = arguments.spec("ids where cursor count")
 if not spec then

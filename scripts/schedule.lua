@@ -6,11 +6,11 @@
 -- Errors INVALID field, INVALID job.field, INVALID argument
 -- Cost   independent of how many schedules there are and of what waits; jobs are made by the sweeps that follow
 -- Flags: write
-local meta = require "jqlua.meta"
-local schedule = require "jqlua.schedule"
-local scheduledoc = require "jqlua.scheduledoc"
-local schedulespec = require "jqlua.schedulespec"
-local transition = require "jqlua.transition"
+local meta = require "jqlua.base.meta"
+local schedule = require "jqlua.schedules.schedule"
+local scheduledoc = require "jqlua.schedules.scheduledoc"
+local schedulespec = require "jqlua.schedules.schedulespec"
+local transition = require "jqlua.life.transition"
 
 local problem = meta.open()
 if problem then

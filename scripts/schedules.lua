@@ -5,12 +5,12 @@
 -- Errors INVALID field
 -- Cost   grows with the documents and moments in the reply: at most 1000 and 2000
 -- Flags: read
-local arguments = require "jqlua.arguments"
-local check = require "jqlua.check"
-local keys = require "jqlua.keys"
-local page = require "jqlua.page"
-local schedule = require "jqlua.schedule"
-local scheduledoc = require "jqlua.scheduledoc"
+local arguments = require "jqlua.base.arguments"
+local check = require "jqlua.base.check"
+local keys = require "jqlua.base.keys"
+local page = require "jqlua.base.page"
+local schedule = require "jqlua.schedules.schedule"
+local scheduledoc = require "jqlua.schedules.scheduledoc"
 
 local MOST_MOMENTS = 2000
 

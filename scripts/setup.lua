@@ -4,9 +4,9 @@
 -- Reply  schema version of the namespace
 -- Errors INVALID KEYS, INVALID namespace, VERSION, CONFLICT (an import has begun)
 -- Flags: write
-local keys = require "jqlua.keys"
-local meta = require "jqlua.meta"
-local settings = require "jqlua.settings"
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local settings = require "jqlua.settings.settings"
 
 local problem = meta.name_problem()
 if problem then

@@ -5,8 +5,8 @@
 -- Errors INVALID field
 -- Cost   for each bucket asked for its part of an HMGET of one or two hashes; with series, of each pair on the page
 -- Flags: read
-local arguments = require "jqlua.arguments"
-local statisticsdoc = require "jqlua.statisticsdoc"
+local arguments = require "jqlua.base.arguments"
+local statisticsdoc = require "jqlua.statistics.statisticsdoc"
 
 local spec, problem = arguments.spec("by queue name from_ms to_ms series cursor count")
 problem = problem or statisticsdoc.check(spec)

@@ -4,10 +4,10 @@
 -- Reply  {cursor, {tag, count}, ...}   in order of tag; with top the most used first, and no cursor
 -- Errors INVALID field
 -- Flags: read
-local arguments = require "jqlua.arguments"
-local keys = require "jqlua.keys"
-local check = require "jqlua.check"
-local page = require "jqlua.page"
+local arguments = require "jqlua.base.arguments"
+local keys = require "jqlua.base.keys"
+local check = require "jqlua.base.check"
+local page = require "jqlua.base.page"
 
 local call = redis.call
 

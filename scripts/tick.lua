@@ -4,10 +4,10 @@
 -- Reply  {next_ms, moved}
 -- Errors INVALID limit
 -- Flags: drain
-local arguments = require "jqlua.arguments"
-local meta = require "jqlua.meta"
-local check = require "jqlua.check"
-local sweep = require "jqlua.sweep"
+local arguments = require "jqlua.base.arguments"
+local meta = require "jqlua.base.meta"
+local check = require "jqlua.base.check"
+local sweep = require "jqlua.life.sweep"
 
 local spec, problem = arguments.spec("limit")
 if not spec then

@@ -4,10 +4,10 @@
 -- Reply  for each job its state, or nil
 -- Errors INVALID field
 -- Flags: write
-local arguments = require "jqlua.arguments"
-local check = require "jqlua.check"
-local job = require "jqlua.job"
-local transition = require "jqlua.transition"
+local arguments = require "jqlua.base.arguments"
+local check = require "jqlua.base.check"
+local job = require "jqlua.job.record"
+local transition = require "jqlua.life.transition"
 
 local MOST_IDS = 1000
 

@@ -5,13 +5,13 @@
 -- Errors INVALID id, NOTFOUND id
 -- Cost   what it held comes back in steps by the calls that follow
 -- Flags: drain
-local arguments = require "jqlua.arguments"
-local meta = require "jqlua.meta"
-local changes = require "jqlua.changes"
-local check = require "jqlua.check"
-local constraint = require "jqlua.constraint"
-local room = require "jqlua.room"
-local transition = require "jqlua.transition"
+local arguments = require "jqlua.base.arguments"
+local meta = require "jqlua.base.meta"
+local changes = require "jqlua.limits.rollout"
+local check = require "jqlua.base.check"
+local constraint = require "jqlua.limits.constraint"
+local room = require "jqlua.limits.room"
+local transition = require "jqlua.life.transition"
 
 local STEPS = 100
 

@@ -4,11 +4,11 @@
 -- Reply  number of jobs given back
 -- Errors INVALID worker, NOTFOUND worker
 -- Flags: drain
-local arguments = require "jqlua.arguments"
-local check = require "jqlua.check"
-local departure = require "jqlua.departure"
-local transition = require "jqlua.transition"
-local worker = require "jqlua.worker"
+local arguments = require "jqlua.base.arguments"
+local check = require "jqlua.base.check"
+local departure = require "jqlua.pick.departure"
+local transition = require "jqlua.life.transition"
+local worker = require "jqlua.pick.worker"
 
 -- No worker holds more: max_jobs is at most that, and a worker that picks is bounded alike.
 local MOST_JOBS = 1000

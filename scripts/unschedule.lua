@@ -4,10 +4,10 @@
 -- Reply  1
 -- Errors INVALID id, NOTFOUND id
 -- Flags: drain
-local arguments = require "jqlua.arguments"
-local check = require "jqlua.check"
-local keys = require "jqlua.keys"
-local schedule = require "jqlua.schedule"
+local arguments = require "jqlua.base.arguments"
+local check = require "jqlua.base.check"
+local keys = require "jqlua.base.keys"
+local schedule = require "jqlua.schedules.schedule"
 
 local spec, problem = arguments.spec("id")
 if not spec then

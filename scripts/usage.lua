@@ -4,12 +4,12 @@
 -- Reply  {cursor, document, ...}
 -- Errors INVALID field, NOTFOUND id
 -- Flags: read
-local arguments = require "jqlua.arguments"
-local check = require "jqlua.check"
-local constraint = require "jqlua.constraint"
-local constraintdoc = require "jqlua.constraintdoc"
-local keys = require "jqlua.keys"
-local page = require "jqlua.page"
+local arguments = require "jqlua.base.arguments"
+local check = require "jqlua.base.check"
+local constraint = require "jqlua.limits.constraint"
+local constraintdoc = require "jqlua.limits.constraintdoc"
+local keys = require "jqlua.base.keys"
+local page = require "jqlua.base.page"
 
 local spec, problem = arguments.spec("id cursor count")
 if not spec then

@@ -4,9 +4,9 @@
 -- Reply  for each job its state, or nil
 -- Errors INVALID ids[i]
 -- Flags: drain
-local arguments = require "jqlua.arguments"
-local batch = require "jqlua.batch"
-local job = require "jqlua.job"
+local arguments = require "jqlua.base.arguments"
+local batch = require "jqlua.base.writes"
+local job = require "jqlua.job.record"
 
 local problem = arguments.ids()
 if problem then

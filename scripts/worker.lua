@@ -4,10 +4,10 @@
 -- Reply  1
 -- Errors INVALID field, NOTFOUND worker
 -- Flags: drain
-local arguments = require "jqlua.arguments"
-local check = require "jqlua.check"
-local transition = require "jqlua.transition"
-local worker = require "jqlua.worker"
+local arguments = require "jqlua.base.arguments"
+local check = require "jqlua.base.check"
+local transition = require "jqlua.life.transition"
+local worker = require "jqlua.pick.worker"
 
 local spec, problem = arguments.spec("worker request")
 if not spec then

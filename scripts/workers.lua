@@ -4,11 +4,11 @@
 -- Reply  {cursor, document, ...}
 -- Errors INVALID field
 -- Flags: read
-local arguments = require "jqlua.arguments"
-local keys = require "jqlua.keys"
-local job = require "jqlua.job"
-local page = require "jqlua.page"
-local worker = require "jqlua.worker"
+local arguments = require "jqlua.base.arguments"
+local keys = require "jqlua.base.keys"
+local job = require "jqlua.job.record"
+local page = require "jqlua.base.page"
+local worker = require "jqlua.pick.worker"
 
 local MOST_SHOWN = 100
 

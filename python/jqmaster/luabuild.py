@@ -49,7 +49,7 @@ def checkout() -> Path:
 def build(source_dir: Path | None = None, clock: Clock = "server") -> dict[str, Script]:
     """Build every script of ``source_dir`` (its ``scripts/`` and ``jqlua/``; default: this repository).
 
-    ``clock="settable"`` puts ``jqlua/clock_settable.lua`` in the place of ``jqlua/clock.lua``: tests then
+    ``clock="settable"`` puts ``jqlua/base/clock_settable.lua`` in the place of ``jqlua/base/clock.lua``: tests then
     set the time. Raises BuildError, with file and line, for sources outside the supported subset.
     """
     return _Builder(source_dir or checkout(), clock).build()
@@ -68,7 +68,7 @@ def make_script(name: str, source: str, flags: str) -> Script:
 def build_cached(clock: Clock = "server") -> dict[str, Script]:
     """As ``build``, for this repository. Keeps the result in ``build/``, so that it is built once."""
     root = checkout()
-    sources = [*root.glob("scripts/*.lua"), *root.glob("jqlua/*.lua"), *Path(__file__).parent.glob("lua*.py")]
+    sources = [*root.glob("scripts/*.lua"), *root.glob("jqlua/**/*.lua"), *Path(__file__).parent.glob("lua*.py")]
     digest = hashlib.sha1()
     for path in sorted(sources):
         digest.update(f"{path.name} {path.stat().st_size}\n".encode() + path.read_bytes())
@@ -97,7 +97,7 @@ class _Builder:
 
     def __init__(self, root: Path, clock: Clock) -> None:
         self.root = root
-        self.replaced = {"clock": "clock_settable"} if clock == "settable" else {}
+        self.replaced = {"base.clock": "base.clock_settable"} if clock == "settable" else {}
         self.modules: dict[str, Module] = {}
         self.opened: list[str] = []
 
@@ -118,11 +118,12 @@ class _Builder:
             circle = " -> ".join([*self.opened[self.opened.index(name) :], name])
             raise cursor.error(index, f"modules require each other: {circle}")
         if name not in self.modules:
-            path = self.root / "jqlua" / f"{self.replaced.get(name, name)}.lua"
+            file = f"jqlua/{self.replaced.get(name, name).replace('.', '/')}.lua"
+            path = self.root / file
             if not path.is_file():
                 raise cursor.error(index, f"there is no module jqlua.{name}")
             self.opened.append(name)
-            self.modules[name] = parse_module(name, _read(path), f"jqlua/{path.name}", self.require)
+            self.modules[name] = parse_module(name, _read(path), file, self.require)
             self.opened.pop()
         return self.modules[name]
 

@@ -140,7 +140,8 @@ class Linker:
             if item.lazy:
                 groups.setdefault(item.module, []).append(item)
         self.lazy_names = {
-            module: (self.unique(f"lazy_{module}"), self.unique(f"{module}_functions")) for module in groups
+            module: (self.unique(f"lazy_{_plain(module)}"), self.unique(f"{_plain(module)}_functions"))
+            for module in groups
         }
         for module, items in groups.items():
             getter = self.lazy_names[module][0]
@@ -260,7 +261,7 @@ class Linker:
         names = {}
         for item in self.order:
             for name in item.names:
-                whole = name.replace(".", "_") if item.module == _GLOBAL else f"{item.module}_{name}"
+                whole = name.replace(".", "_") if item.module == _GLOBAL else f"{_plain(item.module)}_{name}"
                 names[item, name] = self.unique(whole)
         return names
 
@@ -320,3 +321,8 @@ def _global_item(like: Item, text: str) -> Item:
         (text,),
         like.pieces,
     )
+
+
+def _plain(module: str) -> str:
+    """A module's name as a part of an identifier."""
+    return module.replace(".", "_")

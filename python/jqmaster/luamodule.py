@@ -105,7 +105,7 @@ def require_at(cursor: Cursor, index: int, require: Require) -> tuple[str, Modul
     argument = index + 5 if parenthesised else index + 4
     after = argument + 2 if parenthesised else argument + 1
     named = (
-        re.fullmatch(r"[\"']jqlua\.(\w+)[\"']", cursor.tokens[argument].text)
+        re.fullmatch(r"[\"']jqlua\.(\w+(?:\.\w+)*)[\"']", cursor.tokens[argument].text)
         if cursor.text(argument)
         else None
     )

@@ -1,5 +1,5 @@
 -- Cron expressions, against a search that looks at one minute after the other.
-local cron = require "jqlua.cron"
+local cron = require "jqlua.schedules.cron"
 
 math.randomseed(os.time())
 

@@ -2,7 +2,7 @@
 local atoms = require "support.atoms"
 local matching = require "support.matching"
 
-local matcher = matching.module("matcher")
+local matcher = matching.module("limits.matcher")
 
 describe("a path", function()
   local function value(path, argument)

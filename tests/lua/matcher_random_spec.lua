@@ -3,7 +3,7 @@ local atoms = require "support.atoms"
 local matching = require "support.matching"
 local msgpack = require "support.msgpack"
 
-local matcher = matching.module("matcher")
+local matcher = matching.module("limits.matcher")
 local any, pack = atoms.any, msgpack.pack
 
   describe("a random matcher", function()

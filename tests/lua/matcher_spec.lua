@@ -3,7 +3,7 @@ local atoms = require "support.atoms"
 local matching = require "support.matching"
 local msgpack = require "support.msgpack"
 
-local matcher = matching.module("matcher")
+local matcher = matching.module("limits.matcher")
 local any, raw, pack = atoms.any, msgpack.raw, msgpack.pack
 
 local JOB = { name = "mail.send", queue = "mail", priority = 5, tags = { "fast", "vip" },

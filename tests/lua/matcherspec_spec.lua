@@ -3,7 +3,7 @@ local atoms = require "support.atoms"
 local matching = require "support.matching"
 local msgpack = require "support.msgpack"
 
-local matcher = matching.module("matcher")
+local matcher = matching.module("limits.matcher")
 local compile, raw, pack = matching.compile, msgpack.raw, msgpack.pack
 
 describe("compiling a matcher", function()

@@ -1,7 +1,7 @@
 local atoms = require "support.atoms"
 local matching = require "support.matching"
 
-local msgpack = matching.module("msgpack")
+local msgpack = matching.module("values.msgpack")
 local hex = atoms.hex
 
 --- Everything that can be encoded in one value or another.

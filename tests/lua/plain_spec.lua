@@ -1,7 +1,7 @@
 local plain = require "support.plain"
 
 describe("glob, in plain Lua,", function()
-  local glob = plain.module("glob")
+  local glob = plain.module("base.glob")
 
   --- The plain meaning of a pattern.
   local function matches(pattern, name)
@@ -57,7 +57,7 @@ describe("glob, in plain Lua,", function()
 end)
 
 describe("check, in plain Lua,", function()
-  local check = plain.module("check")
+  local check = plain.module("base.check")
 
   describe("a name", function()
     --- UTF-8 by its definition: the code point, and that it took no more bytes than it needs.

@@ -13,14 +13,16 @@ from servers import RedisServer
 
 
 def write(root: Path, script: str, **modules: str) -> Path:
-    """Write sources: the script ``op`` and modules by name."""
+    """Write sources: the script ``op`` and modules by name, as ``base/clock``."""
     (root / "scripts").mkdir(exist_ok=True)
     (root / "jqlua").mkdir(exist_ok=True)
     if "Flags:" not in script:
         script = "-- Flags: write\n" + script
     (root / "scripts" / "op.lua").write_text(script)
     for name, source in modules.items():
-        (root / "jqlua" / f"{name}.lua").write_text(source)
+        path = root / "jqlua" / f"{name}.lua"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(source)
     return root
 
 

@@ -259,8 +259,8 @@ class TestText:
     def test_the_clock_can_be_replaced(self, tmp_path: Path) -> None:
         server = "local M = {}\nfunction M.now() return 1 end\nreturn M"
         settable = server.replace("1", "2")
-        script = 'local clock = require "jqlua.clock"\nreturn clock.now()'
-        root = write(tmp_path, script, clock=server, clock_settable=settable)
+        script = 'local clock = require "jqlua.base.clock"\nreturn clock.now()'
+        root = write(tmp_path, script, **{"base/clock": server, "base/clock_settable": settable})
         assert "clock_now() return 1" in build(root)["op"].source
         assert "clock_now() return 2" in build(root, clock="settable")["op"].source
 

@@ -7,7 +7,7 @@ local server = require "support.server"
 local M = {}
 
 local function source(name)
-  local file = assert(io.open(os.getenv("JQ_SOURCE") .. "/jqlua/" .. name .. ".lua", "rb"))
+  local file = assert(io.open(os.getenv("JQ_SOURCE") .. "/jqlua/" .. name:gsub("%.", "/") .. ".lua", "rb"))
   local text = file:read("*a")
   file:close()
   return text
@@ -35,7 +35,7 @@ end
 
 -- Actions by name, with ARGV behind it. Facts are one map without the argument.
 local ACTIONS = [=[
-local msgpack, matcher = require "jqlua.msgpack", require "jqlua.matcher"
+local msgpack, matcher = require "jqlua.values.msgpack", require "jqlua.limits.matcher"
 local actions = {}
 function actions.compile(match)
   local program, problem = matcher.compile(match)
@@ -92,7 +92,7 @@ local function bundle(name, parts, known)
   if not known[name] then
     known[name] = true
     local text = source(name)
-    for other in text:gmatch('require "jqlua%.([%w_]+)"') do
+    for other in text:gmatch('require "jqlua%.([%w_.]+)"') do
       bundle(other, parts, known)
     end
     parts[#parts + 1] = ("sources['jqlua.%s'] = function()\n%s\nend\n"):format(name, text)
@@ -109,7 +109,7 @@ local function require(name)
   return loaded[name]
 end
 ]] }
-    bundle("matcher", parts, {})
+    bundle("limits.matcher", parts, {})
     parts[#parts + 1] = ACTIONS
     sha = server.shared():call("SCRIPT", "LOAD", table.concat(parts))
   end
@@ -125,7 +125,7 @@ end
 ---@return table? program
 ---@return string? problem
 function M.compile(match)
-  local program, problem = M.module("matcher").compile(to_blob(match))
+  local program, problem = M.module("limits.matcher").compile(to_blob(match))
   local inside = M.inside("compile", to_blob(match))
   if program then
     luassert.are_not.equal("", inside[1], inside[2])
@@ -147,7 +147,7 @@ end
 --- Tests in plain Lua, where arguments are walked over, and inside Redis, which must agree.
 ---@return boolean? answer
 function M.test(match, facts)
-  local matcher = M.module("matcher")
+  local matcher = M.module("limits.matcher")
   local program = assert(matcher.compile(to_blob(match)))
   local answer = matcher.test(program, facts)
   luassert.are.equal(answer, matcher.test(program, facts), "when asked again")

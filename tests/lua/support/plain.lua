@@ -4,7 +4,7 @@ local MessagePack = require "MessagePack"
 
 local M = {}
 
----@param name string of the module
+---@param name string of the module, as base.check
 ---@param argv? string[]
 function M.module(name, argv)
   local environment = setmetatable({
@@ -29,7 +29,7 @@ function M.module(name, argv)
       return M.module(other:match("^jqlua%.(.+)$"), argv)
     end,
   }, { __index = _G })
-  local chunk = assert(loadfile(os.getenv("JQ_SOURCE") .. "/jqlua/" .. name .. ".lua"))
+  local chunk = assert(loadfile(os.getenv("JQ_SOURCE") .. "/jqlua/" .. name:gsub("%.", "/") .. ".lua"))
   return setfenv(chunk, environment)()
 end
 

@@ -1,0 +1,71 @@
+-- What most scripts begin with: the namespace is opened, the call's arguments are taken apart.
+local meta = require "jqlua.base.meta"
+local check = require "jqlua.base.check"
+
+local M = {}
+
+local MOST_IDS = 1000
+
+--- Opens the namespace and takes the call's one spec.
+---@param known string the fields there are, separated by blanks
+---@param takes_more? boolean whether more arguments may follow
+---@return table? spec
+---@return string? problem
+function M.spec(known, takes_more)
+  local problem = meta.open()
+  if problem then
+    return nil, problem
+  end
+  local spec = (#ARGV == 1 or takes_more and #ARGV > 1) and check.map(ARGV[1])
+  if not spec then
+    return nil, check.not_one_spec(takes_more)
+  end
+  problem = check.unknown_field(spec, known)
+  if problem then
+    return nil, problem
+  end
+  return spec
+end
+
+--- Opens the namespace of a call whose arguments are job ids.
+---@return string? problem
+function M.ids()
+  local problem = meta.open()
+  if problem then
+    return problem
+  elseif #ARGV < 1 or #ARGV > MOST_IDS then
+    return "INVALID ids: expected 1 to " .. MOST_IDS .. " job ids, got " .. #ARGV
+  end
+  for i, id in ipairs(ARGV) do
+    if not check.is_id(id) then
+      return check.problem("ids[" .. i - 1 .. "]", check.ID, id)
+    end
+  end
+end
+
+---@cold
+--- Checks an optional field that takes one of some words.
+---@param words string separated by blanks
+---@return string? problem
+function M.check_choice(field, value, words)
+  if value ~= nil and (type(value) ~= "string" or value == "" or value:find(" ", 1, true)
+    or not (" " .. words .. " "):find(" " .. value .. " ", 1, true)) then
+    return check.problem(field, "one of " .. words:gsub(" ", ", "), value)
+  end
+end
+
+---@cold
+--- Checks a field `ids`.
+---@return string? problem
+function M.check_ids(ids)
+  if not check.is_list(ids, 1, MOST_IDS) then
+    return check.problem("ids", "a list of 1 to " .. MOST_IDS .. " job ids", ids)
+  end
+  for i, id in ipairs(ids) do
+    if not check.is_id(id) then
+      return check.problem("ids[" .. i - 1 .. "]", check.ID, id)
+    end
+  end
+end
+
+return M

@@ -1,0 +1,86 @@
+-- Every key of a namespace is spelled here and nowhere else. Each is a constant, so a script
+-- pays only for those it reaches. A missing KEYS[1] must not throw here: meta.open names the error.
+local M = {}
+
+local NAMESPACE = KEYS[1] or ""
+
+M.META = NAMESPACE .. ":meta" -- string: header and settings (module base.meta)
+M.MANIFEST = NAMESPACE .. ":manifest" -- hash: script names, shas, sources (written by loaders)
+M.SEQ = NAMESPACE .. ":seq" -- string: the last id
+M.JOB = NAMESPACE .. ":j:" -- + id, string: job record (module job.record)
+M.ARGUMENT = NAMESPACE .. ":a:" -- + id, string: its argument, as it came
+M.OUTCOME = NAMESPACE .. ":o:" -- + id, string: kept result, or error of the last failure
+M.EXTRA = NAMESPACE .. ":x:" -- + id, string: rarely needed facts of a job
+M.SET = NAMESPACE .. ":" -- + state letter + ":" + queue, zset: the jobs of a queue in a state
+M.EXPIRING = NAMESPACE .. ":y:" -- + queue, zset: jobs that end unless they start by then
+M.QUEUE = NAMESPACE .. ":queue:" -- + queue, string: its record (module queue.record)
+M.QUEUE_NAMES = NAMESPACE .. ":queue-names" -- zset, scores 0: names in order, for paging
+M.REVIEW = NAMESPACE .. ":review" -- string: the queue up to which new retention settings were applied
+M.PATTERNS = NAMESPACE .. ":patterns" -- hash: pattern -> how far its index is built
+M.PATTERN_USE = NAMESPACE .. ":pattern-use" -- zset: patterns by when they were last used, to an hour
+M.HEADS = NAMESPACE .. ":heads:" -- + pattern, zset: queues by a lower bound of their best job
+M.DUE = NAMESPACE .. ":due" -- zset: everything that waits for the clock (module base.due)
+M.SLEEPERS = NAMESPACE .. ":sleepers" -- hash: channel -> queues its sleepers want
+M.ASLEEP = NAMESPACE .. ":asleep:" -- + channel, zset: who sleeps, until when
+M.WAKE = NAMESPACE .. ":wake:" -- + channel, zset: the marker that sleepers block on
+M.REQUEST = NAMESPACE .. ":request:" -- + operation + ":" + token, string: what was answered
+M.TURN = NAMESPACE .. ":turn:" -- + digest of a list of queues, counter: round robin
+M.ENDED = NAMESPACE .. ":ended" -- shard channel: ends of watched jobs
+M.WORKERS = NAMESPACE .. ":workers" -- hash: worker id -> record (module pick.worker)
+M.WORKER_IDS = NAMESPACE .. ":worker-ids" -- zset, scores 0: worker ids in order, for paging
+M.ALIVE = NAMESPACE .. ":alive" -- zset: worker id by its last sign of life
+M.RESTING = NAMESPACE .. ":resting" -- zset: busy and unreachable workers by when to try them again
+M.URLS = NAMESPACE .. ":urls" -- hash: url -> worker id
+M.HELD = NAMESPACE .. ":held:" -- + worker id, zset: jobs it runs, by start
+M.POOLS = NAMESPACE .. ":pools" -- hash: pool -> queues and refused names (module pick.pool)
+M.POOL_MEMBERS = NAMESPACE .. ":pool-members:" -- + pool, set: all its workers
+M.POOL = NAMESPACE .. ":pool:" -- + pool, zset: its workers with room, by load
+
+-- Constraints. A key of one is <number> .. ":" .. value, the number being the constraint's own.
+M.CONSTRAINTS = NAMESPACE .. ":constraints" -- hash: id -> definition (module constraint)
+M.CONSTRAINT_IDS = NAMESPACE .. ":constraint-ids" -- zset, scores 0: ids in order, for paging
+M.CONSTRAINT_NUMBERS = NAMESPACE .. ":constraint-numbers" -- hash: number -> id
+M.MATCHING = NAMESPACE .. ":matching:" -- + queue + 0 byte + job name, string: the constraints that may match there
+M.LIMIT = NAMESPACE .. ":limit:" -- + number, string: limits and live count (module limits.room)
+M.KEY = NAMESPACE .. ":key:" -- + key, string: what it has in use (module limits.room)
+M.KEYS_OF = NAMESPACE .. ":keys:" -- + number, zset, scores 0: values of the keys in use
+M.STARTS = NAMESPACE .. ":starts:" -- + key, list: moments and costs of starts in the window
+M.PARKED = NAMESPACE .. ":parked:" -- + length of key + ":" + key + "-" or "!" + queue, zset: lanes that it holds
+M.SENT = NAMESPACE .. ":sent:" -- + fair queue, set: keys that sent lanes back to it
+M.OPENING = NAMESPACE .. ":opening" -- zset: keys by when to look at them
+M.LANE = NAMESPACE .. ":lane:" -- + lane, zset: its jobs by priority
+-- + queue, zset: lanes that may start, or groups of a fair queue (module limits.lane_index)
+M.LANES = NAMESPACE .. ":lanes:"
+M.GROUP = NAMESPACE .. ":group:" -- + group + ":" + index, zset: what an index of lanes has of a group
+-- + priority + ":" + "q" queue or "g" group, zset: clock and finishes (module limits.lane_index)
+M.TURNS = NAMESPACE .. ":turns:"
+M.FAIR = NAMESPACE .. ":fair:" -- + queue, string: by what it is shared
+M.WEIGHTS = NAMESPACE .. ":weights:" -- + queue, hash: level and value -> weight
+M.WALK = NAMESPACE .. ":walk:" -- + queue, string: how far its waiting jobs were looked at (module limits.placement)
+M.CHANGES = NAMESPACE .. ":changes" -- hash: change of constraints -> how far it is carried out (module limits.rollout)
+-- string: how far what an older schema stored was looked at (module upkeep.migration)
+M.MIGRATION = NAMESPACE .. ":migration"
+M.IMPORT = NAMESPACE .. ":import" -- string: what is being imported, or was (module upkeep.importing)
+
+-- Beyond a job's own life.
+M.UNIQUE = NAMESPACE .. ":unique:" -- + unique key, string: id of the job whose it is
+M.UNIQUE_KEPT = NAMESPACE .. ":unique-kept" -- zset: unique keys of ended jobs, until when
+M.WAITS_FOR = NAMESPACE .. ":waits-for:" -- + id, zset, scores 0: jobs it still waits for
+M.DEPENDENTS = NAMESPACE .. ":dependents:" -- + id, zset, scores 0: jobs that wait for it
+M.TAGGED = NAMESPACE .. ":tagged:" -- + tag, zset, scores 0: jobs that have it
+M.TAGS = NAMESPACE .. ":tags" -- zset: tags by how many jobs have them
+M.TAG_NAMES = NAMESPACE .. ":tag-names" -- zset, scores 0: tags in order, for paging
+M.FAILED = NAMESPACE .. ":failed:" -- + group, zset: its jobs that failed for good, by when
+M.FAILED_GROUPS = NAMESPACE .. ":failed-groups" -- zset, scores 0: groups in order, for paging
+M.SCHEDULES = NAMESPACE .. ":schedules" -- hash: id -> record (module schedules.schedule)
+M.SCHEDULE_IDS = NAMESPACE .. ":schedule-ids" -- zset, scores 0: ids in order, for paging
+M.LOG = NAMESPACE .. ":log" -- string: what is not in the statistics yet (module statistics.log)
+-- + queue + 0 byte + name, and others, hash: bucket -> counts (module statistics.buckets)
+M.STATS = NAMESPACE .. ":stats:"
+M.STATS_PAIRS = NAMESPACE .. ":stats-pairs" -- zset, scores 0: queue + 0 byte + name (empty if it is the queue's)
+M.EVENTS = NAMESPACE .. ":events" -- stream, and shard channel
+M.TRACKED = NAMESPACE .. ":job:" -- + id, shard channel
+M.TOLD = NAMESPACE .. ":worker:" -- + worker, shard channel: what it is told
+M.OWN_SETTINGS = NAMESPACE .. ":settings:" -- + queue, string: settings of its own
+
+return M

@@ -1,0 +1,121 @@
+-- The namespace's own key: one string, so that a script learns all it needs with one read.
+-- Header: schema, number of channels with sleepers, flags (which ended jobs are not kept at all, ...), the next moment
+-- anything is due (a lower bound), the version of the set of constraints, the version in which one was last added,
+-- whether changes are still to be carried out (module limits.rollout). Then the settings (module settings.settings).
+local keys = require "jqlua.base.keys"
+local clock = require "jqlua.base.clock"
+
+local M = {}
+
+M.SCHEMA = 3
+M.FORMAT = ">I2I2BdI4I4B"
+M.HEADER_SIZE = 22
+local SLEEPERS_OFFSET = 2
+M.DROP_OFFSET = 4
+local DUE_OFFSET = 5
+local CONSTRAINTS_OFFSET = 13
+M.NONE = math.huge
+
+-- Flags beside those of what is dropped.
+M.DROPS = 8 -- the flags below this one: 1 done, 2 error, 4 cancelled jobs leave no record
+M.EVENTS = 8 -- events are written
+M.UNCOUNTED = 16 -- statistics are off
+M.OWN = 32 -- a queue has, or had, settings of its own
+M.MIGRATING = 64 -- jobs that an older schema stored are not all in the indexes yet (module upkeep.migration)
+
+-- What this call knows of the namespace: a list of these.
+M.NOW_MS = 1
+M.NEXT_DUE = 2
+M.SLEEPERS = 3 -- channels that somebody sleeps on
+M.DROP = 4 -- the sum of such flags
+M.RAW = 5
+M.DUE_CHANGED = 6
+M.TIMER_MOVED = 7
+M.VERSION = 8 -- of the set of constraints; 0: there never was one
+M.ADDED = 9 -- the version in which one was last added: jobs that waited then have to be looked at
+M.PENDING = 10 -- 1: changes of constraints are not carried out yet
+M.NOTED = 11 -- events of this call that are not written yet (module statistics.events), or false
+M.state = { 0, 0, 0, 0, "", false, false, 0, 0, 0, false }
+
+---@cold
+local function refusal(raw, schema)
+  if #KEYS ~= 2 or KEYS[2] ~= (KEYS[1] or "") .. ":meta" then
+    return "INVALID KEYS: expected exactly two keys, <namespace> and <namespace>:meta"
+  end
+  if not raw then
+    return "VERSION namespace " .. KEYS[1] .. " is not set up: load the scripts, or run setup"
+  end
+  return "VERSION namespace " .. KEYS[1] .. " holds data of schema " .. tostring(schema)
+    .. ", these scripts know " .. M.SCHEMA .. ": "
+    .. ((tonumber(schema) or M.SCHEMA) < M.SCHEMA and "migrate it (jqmaster load --migrate) or " or "")
+    .. "use scripts of its version"
+end
+
+---@cold
+--- What is wrong with the keys of a call that may create the namespace.
+---@return string? problem
+function M.name_problem()
+  if #KEYS == 2 and not string.find(KEYS[1], "^{[!-z|~]+}$") or #(KEYS[1] or "") > 66 then
+    return "INVALID namespace: expected {tag}, the tag 1 to 64 printable ASCII characters other than braces and blanks"
+  elseif #KEYS ~= 2 or KEYS[2] ~= keys.META then
+    return refusal()
+  end
+end
+
+--- Reads clock and header, and whatever else the script needs in the same command. Before any write.
+---@param ... string further keys of strings
+---@return string? problem the error to reply with
+---@return table raws values of all keys, from the second on those asked for
+function M.open(...)
+  local raws = redis.call("MGET", keys.META, ...)
+  local raw = raws[1]
+  if not raw or #raw < M.HEADER_SIZE or KEYS[2] ~= keys.META or #KEYS ~= 2 then
+    return refusal(raw, "unknown"), raws
+  end
+  local schema, sleepers, drop, next_due, version, added, pending = struct.unpack(M.FORMAT, raw)
+  if schema ~= M.SCHEMA then
+    return refusal(raw, schema), raws
+  end
+  local state = M.state
+  state[M.NOW_MS] = clock.now()
+  state[M.RAW], state[M.SLEEPERS], state[M.DROP], state[M.NEXT_DUE] = raw, sleepers, drop, next_due
+  state[M.VERSION], state[M.ADDED], state[M.PENDING] = version, added, pending
+  return nil, raws
+end
+
+---@param at_ms number a lower bound of all that is due
+function M.set_due(at_ms)
+  M.state[M.NEXT_DUE] = at_ms
+  M.state[M.DUE_CHANGED] = true
+end
+
+---@cold
+--- Writes the due moment back.
+function M.save()
+  M.state[M.DUE_CHANGED] = false
+  redis.call("SETRANGE", keys.META, DUE_OFFSET, struct.pack(">d", M.state[M.NEXT_DUE]))
+end
+
+---@cold
+--- Writes what is said of constraints.
+function M.save_constraints()
+  local state = M.state
+  redis.call("SETRANGE", keys.META, CONSTRAINTS_OFFSET,
+    struct.pack(">I4I4B", state[M.VERSION], state[M.ADDED], state[M.PENDING]))
+end
+
+---@cold
+---@param count number how many channels have sleepers
+function M.save_sleepers(count)
+  M.state[M.SLEEPERS] = count
+  redis.call("SETRANGE", keys.META, SLEEPERS_OFFSET, struct.pack(">I2", count))
+end
+
+---@return number ms for how long nothing becomes ready by time alone; -1 when nothing is planned
+function M.next_ms()
+  local state = M.state
+  local left = state[M.NEXT_DUE] - state[M.NOW_MS]
+  return left == M.NONE and -1 or left > 0 and left or 0
+end
+
+return M

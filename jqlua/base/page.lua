@@ -1,0 +1,27 @@
+-- Pages of a set of names in order: the cursor is the last name seen, so that a page costs the same wherever it is, and
+-- names that come and go meanwhile disturb nothing.
+local check = require "jqlua.base.check"
+
+local M = {}
+
+--- Checks the fields cursor and count.
+---@return string? problem
+function M.check(spec)
+  if spec.cursor ~= nil and (type(spec.cursor) ~= "string" or #spec.cursor > 255) then
+    return check.problem("cursor", "a cursor as the last reply gave it, or empty text", spec.cursor)
+  elseif spec.count ~= nil and not check.is_integer(spec.count, 1, 1000) then
+    return check.problem("count", "an integer from 1 to 1000", spec.count)
+  end
+end
+
+---@param key string zset whose scores are all 0
+---@return string[] names
+---@return string cursor "" at the end
+function M.read(key, spec)
+  local count = spec.count or 100
+  local cursor = spec.cursor or ""
+  local names = redis.call("ZRANGEBYLEX", key, cursor == "" and "-" or "(" .. cursor, "+", "LIMIT", 0, count)
+  return names, #names == count and names[count] or ""
+end
+
+return M

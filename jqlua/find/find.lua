@@ -1,0 +1,223 @@
+-- Looks through jobs in order, a bounded step at a time: those that have a tag, those of a group of failures, or else
+-- queue by queue and state by state.
+--
+-- A cursor is a position, not a member: where the last job that was looked at stood. So jobs that come and go
+-- meanwhile disturb nothing, and a step costs the same wherever it is.
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local check = require "jqlua.base.check"
+local job = require "jqlua.job.record"
+local queue = require "jqlua.queue.record"
+local rank = require "jqlua.base.rank"
+local where_of = require "jqlua.find.where"
+
+local M = {}
+
+local call = redis.call
+
+local CHUNK = 100
+-- States in the order of the protocol page. Done jobs whose result is kept come before those without.
+local ORDER = { "qw", "s", "b", "r", "t", "k", "d", "e", "c" }
+
+-- Fields of a position.
+local BEGUN_MS = 1 -- when the first step was
+local LETTERS = 2 -- an entry of ORDER; empty: of a tag or a group
+local SCORE = 3 -- nil: before the first
+local ID = 4
+local QUEUE = 5
+
+local CURSOR = "a cursor as the last reply gave it, or empty text"
+
+--- Checks the fields cursor and count.
+---@return table? position
+---@return string? problem
+function M.parse(spec, where)
+  if spec.count ~= nil and not check.is_integer(spec.count, 1, 1000) then
+    return nil, check.problem("count", "an integer from 1 to 1000", spec.count)
+  elseif spec.cursor == nil or spec.cursor == "" then
+    return { meta.state[meta.NOW_MS], "", nil, "", "" }
+  elseif type(spec.cursor) ~= "string" or #spec.cursor > 400 then
+    return nil, check.problem("cursor", CURSOR, spec.cursor)
+  end
+  local begun_ms, letters, score, id, name = spec.cursor:match("^(%d+):(%l?%l?):([%d.e+-]*):(%x*):(.*)$")
+  local is_known = letters == ""
+  for _, entry in ipairs(ORDER) do
+    is_known = is_known or entry == letters
+  end
+  local at_start = score == "" and id == ""
+  if not begun_ms or not is_known or not at_start and not (tonumber(score) and #id == 14)
+    or (letters == "") ~= (where.tag ~= nil or where.group ~= nil) or (letters == "") ~= (name == "")
+    or name ~= "" and where.queue and where.queue ~= name then
+    return nil, check.problem("cursor", CURSOR, spec.cursor)
+  end
+  return { tonumber(begun_ms), letters, tonumber(score), id, name }
+end
+
+local function cursor_of(at)
+  return table.concat({
+    string.format("%.0f", at[BEGUN_MS]), at[LETTERS], at[SCORE] and string.format("%.17g", at[SCORE]) or "", at[ID],
+    at[QUEUE],
+  }, ":")
+end
+
+--- The next members of the set, or of the two sets that are one state.
+local function members_behind(at, set_keys, most, is_reversed)
+  local from = at[SCORE] and { at[SCORE], at[ID] }
+  local members = rank.next(set_keys[1], from, most, is_reversed)
+  if not set_keys[2] then
+    return members
+  end
+  for _, member in ipairs(rank.next(set_keys[2], from, most, is_reversed)) do
+    members[#members + 1] = member
+  end
+  table.sort(members, function(a, b)
+    if is_reversed then
+      a, b = b, a
+    end
+    return a[1] < b[1] or (a[1] == b[1] and a[2] < b[2])
+  end)
+  for i = #members, most + 1, -1 do
+    members[i] = nil
+  end
+  return members
+end
+
+local function read_all(prefix, members)
+  local wanted = {}
+  for i, member in ipairs(members) do
+    wanted[i] = prefix .. member[2]
+  end
+  return call("MGET", unpack(wanted))
+end
+
+--- Looks at members of a set; those that are meant are added to what was found.
+---@return boolean is_full when there are as many as were wanted
+local function look(search, members)
+  local where, at = search.where, search.at
+  local raws = read_all(keys.JOB, members)
+  local extras = where_of.needs_extra(where) and read_all(keys.EXTRA, members)
+  for i, member in ipairs(members) do
+    search.looks = search.looks - 1
+    at[SCORE], at[ID] = member[1], member[2]
+    local of = where_of.fits_id(where, member[2]) and job.note(member[2], raws[i])
+    if of and search.letters:find(of[job.STATE], 1, true) and where_of.holds(where, of, extras and extras[i]) then
+      search.found[#search.found + 1] = of
+      if #search.found == search.count then
+        return true
+      end
+    end
+  end
+  return false
+end
+
+--- Goes through a set, or the sets of one state, from the position on.
+---@return boolean is_through whether its end was reached
+local function go_through(search, set_keys)
+  while search.looks > 0 do
+    local most = math.min(CHUNK, search.looks)
+    local members = members_behind(search.at, set_keys, most, search.is_reversed)
+    search.looks = search.looks - 1
+    if members[1] and look(search, members) then
+      return false
+    elseif #members < most then
+      return true
+    end
+  end
+  return false
+end
+
+local function is_wanted(search, entry)
+  return search.letters:find(entry:sub(1, 1), 1, true) ~= nil
+end
+
+--- Goes through one queue from the position on.
+---@return boolean is_through
+local function go_through_queue(search, name)
+  local owner = queue.load(name)
+  local at = search.at
+  if at[QUEUE] ~= name then
+    at[LETTERS], at[SCORE], at[ID], at[QUEUE] = ORDER[1], nil, "", name
+  end
+  local set_keys, all = {}, {}
+  for _, entry in ipairs(ORDER) do
+    if is_wanted(search, entry) then
+      set_keys[entry] = {}
+      for letter in entry:gmatch(".") do
+        local key = queue.key(owner, letter)
+        table.insert(set_keys[entry], key)
+        all[#all + 1] = key
+      end
+    end
+  end
+  search.looks = search.looks - 1
+  if not all[1] or call("EXISTS", unpack(all)) == 0 then
+    return true
+  end
+  local has_begun = false
+  for _, entry in ipairs(ORDER) do
+    if entry == at[LETTERS] then
+      has_begun = true
+    elseif has_begun then
+      at[LETTERS], at[SCORE], at[ID] = entry, nil, ""
+    end
+    if has_begun and set_keys[entry] and not go_through(search, set_keys[entry]) then
+      return false
+    end
+  end
+  return true
+end
+
+--- Goes through all queues from the position on.
+---@return boolean is_through
+local function go_through_queues(search)
+  while search.looks > 0 do
+    local from = search.at[QUEUE]
+    local names = call("ZRANGEBYLEX", keys.QUEUE_NAMES, from == "" and "-" or "[" .. from, "+", "LIMIT", 0, CHUNK)
+    for _, name in ipairs(names) do
+      if search.looks <= 0 then
+        search.at = { search.at[BEGUN_MS], ORDER[1], nil, "", name }
+        return false
+      elseif not go_through_queue(search, name) then
+        return false
+      end
+    end
+    if #names < CHUNK then
+      return true
+    end
+  end
+  return false
+end
+
+--- The next jobs that are meant.
+---@param at table position, as parse gave it
+---@param wish table {most: how many may be looked at, count: how many are wanted, letters?: of the states that matter,
+--- is_reversed?}
+---@return table[] jobs
+---@return string cursor "" at the end
+function M.page(where, at, wish)
+  local search = {
+    where = where, at = at, looks = wish.most, count = wish.count, is_reversed = wish.is_reversed, found = {},
+    letters = wish.letters and where.letters:gsub("[^" .. wish.letters .. "]", "") or where.letters,
+  }
+  local is_through
+  if search.letters == "" then
+    is_through = true
+  elseif where.tag then
+    is_through = go_through(search, { keys.TAGGED .. where.tag })
+  elseif where.group then
+    is_through = go_through(search, { keys.FAILED .. where.group })
+  elseif where.queue then
+    is_through = go_through_queue(search, where.queue)
+  else
+    is_through = go_through_queues(search)
+  end
+  return search.found, is_through and "" or cursor_of(search.at)
+end
+
+--- When the first step of a search was: what happened later is no concern of its.
+---@return number ms
+function M.begun_ms(at)
+  return at[BEGUN_MS]
+end
+
+return M

@@ -1,0 +1,63 @@
+-- Jobs that a call changes: those it names, or some more of those that it describes.
+local arguments = require "jqlua.base.arguments"
+local find = require "jqlua.find.find"
+local job = require "jqlua.job.record"
+local where_of = require "jqlua.find.where"
+
+local M = {}
+
+local MOST_LOOKS = 100
+
+--- Checks the fields ids, where, cursor and count.
+---@return table? selection {ids} or {where, at, count}
+---@return string? problem
+function M.parse(spec)
+  if spec.where == nil then
+    for _, field in ipairs({ "cursor", "count" }) do
+      if spec[field] ~= nil then
+        return nil, "INVALID " .. field .. ": only a call with where has it"
+      end
+    end
+    local problem = arguments.check_ids(spec.ids)
+    return not problem and { ids = spec.ids } or nil, problem
+  elseif spec.ids ~= nil then
+    return nil, "INVALID ids: expected either ids or where, got both"
+  end
+  local where, problem = where_of.parse(spec.where)
+  local at
+  if where then
+    at, problem = find.parse(spec, where)
+  end
+  if not at then
+    return nil, problem
+  end
+  return { where = where, at = at, count = spec.count or MOST_LOOKS, begun_ms = find.begun_ms(at) }
+end
+
+--- Does something with each job.
+---@param letters string states that matter where jobs are described
+---@param change fun(of: table): string, boolean? answer for the job, and whether it changed
+---@return table reply an answer for each id; or {cursor, changed}
+function M.each(selection, letters, change)
+  if selection.ids then
+    local answers = {}
+    for i, id in ipairs(selection.ids) do
+      local of = job.read(id)
+      answers[i] = of and change(of) or "NOTFOUND"
+    end
+    return answers
+  end
+  local found, cursor = find.page(selection.where, selection.at, {
+    most = MOST_LOOKS, count = selection.count, letters = letters,
+  })
+  local changed = 0
+  for _, of in ipairs(found) do
+    local _, is_changed = change(of)
+    if is_changed then
+      changed = changed + 1
+    end
+  end
+  return { cursor, changed }
+end
+
+return M

@@ -1,0 +1,87 @@
+-- A job as readers see it: one MessagePack map. Argument, result and error are spliced in as they came.
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local queue = require "jqlua.queue.record"
+local job = require "jqlua.job.record"
+local failure = require "jqlua.life.failure"
+
+local M = {}
+
+local pack = cmsgpack.pack
+local MOST_WAITED_FOR = 100
+
+---@param of table job
+---@param argument? string without it the document is brief: it has no error and no result either
+---@return string map
+function M.encode(of, argument)
+  local parts = {}
+  local count = 0
+  local function put(field, value)
+    count = count + 1
+    parts[count] = pack(field, value)
+  end
+  local function splice(field, bytes)
+    count = count + 1
+    parts[count] = pack(field) .. bytes
+  end
+  local state = of[job.STATE]
+  put("id", of[job.ID])
+  put("name", of[job.NAME])
+  put("queue", of[job.QUEUE])
+  put("status", job.state_name(state))
+  put("priority", of[job.PRIORITY])
+  put("attempt", of[job.ATTEMPT])
+  put("retry_count", of[job.FAILURES])
+  put("max_retry", of[job.MAX_RETRY])
+  put("timeout", of[job.TIMEOUT_MS] / 1000)
+  put("keep_result", job.has(of, job.KEEP_RESULT))
+  put("created_ms", job.created_ms(of[job.ID]))
+  if argument then
+    splice("argument", argument)
+  end
+  if of[job.ATTEMPT] > 0 then
+    put("worker_id", of[job.WORKER])
+    put("started_ms", of[job.STARTED_MS])
+  end
+  local score = tonumber(redis.call("ZSCORE", queue.key(queue.load(of[job.QUEUE]), state), of[job.ID]))
+  if state == "s" or state == "t" or state == "r" then
+    put("due_ms", score)
+  elseif state == "k" then
+    put("ended_ms", of[job.ENDED_MS])
+  elseif state ~= "q" and state ~= "w" and state ~= "b" then
+    put("ended_ms", score)
+  end
+  for field, value in pairs(job.options(of)) do
+    put(field, value)
+  end
+  if state == "b" then
+    put("waits_for", redis.call("ZRANGE", keys.WAITS_FOR .. of[job.ID], 0, MOST_WAITED_FOR - 1))
+  end
+  local has_outcome = argument and job.has(of, job.HAS_OUTCOME)
+  if job.has(of, job.HAS_EXTRA) then
+    local extra = failure.extra(of)
+    if extra.r then
+      put("reason", extra.r)
+      put("message", extra.m)
+      put("group", extra.g or extra.r)
+    end
+    if extra.p then
+      put("progress", extra.p)
+    end
+    if extra.t then
+      put("progress_message", extra.t)
+    end
+    if extra.f then
+      put("finished_at", extra.f)
+    end
+  end
+  if has_outcome and state ~= "k" then
+    splice("error", redis.call("GET", keys.OUTCOME .. of[job.ID]))
+  elseif has_outcome and state == "k" and score > meta.state[meta.NOW_MS] then
+    splice("result", redis.call("GET", keys.OUTCOME .. of[job.ID]))
+  end
+  -- A map of more than 15 has a two byte size.
+  return struct.pack(">BI2", 0xDE, count) .. table.concat(parts)
+end
+
+return M

@@ -1,0 +1,42 @@
+---@lazy
+-- Which jobs failed for good, by group: what the worker called it, or else the reason.
+local keys = require "jqlua.base.keys"
+local job = require "jqlua.job.record"
+local queue = require "jqlua.queue.record"
+
+local M = {}
+
+local call = redis.call
+
+---@param raw string|false its rarely needed facts, as stored
+---@return string
+function M.group_of(raw)
+  local extra = raw and cmsgpack.unpack(raw) or {}
+  return extra.g or extra.r or "other"
+end
+
+--- A job failed for good. Jobs of its queue may stand in indexes from now on (retention looks at that).
+---@param of table job
+---@param group string
+function M.enter(of, group, ended_ms)
+  queue.set(queue.load(of[job.QUEUE]), queue.INDEXED)
+  call("ZADD", keys.FAILED .. group, ended_ms, of[job.ID])
+  call("ZADD", keys.FAILED_GROUPS, 0, group)
+end
+
+--- Jobs of a group are not there any more.
+---@param ids string[]
+function M.remove(group, ids)
+  call("ZREM", keys.FAILED .. group, unpack(ids))
+  if call("EXISTS", keys.FAILED .. group) == 0 then
+    call("ZREM", keys.FAILED_GROUPS, group)
+  end
+end
+
+--- A job that failed for good does something else from now on.
+---@param of table job
+function M.leave(of)
+  M.remove(M.group_of(call("GET", keys.EXTRA .. of[job.ID])), { of[job.ID] })
+end
+
+return M

@@ -1,0 +1,96 @@
+---@lazy
+-- What happened to a job, put together from its record and from what is kept of its attempts.
+local failure = require "jqlua.life.failure"
+local job = require "jqlua.job.record"
+local queue = require "jqlua.queue.record"
+
+local M = {}
+
+-- How an attempt ended, by letter.
+local ENDS = {
+  s = "done", f = "failed", l = "lapsed", r = "released", m = "moved", c = "cancelled", x = "expired", p = "dependency",
+}
+
+local function text(value)
+  return value ~= "" and value or nil
+end
+
+--- The end of a job, or of its last attempt, if that is not among those that are kept.
+---@param extra table of the job, as kept
+---@param seen number the last attempt whose end is kept
+---@return table? event
+local function last_event(of, extra, seen)
+  local state = of[job.STATE]
+  if state == "k" or state == "d" then
+    return { event = "done", time_ms = of[job.ENDED_MS], attempt = of[job.ATTEMPT], worker_id = of[job.WORKER] }
+  elseif state ~= "c" and state ~= "e" then
+    return nil
+  end
+  local ended_ms = tonumber(redis.call("ZSCORE", queue.key(queue.load(of[job.QUEUE]), state), of[job.ID]))
+  if state == "c" then
+    -- An attempt that was cancelled may be followed by a retry, and that by a cancel while the job waits.
+    local is_running = of[job.HOW] == "c" and of[job.ATTEMPT] > seen
+    return {
+      event = "cancelled", time_ms = ended_ms, attempt = is_running and of[job.ATTEMPT] or nil,
+      worker_id = is_running and of[job.WORKER] or nil,
+    }
+  end
+  if extra.r == "expired" or extra.r == "dependency" then
+    return { event = extra.r, time_ms = ended_ms, message = extra.m }
+  end
+end
+
+--- The last attempt whose end is kept, or was: extra.a is the last of those that were.
+---@return number attempt 0 when there is none
+local function last_attempt(extra)
+  local seen = extra.a or 0
+  for _, past in ipairs(extra.h or {}) do
+    seen = math.max(seen, past[1])
+  end
+  return seen
+end
+
+---@return string document
+function M.encode(of)
+  local extra = failure.extra(of)
+  local events = { { event = "enqueued", time_ms = job.created_ms(of[job.ID]) } }
+  local ends, seen = extra.h or {}, last_attempt(extra)
+  local last = last_event(of, extra, seen)
+  local forgotten = last and #ends == failure.MOST_ENDS and 1 or 0
+  for i = forgotten + 1, #ends do
+    local number, started_ms, ended_ms, how, worker, reason, group, message = unpack(ends[i])
+    if number > 0 then
+      events[#events + 1] = { event = "started", time_ms = started_ms, attempt = number, worker_id = worker }
+      events[#events + 1] = {
+        event = ENDS[how], time_ms = ended_ms, attempt = number, worker_id = worker, reason = text(reason),
+        group = text(group) or text(reason), message = text(message),
+      }
+    else
+      events[#events + 1] = { event = ENDS[how], time_ms = ended_ms, message = text(message) }
+    end
+  end
+  if of[job.ATTEMPT] > seen then
+    events[#events + 1] = {
+      event = "started", time_ms = of[job.STARTED_MS], attempt = of[job.ATTEMPT], worker_id = of[job.WORKER],
+    }
+  end
+  events[#events + 1] = last
+  return cmsgpack.pack({ id = of[job.ID], events = events, forgotten = (extra.n or 0) + forgotten })
+end
+
+--- A job that ended is to run again: how it ended is kept, where that is not the end of an attempt that is kept.
+function M.keep_end(of)
+  local extra = failure.extra(of)
+  local event = last_event(of, extra, last_attempt(extra))
+  if not event then
+    return
+  end
+  local how = event.event == "expired" and "x" or event.event == "dependency" and "p" or "c"
+  failure.keep(extra, {
+    event.attempt or 0, event.attempt and of[job.STARTED_MS] or 0, event.time_ms, how, event.worker_id or "", "", "",
+    event.message or "",
+  })
+  failure.save_extra(of, extra)
+end
+
+return M

@@ -1,0 +1,225 @@
+-- What a pusher says of a job, checked.
+local arguments = require "jqlua.base.arguments"
+local check = require "jqlua.base.check"
+local glob = require "jqlua.base.glob"
+local job = require "jqlua.job.record"
+
+local M = {}
+
+-- Fields of what parse gives, behind those of a job.
+M.DELAY_MS = 17
+M.RUN_AT_MS = 18
+M.EXPIRES_IN_MS = 19
+M.IS_TIMED = 20
+M.IS_LINKED = 21 -- by a unique key or by dependencies
+M.GIVEN_PRIORITY = 22
+
+local MOST_TAGS = 32
+local MOST_HEADERS = 16
+local MOST_HEADER_BYTES = 1024 -- names and texts of a job
+M.MOST_DEPENDS = 100
+
+local FIELDS = "name queue priority max_retry keep_result timeout delay run_at expires_in "
+  .. "retry_base retry_cap retry_jitter tags unique unique_for if_exists depends if_failed max_runtime track "
+  .. "headers"
+
+---@cold
+---@param least number
+---@return string? problem
+function M.check_tags(value, path, least)
+  if not check.is_list(value, least, MOST_TAGS) then
+    return check.problem(path, "a list of " .. least .. " to " .. MOST_TAGS .. " texts", value)
+  end
+  return check.distinct(value, path, check.is_name, check.NAME, "the tag ")
+end
+
+---@cold
+---@param i number the place of the job in its call
+---@return string? problem
+local function check_depends(value, path, i)
+  if not check.is_list(value, 1, M.MOST_DEPENDS) then
+    return check.problem(path, "a list of 1 to " .. M.MOST_DEPENDS .. " job ids or indexes", value)
+  end
+  return check.distinct(value, path, function(entry)
+    return check.is_id(entry) or check.is_integer(entry, 0, i - 1)
+  end, "a job id, or the index of an earlier job of this call")
+end
+
+---@cold
+---@return string? problem
+local function check_headers(value, path)
+  if type(value) ~= "table" then
+    return check.problem(path, "a map of texts", value)
+  end
+  local count, bytes = 0, 0
+  for name, text in pairs(value) do
+    if not check.is_name(name) then
+      return check.problem(path, "a map of texts, its keys each " .. check.NAME, name)
+    elseif not check.is_text(text, MOST_HEADER_BYTES) then
+      return check.problem(path, "for " .. check.show(name) .. " text, valid UTF-8, no control characters, at most "
+        .. MOST_HEADER_BYTES .. " bytes", text)
+    end
+    count, bytes = count + 1, bytes + #name + #text
+  end
+  if count > MOST_HEADERS or bytes > MOST_HEADER_BYTES then
+    return "INVALID " .. path .. ": expected at most " .. MOST_HEADERS .. " texts of " .. MOST_HEADER_BYTES
+      .. " bytes in all, with their names; got " .. count .. " of " .. bytes
+  end
+end
+
+local CHOICES = { if_exists = "keep replace latest", if_failed = "wait fail run" }
+
+---@cold
+--- A field that takes one of some words.
+---@return string? problem
+function M.check_choice(field, value, path)
+  return arguments.check_choice(path, value, CHOICES[field])
+end
+
+---@cold
+--- What few jobs have.
+---@param options table to which it is added
+---@return string? expected what is wrong with the value
+---@return string? problem likewise, said completely
+local function rare(options, field, value, path, i)
+  if field == "retry_base" or field == "retry_cap" then
+    options[field] = value
+    return not check.is_number(value, 0, 1e10) and "seconds from 0 to 10^10"
+  elseif field == "retry_jitter" then
+    options[field] = value
+    return not check.is_number(value, 0, 1) and "a number from 0 to 1"
+  elseif field == "tags" then
+    options[field] = value
+    return nil, M.check_tags(value, path, 1)
+  elseif field == "unique" then
+    options[field] = value
+    return not check.is_name(value) and check.NAME
+  elseif field == "unique_for" then
+    options[field] = value
+    return not check.is_number(value, 0.001, 1e10) and "seconds from 0.001 to 10^10"
+  elseif field == "depends" then
+    options[field] = value
+    return nil, check_depends(value, path, i)
+  elseif field == "if_exists" or field == "if_failed" then
+    options[field] = value
+    return nil, M.check_choice(field, value, path)
+  elseif field == "max_runtime" then
+    options[field] = value
+    return not check.is_number(value, 0.001, 4000000) and "seconds from 0.001 to 4000000"
+  elseif field == "headers" then
+    options[field] = value ~= false and (type(value) ~= "table" or next(value) ~= nil) and value or nil
+    return nil, check_headers(value, path)
+  end
+  options[field] = value or nil
+  return type(value) ~= "boolean" and "true or false" -- track
+end
+
+---@cold
+---@return string? problem
+local function check_links(options, prefix)
+  for _, field in ipairs({ "unique_for", "if_exists" }) do
+    if options[field] ~= nil and options.unique == nil then
+      return "INVALID " .. prefix .. field .. ": only a job with unique has it"
+    end
+  end
+  if options.if_exists == "latest" and options.depends then
+    return "INVALID " .. prefix .. "depends: with if_exists latest, the engine says what the job depends on"
+  end
+end
+
+local RARE = " retry_base retry_cap retry_jitter tags unique unique_for if_exists depends if_failed max_runtime track "
+  .. "headers "
+
+---@param blob string MessagePack map
+---@param i number its place, for errors
+---@param list? string of which list, jobs
+---@return table? new a job that has no id and no state yet; behind its fields those above
+---@return string? problem
+function M.parse(blob, i, list)
+  local path = (list or "jobs") .. "[" .. i .. "]"
+  local spec = check.map(blob)
+  if not spec then
+    return nil, check.not_a_map(path, blob)
+  end
+  return M.read(spec, path, i)
+end
+
+---@param spec table
+---@param path string of it, for errors
+---@param i number how many jobs come before it in its call
+---@return table? new
+---@return string? problem
+function M.read(spec, path, i)
+  local prefix = path .. "."
+  local name, queue, options
+  local flags, delay_ms, run_at_ms, expires_in_ms = 0, false, false, false
+  local priority, max_retry, timeout_ms = 0, 10, 30000
+  local expected
+  for field, value in pairs(spec) do
+    if field == "name" then
+      expected = not check.is_name(value) and check.NAME
+      name = value
+    elseif field == "queue" then
+      expected = (not check.is_name(value) or glob.is_pattern(value)) and check.NAME .. ", no *"
+      queue = value
+    elseif field == "priority" then
+      expected = not check.is_integer(value, -2147483648, 2147483647)
+        and "an integer from -2147483648 to 2147483647"
+      priority = value
+    elseif field == "max_retry" then
+      expected = not check.is_integer(value, 0, 2147483647) and "an integer from 0 to 2147483647"
+      max_retry = value
+    elseif field == "keep_result" then
+      expected = type(value) ~= "boolean" and "true or false"
+      flags = value == true and job.KEEP_RESULT or 0
+    elseif field == "timeout" then
+      expected = not check.is_number(value, 0.001, 4000000) and "seconds from 0.001 to 4000000"
+      timeout_ms = not expected and math.ceil(value * 1000)
+    elseif field == "delay" then
+      expected = not check.is_number(value, 0, 1e10) and "seconds from 0 to 10^10"
+      delay_ms = not expected and math.ceil(value * 1000)
+      if spec.run_at ~= nil then
+        return nil, "INVALID " .. prefix .. "delay: expected either delay or run_at, got both"
+      end
+    elseif field == "run_at" then
+      expected = not check.is_number(value, 0, 1e10) and "Unix seconds from 0 to 10^10"
+      run_at_ms = not expected and math.ceil(value * 1000)
+    elseif field == "expires_in" then
+      expected = not check.is_number(value, 0.001, 1e10) and "seconds from 0.001 to 10^10"
+      expires_in_ms = not expected and math.ceil(value * 1000)
+    elseif type(field) == "string" and not field:find(" ", 1, true) and RARE:find(" " .. field .. " ", 1, true) then
+      local problem
+      options = options or {}
+      expected, problem = rare(options, field, value, prefix .. field, i)
+      if problem then
+        return nil, problem
+      end
+    else
+      return nil, check.unknown(path, field, FIELDS)
+    end
+    if expected then
+      return nil, check.problem(prefix .. field, expected, value)
+    end
+  end
+  if not name then
+    return nil, check.problem(prefix .. "name", check.NAME, nil)
+  end
+  if not queue then
+    if string.find(name, "*", 1, true) then
+      return nil, "INVALID " .. prefix .. "name: holds a *, so it cannot be the queue's name too: give a queue"
+    end
+    queue = name
+  end
+  local problem = options and check_links(options, prefix)
+  if problem then
+    return nil, problem
+  end
+  return {
+    flags, "", "-", 0, 0, 0, 0, name, queue, priority, max_retry, timeout_ms,
+    options and next(options) and cmsgpack.pack(options) or "", "", "", "",
+    delay_ms, run_at_ms, expires_in_ms, delay_ms or run_at_ms or expires_in_ms,
+    options and (options.unique or options.depends) and true or false, spec.priority or false,
+  }
+end
+
+return M

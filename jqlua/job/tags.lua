@@ -1,0 +1,93 @@
+---@lazy
+-- Which jobs have a tag, from their creation until their record goes, and how many they are. What a call changes is
+-- gathered, so that a batch costs a few commands for each tag; transition.commit has it written.
+local keys = require "jqlua.base.keys"
+local job = require "jqlua.job.record"
+local queue = require "jqlua.queue.record"
+
+local M = {}
+
+local call = redis.call
+
+local CHUNK = 2000
+
+M.pending = {} -- tag -> {id -> whether the job has it from now on}
+
+local function note(tag, id, has)
+  local changes = M.pending[tag]
+  if not changes then
+    changes = {}
+    M.pending[tag] = changes
+  end
+  changes[id] = has
+end
+
+--- A job comes into a queue. Jobs of this queue may stand in indexes from now on (retention looks at that).
+---@param owner table the queue
+---@param of table job
+function M.enter(owner, of)
+  local tags = job.options(of).tags
+  if tags and tags[1] then
+    queue.set(owner, queue.INDEXED)
+    for _, tag in ipairs(tags) do
+      note(tag, of[job.ID], true)
+    end
+  end
+end
+
+--- A job's record goes.
+---@param of table job
+function M.leave(of)
+  for _, tag in ipairs(job.options(of).tags or {}) do
+    note(tag, of[job.ID], false)
+  end
+end
+
+--- A job has other tags from now on; the caller puts them into its record.
+---@param of table job
+---@param old_tags string[]? those it had
+---@param new_tags string[]?
+function M.replace(of, old_tags, new_tags)
+  for _, tag in ipairs(old_tags or {}) do
+    note(tag, of[job.ID], false)
+  end
+  for _, tag in ipairs(new_tags or {}) do
+    note(tag, of[job.ID], true)
+    queue.set(queue.load(of[job.QUEUE]), queue.INDEXED)
+  end
+end
+
+local function write(command, key, list)
+  for first = 1, #list, CHUNK do
+    call(command, key, unpack(list, first, math.min(first + CHUNK - 1, #list)))
+  end
+end
+
+--- Writes what was gathered.
+function M.flush()
+  for tag, changes in pairs(M.pending) do
+    M.pending[tag] = nil
+    local added, removed = {}, {}
+    for id, has in pairs(changes) do
+      if has then
+        added[#added + 1] = 0
+        added[#added + 1] = id
+      else
+        removed[#removed + 1] = id
+      end
+    end
+    write("ZADD", keys.TAGGED .. tag, added)
+    write("ZREM", keys.TAGGED .. tag, removed)
+    local count = call("ZCARD", keys.TAGGED .. tag)
+    if count > 0 then
+      if call("ZADD", keys.TAGS, count, tag) == 1 then
+        call("ZADD", keys.TAG_NAMES, 0, tag)
+      end
+    else
+      call("ZREM", keys.TAGS, tag)
+      call("ZREM", keys.TAG_NAMES, tag)
+    end
+  end
+end
+
+return M

@@ -1,0 +1,170 @@
+---@lazy
+-- Jobs that come in one by one, because there is more to them than to be put into a set: unique keys, dependencies,
+-- jobs that follow another, jobs of schedules.
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local batch = require "jqlua.base.writes"
+local change = require "jqlua.life.change"
+local check = require "jqlua.base.check"
+local coming = require "jqlua.life.coming"
+local dependents = require "jqlua.links.dependents"
+local job = require "jqlua.job.record"
+local jobspec = require "jqlua.job.spec"
+local lane = require "jqlua.limits.lane"
+local lineup = require "jqlua.limits.placement"
+local queue = require "jqlua.queue.record"
+local transition = require "jqlua.life.transition"
+local unique = require "jqlua.job.unique"
+
+local M = {}
+
+local call = redis.call
+
+M.sequence = {} -- [1]: the last number given by this call
+
+---@return number the last number given, or what counts as such by now
+local function last_number()
+  if not M.sequence[1] then
+    M.sequence[1] = math.max(tonumber(call("GET", keys.SEQ) or "0", 16), meta.state[meta.NOW_MS] * 1024 - 1)
+  end
+  return M.sequence[1]
+end
+
+local function next_id()
+  M.sequence[1] = last_number() + 1
+  local id = string.format("%014x", M.sequence[1])
+  local writes = batch.writes
+  local n = #writes
+  writes[n + 1], writes[n + 2] = keys.SEQ, id
+  return id
+end
+
+--- Whether the queue takes another job that waits.
+---@return boolean
+function M.has_room(new)
+  local owner = queue.load(new[job.QUEUE])
+  local max = owner[queue.MAX_WAITING]
+  if max == 0 then
+    return true
+  end
+  batch.flush()
+  return queue.waiting(owner) < max
+end
+
+--- Checks that what new jobs depend on was ever given as an id. Before any write.
+---@param list string as errors name it
+---@return string? problem
+function M.check(jobs, list)
+  local last = call("GET", keys.SEQ) or ""
+  for i, new in ipairs(jobs) do
+    for j, entry in ipairs(new[jobspec.IS_LINKED] and job.options(new).depends or {}) do
+      if type(entry) == "string" and entry > last then
+        return check.missing(list .. "[" .. i - 1 .. "].depends[" .. j - 1 .. "]", "job", entry)
+      end
+    end
+  end
+end
+
+--- Who has the key already.
+---@param options table of the new job; what it depends on may be added
+---@return string? id of the job that stands for the new one
+local function met(new, options, argument)
+  local id = unique.holder(options.unique)
+  local of = id and job.read(id)
+  local policy = options.if_exists or "keep"
+  if not of or policy == "keep" then
+    return id
+  elseif string.find("qwsbt", of[job.STATE], 1, true) then
+    batch.flush()
+    change.replace(of, new, argument)
+  elseif policy == "latest" and of[job.STATE] == "r" then
+    options.depends, options.if_failed = { id }, "run"
+    return nil
+  end
+  return id
+end
+
+--- Links a new job to those it has to wait for.
+---@param made string[] ids of the jobs before it in its list
+---@return boolean blocked
+local function link(id, options, made)
+  local is_blocked = false
+  local others, known = {}, {}
+  for _, entry in ipairs(options.depends) do
+    local other_id = type(entry) == "number" and made[entry + 1] or entry
+    if not known[other_id] then -- one may be named by id and by index
+      known[other_id] = true
+      others[#others + 1] = other_id
+      local other = job.read(other_id)
+      if dependents.waits_for(other, options.if_failed) then
+        dependents.link(id, other)
+        is_blocked = true
+      end
+    end
+  end
+  options.depends = others
+  return is_blocked
+end
+
+--- Creates a job, unless its unique key is another's.
+---@param new table as jobspec gives it
+---@param argument string
+---@param made? string[] ids of the jobs before it in its list
+---@return string id
+---@return number created 0 or 1
+function M.create(new, argument, made)
+  local options = job.options(new)
+  if options.unique then
+    local id = met(new, options, argument)
+    if id then
+      return id, 0
+    end
+  end
+  options.if_exists = nil
+  local owner = queue.load(new[job.QUEUE])
+  local id = next_id()
+  new[job.ID] = id
+  local is_blocked = options.depends and link(id, options, made or {})
+  new[job.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
+  local to, score = "q", new[job.PRIORITY]
+  if new[jobspec.IS_TIMED] then
+    to, score = coming.schedule(new, owner, id, is_blocked)
+  end
+  if is_blocked then
+    to, score = "b", 0
+    owner[queue.CHANGED] = owner[queue.CHANGED] or owner[queue.IS_NEW]
+  end
+  lineup.admit(new, owner)
+  if to == "q" then
+    to = lineup.place(new, owner, argument)
+  end
+  new[job.STATE] = to
+  if options.unique then
+    unique.take(options.unique, id)
+  end
+  job.hold(new)
+  job.save(new)
+  local writes = batch.writes
+  local n = #writes
+  writes[n + 1], writes[n + 2] = keys.ARGUMENT .. id, argument
+  if to == "w" then
+    lane.join(owner, new)
+  end
+  transition.enter(owner, new, score)
+  return id, 1
+end
+
+--- Creates jobs in their order.
+---@param first number index in ARGV of the first argument; further ones are two behind each other
+---@return table reply {{id, created}, ...}
+function M.create_all(jobs, first)
+  local made, reply = {}, {}
+  for i, new in ipairs(jobs) do
+    local id, created = M.create(new, ARGV[first + 2 * i - 2], made)
+    made[i] = id
+    reply[i] = { id, created }
+  end
+  return reply
+end
+
+return M

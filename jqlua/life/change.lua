@@ -1,0 +1,181 @@
+---@lazy
+-- Changes of jobs that are there already.
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local batch = require "jqlua.base.writes"
+local check = require "jqlua.base.check"
+local job = require "jqlua.job.record"
+local jobspec = require "jqlua.job.spec"
+local lineup = require "jqlua.limits.placement"
+local queue = require "jqlua.queue.record"
+local tagindex = require "jqlua.job.tags"
+local transition = require "jqlua.life.transition"
+
+local M = {}
+
+local FIELDS = "id priority delay run_at max_retry timeout tags"
+
+---@return string? expected
+---@return string? problem
+local function check_field(field, value, path)
+  if field == "id" then
+    return not check.is_id(value) and check.ID
+  elseif field == "priority" then
+    return not check.is_integer(value, -2147483648, 2147483647) and "an integer from -2147483648 to 2147483647"
+  elseif field == "max_retry" then
+    return not check.is_integer(value, 0, 2147483647) and "an integer from 0 to 2147483647"
+  elseif field == "timeout" then
+    return not check.is_number(value, 0.001, 4000000) and "seconds from 0.001 to 4000000"
+  elseif field == "delay" then
+    return not check.is_number(value, 0, 1e10) and "seconds from 0 to 10^10"
+  elseif field == "run_at" then
+    return not check.is_number(value, 0, 1e10) and "Unix seconds from 0 to 10^10"
+  end
+  return nil, jobspec.check_tags(value, path, 0)
+end
+
+---@param blob string MessagePack map
+---@param i number its place, for errors
+---@param has_argument boolean
+---@return table? change {id, priority?, delay?, run_at?, max_retry?, timeout?, tags?}
+---@return string? problem
+function M.parse(blob, i, has_argument)
+  local path = "jobs[" .. i .. "]"
+  local change = check.map(blob)
+  if not change then
+    return nil, check.not_a_map(path, blob)
+  end
+  local problem = check.unknown_field(change, FIELDS, path)
+  if problem then
+    return nil, problem
+  end
+  local count = 0
+  for field, value in pairs(change) do
+    local expected
+    expected, problem = check_field(field, value, path .. "." .. field)
+    if expected then
+      problem = check.problem(path .. "." .. field, expected, value)
+    end
+    if problem then
+      return nil, problem
+    end
+    count = count + 1
+  end
+  if change.id == nil then
+    return nil, check.problem(path .. ".id", check.ID, nil)
+  elseif change.delay and change.run_at then
+    return nil, "INVALID " .. path .. ".delay: expected either delay or run_at, got both"
+  elseif count == 1 and not has_argument then
+    return nil, "INVALID " .. path .. ": expected something to change: one of "
+      .. FIELDS:gsub("^id ", ""):gsub(" ", ", ") .. ", or an argument"
+  end
+  return change
+end
+
+local function save_options(of, options)
+  of[job.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
+end
+
+--- When a job that waits may start.
+---@param due_ms number
+local function set_time(of, due_ms)
+  local now, state = meta.state[meta.NOW_MS], of[job.STATE]
+  if due_ms <= now and (state == "q" or state == "w") then
+    return
+  end
+  local owner = queue.load(of[job.QUEUE])
+  local options = job.options(of)
+  if of[job.ATTEMPT] == 0 then
+    -- One that is blocked has nothing else to wait for when its time has come.
+    options.ready_ms = (due_ms > now or state ~= "b") and due_ms or nil
+    save_options(of, options)
+  end
+  if state == "b" then
+    return
+  elseif due_ms <= now then
+    if state == "s" or state == "t" then
+      lineup.enter(of)
+    end
+  elseif state == "s" or state == "t" then
+    if meta.state[meta.DROP] >= meta.MIGRATING then
+      tagindex.enter(owner, of) -- it may pass the place up to which its set was looked through
+    end
+    batch.add(queue.key(owner, state), due_ms, of[job.ID])
+    queue.note_due(owner, queue.DUE_WAITING, due_ms)
+  else
+    transition.move(of, "s", due_ms)
+  end
+end
+
+local function set_tags(of, tags)
+  local options = job.options(of)
+  tagindex.replace(of, options.tags or {}, tags)
+  options.tags = tags[1] and tags or nil
+  save_options(of, options)
+end
+
+--- Changes a job that waits.
+---@param changed table {priority?, due_ms?, max_retry?, timeout?, tags?}
+---@param argument? string
+local function change_waiting(of, changed, argument)
+  if argument then
+    local writes = batch.writes
+    local n = #writes
+    writes[n + 1], writes[n + 2] = keys.ARGUMENT .. of[job.ID], argument
+  end
+  of[job.MAX_RETRY] = changed.max_retry or of[job.MAX_RETRY]
+  of[job.TIMEOUT_MS] = changed.timeout and math.ceil(changed.timeout * 1000) or of[job.TIMEOUT_MS]
+  if changed.tags then
+    set_tags(of, changed.tags)
+  end
+  local is_ready = of[job.STATE] == "q" or of[job.STATE] == "w"
+  if is_ready and (argument or changed.priority or changed.tags) then
+    lineup.relocate(of, changed.priority or of[job.PRIORITY], argument)
+    batch.flush() -- before it may go somewhere else
+  else
+    of[job.PRIORITY] = changed.priority or of[job.PRIORITY]
+    if argument then
+      batch.flush() -- who places it reads it
+    end
+  end
+  if changed.due_ms then
+    set_time(of, changed.due_ms)
+  end
+  job.save(of)
+end
+
+--- Carries a change out.
+---@param of table? job
+---@param argument? string
+---@return string answer
+function M.apply(of, change, argument)
+  if not of then
+    return "NOTFOUND"
+  end
+  if not string.find("qwsbt", of[job.STATE], 1, true) then
+    for field in pairs(change) do
+      if argument or field ~= "id" and field ~= "tags" then
+        return "CONFLICT"
+      end
+    end
+    set_tags(of, change.tags)
+    job.save(of)
+    return job.state_name(of[job.STATE])
+  end
+  local now = meta.state[meta.NOW_MS]
+  change.due_ms = change.delay and now + math.ceil(change.delay * 1000)
+    or change.run_at and math.max(now, math.ceil(change.run_at * 1000))
+  change_waiting(of, change, argument)
+  return job.state_name(of[job.STATE])
+end
+
+--- A job that waits gets what another with its unique key brought.
+---@param new table as jobspec gives it
+function M.replace(of, new, argument)
+  local now = meta.state[meta.NOW_MS]
+  local due_ms = new[jobspec.DELAY_MS] and now + new[jobspec.DELAY_MS]
+    or new[jobspec.RUN_AT_MS] and math.max(now, new[jobspec.RUN_AT_MS])
+  change_waiting(of, { priority = new[jobspec.GIVEN_PRIORITY] or nil, due_ms = due_ms or nil }, argument)
+end
+
+return M

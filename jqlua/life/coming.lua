@@ -1,0 +1,124 @@
+-- What enqueueing rarely needs: call options, request tokens, limits, jobs that wait for their time.
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local batch = require "jqlua.base.writes"
+local check = require "jqlua.base.check"
+local job = require "jqlua.job.record"
+local jobspec = require "jqlua.job.spec"
+local queue = require "jqlua.queue.record"
+local request = require "jqlua.base.request"
+local unique = require "jqlua.job.unique"
+
+local M = {}
+
+---@cold
+---@return string? token
+---@return string? problem
+function M.parse_options(blob)
+  local options = check.map(blob)
+  if not options then
+    return nil, check.not_a_map("options", blob)
+  end
+  for field in pairs(options) do
+    if field ~= "request" then
+      return nil, check.unknown("options", field, "request")
+    end
+  end
+  if options.request ~= nil and not request.is_token(options.request) then
+    return nil, check.problem("request", request.TOKEN, options.request)
+  end
+  return options.request
+end
+
+---@cold
+--- A spec without its headers: who asks again may do so under another span of the same trace.
+local function without_headers(blob)
+  local parts = {}
+  for field, value in pairs(check.map(blob)) do
+    if field ~= "headers" then
+      parts[#parts + 1] = cmsgpack.pack(field, value)
+    end
+  end
+  table.sort(parts)
+  return table.concat(parts)
+end
+
+---@cold
+--- What tells this call from another with the same token.
+function M.digest()
+  local digests = {}
+  for i = 2, #ARGV, 2 do
+    digests[#digests + 1] = redis.sha1hex(without_headers(ARGV[i]))
+    digests[#digests + 1] = redis.sha1hex(ARGV[i + 1])
+  end
+  return redis.sha1hex(table.concat(digests))
+end
+
+---@cold
+--- Whether a job with a unique key will not be created.
+---@param seen table keys of jobs that are created before it in the call
+local function is_there(new, seen)
+  local options = job.options(new)
+  local key = options.unique
+  if not key or seen[key] then
+    return key ~= nil
+  end
+  local holder = unique.holder(key)
+  local of = holder and job.read(holder)
+  seen[key] = holder == nil or (options.if_exists == "latest" and of and of[job.STATE] == "r")
+  return not seen[key]
+end
+
+---@cold
+--- Several queues, or one with a limit.
+---@param raws table from its third on, the queues' records
+---@return table owners by name
+---@return string? problem
+function M.queues(names, raws, jobs)
+  local owners = {}
+  for i, name in ipairs(names) do
+    owners[name] = queue.decode(name, raws[i + 2])
+  end
+  local waiting, keys_seen = {}, {}
+  for i, new in ipairs(jobs) do
+    local owner = owners[new[job.QUEUE]]
+    local max = owner[queue.MAX_WAITING]
+    local is_known = new[jobspec.IS_LINKED] and is_there(new, keys_seen)
+    if max > 0 and not is_known then
+      waiting[owner] = (waiting[owner] or queue.waiting(owner)) + 1
+      if waiting[owner] > max then
+        return owners, "FULL jobs[" .. i - 1 .. "].queue: " .. check.show(owner[queue.NAME])
+          .. " may hold max_waiting " .. max .. " jobs that wait"
+      end
+    end
+  end
+  return owners
+end
+
+---@cold
+--- When the job may start, and when it ends unless it did.
+---@param is_blocked? boolean it waits for others besides
+---@return string state
+---@return number score
+function M.schedule(new, owner, id, is_blocked)
+  local now = meta.state[meta.NOW_MS]
+  local to, score = "q", new[job.PRIORITY]
+  local due_ms = new[jobspec.RUN_AT_MS] or new[jobspec.DELAY_MS] and now + new[jobspec.DELAY_MS]
+  local options = job.options(new)
+  if due_ms and due_ms > now then
+    to, score = "s", due_ms
+    options.ready_ms = due_ms
+    if not is_blocked then
+      queue.note_due(owner, queue.DUE_WAITING, due_ms)
+    end
+  end
+  if new[jobspec.EXPIRES_IN_MS] then
+    options.expires_ms = now + new[jobspec.EXPIRES_IN_MS]
+    batch.add(keys.EXPIRING .. owner[queue.NAME], options.expires_ms, id)
+    queue.note_due(owner, queue.DUE_WAITING, options.expires_ms)
+  end
+  new[job.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
+  return to, score
+end
+
+return M

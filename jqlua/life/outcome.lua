@@ -1,0 +1,143 @@
+-- What a worker says of an attempt, checked and carried out.
+local check = require "jqlua.base.check"
+local job = require "jqlua.job.record"
+local attempt = require "jqlua.life.attempt"
+local failure = require "jqlua.life.failure"
+local following = require "jqlua.life.following"
+
+local M = {}
+
+local FIELDS = "id attempt type reason should_retry message group finished_at move enqueue"
+local LONGEST_MESSAGE = 65536
+
+---@cold
+local function is_iso8601(text)
+  if type(text) ~= "string" or #text > 40 then
+    return false
+  end
+  local date, rest = text:match("^(%d%d%d%d%-%d%d%-%d%d)[Tt ](.+)$")
+  if not date then
+    return false
+  end
+  local year, month, day = date:match("(%d+)-(%d+)-(%d+)")
+  year, month, day = tonumber(year), tonumber(month), tonumber(day)
+  local lengths = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 }
+  if year % 4 == 0 and (year % 100 ~= 0 or year % 400 == 0) then
+    lengths[2] = 29
+  end
+  local hour, minute, second, zone = rest:match("^(%d%d):(%d%d):(%d%d)([^%d].*)$")
+  if not hour then
+    hour, minute, zone = rest:match("^(%d%d):(%d%d)([^%d].*)$")
+    second = "0"
+  end
+  if not hour or month < 1 or month > 12 or day < 1 or day > lengths[month] or tonumber(hour) > 23
+    or tonumber(minute) > 59 or tonumber(second) > 60 then
+    return false
+  end
+  zone = zone:gsub("^[.,]%d+", "")
+  local offset_hour, offset_minute = zone:match("^[+-](%d%d):?(%d%d)$")
+  return zone == "Z" or zone == "z" or (offset_hour ~= nil and tonumber(offset_hour) < 24
+    and tonumber(offset_minute) < 60)
+end
+
+---@param blob string MessagePack map
+---@param i number its place, for errors
+---@return table? outcome
+---@return string? problem
+function M.parse(blob, i)
+  local outcome = check.map(blob)
+  if not outcome then
+    return nil, check.not_a_map("outcomes[" .. i .. "]", blob)
+  end
+  local expected
+  for field, value in pairs(outcome) do
+    if field == "id" then
+      expected = not (type(value) == "string" and #value == 14) and check.ID
+    elseif field == "attempt" then
+      expected = not (type(value) == "number" and value >= 1 and value <= 4294967295 and value % 1 == 0)
+        and check.ATTEMPT
+    elseif field == "type" then
+      expected = value ~= "success" and value ~= "failure" and '"success" or "failure"'
+    elseif field == "finished_at" then
+      expected = not is_iso8601(value) and "a time in ISO 8601 with offset or Z, such as 2026-01-31T12:00:00Z"
+    elseif outcome.type == "success" and field == "move" then
+      local problem = following.check_move(value, "outcomes[" .. i .. "].move")
+      if problem then
+        return nil, problem
+      end
+    elseif outcome.type == "success" and field == "enqueue" then
+      expected = not check.is_integer(value, 1, 1000) and "an integer from 1 to 1000"
+    elseif outcome.type ~= "failure" then
+      if field == "reason" or field == "should_retry" or field == "message" or field == "group" then
+        return nil, "INVALID outcomes[" .. i .. "]." .. field .. ": only an outcome of type failure has it"
+      end
+      return nil, check.unknown("outcomes[" .. i .. "]", field, FIELDS)
+    elseif field == "reason" then
+      expected = value ~= "other" and value ~= "timeout" and '"other" or "timeout"'
+    elseif field == "should_retry" then
+      expected = type(value) ~= "boolean" and "true or false"
+    elseif field == "message" then
+      expected = (type(value) ~= "string" or #value > LONGEST_MESSAGE) and "text of at most 65536 bytes"
+    elseif field == "group" then
+      expected = not check.is_name(value) and check.NAME
+    elseif field == "move" or field == "enqueue" then
+      return nil, "INVALID outcomes[" .. i .. "]." .. field .. ": only an outcome of type success has it"
+    else
+      return nil, check.unknown("outcomes[" .. i .. "]", field, FIELDS)
+    end
+    if expected then
+      return nil, check.problem("outcomes[" .. i .. "]." .. field, expected, value)
+    end
+  end
+  if not outcome.id then
+    return nil, check.problem("outcomes[" .. i .. "].id", check.ID, nil)
+  elseif not outcome.attempt then
+    return nil, check.problem("outcomes[" .. i .. "].attempt", check.ATTEMPT, nil)
+  elseif not outcome.type then
+    return nil, check.problem("outcomes[" .. i .. "].type", '"success" or "failure"', nil)
+  end
+  return outcome
+end
+
+---@cold
+--- An outcome for an attempt that does not run.
+---@return string answer
+local function late(of, outcome)
+  if not of then
+    return "NOTFOUND"
+  end
+  local how = attempt.ended_how(of, outcome.attempt)
+  if how == "c" then
+    return "CANCELLED"
+  elseif how == "s" and outcome.type == "success" then
+    return "done"
+  elseif how == "m" and outcome.type == "success" then
+    return of[job.STATE] == "s" and "scheduled" or "queued"
+  elseif how == "f" and outcome.type == "failure" then
+    return of[job.STATE] == "e" and "error" or "retrying"
+  end
+  return "LOST"
+end
+
+--- Carries an outcome out, if the attempt still runs.
+---@param of table? the job
+---@return string|table answer state, or why not; with what follows {state, {id, created}, ...}
+function M.apply(of, outcome, blob)
+  if not of or not attempt.runs(of, outcome.attempt) then
+    return late(of, outcome)
+  end
+  if outcome.type == "success" then
+    local state = "done"
+    if outcome.move then
+      following.move(of, outcome, blob)
+      state = job.state_name(of[job.STATE])
+    else
+      attempt.succeed(of, blob, outcome.finished_at)
+    end
+    return outcome.jobs and following.enqueue(outcome, state) or state
+  end
+  return failure.fail(of, "f", outcome.reason or "other", outcome.message or "", blob,
+    outcome.should_retry ~= false, outcome.finished_at, outcome.group)
+end
+
+return M

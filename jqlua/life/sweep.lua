@@ -1,0 +1,281 @@
+-- What is due by the clock, in bounded steps.
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local settings = require "jqlua.settings.settings"
+local dependents = require "jqlua.links.dependents"
+local due = require "jqlua.base.due"
+local batch = require "jqlua.base.writes"
+local changes = require "jqlua.limits.rollout"
+local job = require "jqlua.job.record"
+local lineup = require "jqlua.limits.placement"
+local migration = require "jqlua.upkeep.migration"
+local removal = require "jqlua.job.removal"
+local room = require "jqlua.limits.room"
+local queue = require "jqlua.queue.record"
+local schedule = require "jqlua.schedules.schedule"
+local transition = require "jqlua.life.transition"
+local failure = require "jqlua.life.failure"
+local departure = require "jqlua.pick.departure"
+local unique = require "jqlua.job.unique"
+local worker = require "jqlua.pick.worker"
+
+local M = {}
+
+local call = redis.call
+
+local function due_ids(key, until_ms, limit)
+  return call("ZRANGEBYSCORE", key, "-inf", until_ms, "LIMIT", 0, limit)
+end
+
+local function first_score(key)
+  return tonumber(call("ZRANGE", key, 0, 0, "WITHSCORES")[2])
+end
+
+--- Does something with each due job of a set.
+---@param late_ms? number how much longer than to their moment they stay
+---@return number count
+local function each_due(key, limit, what, late_ms)
+  local ids = due_ids(key, meta.state[meta.NOW_MS] - (late_ms or 0), limit)
+  for _, id in ipairs(ids) do
+    local ripe = job.read(id)
+    if ripe then
+      what(ripe)
+    else
+      batch.remove(key, id) -- a record that somebody deleted by hand must not stop the clock
+    end
+  end
+  return #ids
+end
+
+local function lapse(lapsed)
+  failure.lapse(lapsed)
+end
+
+local function grace_ms(owner)
+  return settings.at(settings.LEASE_GRACE, owner) * 1000
+end
+
+--- When to look at a queue's leases again: at their end, and if that is over when the grace is.
+local function lapses_ms(owner)
+  local end_ms = first_score(queue.key(owner, "r"))
+  return end_ms and end_ms <= meta.state[meta.NOW_MS] and end_ms + grace_ms(owner) or end_ms
+end
+
+local function make_ready(ripe)
+  lineup.enter(ripe)
+  job.save(ripe)
+end
+
+---@cold
+--- A kept result goes; its job is an ordinary done job from now on.
+function M.drop_result(of)
+  call("DEL", keys.OUTCOME .. of[job.ID])
+  job.clear(of, job.HAS_OUTCOME)
+  if transition.move(of, "d", of[job.ENDED_MS]) then
+    job.save(of)
+  end
+end
+
+-- Removing a record costs a fraction of what other steps cost, and a job that has a lane costs more.
+local REMOVALS = 2
+local STEPS_OF_A_LANE = 2
+
+--- Old records of one ended state: by age, then by number.
+local function forget(owner, letter, steps)
+  local limit = steps * REMOVALS
+  local key = queue.key(owner, letter)
+  local ttl_s, max = settings.retention(letter, owner)
+  local old = due_ids(key, meta.state[meta.NOW_MS] - ttl_s * 1000, limit)
+  removal.remove(owner, letter, old)
+  local moved = #old
+  local surplus = math.min(call("ZCARD", key) - moved - max, limit - moved)
+  if surplus > 0 then
+    removal.remove(owner, letter, call("ZRANGE", key, moved, moved + surplus - 1))
+    moved = moved + surplus
+  end
+  return math.ceil(moved / REMOVALS)
+end
+
+local function earliest(...)
+  local least = meta.NONE
+  for i = 1, select("#", ...) do
+    local at_ms = (select(i, ...))
+    if at_ms and at_ms < least then
+      least = at_ms
+    end
+  end
+  return least
+end
+
+local function ended_due(owner, letter)
+  local key = queue.key(owner, letter)
+  local at_ms = first_score(key)
+  if not at_ms then
+    return nil
+  end
+  local ttl_s, max = settings.retention(letter, owner)
+  return call("ZCARD", key) > max and meta.state[meta.NOW_MS] or at_ms + ttl_s * 1000
+end
+
+--- The sets of a kind are handled in this order.
+local FIELDS = { r = queue.DUE_RUNNING, w = queue.DUE_WAITING, e = queue.DUE_ENDED }
+
+--- One kind of thing of one queue.
+---@return number steps taken
+local function sweep_queue(kind, name, steps)
+  local owner = queue.load(name)
+  local moved
+  local price = kind ~= "e" and queue.has(owner, queue.LANED) and STEPS_OF_A_LANE or 1
+  local limit = math.ceil(steps / price)
+  if kind == "r" then
+    moved = each_due(queue.key(owner, "r"), limit, lapse, grace_ms(owner))
+  elseif kind == "w" then
+    moved = each_due(keys.EXPIRING .. name, limit, failure.expire)
+    -- An expired job must have left its set before the others are looked at.
+    batch.flush()
+    for letter in ("st"):gmatch(".") do
+      if moved < limit then
+        moved = moved + each_due(queue.key(owner, letter), limit - moved, make_ready)
+      end
+    end
+  else
+    moved = each_due(queue.key(owner, "k"), limit, M.drop_result)
+    batch.flush()
+    for letter in ("dec"):gmatch(".") do
+      if moved < limit then
+        moved = moved + forget(owner, letter, limit - moved)
+      end
+    end
+  end
+  batch.flush()
+  local next_ms
+  if kind == "r" then
+    next_ms = lapses_ms(owner)
+  elseif kind == "w" then
+    next_ms = earliest(first_score(queue.key(owner, "s")), first_score(queue.key(owner, "t")),
+      first_score(keys.EXPIRING .. name))
+  else
+    next_ms = earliest(first_score(queue.key(owner, "k")), ended_due(owner, "d"), ended_due(owner, "e"),
+      ended_due(owner, "c"))
+  end
+  owner[FIELDS[kind]] = next_ms or meta.NONE
+  owner[queue.CHANGED] = true
+  due.set(kind .. name, owner[FIELDS[kind]])
+  return math.min(moved * price, steps)
+end
+
+local function sweep_workers(limit)
+  local ttl_ms = settings.at(settings.WORKER_TTL) * 1000
+  local moved = 0
+  for _, id in ipairs(due_ids(keys.ALIVE, meta.state[meta.NOW_MS] - ttl_ms, limit)) do
+    local record = worker.load(id)
+    if record then
+      -- Nothing more for it, also when its jobs take more than this call to move.
+      worker.rest(id, record, "unreachable", meta.state[meta.NOW_MS] + ttl_ms)
+    end
+    local failed = departure.jobs_fail(id, "the worker gave no sign of life", limit - moved)
+    moved = moved + math.max(failed, 1)
+    if call("EXISTS", keys.HELD .. id) == 0 then
+      departure.forget(id)
+    end
+    if moved >= limit then
+      break
+    end
+  end
+  local first_ms = first_score(keys.ALIVE)
+  due.set("W", first_ms and first_ms + ttl_ms or meta.NONE)
+  return moved
+end
+
+local function sweep_resting(limit)
+  local ids = due_ids(keys.RESTING, meta.state[meta.NOW_MS], limit)
+  for _, id in ipairs(ids) do
+    call("ZREM", keys.RESTING, id)
+    local record = worker.load(id)
+    if record then
+      worker.place(id, record)
+    end
+  end
+  due.set("B", first_score(keys.RESTING) or meta.NONE)
+  return #ids
+end
+
+--- Settings changed: every queue's leases and old records are due for a look, a page of queues at a time.
+local function review(limit)
+  local at = call("GET", keys.REVIEW)
+  local names = call("ZRANGEBYLEX", keys.QUEUE_NAMES, at and "(" .. at or "-", "+", "LIMIT", 0, limit)
+  for _, name in ipairs(names) do
+    queue.look_again(queue.load(name))
+  end
+  if #names < limit then
+    call("DEL", keys.REVIEW)
+    due.set("E", meta.NONE)
+  else
+    call("SET", keys.REVIEW, names[#names])
+  end
+  return #names
+end
+
+--- Jobs that wait in a queue are looked at under a new set of constraints.
+local function walk(name, limit)
+  local looked = lineup.walk(queue.load(name), limit)
+  if call("EXISTS", keys.WALK .. name) == 0 then
+    due.set("v" .. name, meta.NONE)
+  end
+  return looked
+end
+
+---@cold
+--- Does up to limit steps and writes them. Afterwards meta.next_ms says when there is more.
+---@return number moved
+function M.run(limit)
+  local state = meta.state
+  local moved = 0
+  if state[meta.PENDING] ~= 0 then
+    moved = limit -- what is due may belong to what is pending
+    changes.carry_out(limit)
+  end
+  while moved < limit do
+    local head = call("ZRANGE", keys.DUE, 0, 0, "WITHSCORES")
+    local at_ms = tonumber(head[2]) or meta.NONE
+    meta.set_due(at_ms)
+    if at_ms > state[meta.NOW_MS] then
+      break
+    end
+    local kind, name = head[1]:sub(1, 1), head[1]:sub(2)
+    -- A look that moves nothing counts as well: that is what bounds the call.
+    local steps
+    if kind == "W" then
+      steps = sweep_workers(limit - moved)
+    elseif kind == "B" then
+      steps = sweep_resting(limit - moved)
+    elseif kind == "E" then
+      steps = review(limit - moved)
+    elseif kind == "O" then
+      steps = room.sweep(limit - moved)
+      due.set("O", first_score(keys.OPENING) or meta.NONE)
+    elseif kind == "v" then
+      steps = walk(name, limit - moved)
+    elseif kind == migration.KIND then
+      steps = migration.step(limit - moved)
+    elseif kind == "d" then
+      steps = dependents.sweep(name, limit - moved)
+    elseif kind == "U" then
+      steps = unique.sweep(limit - moved)
+    elseif kind == schedule.KIND then
+      steps = schedule.fire(name, limit - moved)
+    else
+      steps = sweep_queue(kind, name, limit - moved)
+    end
+    moved = moved + math.max(steps, 1)
+    batch.flush()
+  end
+  meta.set_due(tonumber(call("ZRANGE", keys.DUE, 0, 0, "WITHSCORES")[2]) or meta.NONE)
+  if state[meta.NEXT_DUE] > state[meta.NOW_MS] then
+    due.tell_sleepers() -- else who sweeps calls again
+  end
+  transition.commit()
+  return moved
+end
+
+return M

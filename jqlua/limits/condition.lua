@@ -1,0 +1,194 @@
+---@lazy
+-- Whether a job fulfils conditions. Every enqueueing under constraints pays for this, and what counts is the number of
+-- functions, calls and table entries: hence few long functions, and the flat form.
+--
+-- A program is a list of nodes, all of which must hold. A node is a group, {ALL | ANY | NOT, size, node, node, ...}, or
+--   {NAME | QUEUE | PRIORITY + operator, operand}
+--   {ARGUMENT + operator, path, operand}, the path as jqlua/values/path.lua looks it up
+--   {TAGS, size, text that no tag may equal or false, operator, operand, ...}: one tag must fulfil them all
+-- Values and operands are scalars as jqlua/values/msgpack.lua reads them: exact where those of cmsgpack are not.
+local order = require "jqlua.values.compare"
+local jobpath = require "jqlua.values.path"
+local glob = require "jqlua.base.glob"
+
+local M = {}
+
+local byte = string.byte
+local sub = string.sub
+local seek = string.find
+
+-- Kinds of nodes. Those below TAGS have an operator added.
+M.NAME = 16
+M.QUEUE = 32
+M.PRIORITY = 48
+M.ARGUMENT = 64
+M.TAGS = 80
+M.ALL = 81
+M.ANY = 82
+M.NOT = 83 -- not all of them
+
+-- Operators.
+M.EQ = 1
+M.NE = 2
+M.LT = 3
+M.LE = 4
+M.GT = 5
+M.GE = 6
+M.IN = 7 -- operand: a set
+M.AMONG = 8 -- operand: a list
+M.PREFIX = 9 -- operand: what the text begins with
+M.GLOB = 10 -- operand: the pattern
+M.LIKE = 11 -- operand: {set, pattern, pattern, ...}, of texts only
+M.EXISTS = 12 -- operand: boolean
+
+-- A set is one text, its members each with a zero byte before and behind: that unpacks at once, where a table would
+-- cost for each of its entries.
+
+---@return string? set "" when there are no members; nil when one holds a zero byte itself
+function M.to_set(scalars)
+  local members = {}
+  for i, scalar in ipairs(scalars) do
+    members[i] = type(scalar) == "number" and string.format("d%.17g", scalar + 0) or scalar -- + 0: for negative zero
+    if members[i]:find("%z") then
+      return nil
+    end
+  end
+  return members[1] and "\0" .. table.concat(members, "\0") .. "\0" or ""
+end
+
+---@return string[] members numbers as "d%.17g"
+function M.from_set(set)
+  local members = {}
+  for member in set:gmatch("[^%z]+") do
+    members[#members + 1] = member
+  end
+  return members
+end
+
+--- Whether a value that is there fulfils an operator.
+---@param value number|string|nil scalar; nil for what equals nothing
+---@return boolean
+function M.holds(operator, operand, value)
+  if operator == M.EQ then
+    return value == operand
+  elseif operator == M.NE then
+    return value ~= operand
+  elseif operator == M.EXISTS then
+    return operand
+  elseif not value then
+    return false
+  elseif operator == M.IN then
+    local member = type(value) == "number" and string.format("d%.17g", value + 0) or value
+    -- With zero bytes in it, it could be found across several members.
+    return seek(operand, "\0" .. member .. "\0", 1, true) ~= nil and not seek(member, "\0", 1, true)
+  elseif operator <= M.GE then
+    local sign
+    if type(operand) == "number" and type(value) == "number" then
+      sign = value < operand and -1 or value == operand and 0 or 1
+    else
+      sign = order.compare(value, operand)
+    end
+    if sign == 0 then
+      return operator == M.LE or operator == M.GE
+    end
+    return sign == (operator <= M.LE and -1 or 1)
+  elseif operator == M.PREFIX then
+    return sub(value, 1, #operand) == operand
+  elseif operator == M.GLOB then
+    return type(value) == "string" and byte(value) == 115 and glob.match(operand, sub(value, 2)) -- s
+  end
+  if operator == M.LIKE and M.holds(M.IN, operand[1], value) then
+    return true
+  end
+  for i = operator == M.LIKE and 2 or 1, #operand do
+    if value == operand[i] or operator == M.LIKE and glob.match(operand[i], sub(value, 2)) then
+      return true
+    end
+  end
+  return false
+end
+
+--- Whether the node of tags at `at` holds.
+local function holds_for_tags(program, at, tags)
+  local unwanted, first, stop = program[at + 2], at + 3, at + program[at + 1]
+  local is_found = first == stop or #tags == 0 and program[first] == M.EXISTS and not program[first + 1]
+  for _, tag in ipairs(tags) do
+    local value = "s" .. tag
+    if value == unwanted then
+      return false
+    end
+    local does_fit = true
+    for i = first, stop - 1, 2 do
+      does_fit = does_fit and M.holds(program[i], program[i + 1], value)
+    end
+    is_found = is_found or does_fit
+  end
+  return is_found
+end
+
+--- How many places of the program the node at `at` takes.
+function M.size(program, at)
+  local kind = program[at]
+  return kind >= M.TAGS and program[at + 1] or kind > M.ARGUMENT and 3 or 2
+end
+
+--- Tests a job, of which not everything need be known.
+---@param program table a compiled matcher
+---@param facts table name, queue, priority, tags (a list), argument (a blob); nil is unknown. Use it for all that is
+--- asked about a job: it also keeps what was found out about the argument
+---@param at? number a group; nil for the whole program
+---@return boolean? # nil: it depends on what is unknown
+function M.test(program, facts, at)
+  local kind, stop = M.ALL, #program + 1
+  if at then
+    kind, stop = program[at], at + program[at + 1]
+  end
+  local deciding, is_known = kind == M.ANY, true
+  at = at and at + 2 or 1
+  while at < stop do
+    local code, size, result = program[at], 2, nil
+    if code < M.ARGUMENT then
+      local value
+      if code < M.QUEUE then
+        value = facts.name and "s" .. facts.name
+      elseif code < M.PRIORITY then
+        value = facts.queue and "s" .. facts.queue
+      else
+        value = facts.priority
+      end
+      if value then
+        result = M.holds(code % 16, program[at + 1], value)
+      end
+    elseif code < M.TAGS then
+      size = 3
+      if facts.argument then
+        local operator, operand = code % 16, program[at + 2]
+        local is_there, value = jobpath.look(program[at + 1], facts)
+        if is_there then
+          result = M.holds(operator, operand, value)
+        else
+          result = operator == M.NE or operator == M.EXISTS and not operand
+        end
+      end
+    else
+      size = program[at + 1]
+      if code > M.TAGS then
+        result = M.test(program, facts, at)
+      elseif facts.tags then
+        result = holds_for_tags(program, at, facts.tags)
+      end
+    end
+    if result == deciding then
+      return deciding ~= (kind == M.NOT)
+    elseif result == nil then
+      is_known = false
+    end
+    at = at + size
+  end
+  if not is_known then
+    return nil
+  end
+  return kind == M.ALL
+end
+
+return M

@@ -1,0 +1,237 @@
+---@lazy
+-- Constraints: their definitions, and which of them a job is subject to.
+--
+-- Each definition has a number of its own, which names its keys. A constraint whose matcher changes gets a new
+-- number: what was known under the old one is of no use. An old number has no limits any more, and holds nothing.
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local job = require "jqlua.job.record"
+local matcher = require "jqlua.limits.matcher"
+local units = require "jqlua.limits.units"
+
+local M = {}
+
+local call = redis.call
+
+M.MOST = 1000
+
+-- What is remembered of a queue and name: version; and unless nothing matches there, kind and section that jobs have
+-- in common, and the definitions.
+M.NO_SECTION = 0
+M.SECTION_OF_ALL = 1
+M.SECTION_OF_MATCHES = 2
+M.MATCHING_FORMAT = ">I4BI2c0"
+local LONGEST_VALUE = 64
+
+--- The definition of a constraint.
+---@return table? definition {n number, i id, m matcher, g matcher as given, b paths, bg by as given, c concurrency,
+--- l limit, p period_s, s smooth, k cost (number or path), kg cost as given, o strict}
+function M.load(id)
+  local raw = call("HGET", keys.CONSTRAINTS, id)
+  return raw and cmsgpack.unpack(raw) or nil
+end
+
+---@return table? definition
+function M.load_number(number)
+  local id = call("HGET", keys.CONSTRAINT_NUMBERS, number)
+  local definition = id and M.load(id)
+  return definition and definition.n == number and definition or nil
+end
+
+--- All definitions, in no order.
+---@return table[]
+function M.all()
+  local definitions = {}
+  for _, raw in ipairs(call("HVALS", keys.CONSTRAINTS)) do
+    definitions[#definitions + 1] = cmsgpack.unpack(raw)
+  end
+  return definitions
+end
+
+---@param definition table
+function M.save(definition)
+  call("HSET", keys.CONSTRAINTS, definition.i, cmsgpack.pack(definition))
+  call("ZADD", keys.CONSTRAINT_IDS, 0, definition.i)
+  call("HSET", keys.CONSTRAINT_NUMBERS, definition.n, definition.i)
+end
+
+function M.delete(definition)
+  call("HDEL", keys.CONSTRAINTS, definition.i)
+  call("ZREM", keys.CONSTRAINT_IDS, definition.i)
+  call("HDEL", keys.CONSTRAINT_NUMBERS, definition.n)
+end
+
+--- What matchers ask about a job. The argument is not read before it is needed.
+---@param argument? string
+function M.facts(of, argument)
+  local facts = {
+    name = of[job.NAME], queue = of[job.QUEUE], priority = of[job.PRIORITY], tags = job.options(of).tags or {},
+  }
+  facts.argument = argument
+  return facts
+end
+
+local function read_argument(facts, of)
+  if not facts.argument then
+    facts.argument = call("GET", keys.ARGUMENT .. of[job.ID]) or ""
+  end
+end
+
+---@return boolean
+function M.is_match(definition, facts, of)
+  local answer = matcher.test(definition.m, facts)
+  if answer == nil then
+    read_argument(facts, of)
+    answer = matcher.test(definition.m, facts)
+  end
+  return answer == true
+end
+
+--- A value as keys are named by it, of bounded length.
+function M.shorten(value)
+  if #value <= LONGEST_VALUE + 1 then
+    return value
+  end
+  return "h" .. value:sub(1, 1) .. redis.sha1hex(value:sub(2))
+end
+
+--- The values of several paths, as one.
+---@param values string[]
+function M.join(values)
+  if #values == 1 then
+    return values[1]
+  end
+  local parts = {}
+  for i, value in ipairs(values) do
+    parts[i] = string.char(#value) .. value
+  end
+  return table.concat(parts)
+end
+
+--- The values that were joined.
+---@return string[]
+function M.split(joined, count)
+  if count == 1 then
+    return { joined }
+  end
+  local values, at = {}, 1
+  for i = 1, count do
+    values[i], at = struct.unpack("Bc0", joined, at)
+  end
+  return values
+end
+
+--- The value of a path in a job, as keys are named by it.
+function M.value(path, facts, of)
+  if not facts.argument then
+    read_argument(facts, of)
+  end
+  return M.shorten(matcher.value(path, facts))
+end
+
+---@return table entry of units
+function M.entry(definition, facts, of)
+  local value = ""
+  if definition.b then
+    local values = {}
+    for i, path in ipairs(definition.b) do
+      values[i] = M.value(path, facts, of)
+    end
+    value = M.join(values)
+  end
+  local cost = definition.k or 1
+  if type(cost) ~= "number" then
+    read_argument(facts, of)
+    cost = math.min(matcher.amount(cost, facts) or 1, 1e9)
+  end
+  return { definition.n, definition.o and units.STRICT or 0, cost, value, units.key_name(definition.n, value) }
+end
+
+--- The section that jobs of a queue and name have in common.
+---@param list table[] definitions that may match there
+---@return number kind M.NO_SECTION, M.SECTION_OF_ALL, or M.SECTION_OF_MATCHES: of those that the only definition
+--- matches
+---@return string section
+local function common_section(queue_name, name, list)
+  local facts = { name = name, queue = queue_name, argument = "" }
+  local entries = {}
+  local kind = M.SECTION_OF_ALL
+  for i, definition in ipairs(list) do
+    if matcher.test(definition.m, { name = name, queue = queue_name }) ~= true then
+      kind = M.SECTION_OF_MATCHES
+    end
+    if type(definition.k or 1) ~= "number" then
+      return M.NO_SECTION, ""
+    end
+    for _, path in ipairs(definition.b or {}) do
+      if path ~= "name" and path ~= "queue" then
+        return M.NO_SECTION, ""
+      end
+    end
+    entries[i] = M.entry(definition, facts)
+  end
+  if kind == M.SECTION_OF_MATCHES and list[2] then
+    return M.NO_SECTION, ""
+  end
+  return kind, units.encode(units.of_entries(queue_name, entries))
+end
+
+-- What was looked up in this call, by queue and name.
+local found = {}
+
+--- The definitions that may match jobs of that queue and name, by number. Looked up once for each version of the
+--- set of constraints, then remembered.
+---@param queue_name string
+---@param name string
+---@param remembers? boolean false for scripts that only read
+---@return table[]
+function M.matching(queue_name, name, remembers)
+  local key = keys.MATCHING .. queue_name .. "\0" .. name
+  if found[key] then
+    return found[key]
+  end
+  local version = meta.state[meta.VERSION]
+  local raw = call("GET", key)
+  local list = {}
+  if raw and struct.unpack(">I4", raw) == version then
+    if #raw > 4 then
+      list = cmsgpack.unpack(raw:sub(8 + struct.unpack(">I2", raw, 6)))
+    end
+  else
+    for _, definition in ipairs(M.all()) do
+      if matcher.test(definition.m, { name = name, queue = queue_name }) ~= false then
+        list[#list + 1] = {
+          n = definition.n, m = definition.m, b = definition.b, k = definition.k, o = definition.o,
+        }
+      end
+    end
+    table.sort(list, function(a, b)
+      return a.n < b.n
+    end)
+    if remembers ~= false then
+      local rest = ""
+      if list[1] then
+        local kind, section = common_section(queue_name, name, list)
+        rest = struct.pack(">BI2", kind, #section) .. section .. cmsgpack.pack(list)
+      end
+      call("SET", key, struct.pack(">I4", version) .. rest)
+    end
+  end
+  found[key] = list
+  return list
+end
+
+--- The units that a job needs, by the constraints as they are.
+---@param facts table
+---@return table[] entries by number
+function M.entries(of, facts, remembers)
+  local entries = {}
+  for _, definition in ipairs(M.matching(of[job.QUEUE], of[job.NAME], remembers)) do
+    if M.is_match(definition, facts, of) then
+      entries[#entries + 1] = M.entry(definition, facts, of)
+    end
+  end
+  return entries
+end
+
+return M

@@ -1,0 +1,237 @@
+---@lazy
+-- Constraints and their keys as readers see them.
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local check = require "jqlua.base.check"
+local constraint = require "jqlua.limits.constraint"
+local msgpack = require "jqlua.values.msgpack"
+local ready = require "jqlua.limits.lane_index"
+local room = require "jqlua.limits.room"
+local units = require "jqlua.limits.units"
+
+local M = {}
+
+local call = redis.call
+local pack = cmsgpack.pack
+
+-- So many of the lanes that a key holds in a queue are counted.
+local MOST_LANES = 1000
+
+-- Integers that a double holds exactly.
+local EXACT = 9007199254740992
+
+local function bin(bytes)
+  return struct.pack(">BI4", 0xC6, #bytes) .. bytes
+end
+
+--- An integer of up to 64 bits from its decimal digits.
+local function integer(text)
+  local number = tonumber(text)
+  if number > -EXACT and number < EXACT then
+    return pack(number)
+  end
+  local is_negative = text:sub(1, 1) == "-"
+  local bytes = { 0, 0, 0, 0, 0, 0, 0, 0 }
+  for digit in text:gmatch("%d") do
+    local carry = tonumber(digit)
+    for i = 8, 1, -1 do
+      local sum = bytes[i] * 10 + carry
+      bytes[i] = sum % 256
+      carry = (sum - bytes[i]) / 256
+    end
+  end
+  if is_negative then
+    local carry = 1
+    for i = 8, 1, -1 do
+      local sum = 255 - bytes[i] + carry
+      bytes[i] = sum % 256
+      carry = (sum - bytes[i]) / 256
+    end
+  end
+  return (is_negative and "\211" or "\207") .. string.char(unpack(bytes))
+end
+
+--- A value as a key is named by it, as MessagePack again.
+local function value_blob(value)
+  local kind, rest = value:sub(1, 1), value:sub(2)
+  if kind == "n" then
+    return "\192"
+  elseif kind == "t" then
+    return "\195"
+  elseif kind == "f" then
+    return "\194"
+  elseif kind == "i" then
+    return integer(rest)
+  elseif kind == "d" then
+    local number = rest == "inf" and math.huge or rest == "-inf" and -math.huge or tonumber(rest) or 0 / 0
+    return struct.pack(">Bd", 0xCB, number)
+  elseif kind == "b" then
+    return bin(rest)
+  elseif kind == "x" then
+    return struct.pack(">BI4", 0xC9, #rest - 1) .. rest
+  elseif kind == "m" then
+    return msgpack.is_whole(rest) and rest or bin(rest)
+  elseif kind == "h" then
+    return pack("sha1:" .. rest:sub(2))
+  end
+  return pack(rest) -- a text
+end
+
+--- The field `by` of a key.
+---@return string? blob nil when the constraint has none
+function M.by_blob(definition, value)
+  if not definition.b then
+    return nil
+  elseif type(definition.bg) == "string" then
+    return value_blob(value)
+  end
+  local parts = { string.char(0x90 + #definition.b) }
+  for _, single in ipairs(constraint.split(value, #definition.b)) do
+    parts[#parts + 1] = value_blob(single)
+  end
+  return table.concat(parts)
+end
+
+--- The cost of the starts in the window that ends now.
+function M.starts_in(limit, key)
+  local used = key[room.USED]
+  local now = math.max(meta.state[meta.NOW_MS], key[room.LAST_MS]) -- a start would be dated so
+  local name, from = keys.STARTS .. key[room.NAME], 0
+  while true do
+    local starts = call("LRANGE", name, from, from + 99)
+    for _, start in ipairs(starts) do
+      local at_ms, cost = struct.unpack(">dd", start)
+      if at_ms + limit[room.PERIOD_MS] > now then
+        return used
+      end
+      used = used - cost
+    end
+    if #starts < 100 then
+      return 0
+    end
+    from = from + 100
+  end
+end
+
+--- The moment a key opens, where that is known.
+---@return number? opens_ms
+---@param cost number of the start that is asked about
+function M.opens_at(limit, key, cost)
+  local opens_ms = key[room.OPENS_MS]
+  if limit[room.SMOOTH] == 1 then
+    opens_ms = math.max(opens_ms, math.ceil(key[room.USED]))
+  elseif limit[room.RATE] > 0 then
+    opens_ms = math.max(opens_ms, (room.window_opens(limit, key, cost)))
+  end
+  if opens_ms <= key[room.LAST_MS] then
+    opens_ms = 0 -- the clock went back: a start would be dated later
+  end
+  opens_ms = math.max(opens_ms, key[room.HOLD_MS])
+  return opens_ms > meta.state[meta.NOW_MS] and opens_ms or nil
+end
+
+--- The fields of one key, packed.
+---@param put fun(field: string, value: any)
+local function put_use(put, definition, limit, key)
+  local lanes, held = 0, 0
+  for _, place in ipairs(key[room.PLACES]) do
+    local found = {}
+    ready.count(units.parked(key[room.NAME], place), "", MOST_LANES, found)
+    for _, jobs in pairs(found) do
+      lanes, held = lanes + 1, held + jobs
+    end
+  end
+  if limit[room.RATE] > 0 and limit[room.SMOOTH] == 0 then
+    put("starts", M.starts_in(limit, key))
+  end
+  local cost = type(definition.k) == "number" and definition.k or 1
+  local opens_ms = M.opens_at(limit, key, math.min(cost, limit[room.RATE]))
+  if opens_ms then
+    put("opens_ms", opens_ms)
+  end
+  if key[room.HOLD_MS] > meta.state[meta.NOW_MS] then
+    put("hold_ms", key[room.HOLD_MS])
+  end
+  put("lanes", lanes)
+  put("held", held)
+end
+
+---@return string map
+local function map(parts)
+  return struct.pack(">BI2", 0xDE, #parts) .. table.concat(parts)
+end
+
+--- A page's cursor: values are bytes, cursors are text.
+---@return string
+function M.cursor(value)
+  return (value:gsub(".", function(character)
+    return string.format("%02x", character:byte())
+  end))
+end
+
+--- Checks the fields cursor and count, and takes the cursor apart.
+---@return string? problem
+function M.check_page(spec)
+  local cursor = spec.cursor
+  if cursor == nil
+    or type(cursor) == "string" and #cursor <= 600 and #cursor % 2 == 0 and not cursor:find("[^0-9a-f]") then
+    spec.cursor = cursor and cursor:gsub("..", function(digits)
+      return string.char(tonumber(digits, 16))
+    end)
+    return spec.count ~= nil and not check.is_integer(spec.count, 1, 1000)
+      and check.problem("count", "an integer from 1 to 1000", spec.count) or nil
+  end
+  return check.problem("cursor", "a cursor as the last reply gave it, or empty text", cursor)
+end
+
+--- One key of a constraint.
+---@return string document
+function M.encode_key(definition, value)
+  local parts = {}
+  local function put(field, shown)
+    parts[#parts + 1] = pack(field, shown)
+  end
+  local limit = room.limit(definition.n)
+  local key = room.key(definition.n, value)
+  local by = M.by_blob(definition, value)
+  if by then
+    parts[1] = pack("by") .. by
+  end
+  put("running", key[room.IN_USE])
+  put_use(put, definition, limit, key)
+  return map(parts)
+end
+
+---@return string document
+function M.encode(definition)
+  local parts = {}
+  local function put(field, shown)
+    parts[#parts + 1] = pack(field, shown)
+  end
+  local limit = room.limit(definition.n)
+  put("id", definition.i)
+  parts[#parts + 1] = pack("match") .. definition.g
+  if definition.bg then
+    put("by", definition.bg)
+  end
+  if definition.c then
+    put("concurrency", definition.c)
+  end
+  if definition.l then
+    put("rate", { limit = definition.l, period = definition.p, smooth = definition.s })
+  end
+  if definition.kg then
+    put("cost", definition.kg)
+  end
+  if definition.o then
+    put("order", "strict")
+  end
+  put("running", limit[room.RUNNING])
+  put("keys", call("ZCARD", keys.KEYS_OF .. definition.n))
+  if not definition.b then
+    put_use(put, definition, limit, room.key(definition.n, ""))
+  end
+  return map(parts)
+end
+
+return M

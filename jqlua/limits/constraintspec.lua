@@ -1,0 +1,133 @@
+---@lazy
+-- What is said of a constraint, checked.
+local check = require "jqlua.base.check"
+local matcher = require "jqlua.limits.matcher"
+
+local M = {}
+
+local FIELDS = "id by concurrency rate cost order"
+local MOST_PATHS = 4
+
+---@return table? paths
+---@return string? problem
+function M.parse_by(by)
+  local list = by
+  if type(by) == "string" then
+    list = { by }
+  elseif not check.is_list(by, 1, MOST_PATHS) then
+    return nil, check.problem("by", "a path, or a list of 1 to " .. MOST_PATHS .. " paths", by)
+  end
+  local paths = {}
+  for i, text in ipairs(list) do
+    local problem
+    paths[i], problem = matcher.parse_path(text, list == by and "by[" .. i - 1 .. "]" or "by")
+    if problem then
+      return nil, problem
+    end
+  end
+  return paths
+end
+
+---@return string? problem
+local function parse_rate(new, rate)
+  if type(rate) ~= "table" then
+    return check.problem("rate", "a map {limit, period, smooth?}", rate)
+  end
+  for field in pairs(rate) do
+    if field ~= "limit" and field ~= "period" and field ~= "smooth" then
+      return check.unknown("rate", field, "limit period smooth")
+    end
+  end
+  if not check.is_integer(rate.limit, 1, 1e9) then
+    return check.problem("rate.limit", "an integer from 1 to 10^9", rate.limit)
+  elseif not check.is_number(rate.period, 0.001, 31536000) then
+    return check.problem("rate.period", "seconds from 0.001 to 31536000", rate.period)
+  elseif rate.smooth ~= nil and type(rate.smooth) ~= "boolean" then
+    return check.problem("rate.smooth", "true or false", rate.smooth)
+  end
+  new.l, new.p, new.s = rate.limit, rate.period, rate.smooth
+end
+
+---@return string? problem
+local function parse_cost(new, cost)
+  if type(cost) == "string" then
+    local problem
+    new.k, problem = matcher.parse_path(cost, "cost", true)
+    if problem then
+      return problem
+    end
+  elseif check.is_number(cost, 0, 1e9) then
+    new.k = cost
+  else
+    return check.problem("cost", "a number from 0 to 10^9, or a path into the argument", cost)
+  end
+  new.kg = cost
+  if not new.l then
+    return "INVALID cost: only a constraint with rate has it"
+  end
+end
+
+--- Takes the call's arguments: a spec and a matcher.
+---@return table? new definition, without its number (module constraint)
+---@return string? problem
+function M.parse()
+  local spec = #ARGV == 2 and check.map(ARGV[1])
+  if #ARGV ~= 2 then
+    return nil, "INVALID arguments: expected a spec and a matcher, got " .. #ARGV
+  elseif not spec then
+    return nil, check.not_a_map("spec", ARGV[1])
+  end
+  local unknown = check.unknown_field(spec, FIELDS)
+  if unknown then
+    return nil, unknown
+  end
+  if not check.is_name(spec.id) then
+    return nil, check.problem("id", check.NAME, spec.id)
+  end
+  local new = { i = spec.id, c = spec.concurrency, g = ARGV[2], bg = spec.by }
+  local problem
+  if spec.concurrency ~= nil and not check.is_integer(spec.concurrency, 1, 1e9) then
+    return nil, check.problem("concurrency", "an integer from 1 to 10^9", spec.concurrency)
+  end
+  problem = spec.rate ~= nil and parse_rate(new, spec.rate) or spec.cost ~= nil and parse_cost(new, spec.cost)
+  if problem then
+    return nil, problem
+  elseif not new.c and not new.l then
+    return nil, "INVALID concurrency: expected concurrency, rate or both, got neither"
+  end
+  if spec.by ~= nil then
+    new.b, problem = M.parse_by(spec.by)
+    if problem then
+      return nil, problem
+    end
+  end
+  if spec.order ~= nil then
+    if spec.order ~= "strict" then
+      return nil, check.problem("order", '"strict"', spec.order)
+    elseif new.c ~= 1 then
+      return nil, "INVALID order: strict needs concurrency 1"
+    end
+    new.o = true
+  end
+  new.m, problem = matcher.compile(ARGV[2])
+  if problem then
+    return nil, problem
+  end
+  return new
+end
+
+--- Whether two definitions are of the same jobs under the same keys, counted alike: then what is known of the keys
+--- stays, and only limits change.
+function M.is_same_set(old, new)
+  for _, field in ipairs({ "g", "p", "o" }) do
+    if old[field] ~= new[field] then
+      return false
+    end
+  end
+  if (old.s or false) ~= (new.s or false) then
+    return false
+  end
+  return cmsgpack.pack(old.bg, old.kg or 1) == cmsgpack.pack(new.bg, new.kg or 1)
+end
+
+return M

@@ -1,0 +1,153 @@
+---@lazy
+-- Why a job waits.
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local constraint = require "jqlua.limits.constraint"
+local constraintdoc = require "jqlua.limits.constraintdoc"
+local glob = require "jqlua.base.glob"
+local job = require "jqlua.job.record"
+local lineup = require "jqlua.limits.placement"
+local queue = require "jqlua.queue.record"
+local room = require "jqlua.limits.room"
+local units = require "jqlua.limits.units"
+local worker = require "jqlua.pick.worker"
+
+local M = {}
+
+local call = redis.call
+
+local MOST_WAITED_FOR = 100
+local pack = cmsgpack.pack
+
+local WAITING = "qwstb"
+
+---@param name string a queue
+local function wants(list, name)
+  for _, text in ipairs(list) do
+    if text == name or (glob.is_pattern(text) and glob.match(text, name)) then
+      return true
+    end
+  end
+  return false
+end
+
+--- How many registered workers serve a queue.
+local function count_workers(name)
+  local count = 0
+  for _, id in ipairs(call("ZRANGE", keys.WORKER_IDS, 0, 999)) do
+    local record = worker.load(id)
+    count = count + (record and wants(record.q, name) and 1 or 0)
+  end
+  return count
+end
+
+--- On how many channels somebody waits for a queue.
+local function count_channels(name)
+  local count = 0
+  local known = call("HGETALL", keys.SLEEPERS)
+  for i = 1, #known, 2 do
+    local asleep = call("ZCOUNT", keys.ASLEEP .. known[i], string.format("(%.0f", meta.state[meta.NOW_MS]), "+inf")
+    count = count + (asleep > 0 and wants(cmsgpack.unpack(known[i + 1]), name) and 1 or 0)
+  end
+  return count
+end
+
+--- Whether a key has room for an entry, and if not, when it will.
+---@return boolean is_open
+---@return number opens_ms when it is not closed by time any more
+---@return boolean is_full whether it also takes another job to end
+local function outlook(limit, key, entry)
+  local opens_ms = constraintdoc.opens_at(limit, key, room.cost(entry, limit)) or 0
+  local is_full = not units.is_taken(entry) and limit[room.CONCURRENCY] > 0
+    and key[room.IN_USE] >= limit[room.CONCURRENCY]
+  return not is_full and opens_ms <= meta.state[meta.NOW_MS], opens_ms, is_full
+end
+
+local function encode_entry(definition, entry)
+  local limit, key = room.limit(definition.n), room.key(definition.n, entry[units.VALUE])
+  local is_open, opens_ms, is_full = outlook(limit, key, entry)
+  local parts = { pack("id", definition.i), pack("running", key[room.IN_USE]), pack("open", is_open) }
+  local by = constraintdoc.by_blob(definition, entry[units.VALUE])
+  if by then
+    parts[#parts + 1] = pack("by") .. by
+  end
+  if definition.c then
+    parts[#parts + 1] = pack("concurrency", definition.c)
+  end
+  if definition.l then
+    parts[#parts + 1] = pack("rate", { limit = definition.l, period = definition.p, smooth = definition.s })
+    if not definition.s then
+      parts[#parts + 1] = pack("starts", constraintdoc.starts_in(limit, key))
+    end
+    if definition.kg then
+      parts[#parts + 1] = pack("cost", room.cost(entry, limit))
+    end
+  end
+  if opens_ms > meta.state[meta.NOW_MS] then
+    parts[#parts + 1] = pack("opens_ms", opens_ms)
+  end
+  if key[room.HOLD_MS] > meta.state[meta.NOW_MS] then
+    parts[#parts + 1] = pack("hold_ms", key[room.HOLD_MS])
+  end
+  return string.char(0x80 + #parts) .. table.concat(parts), is_open, not is_full and opens_ms or nil
+end
+
+--- How many jobs come before one.
+local function count_ahead(of, owner, own)
+  local letter, id = of[job.STATE], of[job.ID]
+  if letter == "w" then
+    return call("ZRANK", keys.LANE .. own[units.LANE], id) or 0
+  end
+  return call("ZRANK", queue.key(owner, letter), id) or 0
+end
+
+---@param of table job
+---@return string map
+function M.encode(of)
+  local parts = {
+    pack("id", of[job.ID]), pack("status", job.state_name(of[job.STATE])), pack("queue", of[job.QUEUE]),
+    pack("name", of[job.NAME]),
+  }
+  if WAITING:find(of[job.STATE], 1, true) then
+    local now = meta.state[meta.NOW_MS]
+    local owner = queue.load(of[job.QUEUE])
+    local is_paused = owner[queue.PAUSED] ~= 0
+    local own = lineup.units(of, owner, nil, false)
+    local start_ms = now
+    if of[job.STATE] == "s" or of[job.STATE] == "t" then
+      start_ms = math.max(now, tonumber(call("ZSCORE", queue.key(owner, of[job.STATE]), of[job.ID])))
+    end
+    local is_held = false
+    local entries = own[units.ENTRIES]
+    local shown = { struct.pack(">BI2", 0xDC, 0) }
+    local count = 0
+    for _, entry in ipairs(entries) do
+      local definition = constraint.load_number(entry[units.NUMBER])
+      if definition then
+        count = count + 1
+        local is_open, opens_ms
+        shown[count + 1], is_open, opens_ms = encode_entry(definition, entry)
+        is_held = is_held or not is_open
+        start_ms = start_ms and opens_ms and math.max(start_ms, opens_ms) or nil
+      end
+    end
+    shown[1] = struct.pack(">BI2", 0xDC, count)
+    parts[#parts + 1] = pack("paused", is_paused)
+    parts[#parts + 1] = pack("constraints") .. table.concat(shown)
+    parts[#parts + 1] = pack("held", is_held)
+    parts[#parts + 1] = pack("ahead", count_ahead(of, owner, units.of(of)))
+    parts[#parts + 1] = pack("workers", count_workers(of[job.QUEUE]))
+    parts[#parts + 1] = pack("waiting", count_channels(of[job.QUEUE]))
+    parts[#parts + 1] = pack("running", call("ZCARD", queue.key(owner, "r")))
+    if of[job.STATE] == "b" then
+      parts[#parts + 1] = pack("waits_for", call("ZRANGE", keys.WAITS_FOR .. of[job.ID], 0, MOST_WAITED_FOR - 1))
+      start_ms = nil
+    end
+    if start_ms and not is_paused then
+      parts[#parts + 1] = pack("start_ms", start_ms)
+    end
+  end
+  return struct.pack(">BI2", 0xDE, #parts) .. table.concat(parts)
+end
+
+return M

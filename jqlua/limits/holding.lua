@@ -1,0 +1,108 @@
+---@lazy
+-- Keys that a worker closes when it gives jobs back.
+local meta = require "jqlua.base.meta"
+local check = require "jqlua.base.check"
+local constraint = require "jqlua.limits.constraint"
+local msgpack = require "jqlua.values.msgpack"
+local room = require "jqlua.limits.room"
+local units = require "jqlua.limits.units"
+
+local M = {}
+
+M.LONGEST_S = 31536000
+M.SECONDS = "seconds from 0 to " .. M.LONGEST_S
+local MOST = 10
+
+--- Checks the field `hold`. This check reads.
+---@param hold any map from ids to seconds
+---@return table? holds number of the constraint -> until_ms
+---@return string? problem
+function M.parse(hold)
+  local holds, count = {}, 0
+  if type(hold) ~= "table" then
+    return nil, check.problem("hold", "a map from ids of constraints to seconds", hold)
+  end
+  for _ in pairs(hold) do
+    count = count + 1
+  end
+  if count == 0 or count > MOST then
+    return nil, "INVALID hold: expected 1 to " .. MOST .. " constraints, got " .. count
+  end
+  for id, seconds in pairs(hold) do
+    if type(id) ~= "string" then
+      return nil, "INVALID hold: expected a map with text as keys, got the key " .. check.show(id)
+    end
+    local path = "hold." .. check.part(id)
+    if not check.is_number(seconds, 0, M.LONGEST_S) then
+      return nil, check.problem(path, M.SECONDS, seconds)
+    end
+    local definition = constraint.load(id)
+    if not definition then
+      return nil, check.missing(path, "constraint", id)
+    end
+    holds[definition.n] = meta.state[meta.NOW_MS] + math.ceil(seconds * 1000)
+  end
+  return holds
+end
+
+--- What names a key of a constraint: the values that these paths lead to.
+local function expected_value(definition)
+  if type(definition.bg) == "string" then
+    return "the value of " .. check.show(definition.bg)
+  end
+  local paths = {}
+  for i, path in ipairs(definition.bg) do
+    paths[i] = check.show(path)
+  end
+  return "a list of " .. #paths .. (#paths == 1 and " value, of " or " values, of ") .. table.concat(paths, ", ")
+end
+
+--- The value of a key, from the field `by` of the call's spec.
+---@return string? value
+---@return string? problem
+function M.value(definition)
+  local blob = ARGV[1]
+  local at = msgpack.find(blob, { "by" })
+  if not definition.b then
+    if at then
+      return nil, "INVALID by: this constraint has no by"
+    end
+    return ""
+  end
+  local values = {}
+  if not at then
+    return nil, "INVALID by: expected " .. expected_value(definition) .. ", got nothing"
+  elseif type(definition.bg) == "string" then
+    values[1] = msgpack.canonical(blob, at)
+  else
+    local first, count, is_map = msgpack.open(blob, at)
+    if first and not is_map and count == #definition.b then
+      for i = 1, count do
+        values[i] = msgpack.canonical(blob, first)
+        first = msgpack.skip(blob, first)
+      end
+    end
+  end
+  for i = 1, #definition.b do
+    if not values[i] then
+      return nil, "INVALID by: expected " .. expected_value(definition)
+        .. (type(definition.bg) == "string" and ": " or ", each ") .. "nil, a boolean, a number, text or binary data"
+    end
+    values[i] = constraint.shorten(values[i])
+  end
+  return constraint.join(values)
+end
+
+--- Closes the keys that a running job has under these constraints.
+function M.close(of, holds)
+  local own = units.of(of)
+  for _, entry in ipairs(own and own[units.ENTRIES] or {}) do
+    local until_ms = holds[entry[units.NUMBER]]
+    if until_ms then
+      local key = room.key(entry[units.NUMBER], entry[units.VALUE])
+      room.hold(key, math.max(until_ms, key[room.HOLD_MS]))
+    end
+  end
+end
+
+return M

@@ -1,0 +1,220 @@
+---@lazy
+-- Indexes of lanes: those of a queue that may start, and those that a key of a constraint holds in a queue.
+--
+-- A lane stands in an index by its head's (priority, id). What stands there is a lower bound: a head that went away
+-- leaves its entry behind, and whoever looks at the entry puts it right. A lane may have several entries; once put
+-- right they are one.
+--
+-- In a fair queue an index holds groups, one for each value, and each group has an index like the first.
+-- Groups of equal priority stand by virtual start: the later of the clock of their node and the end of what they
+-- were given last. Both only grow, so that again an entry is a lower bound.
+--
+-- Members: start (8 bytes, 0 for lanes), id (14), kind (l or g), digest of the lane or group (20).
+local keys = require "jqlua.base.keys"
+local queue = require "jqlua.queue.record"
+local units = require "jqlua.limits.units"
+
+local M = {}
+
+local call = redis.call
+
+local NO_START = "\0\0\0\0\0\0\0\0"
+local FORGET_TURNS_S = 86400
+-- How many entries one call puts right or parks before it leaves the rest to the next.
+local MOST_LOOKS = 500
+M.spent = {}
+
+--- The key of an index, or of what it holds at a path of groups.
+function M.node(index, path)
+  return path == "" and index or keys.GROUP .. path:sub(-units.DIGEST) .. ":" .. index
+end
+
+-- Clock and finishes of the groups at a path, for each priority of its own.
+local function turns_key(name, path, priority)
+  return keys.TURNS .. string.format("%d:", priority) .. (path == "" and "q" .. name or "g" .. path:sub(-units.DIGEST))
+end
+
+---@return number virtual start of a group's next job
+local function start_of(turns, group)
+  local scores = call("ZMSCORE", turns, "clock", group)
+  return math.max(tonumber(scores[1] or 0), tonumber(scores[2] or 0))
+end
+
+---@param name string the queue
+---@return string the index of its lanes that may start
+function M.of_queue(name)
+  return keys.LANES .. name
+end
+
+--- Puts the entries of groups, from the innermost on.
+local function add_groups(index, name, priority, id, path, last)
+  while last > 0 do
+    local parent, group = path:sub(1, last - units.DIGEST), path:sub(last - units.DIGEST + 1, last)
+    local start = struct.pack(">d", start_of(turns_key(name, parent, priority), group))
+    call("ZADD", M.node(index, parent), "LT", priority, start .. id .. "g" .. group)
+    last = last - units.DIGEST
+  end
+end
+
+--- Puts a lane into an index.
+---@param name string the queue
+---@param rest string the lane's digest and the path of its groups
+function M.put(index, name, priority, id, rest)
+  local path = rest:sub(units.DIGEST + 1)
+  -- A lane that was parked comes back under the priority that its head had then.
+  call("ZADD", M.node(index, path), "LT", priority, NO_START .. id .. "l" .. rest:sub(1, units.DIGEST))
+  if path ~= "" then
+    add_groups(index, name, priority, id, path, #path)
+  end
+end
+
+--- A lane may start, as far as is known.
+---@param owner table the queue
+function M.add(owner, priority, id, rest)
+  M.put(M.of_queue(owner[queue.NAME]), owner[queue.NAME], priority, id, rest)
+  queue.set(owner, queue.LANED)
+  queue.note_head(owner, priority, id)
+end
+
+--- What comes next in the inner of several groups may be another value's job now. The outer ones may have stood by an
+--- id that is greater than its.
+local function unsettle(index, name, priority, path)
+  if #path > units.DIGEST then
+    add_groups(index, name, priority, queue.LEAST_ID, path, #path - units.DIGEST)
+    if index == M.of_queue(name) then
+      queue.note_head(queue.load(name), priority, queue.LEAST_ID)
+    end
+  end
+end
+
+--- Takes the entry of a lane out of an index.
+---@param place table as M.first gave it
+function M.remove(index, name, place)
+  call("ZREM", M.node(index, place.path), place.member)
+  unsettle(index, name, place.priority, place.path)
+end
+
+--- The head of a lane goes, and with it the lane's entry among those that may start.
+---@return boolean # whether it stood there
+function M.withdraw(owner, priority, id, lane, path)
+  local name = owner[queue.NAME]
+  local index = M.of_queue(name)
+  if call("ZREM", M.node(index, path), NO_START .. id .. "l" .. lane) == 0 then
+    return false
+  end
+  unsettle(index, name, priority, path)
+  return true
+end
+
+--- The first lane of a node. Entries of groups are put right on the way.
+local function first_of(index, name, path)
+  local at = M.node(index, path)
+  while (M.spent[1] or 0) < MOST_LOOKS do
+    local entry = call("ZRANGE", at, 0, 0, "WITHSCORES")
+    local member, priority = entry[1], tonumber(entry[2])
+    if not member then
+      return nil
+    end
+    local digest = member:sub(24)
+    if member:sub(23, 23) == "l" then
+      return { priority = priority, id = member:sub(9, 22), member = member, lane = digest, path = path }
+    end
+    local place, is_more = first_of(index, name, path .. digest)
+    if is_more then
+      return nil, true
+    end
+    local true_member
+    if place then
+      local start = start_of(turns_key(name, path, place.priority), digest)
+      true_member = struct.pack(">d", start) .. place.id .. "g" .. digest
+      if place.priority == priority and true_member == member then
+        return place
+      end
+    end
+    M.spent[1] = (M.spent[1] or 0) + 1
+    call("ZREM", at, member)
+    if place then
+      call("ZADD", at, place.priority, true_member)
+    end
+  end
+  return nil, true
+end
+
+--- The first lane of an index, as far as is known.
+---@return table? place {priority, id, member, lane, path}
+---@return boolean? is_more when the looks allowed were used up
+function M.first(index, name)
+  return first_of(index, name, "")
+end
+
+--- Texts have weights, and numbers by their text.
+local function weight_of(name, level, value)
+  local weight = value:find("^[sidh]") and call("HGET", keys.WEIGHTS .. name, level .. value:sub(2))
+  return tonumber(weight or 1)
+end
+
+--- A job of this lane starts: its groups have had their turn.
+---@param groups string[] values
+function M.serve(owner, place, groups)
+  local path, priority, name = place.path, place.priority, owner[queue.NAME]
+  for level = 1, #path / units.DIGEST do
+    local last = level * units.DIGEST
+    local turns = turns_key(name, path:sub(1, last - units.DIGEST), priority)
+    local group = path:sub(last - units.DIGEST + 1, last)
+    local start = start_of(turns, group)
+    call("ZADD", turns, start, "clock", start + 1 / weight_of(name, level, groups[level]), group)
+    -- Who is behind the clock starts at the clock.
+    call("ZREMRANGEBYSCORE", turns, "-inf", "(" .. string.format("%.17g", start))
+    call("EXPIRE", turns, FORGET_TURNS_S)
+  end
+  if path ~= "" then
+    -- What comes next may have a lesser id than what came now.
+    queue.note_head(owner, priority, queue.LEAST_ID)
+  end
+end
+
+--- A lower bound of the queue's lanes.
+---@return number? priority
+function M.least_priority(owner)
+  return tonumber(call("ZRANGE", M.of_queue(owner[queue.NAME]), 0, 0, "WITHSCORES")[2])
+end
+
+--- How many jobs each lane of an index has. Of each node so many entries are looked at.
+---@param found table is filled: digest of a lane -> jobs
+function M.count(index, path, most, found)
+  for _, member in ipairs(call("ZRANGE", M.node(index, path), 0, most - 1)) do
+    local digest = member:sub(24)
+    if member:sub(23, 23) == "g" then
+      M.count(index, path .. digest, most, found)
+    elseif not found[digest] then
+      local jobs = call("ZCARD", keys.LANE .. digest)
+      found[digest] = jobs > 0 and jobs or nil -- what is empty stands there until somebody looks
+    end
+  end
+end
+
+--- The path of the groups of these values.
+---@return string
+---@param generation string|number other groups for the same values, after a change of what they are made by
+function M.path_of(queue_name, generation, values)
+  local path, before = "", queue_name .. "\0" .. generation
+  for _, value in ipairs(values) do
+    before = redis.sha1hex(before .. "\0" .. #value .. ":" .. value):sub(1, units.DIGEST)
+    path = path .. before
+  end
+  return path
+end
+
+---@return boolean
+function M.is_before(priority, id, other_priority, other_id)
+  return priority < other_priority or (priority == other_priority and id < other_id)
+end
+
+--- Whether anything is left of this call's looks; and less.
+---@param count? number how many
+function M.look(count)
+  M.spent[1] = (M.spent[1] or 0) + (count or 1)
+  return M.spent[1] <= MOST_LOOKS
+end
+
+return M

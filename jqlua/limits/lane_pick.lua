@@ -1,0 +1,240 @@
+---@lazy
+-- The best job of a queue that has lanes, or whose waiting jobs have to be looked at anew.
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local attempt = require "jqlua.life.attempt"
+local batch = require "jqlua.base.writes"
+local changes = require "jqlua.limits.rollout"
+local failure = require "jqlua.life.failure"
+local job = require "jqlua.job.record"
+local lane = require "jqlua.limits.lane"
+local lineup = require "jqlua.limits.placement"
+local queue = require "jqlua.queue.record"
+local ready = require "jqlua.limits.lane_index"
+local room = require "jqlua.limits.room"
+local units = require "jqlua.limits.units"
+
+local M = {}
+
+local call = redis.call
+
+local STEPS = 100
+-- Plain jobs that are looked at anew in one go, and what counts each that is moved, or ends.
+local PAGE = 8
+local LOOKS_OF_A_MOVE = 60
+local LOOKS_OF_A_PARK = 5
+
+local function moved(of, owner)
+  local is_moved = lineup.review(of, owner)
+  batch.flush()
+  return is_moved
+end
+
+--- The best lane of a queue whose head may start now. Those that may not are parked on the way.
+---@return table? place as ready.first gives it, with job and units
+---@return boolean? is_more when the looks allowed were used up
+local function best_lane(owner, is_settled)
+  local name = owner[queue.NAME]
+  local index = ready.of_queue(name)
+  while true do
+    local place, is_more = ready.first(index, name)
+    if not place then
+      return nil, is_more
+    elseif not ready.look() then
+      return nil, true
+    end
+    local of = job.read(place.id)
+    local own = of and of[job.STATE] == "w" and units.of(of)
+    if not own or own[units.LANE] ~= place.lane or of[job.PRIORITY] ~= place.priority then
+      -- The head that stood here is gone, or has another priority.
+      local priority, id = lane.head(place.lane)
+      ready.remove(index, name, place)
+      local head = id and job.read(id)
+      if head then
+        ready.add(owner, priority, id, place.lane .. place.path)
+        own = units.of(head)
+        room.fetch(own[units.ENTRIES])
+        room.pass_on(owner, own[units.ENTRIES])
+      end
+    elseif of[job.OPTIONS] ~= "" and attempt.has_expired(of) then
+      failure.expire(of)
+      batch.flush()
+      ready.look(LOOKS_OF_A_MOVE)
+    elseif is_settled or not moved(of, owner) then
+      room.fetch(own[units.ENTRIES])
+      local lacking = room.lacking(own[units.ENTRIES])
+      if not lacking then
+        place.job, place.units = of, own
+        return place
+      end
+      ready.remove(index, name, place)
+      room.park(owner, lacking, place)
+      ready.look(LOOKS_OF_A_PARK - 1)
+      room.pass_on(owner, own[units.ENTRIES], lacking)
+    end
+  end
+end
+
+--- The first plain job of a queue.
+---@return number? priority
+---@return string? id
+local function first_plain(owner)
+  local first = call("ZRANGE", queue.key(owner, "q"), 0, 0, "WITHSCORES")
+  return tonumber(first[2]), first[1]
+end
+
+local function is_first(place, priority, id)
+  return place and (not id or ready.is_before(place.priority, place.id, priority, id))
+end
+
+local function head_of(owner, place, priority, id)
+  if is_first(place, priority, id) then
+    return { queue = owner, priority = place.priority, id = place.id, place = place }
+  elseif id then
+    return { queue = owner, priority = priority, id = id, is_single = true }
+  end
+end
+
+--- The best job of a queue in which jobs may stand where they do not belong: as few of them as will do are looked at.
+---@return table? head
+---@return boolean? is_more when the looks allowed were used up
+local function best_unsettled(owner)
+  while true do
+    local place, is_more = best_lane(owner, false)
+    if is_more then
+      return nil, true
+    end
+    local members = call("ZRANGE", queue.key(owner, "q"), 0, PAGE - 1, "WITHSCORES")
+    local priority, id = tonumber(members[2]), members[1]
+    if not id or is_first(place, priority, id) then
+      return head_of(owner, place, priority, id)
+    end
+    local before = lineup.moves[1] or 0
+    if lineup.review_all(owner, members, true) == id then
+      return head_of(owner, place, priority, id)
+    elseif not ready.look(((lineup.moves[1] or 0) - before) * LOOKS_OF_A_MOVE) then
+      return nil, true
+    end
+  end
+end
+
+--- Whether, after another step, changes are still to be carried out, or keys whose time has come have not sent their
+--- lanes yet.
+---@return boolean
+function M.is_behind()
+  local state = meta.state
+  if state[meta.PENDING] ~= 0 and not changes.carry_out(STEPS) then
+    return true
+  end
+  return state[meta.NEXT_DUE] <= state[meta.NOW_MS] and room.sweep(STEPS) == STEPS
+end
+
+---@return table? head as of heads.of_queue
+---@return boolean? is_more
+function M.best(owner)
+  if M.is_behind() then
+    return nil, true
+  end
+  local is_settled = lineup.is_settled(owner)
+  if not is_settled and queue.has(owner, queue.UNSORTED) then
+    lineup.walk(owner, STEPS)
+    if queue.has(owner, queue.UNSORTED) then
+      return nil, true
+    end
+    is_settled = lineup.is_settled(owner)
+  end
+  if not is_settled then
+    return best_unsettled(owner)
+  end
+  local priority, id = first_plain(owner)
+  local place, is_more = best_lane(owner, true)
+  if is_more then
+    return nil, true
+  end
+  return head_of(owner, place, priority, id)
+end
+
+--- The best job that may start and is accepted, among the first of each set of a queue that has lanes. Groups of a fair
+--- queue are not asked whose turn it is.
+---@param accepts fun(of: table): boolean
+---@return table? head
+---@return boolean? is_more
+function M.find(name, most, accepts)
+  local owner = queue.load(name)
+  local first, is_more = M.best(owner)
+  if not first or accepts(job.read(first.id)) then
+    return first, is_more
+  end
+  local is_settled = lineup.is_settled(owner)
+  local best
+  for letter in ("qw"):gmatch(".") do
+    local waiting = call("ZRANGE", queue.key(owner, letter), 0, most - 1, "WITHSCORES")
+    for i = 1, #waiting, 2 do
+      local id, priority = waiting[i], tonumber(waiting[i + 1])
+      local of = job.read(id)
+      if best and not ready.is_before(priority, id, best.priority, best.id) then
+        break
+      end
+      if of and accepts(of) then
+        if not is_settled then
+          moved(of, owner)
+        end
+        local own = units.of(of)
+        local lacking
+        if own then
+          room.fetch(own[units.ENTRIES])
+          lacking = room.lacking(own[units.ENTRIES])
+        end
+        if lacking then
+          room.note_opening(lacking)
+        else
+          best = { queue = owner, priority = priority, id = id, is_single = true }
+          best.place = own and {
+            priority = priority, id = id, member = "", lane = own[units.LANE], path = own[units.PATH], job = of,
+            units = own,
+          }
+          break
+        end
+      end
+    end
+  end
+  return best
+end
+
+--- Whether a head that was found may still start.
+---@param head table of a lane
+---@return boolean
+function M.may_start(head)
+  return not room.lacking(head.place.units[units.ENTRIES])
+end
+
+--- Takes a head out of where it waits; a lane's job takes its units.
+---@return table? job
+function M.take(head)
+  local owner, place = head.queue, head.place
+  if not place then
+    call("ZREM", queue.key(owner, "q"), head.id)
+    return job.read(head.id)
+  end
+  local own, of = place.units, place.job
+  call("ZREM", keys.LANE .. place.lane, head.id)
+  lane.known[place.lane] = nil
+  ready.remove(ready.of_queue(owner[queue.NAME]), owner[queue.NAME], place)
+  ready.look(-1) -- a job that starts is no look in vain
+  batch.remove(queue.key(owner, "w"), head.id)
+  ready.serve(owner, place, own[units.GROUPS])
+  local priority, id = lane.head(place.lane)
+  if id then
+    ready.add(owner, priority, id, place.lane .. place.path)
+  end
+  local entries = own[units.ENTRIES]
+  room.take(entries)
+  room.pass_on(owner, entries)
+  if place.path ~= "" then
+    room.send_more(owner)
+  end
+  units.put(of, own)
+  return of
+end
+
+return M

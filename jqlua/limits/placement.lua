@@ -1,0 +1,273 @@
+---@lazy
+-- Where a job waits: in its queue's plain set, or, under constraints and in fair queues, in a lane.
+--
+-- That is decided when a job becomes ready. When a constraint is added later, waiting jobs may stand where
+-- they do not belong any more: so before one of them starts it is looked at anew, and in the background all of them
+-- are, a step at a time. A queue's record has the version of the set of constraints under which all were.
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local batch = require "jqlua.base.writes"
+local constraint = require "jqlua.limits.constraint"
+local due = require "jqlua.base.due"
+local job = require "jqlua.job.record"
+local lane = require "jqlua.limits.lane"
+local matcher = require "jqlua.limits.matcher"
+local queue = require "jqlua.queue.record"
+local rank = require "jqlua.base.rank"
+local ready = require "jqlua.limits.lane_index"
+local room = require "jqlua.limits.room"
+local transition = require "jqlua.life.transition"
+local units = require "jqlua.limits.units"
+
+local M = {}
+
+local call = redis.call
+
+M.moves = {} -- one place: how many jobs review moved in this call
+
+-- Between steps in the background, so that they take a part of the time only.
+local WALK_EVERY_MS = 2
+local MOST_AT_ONCE = 10
+
+--- By what a queue is shared.
+---@return table fairness {l levels {b path, t path as given}, g of their own, for the groups}
+function M.fairness(owner)
+  local raw = queue.has(owner, queue.FAIR) and call("GET", keys.FAIR .. owner[queue.NAME])
+  return raw and cmsgpack.unpack(raw) or { l = {}, g = 0 }
+end
+
+--- The units of a job that is to wait, as of now. It keeps what it has.
+---@param argument? string
+---@return table units
+function M.units(of, owner, argument, remembers)
+  local facts = constraint.facts(of, argument)
+  local entries = meta.state[meta.VERSION] > 0 and constraint.entries(of, facts, remembers) or {}
+  local groups = {}
+  local fairness = M.fairness(owner)
+  for i, level in ipairs(fairness.l) do
+    groups[i] = constraint.value(level.b, facts, of)
+  end
+  local before = units.of(of)
+  local kept = {}
+  for _, entry in ipairs(before and before[units.ENTRIES] or {}) do
+    kept[entry[units.NAME]] = units.is_taken(entry) and entry or nil
+  end
+  for i, entry in ipairs(entries) do
+    local had = kept[entry[units.NAME]]
+    if had then
+      entries[i] = had
+      kept[entry[units.NAME]] = nil
+    end
+  end
+  -- What the job has and does not need any more, because constraints changed, is of constraints that are gone.
+  local new = { "", ready.path_of(owner[queue.NAME], fairness.g, groups), groups, entries }
+  units.name_lane(new, owner[queue.NAME])
+  return new
+end
+
+--- Whether a job may need a lane at all.
+function M.matters(of, owner)
+  return meta.state[meta.VERSION] > 0 or of[job.UNITS] ~= "" or queue.has(owner, queue.FAIR)
+end
+
+--- A lower bound of a queue's ready jobs.
+---@return number? priority nil when there are none
+---@return string? id
+function M.least(owner)
+  local first = call("ZRANGE", queue.key(owner, "q"), 0, 0, "WITHSCORES")
+  local priority, id = tonumber(first[2]), first[1]
+  local laned = queue.has(owner, queue.LANED) and ready.least_priority(owner)
+  if laned and (not priority or laned <= priority) then
+    return laned, queue.LEAST_ID
+  end
+  return priority, id
+end
+
+--- Finds the place of a job that is to wait; its units say which lane.
+---@param argument? string
+---@return string letter of the state, q or w
+function M.place(of, owner, argument)
+  if not M.matters(of, owner) then
+    return "q"
+  end
+  units.put(of, M.units(of, owner, argument))
+  local name, version = owner[queue.NAME], meta.state[meta.VERSION]
+  if owner[queue.FREE] ~= version and of[job.NAME] == name and not constraint.matching(name, name)[1] then
+    owner[queue.FREE] = version
+    owner[queue.CHANGED] = true
+  end
+  return of[job.UNITS] == "" and "q" or "w"
+end
+
+--- A queued job changed: it stands where it belongs from now on. The caller has the record written.
+---@param argument? string
+function M.relocate(of, priority, argument)
+  local owner = queue.load(of[job.QUEUE])
+  if of[job.STATE] == "w" then
+    lane.leave(owner, of)
+  end
+  batch.remove(queue.key(owner, of[job.STATE]), of[job.ID])
+  of[job.PRIORITY] = priority
+  transition.move(of, M.place(of, owner, argument), priority, true)
+end
+
+--- A job that did not wait for a worker does so from now on. The caller has the record written.
+function M.enter(of)
+  local owner = queue.load(of[job.QUEUE])
+  if of[job.STATE] == "r" then
+    room.leave(of, true)
+  end
+  transition.move(of, M.place(of, owner), of[job.PRIORITY])
+end
+
+--- Looks at a waiting job anew, and moves it if it belongs elsewhere; the caller has that flushed.
+---@param argument? string
+---@return boolean moved
+function M.review(of, owner, argument)
+  local new = M.units(of, owner, argument)
+  local is_laned = new[units.ENTRIES][1] or new[units.GROUPS][1]
+  if of[job.STATE] == "q" then
+    if not is_laned then
+      return false
+    end
+    units.put(of, new)
+    transition.move(of, "w", of[job.PRIORITY])
+  else
+    local before = units.of(of)
+    if before[units.LANE] == new[units.LANE] then
+      return false
+    end
+    lane.leave(owner, of)
+    units.put(of, new)
+    if is_laned then
+      lane.join(owner, of)
+    else
+      batch.remove(queue.key(owner, "w"), of[job.ID])
+      transition.move(of, "q", of[job.PRIORITY], true)
+    end
+  end
+  job.save(of)
+  M.moves[1] = (M.moves[1] or 0) + 1
+  return true
+end
+
+--- Looks at members of a set anew.
+---@param members string[] ids and scores
+---@param stops boolean whether to stop at the first that stays
+---@return string? id of that
+function M.review_all(owner, members, stops)
+  local wanted = {}
+  for i = 1, #members, 2 do
+    wanted[i], wanted[i + 1] = keys.JOB .. members[i], keys.ARGUMENT .. members[i]
+  end
+  local raws = wanted[1] and call("MGET", unpack(wanted)) or {}
+  local id
+  for i = 1, #members, 2 do
+    local of = job.note(members[i], raws[i])
+    local is_moved = of and M.review(of, owner, raws[i + 1] or nil)
+    if stops and not is_moved then
+      id = members[i]
+      break
+    end
+  end
+  batch.flush()
+  return id
+end
+
+--- Whether a constraint that was added since the queue was looked at may match jobs that wait in it.
+local function may_concern(owner)
+  local name = owner[queue.NAME]
+  if not queue.has(owner, queue.MIXED) then
+    for _, definition in ipairs(constraint.matching(name, name)) do
+      if definition.n > owner[queue.VERSION] then
+        return true
+      end
+    end
+    return false
+  end
+  for _, definition in ipairs(constraint.all()) do
+    if definition.n > owner[queue.VERSION] and matcher.test(definition.m, { queue = name }) ~= false then
+      return true
+    end
+  end
+  return false
+end
+
+local function is_waiting(owner)
+  return call("EXISTS", queue.key(owner, "q"), queue.key(owner, "w")) > 0
+end
+
+local function settle(owner, version)
+  owner[queue.VERSION] = version
+  owner[queue.CHANGED] = true
+  queue.clear(owner, queue.UNSORTED)
+  if not M.fairness(owner).l[1] then
+    queue.clear(owner, queue.FAIR)
+  end
+end
+
+--- Whether all jobs that wait in a queue stand where they belong. If not, it is seen to that they will.
+---@return boolean
+function M.is_settled(owner)
+  if owner[queue.VERSION] >= meta.state[meta.ADDED] and not queue.has(owner, queue.UNSORTED) then
+    return true
+  end
+  if not queue.has(owner, queue.UNSORTED) and not may_concern(owner) or not is_waiting(owner) then
+    settle(owner, meta.state[meta.VERSION])
+    return true
+  end
+  if call("EXISTS", keys.WALK .. owner[queue.NAME]) == 0 then
+    call("SET", keys.WALK .. owner[queue.NAME], cmsgpack.pack({ v = meta.state[meta.VERSION], s = "q" }))
+    due.note("v" .. owner[queue.NAME], meta.state[meta.NOW_MS])
+  end
+  return false
+end
+
+--- A job is to come to a queue.
+function M.admit(new, owner)
+  if new[job.NAME] ~= new[job.QUEUE] then
+    queue.set(owner, queue.MIXED)
+  end
+  if owner[queue.VERSION] < meta.state[meta.ADDED] then
+    M.is_settled(owner)
+  end
+end
+
+--- Looks at some more of a queue's waiting jobs.
+---@return number looked at
+function M.walk(owner, most)
+  most = math.min(most, MOST_AT_ONCE)
+  local raw = call("GET", keys.WALK .. owner[queue.NAME])
+  if not raw then
+    return 0
+  end
+  local at = cmsgpack.unpack(raw)
+  if at.v ~= meta.state[meta.VERSION] then
+    at = { v = meta.state[meta.VERSION], s = "q" } -- once more, from the beginning
+  end
+  local key = queue.key(owner, at.s)
+  local from = at.i and rank.behind(key, at.p, at.i) or 0
+  local members = call("ZRANGE", key, from, from + most - 1, "WITHSCORES")
+  M.review_all(owner, members, false)
+  at.p, at.i = tonumber(members[#members]) or at.p, members[#members - 1] or at.i
+  local count = #members / 2
+  if count < most then
+    if at.s == "q" then
+      at = { v = at.v, s = "w" }
+    else
+      call("DEL", keys.WALK .. owner[queue.NAME])
+      settle(owner, at.v)
+      due.set("v" .. owner[queue.NAME], meta.NONE)
+      return count
+    end
+  end
+  call("SET", keys.WALK .. owner[queue.NAME], cmsgpack.pack(at))
+  local next_ms = meta.state[meta.NOW_MS] + WALK_EVERY_MS
+  due.set("v" .. owner[queue.NAME], next_ms)
+  if next_ms < meta.state[meta.NEXT_DUE] then
+    meta.set_due(next_ms)
+  end
+  return count
+end
+
+return M

@@ -1,0 +1,102 @@
+---@lazy
+-- What is said of a job's dependencies after it was enqueued, checked.
+local keys = require "jqlua.base.keys"
+local check = require "jqlua.base.check"
+local dependents = require "jqlua.links.dependents"
+local job = require "jqlua.job.record"
+local jobspec = require "jqlua.job.spec"
+local links = require "jqlua.links.links"
+
+local M = {}
+
+local MOST_LOOKS = 1000
+
+---@return string? problem
+local function check_ids(value, field)
+  if not check.is_list(value, 0, jobspec.MOST_DEPENDS) then
+    return check.problem(field, "a list of at most " .. jobspec.MOST_DEPENDS .. " job ids", value)
+  end
+  return check.distinct(value, field, check.is_id, check.ID)
+end
+
+---@return string? problem
+function M.check(spec)
+  local problem = not check.is_id(spec.id) and check.problem("id", check.ID, spec.id)
+    or spec.add ~= nil and check_ids(spec.add, "add") or spec.remove ~= nil and check_ids(spec.remove, "remove")
+    or spec.if_failed ~= nil and jobspec.check_choice("if_failed", spec.if_failed, "if_failed")
+  if problem then
+    return problem
+  end
+  for i, id in ipairs(spec.add or {}) do
+    for _, removed in ipairs(spec.remove or {}) do
+      if id == removed then
+        return "INVALID add[" .. i - 1 .. "]: " .. check.show(id) .. " is to be removed as well"
+      end
+    end
+  end
+end
+
+--- The ids a job depends on when this is done, in order.
+---@return string[]
+local function resulting(options, spec)
+  local gone, known, all = {}, {}, {}
+  for _, id in ipairs(spec.remove or {}) do
+    gone[id] = true
+  end
+  for _, list in ipairs({ options.depends or {}, spec.add or {} }) do
+    for _, id in ipairs(list) do
+      if not gone[id] and not known[id] then
+        known[id] = true
+        all[#all + 1] = id
+      end
+    end
+  end
+  return all
+end
+
+---@return table? of the job
+---@return table? added jobs that it has to wait for
+---@return string? problem
+function M.read(spec)
+  local of = job.read(spec.id)
+  if not of then
+    return nil, nil, check.missing("id", "job", spec.id)
+  elseif of[job.ATTEMPT] > 0 or not string.find("qwsb", of[job.STATE], 1, true) then
+    return nil, nil, "CONFLICT id: job " .. spec.id .. " is " .. job.state_name(of[job.STATE])
+      .. ", expected one that is queued, scheduled or blocked and never started"
+  end
+  local options = job.options(of)
+  if #resulting(options, spec) > jobspec.MOST_DEPENDS then
+    return nil, nil, "INVALID add: expected at most " .. jobspec.MOST_DEPENDS .. " dependencies in all"
+  end
+  local last = redis.call("GET", keys.SEQ) or ""
+  local added = {}
+  for i, id in ipairs(spec.add or {}) do
+    local path = "add[" .. i - 1 .. "]"
+    if id > last then
+      return nil, nil, check.missing(path, "job", id)
+    end
+    local is_circle = links.reaches(id, spec.id, MOST_LOOKS)
+    if is_circle then
+      return nil, nil, "CONFLICT " .. path .. ": " .. id .. " waits for this job"
+    elseif is_circle == nil then
+      return nil, nil, "CONFLICT " .. path .. ": more than " .. MOST_LOOKS .. " jobs to look at for a circle"
+    end
+    local other = job.read(id)
+    if dependents.waits_for(other, spec.if_failed or options.if_failed) then
+      added[#added + 1] = other
+    end
+  end
+  return of, added
+end
+
+--- Has the job's record say what it depends on.
+function M.note(of, spec)
+  local options = job.options(of)
+  local all = resulting(options, spec)
+  options.depends = all[1] and all or nil
+  options.if_failed = spec.if_failed or options.if_failed
+  of[job.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
+end
+
+return M

@@ -1,0 +1,135 @@
+---@lazy
+-- Jobs that wait for others: how they come to wait, and what becomes of them.
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local batch = require "jqlua.base.writes"
+local due = require "jqlua.base.due"
+local failure = require "jqlua.life.failure"
+local job = require "jqlua.job.record"
+local lineup = require "jqlua.limits.placement"
+local links = require "jqlua.links.links"
+local queue = require "jqlua.queue.record"
+local transition = require "jqlua.life.transition"
+
+local M = {}
+
+local call = redis.call
+
+--- Whether a job that depends on another has to wait for it. One that failed keeps who would wait, and fails who would
+--- fail, as if it had ended now.
+---@param other table? the other job; nil when its record is gone
+---@param if_failed? string
+---@return boolean waits
+function M.waits_for(other, if_failed)
+  local state = other and other[job.STATE]
+  if not state or state == "k" or state == "d" then
+    return false
+  elseif state == "e" or state == "c" then
+    return if_failed ~= "run"
+  end
+  return true
+end
+
+--- A job waits for another from now on. If that failed already, the next sweep sees to it.
+function M.link(id, other)
+  links.join(id, other)
+  local state = other[job.STATE]
+  if state == "e" or state == "c" then
+    due.note("d" .. state .. other[job.ID], due.AT_ONCE)
+  end
+end
+
+--- A job has nobody to wait for any more: it is queued, or scheduled if its time is still to come.
+function M.free(of)
+  local now = meta.state[meta.NOW_MS]
+  local options = job.options(of)
+  if options.ready_ms and options.ready_ms > now then
+    transition.move(of, "s", options.ready_ms)
+  else
+    options.ready_ms = now
+    of[job.OPTIONS] = cmsgpack.pack(options)
+    lineup.enter(of)
+  end
+  job.save(of)
+end
+
+--- What the end of one job means for another.
+local function settle(of, id, how)
+  local policy = how == "d" and "run" or job.options(of).if_failed or "wait"
+  if how == "a" then
+    links.tree[1] = true
+    of[job.ENDED_MS] = meta.state[meta.NOW_MS]
+    if transition.move(of, "c", meta.state[meta.NOW_MS]) then
+      job.save(of)
+    end
+    links.tree[1] = nil
+  elseif policy == "fail" then
+    failure.depend(of, id, how == "e" and "failed" or "was cancelled")
+  elseif policy == "run" and links.cut(of[job.ID], id) then
+    M.free(of)
+  end
+end
+
+--- Goes through those that waited for a job.
+---@param name string how it ended, its id, and the last that was looked at, if any
+---@return number count
+function M.sweep(name, limit)
+  local how, id, last = name:sub(1, 1), name:sub(2, 15), name:sub(16)
+  local key = keys.DEPENDENTS .. id
+  local waiting = call("ZRANGEBYLEX", key, last == "" and "-" or "(" .. last, "+", "LIMIT", 0, limit)
+  for _, dependent in ipairs(waiting) do
+    local of = job.read(dependent)
+    if of and of[job.STATE] == "b" then
+      settle(of, id, how)
+    else
+      links.cut(dependent, id)
+    end
+  end
+  batch.flush()
+  due.set("d" .. name, meta.NONE)
+  if #waiting == limit then
+    due.set("d" .. how .. id .. waiting[limit], due.AT_ONCE)
+  end
+  return #waiting
+end
+
+--- Changes what a job waits for; everything was checked.
+---@param of table queued, scheduled or blocked
+---@param added table[] jobs it is to wait for
+---@param removed string[] ids
+---@param has_new_policy boolean whether another if_failed holds from now on
+function M.change(of, added, removed, has_new_policy)
+  local id = of[job.ID]
+  if has_new_policy then
+    -- Those that failed before have to be looked at under it.
+    for _, other_id in ipairs(call("ZRANGE", keys.WAITS_FOR .. id, 0, -1)) do
+      local other = job.read(other_id)
+      -- One whose record is gone was not done, or it would not be waited for.
+      local state = other and other[job.STATE] or "e"
+      if state == "e" or state == "c" then
+        due.note("d" .. state .. other_id, due.AT_ONCE)
+      end
+    end
+  end
+  for _, other in ipairs(added) do
+    M.link(id, other)
+  end
+  for _, other_id in ipairs(removed) do
+    links.cut(id, other_id)
+  end
+  local waits = call("EXISTS", keys.WAITS_FOR .. id) == 1
+  if waits and of[job.STATE] ~= "b" then
+    -- It is ready when it is free, or at the moment it is scheduled for. One that is queued has that behind it.
+    local options = job.options(of)
+    options.ready_ms = of[job.STATE] == "s"
+      and tonumber(call("ZSCORE", queue.key(queue.load(of[job.QUEUE]), "s"), id)) or nil
+    of[job.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
+    transition.move(of, "b", 0)
+  elseif not waits and of[job.STATE] == "b" then
+    M.free(of)
+    return
+  end
+  job.save(of)
+end
+
+return M

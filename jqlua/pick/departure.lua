@@ -1,0 +1,59 @@
+-- What becomes of a registered worker's jobs when it goes.
+local keys = require "jqlua.base.keys"
+local batch = require "jqlua.base.writes"
+local job = require "jqlua.job.record"
+local worker = require "jqlua.pick.worker"
+local failure = require "jqlua.life.failure"
+local attempt = require "jqlua.life.attempt"
+
+local M = {}
+
+local call = redis.call
+
+local function each_held(id, limit, what)
+  local held = call("ZRANGE", keys.HELD .. id, 0, limit - 1)
+  for _, job_id in ipairs(held) do
+    local of = job.read(job_id)
+    if of and of[job.STATE] == "r" then
+      what(of)
+    else
+      call("ZREM", keys.HELD .. id, job_id)
+    end
+  end
+  batch.flush()
+  return #held
+end
+
+--- Its jobs fail with reason timeout: the attempt was spent.
+---@return number moved
+function M.jobs_fail(id, message, limit)
+  return each_held(id, limit, function(of)
+    failure.fail(of, "l", "timeout", message, nil, true)
+  end)
+end
+
+--- Its jobs go back to their queues; no attempt is spent.
+---@return number moved
+function M.jobs_back(id, limit)
+  return each_held(id, limit, function(of)
+    attempt.give_back(of, 0)
+  end)
+end
+
+--- Takes the worker's own records away; it holds nothing any more.
+function M.forget(id)
+  local record = worker.load(id)
+  if record then
+    worker.leave(id, record)
+    if record.u and call("HGET", keys.URLS, record.u) == id then
+      call("HDEL", keys.URLS, record.u)
+    end
+  end
+  call("HDEL", keys.WORKERS, id)
+  call("ZREM", keys.WORKER_IDS, id)
+  call("ZREM", keys.ALIVE, id)
+  call("ZREM", keys.RESTING, id)
+  call("DEL", keys.HELD .. id)
+end
+
+return M

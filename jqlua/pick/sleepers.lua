@@ -1,0 +1,132 @@
+-- Who waits for work, and waking them. Workers that share the same queues share a channel and block on its marker
+-- (a sorted set with at most one member). A marker wakes one of them; its pick sets the marker again when more
+-- is ready. Channels with nobody asleep are not known here, so a busy system pays one comparison
+-- (meta.state[meta.SLEEPERS]).
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local glob = require "jqlua.base.glob"
+
+local M = {}
+
+local call = redis.call
+
+-- A sleeper that is late by this much is dead.
+local SLACK_MS = 1000
+
+--- Whether anyone still sleeps on the channel; forgets it otherwise.
+local function is_asleep(channel)
+  call("ZREMRANGEBYSCORE", keys.ASLEEP .. channel, "-inf", meta.state[meta.NOW_MS])
+  if call("EXISTS", keys.ASLEEP .. channel) == 1 then
+    return true
+  end
+  if call("HDEL", keys.SLEEPERS, channel) == 1 then
+    call("DEL", keys.WAKE .. channel)
+    meta.save_sleepers(call("HLEN", keys.SLEEPERS))
+  end
+  return false
+end
+
+local function mark(channel)
+  if is_asleep(channel) then
+    call("ZADD", keys.WAKE .. channel, 0, "1")
+  end
+end
+
+---@cold
+--- A job is ready in this queue.
+function M.wake(queue_name)
+  local known = call("HGETALL", keys.SLEEPERS)
+  for i = 1, #known, 2 do
+    for _, wanted in ipairs(cmsgpack.unpack(known[i + 1])) do
+      if wanted == queue_name or (glob.is_pattern(wanted) and glob.match(wanted, queue_name)) then
+        mark(known[i])
+        break
+      end
+    end
+  end
+end
+
+--- Until when the first to be up counts as asleep.
+---@return number?
+local function first_until(channel)
+  return tonumber(call("ZRANGE", keys.ASLEEP .. channel, 0, 0, "WITHSCORES")[2])
+end
+
+--- Somebody of the channel must be up when the next thing is due: wake one to set its timer if nobody will be.
+local function keep_time(channel)
+  local until_ms = first_until(channel)
+  if not until_ms or until_ms <= meta.state[meta.NOW_MS] then
+    until_ms = is_asleep(channel) and first_until(channel)
+  end
+  if until_ms and until_ms - SLACK_MS > meta.state[meta.NEXT_DUE] then
+    mark(channel)
+  end
+end
+
+---@cold
+--- The next due moment may have come nearer than those who sleep were told, or who should be up then have died.
+function M.keep_time()
+  for _, channel in ipairs(call("HKEYS", keys.SLEEPERS)) do
+    keep_time(channel)
+  end
+end
+
+---@cold
+--- A worker of this channel has got its jobs and will be busy.
+---@param is_more boolean whether more is ready
+function M.go_on(channel, is_more)
+  if is_more then
+    mark(channel)
+  else
+    keep_time(channel)
+  end
+end
+
+---@cold
+--- What sleepers of a channel are to be woken for, if there are any.
+---@param wanted string[] names and patterns of queues
+function M.want(channel, wanted)
+  if call("HEXISTS", keys.SLEEPERS, channel) == 1 then
+    call("HSET", keys.SLEEPERS, channel, cmsgpack.pack(wanted))
+  end
+end
+
+---@cold
+function M.wake_channel(channel)
+  mark(channel)
+end
+
+---@cold
+--- A worker that slept is back.
+function M.awake(who, channel)
+  if call("ZREM", keys.ASLEEP .. channel, who) == 1 then
+    is_asleep(channel)
+  end
+end
+
+---@cold
+--- A worker is to take no more jobs: nobody counts on it.
+function M.leave(who)
+  for _, channel in ipairs(call("HKEYS", keys.SLEEPERS)) do
+    if call("ZREM", keys.ASLEEP .. channel, who) == 1 then
+      keep_time(channel)
+    end
+  end
+end
+
+---@cold
+--- A worker found nothing and goes to sleep. The marker, if set, has nothing to tell any more.
+---@param wanted string[] names and patterns of queues
+function M.rest(who, channel, ms, wanted)
+  local next_ms = meta.next_ms()
+  if next_ms >= 0 and next_ms < ms then
+    ms = next_ms
+  end
+  call("DEL", keys.WAKE .. channel)
+  call("ZADD", keys.ASLEEP .. channel, meta.state[meta.NOW_MS] + ms + SLACK_MS, who)
+  if call("HSET", keys.SLEEPERS, channel, cmsgpack.pack(wanted)) == 1 then
+    meta.save_sleepers(call("HLEN", keys.SLEEPERS))
+  end
+end
+
+return M

@@ -1,0 +1,115 @@
+---@lazy
+-- By what a queue is shared fairly, set and checked.
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local check = require "jqlua.base.check"
+local constraint = require "jqlua.limits.constraint"
+local lineup = require "jqlua.limits.placement"
+local matcher = require "jqlua.limits.matcher"
+local queue = require "jqlua.queue.record"
+local serial = require "jqlua.base.serial"
+
+local M = {}
+
+local call = redis.call
+
+local MOST_LEVELS = 3
+local MOST_WEIGHTS = 1000
+local WEIGHTS = "a map from at most 1000 texts to weights"
+
+local function check_weights(weights, path)
+  if type(weights) ~= "table" then
+    return check.problem(path, WEIGHTS, weights)
+  end
+  local count = 0
+  for value, weight in pairs(weights) do
+    count = count + 1
+    if type(value) ~= "string" then
+      return "INVALID " .. path .. ": expected " .. WEIGHTS .. ", got the key " .. check.show(value)
+    elseif not check.is_number(weight, 0.001, 1000) then
+      return check.problem(path .. "." .. check.part(value), "a number from 0.001 to 1000", weight)
+    end
+  end
+  if count > MOST_WEIGHTS then
+    return "INVALID " .. path .. ": expected " .. WEIGHTS .. ", got " .. count
+  end
+end
+
+--- Checks the field `fair`.
+---@return table? levels {b path, t path as given, w weights?}
+---@return string? problem
+function M.parse(value)
+  if value == nil then
+    return nil
+  elseif not check.is_list(value, 0, MOST_LEVELS) then
+    return nil, check.problem("fair", "a list of up to " .. MOST_LEVELS .. " levels {by, weights?}", value)
+  end
+  local levels = {}
+  for i, level in ipairs(value) do
+    local path = "fair[" .. i - 1 .. "]"
+    if type(level) ~= "table" then
+      return nil, check.problem(path, "a map with by and weights", level)
+    end
+    for field in pairs(level) do
+      if field ~= "by" and field ~= "weights" then
+        return nil, check.unknown(path, field, "by weights")
+      end
+    end
+    local parsed, problem = matcher.parse_path(level.by, path .. ".by")
+    problem = problem or level.weights ~= nil and check_weights(level.weights, path .. ".weights")
+    if problem then
+      return nil, problem
+    end
+    levels[i] = { b = parsed, t = level.by, w = level.weights }
+  end
+  return levels
+end
+
+local function same(old, new)
+  if #old ~= #new then
+    return false
+  end
+  for i, level in ipairs(new) do
+    if old[i].t ~= level.t then
+      return false
+    end
+  end
+  return true
+end
+
+--- Shares a queue by these levels. Jobs that wait are sorted anew, unless only weights changed.
+function M.set(owner, levels)
+  local name = owner[queue.NAME]
+  if not levels[1] and not queue.has(owner, queue.FAIR) then
+    return
+  end
+  queue.set(owner, queue.FAIR)
+  local before = lineup.fairness(owner)
+  local is_same = same(before.l, levels)
+  call("DEL", keys.WEIGHTS .. name)
+  local packed = {}
+  for i, level in ipairs(levels) do
+    packed[i] = { b = level.b, t = level.t }
+    for value, weight in pairs(level.w or {}) do
+      call("HSET", keys.WEIGHTS .. name, i .. constraint.shorten("s" .. value):sub(2), string.format("%.17g", weight))
+    end
+  end
+  if is_same then
+    return
+  end
+  -- Turns of a queue of this name that was forgotten are none of its.
+  call("SET", keys.FAIR .. name, cmsgpack.pack({ l = packed, g = serial.next() }))
+  queue.set(owner, queue.LANED)
+  queue.set(owner, queue.UNSORTED)
+  call("DEL", keys.WALK .. name)
+  -- Those that wait may have been looked at under the levels that were.
+  if lineup.is_settled(owner) then
+    return
+  end
+  local priority = lineup.least(owner)
+  if priority and owner[queue.PAUSED] == 0 and owner[queue.HEAD_PRIORITY] ~= meta.NONE then
+    queue.note_head(owner, priority, queue.LEAST_ID)
+  end
+end
+
+return M

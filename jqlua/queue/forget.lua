@@ -1,0 +1,71 @@
+-- A queue that has no jobs goes, and whatever was kept of it.
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local queue = require "jqlua.queue.record"
+local ready = require "jqlua.limits.lane_index"
+local statistics = require "jqlua.statistics.buckets"
+
+local M = {}
+
+local call = redis.call
+
+local LETTERS = "qwsbrtkdec"
+local KINDS = "rwev"
+local MOST_NAMES = 1000
+local MOST_ENTRIES = 1000
+
+---@return boolean
+function M.has_jobs(owner)
+  local sets = {}
+  for letter in LETTERS:gmatch(".") do
+    sets[#sets + 1] = queue.key(owner, letter)
+  end
+  return call("EXISTS", unpack(sets)) > 0
+end
+
+--- What is remembered of constraints for each name it had jobs of, as far as the statistics know them.
+local function forget_matching(name)
+  local unwanted = { keys.MATCHING .. name .. "\0" .. name }
+  for _, pair in ipairs(call("ZRANGEBYLEX", keys.STATS_PAIRS, "[" .. name .. "\0", "(" .. name .. "\1", "LIMIT", 0,
+    MOST_NAMES)) do
+    unwanted[#unwanted + 1] = keys.MATCHING .. pair
+  end
+  call("UNLINK", unpack(unwanted))
+end
+
+--- Entries of groups in a fair queue stay until somebody looks at them; nobody will.
+local function forget_lanes(owner)
+  local name = owner[queue.NAME]
+  local index = ready.of_queue(name)
+  for _ = 1, queue.is_fair(owner) and MOST_ENTRIES or 0 do
+    local place = ready.first(index, name)
+    if not place then
+      break
+    end
+    ready.remove(index, name, place)
+  end
+  call("UNLINK", index)
+end
+
+--- Takes the queue away; it has no jobs.
+function M.forget(owner)
+  local name = owner[queue.NAME]
+  if queue.has(owner, queue.LANED) then
+    forget_lanes(owner)
+  end
+  queue.set_head(owner, meta.NONE)
+  owner[queue.CHANGED] = false -- it is not to be written again
+  call("ZREM", keys.QUEUE_NAMES, name)
+  local due_members = {}
+  for kind in KINDS:gmatch(".") do
+    due_members[#due_members + 1] = kind .. name
+  end
+  call("ZREM", keys.DUE, unpack(due_members))
+  call("UNLINK", keys.QUEUE .. name, keys.EXPIRING .. name, keys.FAIR .. name, keys.WEIGHTS .. name, keys.WALK .. name,
+    keys.SENT .. name, keys.OWN_SETTINGS .. name)
+  statistics.fold()
+  forget_matching(name)
+  statistics.forget(name)
+end
+
+return M

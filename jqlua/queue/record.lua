@@ -1,0 +1,234 @@
+-- A queue's record: whether it is paused, its limit, and lower bounds that keep the common job from paying for
+-- indexes: of its due moments (module base.due) and of its best waiting job (its entry in the index of queues).
+-- The bound of the best job only moves when something better comes in, or when a pick over many queues looks
+-- at the entry and finds that the job has gone (module queue.heads).
+--
+-- In a script a queue is a list of the fields below.
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local due = require "jqlua.base.due"
+local glob = require "jqlua.base.glob"
+
+local M = {}
+
+local call = redis.call
+
+M.PAUSED = 1 -- 0 or 1
+M.MAX_WAITING = 2 -- 0: no limit
+M.DUE_RUNNING = 3
+M.DUE_WAITING = 4
+M.DUE_ENDED = 5
+M.HEAD_PRIORITY = 6 -- meta.NONE: no entry in the index
+M.HEAD_ID = 7
+M.NAME = 8
+M.CHANGED = 9
+M.IS_NEW = 10
+M.KEY_QUEUED = 11 -- keys of the sets that every job passes through, once they are needed
+M.KEY_RUNNING = 12
+M.KEY_DONE = 13
+M.FLAGS = 14 -- sum of those below
+M.VERSION = 15 -- of the set of constraints under which its waiting jobs were looked at
+M.REOPENED = 16 -- a job of it became ready in this call
+M.FREE = 17 -- the version under which no constraint can match jobs whose name is the queue's
+
+M.LANED = 2 -- has had lanes
+M.FAIR = 4 -- is shared fairly, or was and has jobs that are not sorted anew
+M.MIXED = 8 -- has had jobs of another name than its own
+M.UNSORTED = 16 -- its jobs are to be sorted anew before any is picked
+M.INDEXED = 32 -- has had jobs with tags, or that failed for good: jobs that go may stand in indexes
+M.OWN = 64 -- has settings of its own
+
+M.FORMAT = ">BI4ddddc14I4I4"
+M.VERSION_PLACE = 52
+local NO_ID = "              "
+M.LEAST_ID = "00000000000000"
+
+-- Records this script has looked at, by name.
+local open = {}
+
+---@param raw string|false the stored record
+---@return table queue fresh for an unknown one; it is created when it changes
+function M.decode(name, raw)
+  local queue
+  if raw then
+    local flags, max_waiting, running, waiting, ended, priority, id, version, free = struct.unpack(M.FORMAT, raw)
+    local paused = flags % 2
+    queue = {
+      paused, max_waiting, running, waiting, ended, priority, id, name, false, false, false, false, false,
+      flags - paused, version, false, free,
+    }
+  else
+    queue = {
+      0, 0, meta.NONE, meta.NONE, meta.NONE, meta.NONE, NO_ID, name, false, true, false, false, false,
+      0, meta.state[meta.VERSION], false, 0,
+    }
+  end
+  open[name] = queue
+  return queue
+end
+
+---@param name string
+---@return table queue
+function M.load(name)
+  return open[name] or M.decode(name, call("GET", keys.QUEUE .. name))
+end
+
+--- The key of the set of a queue's jobs in a state.
+---@param letter string
+function M.key(of, letter)
+  local slot = letter == "q" and M.KEY_QUEUED or letter == "r" and M.KEY_RUNNING or letter == "d" and M.KEY_DONE
+  local key = slot and of[slot]
+  if not key then
+    key = keys.SET .. letter .. ":" .. of[M.NAME]
+    if slot then
+      of[slot] = key
+    end
+  end
+  return key
+end
+
+---@cold
+--- Something of one kind is due earlier than was noted.
+---@param field number DUE_RUNNING, DUE_WAITING or DUE_ENDED
+function M.note_due(of, field, at_ms)
+  if at_ms < of[field] then
+    of[field] = at_ms
+    of[M.CHANGED] = true
+    due.note(M.due_member(of, field), at_ms)
+  else
+    due.tell_sleepers()
+  end
+end
+
+---@cold
+--- Settings changed: moments that were noted before may be too late.
+function M.look_again(of)
+  M.note_due(of, M.DUE_RUNNING, due.AT_ONCE)
+  M.note_due(of, M.DUE_ENDED, due.AT_ONCE)
+end
+
+---@return string member of the set of due moments
+function M.due_member(of, field)
+  return (field == M.DUE_RUNNING and "r" or field == M.DUE_WAITING and "w" or "e") .. of[M.NAME]
+end
+
+local function patterns_of(name)
+  local found = {}
+  for _, pattern in ipairs(call("HKEYS", keys.PATTERNS)) do
+    if glob.match(pattern, name) then
+      found[#found + 1] = pattern
+    end
+  end
+  return found
+end
+
+---@cold
+--- Moves the queue's entry in the indexes it belongs to.
+---@param priority number meta.NONE for no entry
+function M.set_head(of, priority, id)
+  if of[M.PAUSED] ~= 0 then
+    priority = meta.NONE
+  end
+  local name, before = of[M.NAME], of[M.HEAD_PRIORITY]
+  for _, pattern in ipairs(patterns_of(name)) do
+    if before ~= meta.NONE then
+      call("ZREM", keys.HEADS .. pattern, of[M.HEAD_ID] .. name)
+    end
+    if priority ~= meta.NONE then
+      call("ZADD", keys.HEADS .. pattern, priority, id .. name)
+    end
+  end
+  of[M.HEAD_PRIORITY] = priority
+  of[M.HEAD_ID] = priority ~= meta.NONE and id or NO_ID
+  of[M.CHANGED] = true
+end
+
+---@cold
+--- Writes a record that changed.
+function M.save(of)
+  call("SET", keys.QUEUE .. of[M.NAME], struct.pack(M.FORMAT, of[M.PAUSED] + of[M.FLAGS],
+    of[M.MAX_WAITING], of[M.DUE_RUNNING], of[M.DUE_WAITING], of[M.DUE_ENDED], of[M.HEAD_PRIORITY], of[M.HEAD_ID],
+    of[M.VERSION], of[M.FREE]))
+  if of[M.IS_NEW] then
+    call("ZADD", keys.QUEUE_NAMES, 0, of[M.NAME])
+    of[M.IS_NEW] = false
+  end
+  of[M.CHANGED] = false
+end
+
+---@cold
+---@return boolean
+function M.has(of, flag)
+  return of[M.FLAGS] % (flag + flag) >= flag
+end
+
+---@cold
+function M.set(of, flag)
+  if not M.has(of, flag) then
+    of[M.FLAGS] = of[M.FLAGS] + flag
+    of[M.CHANGED] = true
+  end
+end
+
+---@cold
+function M.clear(of, flag)
+  if M.has(of, flag) then
+    of[M.FLAGS] = of[M.FLAGS] - flag
+    of[M.CHANGED] = true
+  end
+end
+
+---@cold
+--- Whether the set of its plain jobs is all there is to look at.
+function M.is_plain(of)
+  return of[M.FLAGS] % M.MIXED == 0 and of[M.FLAGS] % M.INDEXED < M.UNSORTED and of[M.VERSION] >= meta.state[meta.ADDED]
+end
+
+---@cold
+function M.is_fair(of)
+  return of[M.FLAGS] % M.MIXED >= M.FAIR
+end
+
+---@cold
+--- A job came in that may be the queue's best.
+function M.note_head(of, priority, id)
+  if M.is_fair(of) then
+    id = M.LEAST_ID -- which of them comes next is not a matter of ids
+  end
+  local best = of[M.HEAD_PRIORITY]
+  if priority < best or (priority == best and id < of[M.HEAD_ID]) then
+    M.set_head(of, priority, id)
+  end
+end
+
+---@cold
+--- Calls what(queue) for each whose jobs became ready in this call, and forgets that they did.
+function M.each_reopened(what)
+  for _, queue in pairs(open) do
+    if queue[M.REOPENED] then
+      queue[M.REOPENED] = false
+      what(queue)
+    end
+  end
+end
+
+--- Writes the records that changed.
+function M.save_all()
+  for _, queue in pairs(open) do
+    if queue[M.CHANGED] then
+      M.save(queue)
+    end
+  end
+end
+
+---@cold
+--- Jobs of a queue that are to start: they count against max_waiting.
+function M.waiting(of)
+  local total = 0
+  for letter in ("qwstb"):gmatch(".") do
+    total = total + call("ZCARD", M.key(of, letter))
+  end
+  return total
+end
+
+return M

@@ -1,0 +1,57 @@
+---@lazy
+-- The moments of a schedule. They are whole milliseconds; skipping those that passed is arithmetic, however many they
+-- are.
+local cron = require "jqlua.schedules.cron"
+
+local M = {}
+
+local floor = math.floor
+
+---@param seconds number
+---@return number ms
+local function to_ms(seconds)
+  return floor(seconds * 1000 + 0.5)
+end
+
+--- What a schedule's fields come to.
+---@param spec table as it was given, checked
+---@return table plan
+function M.plan(spec)
+  local plan = {
+    start_ms = spec.start and to_ms(spec.start) or -math.huge, end_ms = spec["end"] and to_ms(spec["end"]) or math.huge,
+  }
+  if spec.every then
+    plan.every_ms, plan.offset_ms = to_ms(spec.every), to_ms(spec.offset or 0)
+  else
+    plan.cron, plan.utc_offset = cron.parse(spec.cron), spec.utc_offset or 0
+  end
+  return plan
+end
+
+--- The first moment after another.
+---@return number? ms nil when there is none any more
+function M.next(plan, after_ms)
+  after_ms = math.max(after_ms, plan.start_ms - 1)
+  local at_ms
+  if plan.cron then
+    at_ms = cron.next(plan.cron, after_ms, plan.utc_offset)
+  else
+    at_ms = plan.offset_ms + (floor((after_ms - plan.offset_ms) / plan.every_ms) + 1) * plan.every_ms
+  end
+  return at_ms and at_ms <= plan.end_ms and at_ms or nil
+end
+
+--- The first of the last n moments that are no later than another.
+---@param from_ms number a moment; what is earlier does not count
+---@param until_ms number not before from_ms
+---@return number ms
+function M.last(plan, from_ms, until_ms, n)
+  until_ms = math.min(until_ms, plan.end_ms)
+  if plan.cron then
+    return cron.last(plan.cron, from_ms, until_ms, plan.utc_offset, n)
+  end
+  local last_ms = plan.offset_ms + floor((until_ms - plan.offset_ms) / plan.every_ms) * plan.every_ms
+  return math.max(from_ms, last_ms - (n - 1) * plan.every_ms)
+end
+
+return M

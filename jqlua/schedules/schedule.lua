@@ -1,0 +1,149 @@
+---@lazy
+-- Schedules: recurring jobs. A schedule that has a next moment stands in the due set with it, exactly; a sweep that
+-- comes by at or after that moment makes what is due and moves it on, in one step, so that no moment serves twice.
+local arrival = require "jqlua.life.arrival"
+local due = require "jqlua.base.due"
+local job = require "jqlua.job.record"
+local jobspec = require "jqlua.job.spec"
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local moments = require "jqlua.schedules.moments"
+
+local M = {}
+
+local call = redis.call
+
+M.KIND = "c" -- in the due set
+local BACKLOG = 100
+-- Without catching up, a moment that is so old has been missed.
+local MISSED_MS = 60000
+-- Of these a change makes other moments; the next one is not what it was.
+local TIMING = { "every", "cron", "start" }
+
+---@return table? of {s fields as given, a argument, m made, n next_ms, l last_ms, i last_id}
+function M.load(id)
+  local raw = call("HGET", keys.SCHEDULES, id)
+  return raw and cmsgpack.unpack(raw) or nil
+end
+
+--- Writes the record, and where it stands in the due set.
+function M.save(of)
+  local id = of.s.id
+  call("HSET", keys.SCHEDULES, id, cmsgpack.pack(of))
+  due.set(M.KIND .. id, of.n or meta.NONE)
+end
+
+function M.delete(id)
+  call("HDEL", keys.SCHEDULES, id)
+  call("ZREM", keys.SCHEDULE_IDS, id)
+  due.set(M.KIND .. id, meta.NONE)
+end
+
+local function is_used_up(of)
+  return of.m >= (of.s.limit or math.huge)
+end
+
+local function has_same_moments(old, new)
+  for _, field in ipairs(TIMING) do
+    if old[field] ~= new[field] then
+      return false
+    end
+  end
+  return (old.offset or 0) == (new.offset or 0) and (old.utc_offset or 0) == (new.utc_offset or 0)
+end
+
+--- Creates a schedule, or replaces it.
+---@param spec table checked
+---@param argument string
+---@return table of
+function M.put(spec, argument)
+  local old = M.load(spec.id)
+  local of = { s = spec, a = argument, m = 0 }
+  if old then
+    of.m, of.l, of.i = old.m, old.l, old.i
+  end
+  if not spec.paused and not is_used_up(of) then
+    local plan = moments.plan(spec)
+    if old and old.n and has_same_moments(old.s, spec) then
+      of.n = old.n <= plan.end_ms and old.n or nil
+    else
+      of.n = moments.next(plan, meta.state[meta.NOW_MS])
+    end
+  end
+  call("ZADD", keys.SCHEDULE_IDS, 0, spec.id)
+  M.save(of)
+  if of.n then
+    due.note(M.KIND .. spec.id, of.n) -- sleepers may have to know
+  end
+  return of
+end
+
+--- The job of one moment.
+local function make(of, at_ms)
+  local new = jobspec.read(of.s.job, "job", 0)
+  if not new or not arrival.has_room(new) then
+    return
+  end
+  local options = job.options(new)
+  options.schedule, options.schedule_ms = of.s.id, at_ms
+  new[job.OPTIONS] = cmsgpack.pack(options)
+  local id, created = arrival.create(new, of.a)
+  if created == 1 then
+    of.m, of.l, of.i = of.m + 1, at_ms, id
+  end
+end
+
+--- Deals with the moments that passed. What is left of a backlog is left to the next sweep.
+---@param limit number of jobs
+---@return number steps
+local function make_due(of, limit)
+  local now = meta.state[meta.NOW_MS]
+  local plan = moments.plan(of.s)
+  local catch_up = of.s.catch_up or "one"
+  local backlog = catch_up == "all" and (of.s.backlog or BACKLOG) or 1
+  local at_ms = moments.last(plan, of.n, now, backlog)
+  if catch_up == "none" and now - at_ms > MISSED_MS then
+    at_ms = moments.next(plan, at_ms)
+  end
+  local steps = 0
+  while at_ms and at_ms <= now and steps < limit do
+    make(of, at_ms)
+    steps = steps + 1
+    at_ms = not is_used_up(of) and moments.next(plan, at_ms) or nil
+  end
+  of.n = at_ms
+  return steps
+end
+
+--- A schedule's moment has come: makes its jobs.
+---@param limit number
+---@return number steps
+function M.fire(id, limit)
+  local of = M.load(id)
+  local steps = 0
+  if of and of.n and of.n <= meta.state[meta.NOW_MS] then
+    steps = make_due(of, limit)
+    M.save(of)
+  else
+    due.set(M.KIND .. id, of and of.n or meta.NONE)
+  end
+  return steps
+end
+
+--- The next n moments that are to come.
+---@return number[]
+function M.upcoming(of, n)
+  local list = {}
+  if of.n and n > 0 then
+    local plan = moments.plan(of.s)
+    n = math.min(n, (of.s.limit or math.huge) - of.m)
+    local at_ms = moments.next(plan, math.max(of.n - 1, meta.state[meta.NOW_MS]))
+    while at_ms and #list < n do
+      list[#list + 1] = at_ms
+      at_ms = moments.next(plan, at_ms)
+    end
+  end
+  return list
+end
+
+return M

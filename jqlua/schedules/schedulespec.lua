@@ -1,0 +1,101 @@
+---@lazy
+-- What is said of a schedule, checked.
+local check = require "jqlua.base.check"
+local cron = require "jqlua.schedules.cron"
+local jobspec = require "jqlua.job.spec"
+
+local M = {}
+
+local FIELDS = "id every offset cron utc_offset start end limit catch_up backlog paused job"
+
+---@return string? problem
+local function check_when(spec)
+  if spec.every == nil and spec.cron == nil then
+    return "INVALID every: expected every or cron, got neither"
+  elseif spec.every ~= nil and spec.cron ~= nil then
+    return "INVALID cron: expected either every or cron, got both"
+  elseif spec.every ~= nil then
+    if not check.is_number(spec.every, 0.1, 1e9) then
+      return check.problem("every", "seconds from 0.1 to 10^9", spec.every)
+    elseif spec.utc_offset ~= nil then
+      return "INVALID utc_offset: only a schedule with cron has it"
+    elseif spec.offset ~= nil and not check.is_number(spec.offset, 0, spec.every) then
+      return check.problem("offset", "seconds from 0 to every", spec.offset)
+    end
+    return nil
+  end
+  local parsed, problem = cron.parse(spec.cron)
+  if not parsed then
+    return "INVALID cron: " .. problem
+  elseif spec.offset ~= nil then
+    return "INVALID offset: only a schedule with every has it"
+  elseif spec.utc_offset ~= nil and not check.is_integer(spec.utc_offset, -1440, 1440) then
+    return check.problem("utc_offset", "whole minutes from -1440 to 1440", spec.utc_offset)
+  end
+end
+
+---@return string? problem
+local function check_limits(spec)
+  for _, field in ipairs({ "start", "end" }) do
+    if spec[field] ~= nil and not check.is_number(spec[field], 0, 1e10) then
+      return check.problem(field, "Unix seconds from 0 to 10^10", spec[field])
+    end
+  end
+  local catch_up = spec.catch_up
+  if spec.start and spec["end"] and spec["end"] < spec.start then
+    return check.problem("end", "a moment not before start", spec["end"])
+  elseif spec.limit ~= nil and not check.is_integer(spec.limit, 1, 1e9) then
+    return check.problem("limit", "an integer from 1 to 10^9", spec.limit)
+  elseif catch_up ~= nil and catch_up ~= "one" and catch_up ~= "all" and catch_up ~= "none" then
+    return check.problem("catch_up", "one, all or none", catch_up)
+  elseif spec.backlog ~= nil and not check.is_integer(spec.backlog, 1, 1000) then
+    return check.problem("backlog", "an integer from 1 to 1000", spec.backlog)
+  elseif spec.paused ~= nil and type(spec.paused) ~= "boolean" then
+    return check.problem("paused", "true or false", spec.paused)
+  end
+end
+
+---@return string? problem
+local function check_job(job_spec)
+  if type(job_spec) ~= "table" then
+    return check.problem("job", "a map, as enqueue takes it", job_spec)
+  end
+  for _, field in ipairs({ "run_at", "depends" }) do
+    if job_spec[field] ~= nil then
+      return "INVALID job." .. field .. ": the job of a schedule cannot have it"
+    end
+  end
+  local read, problem = jobspec.read(job_spec, "job", 0)
+  if read and type(job_spec.headers) == "table" and next(job_spec.headers) == nil then
+    job_spec.headers = nil -- as of a job; it would be shown as an empty list
+  end
+  return problem
+end
+
+--- Takes the call's arguments: a spec and an argument.
+---@return table? spec
+---@return string? problem
+function M.parse()
+  local spec = #ARGV == 2 and check.map(ARGV[1])
+  if #ARGV ~= 2 then
+    return nil, "INVALID arguments: expected a spec and an argument, got " .. #ARGV
+  elseif not spec then
+    return nil, check.not_a_map("spec", ARGV[1])
+  end
+  local problem = check.unknown_field(spec, FIELDS)
+  if problem then
+    return nil, problem
+  elseif not check.is_name(spec.id) then
+    return nil, check.problem("id", check.NAME, spec.id)
+  end
+  problem = check_when(spec) or check_limits(spec) or check_job(spec.job)
+  if not problem and ARGV[2] == "" then
+    problem = "INVALID argument: expected one MessagePack value, got no bytes"
+  end
+  if problem then
+    return nil, problem
+  end
+  return spec
+end
+
+return M

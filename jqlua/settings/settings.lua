@@ -1,0 +1,128 @@
+-- A namespace's settings: numbers behind meta's header, in this order. A queue may have some of its own: a map from
+-- places in this order to values.
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local queue = require "jqlua.queue.record"
+
+local M = {}
+
+local DOUBLE = 8
+local FIRST = meta.HEADER_SIZE + 1
+
+-- Places, for those who need one setting only.
+M.RETRY = FIRST -- base, cap, jitter
+M.RESULT_TTL = FIRST + 3 * DOUBLE
+M.RESULT_GRACE = FIRST + 4 * DOUBLE
+M.REQUEST_TTL = FIRST + 5 * DOUBLE
+M.DONE = FIRST + 6 * DOUBLE -- ttl, max
+M.ERROR = FIRST + 8 * DOUBLE
+M.CANCELLED = FIRST + 10 * DOUBLE
+M.CANCEL_RUNNING = FIRST + 12 * DOUBLE
+M.WORKER_TTL = FIRST + 13 * DOUBLE
+M.LEASE_GRACE = FIRST + 14 * DOUBLE
+M.EVENTS_MAX = FIRST + 15 * DOUBLE
+
+--- name, default, least, most; in the order of storage.
+M.ALL = {
+  { "retry_base", 1, 0, 1e10 },
+  { "retry_cap", 3600, 0, 1e10 },
+  { "retry_jitter", 0.1, 0, 1 },
+  { "result_ttl", 3600, 1, 1e10 },
+  { "result_grace", 60, 0, 1e10 },
+  { "request_ttl", 600, 1, 86400 },
+  { "done_ttl", 86400, 0, 1e10 },
+  { "done_max", 10000, 0, 1e9, "integer" },
+  { "error_ttl", 2592000, 0, 1e10 },
+  { "error_max", 10000, 0, 1e9, "integer" },
+  { "cancelled_ttl", 86400, 0, 1e10 },
+  { "cancelled_max", 10000, 0, 1e9, "integer" },
+  { "cancel_running", 1, 0, 1, "boolean" },
+  { "worker_ttl", 30, 1, 86400 },
+  { "lease_grace", 0, 0, 86400 },
+  { "events_max", 0, 0, 1e7, "integer" },
+  { "stats", 1, 0, 1, "boolean" },
+}
+
+-- Settings of queues this script has looked at, by name of the queue.
+local own = {}
+
+---@cold
+--- The settings of its own that a queue has.
+---@return table<number, number> values by place in the order of storage
+function M.own(owner)
+  local name = owner[queue.NAME]
+  if not own[name] then
+    local raw = redis.call("GET", keys.OWN_SETTINGS .. name)
+    own[name] = raw and cmsgpack.unpack(raw) or {}
+  end
+  return own[name]
+end
+
+---@cold
+--- Writes a queue's own settings; the caller has its record written.
+---@param values table as own gives them
+function M.save_own(owner, values)
+  local name, state = owner[queue.NAME], meta.state
+  own[name] = values
+  if not next(values) then
+    redis.call("DEL", keys.OWN_SETTINGS .. name)
+    queue.clear(owner, queue.OWN)
+    return
+  end
+  redis.call("SET", keys.OWN_SETTINGS .. name, cmsgpack.pack(values))
+  queue.set(owner, queue.OWN)
+  if state[meta.DROP] % (2 * meta.OWN) < meta.OWN then
+    state[meta.DROP] = state[meta.DROP] + meta.OWN
+    redis.call("SETRANGE", keys.META, meta.DROP_OFFSET, string.char(state[meta.DROP]))
+  end
+end
+
+---@cold
+local function own_at(owner, place)
+  return M.own(owner)[(place - FIRST) / DOUBLE + 1]
+end
+
+---@param owner? table the queue it is asked for
+---@return number value of the setting at that place
+function M.at(place, owner)
+  return owner and owner[queue.FLAGS] >= queue.OWN and own_at(owner, place)
+    or (struct.unpack(">d", meta.state[meta.RAW], place))
+end
+
+---@param owner table queue
+---@return number base_s, number cap_s, number jitter
+function M.retry(owner)
+  return M.at(M.RETRY, owner), M.at(M.RETRY + DOUBLE, owner), M.at(M.RETRY + 2 * DOUBLE, owner)
+end
+
+--- How long, and how many of a queue, records of an ended state are kept.
+---@param letter string d, e or c
+---@param owner table queue
+---@return number ttl_s, number max
+function M.retention(letter, owner)
+  local place = letter == "d" and M.DONE or letter == "e" and M.ERROR or M.CANCELLED
+  return M.at(place, owner), M.at(place + DOUBLE, owner)
+end
+
+---@cold
+--- Whether a queue with settings of its own keeps no records of an ended state.
+---@param letter string d, e or c
+---@return boolean
+function M.is_dropped(letter, owner)
+  local ttl_s, max = M.retention(letter, owner)
+  return ttl_s == 0 or max == 0
+end
+
+--- Which ended jobs are dropped at once, and what else fast paths must know, as meta's header has it.
+---@param values table by name
+---@return number
+function M.drop_flags(values)
+  local function dropped(ttl, max)
+    return (ttl == 0 or max == 0) and 1 or 0
+  end
+  return dropped(values.done_ttl, values.done_max) + 2 * dropped(values.error_ttl, values.error_max)
+    + 4 * dropped(values.cancelled_ttl, values.cancelled_max) + (values.events_max > 0 and meta.EVENTS or 0)
+    + (values.stats == 0 and meta.UNCOUNTED or 0)
+end
+
+return M

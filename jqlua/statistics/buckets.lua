@@ -1,0 +1,295 @@
+---@lazy
+-- Statistics: what became of jobs, by minute, hour and day.
+--
+-- One hash for each pair of queue and name. The common job's name is its queue's; so that any question looks at two
+-- hashes at most, jobs of other names are counted once more for their queue and for their name:
+--   queue 0          jobs of the queue's own name          queue 0 0    its other jobs, of all names together
+--   queue 0 name     jobs of another name                  0 name       jobs of that name in other queues, together
+--   0                everything
+-- Fields: m, h or d and the number of minutes, hours or days since 1970; the empty field is the minute of the last look
+-- for old ones. Values: a *cell*, packed: counts in the order of KINDS, behind them what is known of waits and of runs:
+-- count, sum, sum of squares, least, greatest, and from STEPS on how many were in each step of a histogram.
+local keys = require "jqlua.base.keys"
+local statlog = require "jqlua.statistics.log"
+
+local M = {}
+
+local call = redis.call
+
+M.KINDS = "enqueued done failed lapsed error cancelled released moved"
+local COUNTS = 8
+M.WAIT = 9
+M.RUN = 10
+M.STEPS = 6
+M.STEP = 1.2 -- the end of a step over its beginning
+local LOG_STEP = 0.182321556793955
+local NONE = statlog.NONE
+
+local MINUTES = { m = 1, h = 60, d = 1440 } -- in a bucket
+local KEPT = { m = 180, h = 192, d = 400 } -- buckets
+
+local EXPIRE_S = 401 * 86400
+local LOOK_EVERY = 30 -- minutes
+local LOOKED_AT = 8000 -- fields in one call, about
+local CHUNK = 3000
+
+---@param level string m, h or d
+---@return number ms in a bucket
+---@return number how many are kept
+function M.level(level)
+  return MINUTES[level] * 60000, KEPT[level]
+end
+
+--- What is known of values.
+---@param counted table value in ms -> how many there were
+local function summary(counted)
+  local count, sum, squares, least, greatest = 0, 0, 0, math.huge, 0
+  local of = { 0, 0, 0, 0, 0 }
+  for ms, times in pairs(counted) do
+    count = count + times
+    sum = sum + times * ms
+    squares = squares + times * ms * ms
+    least = ms < least and ms or least
+    greatest = ms > greatest and ms or greatest
+    -- Step 0 is 0 ms; step n is up to STEP ^ (n - 1).
+    local step = ms > 0 and M.STEPS + 1 + math.ceil(math.log(ms) / LOG_STEP) or M.STEPS
+    of[step] = (of[step] or 0) + times
+  end
+  of[1], of[2], of[3], of[4], of[5] = count, sum, squares, least, greatest
+  return of
+end
+
+local function add_values(to, from)
+  for place, number in pairs(from) do
+    if place == 4 then
+      to[4] = math.min(to[4], number)
+    elseif place == 5 then
+      to[5] = math.max(to[5], number)
+    else
+      to[place] = (to[place] or 0) + number
+    end
+  end
+end
+
+---@return table cell
+function M.new()
+  return { 0, 0, 0, 0, 0, 0, 0, 0 }
+end
+
+--- Adds a cell to another.
+---@param is_minute? boolean without waits and runs
+function M.add(to, from, is_minute)
+  for i = 1, COUNTS do
+    to[i] = to[i] + from[i]
+  end
+  for place = M.WAIT, is_minute and 0 or M.RUN do
+    if from[place] then
+      to[place] = to[place] or { 0, 0, 0, math.huge, 0 }
+      add_values(to[place], from[place])
+    end
+  end
+end
+
+local function cell_of(cells, key, minute)
+  local minutes = cells[key]
+  if not minutes then
+    minutes = {}
+    cells[key] = minutes
+  end
+  local cell = minutes[minute]
+  if not cell then
+    cell = M.new()
+    minutes[minute] = cell
+  end
+  return cell
+end
+
+--- All values of a log, from the second on.
+local function values_of(log)
+  local values = { cmsgpack.unpack_limit(log, CHUNK, 0) }
+  while values[1] > 0 do
+    local more = { cmsgpack.unpack_limit(log, CHUNK, values[1]) }
+    local n = #values - 1
+    for i = 2, #more do
+      values[n + i] = more[i]
+    end
+    values[1] = more[1]
+  end
+  return values
+end
+
+--- What a log says.
+---@return table cells by queue and 0 byte and name (empty if it is the queue's), and minute
+local function parse(log)
+  local values = values_of(log)
+  local cells, waits, runs = {}, {}, {}
+  local cell, waited, ran, last_queue, last_name, last_minute
+  local i, size = 2, #values
+  while i < size do
+    local seconds, queue, name, count = values[i], values[i + 1], values[i + 2], values[i + 3]
+    local minute = (seconds - seconds % 60) / 60
+    if minute ~= last_minute or queue ~= last_queue or name ~= last_name then
+      cell = cell_of(cells, queue .. "\0" .. name, minute)
+      waited, ran = waits[cell] or {}, runs[cell] or {}
+      waits[cell], runs[cell] = waited, ran
+      last_minute, last_queue, last_name = minute, queue, name
+    end
+    for item = i + 4, i + 3 * count + 1, 3 do
+      local kind, first, second = values[item], values[item + 1], values[item + 2]
+      if kind == 1 then
+        cell[1] = cell[1] + first
+      else
+        cell[kind] = cell[kind] + 1
+        if first < NONE then
+          waited[first] = (waited[first] or 0) + 1
+        end
+        if second < NONE then
+          ran[second] = (ran[second] or 0) + 1
+        end
+      end
+    end
+    i = i + 4 + 3 * count
+  end
+  for its_cell, counted in pairs(waits) do
+    its_cell[M.WAIT] = next(counted) and summary(counted) or nil
+    counted = runs[its_cell]
+    its_cell[M.RUN] = next(counted) and summary(counted) or nil
+  end
+  return cells
+end
+
+--- What a log says, also of queues, names and everything.
+---@param log string|false
+---@return table cells by the ends of the hashes' keys, and minute
+function M.cells(log)
+  local cells = {}
+  for pair, minutes in pairs(log and parse(log) or {}) do
+    cells[pair] = minutes
+    local queue, name = pair:match("^(%Z*)%z(.*)$")
+    for minute, cell in pairs(minutes) do
+      M.add(cell_of(cells, "\0", minute), cell)
+      if name ~= "" then
+        M.add(cell_of(cells, queue .. "\0\0", minute), cell)
+        M.add(cell_of(cells, "\0" .. name, minute), cell)
+      end
+    end
+  end
+  return cells
+end
+
+---@param key string end of a hash's
+---@return boolean whether it is that of a pair
+function M.is_pair(key)
+  return key:byte() ~= 0 and key:sub(-2) ~= "\0\0"
+end
+
+--- Pairs whose statistics have expired leave the list of pairs: each that is in use looks at those behind it.
+local function look_behind(pair)
+  local behind = call("ZRANGEBYLEX", keys.STATS_PAIRS, "(" .. pair, "+", "LIMIT", 0, 2)
+  if not behind[1] then
+    behind = call("ZRANGEBYLEX", keys.STATS_PAIRS, "-", "(" .. pair, "LIMIT", 0, 2)
+  end
+  for _, other in ipairs(behind) do
+    if call("EXISTS", keys.STATS .. other) == 0 then
+      call("ZREM", keys.STATS_PAIRS, other)
+    end
+  end
+end
+
+--- Removes buckets that are not kept any longer.
+---@param minute number by now
+---@return number looked at
+local function trim(key, minute)
+  local fields = call("HKEYS", keys.STATS .. key)
+  local old = {}
+  for _, field in ipairs(fields) do
+    local level = field:sub(1, 1)
+    if level ~= "" and tonumber(field:sub(2)) <= math.floor(minute / MINUTES[level]) - KEPT[level] and #old < CHUNK then
+      old[#old + 1] = field
+    end
+  end
+  if old[1] then
+    call("HDEL", keys.STATS .. key, unpack(old))
+  end
+  call("EXPIRE", keys.STATS .. key, EXPIRE_S)
+  if M.is_pair(key) then
+    look_behind(key)
+  end
+  return #fields
+end
+
+--- Adds to the buckets of one hash.
+---@param minutes table cells by minute
+---@param left table [1]: fields that may still be looked at in this call
+local function save(key, minutes, left)
+  local fields, cells, levels = { "" }, {}, {}
+  local latest = 0
+  for minute, cell in pairs(minutes) do
+    latest = math.max(latest, minute)
+    for level, width in pairs(MINUTES) do
+      local field = level .. (minute - minute % width) / width
+      if not cells[field] then
+        cells[field] = {}
+        levels[field] = level
+        fields[#fields + 1] = field
+      end
+      table.insert(cells[field], cell)
+    end
+  end
+  local raws = call("HMGET", keys.STATS .. key, unpack(fields))
+  local sets = {}
+  for i = 2, #fields do
+    local field = fields[i]
+    local sum = raws[i] and cmsgpack.unpack(raws[i]) or M.new()
+    for _, cell in ipairs(cells[field]) do
+      M.add(sum, cell, levels[field] == "m")
+    end
+    sets[2 * i - 3], sets[2 * i - 2] = field, cmsgpack.pack(sum)
+  end
+  local looked = tonumber(raws[1])
+  local is_due = not looked or (latest >= looked + LOOK_EVERY or latest < looked) and left[1] > 0
+  if is_due then
+    sets[#sets + 1], sets[#sets + 2] = "", latest
+  end
+  call("HSET", keys.STATS .. key, unpack(sets))
+  if not looked then
+    call("EXPIRE", keys.STATS .. key, EXPIRE_S)
+    if M.is_pair(key) then
+      call("ZADD", keys.STATS_PAIRS, 0, key)
+    end
+  elseif is_due then
+    left[1] = left[1] - trim(key, latest)
+  end
+end
+
+--- Puts what the log says into the buckets.
+function M.fold()
+  local log = call("GET", keys.LOG)
+  if not log then
+    return
+  end
+  call("DEL", keys.LOG)
+  local left = { LOOKED_AT }
+  for key, minutes in pairs(M.cells(log)) do
+    save(key, minutes, left)
+  end
+end
+
+--- Takes the statistics of a queue away, as far as they are its own.
+function M.forget(queue)
+  M.fold() -- else the log would bring them back
+  local first, last = "[" .. queue .. "\0", "(" .. queue .. "\1"
+  repeat
+    local found = call("ZRANGEBYLEX", keys.STATS_PAIRS, first, last, "LIMIT", 0, CHUNK)
+    local unwanted = { keys.STATS .. queue .. "\0\0" }
+    for i, pair in ipairs(found) do
+      unwanted[i + 1] = keys.STATS .. pair
+    end
+    call("UNLINK", unpack(unwanted))
+    if found[1] then
+      call("ZREM", keys.STATS_PAIRS, unpack(found))
+    end
+  until #found < CHUNK
+end
+
+return M

@@ -1,0 +1,112 @@
+-- What became of jobs, as it is noted for the statistics: one string that calls append to. It is folded into buckets
+-- (module statistics.buckets) by the call that finds it long, so that the common call pays for one command.
+--
+-- The log is a list of groups: Unix seconds, queue, name (empty if it is the queue's), number of items; then items:
+-- kind and two numbers. With kind 1 (enqueued) the first is a count; with others they are the ms that the job waited
+-- for its first start, and that a done attempt ran, or NONE. It is made with struct, and is MessagePack all the same:
+-- of the ways to write and to read it, these are the cheapest.
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local job = require "jqlua.job.record"
+
+local M = {}
+
+M.HEADER = ">I5I2c0I2c0I3"
+M.ITEM = ">BI5I5"
+M.ENTRY = ">I5I2c0I2c0c2I5I5" -- header and only item; c2: number of items and kind, as below
+M.ONE_ENQUEUED = "\1\1"
+M.ONE_DONE = "\1\2"
+M.DONE = 2
+-- What MessagePack writes in front, to be added: of numbers in 4 and 2 bytes, of the lengths of texts.
+M.NUMBER = 206 * 4294967296
+M.SHORT = 205 * 65536
+M.TEXT = 217 * 256
+M.NONE = 4294967295
+M.MOST = 4294967294
+
+-- A longer log is folded. What it holds then takes few ms, also if each entry is another queue's.
+M.FULL = 8192
+
+local ENQUEUED = 1
+local FAILED = 3
+local LAPSED = 4
+local ERROR = 5
+local CANCELLED = 6
+local RELEASED = 7
+local MOVED = 8
+
+-- Of this call: queue and 0 byte and name -> {queue, name, number enqueued, item, item, ...}
+M.gathered = {}
+
+local function group(of)
+  local queue, name = of[job.QUEUE], of[job.NAME]
+  if name == queue then
+    name = ""
+  end
+  local pair = queue .. "\0" .. name
+  local list = M.gathered[pair]
+  if not list then
+    list = { queue, name, 0 }
+    M.gathered[pair] = list
+  end
+  return list
+end
+
+---@cold
+--- A new job.
+function M.entered(new)
+  local list = group(new)
+  list[3] = list[3] + 1
+end
+
+local function kind_of(of, to)
+  if to == "e" then
+    return ERROR
+  elseif to == "c" then
+    return CANCELLED
+  elseif to == "d" or to == "k" then
+    return M.DONE
+  elseif to == "t" then
+    return of[job.HOW] == "l" and LAPSED or FAILED
+  end
+  return of[job.HOW] == "m" and MOVED or RELEASED
+end
+
+---@cold
+--- A job's attempt ends, or the job does. It still has queue and name under which that counts, and HOW is set.
+---@param from string letter of its state
+---@param to string
+function M.left(of, from, to)
+  local kind, wait, run = kind_of(of, to), M.NONE, M.NONE
+  if from == "r" then
+    if of[job.ATTEMPT] == 1 then
+      local ready_ms = of[job.OPTIONS] ~= "" and job.options(of).ready_ms or job.created_ms(of[job.ID])
+      wait = math.max(0, math.min(M.MOST, of[job.STARTED_MS] - ready_ms))
+    end
+    if kind == M.DONE then
+      run = math.max(0, math.min(M.MOST, meta.state[meta.NOW_MS] - of[job.STARTED_MS]))
+    end
+  end
+  local list = group(of)
+  list[#list + 1] = struct.pack(M.ITEM, kind, M.NUMBER + wait, M.NUMBER + run)
+end
+
+---@cold
+--- Writes what was gathered.
+---@return boolean whether the log is to be folded
+function M.write()
+  local parts = {}
+  local seconds = math.floor(meta.state[meta.NOW_MS] / 1000)
+  for pair, list in pairs(M.gathered) do
+    M.gathered[pair] = nil
+    local queue, name, enqueued = list[1], list[2], list[3]
+    if enqueued > 0 then
+      list[#list + 1] = struct.pack(M.ITEM, ENQUEUED, M.NUMBER + enqueued, M.NUMBER + M.NONE)
+    end
+    parts[#parts + 1] = struct.pack(M.HEADER, M.NUMBER + seconds, M.TEXT + #queue, queue, M.TEXT + #name, name,
+      M.SHORT + #list - 3) .. table.concat(list, "", 4)
+  end
+  return redis.call("APPEND", keys.LOG, table.concat(parts)) > M.FULL
+end
+
+return M

@@ -1,0 +1,229 @@
+-- Statistics as readers see them: what the buckets hold and what the log adds to them.
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local check = require "jqlua.base.check"
+local statistics = require "jqlua.statistics.buckets"
+
+local M = {}
+
+local call = redis.call
+
+local CHUNK = 1000
+local LATEST_MS = 1e15
+local LEVELS = { minute = "m", hour = "h", day = "d" }
+local MOST_FIELDS = 20000 -- that one call looks at
+local MOST_PAIRS = 1000
+
+local function check_moment(spec, field)
+  local value = spec[field]
+  if value ~= nil and not check.is_number(value, 0, LATEST_MS) then
+    return check.problem(field, "ms since 1970, a number from 0 to 10^15", value)
+  end
+end
+
+---@return string? problem
+function M.check(spec)
+  if type(spec.by) ~= "string" or not LEVELS[spec.by] then
+    return check.problem("by", '"minute", "hour" or "day"', spec.by)
+  end
+  for _, field in ipairs({ "queue", "name" }) do
+    if spec[field] ~= nil and not check.is_name(spec[field]) then
+      return check.problem(field, check.NAME, spec[field])
+    end
+  end
+  local problem = check_moment(spec, "from_ms") or check_moment(spec, "to_ms")
+  if problem then
+    return problem
+  end
+  if spec.series ~= nil and type(spec.series) ~= "boolean" then
+    return check.problem("series", "true or false", spec.series)
+  end
+  for _, field in ipairs({ "cursor", "count" }) do
+    if spec[field] ~= nil and not spec.series then
+      return "INVALID " .. field .. ": only with series"
+    end
+  end
+  if spec.cursor ~= nil and (type(spec.cursor) ~= "string" or #spec.cursor > 511) then
+    return check.problem("cursor", "a cursor as the last reply gave it, or empty text", spec.cursor)
+  elseif spec.count ~= nil and not check.is_integer(spec.count, 1, MOST_PAIRS) then
+    return check.problem("count", "an integer from 1 to " .. MOST_PAIRS, spec.count)
+  end
+end
+
+--- The buckets asked for, as far as there can be any. Those to come are looked at as well: the clock may have been set
+--- back.
+---@return table {level, first, last, ms in a bucket}
+local function range_of(spec)
+  local level = LEVELS[spec.by]
+  local width, kept = statistics.level(level)
+  local current = math.floor(meta.state[meta.NOW_MS] / width)
+  local first, last = current - kept + 1, current + kept
+  if spec.from_ms then
+    first = math.max(first, math.ceil(spec.from_ms / width))
+  end
+  if spec.to_ms then
+    last = math.min(last, math.ceil(spec.to_ms / width) - 1)
+  end
+  return { level, first, last, width }
+end
+
+--- Adds what one hash and the log have.
+---@param key string end of the hash's
+---@param pending table cells of the log
+---@param add fun(bucket: number, cell: table)
+local function each_cell(key, range, pending, add)
+  local level, last = range[1], range[3]
+  for first = range[2], last, CHUNK do
+    local fields = {}
+    for bucket = first, math.min(first + CHUNK - 1, last) do
+      fields[#fields + 1] = level .. bucket
+    end
+    local raws = call("HMGET", keys.STATS .. key, unpack(fields))
+    for i = 1, #fields do
+      if raws[i] then
+        add(first + i - 1, cmsgpack.unpack(raws[i]))
+      end
+    end
+  end
+  for minute, cell in pairs(pending[key] or {}) do
+    local bucket = math.floor(minute * 60000 / range[4])
+    if bucket >= range[2] and bucket <= last then
+      add(bucket, cell)
+    end
+  end
+end
+
+--- The ends of the keys of the hashes that have what was asked for.
+local function keys_of(spec)
+  local queue, name = spec.queue, spec.name
+  if queue and name then
+    return { queue .. "\0" .. (queue == name and "" or name) }
+  elseif queue then
+    return { queue .. "\0", queue .. "\0\0" }
+  elseif name then
+    return { name .. "\0", "\0" .. name }
+  end
+  return { "\0" }
+end
+
+local function percentile(of, steps, share)
+  local left = of[1] * share
+  for _, step in ipairs(steps) do
+    left = left - step[2]
+    if left <= 0 then
+      return math.max(of[4], math.min(of[5], step[1]))
+    end
+  end
+  return of[5]
+end
+
+---@param of table? as cells have it
+local function distribution(of)
+  if not of then
+    return { count = 0, mean = 0, deviation = 0, min = 0, max = 0, p50 = 0, p90 = 0, p99 = 0, histogram = {} }
+  end
+  local steps = {}
+  for place, number in pairs(of) do
+    if place >= statistics.STEPS then
+      local step = place - statistics.STEPS
+      steps[#steps + 1] = { step == 0 and 0 or math.floor(statistics.STEP ^ (step - 1)), number }
+    end
+  end
+  table.sort(steps, function(a, b)
+    return a[1] < b[1]
+  end)
+  local mean = of[2] / of[1]
+  return {
+    count = of[1], mean = mean, deviation = math.sqrt(math.max(0, of[3] / of[1] - mean * mean)), min = of[4],
+    max = of[5], p50 = percentile(of, steps, 0.5), p90 = percentile(of, steps, 0.9), p99 = percentile(of, steps, 0.99),
+    histogram = steps,
+  }
+end
+
+local function fill(document, cell, level)
+  local place = 0
+  for kind in statistics.KINDS:gmatch("%a+") do
+    place = place + 1
+    document[kind] = cell[place]
+  end
+  if level ~= "m" then
+    document.wait = distribution(cell[statistics.WAIT])
+    document.run = distribution(cell[statistics.RUN])
+  end
+  return cmsgpack.pack(document)
+end
+
+--- A document for each bucket in which something happened, oldest first.
+function M.buckets(spec)
+  local range = range_of(spec)
+  local pending = statistics.cells(call("GET", keys.LOG))
+  local sums, order = {}, {}
+  for _, key in ipairs(keys_of(spec)) do
+    each_cell(key, range, pending, function(bucket, cell)
+      if not sums[bucket] then
+        sums[bucket] = statistics.new()
+        order[#order + 1] = bucket
+      end
+      statistics.add(sums[bucket], cell, range[1] == "m")
+    end)
+  end
+  table.sort(order)
+  local reply = {}
+  for i, bucket in ipairs(order) do
+    reply[i] = fill({ begin_ms = bucket * range[4] }, sums[bucket], range[1])
+  end
+  return reply
+end
+
+--- Pairs behind the cursor, those that only the log knows included, in order.
+local function pairs_behind(spec, pending, most)
+  local low, high = "-", "+"
+  if spec.queue then
+    low, high = "[" .. spec.queue .. "\0", "(" .. spec.queue .. "\1"
+  end
+  local cursor = spec.cursor or ""
+  if cursor ~= "" and (not spec.queue or cursor >= spec.queue .. "\0") then
+    low = "(" .. cursor
+  end
+  local found = call("ZRANGEBYLEX", keys.STATS_PAIRS, low, high, "LIMIT", 0, most)
+  local last = #found == most and found[most]
+  local known = {}
+  for _, key in ipairs(found) do
+    known[key] = true
+  end
+  for key in pairs(pending) do
+    if statistics.is_pair(key) and not known[key] and (cursor == "" or key > cursor) and (not last or key < last)
+      and (not spec.queue or key:sub(1, #spec.queue + 1) == spec.queue .. "\0") then
+      found[#found + 1] = key
+    end
+  end
+  table.sort(found)
+  return found, not last
+end
+
+--- One document for each pair of queue and name.
+---@return table {cursor, document, ...}
+function M.series(spec)
+  local range = range_of(spec)
+  local pending = statistics.cells(call("GET", keys.LOG))
+  local most = math.min(spec.count or 100, math.floor(MOST_FIELDS / math.max(range[3] - range[2] + 1, 20)))
+  local found, is_end = pairs_behind(spec, pending, math.max(most, 1))
+  local reply = { is_end and "" or found[#found] }
+  for _, key in ipairs(found) do
+    local queue, name = key:match("^(%Z*)%z(.*)$")
+    name = name == "" and queue or name
+    if not spec.name or spec.name == name then
+      local sum, is_active = statistics.new(), false
+      each_cell(key, range, pending, function(_, cell)
+        is_active = true
+        statistics.add(sum, cell, range[1] == "m")
+      end)
+      if is_active then
+        reply[#reply + 1] = fill({ queue = queue, name = name }, sum, range[1])
+      end
+    end
+  end
+  return reply
+end
+
+return M

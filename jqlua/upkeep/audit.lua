@@ -1,0 +1,265 @@
+-- Checks that what is derived agrees with the job records: each job in exactly the set of its state, nothing else
+-- in any
+-- set, bounds no later than what they bound, held sets and pools as the records say.
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local auditindex = require "jqlua.upkeep.audit_index"
+local auditlanes = require "jqlua.upkeep.audit_lanes"
+local auditlinks = require "jqlua.upkeep.audit_links"
+local auditschedules = require "jqlua.upkeep.audit_schedules"
+local job = require "jqlua.job.record"
+local queue = require "jqlua.queue.record"
+local settings = require "jqlua.settings.settings"
+local worker = require "jqlua.pick.worker"
+
+local M = {}
+
+local call = redis.call
+local LETTERS = "qwsbrtkdec"
+-- Of a larger set, the two ends are looked at.
+local MOST_MEMBERS = 1000
+
+local function found(problems, ...)
+  problems[#problems + 1] = table.concat({ ... }, " ")
+end
+
+local function check_expiry(of, problems)
+  local expires_ms = job.options(of).expires_ms
+  local score = call("ZSCORE", keys.EXPIRING .. of[job.QUEUE], of[job.ID])
+  local is_waiting = string.find("qwsb", of[job.STATE], 1, true) and of[job.ATTEMPT] == 0
+  if is_waiting and expires_ms and tonumber(score or -1) ~= expires_ms then
+    found(problems, "job", of[job.ID], "is missing among those that expire")
+  elseif score and not (is_waiting and expires_ms) then
+    found(problems, "job", of[job.ID], "stands among those that expire, but does not")
+  end
+end
+
+local function check_job(id, problems)
+  local of = job.read(id)
+  if not of then
+    return
+  end
+  local owner = queue.load(of[job.QUEUE])
+  for letter in LETTERS:gmatch(".") do
+    local score = call("ZSCORE", queue.key(owner, letter), id)
+    if letter == of[job.STATE] and not score then
+      found(problems, "job", id, "is missing in its set", letter)
+    elseif letter ~= of[job.STATE] and score then
+      found(problems, "job", id, "of state", of[job.STATE], "stands in set", letter)
+    elseif (letter == "q" or letter == "w") and score and tonumber(score) ~= of[job.PRIORITY] then
+      found(problems, "job", id, "has priority", of[job.PRIORITY], "and score", score)
+    end
+  end
+  check_expiry(of, problems)
+  auditindex.check_job(of, problems)
+  if of[job.STATE] == "w" then
+    auditlanes.check_waiting(of, problems)
+  elseif of[job.STATE] == "q" and of[job.UNITS] ~= "" then
+    found(problems, "job", id, "has units and waits in no lane")
+  end
+  if (of[job.UNITS] ~= "") ~= job.has(of, job.LANED) then
+    found(problems, "job", id, "has a wrong lane flag")
+  end
+  auditlinks.check_job(of, problems)
+  if call("EXISTS", keys.ARGUMENT .. id) == 0 then
+    found(problems, "job", id, "has lost its argument")
+  end
+  if (call("EXISTS", keys.OUTCOME .. id) == 1) ~= job.has(of, job.HAS_OUTCOME) then
+    found(problems, "job", id, "has a wrong outcome flag")
+  end
+  if (call("EXISTS", keys.EXTRA .. id) == 1) ~= job.has(of, job.HAS_EXTRA) then
+    found(problems, "job", id, "has a wrong extra flag")
+  end
+  local is_held = job.has(of, job.HELD)
+  if is_held and of[job.STATE] ~= "r" then
+    found(problems, "job", id, "is held in state", of[job.STATE])
+  elseif is_held and not call("ZSCORE", keys.HELD .. of[job.WORKER], id) then
+    found(problems, "job", id, "is missing among those its worker holds")
+  end
+end
+
+local function members(key)
+  if call("ZCARD", key) <= 2 * MOST_MEMBERS then
+    return call("ZRANGE", key, 0, -1)
+  end
+  local all = call("ZRANGE", key, 0, MOST_MEMBERS - 1)
+  for _, member in ipairs(call("ZRANGE", key, -MOST_MEMBERS, -1)) do
+    all[#all + 1] = member
+  end
+  return all
+end
+
+local function first_score(key)
+  return tonumber(call("ZRANGE", key, 0, 0, "WITHSCORES")[2])
+end
+
+local function check_bound(problems, what, bound, actual)
+  if actual and bound > actual then
+    found(problems, what, "is noted as due at", bound, "but is due at", actual)
+  end
+end
+
+local BOUND = { r = queue.DUE_RUNNING, s = queue.DUE_WAITING, t = queue.DUE_WAITING }
+
+local function check_set(letter, name, problems)
+  local owner = queue.load(name)
+  local key = queue.key(owner, letter)
+  for _, id in ipairs(members(key)) do
+    local of = job.read(id)
+    if not of then
+      found(problems, "set", letter, "of queue", name, "holds", id, "which has no record")
+    elseif of[job.STATE] ~= letter or of[job.QUEUE] ~= name then
+      found(problems, "set", letter, "of queue", name, "holds", id, "of state", of[job.STATE], "and queue",
+        of[job.QUEUE])
+    end
+  end
+  if not call("ZSCORE", keys.QUEUE_NAMES, name) then
+    found(problems, "queue", name, "has jobs and is missing among the names")
+  end
+  if owner[queue.IS_NEW] then
+    found(problems, "queue", name, "has jobs and no record")
+  end
+  if letter == "q" and owner[queue.PAUSED] == 0 then
+    local first = call("ZRANGE", key, 0, 0, "WITHSCORES")
+    local priority = tonumber(first[2])
+    local bound = owner[queue.HEAD_PRIORITY]
+    if bound > priority or (bound == priority and owner[queue.HEAD_ID] > first[1]) then
+      found(problems, "queue", name, "has a better job than its bound says")
+    end
+  elseif BOUND[letter] then
+    local bound, late_ms = owner[BOUND[letter]], 0
+    if letter == "r" then
+      -- A lease that is over is looked at when its grace is; after a change of settings all of them are.
+      late_ms = settings.at(settings.LEASE_GRACE, owner) * 1000
+      bound = math.min(bound, tonumber(call("ZSCORE", keys.DUE, "E") or meta.NONE))
+    end
+    check_bound(problems, "set " .. letter .. " of queue " .. name, bound, (first_score(key) or meta.NONE) + late_ms)
+  end
+end
+
+local function check_queue(name, problems)
+  local owner = queue.load(name)
+  for _, field in ipairs({ queue.DUE_RUNNING, queue.DUE_WAITING, queue.DUE_ENDED }) do
+    if owner[field] ~= meta.NONE then
+      local member = queue.due_member(owner, field)
+      check_bound(problems, member, tonumber(call("ZSCORE", keys.DUE, member) or meta.NONE), owner[field])
+    end
+  end
+  local is_own = call("EXISTS", keys.OWN_SETTINGS .. name) == 1
+  if is_own ~= queue.has(owner, queue.OWN) or is_own and meta.state[meta.DROP] % (2 * meta.OWN) < meta.OWN then
+    found(problems, "queue", name, "has a wrong flag of settings of its own")
+  end
+  local bound = owner[queue.HEAD_PRIORITY]
+  if bound ~= meta.NONE
+    and tonumber(call("ZSCORE", keys.HEADS .. "*", owner[queue.HEAD_ID] .. name) or meta.NONE) ~= bound then
+    found(problems, "queue", name, "is not where it belongs in the index of queues")
+  end
+  if bound == meta.NONE and owner[queue.PAUSED] == 0 and call("EXISTS", queue.key(owner, "q")) == 1 then
+    found(problems, "queue", name, "has jobs and no entry in the index of queues")
+  end
+end
+
+local function check_heads(pattern, problems)
+  for _, member in ipairs(members(keys.HEADS .. pattern)) do
+    if queue.load(member:sub(15))[queue.HEAD_ID] ~= member:sub(1, 14) then
+      found(problems, "index", pattern, "has a stray entry", member)
+    end
+  end
+end
+
+local function check_worker(id, problems)
+  local record = worker.load(id)
+  local held = call("ZRANGE", keys.HELD .. id, 0, -1)
+  if not record and held[1] then
+    found(problems, "worker", id, "is unknown and holds jobs")
+  end
+  for _, job_id in ipairs(held) do
+    local of = job.read(job_id)
+    if not of or of[job.STATE] ~= "r" or not job.has(of, job.HELD) or of[job.WORKER] ~= id then
+      found(problems, "worker", id, "does not hold", job_id)
+    end
+  end
+  if record and record.u then
+    local has_room = #held < record.m and not record.k and not call("ZSCORE", keys.RESTING, id)
+    if has_room ~= (call("ZSCORE", keys.POOL .. record.p, id) ~= false) then
+      found(problems, "worker", id, "stands wrongly in its pool")
+    end
+  end
+end
+
+--- Checks one key by its name behind the namespace.
+function M.key(name, problems)
+  local kind, rest = name:match("^([^:]+):(.*)$")
+  if kind == "j" then
+    check_job(rest, problems)
+  elseif (kind == "o" or kind == "x" or kind == "a") and call("EXISTS", keys.JOB .. rest) == 0 then
+    found(problems, "key", name, "has no job")
+  elseif kind and #kind == 1 and LETTERS:find(kind, 1, true) then
+    check_set(kind, rest, problems)
+  elseif kind == "y" then
+    for _, id in ipairs(members(keys.EXPIRING .. rest)) do
+      if call("EXISTS", keys.JOB .. id) == 0 then
+        found(problems, "queue", rest, "expects", id, "to expire, which has no record")
+      end
+    end
+    local bound = queue.load(rest)[queue.DUE_WAITING]
+    check_bound(problems, "expiry of queue " .. rest, bound, first_score(keys.EXPIRING .. rest))
+  elseif kind == "lane" then
+    auditlanes.check_lane(rest, problems)
+  elseif kind == "key" then
+    auditlanes.check_key(rest, problems)
+  elseif kind == "limit" then
+    auditlanes.check_limit(rest, problems)
+  elseif kind == "lanes" then
+    auditlanes.check_index(rest, problems)
+  elseif kind == "starts" and call("EXISTS", keys.KEY .. rest) == 0 then
+    found(problems, "starts of key", rest, "are of no key")
+  elseif kind == "walk" and not call("ZSCORE", keys.DUE, "v" .. rest) then
+    found(problems, "queue", rest, "is to be looked through and nobody does")
+  elseif kind == "waits-for" then
+    auditlinks.check_waiting(rest, problems)
+  elseif kind == "dependents" then
+    auditlinks.check_dependents(rest, problems)
+  elseif kind == "unique" then
+    auditlinks.check_unique(rest, problems)
+  elseif name == "unique-kept" then
+    auditlinks.check_kept(problems)
+  elseif kind == "tagged" then
+    auditindex.check_tag(rest, problems)
+  elseif kind == "failed" then
+    auditindex.check_group(rest, problems)
+  elseif name == "tags" then
+    auditindex.check_names(keys.TAGS, keys.TAGGED, problems)
+  elseif name == "tag-names" then
+    auditindex.check_names(keys.TAG_NAMES, keys.TAGGED, problems)
+  elseif name == "failed-groups" then
+    auditindex.check_names(keys.FAILED_GROUPS, keys.FAILED, problems)
+  elseif kind == "settings" and queue.load(rest)[queue.IS_NEW] then
+    found(problems, "settings of queue", rest, "are of no queue")
+  elseif kind == "heads" then
+    check_heads(rest, problems)
+  elseif kind == "held" then
+    check_worker(rest, problems)
+  elseif name == "queue-names" then
+    for _, queue_name in ipairs(members(keys.QUEUE_NAMES)) do
+      check_queue(queue_name, problems)
+    end
+  elseif name == "workers" then
+    for _, id in ipairs(call("HKEYS", keys.WORKERS)) do
+      check_worker(id, problems)
+    end
+  end
+end
+
+--- Checks what stands in meta, and schedules.
+function M.bounds(problems)
+  auditschedules.check(problems)
+  check_bound(problems, "namespace", meta.state[meta.NEXT_DUE], first_score(keys.DUE))
+  local noted = tonumber(call("ZSCORE", keys.DUE, "O") or meta.NONE)
+  check_bound(problems, "keys that open", noted, first_score(keys.OPENING))
+  if meta.state[meta.SLEEPERS] ~= call("HLEN", keys.SLEEPERS) then
+    found(problems, "meta counts", meta.state[meta.SLEEPERS], "channels with sleepers")
+  end
+end
+
+return M

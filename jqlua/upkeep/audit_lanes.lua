@@ -1,0 +1,164 @@
+---@lazy
+-- The part of the audit that is about lanes and constraints: every job that waits in a lane stands in it, every lane
+-- that has jobs stands in an index at its head or before, keys have in use what the jobs have taken.
+local keys = require "jqlua.base.keys"
+local changes = require "jqlua.limits.rollout"
+local constraint = require "jqlua.limits.constraint"
+local job = require "jqlua.job.record"
+local queue = require "jqlua.queue.record"
+local ready = require "jqlua.limits.lane_index"
+local room = require "jqlua.limits.room"
+local units = require "jqlua.limits.units"
+
+local M = {}
+
+local call = redis.call
+
+-- Of larger sets nothing is counted.
+local MOST_MEMBERS = 2000
+local HOLDERS = "rtswq"
+
+local function found(problems, ...)
+  problems[#problems + 1] = table.concat({ ... }, " ")
+end
+
+-- First entries of lanes, by index; false for an index that is too large.
+M.entries = {}
+
+---@return table|false entries {priority, id} by lane
+local function entries_of(at)
+  if M.entries[at] == nil then
+    local members = call("ZRANGE", at, 0, MOST_MEMBERS, "WITHSCORES")
+    local entries = {}
+    for i = 1, #members, 2 do
+      local member = members[i]
+      local lane = member:sub(24)
+      entries[lane] = entries[lane] or { tonumber(members[i + 1]), member:sub(9, 22) }
+    end
+    M.entries[at] = #members <= 2 * MOST_MEMBERS and entries
+  end
+  return M.entries[at]
+end
+
+---@return boolean # whether the index has an entry of the lane no later than its head
+local function has_entry(index, path, lane, priority, id)
+  local entries = entries_of(ready.node(index, path))
+  local entry = entries and entries[lane]
+  return not entries or (entry ~= nil and not ready.is_before(priority, id, entry[1], entry[2]))
+end
+
+--- A job in state w.
+function M.check_waiting(of, problems)
+  local own = units.of(of)
+  if not own then
+    return found(problems, "job", of[job.ID], "waits in a lane and has no units")
+  end
+  local score = call("ZSCORE", keys.LANE .. own[units.LANE], of[job.ID])
+  if tonumber(score or "nan") ~= of[job.PRIORITY] then
+    found(problems, "job", of[job.ID], "is missing in its lane")
+  end
+end
+
+---@param lane string
+function M.check_lane(lane, problems)
+  local first = call("ZRANGE", keys.LANE .. lane, 0, 0, "WITHSCORES")
+  local of = first[1] and job.read(first[1])
+  local own = of and of[job.STATE] == "w" and units.of(of)
+  if not own or own[units.LANE] ~= lane then
+    return found(problems, "lane", lane, "holds", tostring(first[1]), "which does not wait in it")
+  end
+  local priority, id = tonumber(first[2]), first[1]
+  local name, path = of[job.QUEUE], own[units.PATH]
+  if has_entry(ready.of_queue(name), path, lane, priority, id) then
+    return
+  end
+  for _, entry in ipairs(own[units.ENTRIES]) do
+    local place = (units.is_taken(entry) and "!" or "-") .. name
+    if has_entry(units.parked(entry[units.NAME], place), path, lane, priority, id) then
+      return
+    end
+  end
+  found(problems, "lane", lane, "of queue", name, "has jobs and stands nowhere")
+end
+
+-- Units that jobs have, by key; one place: what was counted in this call.
+M.counted = {}
+
+---@return table? taken by name of the key; nil when there are too many jobs
+local function count_taken()
+  if M.counted[1] ~= nil then
+    return M.counted[1] or nil
+  end
+  local taken = {}
+  M.counted[1] = false
+  for _, name in ipairs(call("ZRANGE", keys.QUEUE_NAMES, 0, MOST_MEMBERS)) do
+    local owner = queue.load(name)
+    for letter in HOLDERS:gmatch(".") do
+      local ids = call("ZRANGE", queue.key(owner, letter), 0, MOST_MEMBERS)
+      if #ids > MOST_MEMBERS then
+        return nil
+      end
+      for _, id in ipairs(ids) do
+        local of = job.read(id)
+        local own = of and units.of(of)
+        for _, entry in ipairs(own and own[units.ENTRIES] or {}) do
+          if units.is_taken(entry) then
+            taken[entry[units.NAME]] = (taken[entry[units.NAME]] or 0) + 1
+            taken[entry[units.NUMBER]] = (taken[entry[units.NUMBER]] or 0) + 1
+          end
+        end
+      end
+    end
+  end
+  M.counted[1] = taken
+  return taken
+end
+
+---@param name string number:value
+function M.check_key(name, problems)
+  local number = tonumber(name:match("^%d+"))
+  local key = room.key(number, name:sub(#string.format("%d:", number) + 1))
+  local limit = room.limit(number)
+  if not call("ZSCORE", keys.KEYS_OF .. string.format("%d", number), room.value_of(key)) then
+    found(problems, "key", name, "is missing among those of its constraint")
+  end
+  if not limit then
+    -- Those that are still to be looked at go then.
+    if not key[room.PLACES][1] and not changes.is_noted("r", number) then
+      found(problems, "key", name, "is of no constraint, and holds nothing")
+    end
+    return
+  end
+  local taken = count_taken()
+  if taken and (taken[name] or 0) ~= key[room.IN_USE] then
+    found(problems, "key", name, "has in use", key[room.IN_USE], "but jobs have", taken[name] or 0)
+  end
+end
+
+---@param number string
+function M.check_limit(number, problems)
+  local definition = constraint.load_number(tonumber(number))
+  local limit = room.limit(tonumber(number))
+  local taken = count_taken()
+  if not definition then
+    found(problems, "limits", number, "are of no constraint")
+  elseif taken and (taken[tonumber(number)] or 0) ~= limit[room.RUNNING] then
+    found(problems, "constraint", definition.i, "counts", limit[room.RUNNING], "running, but jobs have",
+      taken[tonumber(number)] or 0)
+  end
+end
+
+--- The index of a queue's lanes, against the bound of its best job.
+---@param name string
+function M.check_index(name, problems)
+  local owner = queue.load(name)
+  local least = ready.least_priority(owner)
+  if least and owner[queue.PAUSED] == 0 and owner[queue.HEAD_PRIORITY] > least then
+    found(problems, "queue", name, "has a lane better than its bound says")
+  end
+  if not queue.has(owner, queue.LANED) then
+    found(problems, "queue", name, "has lanes and does not know it")
+  end
+end
+
+return M

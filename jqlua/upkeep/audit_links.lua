@@ -1,0 +1,91 @@
+---@lazy
+-- The part of the audit that is about unique keys and dependencies.
+local keys = require "jqlua.base.keys"
+local job = require "jqlua.job.record"
+
+local M = {}
+
+local call = redis.call
+
+local ENDED = "kdec"
+-- Of a larger set, the first are looked at.
+local MOST_MEMBERS = 1000
+
+local function found(problems, ...)
+  problems[#problems + 1] = table.concat({ ... }, " ")
+end
+
+--- What must be there for a job.
+---@param of table
+function M.check_job(of, problems)
+  local id = of[job.ID]
+  local options = job.options(of)
+  local has_ended = ENDED:find(of[job.STATE], 1, true)
+  -- One that ran may have given its key to the one that comes after it (if_exists latest).
+  if options.unique and not has_ended and of[job.ATTEMPT] == 0
+    and call("EXISTS", keys.UNIQUE .. options.unique) == 0 then
+    found(problems, "job", id, "has lost its unique key")
+  end
+  local waits = call("EXISTS", keys.WAITS_FOR .. id) == 1
+  if waits ~= (of[job.STATE] == "b") then
+    found(problems, "job", id, "of state", of[job.STATE], waits and "waits for others" or "waits for nobody")
+  end
+end
+
+--- A job's set of those it waits for.
+function M.check_waiting(id, problems)
+  local of = job.read(id)
+  if not of then
+    found(problems, "job", id, "waits for others and has no record")
+  end
+  for _, other_id in ipairs(call("ZRANGE", keys.WAITS_FOR .. id, 0, MOST_MEMBERS - 1)) do
+    if not call("ZSCORE", keys.DEPENDENTS .. other_id, id) then
+      found(problems, "job", id, "waits for", other_id, "which does not know")
+    end
+  end
+end
+
+--- The set of those that wait for a job.
+function M.check_dependents(id, problems)
+  for _, dependent in ipairs(call("ZRANGE", keys.DEPENDENTS .. id, 0, MOST_MEMBERS - 1)) do
+    if not call("ZSCORE", keys.WAITS_FOR .. dependent, id) then
+      found(problems, "job", id, "is waited for by", dependent, "which does not know")
+    end
+  end
+  local other = job.read(id)
+  if other and not job.has(other, job.AWAITED) then
+    found(problems, "job", id, "is waited for and does not know")
+  end
+end
+
+--- A unique key is of a job that is there, or kept for a time.
+function M.check_unique(key, problems)
+  local id = call("GET", keys.UNIQUE .. key)
+  local of = job.read(id)
+  local is_kept = call("ZSCORE", keys.UNIQUE_KEPT, key)
+  if is_kept then
+    if of and not ENDED:find(of[job.STATE], 1, true) then
+      found(problems, "unique key", key, "is noted as left behind by", id, "which has not ended")
+    end
+  elseif not of or ENDED:find(of[job.STATE], 1, true) then
+    found(problems, "unique key", key, "is of", id, "which has ended")
+  elseif job.options(of).unique ~= key then
+    found(problems, "unique key", key, "is of", id, "which has another")
+  end
+end
+
+--- Keys that are kept have a job's id, and a time that is noted.
+function M.check_kept(problems)
+  for _, key in ipairs(call("ZRANGE", keys.UNIQUE_KEPT, 0, MOST_MEMBERS - 1)) do
+    if call("EXISTS", keys.UNIQUE .. key) == 0 then
+      found(problems, "unique key", key, "is kept, but is of no job")
+    end
+  end
+  local first = tonumber(call("ZRANGE", keys.UNIQUE_KEPT, 0, 0, "WITHSCORES")[2])
+  local noted = tonumber(call("ZSCORE", keys.DUE, "U") or nil)
+  if first and (not noted or noted > first) then
+    found(problems, "unique keys are kept until", first, "and that is not noted")
+  end
+end
+
+return M

@@ -1,0 +1,44 @@
+---@lazy
+-- The part of the audit that is about schedules: ids and records agree, and each that has a next moment is looked at
+-- by then.
+local keys = require "jqlua.base.keys"
+local schedule = require "jqlua.schedules.schedule"
+
+local M = {}
+
+local call = redis.call
+
+-- Of more schedules, the first are looked at.
+local MOST = 2000
+
+local function found(problems, ...)
+  problems[#problems + 1] = table.concat({ ... }, " ")
+end
+
+local function check_one(id, problems)
+  local of = schedule.load(id)
+  if not of then
+    found(problems, "schedule", id, "has no record")
+    return
+  end
+  local noted = tonumber(call("ZSCORE", keys.DUE, schedule.KIND .. id) or nil)
+  if of.s.id ~= id then
+    found(problems, "schedule", id, "has the record of", of.s.id)
+  elseif of.n and (not noted or noted > of.n) then
+    found(problems, "schedule", id, "is due at", of.n, "and is noted as due at", noted or "no time")
+  elseif of.n and of.s.paused then
+    found(problems, "schedule", id, "is paused and has a next moment")
+  end
+end
+
+function M.check(problems)
+  local records, ids = call("HLEN", keys.SCHEDULES), call("ZCARD", keys.SCHEDULE_IDS)
+  if records ~= ids then
+    found(problems, "there are", records, "schedules and", ids, "ids of schedules")
+  end
+  for _, id in ipairs(call("ZRANGE", keys.SCHEDULE_IDS, 0, MOST - 1)) do
+    check_one(id, problems)
+  end
+end
+
+return M

@@ -1,0 +1,181 @@
+---@lazy
+-- A namespace's keys as records, some in each call (module upkeep.copying). Keys are found by SCAN, so nothing that any
+-- module stores can be forgotten; large ones go in pages.
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local check = require "jqlua.base.check"
+local copying = require "jqlua.upkeep.copying"
+
+local M = {}
+
+local call = redis.call
+local pack = cmsgpack.pack
+
+-- What one call gives at most; a record is never cut, so it may be a page more.
+local MOST_BYTES = 1048576
+local MOST_ELEMENTS = 5000
+local MOST_SCANS = 10
+local SCAN_COUNT = 100
+local PAGE = 500
+
+--- Pages of a key, by type: what stands from a place on, and the next place, or nil when that was all. Places count
+--- elements, but those of hashes and sets are cursors of Redis, and those of streams ids.
+local READ = {
+  string = function(key)
+    return { call("GET", key) }
+  end,
+  list = function(key, place)
+    local first = tonumber(place or 0)
+    local content = call("LRANGE", key, first, first + PAGE - 1)
+    return content, #content == PAGE and tostring(first + PAGE) or nil
+  end,
+  zset = function(key, place)
+    local first = tonumber(place or 0)
+    local content = call("ZRANGE", key, first, first + PAGE - 1, "WITHSCORES")
+    return content, #content == 2 * PAGE and tostring(first + PAGE) or nil
+  end,
+  hash = function(key, place)
+    local page = call("HSCAN", key, place or "0", "COUNT", PAGE)
+    return page[2], page[1] ~= "0" and page[1] or nil
+  end,
+  set = function(key, place)
+    local page = call("SSCAN", key, place or "0", "COUNT", PAGE)
+    return page[2], page[1] ~= "0" and page[1] or nil
+  end,
+  stream = function(key, place)
+    local content = {}
+    local entries = call("XRANGE", key, place and "(" .. place or "-", "+", "COUNT", PAGE)
+    for _, entry in ipairs(entries) do
+      content[#content + 1] = entry[1]
+      content[#content + 1] = tostring(#entry[2])
+      for _, text in ipairs(entry[2]) do
+        content[#content + 1] = text
+      end
+    end
+    return content, #entries == PAGE and entries[PAGE][1] or nil
+  end,
+}
+
+--- What was exported is not the same as what the next export gives.
+local function copy_name()
+  return redis.sha1hex(string.format("%.0f ", meta.state[meta.NOW_MS]) .. (call("GET", keys.SEQ) or "")):sub(1, 16)
+end
+
+--- The namespace's own key as another may begin with it: nobody sleeps, and everything is looked at once.
+local function meta_record()
+  local raw = call("GET", keys.META)
+  local _, _, flags, _, version, added, pending = struct.unpack(meta.FORMAT, raw)
+  return struct.pack(meta.FORMAT, meta.SCHEMA, 0, flags, 0, version, added, pending) .. raw:sub(meta.HEADER_SIZE + 1)
+end
+
+local function is_text(value, pattern)
+  return type(value) == "string" and string.find(value, pattern) ~= nil
+end
+
+---@return table? position {c copy, s cursor of SCAN, "" behind the last, k keys found and not yet written, p place in
+--- the first of them, n elements of it so far}; nil when the cursor is none of ours
+function M.position(cursor)
+  if cursor == "" then
+    return { c = copy_name(), s = "0", k = {}, is_new = true }
+  elseif #cursor % 2 ~= 0 or cursor:find("[^0-9a-f]") then
+    return nil
+  end
+  local ok, rest, at = pcall(cmsgpack.unpack_one, (cursor:gsub("..", function(digits)
+    return string.char(tonumber(digits, 16))
+  end)))
+  if not ok or rest ~= -1 or type(at) ~= "table" or not check.is_list(at.k, 0, 1e6) or not is_text(at.c, "^%x+$")
+    or not is_text(at.s, "^%d*$") or #at.s > 20 or at.p ~= nil and not is_text(at.p, "^%d+%-?%d*$")
+    or not check.is_integer(at.n, 0, 1e15) then
+    return nil
+  end
+  for _, suffix in ipairs(at.k) do
+    if type(suffix) ~= "string" then
+      return nil
+    end
+  end
+  return { c = at.c, s = at.s, k = at.k, p = at.p, n = at.n }
+end
+
+local function cursor_of(at)
+  local packed = pack({ c = at.c, s = at.s, k = at.k, p = at.p, n = at.n or 0 })
+  return (packed:gsub(".", function(byte)
+    return string.format("%02x", byte:byte())
+  end))
+end
+
+--- The next record of a key.
+---@return string? record nil when there is no such key any more
+---@return number elements
+local function key_record(at, suffix)
+  local key = copying.key(suffix)
+  local kind = call("TYPE", key).ok
+  local read = READ[kind]
+  if not read then
+    return nil, 0
+  end
+  local ok, content, place = pcall(read, key, at.p)
+  if not ok then
+    return nil, 0 -- a key of another type by now, and a place in it that is none
+  end
+  local before = at.n or 0
+  at.p, at.n = place, before + #content
+  if not content[1] then
+    return nil, 0
+  end
+  return pack({ "key", suffix, kind, math.max(call("PTTL", key), 0), before, content }), #content
+end
+
+--- Looks for more keys.
+local function scan(at)
+  -- SCAN's pattern: a namespace may hold characters that mean something there.
+  local pattern = KEYS[1]:gsub("[%*%?%[%]%^%\\]", "\\%0") .. ":*"
+  local page = call("SCAN", at.s, "MATCH", pattern, "COUNT", SCAN_COUNT)
+  at.s = page[1] ~= "0" and page[1] or ""
+  for _, key in ipairs(page[2]) do
+    if not copying.is_apart(key) then
+      at.k[#at.k + 1] = copying.suffix(key)
+    end
+  end
+end
+
+---@param at table position
+---@param count number records at most
+---@return table reply {cursor, record, ...}
+function M.page(at, count)
+  local reply = { "" }
+  local bytes, elements, scans, first = 0, 0, 0, 1
+  if at.is_new then
+    reply[2] = pack({ "begin", meta.SCHEMA, at.c })
+  end
+  while #reply <= count and bytes < MOST_BYTES and elements < MOST_ELEMENTS do
+    local suffix = at.k[first]
+    if suffix then
+      local record, size = key_record(at, suffix)
+      if record then
+        reply[#reply + 1] = record
+        bytes = bytes + #record
+      end
+      elements = elements + math.max(size, 1)
+      if not at.p then
+        first, at.n = first + 1, 0
+      end
+    elseif at.s == "" then
+      reply[#reply + 1] = pack({ "end", at.c, meta_record() })
+      return reply
+    elseif scans == MOST_SCANS then
+      break
+    else
+      scans = scans + 1
+      scan(at)
+    end
+  end
+  local left = {}
+  for i = first, #at.k do
+    left[#left + 1] = at.k[i]
+  end
+  at.k = left
+  reply[1] = cursor_of(at)
+  return reply
+end
+
+return M

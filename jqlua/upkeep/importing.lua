@@ -1,0 +1,238 @@
+---@lazy
+-- Records of an export, written into a namespace that is not set up (module upkeep.copying). Everything is looked at
+-- before
+-- the first write: a record that came out of an export has nothing that Redis could refuse.
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local check = require "jqlua.base.check"
+local copying = require "jqlua.upkeep.copying"
+
+local M = {}
+
+local call = redis.call
+
+-- For so long the last call may be repeated.
+local REMEMBERED_S = 60
+local MOST_TTL_MS = 1e14
+local LEAST_SCHEMA = 2
+local CHUNK = 4000
+local MOST_TEXTS = 20000
+
+local WHAT = "a record as export gave it"
+
+-- How many texts an element has; those of streams have a number of their own.
+local WIDTH = { string = 1, list = 1, set = 1, hash = 2, zset = 2, stream = 1 }
+
+local function is_text(value)
+  return type(value) == "string"
+end
+
+--- A text that Redis takes as a score.
+local function is_score(text)
+  local number = string.find(text, "^[%d%.eE%+%-]+$") and tonumber(text)
+  return text == "inf" or text == "-inf"
+    or number and number > -math.huge and number < math.huge and (number ~= 0 or text == "0" or text == "-0")
+end
+
+--- What a stream's entries hold: id, number of texts, texts.
+---@return table? entries arguments of XADD
+local function entries_of(content)
+  local entries = {}
+  local i, last_ms, last_number = 1, 0, 0
+  while i <= #content do
+    local ms, number = content[i]:match("^(%d+)%-(%d+)$")
+    ms, number = tonumber(ms), tonumber(number)
+    local size = tonumber(content[i + 1] or "")
+    if not ms or #content[i] > 30 or ms < last_ms or ms == last_ms and number <= last_number or not size or size < 2
+      or size > MOST_TEXTS / 10 or size % 2 ~= 0 or i + 1 + size > #content then
+      return nil
+    end
+    last_ms, last_number = ms, number
+    entries[#entries + 1] = { content[i], unpack(content, i + 2, i + 1 + size) }
+    i = i + 2 + size
+  end
+  return entries
+end
+
+local function is_content(kind, content)
+  if not check.is_list(content, 1, MOST_TEXTS) or #content % WIDTH[kind] ~= 0 or kind == "string" and #content ~= 1 then
+    return false
+  end
+  for i, text in ipairs(content) do
+    if not is_text(text) or kind == "zset" and i % 2 == 0 and not is_score(text) then
+      return false
+    end
+  end
+  return kind ~= "stream" or entries_of(content) ~= nil
+end
+
+local function is_key(record)
+  local _, suffix, kind, ttl_ms, at, content = unpack(record, 1, 6)
+  return is_text(suffix) and suffix ~= "" and #suffix < 4096 and not copying.is_apart(copying.key(suffix))
+    and is_text(kind) and WIDTH[kind] ~= nil and check.is_integer(ttl_ms, 0, MOST_TTL_MS)
+    and check.is_integer(at, 0, 1e15) and is_content(kind, content)
+end
+
+local CHECKS = {
+  key = is_key,
+  begin = function(record)
+    return check.is_integer(record[2], 0, 65535) and is_text(record[3]) and #record[3] == 16
+  end,
+  ["end"] = function(record)
+    return is_text(record[2]) and is_text(record[3]) and #record[3] >= meta.HEADER_SIZE
+  end,
+}
+
+---@return table? record
+---@return string? problem
+local function decode(i, blob)
+  local path = "records[" .. i - 1 .. "]"
+  local ok, rest, record = pcall(cmsgpack.unpack_one, blob)
+  local test = ok and rest == -1 and type(record) == "table" and CHECKS[record[1]]
+  if not test or not test(record) then
+    return nil, "INVALID " .. path .. ": expected " .. WHAT
+  end
+  local schema = record[1] == "begin" and record[2] or record[1] == "end" and struct.unpack(">I2", record[3])
+  if schema and (schema > meta.SCHEMA or schema < LEAST_SCHEMA) then
+    return nil, "VERSION the export is of schema " .. schema .. ", these scripts know " .. meta.SCHEMA
+      .. ": use scripts of its version"
+  end
+  return record
+end
+
+--- Whether a record goes with what is there.
+local function problem_of_key(i, record, known)
+  local key = copying.key(record[2])
+  local there = known[key]
+  if not there then
+    there = { call("TYPE", key).ok }
+    there[2] = there[1] == "list" and call("LLEN", key) or 0
+    known[key] = there
+  end
+  local path = "INVALID records[" .. i - 1 .. "]: "
+  if there[1] ~= "none" and there[1] ~= record[3] then
+    return path .. "the key is a " .. record[3] .. ", and there is a " .. there[1] .. " of its name"
+  elseif record[3] == "list" and record[5] > there[2] then
+    return path .. "a record before it is missing: import all, in order"
+  end
+  there[1] = record[3]
+  there[2] = math.max(there[2], record[5] + #record[6])
+end
+
+---@return table? records
+---@return string? problem
+function M.read(blobs)
+  local records = {}
+  for i, blob in ipairs(blobs) do
+    local record, problem = decode(i, blob)
+    if not record then
+      return nil, problem
+    elseif record[1] == "begin" and i > 1 or record[1] == "end" and i < #blobs then
+      return nil, "INVALID records[" .. i - 1 .. "]: expected the records in order"
+    end
+    records[i] = record
+  end
+  return records
+end
+
+--- Whether these records may come into this namespace now.
+---@param digest string of the call's arguments
+---@return string? problem
+---@return boolean? is_repeated the import was completed by just this call
+function M.check(records, digest)
+  local noted = call("GET", keys.IMPORT)
+  if call("EXISTS", keys.META) == 1 then
+    if noted == "done " .. digest then
+      return nil, true
+    end
+    return "CONFLICT namespace " .. KEYS[1] .. " is set up: import into one that is not"
+  end
+  local copy = noted
+  local first, last = records[1], records[#records]
+  if first[1] == "begin" then
+    if not noted and call("EXISTS", keys.SEQ, keys.QUEUE_NAMES, keys.PATTERNS, keys.DUE) > 0 then
+      return "CONFLICT namespace " .. KEYS[1] .. " holds keys, although it is not set up: remove them first"
+    end
+    copy = noted or first[3]
+    if copy ~= first[3] then
+      return "CONFLICT another import into namespace " .. KEYS[1] .. " has begun: complete it, or remove its keys"
+    end
+  elseif not noted then
+    return "INVALID records[0]: no import has begun: start with the first record"
+  end
+  if last[1] == "end" and last[2] ~= copy then
+    return "INVALID records[" .. #records - 1 .. "]: the record is of another export"
+  end
+  local known = {}
+  for i, record in ipairs(records) do
+    local problem = record[1] == "key" and problem_of_key(i, record, known)
+    if problem then
+      return problem
+    end
+  end
+end
+
+local function send(command, key, content)
+  for first = 1, #content, CHUNK do
+    call(command, key, unpack(content, first, math.min(first + CHUNK - 1, #content)))
+  end
+end
+
+local WRITE = {
+  string = function(key, content)
+    call("SET", key, content[1])
+  end,
+  hash = function(key, content)
+    send("HSET", key, content)
+  end,
+  set = function(key, content)
+    send("SADD", key, content)
+  end,
+  list = function(key, content, at)
+    local there = call("LLEN", key) - at -- elements that an earlier call has written
+    for i = there + 1, #content do
+      call("RPUSH", key, content[i])
+    end
+  end,
+  zset = function(key, content)
+    local turned = {}
+    for i = 1, #content, 2 do
+      turned[i], turned[i + 1] = content[i + 1], content[i]
+    end
+    send("ZADD", key, turned)
+  end,
+  stream = function(key, content)
+    for _, entry in ipairs(entries_of(content)) do
+      redis.pcall("XADD", key, unpack(entry)) -- refused when it is there
+    end
+  end,
+}
+
+---@return number keys
+function M.count(records)
+  local count = 0
+  for _, record in ipairs(records) do
+    count = count + (record[1] == "key" and record[5] == 0 and 1 or 0)
+  end
+  return count
+end
+
+---@param digest string of the call's arguments
+function M.write(records, digest)
+  for _, record in ipairs(records) do
+    if record[1] == "begin" then
+      call("SET", keys.IMPORT, record[3])
+    elseif record[1] == "end" then
+      call("SET", keys.META, record[3])
+      call("SET", keys.IMPORT, "done " .. digest, "EX", REMEMBERED_S)
+    else
+      local key = copying.key(record[2])
+      WRITE[record[3]](key, record[6], record[5])
+      if record[4] > 0 then
+        call("PEXPIRE", key, string.format("%.0f", record[4]))
+      end
+    end
+  end
+end
+
+return M

@@ -1,0 +1,116 @@
+---@lazy
+-- From schema 2 to schema 3. The header and the settings are rewritten at once; jobs that were stored before come into
+-- the indexes of tags and failures in steps. Until that is done meta has a flag, and a job that moves meanwhile is put
+-- in by module life.transition: so it does not matter which sets were looked through when it moved.
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local batch = require "jqlua.base.writes"
+local due = require "jqlua.base.due"
+local failgroups = require "jqlua.job.failed"
+local job = require "jqlua.job.record"
+local queue = require "jqlua.queue.record"
+local rank = require "jqlua.base.rank"
+local settings = require "jqlua.settings.settings"
+local tagindex = require "jqlua.job.tags"
+
+local M = {}
+
+local call = redis.call
+
+M.BEFORE = 2
+M.KIND = "m" -- among what is due
+local SETTINGS_BEFORE = 14
+local LETTERS = "qwsbrtkdec"
+-- That takes some milliseconds; what else is due comes in between.
+local MOST_AT_ONCE = 40
+local EVERY_MS = 5
+
+---@return string settings' defaults from a place in their list on
+local function defaults_from(first)
+  local packed = {}
+  for i = first, #settings.ALL do
+    packed[#packed + 1] = struct.pack(">d", settings.ALL[i][2])
+  end
+  return table.concat(packed)
+end
+
+---@param raw string|false meta as stored
+---@return boolean # whether it is of the schema before this one
+function M.is_before(raw)
+  return raw and #raw >= meta.HEADER_SIZE + SETTINGS_BEFORE * 8 and struct.unpack(">I2", raw) == M.BEFORE
+end
+
+--- The namespace is of this schema from now on.
+---@param raw string meta of the schema before
+function M.begin(raw)
+  local settings_before = raw:sub(meta.HEADER_SIZE + 1, meta.HEADER_SIZE + SETTINGS_BEFORE * 8)
+  local flags = string.char(raw:byte(meta.DROP_OFFSET + 1) + meta.MIGRATING)
+  call("SET", keys.META, struct.pack(">I2", meta.SCHEMA) .. raw:sub(3, meta.DROP_OFFSET) .. flags
+    .. raw:sub(meta.DROP_OFFSET + 2, meta.HEADER_SIZE) .. settings_before .. defaults_from(SETTINGS_BEFORE + 1))
+  call("SET", keys.MIGRATION, cmsgpack.pack({ q = "", l = 0 }))
+end
+
+local function finish()
+  local state = meta.state
+  state[meta.DROP] = state[meta.DROP] - meta.MIGRATING
+  call("SETRANGE", keys.META, meta.DROP_OFFSET, string.char(state[meta.DROP]))
+  call("UNLINK", keys.MIGRATION)
+  due.set(M.KIND, meta.NONE)
+end
+
+--- Puts a job into the indexes; it may be there.
+local function put(owner, id, score)
+  local of = job.read(id)
+  if not of then
+    return
+  end
+  if of[job.OPTIONS] ~= "" then
+    tagindex.enter(owner, of)
+  end
+  if of[job.STATE] == "e" then
+    failgroups.enter(of, failgroups.group_of(call("GET", keys.EXTRA .. id)), score)
+  end
+end
+
+--- The queue behind the one that was last looked through.
+local function next_queue(at)
+  local from = at.q == "" and "-" or "(" .. at.q
+  local name = call("ZRANGEBYLEX", keys.QUEUE_NAMES, from, "+", "LIMIT", 0, 1)[1]
+  return name and { q = name, l = 1 }
+end
+
+--- Goes on through the sets of all queues.
+---@return number steps
+function M.step(limit)
+  limit = math.min(limit, MOST_AT_ONCE)
+  local at = cmsgpack.unpack(call("GET", keys.MIGRATION) or cmsgpack.pack({ q = "", l = 0 }))
+  local steps = 0
+  while steps < limit do
+    if at.l == 0 or at.l > #LETTERS then
+      at = next_queue(at)
+      if not at then
+        tagindex.flush()
+        finish()
+        return steps + 1
+      end
+    end
+    local owner = queue.load(at.q)
+    local most = limit - steps
+    local page = rank.next(queue.key(owner, LETTERS:sub(at.l, at.l)), at.i and { at.s, at.i }, most)
+    for _, member in ipairs(page) do
+      put(owner, member[2], member[1])
+      at.s, at.i = member[1], member[2]
+    end
+    steps = steps + math.max(#page, 1)
+    if #page < most then
+      at = { q = at.q, l = at.l + 1 }
+    end
+  end
+  tagindex.flush()
+  batch.flush()
+  call("SET", keys.MIGRATION, cmsgpack.pack(at))
+  due.set(M.KIND, meta.state[meta.NOW_MS] + EVERY_MS)
+  return steps
+end
+
+return M
