@@ -4,7 +4,7 @@
 -- Reply  {next_ms, {worker id, url, document, argument}, ...}
 -- Errors INVALID field
 -- Cost   for each job a look at the head of each pool that has room
--- Flags: drain
+-- Flags: drain, function
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"

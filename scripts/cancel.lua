@@ -5,7 +5,7 @@
 --        with where {cursor, changed}
 -- Errors INVALID field, CONFLICT ids[i] (others wait for it, with dependents: refuse)
 -- Cost   with where, looks at 100 jobs at most
--- Flags: drain
+-- Flags: drain, function
 local arguments = require "jqlua.base.arguments"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"

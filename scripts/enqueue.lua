@@ -4,44 +4,19 @@
 -- Reply  {{id, created}, ...} in order
 -- Errors INVALID jobs[i].field, FULL jobs[i].queue, CONFLICT request
 -- Cost   for each job its part of one MSET and one ZADD; independent of what waits
--- Flags: write
+-- Flags: write, function
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local arrival = require "jqlua.life.arrival"
 local coming = require "jqlua.life.coming"
 local job = require "jqlua.job.record"
 local jobspec = require "jqlua.job.spec"
-local plain = require "jqlua.life.plain"
 local lane = require "jqlua.limits.lane"
-local laned = require "jqlua.life.laned"
-local lanedbatch = require "jqlua.life.lanedbatch"
 local lineup = require "jqlua.limits.placement"
 local queue = require "jqlua.queue.record"
 local request = require "jqlua.base.request"
-local statistics = require "jqlua.statistics.buckets"
 local transition = require "jqlua.life.transition"
 
-local plain_reply, laned_jobs, is_full = plain.enqueue()
-if plain_reply and not is_full then
-  return plain_reply
-end
-
----@general
-if laned_jobs then
-  if laned_jobs[3][2] then
-    plain_reply, is_full = lanedbatch.enqueue(laned_jobs)
-  else
-    plain_reply, is_full = laned.enqueue(laned_jobs)
-  end
-end
-if plain_reply then
-  if is_full then
-    statistics.fold()
-  end
-  return plain_reply
-end
-
----@general
 local MOST_JOBS = 1000
 local first = 1
 local token, problem

@@ -7,41 +7,17 @@
 -- Errors INVALID outcomes[i].field, INVALID outcomes[i].enqueue[j].field, INVALID pick.field, NOTFOUND worker,
 --        NOTFOUND outcomes[i].enqueue[j].depends[k]
 -- Cost   for each outcome its part of one MGET, MSET, ZREM and ZADD
--- Flags: drain
+-- Flags: drain, function
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 local following = require "jqlua.life.following"
 local keys = require "jqlua.base.keys"
 local job = require "jqlua.job.record"
-local laned = require "jqlua.life.laned"
-local lanedbatch = require "jqlua.life.lanedbatch"
-local plain = require "jqlua.life.plain"
 local outcome = require "jqlua.life.outcome"
 local picker = require "jqlua.pick.picker"
-local statistics = require "jqlua.statistics.buckets"
 local transition = require "jqlua.life.transition"
 local worker = require "jqlua.pick.worker"
 
-local plain_reply, popped, records, done, is_full = plain.finish()
-if plain_reply and not is_full and (plain_reply[2] or not popped) then
-  return plain_reply
-end
-
----@general
-local found
-if done and done[8] then
-  plain_reply, popped, records, is_full, found = lanedbatch.finish(done)
-elseif done then
-  plain_reply, popped, records, is_full = laned.finish(done)
-end
-if is_full then
-  statistics.fold()
-end
-if plain_reply and (plain_reply[2] or not popped) then
-  return plain_reply
-end
-
----@general
 local MOST_OUTCOMES = 1000
 local spec = ARGV[1] and check.map(ARGV[1])
 if not spec then
@@ -70,15 +46,6 @@ local count = (#ARGV - 1) / 2
 if count % 1 ~= 0 or count > MOST_OUTCOMES or (count == 0 and not plan) then
   return redis.error_reply("INVALID outcomes: expected " .. (plan and 0 or 1) .. " to " .. MOST_OUTCOMES
     .. " outcomes, each with its blob, got " .. #ARGV - 1 .. " arguments")
-end
-if plain_reply then
-  -- The outcomes are in; what is left is to pick.
-  problem = meta.open()
-  problem = problem or picker.resolve(plan)
-  if problem then
-    return redis.error_reply(problem)
-  end
-  return { plain_reply[1], picker.run(plan, nil, popped, records, found) }
 end
 local outcomes, blobs = {}, {}
 local wanted = {}

@@ -5,7 +5,7 @@
 --        worker: quiet, stop or ""}
 -- Errors INVALID field, NOTFOUND worker
 -- Cost   for each job one GETRANGE and its part of a ZADD
--- Flags: drain
+-- Flags: drain, function
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local failure = require "jqlua.life.failure"

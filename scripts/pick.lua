@@ -5,36 +5,12 @@
 -- Errors INVALID field, NOTFOUND worker, FULL queues
 -- Cost   for each job its part of one MGET, MSET and ZADD; independent of what waits. Up to 100 due things are
 -- moved before
--- Flags: drain
+-- Flags: drain, function
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
-local laned = require "jqlua.life.laned"
-local lanedbatch = require "jqlua.life.lanedbatch"
-local plain = require "jqlua.life.plain"
 local picker = require "jqlua.pick.picker"
 
-local plain_reply, popped, records, wish = plain.pick()
-if plain_reply then
-  return plain_reply
-end
-
----@general
-local found
-if wish and wish[7] == 1 then
-  plain_reply = laned.pick(wish)
-  if plain_reply then
-    return plain_reply
-  end
-elseif wish then
-  local next_ms
-  found, next_ms = lanedbatch.pick(wish)
-  if #found == wish[7] then
-    return { next_ms, unpack(found) }
-  end
-end
-
----@general
 local spec = #ARGV == 1 and check.map(ARGV[1])
 if not spec then
   return redis.error_reply(check.not_one_spec())
@@ -53,4 +29,4 @@ problem = problem or picker.resolve(plan)
 if problem then
   return redis.error_reply(problem)
 end
-return picker.run(plan, raws[2], popped, records, found)
+return picker.run(plan, raws[2])

@@ -4,7 +4,7 @@
 --        hold?: {constraint: seconds, ...}}
 -- Reply  for each job queued or scheduled, or LOST, CANCELLED, NOTFOUND
 -- Errors INVALID field, NOTFOUND hold.id
--- Flags: drain
+-- Flags: drain, function
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local held = require "jqlua.life.held"

@@ -3,7 +3,7 @@
 -- ARGV   spec {limit?}
 -- Reply  {next_ms, moved}
 -- Errors INVALID limit
--- Flags: drain
+-- Flags: drain, function
 local arguments = require "jqlua.base.arguments"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"

@@ -4,9 +4,10 @@
 -- A key is closed while as many of its jobs run as may, or until a moment: because it was put on hold, or because
 -- the rate has no room for the job that was looked at last. Lanes that a closed key holds are parked on it, per
 -- queue, in order. Always true: if a key is open and holds lanes of a queue, then the queue's index (module
--- limits.lane_index) has a lane of this key that is no worse than they. So a key that opens sends its best lane of each queue, and a
--- lane that leaves the index, or takes its best job from it, sends the next for every key of its that is open.
--- In a fair queue a turn makes other lanes worse, too: there, keys that are open send one more at every start.
+-- limits.lane_index) has a lane of this key that is no worse than they. So a key that opens sends its best lane of
+-- each queue, and a lane that leaves the index, or takes its best job from it, sends the next for every key of its
+-- that is open. In a fair queue a turn makes other lanes worse, too: there, keys that are open send one more at
+-- every start.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local batch = require "jqlua.base.writes"

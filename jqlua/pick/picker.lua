@@ -179,15 +179,13 @@ end
 
 --- Starts what was popped; appends to the reply, which has next_ms in front. Counts those that had expired: they are
 --- work, too.
-local function start_all(popped, plan, reply, records)
-  if not records then
-    local wanted = {}
-    for i = 1, #popped, 2 do
-      local id = popped[i]
-      wanted[i], wanted[i + 1] = keys.JOB .. id, keys.ARGUMENT .. id
-    end
-    records = call("MGET", unpack(wanted))
+local function start_all(popped, plan, reply)
+  local wanted = {}
+  for i = 1, #popped, 2 do
+    local id = popped[i]
+    wanted[i], wanted[i + 1] = keys.JOB .. id, keys.ARGUMENT .. id
   end
+  local records = call("MGET", unpack(wanted))
   for i = 1, #popped, 2 do
     local started, of = attempt.start(popped[i], records[i], records[i + 1], plan.worker, plan.is_registered)
     if not started then
@@ -378,11 +376,8 @@ end
 
 --- Carries a plan out. Nothing here fails.
 ---@param raw string|false|nil the record of the plan's one queue, if it was read already
----@param popped? table ids and scores that the plain path took from that queue, and
----@param records? table their records and arguments
----@param found? table {document, argument} of jobs that were started already
 ---@return table reply {next_ms, {document, argument}, ...}
-function M.run(plan, raw, popped, records, found)
+function M.run(plan, raw)
   local state = meta.state
   local is_plain = not (plan.is_registered or plan.wait or plan.request)
   if not is_plain then
@@ -391,12 +386,9 @@ function M.run(plan, raw, popped, records, found)
       return reply
     end
   end
-  local reply = { 0, unpack(found or {}) }
+  local reply = { 0 }
   if raw then
     queue.decode(plan.queue, raw)
-  end
-  if popped and popped[1] then
-    start_all(popped, plan, reply, records)
   end
   if state[meta.NEXT_DUE] <= state[meta.NOW_MS] then
     transition.commit()

@@ -1,5 +1,7 @@
 """Bundles ``scripts/*.lua`` and the modules in ``jqlua/`` into one self-contained chunk per script.
 
+The operations of a job's life become a library of Redis functions as well.
+
 The same sources give the same bytes, and so the same shas, on any machine.
 ``python -m jqmaster.luabuild [--clock settable] OUTDIR`` writes the chunks and their ``manifest.json``.
 """
@@ -11,7 +13,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -19,7 +21,7 @@ from typing import Literal
 from . import __version__
 from .lualimits import check_limits
 from .lualink import Linker
-from .luamodule import Module, parse_module, parse_script
+from .luamodule import Module, ScriptBody, parse_module, parse_script
 from .luatokens import BuildError, Cursor
 
 __all__ = ["BuildError", "Script", "build", "dump", "version_of"]
@@ -41,16 +43,31 @@ class Script:
     flags: str
 
 
+@dataclass(frozen=True, slots=True)
+class Library:
+    """A library of Redis functions. The one for an operation is called ``<name>_<operation>``."""
+
+    name: str
+    source: str
+    functions: frozenset[str]  # operations
+
+
+class Bundle(dict[str, Script]):
+    """The scripts by name, and the library. Both are built from the same modules."""
+
+    library: Library | None = None
+
+
 def checkout() -> Path:
     """The root of the repository this package runs from."""
     return Path(__file__).resolve().parents[2]
 
 
-def build(source_dir: Path | None = None, clock: Clock = "server") -> dict[str, Script]:
+def build(source_dir: Path | None = None, clock: Clock = "server") -> Bundle:
     """Build every script of ``source_dir`` (its ``scripts/`` and ``jqlua/``; default: this repository).
 
-    ``clock="settable"`` puts ``jqlua/base/clock_settable.lua`` in the place of ``jqlua/base/clock.lua``: tests then
-    set the time. Raises BuildError, with file and line, for sources outside the supported subset.
+    ``clock="settable"`` puts ``jqlua/base/clock_settable.lua`` in the place of ``jqlua/base/clock.lua``:
+    tests then set the time. Raises BuildError, with file and line, for sources outside the supported subset.
     """
     return _Builder(source_dir or checkout(), clock).build()
 
@@ -65,10 +82,27 @@ def make_script(name: str, source: str, flags: str) -> Script:
     return Script(name, source, hashlib.sha1(source.encode()).hexdigest(), flags)
 
 
-def build_cached(clock: Clock = "server") -> dict[str, Script]:
+FUNCTION_FLAGS = {"write": "", "drain": "'allow-oom'", "read": "'no-writes'"}
+
+
+def make_library(scripts: Mapping[str, Script], bodies: Sequence[ScriptBody]) -> Library:
+    digest = hashlib.sha1("".join(scripts[body.name].sha for body in bodies).encode()).hexdigest()[:8]
+    name = f"jq_{digest}"
+    parts = [f"#!lua name={name}"]
+    for body in bodies:
+        chunk = scripts[body.name].source.partition("\n")[2]
+        parts.append(
+            f"redis.register_function{{function_name='{name}_{body.name}', "
+            f"flags={{{FUNCTION_FLAGS[body.flags]}}}, callback=function(KEYS, ARGV)\n{chunk}end}}"
+        )
+    return Library(name, "\n".join(parts) + "\n", frozenset(body.name for body in bodies))
+
+
+def build_cached(clock: Clock = "server") -> Bundle:
     """As ``build``, for this repository. Keeps the result in ``build/``, so that it is built once."""
     root = checkout()
-    sources = [*root.glob("scripts/*.lua"), *root.glob("jqlua/**/*.lua"), *Path(__file__).parent.glob("lua*.py")]
+    sources = [*root.glob("scripts/*.lua"), *root.glob("jqlua/**/*.lua")]
+    sources += Path(__file__).parent.glob("lua*.py")
     digest = hashlib.sha1()
     for path in sorted(sources):
         digest.update(f"{path.name} {path.stat().st_size}\n".encode() + path.read_bytes())
@@ -76,16 +110,21 @@ def build_cached(clock: Clock = "server") -> dict[str, Script]:
     try:
         known = json.loads(cache.read_text())
         if known["sources"] == digest.hexdigest():
-            return {name: make_script(name, *entry) for name, entry in known["scripts"].items()}
+            bundle = Bundle((name, make_script(name, *entry)) for name, entry in known["scripts"].items())
+            name, source, functions = known["library"]
+            bundle.library = Library(name, source, frozenset(functions))
+            return bundle
     except (OSError, ValueError, KeyError, TypeError):
         pass
     scripts = build(root, clock)
+    library = scripts.library
+    kept = [library.name, library.source, sorted(library.functions)] if library else None
     entries = {script.name: [script.source, script.flags] for script in scripts.values()}
     try:
         cache.parent.mkdir(exist_ok=True)
         # Written beside and moved: another process sees the old file or the new one, whole.
         with tempfile.NamedTemporaryFile("w", dir=cache.parent, delete=False) as file:
-            json.dump({"sources": digest.hexdigest(), "scripts": entries}, file)
+            json.dump({"sources": digest.hexdigest(), "scripts": entries, "library": kept}, file)
         os.replace(file.name, cache)
     except OSError:
         pass  # A checkout that cannot be written to works too.
@@ -101,17 +140,23 @@ class _Builder:
         self.modules: dict[str, Module] = {}
         self.opened: list[str] = []
 
-    def build(self) -> dict[str, Script]:
+    def build(self) -> Bundle:
         paths = sorted((self.root / "scripts").glob("*.lua"))
         if not paths:
             raise BuildError(str(self.root / "scripts"), 0, "there are no scripts here")
-        return {path.stem: self.script(path) for path in paths}
+        bodies = [
+            parse_script(path.stem, _read(path), f"scripts/{path.name}", self.require) for path in paths
+        ]
+        bundle = Bundle((body.name, self.script(body)) for body in bodies)
+        functions = [body for body in bodies if body.is_function]
+        if functions:
+            bundle.library = make_library(bundle, functions)
+        return bundle
 
-    def script(self, path: Path) -> Script:
-        body = parse_script(path.stem, _read(path), f"scripts/{path.name}", self.require)
+    def script(self, body: ScriptBody) -> Script:
         source = SHEBANGS[body.flags] + "\n" + Linker(body).link()
-        check_limits(source.partition("\n")[2], f"{path.stem} (built)")
-        return make_script(path.stem, source, body.flags)
+        check_limits(source.partition("\n")[2], f"{body.name} (built)")
+        return make_script(body.name, source, body.flags)
 
     def require(self, name: str, cursor: Cursor, index: int) -> Module:
         if name in self.opened:
@@ -137,11 +182,15 @@ def dump(scripts: Mapping[str, Script], directory: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     for script in scripts.values():
         (directory / f"{script.name}.lua").write_bytes(script.source.encode())
+    library = getattr(scripts, "library", None)
+    if library:
+        (directory / "library.lua").write_bytes(library.source.encode())
     manifest = {
         "version": version_of(scripts),
         "scripts": {
             name: {"sha": scripts[name].sha, "flags": scripts[name].flags} for name in sorted(scripts)
         },
+        "library": library and {"name": library.name, "functions": sorted(library.functions)},
     }
     (directory / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")
 

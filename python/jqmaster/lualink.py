@@ -48,66 +48,19 @@ class Linker:
         lazy = self.group_lazy()
         groups = self.group_cold()
         forward = [*groups, *(name for names in self.lazy_names.values() for name in names)]
-        out: list[str] = []
-        defined: set[Item] = set()
-        written: set[str] = set()  # lazy modules
-        begin = 0
-        for boundary in self.body.stages:
-            pieces = self.body.pieces[begin:boundary]
-            needed = self.stage_needs(pieces, lazy)
-            modules = [module for module in lazy if module in needed and module not in written]
-            uses = self.uses(pieces) + [used for module in modules for used in self.lazy_uses(lazy[module])]
-            early = self.reach(uses, set(self.fetched), into_cold=False) - defined
-            for item in early & self.reach(self.uses(pieces), set(), into_cold=False):
-                if item.cold:
-                    message = f"{item.label()} is cold: a path before the general one has no use for it"
-                    raise BuildError(item.where.file, item.line, message)
-            if modules and not written:
-                out.append(f"local {', '.join(forward)}")
-            out += [self.define(item) for item in self.order if item in early]
-            out += [self.define_lazy(module, lazy[module]) for module in modules]
-            text = self.render(pieces, {}).lstrip()
-            out += [text] if text else []
-            defined |= early
-            written.update(modules)
-            begin = boundary
-        if forward and not written:
-            out.append(f"local {', '.join(forward)}")
+        out: list[str] = [f"local {', '.join(forward)}"] if forward else []
         out += [
             self.define(item, nested=item.cold)
             for item in self.order
-            if item in self.top and item not in self.fetched and item not in defined
+            if item in self.top and item not in self.fetched
         ]
         out += [self.define_group(name, items) for name, items in groups.items()]
-        out += [self.define_lazy(module, lazy[module]) for module in lazy if module not in written]
+        out += [self.define_lazy(module, lazy[module]) for module in lazy]
         inserts = {}
         for (_, insertion, _), uses in zip(self.body.cold, self.cold_uses, strict=True):
             inserts[insertion] = self.nest(uses)
-        late = {index - begin: text for index, text in inserts.items()}
-        out.append(self.render(self.body.pieces[begin:], late).lstrip())
+        out.append(self.render(self.body.pieces, inserts).lstrip())
         return "\n".join(out) + "\n"
-
-    def lazy_uses(self, items: list[Item]) -> list[Item]:
-        """What the functions of a lazy module need from the top."""
-        needed = [used for item in items for used in self.dependencies[item]]
-        reached = self.reach(needed, set(), into_cold=True)
-        return [item for item in reached if item in self.top and not item.cold]
-
-    def stage_needs(self, pieces: Iterable[Piece], lazy: Mapping[str, list[Item]]) -> set[str]:
-        """The lazy modules that these pieces reach."""
-        modules: set[str] = set()
-        seen: set[Item] = set()
-        waiting = self.uses(pieces)
-        while waiting:
-            item = waiting.pop()
-            if item in seen:
-                continue
-            seen.add(item)
-            waiting += self.dependencies[item]
-            if item.lazy and item.module not in modules:
-                modules.add(item.module)
-                waiting += lazy[item.module]
-        return modules
 
     def group_cold(self) -> dict[str, list[Item]]:
         """Put the cold functions of the top into groups, each within one function that hands them out.

@@ -67,8 +67,7 @@ class Module:
 class ScriptBody:
     """A parsed script: its pieces, and for each cold function (start, insertion point, end) among them.
 
-    ``stages`` are the pieces before which a more general path begins: what only that path needs is
-    defined there, so that a call which returns before pays nothing for it.
+    ``is_function``: it is in the function library, too.
     """
 
     name: str
@@ -76,7 +75,7 @@ class ScriptBody:
     pieces: list[Piece]
     cold: list[tuple[int, int, int]]
     names: set[str]
-    stages: list[int] = field(default_factory=list)
+    is_function: bool = False
 
 
 Require = Callable[[str, Cursor, int], Module]
@@ -90,11 +89,6 @@ def is_cold(token: Token) -> bool:
 def is_lazy(cursor: Cursor) -> bool:
     """Whether a comment at the head of a module says ``---@lazy``."""
     return any(comment.strip() == "---@lazy" for comment in cursor.tokens[0].comments)
-
-
-def begins_stage(token: Token) -> bool:
-    """Whether the comment above says ``---@general``."""
-    return any(comment.strip() == "---@general" for comment in token.comments)
 
 
 def require_at(cursor: Cursor, index: int, require: Require) -> tuple[str, Module, int] | None:
@@ -333,7 +327,8 @@ def parse_script(name: str, source: str, file: str, require: Require) -> ScriptB
         for comment in cursor.tokens[0].comments
         for match in re.finditer(r"(?m)^--+\s*Flags:\s*(.*?)\s*$", comment)
     ]
-    if len(found) != 1 or found[0] not in ("write", "drain", "read"):
+    flags, _, form = (found[0] if len(found) == 1 else "").partition(", ")
+    if flags not in ("write", "drain", "read") or form not in ("", "function"):
         raise BuildError(file, 1, "the header needs one line '-- Flags: write', 'drain' or 'read'")
     aliases: dict[str, Module] = {}
     defined_at: dict[str, int] = {}
@@ -362,13 +357,7 @@ def parse_script(name: str, source: str, file: str, require: Require) -> ScriptB
     resolver = Resolver(cursor, aliases, defined_at)
     pieces: list[Piece] = []
     regions: list[tuple[int, int, int]] = []
-    begun = [index for index, token in enumerate(cursor.tokens) if begins_stage(token)]
-    stages: list[int] = []
     for start, end in statements:
-        while begun and start < begun[0] < end:
-            pieces += resolver.resolve(start, begun[0])
-            start = begun.pop(0)
-            stages.append(len(pieces))
         while cold and cold[0][0] < end:
             first, after = cold.pop(0)
             pieces += resolver.resolve(start, first)
@@ -377,7 +366,7 @@ def parse_script(name: str, source: str, file: str, require: Require) -> ScriptB
             regions.append((begin, begin + parameters_end(pieces[begin:]), len(pieces)))
             start = after
         pieces += resolver.resolve(start, end)
-    return ScriptBody(name, found[0], pieces, regions, identifiers(cursor), stages)
+    return ScriptBody(name, flags, pieces, regions, identifiers(cursor), form == "function")
 
 
 def parameters_end(pieces: list[Piece]) -> int:

@@ -15,7 +15,7 @@ from redis.asyncio import Redis
 
 from . import luabuild
 from .errors import UnsuitableServer, from_redis
-from .luabuild import Clock, Script, version_of
+from .luabuild import Bundle, Clock, Library, Script, version_of
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ _OLDEST = (7, 0)
 
 
 @functools.cache
-def builtin(clock: Clock = "server") -> Mapping[str, Script]:
+def builtin(clock: Clock = "server") -> Bundle:
     """The scripts of this package, by name. A wheel carries them built; a checkout builds them once."""
     built = Path(__file__).parent / "lua"
     if clock == "server" and (built / "manifest.json").is_file():
@@ -32,16 +32,21 @@ def builtin(clock: Clock = "server") -> Mapping[str, Script]:
     return luabuild.build_cached(clock)
 
 
-def read_built(directory: Path) -> dict[str, Script]:
+def read_built(directory: Path) -> Bundle:
     """Read scripts that ``luabuild.dump`` wrote. Raises ValueError when a file is not what it says."""
     manifest = json.loads((directory / "manifest.json").read_text())
-    scripts = {}
+    scripts = Bundle()
     for name, entry in manifest["scripts"].items():
         path = directory / f"{name}.lua"
         script = luabuild.make_script(name, path.read_bytes().decode(), entry["flags"])
         if script.sha != entry["sha"]:
             raise ValueError(f"{path} has sha {script.sha}, its manifest says {entry['sha']}: build it again")
         scripts[name] = script
+    if manifest["library"]:
+        source = (directory / "library.lua").read_bytes().decode()
+        scripts.library = Library(
+            manifest["library"]["name"], source, frozenset(manifest["library"]["functions"])
+        )
     return scripts
 
 

@@ -271,38 +271,3 @@ class TestRealScripts:
             with redis_server.client() as client:
                 for script in build(clock=clock).values():  # type: ignore[arg-type]
                     assert client.script_load(script.source) in (script.sha, script.sha.encode())
-
-
-class TestTheGeneralPath:
-    SCRIPT = """
-        local plain = require "jqlua.plain"
-        local general = require "jqlua.general"
-        local reply = plain.try()
-        if reply then
-          return reply
-        end
-        ---@general
-        local answer = general.answer()
-        return answer
-    """
-    PLAIN = """
-        local M = {}
-        function M.try() if ARGV[1] == "plain" then return "plain" end end
-        return M
-    """
-    GENERAL = """
-        local M = {}
-        M.state = {}
-        function M.answer() M.state[1] = "general" return M.state[1] end
-        return M
-    """
-
-    def test_what_only_the_general_path_needs_is_defined_behind_the_plain_one(self, built: Built) -> None:
-        source = built(self.SCRIPT, plain=self.PLAIN, general=self.GENERAL)
-        assert source.index("plain_try()") < source.index("if reply then") < source.index("general_answer()")
-        assert source.index("general_state = {}") > source.index("if reply then")
-
-    def test_both_paths_run(self, run: Any) -> None:
-        modules = {"plain": self.PLAIN, "general": self.GENERAL}
-        assert run(self.SCRIPT, "plain", **modules) == b"plain"
-        assert run(self.SCRIPT, "odd", **modules) == b"general"
