@@ -80,6 +80,7 @@ function M.open(...)
   state[M.NOW_MS] = clock.now()
   state[M.RAW], state[M.SLEEPERS], state[M.DROP], state[M.NEXT_DUE] = raw, sleepers, drop, next_due
   state[M.VERSION], state[M.ADDED], state[M.PENDING] = version, added, pending
+  state[M.DUE_CHANGED], state[M.TIMER_MOVED], state[M.NOTED] = false, false, false
   return nil, raws
 end
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Literal
 
 from . import __version__
+from .lualibrary import link_library
 from .lualimits import check_limits
 from .lualink import Linker
 from .luamodule import Module, ScriptBody, parse_module, parse_script
@@ -82,20 +83,10 @@ def make_script(name: str, source: str, flags: str) -> Script:
     return Script(name, source, hashlib.sha1(source.encode()).hexdigest(), flags)
 
 
-FUNCTION_FLAGS = {"write": "", "drain": "'allow-oom'", "read": "'no-writes'"}
-
-
-def make_library(scripts: Mapping[str, Script], bodies: Sequence[ScriptBody]) -> Library:
-    digest = hashlib.sha1("".join(scripts[body.name].sha for body in bodies).encode()).hexdigest()[:8]
-    name = f"jq_{digest}"
-    parts = [f"#!lua name={name}"]
-    for body in bodies:
-        chunk = scripts[body.name].source.partition("\n")[2]
-        parts.append(
-            f"redis.register_function{{function_name='{name}_{body.name}', "
-            f"flags={{{FUNCTION_FLAGS[body.flags]}}}, callback=function(KEYS, ARGV)\n{chunk}end}}"
-        )
-    return Library(name, "\n".join(parts) + "\n", frozenset(body.name for body in bodies))
+def make_library(bodies: Sequence[ScriptBody]) -> Library:
+    named = link_library(bodies)
+    name = f"jq_{hashlib.sha1(named('jq').encode()).hexdigest()[:8]}"
+    return Library(name, named(name), frozenset(body.name for body in bodies))
 
 
 def build_cached(clock: Clock = "server") -> Bundle:
@@ -150,7 +141,7 @@ class _Builder:
         bundle = Bundle((body.name, self.script(body)) for body in bodies)
         functions = [body for body in bodies if body.is_function]
         if functions:
-            bundle.library = make_library(bundle, functions)
+            bundle.library = make_library(functions)
         return bundle
 
     def script(self, body: ScriptBody) -> Script:

@@ -20,12 +20,65 @@ _GROUP_UPVALUES = 50  # Lua's limit is 60
 _GLOBAL = "global"  # module of the items that hold a global such as redis.call
 
 
-class Linker:
+class Literals:
+    """Which items stand for a value that can be written in their place."""
+
+    def __init__(self) -> None:
+        self.globals: dict[str, Item] = {}
+
+    def target(self, item: Item) -> Item:
+        """What a use of ``item`` really uses: itself, the item it is another name of, or a shared global."""
+        if item.function or len(item.names) != 1:
+            return item
+        if len(item.pieces) == 1 and isinstance(item.pieces[0], Reference):
+            reference = item.pieces[0]
+            return item if len(reference.item.names) != 1 else self.target(reference.item)
+        texts = ["" if isinstance(piece, Reference) else piece.text for piece in item.pieces]
+        tokens = [piece for piece in item.pieces if not isinstance(piece, Reference)]
+        if all(token.kind == "name" for token in tokens[::2]) and all(text == "." for text in texts[1::2]):
+            if len(tokens) == len(item.pieces) and len(tokens) % 2 == 1:
+                return self.globals.setdefault("".join(texts), _global_item(item, "".join(texts)))
+        return item
+
+    def literal(self, item: Item) -> str | None:
+        """The text that can stand for ``item`` everywhere: a string, a number, or arithmetic on numbers."""
+        if item.function or item.shared or len(item.names) != 1:
+            return None
+        first = item.pieces[0]
+        if len(item.pieces) == 1 and not isinstance(first, Reference):
+            if first.kind in ("string", "number") or first.text in _CONSTANTS:
+                return first.text
+            return None
+        parts = []
+        for piece in item.pieces:
+            if isinstance(piece, Reference):
+                text = self.literal(self.target(piece.item)) or ""
+                if not (text[:1].isdigit() or text[:1] in ("(", ".")):
+                    return None
+            elif piece.kind == "number" or piece.text in _ARITHMETIC:
+                text = piece.text
+            else:
+                return None
+            parts.append(text)
+        return "(" + " ".join(parts) + ")"
+
+    def inlined(self, reference: Reference) -> str | None:
+        """The literal for this use, unless what follows would read it differently."""
+        text = self.literal(self.target(reference.item))
+        if text is None or reference.following in ("(", "{", '""'):
+            return None
+        if reference.following in ("[", ".", ":"):
+            # In brackets it would be taken for a call's arguments, if an expression could end before it.
+            return f"({text})" if reference.preceding in _BEFORE_OPERAND else None
+        return f"({text})" if text[-1].isalnum() and reference.following.startswith(".") else text
+
+
+class Linker(Literals):
     """Turns a parsed script into the text of its chunk, without the ``#!lua`` line."""
 
     def __init__(self, body: ScriptBody) -> None:
+        super().__init__()
         self.body = body
-        self.globals: dict[str, Item] = {}
         self.dependencies: dict[Item, list[Item]] = {}
         self.order: list[Item] = []  # every item reached, each behind what it needs
         self.top: set[Item] = set()  # the items defined at the top of the chunk
@@ -120,52 +173,6 @@ class Linker:
             body = self.nest(self.dependencies[item]) + "\n" + self.define(item)
             branches.append(f"if n == {number} then{body}\nreturn {self.names[item, item.name]}\nend")
         return "\n".join([f"function {name}(n)", *branches, "end"])
-
-    def target(self, item: Item) -> Item:
-        """What a use of ``item`` really uses: itself, the item it is another name of, or a shared global."""
-        if item.function or len(item.names) != 1:
-            return item
-        if len(item.pieces) == 1 and isinstance(item.pieces[0], Reference):
-            reference = item.pieces[0]
-            return item if len(reference.item.names) != 1 else self.target(reference.item)
-        texts = ["" if isinstance(piece, Reference) else piece.text for piece in item.pieces]
-        tokens = [piece for piece in item.pieces if not isinstance(piece, Reference)]
-        if all(token.kind == "name" for token in tokens[::2]) and all(text == "." for text in texts[1::2]):
-            if len(tokens) == len(item.pieces) and len(tokens) % 2 == 1:
-                return self.globals.setdefault("".join(texts), _global_item(item, "".join(texts)))
-        return item
-
-    def literal(self, item: Item) -> str | None:
-        """The text that can stand for ``item`` everywhere: a string, a number, or arithmetic on numbers."""
-        if item.function or item.shared or len(item.names) != 1:
-            return None
-        first = item.pieces[0]
-        if len(item.pieces) == 1 and not isinstance(first, Reference):
-            if first.kind in ("string", "number") or first.text in _CONSTANTS:
-                return first.text
-            return None
-        parts = []
-        for piece in item.pieces:
-            if isinstance(piece, Reference):
-                text = self.literal(self.target(piece.item)) or ""
-                if not (text[:1].isdigit() or text[:1] in ("(", ".")):
-                    return None
-            elif piece.kind == "number" or piece.text in _ARITHMETIC:
-                text = piece.text
-            else:
-                return None
-            parts.append(text)
-        return "(" + " ".join(parts) + ")"
-
-    def inlined(self, reference: Reference) -> str | None:
-        """The literal for this use, unless what follows would read it differently."""
-        text = self.literal(self.target(reference.item))
-        if text is None or reference.following in ("(", "{", '""'):
-            return None
-        if reference.following in ("[", ".", ":"):
-            # In brackets it would be taken for a call's arguments, if an expression could end before it.
-            return f"({text})" if reference.preceding in _BEFORE_OPERAND else None
-        return f"({text})" if text[-1].isalnum() and reference.following.startswith(".") else text
 
     def uses(self, pieces: Iterable[Piece]) -> list[Item]:
         """The items that ``pieces`` refer to, each once, in order of appearance."""

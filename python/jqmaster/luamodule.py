@@ -31,6 +31,8 @@ class Item:
     pieces: list[Piece] = field(default_factory=list)
     shared: bool = False  # module state: one place at the top of the chunk, whoever reaches it
     lazy: bool = False  # function of a module that is defined as a whole when one of them is needed
+    public: bool = True  # on the module's table
+    kept: bool = False  # state that outlives a call, where that is possible (``---@kept``)
 
     def label(self) -> str:
         return f"{self.module}.{self.name}"
@@ -84,6 +86,11 @@ Require = Callable[[str, Cursor, int], Module]
 def is_cold(token: Token) -> bool:
     """Whether the comment above says ``---@cold``."""
     return any(comment.strip() == "---@cold" for comment in token.comments)
+
+
+def is_kept(token: Token) -> bool:
+    """Whether the comment above says ``---@kept``."""
+    return any(comment.strip() == "---@kept" for comment in token.comments)
 
 
 def is_lazy(cursor: Cursor) -> bool:
@@ -204,6 +211,7 @@ def parse_item(module: Module, index: int) -> tuple[list[Item], int]:
             token.line,
             names=group,
             shared=[cursor.text(n) for n in range(start, end)] == ["{", "}"],
+            kept=is_kept(token),
         )
         items.append(item)
     for item in items:
@@ -213,6 +221,7 @@ def parse_item(module: Module, index: int) -> tuple[list[Item], int]:
 
 def add_item(module: Module, item: Item, index: int, *, public: bool) -> None:
     item.names = item.names or (item.name,)
+    item.public = public
     for name in item.names:
         if public:
             if name in module.public:

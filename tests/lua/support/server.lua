@@ -61,6 +61,7 @@ function M.source(set, name)
   return source
 end
 
+local libraries = {}
 local shas = { settable = {}, server = {} }
 
 --- Loads a script once.
@@ -71,6 +72,22 @@ function M.sha(set, name)
     shas[set][name] = M.shared():call("SCRIPT", "LOAD", M.source(set, name))
   end
   return shas[set][name]
+end
+
+--- The library of functions, loaded once. With JQ_FORM=scripts there is none.
+---@return table<string, string> functions by operation
+function M.functions(set)
+  if not libraries[set] then
+    libraries[set] = {}
+    if os.getenv("JQ_FORM") ~= "scripts" then
+      local source = M.source(set, "library")
+      M.shared():call("FUNCTION", "LOAD", "REPLACE", source)
+      for operation in source:gmatch('function_name="jq_%x+_(%a+)"') do
+        libraries[set][operation] = source:match("^#!lua name=(jq_%x+)") .. "_" .. operation
+      end
+    end
+  end
+  return libraries[set]
 end
 
 return M

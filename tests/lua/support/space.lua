@@ -71,11 +71,12 @@ function Space:call(script, ...)
 end
 
 function Space:call_list(script, arguments)
-  local sent = { server.sha(self.scripts, script), 2, self.name, self.name .. ":meta" }
+  local name = server.functions(self.scripts)[script]
+  local sent = { name or server.sha(self.scripts, script), 2, self.name, self.name .. ":meta" }
   for _, argument in ipairs(arguments) do
     sent[#sent + 1] = type(argument) == "table" and msgpack.pack(argument) or argument
   end
-  return self.connection:call_list("EVALSHA", sent)
+  return self.connection:call_list(name and "FCALL" or "EVALSHA", sent)
 end
 
 --- The call must be refused with an error that begins so, and nothing may have changed.
