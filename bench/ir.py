@@ -73,7 +73,9 @@ def contender_of(options: argparse.Namespace) -> Contender:
     settings = dict(options.set)
     if options.contender == "floor":
         return Floor()
-    return Constrained(SETUPS[options.constraint](), settings) if options.constraint else JQ(settings)
+    if options.constraint:
+        return Constrained(SETUPS[options.constraint](), settings, form=options.form)
+    return JQ(settings, form=options.form)
 
 
 def main() -> None:
@@ -85,6 +87,7 @@ def main() -> None:
     )
     parser.add_argument("--contender", choices=["jq", "floor"], default="jq")
     parser.add_argument("--constraint", choices=SETUPS, help="what is in force (kit/constrained.py)")
+    parser.add_argument("--form", choices=["functions", "scripts"], default="functions")
     parser.add_argument("--batch", type=int, default=1, help="jobs per call")
     parser.add_argument("--jobs", type=int, default=1600)
     parser.add_argument("--set", type=setting, action="append", default=[], metavar="NAME=VALUE")

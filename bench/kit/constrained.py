@@ -42,8 +42,10 @@ class Setup:
 class Constrained(JQ):
     """JQ with constraints in force, or a fair queue. Arguments differ from job to job."""
 
-    def __init__(self, setup: Setup, settings: dict[str, Any] | None = None) -> None:
-        super().__init__(settings)
+    def __init__(
+        self, setup: Setup, settings: dict[str, Any] | None = None, form: str = "functions"
+    ) -> None:
+        super().__init__(settings, form=form)
         self.setup = setup
         self.name = " ".join(filter(None, ["jq", self.name.removeprefix("jq").strip(), setup.name]))
         self.numbers = 0

@@ -48,17 +48,22 @@ def chunks(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
 
 
 @cache
-def built_scripts() -> dict[str, str]:
-    """The engine's scripts, built once: one run measures one engine, also while somebody edits it."""
+def built() -> Any:
+    """The engine, built once: one run measures one engine, also while somebody edits it."""
     sys.path.insert(0, str(BENCH.parent / "python"))
     from jqmaster import luabuild
 
-    return {name: script.source for name, script in luabuild.build().items()}
+    return luabuild.build()
+
+
+def built_scripts() -> dict[str, str]:
+    return {name: script.source for name, script in built().items()}
 
 
 def engine_digest() -> str:
     """Tells engines apart in results."""
-    text = "\0".join(f"{name}\0{source}" for name, source in sorted(built_scripts().items()))
+    sources = sorted(built_scripts().items()) + [("library", built().library.source)]
+    text = "\0".join(f"{name}\0{source}" for name, source in sources)
     return sha1(text.encode()).hexdigest()[:10]
 
 
@@ -105,25 +110,41 @@ class Floor:
 class JQ:
     """The engine under ``scripts/``, built by ``jqmaster.luabuild``.
 
-    ``settings`` go to ``config``; ``spread`` is the number of queues that jobs are put into in turn.
+    ``settings`` go to ``config``; ``spread`` is the number of queues that jobs are put into in turn;
+    ``form``: functions, or scripts.
     """
 
-    def __init__(self, settings: dict[str, Any] | None = None, queues: Any = NAME, spread: int = 0) -> None:
+    def __init__(
+        self,
+        settings: dict[str, Any] | None = None,
+        queues: Any = NAME,
+        spread: int = 0,
+        form: str = "functions",
+    ) -> None:
         self.settings = settings or {}
         self.queues = queues
         self.spread = spread
+        self.form = form
         self.name = "jq" + "".join(f" {key}={value}" for key, value in self.settings.items())
+        self.name += " scripts" if form == "scripts" else ""
 
     def prepare(self, wire: Wire) -> None:
         wire.call("FLUSHALL")
         wire.call("SCRIPT", "FLUSH")
         self.source = built_scripts()
         self.sha = {name: wire.call("SCRIPT", "LOAD", source) for name, source in self.source.items()}
+        self.functions: dict[str, str] = {}
+        if self.form == "functions":
+            library = built().library
+            wire.call("FUNCTION", "LOAD", "REPLACE", library.source)
+            self.functions = {name: f"{library.name}_{name}" for name in library.functions}
         wire.send(self.command("setup"))
         if self.settings:
             wire.send(self.command("config", msgpack.packb({"set": self.settings})))
 
     def command(self, script: str, *arguments: Any) -> Command:
+        if script in self.functions:
+            return pack("FCALL", self.functions[script], 2, "{jq}", "{jq}:meta", *arguments)
         return pack("EVALSHA", self.sha[script], 2, "{jq}", "{jq}:meta", *arguments)
 
     def enqueue(self, jobs: int, batch: int) -> list[Command]:

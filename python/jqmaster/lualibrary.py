@@ -3,7 +3,8 @@
 A library's functions stay: what a script defines anew at each call is defined once here. Its sources are held
 as strings, and each module is compiled when one of its functions is first needed, so that rare modules cost
 the collector next to nothing. A module's table that is written to (``local open = {}``) lives for one call,
-as it does in a script, unless the comment above says ``---@kept``; keys are those of the call's namespace.
+as it does in a script, unless the comment above says ``---@kept``. Those of lazy modules, which few calls
+need, are made when they are needed. Keys are those of the call's namespace.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _TABLES = frozenset("string table math struct cmsgpack bit redis".split())
 
 _HEAD = """\
 local sources = {}
-local input, state, modules, operations, namespaces = {}, {}, {}, {}, {}
+local input, state, rare, modules, operations, namespaces = {}, {}, {}, {}, {}, {}
 local count, current = 0
 local function compile(name)
   return assert(loadstring(sources[name], "@" .. name))
@@ -35,7 +36,7 @@ end
 local function fill(name)
   return { __index = function(module, field)
     setmetatable(module, nil)
-    compile(name)(input, state, modules, module)
+    compile(name)(input, state, rare, modules, module)
     return module[field]
   end }
 end
@@ -47,9 +48,9 @@ local function use(namespace)
         modules[name] = setmetatable({}, fill(name))
         return modules[name]
       end })
-      setmetatable(state, { __index = function(_, name)
+      setmetatable(rare, { __index = function(_, name)
         local fresh = {}
-        state[name] = fresh
+        rare[name] = fresh
         return fresh
       end })
       modules["base.keys"] = {}
@@ -57,7 +58,7 @@ local function use(namespace)
       namespaces = {}
     end
     keys, count = {}, count + 1
-    compile("base.keys")(input, state, modules, keys)
+    compile("base.keys")(input, state, rare, modules, keys)
     namespaces[namespace] = keys
   end
   for name, key in pairs(keys) do
@@ -70,12 +71,13 @@ local function run(name, KEYS, ARGV)
   if KEYS[1] ~= current then
     use(KEYS[1] or "")
   end
-  for left in next, state do
-    state[left] = nil
+  for name in next, rare do
+    rare[name] = nil
   end
+  %s
   local operation = operations[name]
   if not operation then
-    operation = compile(name)(input, state, modules)
+    operation = compile(name)(input, state, rare, modules)
     operations[name] = operation
   end
   return operation(KEYS, ARGV)
@@ -89,7 +91,8 @@ def link_library(bodies: Sequence[ScriptBody]) -> Callable[[str], str]:
     for body in bodies:
         chunks.operation(body)
     sources = [f"sources[{_quoted(name)}] = {_quoted(text)}\n" for name, text in chunks.write().items()]
-    source = _HEAD + "".join(sources)
+    fresh = "".join(f"state.{name} = {{}}\n" for name in chunks.states)
+    source = _HEAD.replace("%s", fresh) + "".join(sources)
 
     def named(name: str) -> str:
         functions = [
@@ -118,6 +121,7 @@ class _Chunks(Literals):
         super().__init__()
         self.bodies: list[ScriptBody] = []
         self.reached: dict[str, dict[Item, None]] = {}  # by module
+        self.states: list[str] = []  # tables that each call needs
 
     def operation(self, body: ScriptBody) -> None:
         self.bodies.append(body)
@@ -144,6 +148,7 @@ class _Chunks(Literals):
 
     def module(self, name: str, items: list[Item]) -> str:
         items.sort(key=lambda item: item.start)
+        self.states += [_state_name(item) for item in items if is_state(item) and not item.rare]
         text = _Chunk(name, self).definitions(items)
         check_limits(text, f"{name} (in the library)")
         return text
@@ -158,11 +163,11 @@ class _Chunk:
         self.fetched: dict[str, str] = {}  # locals at its head, and what each is
 
     def definitions(self, items: list[Item]) -> str:
-        return self.headed("local INPUT, STATE, MODULES, M = ...", [self.define(item) for item in items])
+        return self.headed("local INPUT, STATE, RARE, MODULES, M = ...", [self.define(item) for item in items])
 
     def body(self, pieces: list[Piece]) -> str:
         text = self.render(pieces, is_operation=True)
-        return self.headed("local INPUT, STATE, MODULES = ...", ["return function(KEYS, ARGV)", text, "end"])
+        return self.headed("local INPUT, STATE, RARE, MODULES = ...", ["return function(KEYS, ARGV)", text, "end"])
 
     def headed(self, head: str, lines: list[str]) -> str:
         fetched = [f"local {name} = {text}" for name, text in sorted(self.fetched.items())]
@@ -197,7 +202,7 @@ class _Chunk:
                 continue
             text = self.reference(piece) if isinstance(piece, Reference) else piece.text
             if isinstance(piece, Token) and piece.kind == "name":
-                if text in ("INPUT", "STATE", "MODULES"):
+                if text in ("INPUT", "STATE", "RARE", "MODULES"):
                     raise BuildError(self.name, piece.line, f"{text} is a name of the library's own")
                 before, after = _text(pieces, index - 1), _text(pieces, index + 1)
                 if before in (".", ":", "{", ",") and after == "=":
@@ -221,7 +226,7 @@ class _Chunk:
             return literal
         item = reference.item
         if is_state(item):
-            return f"STATE.{item.module.replace('.', '_')}_{reference.name}"
+            return f"{'RARE' if item.rare else 'STATE'}.{_state_name(item)}"
         if item.module == self.name:
             return f"M.{reference.name}" if item.public else reference.name
         alias = item.module.replace(".", "__")
@@ -233,6 +238,10 @@ def is_state(item: Item) -> bool:
     """Whether it is a table that begins each call empty."""
     texts = ["" if isinstance(piece, Reference) else piece.text for piece in item.pieces]
     return item.shared and not item.kept and texts == ["{", "}"]
+
+
+def _state_name(item: Item) -> str:
+    return f"{item.module.replace('.', '_')}_{item.name}"
 
 
 def _text(pieces: list[Piece], index: int) -> str:

@@ -31,6 +31,7 @@ class Item:
     pieces: list[Piece] = field(default_factory=list)
     shared: bool = False  # module state: one place at the top of the chunk, whoever reaches it
     lazy: bool = False  # function of a module that is defined as a whole when one of them is needed
+    rare: bool = False  # of such a module
     public: bool = True  # on the module's table
     kept: bool = False  # state that outlives a call, where that is possible (``---@kept``)
 
@@ -146,7 +147,8 @@ def parse_module(name: str, source: str, file: str, require: Require) -> Module:
     resolver = Resolver(cursor, module.aliases, module.defined_at, module)
     for item in items:
         item.pieces = resolver.resolve(item.start, item.end, item)
-        item.lazy = item.function and is_lazy(cursor)
+        item.rare = is_lazy(cursor)
+        item.lazy = item.function and item.rare
         item.cold = item.cold and not item.lazy
     return module
 

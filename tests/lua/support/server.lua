@@ -66,7 +66,6 @@ function M.source(set, name)
   return content(set .. "/" .. name .. ".lua")
 end
 
-local libraries = {}
 local shas = { settable = {}, server = {} }
 
 --- Loads a script once.
