@@ -35,7 +35,12 @@ M.VERSION = 8 -- of the set of constraints; 0: there never was one
 M.ADDED = 9 -- the version in which one was last added: jobs that waited then have to be looked at
 M.PENDING = 10 -- 1: changes of constraints are not carried out yet
 M.NOTED = 11 -- events of this call that are not written yet (module statistics.events), or false
-M.state = { 0, 0, 0, 0, "", false, false, 0, 0, 0, false }
+M.TAGGED = 12 -- jobs came to tags, or left them (module job.tags)
+M.state = { 0, 0, 0, 0, "", false, false, 0, 0, 0, false, false }
+
+---@kept
+-- A header as it was read last: its bytes, and what they say.
+local header = {}
 
 ---@cold
 local function refusal(raw, schema)
@@ -72,15 +77,19 @@ function M.open(...)
   if not raw or #raw < M.HEADER_SIZE or KEYS[2] ~= keys.META or #KEYS ~= 2 then
     return refusal(raw, "unknown"), raws
   end
-  local schema, sleepers, drop, next_due, version, added, pending = struct.unpack(M.FORMAT, raw)
-  if schema ~= M.SCHEMA then
-    return refusal(raw, schema), raws
+  if raw ~= header[1] then
+    local schema, sleepers, drop, next_due, version, added, pending = struct.unpack(M.FORMAT, raw)
+    if schema ~= M.SCHEMA then
+      return refusal(raw, schema), raws
+    end
+    header[1], header[2], header[3], header[4] = raw, sleepers, drop, next_due
+    header[5], header[6], header[7] = version, added, pending
   end
   local state = M.state
   state[M.NOW_MS] = clock.now()
-  state[M.RAW], state[M.SLEEPERS], state[M.DROP], state[M.NEXT_DUE] = raw, sleepers, drop, next_due
-  state[M.VERSION], state[M.ADDED], state[M.PENDING] = version, added, pending
-  state[M.DUE_CHANGED], state[M.TIMER_MOVED], state[M.NOTED] = false, false, false
+  state[M.RAW], state[M.SLEEPERS], state[M.DROP], state[M.NEXT_DUE] = raw, header[2], header[3], header[4]
+  state[M.VERSION], state[M.ADDED], state[M.PENDING] = header[5], header[6], header[7]
+  state[M.DUE_CHANGED], state[M.TIMER_MOVED], state[M.NOTED], state[M.TAGGED] = false, false, false, false
   return nil, raws
 end
 

@@ -8,9 +8,10 @@ local call = redis.call
 local CHUNK = 4000
 
 M.writes = {} -- key, value, key, value, ...
-M.unwanted = {} -- keys to remove
 M.adds = {} -- key of a sorted set -> {score, member, score, member, ...}
-M.removals = {} -- key of a sorted set -> {member, ...}
+M.removals = {} -- key of a sorted set -> {member, ...}; UNWANTED -> keys to remove
+
+local UNWANTED = ""
 
 --- A member for a sorted set.
 function M.add(key, score, member)
@@ -33,6 +34,12 @@ function M.remove(key, member)
 end
 
 ---@cold
+--- A key that is to go.
+function M.unlink(key)
+  M.remove(UNWANTED, key)
+end
+
+---@cold
 local function send_long(command, key, list)
   for first = 1, #list, CHUNK do
     local last = math.min(first + CHUNK - 1, #list)
@@ -46,7 +53,7 @@ end
 
 --- Sends what was gathered.
 function M.flush()
-  local writes, unwanted = M.writes, M.unwanted
+  local writes = M.writes
   if writes[1] then
     if #writes <= CHUNK then
       call("MSET", unpack(writes))
@@ -57,26 +64,22 @@ function M.flush()
       writes[i] = nil
     end
   end
-  for key, list in pairs(M.removals) do
+  for key, list in next, M.removals do
     M.removals[key] = nil
-    if #list <= CHUNK then
+    if key == UNWANTED then
+      send_long("UNLINK", nil, list)
+    elseif #list <= CHUNK then
       call("ZREM", key, unpack(list))
     else
       send_long("ZREM", key, list)
     end
   end
-  for key, list in pairs(M.adds) do
+  for key, list in next, M.adds do
     M.adds[key] = nil
     if #list <= CHUNK then
       call("ZADD", key, unpack(list))
     else
       send_long("ZADD", key, list)
-    end
-  end
-  if unwanted[1] then
-    send_long("UNLINK", nil, unwanted)
-    for i = #unwanted, 1, -1 do
-      unwanted[i] = nil
     end
   end
 end

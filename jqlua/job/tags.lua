@@ -2,6 +2,7 @@
 -- Which jobs have a tag, from their creation until their record goes, and how many they are. What a call changes is
 -- gathered, so that a batch costs a few commands for each tag; transition.commit has it written.
 local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
 local job = require "jqlua.job.record"
 local queue = require "jqlua.queue.record"
 
@@ -14,6 +15,7 @@ local CHUNK = 2000
 M.pending = {} -- tag -> {id -> whether the job has it from now on}
 
 local function note(tag, id, has)
+  meta.state[meta.TAGGED] = true
   local changes = M.pending[tag]
   if not changes then
     changes = {}

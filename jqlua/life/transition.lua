@@ -77,11 +77,11 @@ end
 ---@param id string
 ---@param flags number of the job
 function M.forget(id, flags)
-  local unwanted = batch.unwanted
-  local n = #unwanted
-  unwanted[n + 1], unwanted[n + 2] = keys.JOB .. id, keys.ARGUMENT .. id
+  batch.unlink(keys.JOB .. id)
+  batch.unlink(keys.ARGUMENT .. id)
   if flags % 32 >= job.HAS_OUTCOME then
-    unwanted[n + 3], unwanted[n + 4] = keys.OUTCOME .. id, keys.EXTRA .. id
+    batch.unlink(keys.OUTCOME .. id)
+    batch.unlink(keys.EXTRA .. id)
   end
 end
 
@@ -210,7 +210,8 @@ function M.commit()
     room.save_all()
   end
   batch.flush()
-  if next(tagindex.pending) then
+  if state[meta.TAGGED] then
+    state[meta.TAGGED] = false
     tagindex.flush()
   end
   queue.save_all()
@@ -220,7 +221,7 @@ function M.commit()
   if state[meta.NOTED] then
     events.flush()
   end
-  if next(statlog.gathered) and statlog.write() then
+  if statlog.gathered[1] and statlog.write() then
     statistics.fold()
   end
   if state[meta.SLEEPERS] > 0 then

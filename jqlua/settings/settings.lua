@@ -43,7 +43,8 @@ M.ALL = {
   { "stats", 1, 0, 1, "boolean" },
 }
 
--- Settings of queues this script has looked at, by name of the queue.
+---@rare
+-- Settings of queues this call has looked at, by name of the queue.
 local own = {}
 
 ---@cold

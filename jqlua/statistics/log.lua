@@ -11,11 +11,8 @@ local job = require "jqlua.job.record"
 
 local M = {}
 
-M.HEADER = ">I5I2c0I2c0I3"
+local HEADER = ">I5I2c0I2c0I3"
 M.ITEM = ">BI5I5"
-M.ENTRY = ">I5I2c0I2c0c2I5I5" -- header and only item; c2: number of items and kind, as below
-M.ONE_ENQUEUED = "\1\1"
-M.ONE_DONE = "\1\2"
 M.DONE = 2
 -- What MessagePack writes in front, to be added: of numbers in 4 and 2 bytes, of the lengths of texts.
 M.NUMBER = 206 * 4294967296
@@ -35,24 +32,27 @@ local CANCELLED = 6
 local RELEASED = 7
 local MOVED = 8
 
--- Of this call: queue and 0 byte and name -> {queue, name, number enqueued, item, item, ...}
+-- Of this call: groups {queue, name, number enqueued, item, item, ...}; [1] is the one noted last, and all stand
+-- under queue and 0 byte and name.
 M.gathered = {}
 
 local function group(of)
   local queue, name = of[job.QUEUE], of[job.NAME]
-  if name == queue then
-    name = ""
+  local gathered = M.gathered
+  local list = gathered[1]
+  if list and list[1] == queue and list[2] == name then
+    return list
   end
   local pair = queue .. "\0" .. name
-  local list = M.gathered[pair]
+  list = gathered[pair]
   if not list then
     list = { queue, name, 0 }
-    M.gathered[pair] = list
+    gathered[pair] = list
   end
+  gathered[1] = list
   return list
 end
 
----@cold
 --- A new job.
 function M.entered(new)
   local list = group(new)
@@ -72,7 +72,6 @@ local function kind_of(of, to)
   return of[job.HOW] == "m" and MOVED or RELEASED
 end
 
----@cold
 --- A job's attempt ends, or the job does. It still has queue and name under which that counts, and HOW is set.
 ---@param from string letter of its state
 ---@param to string
@@ -91,22 +90,26 @@ function M.left(of, from, to)
   list[#list + 1] = struct.pack(M.ITEM, kind, M.NUMBER + wait, M.NUMBER + run)
 end
 
----@cold
 --- Writes what was gathered.
 ---@return boolean whether the log is to be folded
 function M.write()
-  local parts = {}
-  local seconds = math.floor(meta.state[meta.NOW_MS] / 1000)
-  for pair, list in pairs(M.gathered) do
-    M.gathered[pair] = nil
+  local gathered, parts, count = M.gathered, {}, 0
+  local seconds = M.NUMBER + math.floor(meta.state[meta.NOW_MS] / 1000)
+  gathered[1] = nil
+  for pair, list in next, gathered do
+    gathered[pair] = nil
     local queue, name, enqueued = list[1], list[2], list[3]
     if enqueued > 0 then
       list[#list + 1] = struct.pack(M.ITEM, ENQUEUED, M.NUMBER + enqueued, M.NUMBER + M.NONE)
     end
-    parts[#parts + 1] = struct.pack(M.HEADER, M.NUMBER + seconds, M.TEXT + #queue, queue, M.TEXT + #name, name,
-      M.SHORT + #list - 3) .. table.concat(list, "", 4)
+    if name == queue then
+      name = ""
+    end
+    count = count + 1
+    parts[count] = struct.pack(HEADER, seconds, M.TEXT + #queue, queue, M.TEXT + #name, name, M.SHORT + #list - 3)
+      .. (list[5] and table.concat(list, "", 4) or list[4])
   end
-  return redis.call("APPEND", keys.LOG, table.concat(parts)) > M.FULL
+  return redis.call("APPEND", keys.LOG, count == 1 and parts[1] or table.concat(parts)) > M.FULL
 end
 
 return M

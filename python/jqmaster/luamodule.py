@@ -31,7 +31,7 @@ class Item:
     pieces: list[Piece] = field(default_factory=list)
     shared: bool = False  # module state: one place at the top of the chunk, whoever reaches it
     lazy: bool = False  # function of a module that is defined as a whole when one of them is needed
-    rare: bool = False  # of such a module
+    rare: bool = False  # of such a module, or state that few calls need (``---@rare``)
     public: bool = True  # on the module's table
     kept: bool = False  # state that outlives a call, where that is possible (``---@kept``)
 
@@ -84,19 +84,14 @@ class ScriptBody:
 Require = Callable[[str, Cursor, int], Module]
 
 
-def is_cold(token: Token) -> bool:
-    """Whether the comment above says ``---@cold``."""
-    return any(comment.strip() == "---@cold" for comment in token.comments)
-
-
-def is_kept(token: Token) -> bool:
-    """Whether the comment above says ``---@kept``."""
-    return any(comment.strip() == "---@kept" for comment in token.comments)
+def is_marked(token: Token, mark: str) -> bool:
+    """Whether the comment above says ``---@<mark>``."""
+    return any(comment.strip() == f"---@{mark}" for comment in token.comments)
 
 
 def is_lazy(cursor: Cursor) -> bool:
     """Whether a comment at the head of a module says ``---@lazy``."""
-    return any(comment.strip() == "---@lazy" for comment in cursor.tokens[0].comments)
+    return is_marked(cursor.tokens[0], "lazy")
 
 
 def require_at(cursor: Cursor, index: int, require: Require) -> tuple[str, Module, int] | None:
@@ -147,8 +142,8 @@ def parse_module(name: str, source: str, file: str, require: Require) -> Module:
     resolver = Resolver(cursor, module.aliases, module.defined_at, module)
     for item in items:
         item.pieces = resolver.resolve(item.start, item.end, item)
-        item.rare = is_lazy(cursor)
-        item.lazy = item.function and item.rare
+        item.lazy = item.function and is_lazy(cursor)
+        item.rare = item.rare or is_lazy(cursor)
         item.cold = item.cold and not item.lazy
     return module
 
@@ -172,7 +167,7 @@ def parse_item(module: Module, index: int) -> tuple[list[Item], int]:
         if cursor.text(name + 1) != "(":
             raise cursor.error(index, f"expected 'function {table}.name(…)'")
         item = Item(
-            module.name, cursor.text(name), True, is_cold(token), cursor, index, name + 1, after, token.line
+            module.name, cursor.text(name), True, is_marked(token, "cold"), cursor, index, name + 1, after, token.line
         )
         add_item(module, item, index, public=not local)
         return [item], after
@@ -205,7 +200,7 @@ def parse_item(module: Module, index: int) -> tuple[list[Item], int]:
             module.name,
             group[0],
             function_value,
-            function_value and is_cold(token),
+            function_value and is_marked(token, "cold"),
             cursor,
             index,
             start + function_value,
@@ -213,7 +208,8 @@ def parse_item(module: Module, index: int) -> tuple[list[Item], int]:
             token.line,
             names=group,
             shared=[cursor.text(n) for n in range(start, end)] == ["{", "}"],
-            kept=is_kept(token),
+            kept=is_marked(token, "kept"),
+            rare=is_marked(token, "rare"),
         )
         items.append(item)
     for item in items:
@@ -360,7 +356,7 @@ def parse_script(name: str, source: str, file: str, require: Require) -> ScriptB
             aliases[required[0]], defined_at[required[0]] = required[1], required[2]
             statements.append((start, index))
             start = skip = required[2]
-        elif cursor.text(index + 1) == "function" and is_cold(cursor.tokens[index]):
+        elif cursor.text(index + 1) == "function" and is_marked(cursor.tokens[index], "cold"):
             cold.append((index, cursor.after_function(index + 1)))
     if not returns:
         raise cursor.error(len(cursor.tokens), "a script must end in a return")
