@@ -93,7 +93,7 @@ while assigned < limit do
     break
   end
   local of = lanes.take(head)
-  local document = of and attempt.start_job(of, holder, true)
+  local document = of and attempt.start(of, holder, true)
   -- The next choice needs to see what this worker now holds.
   batch.flush()
   worker.took(holder)

@@ -5,14 +5,13 @@
 -- Errors INVALID jobs[i].field, FULL jobs[i].queue, CONFLICT request
 -- Cost   for each job its part of one MSET and one ZADD; independent of what waits
 -- Flags: write, function
+local batch = require "jqlua.base.writes"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local arrival = require "jqlua.life.arrival"
 local coming = require "jqlua.life.coming"
 local job = require "jqlua.job.record"
 local jobspec = require "jqlua.job.spec"
-local lane = require "jqlua.limits.lane"
-local lineup = require "jqlua.limits.placement"
 local queue = require "jqlua.queue.record"
 local request = require "jqlua.base.request"
 local transition = require "jqlua.life.transition"
@@ -32,10 +31,8 @@ if count < 1 or count > MOST_JOBS then
   return redis.error_reply("INVALID jobs: expected 1 to " .. MOST_JOBS
     .. " specs, each with its argument, got " .. count)
 end
-local jobs = { false }
-local names = { false }
-local records = {}
-local queues = 0
+local jobs, names = { false }, { false }
+local records, queues, is_linked = {}, 0, false
 for i = 1, count do
   local new
   new, problem = jobspec.parse(ARGV[first + 2 * i - 2], i - 1)
@@ -53,6 +50,7 @@ for i = 1, count do
       records[name] = true
     end
   end
+  is_linked = is_linked or new[jobspec.IS_LINKED]
   jobs[i] = new
 end
 
@@ -90,13 +88,9 @@ end
 
 -- Ids are 1024 a millisecond, but never behind the last: order of ids is order of enqueueing even if the clock
 -- is set back, and they stay unique when a failover lost the last of them.
-local seq = math.max(tonumber(raws[2] or "0", 16), meta.state[meta.NOW_MS] * 1024 - 1)
-local writes = { false, false, false, false, keys.SEQ, false }
+local state = meta.state
+local seq = math.max(tonumber(raws[2] or "0", 16), state[meta.NOW_MS] * 1024 - 1)
 local reply = { false, false }
-local is_linked = false
-for i = 1, count do
-  is_linked = is_linked or jobs[i][jobspec.IS_LINKED]
-end
 if is_linked then
   problem = arrival.check(jobs, "jobs")
   if problem then
@@ -105,37 +99,30 @@ if is_linked then
   reply = arrival.create_all(jobs, first + 1, {})
   count = 0
 end
+local writes = batch.writes
 for i = 1, count do
-  local new = jobs[i]
+  local new, argument = jobs[i], ARGV[first + 2 * i - 1]
   local id = string.format("%014x", seq + i)
-  local to, score = "q", new[job.PRIORITY]
+  local score, record = new[job.PRIORITY], new[jobspec.RECORD]
   owner = owners and owners[new[job.QUEUE]] or owner
-  if new[jobspec.IS_TIMED] then
-    to, score = coming.schedule(new, owner, id)
-  end
-  if new[job.NAME] ~= new[job.QUEUE] then
-    queue.set(owner, queue.MIXED)
-  end
-  if owner[queue.VERSION] < meta.state[meta.ADDED] then
-    lineup.is_settled(owner)
+  if new[jobspec.IS_TIMED] or coming.is_news(new, owner) or not queue.is_free(owner, new[job.NAME]) then
+    new = { unpack(new) }
+    new[job.ID] = id
+    score = coming.place(new, owner, argument)
+    record = job.encode(new)
+  elseif not record then
+    record = job.encode(new)
+    new[jobspec.RECORD] = record
   end
   new[job.ID] = id
-  if to == "q" and lineup.matters(new, owner) then
-    to = lineup.place(new, owner, ARGV[first + 2 * i - 1])
-  end
-  new[job.STATE] = to
-  local n = i == 1 and 0 or 4 * i - 2
-  writes[n + 1], writes[n + 2] = keys.JOB .. id, job.encode(new)
-  writes[n + 3], writes[n + 4] = keys.ARGUMENT .. id, ARGV[first + 2 * i - 1]
-  if to == "w" then
-    lane.join(owner, new)
-  end
+  local n = 4 * i
+  writes[n - 3], writes[n - 2] = keys.JOB .. id, record
+  writes[n - 1], writes[n] = keys.ARGUMENT .. id, argument
   transition.enter(owner, new, score)
   reply[2 * i - 1], reply[2 * i] = id, 1
-  writes[6] = id
 end
 if count > 0 then
-  redis.call("MSET", unpack(writes))
+  writes[4 * count + 1], writes[4 * count + 2] = keys.SEQ, reply[2 * count - 1]
 end
 transition.commit()
 if token then

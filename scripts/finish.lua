@@ -15,36 +15,18 @@ local keys = require "jqlua.base.keys"
 local job = require "jqlua.job.record"
 local outcome = require "jqlua.life.outcome"
 local picker = require "jqlua.pick.picker"
+local queue = require "jqlua.queue.record"
 local transition = require "jqlua.life.transition"
 local worker = require "jqlua.pick.worker"
 
 local MOST_OUTCOMES = 1000
-local spec = ARGV[1] and check.map(ARGV[1])
-if not spec then
-  return redis.error_reply(check.not_a_map("spec", ARGV[1]))
-end
-local problem
-for field in pairs(spec) do
-  if field ~= "worker" and field ~= "pick" then
-    return redis.error_reply(check.unknown("", field, "worker pick"))
-  end
-end
-if not check.is_name(spec.worker) then
-  return redis.error_reply(check.problem("worker", check.NAME, spec.worker))
-end
-local plan
-if spec.pick ~= nil then
-  if type(spec.pick) ~= "table" then
-    return redis.error_reply(check.problem("pick", "a map", spec.pick))
-  end
-  plan, problem = picker.parse(spec.pick, "pick.", spec.worker)
-  if problem then
-    return redis.error_reply(problem)
-  end
+local call, problem = outcome.read_call(ARGV[1])
+if not call then
+  return redis.error_reply(problem)
 end
 local count = (#ARGV - 1) / 2
-if count % 1 ~= 0 or count > MOST_OUTCOMES or (count == 0 and not plan) then
-  return redis.error_reply("INVALID outcomes: expected " .. (plan and 0 or 1) .. " to " .. MOST_OUTCOMES
+if count % 1 ~= 0 or count > MOST_OUTCOMES or (count == 0 and not call.wish) then
+  return redis.error_reply("INVALID outcomes: expected " .. (call.wish and 0 or 1) .. " to " .. MOST_OUTCOMES
     .. " outcomes, each with its blob, got " .. #ARGV - 1 .. " arguments")
 end
 local outcomes, blobs = {}, {}
@@ -73,9 +55,15 @@ while at <= #ARGV do
   wanted[i] = keys.JOB .. said.id
 end
 count = #outcomes
-local raws
+local queue_wanted = call.wish and call.wish.queue
+if queue_wanted then
+  wanted[count + 1] = keys.QUEUE .. queue_wanted
+end
+local raws, plan
 problem, raws = meta.open(unpack(wanted))
-problem = problem or plan and picker.resolve(plan)
+if not problem and call.wish then
+  plan, problem = picker.plan(call.wish)
+end
 for i = 1, count do
   problem = problem or outcomes[i].jobs and following.check(outcomes[i], i - 1)
 end
@@ -90,17 +78,20 @@ for i = 1, count do
   end
 end
 
+if queue_wanted then
+  queue.decode(queue_wanted, raws[count + 2])
+end
 local answers = {}
 for i = 1, count do
   local said = outcomes[i]
   -- It may be named twice, and what follows may name it as well.
   answers[i] = outcome.apply(job.note(said.id, raws[i + 1]), said, blobs[i])
 end
-transition.commit()
 if plan then
   return picker.run(plan, answers)
 end
-if #spec.worker == worker.ID_SIZE and worker.is_alive(spec.worker) then
+transition.commit()
+if #call.worker == worker.ID_SIZE and worker.is_alive(call.worker) then
   transition.commit()
 end
 return answers

@@ -7,25 +7,23 @@
 -- moved before
 -- Flags: drain, function
 local meta = require "jqlua.base.meta"
-local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local picker = require "jqlua.pick.picker"
 
-local spec = #ARGV == 1 and check.map(ARGV[1])
-if not spec then
-  return redis.error_reply(check.not_one_spec())
-end
-local plan, problem = picker.parse(spec, "")
-if problem then
+local wish, problem = picker.read(ARGV[1])
+if not wish then
   return redis.error_reply(problem)
 end
 local raws
-if plan.queue then
-  problem, raws = meta.open(keys.QUEUE .. plan.queue)
+if wish.queue then
+  problem, raws = meta.open(keys.QUEUE .. wish.queue)
 else
   problem, raws = meta.open()
 end
-problem = problem or picker.resolve(plan)
+local plan
+if not problem then
+  plan, problem = picker.plan(wish)
+end
 if problem then
   return redis.error_reply(problem)
 end

@@ -29,7 +29,8 @@ elseif spec.max_jobs ~= nil and not check.is_integer(spec.max_jobs, 1, MOST_JOBS
 end
 local entries
 entries, problem = picker.parse_queues(spec.queues, "queues")
-if not entries then
+problem = problem or picker.check_patterns(entries, "queues")
+if problem then
   return redis.error_reply(problem)
 end
 

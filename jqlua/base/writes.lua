@@ -13,8 +13,18 @@ M.removals = {} -- key of a sorted set -> {member, ...}; UNWANTED -> keys to rem
 
 local UNWANTED = ""
 
+---@kept
+-- A score and its text, as it was printed last.
+local printed = { 0, "0" }
+
 --- A member for a sorted set.
+---@param score number whole
 function M.add(key, score, member)
+  if score ~= printed[1] then
+    -- Redis would print a number with 17 digits, at three times the cost.
+    printed[1], printed[2] = score, string.format("%.0f", score)
+  end
+  score = printed[2]
   local list = M.adds[key]
   if not list then
     M.adds[key] = { score, member }

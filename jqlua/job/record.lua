@@ -10,6 +10,7 @@
 --   k done, its result kept  d done  e error  c cancelled
 local keys = require "jqlua.base.keys"
 local batch = require "jqlua.base.writes"
+local memory = require "jqlua.base.memory"
 
 local M = {}
 
@@ -27,10 +28,11 @@ M.PRIORITY = 10
 M.MAX_RETRY = 11
 M.TIMEOUT_MS = 12
 M.OPTIONS = 13 -- MessagePack map of what few jobs have, or empty
-M.RANDOM = 14 -- digits of the last token, empty for what started under schema 3
+M.RANDOM = 14 -- digits of the last token; blanks where there are none, as schema 3 gave none
 M.WORKER = 15 -- who ran it last
 M.ID = 16
 M.UNITS = 17 -- section of the lane, or empty
+M.REST = 18 -- what is known of the part of the record that hardly ever changes, as it was read; false for a new job
 
 -- Flags.
 M.KEEP_RESULT = 1
@@ -42,16 +44,15 @@ M.HELD = 32 -- runs on a registered worker
 M.READ = 64 -- its result was read
 M.LANED = 128 -- has a section of its lane
 
--- What changes stands first and what never changes behind it, so that a record can be rewritten by its parts.
-M.SHORT = ">Bc1Bc0Bc0i4I4I4I2c0"
-M.LONG = ">Bc1c1I4I4ddBc0Bc0i4I4I4I2c0Bc12Bc0"
--- Up to the byte behind the options: 0, or in what schema 3 wrote the length of a worker's name, which has no digits in
--- front of it.
-M.LONG_HEAD = ">Bc1c1I4I4ddBc0Bc0i4I4I4I2c0B"
-M.LONG_TAIL = ">c12Bc0"
-M.RUN = ">Bc1c1I4I4dd"
-M.STATIC_IN_SHORT = 3 -- where name, queue, ... begin
-M.STATIC_IN_LONG = 28
+-- In front stands what changes from start to start: of a job that never started flags and state, of others an
+-- attempt's facts, too. Behind it what hardly ever changes: name, queue, ..., options, then units.
+local NEVER_STARTED = ">Bc1"
+local STARTED = ">Bc1c1I4I4ddBc12Bc0" -- the byte in front of the digits is 0
+local REST = ">Bc0Bc0i4I4I4I2c0"
+local REST_OF_NEVER_STARTED = 3 -- where it begins
+-- Schema 3 had the worker behind the options, and no digits; there the rest begins with the length of a name, never 0.
+local MARK = 28
+local NO_DIGITS = "            "
 
 local NAMES = {
   q = "queued", w = "queued", s = "scheduled", b = "blocked", r = "running", t = "retrying", k = "done", d = "done",
@@ -68,34 +69,57 @@ function M.state_name(letter)
   return NAMES[letter]
 end
 
+---@kept
+-- What is known of the part that hardly ever changes, by its bytes: {name, queue, priority, max_retry, timeout_ms,
+-- options, units, and those below}.
+local rests = {}
+
+local BYTES = 8
+local TOLD = 9 -- of a worker's document
+local HEAD = 10
+local GIVEN = 11 -- options, decoded
+
+---@cold
+local function decode_rest(bytes)
+  local name, queue, priority, max_retry, timeout_ms, options, after = struct.unpack(REST, bytes)
+  if queue == "" then
+    queue = name
+  end
+  return memory.keep(rests, bytes, {
+    name, queue, priority, max_retry, timeout_ms, options, bytes:sub(after), bytes, false, false, false,
+  })
+end
+
+---@cold
+--- A started record of schema 3 in the form of this one.
+local function renew(raw)
+  local _, _, _, _, _, _, size, after = struct.unpack(REST .. "B", raw, MARK)
+  return raw:sub(1, MARK - 1) .. "\0" .. NO_DIGITS .. string.char(size) .. raw:sub(after, after + size - 1)
+    .. raw:sub(MARK, after - 2) .. raw:sub(after + size)
+end
+
 ---@param raw string
 ---@return table job
 function M.decode(id, raw)
-  local job
   if raw:byte() % 4 < M.STARTED then
-    local flags, state, name, queue, priority, max_retry, timeout_ms, options, after = struct.unpack(M.SHORT, raw)
-    job = {
-      flags, state, "-", 0, 0, 0, 0, name, queue, priority, max_retry, timeout_ms, options, "", "", id,
-      flags < M.LANED and "" or raw:sub(after),
-    }
-  else
-    local flags, state, how, attempt, failures, started_ms, ended_ms, name, queue, priority, max_retry, timeout_ms,
-      options, size, after = struct.unpack(M.LONG_HEAD, raw)
-    local random, worker
-    if size == 0 then
-      random, worker, after = struct.unpack(M.LONG_TAIL, raw, after)
-    else
-      random, worker, after = "", raw:sub(after, after + size - 1), after + size
-    end
-    job = {
-      flags, state, how, attempt, failures, started_ms, ended_ms, name, queue, priority, max_retry, timeout_ms, options,
-      random, worker, id, flags < M.LANED and "" or raw:sub(after),
+    local bytes = raw:sub(REST_OF_NEVER_STARTED)
+    local rest = rests[bytes] or decode_rest(bytes)
+    return {
+      raw:byte(), raw:sub(2, 2), "-", 0, 0, 0, 0, rest[1], rest[2], rest[3], rest[4], rest[5], rest[6], "", "", id,
+      rest[7], rest,
     }
   end
-  if job[M.QUEUE] == "" then
-    job[M.QUEUE] = job[M.NAME]
+  if raw:byte(MARK) ~= 0 then
+    raw = renew(raw)
   end
-  return job
+  local flags, state, how, attempt, failures, started_ms, ended_ms, _, random, worker, after =
+    struct.unpack(STARTED, raw)
+  local bytes = raw:sub(after)
+  local rest = rests[bytes] or decode_rest(bytes)
+  return {
+    flags, state, how, attempt, failures, started_ms, ended_ms, rest[1], rest[2], rest[3], rest[4], rest[5], rest[6],
+    random, worker, id, rest[7], rest,
+  }
 end
 
 ---@cold
@@ -130,24 +154,82 @@ function M.hold(new)
   open[new[M.ID]] = new
 end
 
+--- The part of a record that hardly ever changes, as it is now.
+---@return table rest
+local function rest_of(job)
+  local rest = job[M.REST]
+  if rest and rest[1] == job[M.NAME] and rest[2] == job[M.QUEUE] and rest[3] == job[M.PRIORITY]
+    and rest[4] == job[M.MAX_RETRY] and rest[5] == job[M.TIMEOUT_MS] and rest[6] == job[M.OPTIONS]
+    and rest[7] == job[M.UNITS] then
+    return rest
+  end
+  local name, queue, options = job[M.NAME], job[M.QUEUE], job[M.OPTIONS]
+  local own_queue = queue == name and "" or queue
+  local bytes = struct.pack(REST, #name, name, #own_queue, own_queue, job[M.PRIORITY], job[M.MAX_RETRY],
+    job[M.TIMEOUT_MS], #options, options) .. job[M.UNITS]
+  rest = rests[bytes] or memory.keep(rests, bytes, {
+    name, queue, job[M.PRIORITY], job[M.MAX_RETRY], job[M.TIMEOUT_MS], options, job[M.UNITS], bytes, false, false, false,
+  })
+  job[M.REST] = rest
+  return rest
+end
+
 ---@return string record
 function M.encode(job)
-  local name, queue, options, random, worker = job[M.NAME], job[M.QUEUE], job[M.OPTIONS], job[M.RANDOM], job[M.WORKER]
-  if queue == name then
-    queue = ""
-  end
   if job[M.FLAGS] % 4 < M.STARTED then
-    return struct.pack(M.SHORT, job[M.FLAGS], job[M.STATE], #name, name, #queue, queue, job[M.PRIORITY],
-      job[M.MAX_RETRY], job[M.TIMEOUT_MS], #options, options) .. job[M.UNITS]
+    return struct.pack(NEVER_STARTED, job[M.FLAGS], job[M.STATE]) .. rest_of(job)[BYTES]
   end
-  if random == "" then
-    return struct.pack(M.LONG_HEAD, job[M.FLAGS], job[M.STATE], job[M.HOW], job[M.ATTEMPT], job[M.FAILURES],
-      job[M.STARTED_MS], job[M.ENDED_MS], #name, name, #queue, queue, job[M.PRIORITY], job[M.MAX_RETRY],
-      job[M.TIMEOUT_MS], #options, options, #worker) .. worker .. job[M.UNITS]
+  local worker = job[M.WORKER]
+  return struct.pack(STARTED, job[M.FLAGS], job[M.STATE], job[M.HOW], job[M.ATTEMPT], job[M.FAILURES],
+    job[M.STARTED_MS], job[M.ENDED_MS], 0, job[M.RANDOM], #worker, worker) .. rest_of(job)[BYTES]
+end
+
+-- What workers get to know of jobs that have it.
+local TOLD_OPTIONS = { "depends", "schedule", "schedule_ms", "max_runtime", "headers" }
+
+--- The part of a worker's document that is the same at each start, and the map's head. Numbers take their widest form.
+---@return string told
+---@return string head
+local function told_of(rest)
+  local name, queue = rest[1], rest[2]
+  local count = 8
+  local told = "\164name\217" .. string.char(#name) .. name .. "\165queue\217" .. string.char(#queue) .. queue
+    .. struct.pack(">c10i4c9d", "\168priority\210", rest[3], "\167timeout\203", rest[5] / 1000)
+  if rest[6] ~= "" then
+    local options = cmsgpack.unpack(rest[6])
+    for _, field in ipairs(TOLD_OPTIONS) do
+      if options[field] ~= nil then
+        told, count = told .. cmsgpack.pack(field, options[field]), count + 1
+      end
+    end
   end
-  return struct.pack(M.LONG, job[M.FLAGS], job[M.STATE], job[M.HOW], job[M.ATTEMPT], job[M.FAILURES],
-    job[M.STARTED_MS], job[M.ENDED_MS], #name, name, #queue, queue, job[M.PRIORITY], job[M.MAX_RETRY],
-    job[M.TIMEOUT_MS], #options, options, 0, random, #worker, worker) .. job[M.UNITS]
+  return told, string.char(128 + count)
+end
+
+--- What presents the running attempt, or the last one.
+---@return string token "<attempt>-<digits>"
+function M.token(job)
+  local attempt = job[M.ATTEMPT]
+  local digits = job[M.RANDOM]
+  return (attempt == 1 and "1" or attempt) .. "-" .. (digits == NO_DIGITS and "" or digits)
+end
+
+local FIRST_ATTEMPT = "\167attempt\206\0\0\0\1\171retry_count\206\0\0\0\0"
+
+---@param job table started, its record saved
+---@return string document what its worker is told of it
+function M.document(job)
+  local rest, attempt = job[M.REST], job[M.ATTEMPT]
+  if not rest[TOLD] then
+    rest[TOLD], rest[HEAD] = told_of(rest)
+  end
+  local numbers = FIRST_ATTEMPT
+  if attempt > 1 then
+    numbers = struct.pack(">c9I4c13I4", "\167attempt\206", attempt, "\171retry_count\206", job[M.FAILURES])
+  end
+  local token = M.token(job)
+  return rest[HEAD] .. "\162id\174" .. job[M.ID] .. "\165token\217" .. string.char(#token) .. token .. rest[TOLD]
+    .. numbers
 end
 
 --- Has the record written at the next flush.
@@ -158,9 +240,21 @@ function M.save(job)
 end
 
 ---@cold
----@return table options
+---@return table options which may be changed, and put into the job
 function M.options(job)
   return job[M.OPTIONS] == "" and {} or cmsgpack.unpack(job[M.OPTIONS])
+end
+
+--- As options, only to be read.
+function M.given(job)
+  local rest = job[M.REST]
+  if not rest or rest[6] ~= job[M.OPTIONS] then
+    return M.options(job)
+  end
+  if not rest[GIVEN] then
+    rest[GIVEN] = M.options(job)
+  end
+  return rest[GIVEN]
 end
 
 ---@cold

@@ -3,16 +3,18 @@ local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local glob = require "jqlua.base.glob"
 local job = require "jqlua.job.record"
+local memory = require "jqlua.base.memory"
 
 local M = {}
 
 -- Fields of what parse gives, behind those of a job.
-M.DELAY_MS = 18
-M.RUN_AT_MS = 19
-M.EXPIRES_IN_MS = 20
-M.IS_TIMED = 21
-M.IS_LINKED = 22 -- by a unique key or by dependencies
-M.GIVEN_PRIORITY = 23
+M.DELAY_MS = 19
+M.RUN_AT_MS = 20
+M.EXPIRES_IN_MS = 21
+M.IS_TIMED = 22
+M.IS_LINKED = 23 -- by a unique key or by dependencies
+M.GIVEN_PRIORITY = 24
+M.RECORD = 25 -- of such a job that waits in its queue's plain set, once it was made, or false
 
 local MOST_TAGS = 32
 local MOST_HEADERS = 16
@@ -130,18 +132,32 @@ end
 local RARE = " retry_base retry_cap retry_jitter tags unique unique_for if_exists depends if_failed max_runtime track "
   .. "headers "
 
+---@kept
+-- What specs say, by their bytes.
+local known = {}
+
 ---@param blob string MessagePack map
 ---@param i number its place, for errors
 ---@param list? string of which list, jobs
----@return table? new a job that has no id and no state yet; behind its fields those above
+---@return table? new a job that has no id yet; behind its fields those above. All jobs made of these bytes share it:
+--- who changes more than the id makes a copy
 ---@return string? problem
 function M.parse(blob, i, list)
+  local new = known[blob]
+  if new then
+    return new
+  end
   local path = (list or "jobs") .. "[" .. i .. "]"
   local spec = check.map(blob)
   if not spec then
     return nil, check.not_a_map(path, blob)
   end
-  return M.read(spec, path, i)
+  local problem
+  new, problem = M.read(spec, path, i)
+  if not new or spec.depends then -- which may name earlier jobs of the call by their places
+    return new, problem
+  end
+  return memory.keep(known, blob, new)
 end
 
 ---@param spec table
@@ -215,10 +231,11 @@ function M.read(spec, path, i)
     return nil, problem
   end
   return {
-    flags, "", "-", 0, 0, 0, 0, name, queue, priority, max_retry, timeout_ms,
-    options and next(options) and cmsgpack.pack(options) or "", "", "", "", "",
+    flags, "q", "-", 0, 0, 0, 0, name, queue, priority, max_retry, timeout_ms,
+    options and next(options) and cmsgpack.pack(options) or "", "", "", "", "", false,
     delay_ms, run_at_ms, expires_in_ms, delay_ms or run_at_ms or expires_in_ms,
     options and (options.unique or options.depends) and true or false, spec.priority or false,
+    false,
   }
 end
 

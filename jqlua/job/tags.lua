@@ -28,7 +28,7 @@ end
 ---@param owner table the queue
 ---@param of table job
 function M.enter(owner, of)
-  local tags = job.options(of).tags
+  local tags = job.given(of).tags
   if tags and tags[1] then
     queue.set(owner, queue.INDEXED)
     for _, tag in ipairs(tags) do
@@ -40,7 +40,7 @@ end
 --- A job's record goes.
 ---@param of table job
 function M.leave(of)
-  for _, tag in ipairs(job.options(of).tags or {}) do
+  for _, tag in ipairs(job.given(of).tags or {}) do
     note(tag, of[job.ID], false)
   end
 end

@@ -10,8 +10,6 @@ local coming = require "jqlua.life.coming"
 local dependents = require "jqlua.links.dependents"
 local job = require "jqlua.job.record"
 local jobspec = require "jqlua.job.spec"
-local lane = require "jqlua.limits.lane"
-local lineup = require "jqlua.limits.placement"
 local queue = require "jqlua.queue.record"
 local transition = require "jqlua.life.transition"
 local unique = require "jqlua.job.unique"
@@ -107,12 +105,13 @@ local function link(id, options, made)
 end
 
 --- Creates a job, unless its unique key is another's.
----@param new table as jobspec gives it
+---@param given table as jobspec gives it
 ---@param argument string
 ---@param made? string[] ids of the jobs before it in its list
 ---@return string id
 ---@return number created 0 or 1
-function M.create(new, argument, made)
+function M.create(given, argument, made)
+  local new = { unpack(given) }
   local options = job.options(new)
   if options.unique then
     local id = met(new, options, argument)
@@ -126,19 +125,7 @@ function M.create(new, argument, made)
   new[job.ID] = id
   local is_blocked = options.depends and link(id, options, made or {})
   new[job.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
-  local to, score = "q", new[job.PRIORITY]
-  if new[jobspec.IS_TIMED] then
-    to, score = coming.schedule(new, owner, id, is_blocked)
-  end
-  if is_blocked then
-    to, score = "b", 0
-    owner[queue.CHANGED] = owner[queue.CHANGED] or owner[queue.IS_NEW]
-  end
-  lineup.admit(new, owner)
-  if to == "q" then
-    to = lineup.place(new, owner, argument)
-  end
-  new[job.STATE] = to
+  local score = coming.place(new, owner, argument, is_blocked)
   if options.unique then
     unique.take(options.unique, id)
   end
@@ -147,9 +134,6 @@ function M.create(new, argument, made)
   local writes = batch.writes
   local n = #writes
   writes[n + 1], writes[n + 2] = keys.ARGUMENT .. id, argument
-  if to == "w" then
-    lane.join(owner, new)
-  end
   transition.enter(owner, new, score)
   return id, 1
 end

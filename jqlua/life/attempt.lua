@@ -12,34 +12,10 @@ local failure = require "jqlua.life.failure"
 
 local M = {}
 
--- The parts of a worker's document that are the same for all. Numbers take their widest form, so that one
--- struct.pack does for all of them.
-M.NUMBERS = ">c10i4c9I4c13I4c9d"
-M.PRIORITY = "\168priority\210"
-M.ATTEMPT = "\167attempt\206"
-M.RETRY_COUNT = "\171retry_count\206"
-M.TIMEOUT = "\167timeout\203"
-
----@param of table job
----@return string token of its running attempt, or of the last
-function M.token(of)
-  return of[job.ATTEMPT] .. "-" .. of[job.RANDOM]
-end
-
----@param of table job
----@return string map as workers get it
-function M.document(of)
-  local token = M.token(of)
-  return "\136\162id\174" .. of[job.ID] .. "\165token\217" .. string.char(#token) .. token .. "\164name\217"
-    .. string.char(#of[job.NAME]) .. of[job.NAME] .. "\165queue\217" .. string.char(#of[job.QUEUE]) .. of[job.QUEUE]
-    .. struct.pack(M.NUMBERS, M.PRIORITY, of[job.PRIORITY], M.ATTEMPT, of[job.ATTEMPT], M.RETRY_COUNT, of[job.FAILURES],
-      M.TIMEOUT, of[job.TIMEOUT_MS] / 1000)
-end
-
 ---@cold
 --- How long an attempt may run at most.
 function M.most_ms(of)
-  local most_s = job.options(of).max_runtime
+  local most_s = job.given(of).max_runtime
   return most_s and math.ceil(most_s * 1000) or math.huge
 end
 
@@ -52,33 +28,10 @@ function M.renewable_ms(of)
   return math.min(of[job.TIMEOUT_MS], of[job.STARTED_MS] + M.most_ms(of) - meta.state[meta.NOW_MS])
 end
 
--- What workers get to know of jobs that have it.
-local TOLD = { "depends", "schedule", "schedule_ms", "max_runtime", "headers" }
-
----@cold
----@return string map the document, with what few jobs have
-local function full_document(of, document)
-  local options = job.options(of)
-  local parts, count = { document:sub(2) }, 0
-  for _, field in ipairs(TOLD) do
-    if options[field] ~= nil then
-      count = count + 1
-      parts[count + 1] = cmsgpack.pack(field, options[field])
-    end
-  end
-  return string.char(document:byte() + count) .. table.concat(parts)
-end
-
---- As document, with what few jobs have.
-function M.told(of)
-  local document = M.document(of)
-  return of[job.OPTIONS] == "" and document or full_document(of, document)
-end
-
 ---@cold
 --- Whether a job may not start any more.
 function M.has_expired(of)
-  local expires_ms = of[job.ATTEMPT] == 0 and job.options(of).expires_ms
+  local expires_ms = of[job.ATTEMPT] == 0 and job.given(of).expires_ms
   return expires_ms and expires_ms <= meta.state[meta.NOW_MS]
 end
 
@@ -88,30 +41,18 @@ local function hold(of, holder)
   batch.add(keys.HELD .. holder, meta.state[meta.NOW_MS], of[job.ID])
 end
 
---- Starts a job that was popped from its queue.
----@param raw string|false its record
+--- Starts a job that is out of where it waited.
 ---@param holder string worker
 ---@param is_registered boolean
----@return string? document for the worker; nil when the job is gone or has expired
----@return table? job
-function M.start(id, raw, holder, is_registered)
-  if not raw then
-    return nil
-  end
-  return M.start_job(job.decode(id, raw), holder, is_registered)
-end
-
---- Starts a job that is out of where it waited.
 ---@return string? document for the worker; nil when it has expired
----@return table? job
-function M.start_job(of, holder, is_registered)
-  if of[job.OPTIONS] ~= "" and M.has_expired(of) then
-    failure.expire(of, true)
-    return nil
-  end
+function M.start(of, holder, is_registered)
   local now = meta.state[meta.NOW_MS]
   local lease_ms = of[job.TIMEOUT_MS]
   if of[job.OPTIONS] ~= "" then
+    if M.has_expired(of) then
+      failure.expire(of, true)
+      return nil
+    end
     lease_ms = math.min(lease_ms, M.most_ms(of))
   end
   transition.move(of, "r", now + lease_ms, true)
@@ -126,13 +67,13 @@ function M.start_job(of, holder, is_registered)
     hold(of, holder)
   end
   job.save(of)
-  return M.told(of), of
+  return job.document(of)
 end
 
----@param token string
----@return boolean whether its attempt runs
+--- Whether a token is that of the running attempt.
+---@return boolean
 function M.runs(of, token)
-  return of[job.STATE] == "r" and M.token(of) == token
+  return of[job.STATE] == "r" and job.token(of) == token
 end
 
 ---@cold
@@ -145,7 +86,7 @@ function M.ended_how(of, token)
   if of[job.STATE] == "r" then
     is_last = tonumber(token:match("^%d+")) == of[job.ATTEMPT] - 1
   else
-    is_last = token == M.token(of)
+    is_last = token == job.token(of)
   end
   return is_last and of[job.HOW] or nil
 end

@@ -5,6 +5,8 @@ local batch = require "jqlua.base.writes"
 local check = require "jqlua.base.check"
 local job = require "jqlua.job.record"
 local jobspec = require "jqlua.job.spec"
+local lane = require "jqlua.limits.lane"
+local lineup = require "jqlua.limits.placement"
 local queue = require "jqlua.queue.record"
 local request = require "jqlua.base.request"
 local unique = require "jqlua.job.unique"
@@ -113,7 +115,7 @@ end
 ---@param is_blocked? boolean it waits for others besides
 ---@return string state
 ---@return number score
-function M.schedule(new, owner, id, is_blocked)
+local function schedule(new, owner, is_blocked)
   local now = meta.state[meta.NOW_MS]
   local to, score = "q", new[job.PRIORITY]
   local due_ms = new[jobspec.RUN_AT_MS] or new[jobspec.DELAY_MS] and now + new[jobspec.DELAY_MS]
@@ -127,11 +129,46 @@ function M.schedule(new, owner, id, is_blocked)
   end
   if new[jobspec.EXPIRES_IN_MS] then
     options.expires_ms = now + new[jobspec.EXPIRES_IN_MS]
-    batch.add(keys.EXPIRING .. owner[queue.NAME], options.expires_ms, id)
+    batch.add(keys.EXPIRING .. owner[queue.NAME], options.expires_ms, new[job.ID])
     queue.note_due(owner, queue.DUE_WAITING, options.expires_ms)
   end
   new[job.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
   return to, score
+end
+
+--- Whether a queue must take note of a job that comes to it.
+---@return boolean
+function M.is_news(new, owner)
+  return new[job.NAME] ~= new[job.QUEUE] and owner[queue.FLAGS] % (2 * queue.MIXED) < queue.MIXED
+    or owner[queue.VERSION] < meta.state[meta.ADDED]
+end
+
+---@cold
+--- Finds where a new job is to wait. Its state says so, and its record has still to be written.
+---@param new table with its id, of its own
+---@param argument string
+---@param is_blocked? boolean it waits for other jobs
+---@return number score in the set of its state
+function M.place(new, owner, argument, is_blocked)
+  local to, score = "q", new[job.PRIORITY]
+  if new[jobspec.IS_TIMED] then
+    to, score = schedule(new, owner, is_blocked)
+  end
+  if is_blocked then
+    to, score = "b", 0
+    owner[queue.CHANGED] = owner[queue.CHANGED] or owner[queue.IS_NEW]
+  end
+  if M.is_news(new, owner) then
+    lineup.admit(new, owner)
+  end
+  if to == "q" and not queue.is_free(owner, new[job.NAME]) then
+    to = lineup.place(new, owner, argument)
+    if to == "w" then
+      lane.join(owner, new)
+    end
+  end
+  new[job.STATE] = to
+  return score
 end
 
 return M

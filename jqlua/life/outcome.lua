@@ -4,6 +4,8 @@ local job = require "jqlua.job.record"
 local attempt = require "jqlua.life.attempt"
 local failure = require "jqlua.life.failure"
 local following = require "jqlua.life.following"
+local memory = require "jqlua.base.memory"
+local picker = require "jqlua.pick.picker"
 
 local M = {}
 
@@ -38,6 +40,42 @@ local function is_iso8601(text)
   local offset_hour, offset_minute = zone:match("^[+-](%d%d):?(%d%d)$")
   return zone == "Z" or zone == "z" or (offset_hour ~= nil and tonumber(offset_hour) < 24
     and tonumber(offset_minute) < 60)
+end
+
+---@kept
+-- What calls of finish say besides outcomes, by its bytes.
+local known = {}
+
+--- The first argument of finish.
+---@param blob? string
+---@return table? call {worker, wish: as of picker.parse, or nil}, not to be changed
+---@return string? problem
+function M.read_call(blob)
+  local call = known[blob]
+  if call then
+    return call
+  end
+  local spec = blob and check.map(blob)
+  if not spec then
+    return nil, check.not_a_map("spec", blob)
+  end
+  local problem = check.unknown_field(spec, "worker pick")
+  if problem then
+    return nil, problem
+  elseif not check.is_name(spec.worker) then
+    return nil, check.problem("worker", check.NAME, spec.worker)
+  end
+  call = { worker = spec.worker }
+  if spec.pick ~= nil then
+    if type(spec.pick) ~= "table" then
+      return nil, check.problem("pick", "a map", spec.pick)
+    end
+    call.wish, problem = picker.parse(spec.pick, "pick.", spec.worker)
+    if problem then
+      return nil, problem
+    end
+  end
+  return memory.keep(known, blob, call)
 end
 
 ---@param blob string MessagePack map

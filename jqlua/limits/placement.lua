@@ -65,11 +65,6 @@ function M.units(of, owner, argument, remembers)
   return new
 end
 
---- Whether a job may need a lane at all.
-function M.matters(of, owner)
-  return meta.state[meta.VERSION] > 0 or of[job.UNITS] ~= "" or queue.has(owner, queue.FAIR)
-end
-
 --- A lower bound of a queue's ready jobs.
 ---@return number? priority nil when there are none
 ---@return string? id
@@ -87,7 +82,7 @@ end
 ---@param argument? string
 ---@return string letter of the state, q or w
 function M.place(of, owner, argument)
-  if not M.matters(of, owner) then
+  if meta.state[meta.VERSION] == 0 and of[job.UNITS] == "" and not queue.has(owner, queue.FAIR) then
     return "q"
   end
   units.put(of, M.units(of, owner, argument))

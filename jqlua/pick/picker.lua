@@ -6,7 +6,9 @@ local glob = require "jqlua.base.glob"
 local heads = require "jqlua.queue.heads"
 local lanes = require "jqlua.limits.lane_pick"
 local attempt = require "jqlua.life.attempt"
+local batch = require "jqlua.base.writes"
 local job = require "jqlua.job.record"
+local memory = require "jqlua.base.memory"
 local queue = require "jqlua.queue.record"
 local request = require "jqlua.base.request"
 local sleepers = require "jqlua.pick.sleepers"
@@ -29,7 +31,7 @@ M.MOST_EXPIRED = 100
 
 ---@cold
 ---@param value any the field `queues`
----@return table? entries {name} or {pattern}
+---@return table? entries {name} or {pattern}; has_patterns: whether there is one besides *
 ---@return string? problem
 function M.parse_queues(value, path)
   local list = value
@@ -45,14 +47,23 @@ function M.parse_queues(value, path)
     end
     if glob.is_pattern(text) then
       entries[i] = { pattern = text }
-      if text ~= "*" and not heads.has_place(text) then
-        return nil, "FULL " .. path .. ": more than " .. heads.MOST_PATTERNS .. " different patterns were in use today"
-      end
+      entries.has_patterns = entries.has_patterns or text ~= "*"
     else
       entries[i] = { name = text }
     end
   end
   return entries
+end
+
+---@cold
+--- Whether there is a place for the patterns. This reads.
+---@return string? problem
+function M.check_patterns(entries, path)
+  for _, entry in ipairs(entries) do
+    if entry.pattern and entry.pattern ~= "*" and not heads.has_place(entry.pattern) then
+      return "FULL " .. path .. ": more than " .. heads.MOST_PATTERNS .. " different patterns were in use today"
+    end
+  end
 end
 
 ---@cold
@@ -79,84 +90,100 @@ end
 ---@cold
 --- The rarer fields.
 ---@return string? problem
-local function parse_rare(plan, field, value, path, holder)
+local function parse_rare(wish, field, value, path, holder)
   if field == "order" then
-    plan.order = value
+    wish.order = value ~= "priority" and value
     return not (value == "priority" or value == "ordered" or value == "round_robin" or value == "shuffled")
       and check.problem(path .. field, "priority, ordered, round_robin or shuffled", value)
   elseif field == "request" then
-    plan.request = value
+    wish.request = value
     return not request.is_token(value) and check.problem(path .. field, request.TOKEN, value)
   elseif field == "wait" then
-    plan.wait = value
+    wish.wait = value
     return M.check_wait(value, path .. field)
   end
   return check.unknown(path:sub(1, -2), field, holder and FIELDS:sub(8) or FIELDS)
-end
-
----@cold
---- Queues that are more than one name; registered workers. These checks read.
----@return string? problem
-local function resolve(plan, path)
-  local problem
-  if not plan.queue then
-    if plan.queues == nil then
-      return check.problem(path .. "queues", QUEUES, nil)
-    end
-    plan.entries, problem = M.parse_queues(plan.queues, path .. "queues")
-    plan.wanted = type(plan.queues) == "string" and { plan.queues } or plan.queues
-    if problem then
-      return problem
-    elseif not plan.entries[2] and plan.entries[1].name then
-      plan.queue = plan.entries[1].name
-    end
-  end
-  if worker.is_id(plan.worker) then
-    if not worker.is_registered(plan.worker) then
-      return "NOTFOUND worker: " .. plan.worker .. " is not registered, or was dropped as dead"
-    end
-    plan.is_registered = true
-  end
 end
 
 --- Checks what can be checked of a pick's spec without reading.
 ---@param spec table
 ---@param path string in front of fields in errors, "" or "pick."
 ---@param holder string? the worker, where it is given elsewhere
----@return table? plan
+---@return table? wish {worker, queue: the only one, or entries and wanted: several; count, order, request, wait}, not
+--- to be changed
 ---@return string? problem
 function M.parse(spec, path, holder)
-  local plan = { worker = holder, queue = false, count = 1, path = path }
+  local wish = {
+    worker = holder, queue = false, entries = false, wanted = false, count = 1, order = false, request = false,
+    wait = false, path = path,
+  }
   for field, value in pairs(spec) do
     local problem
     if field == "worker" and not holder then
       problem = not check.is_name(value) and check.problem(path .. field, check.NAME, value)
-      plan.worker = value
+      wish.worker = value
     elseif field == "queues" then
-      plan.queues = value
-      plan.queue = check.is_name(value) and not string.find(value, "*", 1, true) and value
+      wish.wanted = type(value) == "string" and { value } or value
+      wish.entries, problem = M.parse_queues(value, path .. "queues")
     elseif field == "count" then
       problem = not check.is_integer(value, 1, 1000) and check.problem(path .. field, COUNT, value)
-      plan.count = value
+      wish.count = value
     else
-      problem = parse_rare(plan, field, value, path, holder)
+      problem = parse_rare(wish, field, value, path, holder)
     end
     if problem then
       return nil, problem
     end
   end
-  if not plan.worker then
+  if not wish.worker then
     return nil, check.problem(path .. "worker", check.NAME, nil)
+  elseif not wish.entries then
+    return nil, check.problem(path .. "queues", QUEUES, nil)
   end
-  return plan
+  if not wish.entries[2] and wish.entries[1].name then
+    wish.queue = wish.entries[1].name
+  end
+  return wish
 end
 
---- Checks the rest.
+---@kept
+-- What specs say, by their bytes.
+local known = {}
+
+--- As parse, of the bytes of a call's only argument.
+---@return table? wish
 ---@return string? problem
-function M.resolve(plan)
-  if not plan.queue or #plan.worker == worker.ID_SIZE then
-    return resolve(plan, plan.path)
+function M.read(blob)
+  local wish = known[blob]
+  if wish then
+    return wish
   end
+  local spec = #ARGV == 1 and check.map(blob)
+  if not spec then
+    return nil, check.not_one_spec()
+  end
+  local problem
+  wish, problem = M.parse(spec, "")
+  return wish and memory.keep(known, blob, wish), problem
+end
+
+--- Checks the rest, and gathers what the call needs to know of the namespace besides.
+---@return table? plan of this call
+---@return string? problem
+function M.plan(wish)
+  local problem = wish.entries.has_patterns and M.check_patterns(wish.entries, wish.path .. "queues")
+  local is_registered = worker.is_id(wish.worker)
+  if is_registered and not worker.is_registered(wish.worker) then
+    problem = problem or "NOTFOUND worker: " .. wish.worker .. " is not registered, or was dropped as dead"
+  end
+  if problem then
+    return nil, problem
+  end
+  return {
+    wish = wish, worker = wish.worker, queue = wish.queue, entries = wish.entries, wanted = wish.wanted,
+    count = wish.count, order = wish.order, request = wish.request, wait = wish.wait, is_registered = is_registered,
+    is_quiet = false, expired = 0, started = false, place = 0,
+  }
 end
 
 ---@cold
@@ -181,7 +208,7 @@ end
 ---@param document? string
 local function append(plan, reply, document, argument, of)
   if not document then
-    plan.expired = (plan.expired or 0) + 1
+    plan.expired = plan.expired + 1
     return
   end
   local n = #reply
@@ -207,8 +234,8 @@ local function start_all(popped, plan, reply)
   end
   local records = call("MGET", unpack(wanted))
   for i = 1, #popped, 2 do
-    local document, of = attempt.start(popped[i], records[i], plan.worker, plan.is_registered)
-    append(plan, reply, document, records[i + 1], of)
+    local of = records[i] and job.decode(popped[i], records[i])
+    append(plan, reply, of and attempt.start(of, plan.worker, plan.is_registered), records[i + 1], of)
   end
 end
 
@@ -217,7 +244,7 @@ end
 local function start_one(head, plan, reply)
   local of = lanes.take(head)
   if of then
-    local document = attempt.start_job(of, plan.worker, plan.is_registered)
+    local document = attempt.start(of, plan.worker, plan.is_registered)
     append(plan, reply, document, document and call("GET", keys.ARGUMENT .. head.id), of)
   end
 end
@@ -228,7 +255,7 @@ end
 ---@return boolean? is_more
 local function take(entries, plan, reply, most)
   while room_for(plan, reply, most) > 0 do
-    if (plan.expired or 0) > M.MOST_EXPIRED then
+    if plan.expired > M.MOST_EXPIRED then
       return true
     end
     local head, is_more = heads.best(entries)
@@ -302,7 +329,7 @@ local function repeat_jobs(reply, remembered)
     end
     if of and attempt.runs(of, token) then
       local n = #reply
-      reply[n + 1], reply[n + 2] = attempt.told(of), call("GET", keys.ARGUMENT .. remembered[i])
+      reply[n + 1], reply[n + 2] = job.document(of), call("GET", keys.ARGUMENT .. remembered[i])
     end
   end
 end
@@ -311,7 +338,7 @@ end
 local function remember(plan)
   local remembered = {}
   for i, of in ipairs(plan.started) do
-    remembered[2 * i - 1], remembered[2 * i] = of[job.ID], attempt.token(of)
+    remembered[2 * i - 1], remembered[2 * i] = of[job.ID], job.token(of)
   end
   request.remember("p", plan.request, remembered)
 end
@@ -330,7 +357,7 @@ end
 ---@cold
 --- Whether more is ready, or may be: then the looks allowed were used up.
 local function is_more_ready(plan)
-  local head, is_more = heads.best(plan.entries or { { name = plan.queue } })
+  local head, is_more = heads.best(plan.entries)
   return head ~= nil or is_more == true
 end
 
@@ -358,7 +385,7 @@ end
 local function take_from_several(plan, reply)
   if not M.build_patterns(plan.entries) then
     return true
-  elseif plan.order == nil or plan.order == "priority" then
+  elseif not plan.order then
     return take(plan.entries, plan, reply)
   end
   return take_in_order(plan, reply)
@@ -379,7 +406,7 @@ local function settle(plan, reply, wakes, is_ready)
   if wakes then
     sleepers.go_on(plan.wait.on, is_ready)
   elseif plan.wait and is_nothing and reply[plan.place] ~= 0 and not plan.is_quiet then
-    sleepers.rest(plan.worker, plan.wait.on, plan.wait.ms, plan.wanted or { plan.queue })
+    sleepers.rest(plan.worker, plan.wait.on, plan.wait.ms, plan.wanted)
   end
 end
 
@@ -398,34 +425,39 @@ function M.run(plan, reply, raw)
   local place = #reply + 1 -- of next_ms
   plan.place = place
   reply[place] = 0
-  if raw then
+  if raw and plan.queue then
     queue.decode(plan.queue, raw)
   end
-  if state[meta.NEXT_DUE] <= state[meta.NOW_MS] then
-    transition.commit()
+  local owner = plan.queue and queue.load(plan.queue)
+  local is_due = state[meta.NEXT_DUE] <= state[meta.NOW_MS]
+  if is_due or not owner or not queue.is_plain(owner) or batch.adds[queue.key(owner, "q")] then
+    transition.commit() -- what this call did before has to be seen
+  end
+  if is_due then
     sweep.run(math.max(SWEEP_STEPS, math.floor(plan.count * STEPS_OF_A_JOB)))
   end
   local is_more
-  local owner = plan.queue and queue.load(plan.queue)
   if plan.is_quiet then
     is_more = false
   elseif owner and queue.is_plain(owner) then
     -- The common case: one queue. Its set is all there is to look at.
-    while owner[queue.PAUSED] == 0 and room_for(plan, reply) > 0 do
-      if plan.expired and plan.expired > M.MOST_EXPIRED then
+    local left = owner[queue.PAUSED] == 0 and plan.count or 0
+    while left > 0 do
+      if plan.expired > M.MOST_EXPIRED then
         is_more = true
         break
       end
-      local more = call("ZPOPMIN", queue.key(owner, "q"), room_for(plan, reply))
+      local more = call("ZPOPMIN", queue.key(owner, "q"), left)
       if not more[1] then
         break
       end
       start_all(more, plan, reply)
+      left = room_for(plan, reply)
     end
   elseif state[meta.VERSION] > 0 and lanes.is_behind() then
     is_more = true
   elseif owner then
-    is_more = take({ { name = plan.queue } }, plan, reply)
+    is_more = take(plan.entries, plan, reply)
   else
     is_more = take_from_several(plan, reply)
   end

@@ -5,6 +5,7 @@
 --
 -- In a script a queue is a list of the fields below.
 local keys = require "jqlua.base.keys"
+local memory = require "jqlua.base.memory"
 local meta = require "jqlua.base.meta"
 local due = require "jqlua.base.due"
 local glob = require "jqlua.base.glob"
@@ -46,17 +47,27 @@ M.LEAST_ID = "00000000000000"
 -- Records this script has looked at, by name.
 local open = {}
 
+---@kept
+-- What records say, by their bytes.
+local known = {}
+
+---@cold
+local function decoded(raw)
+  local flags, max_waiting, running, waiting, ended, priority, id, version, free = struct.unpack(M.FORMAT, raw)
+  local paused = flags % 2
+  return memory.keep(known, raw, {
+    paused, max_waiting, running, waiting, ended, priority, id, "", false, false, false, false, false,
+    flags - paused, version, false, free,
+  })
+end
+
 ---@param raw string|false the stored record
 ---@return table queue fresh for an unknown one; it is created when it changes
 function M.decode(name, raw)
   local queue
   if raw then
-    local flags, max_waiting, running, waiting, ended, priority, id, version, free = struct.unpack(M.FORMAT, raw)
-    local paused = flags % 2
-    queue = {
-      paused, max_waiting, running, waiting, ended, priority, id, name, false, false, false, false, false,
-      flags - paused, version, false, free,
-    }
+    queue = { unpack(known[raw] or decoded(raw)) }
+    queue[M.NAME] = name
   else
     queue = {
       0, 0, meta.NONE, meta.NONE, meta.NONE, meta.NONE, NO_ID, name, false, true, false, false, false,
@@ -178,7 +189,14 @@ function M.clear(of, flag)
   end
 end
 
----@cold
+--- Whether no constraint can match its jobs of a name, and it is not shared fairly: they wait in its plain set.
+---@param name string
+---@return boolean
+function M.is_free(of, name)
+  local version = meta.state[meta.VERSION]
+  return of[M.FLAGS] % (2 * M.FAIR) < M.FAIR and (version == 0 or of[M.FREE] == version and name == of[M.NAME])
+end
+
 --- Whether the set of its plain jobs is all there is to look at.
 function M.is_plain(of)
   return of[M.FLAGS] % M.MIXED == 0 and of[M.FLAGS] % M.INDEXED < M.UNSORTED and of[M.VERSION] >= meta.state[meta.ADDED]
@@ -214,7 +232,7 @@ end
 
 --- Writes the records that changed.
 function M.save_all()
-  for _, queue in pairs(open) do
+  for _, queue in next, open do
     if queue[M.CHANGED] then
       M.save(queue)
     end

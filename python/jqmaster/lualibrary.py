@@ -17,6 +17,7 @@ from .luamodule import Item, Piece, Reference, ScriptBody
 from .luatokens import BuildError, Token
 
 KEYS = "base.keys"  # the module whose values depend on the namespace
+LASTS = ("base.memory", "LASTS")  # whether what is marked ``---@kept`` outlives a call
 
 _FLAGS = {"write": "", "drain": '"allow-oom"', "read": '"no-writes"'}
 _GLOBALS = frozenset(
@@ -137,6 +138,11 @@ class _Chunks(Literals):
         """The items that ``pieces`` refer to, other than those whose value stands in their place."""
         references = [piece for piece in pieces if isinstance(piece, Reference)]
         return [reference.item for reference in references if self.inlined(reference) is None]
+
+    def literal(self, item: Item) -> str | None:
+        if (item.module, item.name) == LASTS:
+            return "true"
+        return super().literal(item)
 
     def write(self) -> dict[str, str]:
         texts = {module: self.module(module, list(items)) for module, items in sorted(self.reached.items())}

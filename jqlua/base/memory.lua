@@ -1,0 +1,29 @@
+-- What is computed from bytes alone may be remembered, since it can never be stale: neither a restart nor a failover
+-- nor another namespace changes what bytes say. A function library remembers from call to call. A script does not: its
+-- tables end with it.
+local M = {}
+
+M.LASTS = false -- true in the library, where the build says so
+local MOST = 256
+local LONGEST = 512
+
+--- Remembers.
+---@param known table bytes -> what is known of them, marked `---@kept`; [1] is their number
+---@param bytes string
+---@param found table not to be changed
+---@return table found
+function M.keep(known, bytes, found)
+  if M.LASTS and #bytes <= LONGEST then
+    local count = (known[1] or 0) + 1
+    if count > MOST then
+      count = 1
+      for other in next, known do
+        known[other] = nil
+      end
+    end
+    known[1], known[bytes] = count, found
+  end
+  return found
+end
+
+return M
