@@ -38,9 +38,9 @@ if is_same then
   new.n = old.n
 else
   -- Its number is the version in which it came about.
-  state[meta.VERSION] = state[meta.VERSION] + 1
+  meta.set(meta.VERSION, state[meta.VERSION] + 1)
   new.n = state[meta.VERSION]
-  state[meta.ADDED] = new.n
+  meta.set(meta.ADDED, new.n)
   if old then
     constraint.delete(old)
     room.set_limit(old.n, nil)

@@ -56,10 +56,10 @@ end
 
 local raws
 if queues == 1 then
-  problem, raws = meta.open(keys.SEQ, keys.QUEUE .. names[1])
+  problem, raws = meta.open(keys.SEQ, queue.record_key(names[1]))
 else
   for i = 1, queues do
-    records[i] = keys.QUEUE .. names[i]
+    records[i] = queue.record_key(names[i])
   end
   problem, raws = meta.open(keys.SEQ, unpack(records))
 end

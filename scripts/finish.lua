@@ -57,7 +57,7 @@ end
 count = #outcomes
 local queue_wanted = call.wish and call.wish.queue
 if queue_wanted then
-  wanted[count + 1] = keys.QUEUE .. queue_wanted
+  wanted[count + 1] = queue.record_key(queue_wanted)
 end
 local raws, plan
 problem, raws = meta.open(unpack(wanted))

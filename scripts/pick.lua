@@ -7,8 +7,8 @@
 -- moved before
 -- Flags: drain, function
 local meta = require "jqlua.base.meta"
-local keys = require "jqlua.base.keys"
 local picker = require "jqlua.pick.picker"
+local queue = require "jqlua.queue.record"
 
 local wish, problem = picker.read(ARGV[1])
 if not wish then
@@ -16,7 +16,7 @@ if not wish then
 end
 local raws
 if wish.queue then
-  problem, raws = meta.open(keys.QUEUE .. wish.queue)
+  problem, raws = meta.open(queue.record_key(wish.queue))
 else
   problem, raws = meta.open()
 end
@@ -27,4 +27,4 @@ end
 if problem then
   return redis.error_reply(problem)
 end
-return picker.run(plan, {}, raws[2])
+return picker.run(plan, { nil, nil, nil }, raws[2])

@@ -28,7 +28,7 @@ end
 constraint.delete(definition)
 room.set_limit(definition.n, nil)
 -- What is remembered of queues and names must be looked up anew.
-meta.state[meta.VERSION] = meta.state[meta.VERSION] + 1
+meta.set(meta.VERSION, meta.state[meta.VERSION] + 1)
 changes.note("r", definition.n)
 changes.carry_out(STEPS)
 meta.save_constraints()

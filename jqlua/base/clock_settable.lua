@@ -2,10 +2,11 @@
 local M = {}
 
 ---@return number now milliseconds since 1970
+---@return string seconds
 ---@return string micros
 function M.now()
   local set = redis.call("GET", KEYS[1] .. ":clock") or "0"
-  return tonumber(set), set
+  return tonumber(set), set, ""
 end
 
 return M

@@ -25,7 +25,7 @@ M.AT_ONCE = 0
 --- It is to be seen to that somebody is up in time (sleepers.keep_time): those who sleep may have been told a later
 --- moment, and who should have been up may be dead.
 function M.tell_sleepers()
-  meta.state[meta.TIMER_MOVED] = true
+  meta.set(meta.TIMER_MOVED, true)
 end
 
 ---@cold

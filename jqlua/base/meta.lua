@@ -36,15 +36,13 @@ M.VERSION = 8 -- of the set of constraints; 0: there never was one
 M.ADDED = 9 -- the version in which one was last added: jobs that waited then have to be looked at
 M.PENDING = 10 -- 1: changes of constraints are not carried out yet
 M.NOTED = 11 -- events of this call that are not written yet (module statistics.events), or false
-M.MICROS = 12 -- more digits of the moment
+M.TAGGED = 12 -- jobs came to tags, or left them (module job.tags)
 M.SECRET = 13
-M.RANDOM = 14 -- the random part of the tokens that this call gives out, once it is made, or false
-M.TAGGED = 15 -- jobs came to tags, or left them (module job.tags)
-M.state = { 0, 0, 0, 0, "", false, false, 0, 0, 0, false, "", "", false, false }
-
----@kept
--- A header as it was read last: its bytes, and what they say.
-local header = {}
+M.SECONDS = 14 -- the moment, as texts
+M.MICROS = 15
+M.RANDOM = 16 -- the random part of the tokens that this call gives out, once it is made, or false
+local KNOWN = 17 -- the bytes that say all this; empty once something is different
+M.state = { 0, 0, 0, 0, "", false, false, 0, 0, 0, false, false, "", "", "", false, "" }
 
 ---@cold
 local function refusal(raw, schema)
@@ -81,20 +79,19 @@ function M.open(...)
   if not raw or #raw < M.HEADER_SIZE or KEYS[2] ~= keys.META or #KEYS ~= 2 then
     return refusal(raw, "unknown"), raws
   end
-  if raw ~= header[1] then
+  local state = M.state
+  if raw ~= state[KNOWN] then
     local schema, sleepers, drop, next_due, version, added, pending, secret = struct.unpack(M.FORMAT, raw)
     if schema ~= M.SCHEMA then
       return refusal(raw, schema), raws
     end
-    header[1], header[2], header[3], header[4] = raw, sleepers, drop, next_due
-    header[5], header[6], header[7], header[8] = version, added, pending, secret
+    state[M.SLEEPERS], state[M.DROP], state[M.NEXT_DUE], state[M.SECRET] = sleepers, drop, next_due, secret
+    state[M.VERSION], state[M.ADDED], state[M.PENDING] = version, added, pending
+    state[M.DUE_CHANGED], state[M.TIMER_MOVED], state[M.NOTED], state[M.TAGGED] = false, false, false, false
+    state[KNOWN], state[M.RAW] = raw, raw
   end
-  local state = M.state
-  state[M.NOW_MS], state[M.MICROS] = clock.now()
-  state[M.RAW], state[M.SLEEPERS], state[M.DROP], state[M.NEXT_DUE] = raw, header[2], header[3], header[4]
-  state[M.VERSION], state[M.ADDED], state[M.PENDING], state[M.SECRET] = header[5], header[6], header[7], header[8]
-  state[M.DUE_CHANGED], state[M.TIMER_MOVED], state[M.NOTED] = false, false, false
-  state[M.TAGGED], state[M.RANDOM] = false, false
+  state[M.NOW_MS], state[M.SECONDS], state[M.MICROS] = clock.now()
+  state[M.RANDOM] = false
   return nil, raws
 end
 
@@ -102,13 +99,18 @@ end
 --- What tokens are made with, so that nobody can tell one from what is seen of the job.
 ---@return string secret 8 bytes
 function M.new_secret()
-  local now, micros = clock.now()
+  local _, seconds, micros = clock.now()
   local server = redis.pcall("INFO", "server") -- run_id is random; who may not ask does without
-  local digest = redis.sha1hex(now .. "." .. micros .. " " .. KEYS[1] .. (type(server) == "string" and server or ""))
+  server = type(server) == "string" and server or ""
+  local digest = redis.sha1hex(seconds .. "." .. micros .. " " .. KEYS[1] .. server)
   return (digest:sub(1, 16):gsub("..", function(digits)
     return string.char(tonumber(digits, 16))
   end))
 end
+
+---@kept
+-- The digest of a second: which one it is, and its digits.
+local known_digest = {}
 
 --- The part of a token that a failover which lost writes cannot give out again, and that a stranger cannot guess.
 ---@return string random 12 hexadecimal digits, the same throughout a call
@@ -116,16 +118,27 @@ function M.random()
   local state = M.state
   local random = state[M.RANDOM]
   if not random then
-    random = redis.sha1hex(state[M.SECRET] .. state[M.NOW_MS] .. "." .. state[M.MICROS]):sub(1, 12)
+    local second = state[M.SECRET] .. state[M.SECONDS]
+    if second ~= known_digest[1] then
+      known_digest[1], known_digest[2] = second, redis.sha1hex(second)
+    end
+    random = (known_digest[2] .. state[M.MICROS]):sub(-12)
     state[M.RANDOM] = random
   end
   return random
 end
 
+--- Something is different from what the header said when it was read.
+---@param field number
+function M.set(field, value)
+  M.state[field] = value
+  M.state[KNOWN] = ""
+end
+
 ---@param at_ms number a lower bound of all that is due
 function M.set_due(at_ms)
-  M.state[M.NEXT_DUE] = at_ms
-  M.state[M.DUE_CHANGED] = true
+  M.set(M.NEXT_DUE, at_ms)
+  M.set(M.DUE_CHANGED, true)
 end
 
 ---@cold
@@ -146,7 +159,7 @@ end
 ---@cold
 ---@param count number how many channels have sleepers
 function M.save_sleepers(count)
-  M.state[M.SLEEPERS] = count
+  M.set(M.SLEEPERS, count)
   redis.call("SETRANGE", keys.META, SLEEPERS_OFFSET, struct.pack(">I2", count))
 end
 

@@ -11,7 +11,12 @@ M.writes = {} -- key, value, key, value, ...
 M.adds = {} -- key of a sorted set -> {score, member, score, member, ...}
 M.removals = {} -- key of a sorted set -> {member, ...}; UNWANTED -> keys to remove
 
+---@rare
+-- Is used by a call that gathers many, so that the lists do not stay as long as they were.
+M.large = {}
+
 local UNWANTED = ""
+local MANY = 64
 
 ---@kept
 -- A score and its text, as it was printed last.
@@ -22,7 +27,7 @@ local printed = { 0, "0" }
 function M.add(key, score, member)
   if score ~= printed[1] then
     -- Redis would print a number with 17 digits, at three times the cost.
-    printed[1], printed[2] = score, string.format("%.0f", score)
+    printed[1], printed[2] = score, string.format("%d", score)
   end
   score = printed[2]
   local list = M.adds[key]
@@ -69,6 +74,9 @@ function M.flush()
       call("MSET", unpack(writes))
     else
       send_long("MSET", nil, writes)
+    end
+    if #writes > MANY then
+      M.large[1] = true
     end
     for i = #writes, 1, -1 do
       writes[i] = nil

@@ -168,7 +168,8 @@ local function rest_of(job)
   local bytes = struct.pack(REST, #name, name, #own_queue, own_queue, job[M.PRIORITY], job[M.MAX_RETRY],
     job[M.TIMEOUT_MS], #options, options) .. job[M.UNITS]
   rest = rests[bytes] or memory.keep(rests, bytes, {
-    name, queue, job[M.PRIORITY], job[M.MAX_RETRY], job[M.TIMEOUT_MS], options, job[M.UNITS], bytes, false, false, false,
+    name, queue, job[M.PRIORITY], job[M.MAX_RETRY], job[M.TIMEOUT_MS], options, job[M.UNITS], bytes, false, false,
+    false,
   })
   job[M.REST] = rest
   return rest

@@ -15,7 +15,7 @@ local CHUNK = 2000
 M.pending = {} -- tag -> {id -> whether the job has it from now on}
 
 local function note(tag, id, has)
-  meta.state[meta.TAGGED] = true
+  meta.set(meta.TAGGED, true)
   local changes = M.pending[tag]
   if not changes then
     changes = {}

@@ -218,7 +218,7 @@ function M.commit()
   end
   batch.flush()
   if state[meta.TAGGED] then
-    state[meta.TAGGED] = false
+    meta.set(meta.TAGGED, false)
     tagindex.flush()
   end
   queue.save_all()
@@ -245,7 +245,7 @@ function M.wake_sleepers()
     end
   end)
   if meta.state[meta.TIMER_MOVED] then
-    meta.state[meta.TIMER_MOVED] = false
+    meta.set(meta.TIMER_MOVED, false)
     sleepers.keep_time()
   end
 end

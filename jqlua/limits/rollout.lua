@@ -31,7 +31,7 @@ end
 ---@param kind string a or r
 function M.note(kind, number)
   call("HSET", keys.CHANGES, name_of(kind, number), "")
-  meta.state[meta.PENDING] = 1
+  meta.set(meta.PENDING, 1)
 end
 
 --- Whether a change is not yet carried out.
@@ -132,7 +132,7 @@ function M.carry_out(most)
       end
     end
     if not change then
-      meta.state[meta.PENDING] = 0
+      meta.set(meta.PENDING, 0)
       meta.save_constraints()
       due.set(M.KIND, meta.NONE)
       return true

@@ -167,7 +167,15 @@ function M.read(blob)
   return wish and memory.keep(known, blob, wish), problem
 end
 
---- Checks the rest, and gathers what the call needs to know of the namespace besides.
+-- What a call notes of its wish: a list of these.
+local WISH = 1
+local IS_REGISTERED = 2
+local IS_QUIET = 3 -- the worker was asked to take no more jobs
+local EXPIRED = 4 -- how many jobs ended instead of being started
+local STARTED = 5 -- jobs, for requests
+local PLACE = 6 -- of next_ms in the reply; jobs stand behind it
+
+--- Checks the rest.
 ---@return table? plan of this call
 ---@return string? problem
 function M.plan(wish)
@@ -179,11 +187,7 @@ function M.plan(wish)
   if problem then
     return nil, problem
   end
-  return {
-    wish = wish, worker = wish.worker, queue = wish.queue, entries = wish.entries, wanted = wish.wanted,
-    count = wish.count, order = wish.order, request = wish.request, wait = wish.wait, is_registered = is_registered,
-    is_quiet = false, expired = 0, started = false, place = 0,
-  }
+  return { wish, is_registered, false, 0, false, 0 }
 end
 
 ---@cold
@@ -208,34 +212,35 @@ end
 ---@param document? string
 local function append(plan, reply, document, argument, of)
   if not document then
-    plan.expired = plan.expired + 1
+    plan[EXPIRED] = plan[EXPIRED] + 1
     return
   end
   local n = #reply
   reply[n + 1], reply[n + 2] = document, argument
-  if plan.request then
-    plan.started = plan.started or {}
-    plan.started[#plan.started + 1] = of
+  if plan[WISH].request then
+    plan[STARTED] = plan[STARTED] or {}
+    plan[STARTED][#plan[STARTED] + 1] = of
   end
 end
 
 --- How many more jobs the plan's reply may hold.
 ---@param most? number of those in it and those to come
 local function room_for(plan, reply, most)
-  return (most or plan.count) - (#reply - plan.place) / 2
+  return (most or plan[WISH].count) - (#reply - plan[PLACE]) / 2
 end
 
 --- Starts what was popped.
 local function start_all(popped, plan, reply)
-  local wanted = {}
+  local wanted = { false, false }
   for i = 1, #popped, 2 do
     local id = popped[i]
     wanted[i], wanted[i + 1] = keys.JOB .. id, keys.ARGUMENT .. id
   end
   local records = call("MGET", unpack(wanted))
+  local holder, is_registered = plan[WISH].worker, plan[IS_REGISTERED]
   for i = 1, #popped, 2 do
     local of = records[i] and job.decode(popped[i], records[i])
-    append(plan, reply, of and attempt.start(of, plan.worker, plan.is_registered), records[i + 1], of)
+    append(plan, reply, of and attempt.start(of, holder, is_registered), records[i + 1], of)
   end
 end
 
@@ -244,7 +249,7 @@ end
 local function start_one(head, plan, reply)
   local of = lanes.take(head)
   if of then
-    local document = attempt.start(of, plan.worker, plan.is_registered)
+    local document = attempt.start(of, plan[WISH].worker, plan[IS_REGISTERED])
     append(plan, reply, document, document and call("GET", keys.ARGUMENT .. head.id), of)
   end
 end
@@ -255,7 +260,7 @@ end
 ---@return boolean? is_more
 local function take(entries, plan, reply, most)
   while room_for(plan, reply, most) > 0 do
-    if plan.expired > M.MOST_EXPIRED then
+    if plan[EXPIRED] > M.MOST_EXPIRED then
       return true
     end
     local head, is_more = heads.best(entries)
@@ -286,30 +291,31 @@ end
 --- The other orders: entry by entry.
 ---@return boolean? is_more
 local function take_in_order(plan, reply)
-  local entries, each = {}, plan.count
-  local n = #plan.entries
+  local wish = plan[WISH]
+  local entries, each = {}, wish.count
+  local n = #wish.entries
   local offset = 0
-  if plan.order ~= "ordered" then
-    local key = keys.TURN .. redis.sha1hex(cmsgpack.pack(plan.wanted)):sub(1, 16)
+  if wish.order ~= "ordered" then
+    local key = keys.TURN .. redis.sha1hex(cmsgpack.pack(wish.wanted)):sub(1, 16)
     local turn = call("INCR", key)
     call("EXPIRE", key, 86400) -- a list that nobody uses any more is forgotten
-    if plan.order == "round_robin" then
+    if wish.order == "round_robin" then
       offset, each = turn - 1, 1
     else
       offset = key .. turn
     end
   end
   for i = 1, n do
-    entries[i] = plan.entries[plan.order == "round_robin" and (offset + i - 1) % n + 1 or i]
+    entries[i] = wish.entries[wish.order == "round_robin" and (offset + i - 1) % n + 1 or i]
   end
-  if plan.order == "shuffled" then
+  if wish.order == "shuffled" then
     shuffle(entries, offset)
   end
   local before
   repeat
     before = #reply
     for _, entry in ipairs(entries) do
-      if take({ entry }, plan, reply, math.min(plan.count, (#reply - plan.place) / 2 + each)) then
+      if take({ entry }, plan, reply, math.min(wish.count, (#reply - plan[PLACE]) / 2 + each)) then
         return true -- what is not known yet of this entry may come before the next one's
       end
     end
@@ -337,10 +343,10 @@ end
 ---@cold
 local function remember(plan)
   local remembered = {}
-  for i, of in ipairs(plan.started) do
+  for i, of in ipairs(plan[STARTED]) do
     remembered[2 * i - 1], remembered[2 * i] = of[job.ID], job.token(of)
   end
-  request.remember("p", plan.request, remembered)
+  request.remember("p", plan[WISH].request, remembered)
 end
 
 ---@cold
@@ -357,7 +363,7 @@ end
 ---@cold
 --- Whether more is ready, or may be: then the looks allowed were used up.
 local function is_more_ready(plan)
-  local head, is_more = heads.best(plan.entries)
+  local head, is_more = heads.best(plan[WISH].entries)
   return head ~= nil or is_more == true
 end
 
@@ -365,17 +371,18 @@ end
 --- What a plan of more than plain fields needs before the jobs are chosen.
 ---@return table? remembered what this request got before
 local function prepare(plan)
-  if plan.is_registered then
-    worker.seen(plan.worker)
-    plan.is_quiet = worker.is_quiet(plan.worker)
+  local wish = plan[WISH]
+  if plan[IS_REGISTERED] then
+    worker.seen(wish.worker)
+    plan[IS_QUIET] = worker.is_quiet(wish.worker)
   end
-  local remembered = plan.request and request.recall("p", plan.request)
+  local remembered = wish.request and request.recall("p", wish.request)
   if remembered then
     transition.commit()
     return remembered
   end
-  if plan.wait and meta.state[meta.SLEEPERS] > 0 then
-    sleepers.awake(plan.worker, plan.wait.on)
+  if wish.wait and meta.state[meta.SLEEPERS] > 0 then
+    sleepers.awake(wish.worker, wish.wait.on)
   end
 end
 
@@ -383,10 +390,11 @@ end
 --- Jobs of several queues.
 ---@return boolean? is_more
 local function take_from_several(plan, reply)
-  if not M.build_patterns(plan.entries) then
+  local wish = plan[WISH]
+  if not M.build_patterns(wish.entries) then
     return true
-  elseif not plan.order then
-    return take(plan.entries, plan, reply)
+  elseif not wish.order then
+    return take(wish.entries, plan, reply)
   end
   return take_in_order(plan, reply)
 end
@@ -394,19 +402,20 @@ end
 ---@cold
 --- Ends what prepare began.
 local function settle(plan, reply, wakes, is_ready)
-  local is_nothing = #reply == plan.place
+  local wish = plan[WISH]
+  local is_nothing = #reply == plan[PLACE]
   if not is_nothing then
-    if plan.is_registered then
-      worker.took(plan.worker)
+    if plan[IS_REGISTERED] then
+      worker.took(wish.worker)
     end
-    if plan.request then
+    if wish.request then
       remember(plan)
     end
   end
   if wakes then
-    sleepers.go_on(plan.wait.on, is_ready)
-  elseif plan.wait and is_nothing and reply[plan.place] ~= 0 and not plan.is_quiet then
-    sleepers.rest(plan.worker, plan.wait.on, plan.wait.ms, plan.wanted)
+    sleepers.go_on(wish.wait.on, is_ready)
+  elseif wish.wait and is_nothing and reply[plan[PLACE]] ~= 0 and not plan[IS_QUIET] then
+    sleepers.rest(wish.worker, wish.wait.on, wish.wait.ms, wish.wanted)
   end
 end
 
@@ -415,35 +424,36 @@ end
 ---@param raw string|false|nil the record of the plan's one queue, if it was read already
 ---@return table reply
 function M.run(plan, reply, raw)
+  local wish = plan[WISH]
   local state = meta.state
-  local is_plain = not (plan.is_registered or plan.wait or plan.request)
+  local is_plain = not (plan[IS_REGISTERED] or wish.wait or wish.request)
   local remembered = not is_plain and prepare(plan)
   if remembered then
     repeat_jobs(reply, remembered)
     return reply
   end
   local place = #reply + 1 -- of next_ms
-  plan.place = place
+  plan[PLACE] = place
   reply[place] = 0
-  if raw and plan.queue then
-    queue.decode(plan.queue, raw)
+  if raw and wish.queue then
+    queue.decode(wish.queue, raw)
   end
-  local owner = plan.queue and queue.load(plan.queue)
+  local owner = wish.queue and queue.load(wish.queue)
   local is_due = state[meta.NEXT_DUE] <= state[meta.NOW_MS]
   if is_due or not owner or not queue.is_plain(owner) or batch.adds[queue.key(owner, "q")] then
     transition.commit() -- what this call did before has to be seen
   end
   if is_due then
-    sweep.run(math.max(SWEEP_STEPS, math.floor(plan.count * STEPS_OF_A_JOB)))
+    sweep.run(math.max(SWEEP_STEPS, math.floor(wish.count * STEPS_OF_A_JOB)))
   end
   local is_more
-  if plan.is_quiet then
+  if plan[IS_QUIET] then
     is_more = false
   elseif owner and queue.is_plain(owner) then
     -- The common case: one queue. Its set is all there is to look at.
-    local left = owner[queue.PAUSED] == 0 and plan.count or 0
+    local left = owner[queue.PAUSED] == 0 and wish.count or 0
     while left > 0 do
-      if plan.expired > M.MOST_EXPIRED then
+      if plan[EXPIRED] > M.MOST_EXPIRED then
         is_more = true
         break
       end
@@ -457,13 +467,13 @@ function M.run(plan, reply, raw)
   elseif state[meta.VERSION] > 0 and lanes.is_behind() then
     is_more = true
   elseif owner then
-    is_more = take(plan.entries, plan, reply)
+    is_more = take(wish.entries, plan, reply)
   else
     is_more = take_from_several(plan, reply)
   end
   -- Who is to be quiet may have been woken in another's place.
-  local wakes = plan.wait and (#reply > place or plan.is_quiet) and state[meta.SLEEPERS] > 0
-  local is_ready = wakes and (plan.is_quiet or room_for(plan, reply) == 0) and is_more_ready(plan)
+  local wakes = wish.wait and (#reply > place or plan[IS_QUIET]) and state[meta.SLEEPERS] > 0
+  local is_ready = wakes and (plan[IS_QUIET] or room_for(plan, reply) == 0) and is_more_ready(plan)
   transition.commit()
   reply[place] = is_more and 0 or meta.next_ms()
   if not is_plain then

@@ -24,13 +24,11 @@ M.HEAD_ID = 7
 M.NAME = 8
 M.CHANGED = 9
 M.IS_NEW = 10
-M.KEY_QUEUED = 11 -- keys of the sets that every job passes through, once they are needed
-M.KEY_RUNNING = 12
-M.KEY_DONE = 13
-M.FLAGS = 14 -- sum of those below
-M.VERSION = 15 -- of the set of constraints under which its waiting jobs were looked at
-M.REOPENED = 16 -- a job of it became ready in this call
-M.FREE = 17 -- the version under which no constraint can match jobs whose name is the queue's
+M.KEYS = 11 -- of its record and its sets
+M.FLAGS = 12 -- sum of those below
+M.VERSION = 13 -- of the set of constraints under which its waiting jobs were looked at
+M.REOPENED = 14 -- a job of it became ready in this call
+M.FREE = 15 -- the version under which no constraint can match jobs whose name is the queue's
 
 M.LANED = 2 -- has had lanes
 M.FAIR = 4 -- is shared fairly, or was and has jobs that are not sorted anew
@@ -41,6 +39,7 @@ M.OWN = 64 -- has settings of its own
 
 M.FORMAT = ">BI4ddddc14I4I4"
 M.VERSION_PLACE = 52
+local MOST_KEYS = 256
 local NO_ID = "              "
 M.LEAST_ID = "00000000000000"
 
@@ -56,9 +55,28 @@ local function decoded(raw)
   local flags, max_waiting, running, waiting, ended, priority, id, version, free = struct.unpack(M.FORMAT, raw)
   local paused = flags % 2
   return memory.keep(known, raw, {
-    paused, max_waiting, running, waiting, ended, priority, id, "", false, false, false, false, false,
+    paused, max_waiting, running, waiting, ended, priority, id, "", false, false, false,
     flags - paused, version, false, free,
   })
+end
+
+---@cold
+local function new_keys(name)
+  local all = keys.OF_QUEUES
+  local count = (all[1] or 0) + 1
+  if count > MOST_KEYS then
+    count = 1
+    for other in next, all do
+      all[other] = nil
+    end
+  end
+  all[1], all[name] = count, { record = keys.QUEUE .. name }
+  return all[name]
+end
+
+--- The key of a queue's record.
+function M.record_key(name)
+  return (keys.OF_QUEUES[name] or new_keys(name)).record
 end
 
 ---@param raw string|false the stored record
@@ -70,10 +88,11 @@ function M.decode(name, raw)
     queue[M.NAME] = name
   else
     queue = {
-      0, 0, meta.NONE, meta.NONE, meta.NONE, meta.NONE, NO_ID, name, false, true, false, false, false,
+      0, 0, meta.NONE, meta.NONE, meta.NONE, meta.NONE, NO_ID, name, false, true, false,
       0, meta.state[meta.VERSION], false, 0,
     }
   end
+  queue[M.KEYS] = keys.OF_QUEUES[name] or new_keys(name)
   open[name] = queue
   return queue
 end
@@ -81,19 +100,17 @@ end
 ---@param name string
 ---@return table queue
 function M.load(name)
-  return open[name] or M.decode(name, call("GET", keys.QUEUE .. name))
+  return open[name] or M.decode(name, call("GET", M.record_key(name)))
 end
 
 --- The key of the set of a queue's jobs in a state.
 ---@param letter string
 function M.key(of, letter)
-  local slot = letter == "q" and M.KEY_QUEUED or letter == "r" and M.KEY_RUNNING or letter == "d" and M.KEY_DONE
-  local key = slot and of[slot]
+  local own = of[M.KEYS]
+  local key = own[letter]
   if not key then
     key = keys.SET .. letter .. ":" .. of[M.NAME]
-    if slot then
-      of[slot] = key
-    end
+    own[letter] = key
   end
   return key
 end

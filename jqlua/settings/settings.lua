@@ -73,7 +73,7 @@ function M.save_own(owner, values)
   redis.call("SET", keys.OWN_SETTINGS .. name, cmsgpack.pack(values))
   queue.set(owner, queue.OWN)
   if state[meta.DROP] % (2 * meta.OWN) < meta.OWN then
-    state[meta.DROP] = state[meta.DROP] + meta.OWN
+    meta.set(meta.DROP, state[meta.DROP] + meta.OWN)
     redis.call("SETRANGE", keys.META, meta.DROP_OFFSET, string.char(state[meta.DROP]))
   end
 end

@@ -35,7 +35,7 @@ function M.note(of, from, to)
     return
   end
   local noted = meta.state[meta.NOTED] or { last = {} }
-  meta.state[meta.NOTED] = noted
+  meta.set(meta.NOTED, noted)
   local id = of[job.ID]
   if noted.last[id] then
     complete(noted.last[id])
@@ -54,7 +54,7 @@ end
 --- Writes and publishes what was noted.
 function M.flush()
   local noted = meta.state[meta.NOTED]
-  meta.state[meta.NOTED] = false
+  meta.set(meta.NOTED, false)
   local most = is_on() and string.format("%.0f", settings.at(settings.EVENTS_MAX))
   for _, event in ipairs(noted) do
     complete(event)

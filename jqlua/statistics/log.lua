@@ -90,24 +90,30 @@ function M.left(of, from, to)
   list[#list + 1] = struct.pack(M.ITEM, kind, M.NUMBER + wait, M.NUMBER + run)
 end
 
+local function entry_of(list, seconds)
+  local queue, name, enqueued = list[1], list[2], list[3]
+  if enqueued > 0 then
+    list[#list + 1] = struct.pack(M.ITEM, ENQUEUED, M.NUMBER + enqueued, M.NUMBER + M.NONE)
+  end
+  if name == queue then
+    name = ""
+  end
+  local items = list[5] and table.concat(list, "", 4) or list[4]
+  return struct.pack(HEADER, seconds, M.TEXT + #queue, queue, M.TEXT + #name, name, M.SHORT + #list - 3) .. items
+end
+
 --- Writes what was gathered.
 ---@return boolean whether the log is to be folded
 function M.write()
-  local gathered, parts, count = M.gathered, {}, 0
-  local seconds = M.NUMBER + math.floor(meta.state[meta.NOW_MS] / 1000)
+  local gathered = M.gathered
+  local now = meta.state[meta.NOW_MS]
+  local seconds = M.NUMBER + (now - now % 1000) / 1000
   gathered[1] = nil
+  local parts, count = { nil }, 0
   for pair, list in next, gathered do
     gathered[pair] = nil
-    local queue, name, enqueued = list[1], list[2], list[3]
-    if enqueued > 0 then
-      list[#list + 1] = struct.pack(M.ITEM, ENQUEUED, M.NUMBER + enqueued, M.NUMBER + M.NONE)
-    end
-    if name == queue then
-      name = ""
-    end
     count = count + 1
-    parts[count] = struct.pack(HEADER, seconds, M.TEXT + #queue, queue, M.TEXT + #name, name, M.SHORT + #list - 3)
-      .. (list[5] and table.concat(list, "", 4) or list[4])
+    parts[count] = entry_of(list, seconds)
   end
   return redis.call("APPEND", keys.LOG, count == 1 and parts[1] or table.concat(parts)) > M.FULL
 end

@@ -60,7 +60,7 @@ end
 
 local function finish()
   local state = meta.state
-  state[meta.DROP] = state[meta.DROP] - meta.MIGRATING
+  meta.set(meta.DROP, state[meta.DROP] - meta.MIGRATING)
   call("SETRANGE", keys.META, meta.DROP_OFFSET, string.char(state[meta.DROP]))
   call("UNLINK", keys.MIGRATION)
   due.set(M.KIND, meta.NONE)

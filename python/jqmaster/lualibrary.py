@@ -3,8 +3,9 @@
 A library's functions stay: what a script defines anew at each call is defined once here. Its sources are held
 as strings, and each module is compiled when one of its functions is first needed, so that rare modules cost
 the collector next to nothing. A module's table that is written to (``local open = {}``) lives for one call,
-as it does in a script, unless the comment above says ``---@kept``. Those of lazy modules, which few calls
-need, are made when they are needed. Keys are those of the call's namespace.
+as it does in a script, unless the comment above says ``---@kept``: who finds it empty at the end of a call
+uses it again. Those of lazy modules, or marked ``---@rare``, are made when they are needed; behind a call that
+needed one all tables are new, as they may have grown. Keys are those of the call's namespace.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _TABLES = frozenset("string table math struct cmsgpack bit redis".split())
 _HEAD = """\
 local sources = {}
 local input, state, rare, modules, operations, namespaces = {}, {}, {}, {}, {}, {}
-local count, current = 0
+local count, current, next = 0
 local function compile(name)
   return assert(loadstring(sources[name], "@" .. name))
 end
@@ -45,6 +46,7 @@ local function use(namespace)
   local keys = namespaces[namespace]
   if not keys then
     if count == 0 then
+      next = _G["next"] -- there are no globals while a library is loaded
       setmetatable(modules, { __index = function(_, name)
         modules[name] = setmetatable({}, fill(name))
         return modules[name]
@@ -54,7 +56,7 @@ local function use(namespace)
         rare[name] = fresh
         return fresh
       end })
-      modules["base.keys"] = {}
+      modules["base.keys"], rare[1] = {}, {}
     elseif count % 64 == 0 then
       namespaces = {}
     end
@@ -72,10 +74,14 @@ local function run(name, KEYS, ARGV)
   if KEYS[1] ~= current then
     use(KEYS[1] or "")
   end
-  for name in next, rare do
-    rare[name] = nil
+  if next(rare) then
+    for name in next, rare do
+      rare[name] = nil
+    end
+    %anew
+  else
+    %left
   end
-  %s
   local operation = operations[name]
   if not operation then
     operation = compile(name)(input, state, rare, modules)
@@ -92,8 +98,9 @@ def link_library(bodies: Sequence[ScriptBody]) -> Callable[[str], str]:
     for body in bodies:
         chunks.operation(body)
     sources = [f"sources[{_quoted(name)}] = {_quoted(text)}\n" for name, text in chunks.write().items()]
-    fresh = "".join(f"state.{name} = {{}}\n" for name in chunks.states)
-    source = _HEAD.replace("%s", fresh) + "".join(sources)
+    anew = "\n".join(f"state.{name} = {{}}" for name in chunks.states)
+    left = "\n".join(f"if next(state.{name}) then state.{name} = {{}} end" for name in chunks.states)
+    source = _HEAD.replace("%anew", anew).replace("%left", left) + "".join(sources)
 
     def named(name: str) -> str:
         functions = [
@@ -167,6 +174,7 @@ class _Chunk:
         self.name = module
         self.chunks = chunks
         self.fetched: dict[str, str] = {}  # locals at its head, and what each is
+        self.defined: set[Item] = set()  # its functions, as far as it is written
 
     def definitions(self, items: list[Item]) -> str:
         return self.headed("local INPUT, STATE, RARE, MODULES, M = ...", [self.define(item) for item in items])
@@ -182,9 +190,13 @@ class _Chunk:
     def define(self, item: Item) -> str:
         if is_state(item):
             return ""
+        if item.function:
+            self.defined.add(item)
         text = self.render(item.pieces).lstrip()
         if item.function:
-            return f"M.{item.name} = function{text}" if item.public else f"local function {item.name}{text}"
+            if not item.public:
+                return f"local function {item.name}{text}"
+            return f"local function M_{item.name}{text}\nM.{item.name} = M_{item.name}"
         self.refuse_namespaced(item)
         return f"M.{item.name} = {text}" if item.public else f"local {', '.join(item.names)} = {text}"
 
@@ -234,10 +246,17 @@ class _Chunk:
         if is_state(item):
             return f"{'RARE' if item.rare else 'STATE'}.{_state_name(item)}"
         if item.module == self.name:
-            return f"M.{reference.name}" if item.public else reference.name
+            if not item.public:
+                return reference.name
+            return f"M_{item.name}" if item in self.defined else f"M.{reference.name}"
+        module = f'MODULES["{item.module}"]'
         alias = item.module.replace(".", "__")
-        self.fetched[alias] = f'MODULES["{item.module}"]'
-        return f"{alias}.{reference.name}"
+        if item.cold or item.rare or item.lazy or item.module == KEYS:
+            self.fetched[alias] = module
+            return f"{alias}.{reference.name}"
+        # What common calls need is looked up once.
+        self.fetched[f"{alias}__{reference.name}"] = f"{module}.{reference.name}"
+        return f"{alias}__{reference.name}"
 
 
 def is_state(item: Item) -> bool:
