@@ -68,6 +68,7 @@ end
 --- Who has the key already.
 ---@param options table of the new job; what it depends on may be added
 ---@return string? id of the job that stands for the new one
+---@return boolean? is_next whether it comes after one that runs
 local function met(new, options, argument)
   local id = unique.holder(options.unique)
   local of = id and job.read(id)
@@ -79,7 +80,7 @@ local function met(new, options, argument)
     change.replace(of, new, argument)
   elseif policy == "latest" and of[job.STATE] == "r" then
     options.depends, options.if_failed = { id }, "run"
-    return nil
+    return nil, true
   end
   return id
 end
@@ -114,8 +115,10 @@ end
 ---@return number created 0 or 1
 function M.create(new, argument, made)
   local options = job.options(new)
+  local is_next
   if options.unique then
-    local id = met(new, options, argument)
+    local id
+    id, is_next = met(new, options, argument)
     if id then
       return id, 0
     end
@@ -140,7 +143,7 @@ function M.create(new, argument, made)
   end
   new[job.STATE] = to
   if options.unique then
-    unique.take(options.unique, id)
+    unique.take(options.unique, id, is_next)
   end
   job.hold(new)
   job.save(new)
