@@ -1,7 +1,7 @@
 ---@lazy
--- Unique keys. A key is a job's from its creation to its end, and with unique_for for some time after. A job that is to
--- follow one that runs (if_exists latest) has the key before that one, which gets it back if it ends later: so a key
--- has the ids of all its jobs that have not ended, the latest first.
+-- Unique keys. A key is a job's from its creation to its end, and with unique_for for some time after, at most as long
+-- as its record is kept. A job that is to follow one that runs (if_exists latest) has the key before that one, which
+-- gets it back if it ends later: so a key has the ids of all its jobs that have not ended, the latest first.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local due = require "jqlua.base.due"
@@ -72,6 +72,16 @@ function M.leave(options, id)
   local until_ms = meta.state[meta.NOW_MS] + math.ceil(options.unique_for * 1000)
   call("ZADD", keys.UNIQUE_KEPT, until_ms, key)
   due.note("U", until_ms)
+end
+
+--- The record of a job that ended goes: a key that is kept for it is free.
+---@param of table job
+function M.forget(of)
+  local options = job.options(of)
+  if options.unique_for and call("GET", keys.UNIQUE .. options.unique) == of[job.ID] then
+    call("DEL", keys.UNIQUE .. options.unique)
+    call("ZREM", keys.UNIQUE_KEPT, options.unique)
+  end
 end
 
 --- Frees keys whose time is over.

@@ -56,7 +56,7 @@ function M.check_dependents(id, problems)
   end
 end
 
---- A unique key is of jobs that are there, or kept for one that ended.
+--- A unique key is of jobs that are there, or kept for one that ended; for one of which no record was kept, too.
 function M.check_unique(key, problems)
   local is_kept = call("ZSCORE", keys.UNIQUE_KEPT, key) ~= false
   for id in call("GET", keys.UNIQUE .. key):gmatch("[^ ]+") do

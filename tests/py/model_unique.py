@@ -15,7 +15,7 @@ class Key:
 
     ids: list  # of the jobs that have not ended, the latest first; or of the one for which it is kept
     until_ms: int | None = None  # when it is kept after the job's end
-    is_unsure: bool = False  # the job was discarded: it may still be kept, or not
+    has_record: bool = True  # it goes with that
 
     @property
     def id(self):
@@ -45,6 +45,7 @@ class Unique(Documents):
             del self.keys[job.unique]
         else:
             key.until_ms = self.now + ms(job.unique_for)
+            key.has_record = not job.goes_at_once
 
     def owner(self, unique, answer=None):
         """The id of the job whose key it is. `answer` is what the engine says, where both may be."""
@@ -52,7 +53,12 @@ class Unique(Documents):
         if not key or (key.until_ms is not None and key.until_ms <= self.now):
             return None
         was_over = key.until_ms is not None and key.until_ms <= self.latest
-        if key.is_unsure or was_over:
+        job = self.jobs.get(key.id)
+        if key.until_ms is not None and key.has_record:
+            if not job:
+                return None
+            was_over = was_over or (job.may_be_gone and not self.look(key.id))
+        if was_over:
             return key.id if answer == key.id else None
         return key.id
 
