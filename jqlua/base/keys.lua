@@ -65,7 +65,7 @@ M.MIGRATION = NAMESPACE .. ":migration"
 M.IMPORT = NAMESPACE .. ":import" -- string: what is being imported, or was (module upkeep.importing)
 
 -- Beyond a job's own life.
-M.UNIQUE = NAMESPACE .. ":unique:" -- + unique key, string: id of the job whose it is
+M.UNIQUE = NAMESPACE .. ":unique:" -- + unique key, string: ids of the jobs whose it is, the latest first
 M.UNIQUE_KEPT = NAMESPACE .. ":unique-kept" -- zset: unique keys of ended jobs, until when
 M.WAITS_FOR = NAMESPACE .. ":waits-for:" -- + id, zset, scores 0: jobs it still waits for
 M.DEPENDENTS = NAMESPACE .. ":dependents:" -- + id, zset, scores 0: jobs that wait for it

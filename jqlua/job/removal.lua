@@ -8,6 +8,7 @@ local job = require "jqlua.job.record"
 local queue = require "jqlua.queue.record"
 local tagindex = require "jqlua.job.tags"
 local transition = require "jqlua.life.transition"
+local unique = require "jqlua.job.unique"
 
 local M = {}
 
@@ -24,7 +25,7 @@ local function facts(prefix, ids, first, last)
   return call("MGET", unpack(wanted))
 end
 
---- Takes jobs out of the indexes of tags and failures.
+--- Takes jobs out of the indexes of tags and failures, and lets go of keys that are kept for them.
 local function leave_indexes(letter, ids, first, last)
   local raws = facts(keys.JOB, ids, first, last)
   local extras = letter == "e" and facts(keys.EXTRA, ids, first, last) or {}
@@ -34,6 +35,7 @@ local function leave_indexes(letter, ids, first, last)
     local of = job.note(id, raw)
     if of and of[job.OPTIONS] ~= "" then
       tagindex.leave(of)
+      unique.forget(of)
     end
     if letter == "e" then
       local group = failgroups.group_of(extras[i])
@@ -80,6 +82,8 @@ function M.discard(jobs)
       ids[key] = ids[key] or {}
       owners[key], letters[key] = owner, letter
       table.insert(ids[key], of[job.ID])
+    elseif of[job.OPTIONS] ~= "" then
+      unique.forget(of)
     end
   end
   batch.flush() -- who was cancelled must have come to where it is taken from

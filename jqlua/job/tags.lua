@@ -24,16 +24,17 @@ local function note(tag, id, has)
   changes[id] = has
 end
 
---- A job comes into a queue. Jobs of this queue may stand in indexes from now on (retention looks at that).
+--- A job comes into a queue. Something may know of jobs of this queue from now on (retention looks at that).
 ---@param owner table the queue
 ---@param of table job
 function M.enter(owner, of)
-  local tags = job.given(of).tags
-  if tags and tags[1] then
+  local options = job.given(of)
+  local tags = options.tags or {}
+  if tags[1] or options.unique_for then
     queue.set(owner, queue.INDEXED)
-    for _, tag in ipairs(tags) do
-      note(tag, of[job.ID], true)
-    end
+  end
+  for _, tag in ipairs(tags) do
+    note(tag, of[job.ID], true)
   end
 end
 

@@ -1,5 +1,7 @@
 ---@lazy
--- Unique keys. A key is a job's from its creation to its end, and with unique_for for some time after.
+-- Unique keys. A key is a job's from its creation to its end, and with unique_for for some time after, at most as long
+-- as its record is kept. A job that is to follow one that runs (if_exists latest) has the key before that one, which
+-- gets it back if it ends later: so a key has the ids of all its jobs that have not ended, the latest first.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local due = require "jqlua.base.due"
@@ -13,21 +15,26 @@ local call = redis.call
 ---@param key string
 ---@return string? id nil when it is free
 function M.holder(key)
-  local id = call("GET", keys.UNIQUE .. key)
-  if not id then
+  local ids = call("GET", keys.UNIQUE .. key)
+  if not ids then
     return nil
   end
   local until_ms = tonumber(call("ZSCORE", keys.UNIQUE_KEPT, key) or nil)
   if until_ms then
-    return until_ms > meta.state[meta.NOW_MS] and id or nil
+    return until_ms > meta.state[meta.NOW_MS] and ids or nil
   end
-  -- A record that somebody deleted by hand must not hold its key for ever.
-  return job.read(id) and id or nil
+  for id in string.gmatch(ids, "%x+") do
+    if job.read(id) then -- a record that somebody deleted by hand must not hold its key for ever
+      return id
+    end
+  end
 end
 
 --- The key is this job's from now on.
-function M.take(key, id)
-  call("SET", keys.UNIQUE .. key, id)
+---@param is_next? boolean whether those that have it get it back after this one
+function M.take(key, id, is_next)
+  local behind = is_next and " " .. call("GET", keys.UNIQUE .. key) or ""
+  call("SET", keys.UNIQUE .. key, id .. behind)
   call("ZREM", keys.UNIQUE_KEPT, key)
 end
 
@@ -47,20 +54,34 @@ function M.claim(of)
   return true
 end
 
---- A job ended: its key is free, or kept for a time.
+--- A job ended: its key is another's that has not, free, or kept for a time.
 ---@param options table the job's
 function M.leave(options, id)
   local key = options.unique
-  if call("GET", keys.UNIQUE .. key) ~= id then
+  local ids = call("GET", keys.UNIQUE .. key) or ""
+  local others = string.gsub(" " .. ids, " " .. id, ""):sub(2)
+  if others == ids then
     return
-  end
-  if not options.unique_for then
+  elseif others ~= "" then
+    call("SET", keys.UNIQUE .. key, others)
+    return
+  elseif not options.unique_for then
     call("DEL", keys.UNIQUE .. key)
     return
   end
   local until_ms = meta.state[meta.NOW_MS] + math.ceil(options.unique_for * 1000)
   call("ZADD", keys.UNIQUE_KEPT, until_ms, key)
   due.note("U", until_ms)
+end
+
+--- The record of a job that ended goes: a key that is kept for it is free.
+---@param of table job
+function M.forget(of)
+  local options = job.options(of)
+  if options.unique_for and call("GET", keys.UNIQUE .. options.unique) == of[job.ID] then
+    call("DEL", keys.UNIQUE .. options.unique)
+    call("ZREM", keys.UNIQUE_KEPT, options.unique)
+  end
 end
 
 --- Frees keys whose time is over.

@@ -66,6 +66,7 @@ end
 --- Who has the key already.
 ---@param options table of the new job; what it depends on may be added
 ---@return string? id of the job that stands for the new one
+---@return boolean? is_next whether it comes after one that runs
 local function met(new, options, argument)
   local id = unique.holder(options.unique)
   local of = id and job.read(id)
@@ -77,7 +78,7 @@ local function met(new, options, argument)
     change.replace(of, new, argument)
   elseif policy == "latest" and of[job.STATE] == "r" then
     options.depends, options.if_failed = { id }, "run"
-    return nil
+    return nil, true
   end
   return id
 end
@@ -113,8 +114,10 @@ end
 function M.create(given, argument, made)
   local new = { unpack(given) }
   local options = job.options(new)
+  local is_next
   if options.unique then
-    local id = met(new, options, argument)
+    local id
+    id, is_next = met(new, options, argument)
     if id then
       return id, 0
     end
@@ -127,7 +130,7 @@ function M.create(given, argument, made)
   new[job.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
   local score = coming.place(new, owner, argument, is_blocked)
   if options.unique then
-    unique.take(options.unique, id)
+    unique.take(options.unique, id, is_next)
   end
   job.hold(new)
   job.save(new)

@@ -198,6 +198,9 @@ function M.move(moved, to, score, is_popped)
         M.forget(id, moved[job.FLAGS])
         if moved[job.OPTIONS] ~= "" then
           tagindex.leave(moved)
+          if from == "k" then -- it had a record since it ended
+            unique.forget(moved)
+          end
         end
         return false
       end

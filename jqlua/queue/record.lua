@@ -34,7 +34,7 @@ M.LANED = 2 -- has had lanes
 M.FAIR = 4 -- is shared fairly, or was and has jobs that are not sorted anew
 M.MIXED = 8 -- has had jobs of another name than its own
 M.UNSORTED = 16 -- its jobs are to be sorted anew before any is picked
-M.INDEXED = 32 -- has had jobs with tags, or that failed for good: jobs that go may stand in indexes
+M.INDEXED = 32 -- has had jobs with tags or unique_for, or that failed for good: something may know of jobs that go
 M.OWN = 64 -- has settings of its own
 
 M.FORMAT = ">BI4ddddc14I4I4"

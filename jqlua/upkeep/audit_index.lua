@@ -46,7 +46,7 @@ function M.check_job(of, problems)
       found(problems, "job", id, "is missing among the failures of group", group)
     end
   end
-  if (tags[1] or of[job.STATE] == "e") and not queue.has(owner, queue.INDEXED) then
+  if (tags[1] or job.options(of).unique_for or of[job.STATE] == "e") and not queue.has(owner, queue.INDEXED) then
     found(problems, "queue", of[job.QUEUE], "has jobs in indexes and does not know it")
   end
 end

@@ -20,10 +20,8 @@ end
 function M.check_job(of, problems)
   local id = of[job.ID]
   local options = job.options(of)
-  local has_ended = ENDED:find(of[job.STATE], 1, true)
-  -- One that ran may have given its key to the one that comes after it (if_exists latest).
-  if options.unique and not has_ended and of[job.ATTEMPT] == 0
-    and call("EXISTS", keys.UNIQUE .. options.unique) == 0 then
+  if options.unique and not ENDED:find(of[job.STATE], 1, true)
+    and not (call("GET", keys.UNIQUE .. options.unique) or ""):find(id, 1, true) then
     found(problems, "job", id, "has lost its unique key")
   end
   local waits = call("EXISTS", keys.WAITS_FOR .. id) == 1
@@ -58,19 +56,18 @@ function M.check_dependents(id, problems)
   end
 end
 
---- A unique key is of a job that is there, or kept for a time.
+--- A unique key is of jobs that are there, or kept for one that ended; for one of which no record was kept, too.
 function M.check_unique(key, problems)
-  local id = call("GET", keys.UNIQUE .. key)
-  local of = job.read(id)
-  local is_kept = call("ZSCORE", keys.UNIQUE_KEPT, key)
-  if is_kept then
-    if of and not ENDED:find(of[job.STATE], 1, true) then
-      found(problems, "unique key", key, "is noted as left behind by", id, "which has not ended")
+  local is_kept = call("ZSCORE", keys.UNIQUE_KEPT, key) ~= false
+  for id in call("GET", keys.UNIQUE .. key):gmatch("[^ ]+") do
+    local of = job.read(id)
+    local has_ended = not of or ENDED:find(of[job.STATE], 1, true) ~= nil
+    if is_kept ~= has_ended then
+      found(problems, "unique key", key, is_kept and "is kept for" or "is of", id, "which has",
+        has_ended and "ended" or "not ended")
+    elseif of and job.options(of).unique ~= key then
+      found(problems, "unique key", key, "is of", id, "which has another")
     end
-  elseif not of or ENDED:find(of[job.STATE], 1, true) then
-    found(problems, "unique key", key, "is of", id, "which has ended")
-  elseif job.options(of).unique ~= key then
-    found(problems, "unique key", key, "is of", id, "which has another")
   end
 end
 

@@ -60,7 +60,8 @@ __all__ = ["ErrorReply", "Mismatch", "Model", "Refused", "expect"]
 # 24 Other facts about a job (change, replace, checkpoint, tags) count for constraints from when it waits.
 # 25 What follows an outcome is enqueued when the job has ended: its unique key is free by then.
 # 26 After the clock went back, a unique key, and a result, that was over by then may be kept again, or not.
-# 27 A unique key that is kept (`unique_for`) when its job is discarded may be kept on, or not.
+# 27 A unique key that is kept (`unique_for`) is free when an old record goes, whenever the engine gets there.
+#    Whether a record is kept at all is told by the settings of the moment at which the job ends.
 # 28 An id in `depends` that was never given, but is less than those that were, may be taken for one whose
 #    record is gone.
 # 29 Of dependents that are to be cancelled and get another dependency before the sweep: either may come.

@@ -140,8 +140,9 @@ class Finding(Following):
             return "CONFLICT"
         if before in WAITING:
             self.end(job, "cancelled", None)
-        if job.unique in self.keys and self.keys[job.unique].id == job.id:
-            self.keys[job.unique].is_unsure = True
+        key = self.keys.get(job.unique)
+        if key and key.id == job.id:  # it is kept
+            del self.keys[job.unique]
         del self.jobs[job.id]
         return before
 

@@ -13,9 +13,13 @@ FIELDS = ("name", "priority", "max_retry", "keep_result", "timeout", "tags", "un
 class Key:
     """A unique key and whose it is."""
 
-    id: str
+    ids: list  # of the jobs that have not ended, the latest first; or of the one for which it is kept
     until_ms: int | None = None  # when it is kept after the job's end
-    is_unsure: bool = False  # the job was discarded: it may still be kept, or not
+    has_record: bool = True  # it goes with that
+
+    @property
+    def id(self):
+        return self.ids[0]
 
 
 def refuse(reply, *errors):
@@ -33,11 +37,15 @@ class Unique(Documents):
     def transition(self, job, was, event=None):
         super().transition(job, was, event)
         key = self.keys.get(job.unique)
-        if key and key.id == job.id and job.status in ENDED:
-            if job.unique_for is None:
-                del self.keys[job.unique]
-            else:
-                key.until_ms = self.now + ms(job.unique_for)
+        if not key or key.until_ms is not None or job.id not in key.ids or job.status not in ENDED:
+            return
+        if len(key.ids) > 1:
+            key.ids.remove(job.id)
+        elif job.unique_for is None:
+            del self.keys[job.unique]
+        else:
+            key.until_ms = self.now + ms(job.unique_for)
+            key.has_record = not job.goes_at_once
 
     def owner(self, unique, answer=None):
         """The id of the job whose key it is. `answer` is what the engine says, where both may be."""
@@ -45,7 +53,12 @@ class Unique(Documents):
         if not key or (key.until_ms is not None and key.until_ms <= self.now):
             return None
         was_over = key.until_ms is not None and key.until_ms <= self.latest
-        if key.is_unsure or was_over:
+        job = self.jobs.get(key.id)
+        if key.until_ms is not None and key.has_record:
+            if not job:
+                return None
+            was_over = was_over or (job.may_be_gone and not self.look(key.id))
+        if was_over:
             return key.id if answer == key.id else None
         return key.id
 
@@ -119,7 +132,7 @@ class Unique(Documents):
         self.jobs[id] = job
         self.queues.setdefault(queue, {"paused": False, "max_waiting": 0})
         if job.unique is not None:
-            self.keys[job.unique] = Key(id)
+            self.take_key(job)
         start_ms = self.start_ms(spec)
         job.if_failed = spec.get("if_failed", "wait" if "depends" in spec else None)
         if spec.get("depends"):
@@ -135,4 +148,7 @@ class Unique(Documents):
         return ms(spec["run_at"]) if "run_at" in spec else self.now + ms(spec.get("delay", 0))
 
     def take_key(self, job):
-        self.keys[job.unique] = Key(job.id)
+        """One that runs is to be followed by this, if the key is not free."""
+        key = self.keys.get(job.unique)
+        others = key.ids if key and key.until_ms is None else []
+        self.keys[job.unique] = Key([job.id, *others])
