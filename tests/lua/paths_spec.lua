@@ -1,38 +1,21 @@
--- The engine has a short path for the common job. It must do what the general path does: the same life is led
--- twice, once with names that the short path takes, once with names that it leaves alone, and all is compared.
+-- An operation of the library is called by FCALL or by EVALSHA, and does the same: one random life is led twice,
+-- once in each form, and all is compared.
 local msgpack = require "support.msgpack"
 local space = require "support.space"
 
-describe("the short path and the general path", function()
-  local short, general
+describe("functions and scripts", function()
+  local by_function, by_script
   before_each(function()
-    short, general = space.new(), space.new()
+    by_function, by_script = space.new({ form = "functions" }), space.new({ form = "scripts" })
   end)
   after_each(function()
-    short:close()
-    general:close()
+    by_function:close()
+    by_script:close()
   end)
 
-  local PLAIN = { "a", "b", "worker" }
-  local UNUSUAL = { a = "ä", b = "ö", worker = "wörker" }
-  local BACK = {}
-  for plain, unusual in pairs(UNUSUAL) do
-    BACK[unusual] = plain
-  end
+  local NAMES = { "a", "b", "worker" }
 
-  --- The same value with the other names.
-  local function renamed(value, names)
-    if type(value) == "table" then
-      local copy = {}
-      for key, inner in pairs(value) do
-        copy[key] = renamed(inner, names)
-      end
-      return copy
-    end
-    return names[value] or value
-  end
-
-  --- What a script answers, with documents decoded.
+  --- What an operation answers, with documents decoded.
   local function decoded(value)
     if type(value) == "table" then
       local copy = {}
@@ -47,18 +30,11 @@ describe("the short path and the general path", function()
     return value
   end
 
-  --- Calls both; answers what the short path said.
-  local function both(script, ...)
-    local replies = {}
-    for i, jq in ipairs({ short, general }) do
-      local arguments = { ... }
-      for place, argument in ipairs(arguments) do
-        arguments[place] = i == 2 and renamed(argument, UNUSUAL) or argument
-      end
-      replies[i] = renamed(decoded(jq:call_list(script, arguments)), BACK)
-    end
-    assert.are.same(replies[2], replies[1], script)
-    return replies[1]
+  --- Calls in both forms; answers what both said.
+  local function both(operation, ...)
+    local reply = decoded(by_function:call(operation, ...))
+    assert.are.same(decoded(by_script:call(operation, ...)), reply, operation)
+    return reply
   end
 
   local function maybe(value)
@@ -67,10 +43,10 @@ describe("the short path and the general path", function()
 
   local function enqueue(ids)
     local arguments = {}
-    local queue = PLAIN[math.random(2)]
+    local queue = NAMES[math.random(2)]
     for _ = 1, math.random(1, 4) do
       arguments[#arguments + 1] = {
-        name = PLAIN[math.random(2)], queue = queue, priority = maybe(math.random(-2, 2)),
+        name = NAMES[math.random(2)], queue = queue, priority = maybe(math.random(-2, 2)),
         keep_result = maybe(true), timeout = maybe(math.random(1, 60)), max_retry = maybe(math.random(0, 2)),
         delay = math.random(6) == 1 and math.random(0, 9) or nil,
         expires_in = math.random(8) == 1 and math.random(5, 20) or nil,
@@ -89,7 +65,7 @@ describe("the short path and the general path", function()
   end
 
   local function pick_spec()
-    return { queues = PLAIN[math.random(2)], count = maybe(math.random(1, 5)) }
+    return { queues = NAMES[math.random(2)], count = maybe(math.random(1, 5)) }
   end
 
   local function finish(held)
@@ -133,15 +109,15 @@ describe("the short path and the general path", function()
       both(math.random(2) == 1 and "heartbeat" or "release", named)
     elseif dice == 10 and ids[1] then
       local id = ids[math.random(#ids)]
-      both(math.random(2) == 1 and short:get(id) and "result" or "watch", id)
+      both(math.random(2) == 1 and by_function:get(id) and "result" or "watch", id)
       both("cancel", { ids = { ids[math.random(#ids)] } })
     elseif dice == 11 then
-      both("queue", { name = PLAIN[math.random(2)], paused = math.random(3) == 1,
+      both("queue", { name = NAMES[math.random(2)], paused = math.random(3) == 1,
         max_waiting = maybe(math.random(0, 1) * 1000) })
     else
       local seconds = math.random(1, 8000) / 1000
-      short:pass(seconds)
-      general:pass(seconds)
+      by_function:pass(seconds)
+      by_script:pass(seconds)
       both("tick", { limit = math.random(3) })
     end
   end
@@ -168,13 +144,11 @@ describe("the short path and the general path", function()
   }
   CONSTRAINTS[15], CONSTRAINTS[16] = CONSTRAINTS[11], CONSTRAINTS[7]
 
-  --- All keys but those of statistics: when they are written depends on the length of names.
-  local function others(jq)
+  --- The keys, without the namespace.
+  local function keys(jq)
     local found = {}
-    for _, key in ipairs(jq:keys()) do
-      if not key:find(":log", 1, true) and not key:find(":stats", 1, true) then
-        found[#found + 1] = key
-      end
+    for i, key in ipairs(jq:keys()) do
+      found[i] = key:sub(#jq.name + 1)
     end
     return found
   end
@@ -210,24 +184,23 @@ describe("the short path and the general path", function()
         both("stats", { by = by, name = "b" })
         both("stats", { by = by, queue = "b", name = "worker" })
       end
-      assert.are.equal(#others(short), #others(general))
-      assert.are.same({}, short:audit())
-      assert.are.same({}, general:audit())
+      assert.are.same(keys(by_script), keys(by_function))
+      assert.are.same({}, by_function:audit())
+      assert.are.same({}, by_script:audit())
     end)
   end
 
   it("refuse the same things with nothing changed", function()
     both("enqueue", { name = "a" }, msgpack.NIL)
-    for _, jq in ipairs({ short, general }) do
-      local name = jq == short and "a" or "ä"
+    for _, jq in ipairs({ by_function, by_script }) do
       for _, field in ipairs({ "priority", "max_retry", "timeout" }) do
         for _, value in ipairs({ -1e15, 1e15, msgpack.NAN, msgpack.INFINITY, "1", true, {} }) do
-          jq:refuses("INVALID jobs[1]." .. field, "enqueue", { name = name }, msgpack.NIL,
-            { name = name, [field] = value }, msgpack.NIL)
+          jq:refuses("INVALID jobs[1]." .. field, "enqueue", { name = "a" }, msgpack.NIL,
+            { name = "a", [field] = value }, msgpack.NIL)
         end
       end
       for _, value in ipairs({ 0, 1001, 1.5, msgpack.NAN, "1" }) do
-        jq:refuses("INVALID count", "pick", { worker = "w", queues = name, count = value })
+        jq:refuses("INVALID count", "pick", { worker = "w", queues = "a", count = value })
       end
       for _, value in ipairs({ 0, -1, 1.5, 4294967296, "1", msgpack.NAN }) do
         jq:refuses("INVALID outcomes[0].attempt", "finish", { worker = "w" },

@@ -17,6 +17,8 @@ from model import ErrorReply, Mismatch, Model, Refused, expect
 from model_wire import DECODE, ENCODE, parse_error, picked, plain_document, spec_only, text
 
 NAMESPACE = "{model}"
+# How operations are called that are in the library: by FCALL (functions), or as all others (scripts).
+FORM = os.environ.get("JQ_FORM", "functions")
 # Another tree of scripts/ and jqlua/ than this one.
 SOURCE = Path(os.environ["JQ_SOURCE"]) if "JQ_SOURCE" in os.environ else None
 START_MS = 1_700_000_000_000
@@ -46,12 +48,17 @@ class Connection:
 
 
 class Driver:
-    def __init__(self, socket):
+    def __init__(self, socket, form=FORM):
         self.redis = Connection(socket)
         self.listener = Connection(socket)
         self.scripts = luabuild.build(SOURCE, clock="settable")
-        for script in self.scripts.values():
-            self.redis.send("SCRIPT", "LOAD", script.source)
+        self.called = {}  # by operation: the command, and the name or sha that it calls
+        for name, script in self.scripts.items():
+            self.called[name] = "EVALSHA", self.redis.send("SCRIPT", "LOAD", script.source)
+        library = self.scripts.library
+        if form == "functions" and library:
+            self.redis.send("FUNCTION", "LOAD", "REPLACE", library.source)
+            self.called |= {name: ("FCALL", f"{library.name}_{name}") for name in library.functions}
         self.heard_ended, self.heard_events = [], []
         self.listen("ended")
         self.listen("events")
@@ -101,14 +108,14 @@ class Driver:
         self.model.advance(delta_ms)
         self.model.after_operation()
 
-    def evalsha(self, script, *args):
+    def send(self, script, *args, keys=(NAMESPACE, NAMESPACE + ":meta")):
         """The raw reply; raises redis.exceptions.ResponseError."""
-        return self.redis.send("EVALSHA", self.scripts[script].sha, 2, NAMESPACE, NAMESPACE + ":meta", *args)
+        return self.redis.send(*self.called[script], len(keys), *keys, *args)
 
     def call(self, script, **fields):
         args = ENCODE.get(script, spec_only)(**fields)
         try:
-            reply = self.evalsha(script, *args)
+            reply = self.send(script, *args)
         except ResponseError as error:
             return parse_error(str(error))
         if script == "finish":

@@ -10,7 +10,7 @@ import traceback
 
 from redis.exceptions import RedisError
 
-from model_driver import Driver
+from model_driver import FORM, Driver
 from model_random import Generator
 from servers import RedisServer
 
@@ -136,6 +136,7 @@ def main(description):
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--steps", type=int, default=100_000)
+    parser.add_argument("--form", choices=["functions", "scripts"], default=FORM)
     parser.add_argument("--seed", default=str(random.SystemRandom().randrange(10**6)))
     parser.add_argument("--one", help="the seed of one sequence, as a failure prints it")
     parser.add_argument("--go-on", action="store_true", help="after a disagreement, a line each")
@@ -153,7 +154,7 @@ def main(description):
             print(f"{done} steps, {done / (time.monotonic() - begun):.0f}/s", flush=True)
 
     with RedisServer() as server:
-        driver = Driver(server.socket)
+        driver = Driver(server.socket, options.form)
         if options.replay:
             with open(options.replay) as file:
                 operations = ast.literal_eval(file.read().split("OPERATIONS = ", 1)[1].strip())

@@ -64,7 +64,7 @@ class Data:
             {"id": "known", "concurrency": 1}, {"id": "keyed", "by": "argument.a", "concurrency": 1},
             {"id": "keyed twice", "by": ["name", "argument.a"], "rate": {"limit": 1, "period": 10**6}},
         ):  # fmt: skip
-            self.driver.evalsha("constrain", encode(spec), limited)
+            self.driver.send("constrain", encode(spec), limited)
         jobs = [[{"name": "limited"}, encode({"a": "x"})]] * 5
         self.driver.call("enqueue", options=None, jobs=jobs)
         self.driver.call("pick", worker="w", queues="limited", count=5)
@@ -97,9 +97,7 @@ class Data:
     def refusal(self, script, keys, args):
         """The error reply to a call."""
         try:
-            reply = self.driver.redis.send(
-                "EVALSHA", self.driver.scripts[script].sha, len(keys), *keys, *args
-            )
+            reply = self.driver.send(script, *args, keys=keys)
         except ResponseError as error:
             return parse_error(str(error))
         self.before = self.dump()
@@ -255,7 +253,7 @@ def test_out_of_memory_refuses_what_would_fill(data, script):
     send("CONFIG", "SET", "maxmemory", "1")
     try:
         with pytest.raises(OutOfMemoryError):
-            data.driver.evalsha(script, *VALID[script])
+            data.driver.send(script, *VALID[script])
     finally:
         send("CONFIG", "SET", "maxmemory", "0")
     data.check_unchanged()
@@ -268,11 +266,11 @@ def test_the_thousandth_constraint_is_the_last():
         there = sum(1 for _ in driver.pages("constraints"))
         plain = encode({"name": "b"})
         for number in range(there, 1000):
-            driver.evalsha("constrain", encode({"id": f"number {number}", "concurrency": 1}), plain)
+            driver.send("constrain", encode({"id": f"number {number}", "concurrency": 1}), plain)
         data.remember()
         refused = data.refusal("constrain", KEYS, VALID["constrain"])
         data.check_unchanged()
         check_words(refused)
         assert (refused.code, refused.path) == ("FULL", "id")
-        driver.evalsha("constrain", encode({"id": "known", "concurrency": 2}), plain)
+        driver.send("constrain", encode({"id": "known", "concurrency": 2}), plain)
         driver.close()

@@ -1,4 +1,5 @@
 -- Connections to the private Redis that tests/lua/run started, and the scripts loaded there.
+local json = require "dkjson"
 local redis = require "redis"
 
 local M = {}
@@ -52,13 +53,17 @@ function M.shared()
   return shared
 end
 
----@param set string settable or server
----@return string source of a built script
-function M.source(set, name)
-  local file = assert(io.open(SCRIPTS .. "/" .. set .. "/" .. name .. ".lua", "rb"))
-  local source = file:read("*a")
+local function content(path)
+  local file = assert(io.open(SCRIPTS .. "/" .. path, "rb"))
+  local bytes = file:read("*a")
   file:close()
-  return source
+  return bytes
+end
+
+---@param set string settable or server
+---@return string source of a built script, or of the library
+function M.source(set, name)
+  return content(set .. "/" .. name .. ".lua")
 end
 
 local shas = { settable = {}, server = {} }
@@ -71,6 +76,42 @@ function M.sha(set, name)
     shas[set][name] = M.shared():call("SCRIPT", "LOAD", M.source(set, name))
   end
   return shas[set][name]
+end
+
+local functions = {}
+
+--- Loads the library once.
+---@param set string settable or server
+---@return table<string, string> names of its functions, by operation
+function M.functions(set)
+  if not functions[set] then
+    functions[set] = {}
+    local library = json.decode(content(set .. "/manifest.json")).library
+    if library then
+      M.shared():call("FUNCTION", "LOAD", "REPLACE", M.source(set, "library"))
+      for _, operation in ipairs(library.functions) do
+        functions[set][operation] = library.name .. "_" .. operation
+      end
+    end
+  end
+  return functions[set]
+end
+
+-- In which form operations are called that have both.
+M.FORM = os.getenv("JQ_FORM") or "functions"
+assert(M.FORM == "functions" or M.FORM == "scripts", "JQ_FORM: expected functions or scripts")
+
+--- How an operation is called.
+---@param set string settable or server
+---@param form? string functions or scripts
+---@return string command FCALL or EVALSHA
+---@return string called name or sha
+function M.called(set, name, form)
+  local called = (form or M.FORM) == "functions" and M.functions(set)[name]
+  if called then
+    return "FCALL", called
+  end
+  return "EVALSHA", M.sha(set, name)
 end
 
 return M

@@ -17,7 +17,8 @@ local counter = 0
 math.randomseed(os.time())
 local run = string.format("%07x", math.random(0, 0xFFFFFFF))
 
----@param options? table {tag, setup: false to leave the namespace out, clock: "server" for the real scripts}
+---@param options? table {tag, setup: false to leave the namespace out, clock: "server" for the real scripts,
+---  form: functions or scripts, where it must be one of them}
 function M.new(options)
   options = options or {}
   counter = counter + 1
@@ -25,6 +26,7 @@ function M.new(options)
   self.connection = server.shared()
   self.name = "{" .. (options.tag or "t" .. run .. counter) .. "}"
   self.scripts = options.clock or "settable"
+  self.form = options.form
   self:set_clock(M.START_MS)
   if options.setup ~= false then
     self:call("setup")
@@ -65,17 +67,18 @@ function Space:redis(command, ...)
   return self.connection:call(command, ...)
 end
 
---- Calls a script: tables go as MessagePack, all else as it is. An error reply is raised as its text.
+--- Calls an operation: tables go as MessagePack, all else as it is. An error reply is raised as its text.
 function Space:call(script, ...)
   return self:call_list(script, { ... })
 end
 
 function Space:call_list(script, arguments)
-  local sent = { server.sha(self.scripts, script), 2, self.name, self.name .. ":meta" }
+  local command, called = server.called(self.scripts, script, self.form)
+  local sent = { called, 2, self.name, self.name .. ":meta" }
   for _, argument in ipairs(arguments) do
     sent[#sent + 1] = type(argument) == "table" and msgpack.pack(argument) or argument
   end
-  return self.connection:call_list("EVALSHA", sent)
+  return self.connection:call_list(command, sent)
 end
 
 --- The call must be refused with an error that begins so, and nothing may have changed.
