@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _REPLY = re.compile(r"(INVALID|NOTFOUND|CONFLICT|LOST|FULL|VERSION)(?: ([^\s:]+):)?(?: (.*))?\Z", re.DOTALL)
-_LUA_ERROR = re.compile(r"user_script:\d+:")
+_LUA_ERROR = re.compile(r"user_(script|function):\d+:")
 
 
 class JQError(Exception):
