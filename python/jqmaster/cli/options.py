@@ -7,6 +7,8 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
+FORM_HELP = "how operations are called: functions, scripts, or auto, which is functions where they can be"
+
 Run = Callable[[argparse.Namespace, "Parser"], int]
 _NO = ("", "0", "no", "false", "off")
 _YES = ("1", "yes", "true", "on")
@@ -65,6 +67,7 @@ def reach(parser: Parser, *, nested: bool = False, json: bool = True) -> Parser:
         ("--url", "JQ_URL", "URL", "a master, http://…; or as --redis", str),
         ("--redis", "JQ_REDIS", "URL", "a Redis: redis://, rediss:// or unix://", str),
         ("--namespace", "JQ_NAMESPACE", "{NAME}", "with a Redis: the namespace; default {jq}", namespace),
+        ("--form", "JQ_FORM", "FORM", f"with a Redis: {FORM_HELP}", form),
     ):
         action = group.add_argument(flags, default=default, type=kind, help=text, metavar=metavar)
         action.variable = variable
@@ -162,6 +165,12 @@ def namespace(text: str) -> str:
         return check_namespace(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def form(text: str) -> str:
+    from jqmaster.scripts import FORMS
+
+    return choice(*FORMS)(text)
 
 
 def choice(*words: str) -> Callable[[str], str]:
