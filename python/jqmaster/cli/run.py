@@ -87,7 +87,8 @@ class _Version(argparse.Action):
     """Unlike argparse's own, looks only when it is asked: a checkout then builds the scripts."""
 
     def __call__(self, parser: Any, *_: Any) -> None:
-        parser.exit(message=f"{processes.version_line()}\n")
+        print(processes.version_line())
+        parser.exit()
 
 
 def build() -> Parser:
