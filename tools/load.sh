@@ -84,10 +84,14 @@ for entry in $SCRIPTS; do
 done
 
 got=$(cli EVALSHA "$setup" 2 "$namespace" "$meta") || fail "$got"
-got=$(cli -x FUNCTION LOAD REPLACE <"$here/library.lua") || case $got in
-    *"unknown command"* | *"permissions to run"*)
+got=$(cli -x FUNCTION LOAD REPLACE <"$here/library.lua" 2>&1) || case $got in
+    *"unknown command"*)
         LIBRARY=
-        echo "without functions: $got" >&2
+        echo "without the library: this Redis has no functions" >&2
+        ;;
+    *"permissions to run"*)
+        LIBRARY=
+        echo "without the library: this user may not load functions" >&2
         ;;
     *) fail "$got" ;;
 esac
@@ -124,7 +128,7 @@ if [ -n "$LIBRARY" ] && [ "${before:-$VERSION}" != "$VERSION" ]; then
         case $field in */library) ;; *) continue ;; esac
         name=$(cli --raw HGET "$manifest" "$field") || fail "$name"
         [ "$name" != "$LIBRARY" ] && [ "$name" != "$kept" ] || continue
-        got=$(cli FUNCTION DELETE "$name") || case $got in *"not found"*) ;; *) fail "$got" ;; esac
+        got=$(cli FUNCTION DELETE "$name" 2>&1) || case $got in *"not found"*) ;; *) fail "$got" ;; esac
         got=$(cli HDEL "$manifest" "$field" "${field%/library}/functions" "source:$name") || fail "$got"
     done
 fi
