@@ -34,7 +34,7 @@ def test_help_names_every_option_and_its_variable(
     assert ended.value.code == 0 and "usage: jqmaster" in said
     parser = dict(parsers(build()))[words]
     for action in parser._actions:
-        if action.option_strings and "--help" not in action.option_strings:
+        if action.option_strings and not {"--help", "--version"} & set(action.option_strings):
             assert action.option_strings[0] in said
             assert f"[{action.variable}]" in said
     assert max(len(line) for line in said.splitlines()) <= 80 or not words

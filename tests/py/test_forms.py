@@ -14,10 +14,11 @@ import pytest
 from redis.asyncio import Redis
 
 from jqmaster import JQ
+from jqmaster.cli import options
 from jqmaster.engine import Engine, connect, pack
 from jqmaster.errors import Invalid, Unavailable, UnsuitableServer
 from jqmaster.luabuild import Bundle, Library, version_of
-from jqmaster.scripts import builtin, fetch, load
+from jqmaster.scripts import FORMS, builtin, fetch, load
 from jqmaster.server import ServeOptions, Server
 from jqmaster.testing import working
 from servers import RedisServer
@@ -95,6 +96,9 @@ class TestWhatIsCalled:
             await client.flushall()
             await life(engine)
             assert "fcall" not in await calls(client) and not await libraries(client)
+
+    def test_the_command_line_knows_all_forms(self) -> None:
+        assert options.form.__dict__["words"] == FORMS
 
     def test_a_form_that_is_none(self, redis: Redis) -> None:
         with pytest.raises(ValueError, match="expected one of auto, functions, scripts, got 'lua'"):

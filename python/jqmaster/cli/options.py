@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 FORM_HELP = "how operations are called: functions, scripts, or auto, which is functions where they can be"
 
 Run = Callable[[argparse.Namespace, "Parser"], int]
+_ASKS = (argparse._HelpAction, argparse._VersionAction)  # which have no variables
 _NO = ("", "0", "no", "false", "off")
 _YES = ("1", "yes", "true", "on")
 
@@ -103,7 +104,7 @@ def add_environment(root: argparse.ArgumentParser) -> None:
     """Give each option a variable, show it in the help, and take what it says as the default."""
     for words, parser in parsers(root):
         for action in parser._actions:
-            if action.option_strings and not isinstance(action, argparse._HelpAction):
+            if action.option_strings and not isinstance(action, _ASKS):
                 _add_variable(parser, action, words)
 
 
@@ -167,12 +168,6 @@ def namespace(text: str) -> str:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def form(text: str) -> str:
-    from jqmaster.scripts import FORMS
-
-    return choice(*FORMS)(text)
-
-
 def choice(*words: str) -> Callable[[str], str]:
     """One of these; unlike argparse's own `choices`, also when it comes from the environment."""
 
@@ -184,6 +179,9 @@ def choice(*words: str) -> Callable[[str], str]:
 
     one_of.__dict__["words"] = words
     return one_of
+
+
+form = choice("auto", "functions", "scripts")
 
 
 def port(text: str) -> int:

@@ -83,7 +83,7 @@ def _in_order(arguments: Sequence[str]) -> list[str]:
     return [*kept, *arguments[place : place + 1], *moved, *arguments[place + 1 :]]
 
 
-class _Version(argparse.Action):
+class _Version(argparse._VersionAction):
     """Unlike argparse's own, looks only when it is asked: a checkout then builds the scripts."""
 
     def __call__(self, parser: Any, *_: Any) -> None:
@@ -95,7 +95,7 @@ def build() -> Parser:
     """The whole tree of commands."""
     parser = Parser(prog="jqmaster", description="JQ, a job queue on Redis.", epilog=EPILOG)
     parser.add_argument("-v", "--verbose", action="store_true", help="log more, to stderr")
-    parser.add_argument("--version", action=_Version, nargs=0, help="print the version, and end")
+    parser.add_argument("--version", action=_Version, help="print the version, and end")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for module in (
         processes, enqueue, jobs, find, change, queues, failures, limits, schedules, workers, stats, top,
