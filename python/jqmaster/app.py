@@ -53,8 +53,8 @@ class JQ(Operations):
 
     `url`: a Redis (`redis://`, `rediss://`, `unix://`) or a JQ master (`http://`, several with commas);
     default: the variable `JQ_URL`, or the master on this machine. `namespace` is for Redis; a master has its
-    own. So is `form`: "scripts" uses no functions of Redis, "functions" raises UnsuitableServer where there
-    are none; default: the variable `JQ_FORM`, or "auto". `direct`: jobs run at once where they are enqueued,
+    own. So is `form`: "scripts" uses no functions of Redis, "functions" raises Unavailable where there are
+    none; default: the variable `JQ_FORM`, or "auto". `direct`: jobs run at once where they are enqueued,
     without any server, see `immediate`. All else are options for all jobs. Nothing is connected before it is
     needed.
     """

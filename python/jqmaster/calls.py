@@ -20,7 +20,7 @@ from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialWithJitterBackoff
 
-from .errors import Invalid, JQError, Unavailable, Version, from_redis
+from .errors import Invalid, JQError, NoFunctions, Unavailable, Version, from_redis
 from .luabuild import Script, library_of
 from .scripts import (
     FORMS,
@@ -31,7 +31,6 @@ from .scripts import (
     has_functions,
     install,
     is_missing_function,
-    no_functions,
     refuses_functions,
 )
 
@@ -123,7 +122,7 @@ class Caller:
     ) -> None:
         """``timeout_s``: how long Redis may take to answer a call; then the call raises Unavailable.
 
-        ``form``: "scripts" uses EVALSHA alone; with "functions" calls raise UnsuitableServer where functions
+        ``form``: "scripts" uses EVALSHA alone; with "functions" calls raise NoFunctions where functions
         cannot be called, and do not fall back.
         """
         if redis.get_encoder().decode_responses:
@@ -264,7 +263,7 @@ class Caller:
 
     def _do_without_functions(self, problem: Exception) -> None:
         if self.form == "functions":
-            raise no_functions(problem) from problem
+            raise NoFunctions(problem) from problem
         log.info("functions cannot be used in this Redis, scripts are: %s", problem)
         self._server.has_functions = False
 

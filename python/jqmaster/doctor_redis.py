@@ -229,7 +229,7 @@ def _form(server: Server) -> Iterator[Finding]:
         yield _make("form", "ok", title, form=server.form)
         return
     yield _make(
-        "form", "note", title,
+        "form", "problem" if server.wants == "functions" else "note", title,
         "This Redis has no functions, or does not let this user call them. Scripts do the same for more CPU.",
         "Permit +fcall, and +function|load to who loads; docs/operating.md has the whole user.",
         form=server.form,

@@ -91,6 +91,14 @@ class UnsuitableServer(Exception):
     """This Redis cannot carry JQ; the message says why and what to change."""
 
 
+class NoFunctions(Unavailable, UnsuitableServer):
+    """Functions alone were to be used, and this Redis has none, or does not let this user call them."""
+
+    def __init__(self, cause: Exception) -> None:
+        why = str(cause).partition(", with args")[0]
+        super().__init__(f"functions cannot be used in this Redis ({why}); form scripts or auto can", cause)
+
+
 _CLASSES: dict[str, type[JQError]] = {
     kind.code: kind for kind in (Invalid, NotFound, Conflict, Lost, Full, Version)
 }

@@ -15,7 +15,7 @@ from redis.asyncio import Redis
 from redis.exceptions import NoPermissionError, ResponseError
 
 from . import luabuild
-from .errors import UnsuitableServer, from_redis
+from .errors import NoFunctions, UnsuitableServer, from_redis
 from .luabuild import Bundle, Clock, Library, Script, library_of, version_of
 
 log = logging.getLogger(__name__)
@@ -194,7 +194,7 @@ async def load_library(client: Redis, library: Library, form: Form) -> bool:
     """Whether the library's functions can be called, which are loaded if need be.
 
     A user who may call functions need not be allowed to load them, if somebody else does. Raises RedisError,
-    and UnsuitableServer when they cannot be called although ``form`` is "functions".
+    and NoFunctions when they cannot be called although ``form`` is "functions".
     """
     try:
         await client.execute_command("FUNCTION", "LOAD", library.source)
@@ -204,7 +204,7 @@ async def load_library(client: Redis, library: Library, form: Form) -> bool:
     problem = await _called_wrongly(client, library)
     is_callable = not (is_missing_function(problem) or refuses_functions(problem))
     if not is_callable and form == "functions":
-        raise no_functions(problem)
+        raise NoFunctions(problem)
     return is_callable
 
 
@@ -233,11 +233,6 @@ def refuses_functions(problem: Any) -> bool:
 def is_missing_function(problem: Any) -> bool:
     """Whether a reply says that there is no such function."""
     return isinstance(problem, ResponseError) and str(problem).startswith("Function not found")
-
-
-def no_functions(problem: Exception) -> UnsuitableServer:
-    """For those who were told to use functions alone."""
-    return UnsuitableServer(f"functions cannot be used in this Redis ({problem}); form scripts or auto can")
 
 
 async def _prune(client: Redis, manifest: str, present: set[str], current: Mapping[str, str]) -> list[str]:

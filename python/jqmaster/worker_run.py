@@ -13,7 +13,7 @@ from typing import Any
 
 import uvloop
 
-from jqmaster.errors import JQError, Unavailable, UnsuitableServer
+from jqmaster.errors import JQError, Unavailable
 from jqmaster.scripts import Form
 from jqmaster.wake import backoff_s
 from jqmaster.worker import Function, Outcome, Worker, queues_for
@@ -62,7 +62,7 @@ async def _run(options: WorkOptions) -> int:
         asyncio.get_running_loop().add_signal_handler(number, on_signal, number)
     try:
         await work(options, stop)
-    except (JQError, OSError, UnsuitableServer) as error:
+    except (JQError, OSError) as error:
         print(f"jqmaster: {error}", file=sys.stderr)
         return 1
     return 0

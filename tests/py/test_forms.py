@@ -16,7 +16,7 @@ from redis.asyncio import Redis
 from jqmaster import JQ
 from jqmaster.cli import options
 from jqmaster.engine import Engine, connect, pack
-from jqmaster.errors import Invalid, Unavailable, UnsuitableServer
+from jqmaster.errors import Invalid, NoFunctions, Unavailable
 from jqmaster.luabuild import Bundle, Library, version_of
 from jqmaster.scripts import FORMS, builtin, fetch, load
 from jqmaster.server import ServeOptions, Server
@@ -291,10 +291,10 @@ class TestWithoutFunctions:
 
     async def test_form_functions_is_an_error(self, old_server: RedisServer) -> None:
         async with connect(old_server.url) as client:
-            with pytest.raises(UnsuitableServer, match="form scripts"):
+            with pytest.raises(NoFunctions, match="form scripts"):
                 await load(client, "{other}", form="functions")
             await load(client, "{other}")
-            with pytest.raises(UnsuitableServer, match="unknown command"):
+            with pytest.raises(NoFunctions, match="unknown command"):
                 await life(Engine(client, "{other}", form="functions"))
 
 
@@ -353,7 +353,7 @@ class TestPermissions:
             async with connect(url) as client:
                 assert await Engine(client).form_in_use() == "scripts"
             async with connect(url) as client:
-                with pytest.raises(UnsuitableServer, match="fcall"):
+                with pytest.raises(NoFunctions, match="fcall"):
                     await life(Engine(client, form="functions"))
 
     async def test_who_may_not_load_functions_calls_those_that_are_there(
