@@ -18,13 +18,13 @@ part() { # part <title> <command>...
     fi
 }
 
-# The specs take one core, and a minute: they run beside the Python tests, and are shown behind them.
+# The specs take one core, and a minute in each form: they run beside the Python tests, and are shown behind them.
 specs_log=
 specs_pid=
 case " $* " in
     *" lua python "*)
         specs_log=$(mktemp "${TMPDIR:-/tmp}/jq-specs.XXXXXX")
-        tests/lua/run >"$specs_log" 2>&1 &
+        JQ_FORM="functions scripts" tests/lua/run >"$specs_log" 2>&1 &
         specs_pid=$!
         trap 'kill "$specs_pid" 2>/dev/null; rm -f "$specs_log"' EXIT
         trap 'exit 130' INT
@@ -34,7 +34,7 @@ esac
 
 specs() {
     if [ -z "$specs_pid" ]; then
-        tests/lua/run
+        JQ_FORM="functions scripts" tests/lua/run
     else
         wait "$specs_pid"
         status=$?

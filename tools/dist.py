@@ -14,16 +14,22 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def write_scripts(directory: Path) -> Path:
-    """Write ``jq-scripts-<version>/``, with a ``load.sh`` that knows its scripts; its path."""
+    """Write ``jq-scripts-<version>/``, with a ``load.sh`` that knows what is in it; its path."""
     scripts = luabuild.build(ROOT)
     version = luabuild.version_of(scripts)
     target = directory / f"jq-scripts-{version}"
     shutil.rmtree(target, ignore_errors=True)
     luabuild.dump(scripts, target)
     entries = " ".join(f"{script.name}:{script.sha}:{script.flags}" for script in scripts.values())
-    template = (ROOT / "tools" / "load.sh").read_text()
+    text = (ROOT / "tools" / "load.sh").read_text()
+    assert scripts.library is not None
+    for place, what in (
+        ("VERSION", version), ("SCRIPTS", entries), ("LIBRARY", scripts.library.name),
+        ("FUNCTIONS", " ".join(sorted(scripts.library.functions))),
+    ):  # fmt: skip
+        text = text.replace(f"@{place}@", what)
     loader = target / "load.sh"
-    loader.write_text(template.replace("@VERSION@", version).replace("@SCRIPTS@", entries))
+    loader.write_text(text)
     loader.chmod(0o755)
     return target
 

@@ -1,15 +1,18 @@
 #!/bin/sh
-# Loads these scripts into a Redis with nothing but redis-cli, and makes them the namespace's current version.
+# Loads these scripts, and their library of functions where the server has functions, into a Redis with nothing
+# but redis-cli, and makes them the namespace's current version.
 #
 #   sh load.sh [redis-cli options] [-- namespace]
 #   sh load.sh -h redis.example.org -p 6380 -- '{jq}'
 #
-# Safe to repeat. The namespace is {jq} unless given. See docs/protocol.md, section 9.
+# Safe to repeat. The namespace is {jq} unless given. See docs/protocol.md, section 10.
 set -eu
 export LC_ALL=C
 
 VERSION=@VERSION@
 SCRIPTS="@SCRIPTS@" # name:sha:flags
+LIBRARY=@LIBRARY@
+FUNCTIONS="@FUNCTIONS@"
 
 here=$(cd "$(dirname "$0")" && pwd)
 namespace={jq}
@@ -81,14 +84,32 @@ for entry in $SCRIPTS; do
 done
 
 got=$(cli EVALSHA "$setup" 2 "$namespace" "$meta") || fail "$got"
+got=$(cli -x FUNCTION LOAD REPLACE <"$here/library.lua" 2>&1) || case $got in
+    *"unknown command"*)
+        LIBRARY=
+        echo "without the library: this Redis has no functions" >&2
+        ;;
+    *"permissions to run"*)
+        LIBRARY=
+        echo "without the library: this user may not load functions" >&2
+        ;;
+    *) fail "$got" ;;
+esac
 for entry in $SCRIPTS; do
     rest=${entry#*:}
     got=$(cli -x HSET "$manifest" "source:${rest%%:*}" <"$here/${entry%%:*}.lua") || fail "$got"
 done
+before=$(cli --raw HGET "$manifest" version) || fail "$before"
 got=$(cli HSET "$manifest" $beside) || fail "$got"
 got=$(cli HSET "$manifest" $current) || fail "$got"
+if [ -n "$LIBRARY" ]; then
+    got=$(cli -x HSET "$manifest" "source:$LIBRARY" <"$here/library.lua") || fail "$got"
+    got=$(cli HSET "$manifest" "$VERSION/library" "$LIBRARY" "$VERSION/functions" "$FUNCTIONS" \
+        library "$LIBRARY" functions "$FUNCTIONS") || fail "$got"
+    current="$current library $LIBRARY functions -"
+fi
 
-# A script that this version no longer has must not be found under its bare name.
+# What this version no longer has must not be found under its bare name.
 present=$(cli --raw HKEYS "$manifest") || fail "$present"
 for field in $present; do
     case " $current " in
@@ -99,4 +120,16 @@ for field in $present; do
         *) got=$(cli HDEL "$manifest" "$field") || fail "$got" ;;
     esac
 done
+
+# Libraries go that are neither this version's nor that of the one before.
+if [ -n "$LIBRARY" ] && [ "${before:-$VERSION}" != "$VERSION" ]; then
+    kept=$(cli --raw HGET "$manifest" "$before/library") || fail "$kept"
+    for field in $present; do
+        case $field in */library) ;; *) continue ;; esac
+        name=$(cli --raw HGET "$manifest" "$field") || fail "$name"
+        [ "$name" != "$LIBRARY" ] && [ "$name" != "$kept" ] || continue
+        got=$(cli FUNCTION DELETE "$name" 2>&1) || case $got in *"not found"*) ;; *) fail "$got" ;; esac
+        got=$(cli HDEL "$manifest" "$field" "${field%/library}/functions" "source:$name") || fail "$got"
+    done
+fi
 echo "$namespace: version $VERSION of the scripts is loaded and current"

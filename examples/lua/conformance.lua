@@ -1,5 +1,5 @@
 -- Runs the conformance suite (tests/protocol, which says what the notation means) with this client. Needs lua-dkjson.
--- lua5.1 conformance.lua <directory of the suite> [URL of Redis] [namespace]
+-- lua5.1 conformance.lua <directory of the suite> [URL of Redis] [namespace]      JQ_FORM=scripts: by EVALSHA alone
 local here = arg[0]:match("^(.*/)") or "./"
 package.path = here .. "?.lua;" .. package.path
 local json = require "dkjson"

@@ -29,9 +29,11 @@ local read = redis.command("READ", { request = function() end })
 ---@param url string redis://host:port or unix:///path
 ---@param namespace? string where the jobs are
 ---@param manifest? string the namespace whose scripts are called, mostly the same
-function M.connect(url, namespace, manifest)
+---@param form? string "scripts" calls all by EVALSHA, else what the manifest names as functions is called by FCALL
+function M.connect(url, namespace, manifest, form)
   namespace = namespace or "{jq}"
-  local self = setmetatable({ url = url, namespace = namespace, manifest = manifest or namespace, shas = {} }, JQ)
+  local self = setmetatable({ url = url, namespace = namespace, manifest = manifest or namespace, named = {} }, JQ)
+  self.form = form or os.getenv("JQ_FORM")
   self:open()
   return self
 end
@@ -48,7 +50,7 @@ function JQ:open()
   self.connection, self.is_lost = connection, false
 end
 
--- Calling a script [1] ---------------------------------------------------------------------------------
+-- Calling an operation [1] -----------------------------------------------------------------------------
 
 --- Any Redis command; an error reply is raised as its text.
 function JQ:command(name, ...)
@@ -56,49 +58,59 @@ function JQ:command(name, ...)
   return self.connection:read()
 end
 
-function JQ:named(script)
-  local sha = self:command("HGET", self.manifest .. ":manifest", script)
-  self.shas[script] = assert(sha, "no script " .. script .. " in " .. self.manifest .. ":manifest")
-  return sha
+--- How an operation is called, and what it is loaded from: a library of functions, or a script.
+function JQ:name(operation)
+  local found = self:command("HMGET", self.manifest .. ":manifest", operation, "library", "functions")
+  local sha, library, functions = found[1], found[2], found[3]
+  assert(sha, "no script " .. operation .. " in " .. self.manifest .. ":manifest")
+  local how = { call = "EVALSHA", name = sha, load = { "SCRIPT", "LOAD" }, from = sha }
+  if self.form ~= "scripts" and functions and (" " .. functions .. " "):find(" " .. operation .. " ", 1, true) then
+    local name = library .. "_" .. operation
+    how = { call = "FCALL", name = name, load = { "FUNCTION", "LOAD", "REPLACE" }, from = library }
+  end
+  self.named[operation] = how
+  return how
 end
 
-function JQ:source(sha)
-  return self:command("HGET", self.manifest .. ":manifest", "source:" .. sha)
+function JQ:source(how)
+  return self:command("HGET", self.manifest .. ":manifest", "source:" .. how.from)
 end
 
-function JQ:evaluate(script, ...)
-  local sha = self.shas[script] or self:named(script)
-  local sent = { sha, 2, self.namespace, self.namespace .. ":meta", ... }
-  local ok, reply = pcall(self.command, self, "EVALSHA", unpack(sent))
+function JQ:evaluate(operation, ...)
+  local how = self.named[operation] or self:name(operation)
+  local sent = { how.name, 2, self.namespace, self.namespace .. ":meta", ... }
+  local ok, reply = pcall(self.command, self, how.call, unpack(sent))
   if ok then
     return reply
-  elseif not reply:find("^NOSCRIPT") then
+  elseif not (reply:find("^NOSCRIPT") or reply:find("^ERR Function not found")) then
     error(reply, 0)
   end
-  local source = self:source(sha)
+  local source = self:source(how)
   if not source then
-    sha = self:named(script) -- an old version that was taken away
-    source = self:source(sha)
+    how = self:name(operation) -- an old version that was taken away
+    source = self:source(how)
   end
-  self:command("SCRIPT", "LOAD", source)
-  sent[1] = sha
-  return self:command("EVALSHA", unpack(sent))
+  local load = { unpack(how.load) }
+  load[#load + 1] = source
+  self:command(unpack(load))
+  sent[1] = how.name
+  return self:command(how.call, unpack(sent))
 end
 
---- Calls a script. A lost connection says nothing about whether it was carried out: the same call is sent again, which
---- is safe by tokens and attempts. Of an error reply the text is raised.
+--- Calls an operation. A lost connection says nothing about whether it was carried out: the same call is sent again,
+--- which is safe by tokens and attempts. Of an error reply the text is raised.
 ---@param ... string texts (ids), and what `pack` gives
-function JQ:call(script, ...)
+function JQ:call(operation, ...)
   local deadline, is_renewed = socket.gettime() + REPEAT_FOR_S, false
   while true do
-    local ok, reply = pcall(self.evaluate, self, script, ...)
+    local ok, reply = pcall(self.evaluate, self, operation, ...)
     if ok then
       return reply
     end
     local code = tostring(reply):match("^(%u+) ")
     if code == "VERSION" and not is_renewed then
       -- The namespace may have been migrated: its manifest names scripts that know the new schema.
-      self.shas[script], is_renewed = nil, true
+      self.named[operation], is_renewed = nil, true
     elseif not (PASSES[code] or self.is_lost) or socket.gettime() > deadline then
       error(reply, 0)
     else

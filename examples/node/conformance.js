@@ -1,5 +1,5 @@
 // Runs the conformance suite (tests/protocol, which says what the notation means) with this client.
-// node conformance.js <directory of the suite> [URL of Redis] [namespace]
+// node conformance.js <directory of the suite> [URL of Redis] [namespace]      JQ_FORM=scripts: by EVALSHA alone
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ const isMap = (value) => typeof value === 'object' && value !== null && !Array.i
 
 class Case {
   constructor() {
-    this.jq = new JQ(jq.redis, `{suite-${randomUUID()}}`, namespace);
+    this.jq = new JQ(jq.redis, `{suite-${randomUUID()}}`, { manifest: namespace });
     this.captured = new Map();
     this.messages = [];
   }

@@ -22,9 +22,12 @@ export class JQError extends Error {
 }
 
 export class JQ {
-  /** namespace: where the jobs are. manifest: the namespace whose scripts are called, mostly the same. */
-  constructor(redis, namespace = '{jq}', manifest = namespace) {
-    Object.assign(this, { redis, namespace, manifest, shas: new Map(), waiting: new Map() });
+  /**
+   * namespace: where the jobs are. manifest: the namespace whose scripts are called, mostly the same.
+   * form: 'scripts' calls all by EVALSHA, else what the manifest names as functions is called by FCALL.
+   */
+  constructor(redis, namespace = '{jq}', { manifest = namespace, form = process.env.JQ_FORM } = {}) {
+    Object.assign(this, { redis, namespace, manifest, form, named: new Map(), waiting: new Map() });
     this.buffers = redis.withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer });
   }
 
@@ -38,51 +41,57 @@ export class JQ {
     await this.redis.close();
   }
 
-  // -- Calling a script [1] ----------------------------------------------------------------------------
+  // -- Calling an operation [1] ------------------------------------------------------------------------
 
   /** Any Redis command; bulk strings are Buffers. */
   command(...parts) {
     return this.buffers.sendCommand(parts);
   }
 
-  /** Calls a script. Arguments are texts (ids) and Buffers (what `pack` gives). Safe to repeat, so it is. */
-  async call(script, ...parts) {
+  /** Calls an operation. Arguments are texts (ids) and Buffers (what `pack` gives). Safe to repeat, so it is. */
+  async call(operation, ...parts) {
     try {
-      return await this.repeated(() => this.evaluate(script, parts));
+      return await this.repeated(() => this.evaluate(operation, parts));
     } catch (error) {
       if (!(error instanceof ErrorReply)) throw error;
       if (!error.message.startsWith('VERSION ')) throw new JQError(error.message);
     }
     // The namespace may have been migrated: its manifest names scripts that know the new schema.
-    this.shas.delete(script);
-    return this.evaluate(script, parts).catch((error) => {
+    this.named.delete(operation);
+    return this.evaluate(operation, parts).catch((error) => {
       throw new JQError(error.message);
     });
   }
 
-  async evaluate(script, parts) {
-    const send = (sha) =>
-      this.command('EVALSHA', sha, '2', this.namespace, `${this.namespace}:meta`, ...parts);
-    const named = async () => {
-      const sha = await this.redis.hGet(`${this.manifest}:manifest`, script);
-      if (!sha) throw new Error(`no script ${script} in ${this.manifest}:manifest`);
-      this.shas.set(script, sha);
-      return sha;
-    };
-    let sha = this.shas.get(script) ?? (await named());
+  /** How an operation is called, and what it is loaded from: a library of functions, or a script. */
+  async name(operation) {
+    const fields = [operation, 'library', 'functions'];
+    const [sha, library, functions] = await this.redis.hmGet(`${this.manifest}:manifest`, fields);
+    if (!sha) throw new Error(`no script ${operation} in ${this.manifest}:manifest`);
+    const isFunction = this.form !== 'scripts' && functions?.split(' ').includes(operation);
+    const how = isFunction
+      ? { call: ['FCALL', `${library}_${operation}`], load: ['FUNCTION', 'LOAD', 'REPLACE'], from: library }
+      : { call: ['EVALSHA', sha], load: ['SCRIPT', 'LOAD'], from: sha };
+    this.named.set(operation, how);
+    return how;
+  }
+
+  async evaluate(operation, parts) {
+    const send = ({ call }) => this.command(...call, '2', this.namespace, `${this.namespace}:meta`, ...parts);
+    let how = this.named.get(operation) ?? (await this.name(operation));
     try {
-      return await send(sha);
+      return await send(how);
     } catch (error) {
-      if (!error.message.startsWith('NOSCRIPT')) throw error;
+      if (!/^(NOSCRIPT|ERR Function not found)/.test(error.message)) throw error;
     }
-    const source = () => this.redis.hGet(`${this.manifest}:manifest`, `source:${sha}`);
+    const source = () => this.redis.hGet(`${this.manifest}:manifest`, `source:${how.from}`);
     let text = await source();
     if (!text) {
-      sha = await named(); // an old version that was taken away
+      how = await this.name(operation); // an old version that was taken away
       text = await source();
     }
-    await this.redis.sendCommand(['SCRIPT', 'LOAD', text]);
-    return send(sha);
+    await this.redis.sendCommand([...how.load, text]);
+    return send(how);
   }
 
   /** A lost connection says nothing about whether a call was carried out: the same call again. */

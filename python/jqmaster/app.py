@@ -27,6 +27,7 @@ from .calling import MessagePack, Serializer
 from .handle import Handle
 from .link import Link
 from .options import JobOptions
+from .scripts import Form
 from .task import AsyncTask, Call, Decorator, ScheduleOptions, SyncTask, Task, TaskOptions
 from .transport import Prepared, RedisTransport, Transport
 
@@ -52,8 +53,10 @@ class JQ(Operations):
 
     `url`: a Redis (`redis://`, `rediss://`, `unix://`) or a JQ master (`http://`, several with commas);
     default: the variable `JQ_URL`, or the master on this machine. `namespace` is for Redis; a master has its
-    own. `direct`: jobs run at once where they are enqueued, without any server, see `immediate`. All else are
-    options for all jobs. Nothing is connected before it is needed.
+    own. So is `form`: "scripts" uses no functions of Redis, "functions" raises Unavailable where there are
+    none; default: the variable `JQ_FORM`, or "auto". `direct`: jobs run at once where they are enqueued,
+    without any server, see `immediate`. All else are options for all jobs. Nothing is connected before it is
+    needed.
     """
 
     def __init__(
@@ -61,12 +64,14 @@ class JQ(Operations):
         url: str | None = None,
         *,
         namespace: str | None = None,
+        form: Form | None = None,
         serializer: Serializer | None = None,
         direct: bool = False,
         **defaults: Unpack[JobOptions],
     ) -> None:
         self.url = url or os.environ.get("JQ_URL") or LOCAL
         self.namespace = namespace or os.environ.get("JQ_NAMESPACE") or "{jq}"
+        self.form = cast(Form, form or os.environ.get("JQ_FORM") or "auto")
         self.serializer: Serializer = serializer or MessagePack()
         self.defaults: JobOptions = cast(JobOptions, options.check(dict(defaults)))
         self.tasks: dict[str, Task[..., Any]] = {}
@@ -333,7 +338,7 @@ class JQ(Operations):
 
     def _transport(self) -> Transport:
         if self.is_redis:
-            return RedisTransport(self.url, self.namespace)
+            return RedisTransport(self.url, self.namespace, self.form)
         if not self.url.startswith(("http://", "https://")):
             raise ValueError(f"{self.url}: expected redis://, rediss://, unix://, http:// or https://")
         from .transport_http import HttpTransport

@@ -192,6 +192,8 @@ class AppWorker:
         given = {**self._given, "queues": self._queues or queues_of(self._jq)}
         if given.get("namespace", DEFAULT_NAMESPACE) == DEFAULT_NAMESPACE:
             given["namespace"] = self._jq.namespace
+        if given.get("form", "auto") == "auto":
+            given["form"] = self._jq.form
         if not given.get("masters") and given.get("redis_url") is None:
             if self._jq.is_redis:
                 given["redis_url"] = self._jq.url

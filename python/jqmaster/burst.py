@@ -56,7 +56,7 @@ async def aburst(
 
     inner: Source
     if jq.is_redis:
-        inner = RedisSource.from_url(jq.url, jq.namespace, wanted)
+        inner = RedisSource.from_url(jq.url, jq.namespace, wanted, form=jq.form)
     else:
         inner = HttpSource(jq.url.split(","), wanted)
     source = _Burst(jq, inner, wanted, delayed)

@@ -11,7 +11,8 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
+from weakref import WeakKeyDictionary
 
 import msgpack
 import redis.exceptions
@@ -19,9 +20,19 @@ from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialWithJitterBackoff
 
-from .errors import Invalid, JQError, Unavailable, Version, from_redis
-from .luabuild import Script
-from .scripts import builtin, check_namespace, install
+from .errors import Invalid, JQError, NoFunctions, Unavailable, Version, from_redis
+from .luabuild import Script, library_of
+from .scripts import (
+    FORMS,
+    Form,
+    bring_library,
+    builtin,
+    check_namespace,
+    has_functions,
+    install,
+    is_missing_function,
+    refuses_functions,
+)
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +43,7 @@ Observe: TypeAlias = Callable[[str, str, float], object]  # script, error's code
 
 ABSENT: Any = object()  # where None is a value
 
-_HEALS = 3  # rounds: scripts lost, namespace lost, and both once more
+_HEALS = 4  # rounds: functions, scripts, namespace lost, and what another flush takes
 
 
 def connect(url: str, *, retries: int = 0, max_connections: int = 64) -> Redis:
@@ -80,11 +91,24 @@ def given(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-class Caller:
-    """Runs the scripts of one namespace. Holds no connection of its own; whoever made ``redis`` closes it.
+class _Server:
+    """What is known of the server behind a pool of connections."""
 
-    Scripts that Redis has lost (SCRIPT FLUSH, restart, failover) are loaded again, and a namespace that has
-    vanished (FLUSHALL) is set up again, when a call meets it. Raises what ``jqmaster.errors`` has.
+    has_functions: bool | None = None  # None: not known yet, and taken for true
+
+
+_servers: WeakKeyDictionary[Any, _Server] = WeakKeyDictionary()  # by pool
+
+
+class Caller:
+    """Runs the operations of one namespace. Holds no connection of its own; whoever made ``redis`` closes it.
+
+    An operation of the library is called by FCALL, all others by EVALSHA. Where functions cannot be called,
+    which the first call shows for all callers of a pool of connections, all are called by EVALSHA.
+
+    Functions and scripts that Redis has lost (FUNCTION FLUSH, SCRIPT FLUSH, restart, failover) are loaded
+    again, and a namespace that has vanished (FLUSHALL) is set up again, when a call meets it. Raises what
+    ``jqmaster.errors`` has.
     """
 
     def __init__(
@@ -94,19 +118,50 @@ class Caller:
         *,
         scripts: Mapping[str, Script] | None = None,
         timeout_s: float = 30.0,
+        form: Form = "auto",
     ) -> None:
-        """``timeout_s``: how long Redis may take to answer a call; then the call raises Unavailable."""
+        """``timeout_s``: how long Redis may take to answer a call; then the call raises Unavailable.
+
+        ``form``: "scripts" uses EVALSHA alone; with "functions" calls raise NoFunctions where functions
+        cannot be called, and do not fall back.
+        """
         if redis.get_encoder().decode_responses:
             raise ValueError("the client must not decode responses: arguments and results are bytes")
         self.redis = redis
         self.namespace = check_namespace(namespace)
         self.scripts = builtin() if scripts is None else scripts
         self.observe: Observe | None = None
+        if form not in FORMS:
+            raise ValueError(f"form: expected one of {', '.join(FORMS)}, got {form!r}")
+        self.form = form
+        self._library = None if form == "scripts" else library_of(self.scripts)
+        if form == "functions" and self._library is None:
+            raise ValueError("form: these scripts have no library of functions")
+        self._functions = (
+            {name: f"{self._library.name}_{name}" for name in self._library.functions}
+            if self._library
+            else {}
+        )
+        self._server = _servers.setdefault(redis.connection_pool, _Server())
         self._meta = f"{namespace}:meta"
         self._timeout_s = timeout_s
 
+    async def form_in_use(self) -> Literal["functions", "scripts"]:
+        """How the operations are called that have both forms. Asks the server if that is not known yet."""
+        if self._library is None:
+            return "scripts"
+        if self._server.has_functions is None:
+            try:
+                async with asyncio.timeout(self._timeout_s):
+                    self._server.has_functions = await has_functions(self.redis, self._library)
+            except TimeoutError as problem:
+                raise self._late(problem) from problem
+            except redis.exceptions.RedisError as problem:
+                raise from_redis(problem) from problem
+        return "functions" if self._server.has_functions else "scripts"
+
     async def call(self, script: str, *arguments: Argument) -> Any:
-        """Run one script; its reply as it came: bytes, integers, lists, None."""
+        """Run one operation; its reply as it came: bytes, integers, lists, None."""
         if self.observe is None:
             return await self._call(script, arguments)
         started, code = time.perf_counter(), "ok"
@@ -122,12 +177,11 @@ class Caller:
             self.observe(script, code, time.perf_counter() - started)
 
     async def _call(self, script: str, arguments: Sequence[Argument]) -> Any:
-        sha = self.scripts[script].sha
         for round_ in range(_HEALS + 1):
             try:
                 async with asyncio.timeout(self._timeout_s):
                     return await self.redis.execute_command(
-                        "EVALSHA", sha, 2, self.namespace, self._meta, *arguments
+                        *self._called(script), 2, self.namespace, self._meta, *arguments
                     )
             except TimeoutError as problem:
                 raise self._late(problem) from problem
@@ -136,14 +190,20 @@ class Caller:
                     raise from_redis(problem) from problem
         raise AssertionError("unreachable")
 
+    def _called(self, script: str) -> tuple[str, str]:
+        """The command, and the function's name or the script's sha."""
+        if self._server.has_functions is not False and (function := self._functions.get(script)):
+            return "FCALL", function
+        return "EVALSHA", self.scripts[script].sha
+
     def _late(self, problem: TimeoutError) -> Unavailable:
         return Unavailable(f"Redis did not answer within {self._timeout_s:g} s", problem)
 
     async def pipeline(self, calls: Sequence[tuple[str, Sequence[Argument]]]) -> list[Any]:
-        """Run several scripts in one round trip; per call its reply, or the JQError it met.
+        """Run several operations in one round trip; per call its reply, or the JQError it met.
 
-        Not a transaction: each call stands alone. Calls that met a lost script or namespace are sent
-        again, in their order, after the others have run. Raises Unavailable when the connection fails.
+        Not a transaction: each call stands alone. Calls that met a lost function, script or namespace are
+        sent again, in their order, after the others have run. Raises Unavailable when the connection fails.
         """
         results: list[Any] = [None] * len(calls)
         waiting = list(range(len(calls)))
@@ -152,9 +212,7 @@ class Caller:
                 async with self.redis.pipeline(transaction=False) as pipe:
                     for index in waiting:
                         script, arguments = calls[index]
-                        pipe.execute_command(
-                            "EVALSHA", self.scripts[script].sha, 2, self.namespace, self._meta, *arguments
-                        )
+                        pipe.execute_command(*self._called(script), 2, self.namespace, self._meta, *arguments)
                     async with asyncio.timeout(self._timeout_s):
                         answers = await pipe.execute(raise_on_error=False)
                 for index, reply in zip(waiting, answers, strict=True):
@@ -164,7 +222,7 @@ class Caller:
             except redis.exceptions.RedisError as problem:
                 raise from_redis(problem) from problem
             failed = [index for index in waiting if isinstance(results[index], redis.exceptions.RedisError)]
-            waiting = [index for index in failed if _curable(results[index])]
+            waiting = [index for index in failed if _lost(results[index])]
             if round_ == _HEALS or not await self._heal(
                 [(calls[index][0], results[index]) for index in waiting]
             ):
@@ -176,28 +234,50 @@ class Caller:
 
     async def _heal(self, failures: Sequence[tuple[str, Exception]]) -> bool:
         """Bring back what these calls missed. False when there is nothing to bring back."""
-        problems = [problem for _, problem in failures if _curable(problem)]
+        lost = {kind: problem for _, problem in failures if (kind := _lost(problem))}
         try:
-            if any(not isinstance(problem, redis.exceptions.NoScriptError) for problem in problems):
+            if "functions" in lost:
+                self._do_without_functions(lost["functions"])
+            if "namespace" in lost:
                 log.warning("namespace %s is not set up in this Redis: setting it up", self.namespace)
                 current = await self.redis.hexists(f"{self.namespace}:manifest", "version")
-                await install(self.redis, self.namespace, self.scripts, make_current=not current)
-            elif problems:
+                await install(
+                    self.redis, self.namespace, self.scripts, make_current=not current, form=self.form
+                )
+                return True
+            if "library" in lost and self._library:
+                log.info("Redis has lost the functions of namespace %s: loading them", self.namespace)
+                if not await bring_library(
+                    self.redis, self.namespace, self.scripts, self._library, self.form
+                ):
+                    self._do_without_functions(lost["library"])
+            if "scripts" in lost:
                 log.info("Redis has lost the scripts of namespace %s: loading them", self.namespace)
                 async with self.redis.pipeline(transaction=False) as pipe:
-                    for name in dict.fromkeys(name for name, _ in failures):
+                    for name in {name for name, problem in failures if _lost(problem) == "scripts"}:
                         pipe.script_load(self.scripts[name].source)
                     await pipe.execute()
         except redis.exceptions.RedisError as problem:
             raise from_redis(problem) from problem
-        return bool(problems)
+        return bool(lost)
+
+    def _do_without_functions(self, problem: Exception) -> None:
+        if self.form == "functions":
+            raise NoFunctions(problem) from problem
+        log.info("functions cannot be used in this Redis, scripts are: %s", problem)
+        self._server.has_functions = False
 
 
-def _curable(problem: Any) -> bool:
-    """Whether loading scripts or setting the namespace up lets the call succeed."""
+def _lost(problem: Any) -> Literal["functions", "library", "scripts", "namespace"] | None:
+    """What must be brought back, or done without (``functions``), for a call to succeed."""
     if isinstance(problem, redis.exceptions.NoScriptError):
-        return True
+        return "scripts"
     if not isinstance(problem, redis.exceptions.ResponseError):
-        return False
+        return None
+    if is_missing_function(problem):
+        return "library"
+    if refuses_functions(problem):
+        return "functions"
     parsed: JQError = from_redis(problem)
-    return isinstance(parsed, Version) and "not set up" in parsed.message
+    is_absent = isinstance(parsed, Version) and "not set up" in parsed.message
+    return "namespace" if is_absent else None

@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 
 from .engine import Engine, pack
 from .luabuild import Script
-from .scripts import builtin, check_namespace, check_server, install
+from .scripts import Form, builtin, check_namespace, check_server, install
 
 HEAD = b"JQ namespace 1\n"
 _LENGTH_BYTES = 4
@@ -34,7 +34,12 @@ async def export_records(engine: Engine, count: int = 200) -> AsyncIterator[byte
 
 
 async def import_records(
-    client: Redis, namespace: str, records: Iterable[bytes], scripts: Mapping[str, Script] | None = None
+    client: Redis,
+    namespace: str,
+    records: Iterable[bytes],
+    scripts: Mapping[str, Script] | None = None,
+    *,
+    form: Form = "auto",
 ) -> int:
     """Write an export's records into ``namespace``, which must not be set up, and load the scripts there; how
     many keys it has. Repeating an import that broke off completes it.
@@ -45,11 +50,11 @@ async def import_records(
     check_namespace(namespace)
     await check_server(client)
     scripts = builtin() if scripts is None else scripts
-    engine = Engine(client, namespace, scripts=scripts)
+    engine = Engine(client, namespace, scripts=scripts, form=form)
     keys = 0
     for chunk in _chunks(records):
         keys += await engine.call("import", *chunk)
-    await install(client, namespace, scripts, make_current=True)
+    await install(client, namespace, scripts, make_current=True, form=form)
     return keys
 
 

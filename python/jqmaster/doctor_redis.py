@@ -14,6 +14,7 @@ from redis.asyncio import Redis
 from .calls import Caller
 from .errors import JQError, from_redis
 from .luabuild import version_of
+from .scripts import Form
 
 if TYPE_CHECKING:
     from .doctor import Finding, Level
@@ -34,6 +35,8 @@ class Server:
     config: dict[str, str] = field(default_factory=dict)
     current: str | None = None  # version of the scripts that is current in the namespace
     own: str = ""  # version of this package's
+    form: str = "functions"  # in which operations are called: functions or scripts
+    wants: Form = "auto"  # what was asked for
     trouble: str = ""  # why the scripts refuse
     slow: list[tuple[int, float, str]] = field(default_factory=list)  # (when, how long in ms, command)
 
@@ -54,6 +57,7 @@ async def look(caller: Caller) -> Server:
         current = await client.hget(f"{caller.namespace}:manifest", "version")
         server.current = None if current is None else _text(current)
         server.slow = await _slow(client, caller.namespace, server.now_ms)
+        server.form, server.wants = await caller.form_in_use(), caller.form
     except redis.exceptions.RedisError as problem:
         raise from_redis(problem) from problem
     try:
@@ -94,7 +98,7 @@ async def _slow(client: Redis, namespace: str, now_ms: int) -> list[tuple[int, f
 
 def check(server: Server) -> Iterator[Finding]:
     """One finding at least for each check."""
-    for one in (_version, _eviction, _memory, _persistence, _role, _clock, _scripts, _slowness):
+    for one in (_version, _eviction, _memory, _persistence, _role, _clock, _scripts, _form, _slowness):
         yield from one(server)
 
 
@@ -217,6 +221,19 @@ def _scripts(server: Server) -> Iterator[Finding]:
         )  # fmt: skip
     else:
         yield _make("scripts", "ok", f"scripts {server.own} are loaded and current")
+
+
+def _form(server: Server) -> Iterator[Finding]:
+    title = f"operations are called as {server.form}"
+    if server.form == "functions" or server.wants == "scripts":
+        yield _make("form", "ok", title, form=server.form)
+        return
+    yield _make(
+        "form", "problem" if server.wants == "functions" else "note", title,
+        "This Redis has no functions, or does not let this user call them. Scripts do the same for more CPU.",
+        "Permit +fcall, and +function|load to who loads; docs/operating.md has the whole user.",
+        form=server.form,
+    )  # fmt: skip
 
 
 def _slowness(server: Server) -> Iterator[Finding]:

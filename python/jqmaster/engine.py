@@ -15,8 +15,4 @@ __all__ = ["Argument", "Engine", "Holding", "Spec", "connect", "given", "pack"]
 
 
 class Engine(JobCalls, WorkCalls, OperationCalls):
-    """Calls the scripts of one namespace. Holds no connection of its own; the caller closes ``redis``.
-
-    Scripts that Redis has lost (SCRIPT FLUSH, restart, failover) are loaded again, and a namespace that has
-    vanished (FLUSHALL) is set up again, when a call meets it. Raises what ``jqmaster.errors`` has.
-    """
+    """The operations of one namespace, each with a method of its own; see ``Caller``."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _REPLY = re.compile(r"(INVALID|NOTFOUND|CONFLICT|LOST|FULL|VERSION)(?: ([^\s:]+):)?(?: (.*))?\Z", re.DOTALL)
-_LUA_ERROR = re.compile(r"user_script:\d+:")
+_LUA_ERROR = re.compile(r"user_(script|function):\d+:")
 
 
 class JQError(Exception):
@@ -89,6 +89,14 @@ class Unavailable(JQError):
 
 class UnsuitableServer(Exception):
     """This Redis cannot carry JQ; the message says why and what to change."""
+
+
+class NoFunctions(Unavailable, UnsuitableServer):
+    """Functions alone were to be used, and this Redis has none, or does not let this user call them."""
+
+    def __init__(self, cause: Exception) -> None:
+        why = str(cause).partition(", with args")[0]
+        super().__init__(f"functions cannot be used in this Redis ({why}); form scripts or auto can", cause)
 
 
 _CLASSES: dict[str, type[JQError]] = {

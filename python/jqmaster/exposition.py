@@ -216,7 +216,7 @@ def _of_workers(workers: Sequence[dict[str, Any]]) -> Iterator[Metric]:
 def _of_commands(commands: dict[str, dict[str, Any]]) -> Iterator[Metric]:
     calls = CounterMetricFamily("jq_redis_commands", "Commands Redis carried out.", labels=("command",))
     spent = CounterMetricFamily(
-        "jq_redis_command_seconds", "Time Redis spent on them; that of evalsha has all that scripts do.",
+        "jq_redis_command_seconds", "Time Redis spent on them; fcall and evalsha have all of the engine.",
         labels=("command",),
     )  # fmt: skip
     for name, values in sorted(commands.items()):

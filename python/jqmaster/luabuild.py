@@ -73,9 +73,16 @@ def build(source_dir: Path | None = None, clock: Clock = "server") -> Bundle:
     return _Builder(source_dir or checkout(), clock).build()
 
 
+def library_of(scripts: Mapping[str, Script]) -> Library | None:
+    """The library of a Bundle; None for any other map of scripts."""
+    return getattr(scripts, "library", None)
+
+
 def version_of(scripts: Mapping[str, Script]) -> str:
-    """The version of a set of scripts: the package's, and a digest of the shas, as ``0.1.0+3f2a9c1d``."""
+    """The version of scripts and their library: the package's, and a digest, as ``0.1.0+3f2a9c1d``."""
     lines = "".join(f"{name} {scripts[name].sha} {scripts[name].flags}\n" for name in sorted(scripts))
+    if library := library_of(scripts):
+        lines += f"{library.name} {hashlib.sha1(library.source.encode()).hexdigest()}\n"
     return f"{__version__}+{hashlib.sha1(lines.encode()).hexdigest()[:8]}"
 
 
@@ -169,12 +176,12 @@ def _read(path: Path) -> str:
 
 
 def dump(scripts: Mapping[str, Script], directory: Path) -> None:
-    """Write each script to ``directory`` as ``<name>.lua``, and shas and flags as ``manifest.json``."""
+    """Write each script to ``directory`` as ``<name>.lua``, the library as ``library.lua``, and what they are
+    as ``manifest.json``."""
     directory.mkdir(parents=True, exist_ok=True)
     for script in scripts.values():
         (directory / f"{script.name}.lua").write_bytes(script.source.encode())
-    library = getattr(scripts, "library", None)
-    if library:
+    if library := library_of(scripts):
         (directory / "library.lua").write_bytes(library.source.encode())
     manifest = {
         "version": version_of(scripts),

@@ -25,6 +25,9 @@ class Engine(Protocol):
         Raises `jqmaster.errors.JQError`, also when Redis cannot be asked (`Unavailable`).
         """
 
+    async def form_in_use(self) -> str:
+        """Whether operations are called as "functions" or as "scripts". Raises as `call`."""
+
 
 class Waiting(Protocol):
     """Sleeps until there may be work, without polling."""

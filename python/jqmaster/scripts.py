@@ -8,19 +8,26 @@ import logging
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import redis.exceptions
 from redis.asyncio import Redis
+from redis.exceptions import NoPermissionError, ResponseError
 
 from . import luabuild
-from .errors import UnsuitableServer, from_redis
-from .luabuild import Bundle, Clock, Library, Script, version_of
+from .errors import NoFunctions, UnsuitableServer, from_redis
+from .luabuild import Bundle, Clock, Library, Script, library_of, version_of
 
 log = logging.getLogger(__name__)
 
 _NAMESPACE = re.compile(r"\{[!-z|~]{1,64}\}")  # printable ASCII without blank and braces
 _OLDEST = (7, 0)
+_NO_FUNCTIONS = re.compile(r"(unknown|unsupported) (sub)?command", re.IGNORECASE)
+_NOT_SCRIPTS = {"version", "library", "functions"}  # fields of a manifest
+
+Form = Literal["auto", "functions", "scripts"]
+"""How operations of the library are called: by FCALL or by EVALSHA; auto is FCALL where it can be."""
+FORMS: tuple[Form, ...] = ("auto", "functions", "scripts")
 
 
 @functools.cache
@@ -96,11 +103,14 @@ async def load(
     *,
     make_current: bool = True,
     migrate: bool = False,
+    form: Form = "auto",
 ) -> str:
     """Load ``scripts`` (default: the package's), set the namespace up, write its manifest; give the version.
 
-    Safe to repeat. With ``make_current=False`` the namespace's current version stays what it is, and these
-    scripts stand beside it. With ``migrate`` a namespace of the schema before is brought up to this one.
+    Their library is loaded as well: with ``auto`` where the server has functions, with ``scripts`` never.
+    Libraries older than the version before go. Safe to repeat. With ``make_current=False`` the namespace's
+    current version stays what it is, and these scripts stand beside it. With ``migrate`` a namespace of the
+    schema before is brought up to this one.
     Raises ValueError (namespace), UnsuitableServer, Version (data of another schema: the manifest is left
     alone), Conflict (an import has begun), Unavailable.
     """
@@ -109,7 +119,7 @@ async def load(
     scripts = builtin() if scripts is None else scripts
     if migrate:
         await _migrate(client, namespace, scripts["migrate"])
-    return await install(client, namespace, scripts, make_current=make_current)
+    return await install(client, namespace, scripts, make_current=make_current, form=form)
 
 
 async def _migrate(client: Redis, namespace: str, script: Script) -> None:
@@ -122,7 +132,14 @@ async def _migrate(client: Redis, namespace: str, script: Script) -> None:
         raise from_redis(problem) from problem
 
 
-async def install(client: Redis, namespace: str, scripts: Mapping[str, Script], *, make_current: bool) -> str:
+async def install(
+    client: Redis,
+    namespace: str,
+    scripts: Mapping[str, Script],
+    *,
+    make_current: bool,
+    form: Form = "auto",
+) -> str:
     """As ``load``, for a server and a namespace already checked."""
     version = version_of(scripts)
     manifest = f"{namespace}:manifest"
@@ -132,6 +149,7 @@ async def install(client: Redis, namespace: str, scripts: Mapping[str, Script], 
         fields[f"source:{script.sha}"] = script.source
         fields[f"flags:{script.sha}"] = script.flags
     current = {"version": version} | {name: script.sha for name, script in scripts.items()}
+    gone: list[str] = []
     try:
         async with client.pipeline(transaction=False) as pipe:
             for script in scripts.values():
@@ -139,13 +157,19 @@ async def install(client: Redis, namespace: str, scripts: Mapping[str, Script], 
             await pipe.execute()
         # EVAL and not EVALSHA: nobody's SCRIPT FLUSH can come between.
         await client.execute_command("EVAL", scripts["setup"].source, 2, namespace, f"{namespace}:meta")
+        library = library_of(scripts)
+        if library and form != "scripts" and await load_library(client, library, form):
+            fields |= _library_fields(version, library)
+            current |= {"library": library.name, "functions": _listed(library)}
         if make_current:
             fields |= current
-            # A script that this version no longer has must not be found under its bare name.
+            # What this version no longer has must not be found under its bare name.
             present = {_text(field) for field in await client.hkeys(manifest)}
             gone = [field for field in present if not set(field) & set("/:") and field not in current]
+            if "library" in current:
+                gone += await _prune(client, manifest, present, current)
         async with client.pipeline(transaction=True) as pipe:
-            if make_current and gone:
+            if gone:
                 pipe.hdel(manifest, *gone)
             pipe.hset(manifest, mapping=fields)
             await pipe.execute()
@@ -154,8 +178,108 @@ async def install(client: Redis, namespace: str, scripts: Mapping[str, Script], 
     return version
 
 
-async def fetch(client: Redis, namespace: str, version: str | None = None) -> dict[str, Script]:
-    """Read a namespace's scripts out of its manifest: the current version's, or those of ``version``.
+def _listed(library: Library) -> str:
+    return " ".join(sorted(library.functions))
+
+
+def _library_fields(version: str, library: Library) -> dict[Any, Any]:
+    return {
+        f"{version}/library": library.name,
+        f"{version}/functions": _listed(library),
+        f"source:{library.name}": library.source,
+    }
+
+
+async def load_library(client: Redis, library: Library, form: Form) -> bool:
+    """Whether the library's functions can be called, which are loaded if need be.
+
+    A user who may call functions need not be allowed to load them, if somebody else does. Raises RedisError,
+    and NoFunctions when they cannot be called although ``form`` is "functions".
+    """
+    try:
+        await client.execute_command("FUNCTION", "LOAD", library.source)
+    except ResponseError as refusal:
+        if not ("already exists" in str(refusal) or refuses_functions(refusal)):
+            raise
+    problem = await _called_wrongly(client, library)
+    is_callable = not (is_missing_function(problem) or refuses_functions(problem))
+    if not is_callable and form == "functions":
+        raise NoFunctions(problem)
+    return is_callable
+
+
+async def has_functions(client: Redis, library: Library) -> bool:
+    """Whether functions can be called, once they are loaded. Raises RedisError."""
+    return not refuses_functions(await _called_wrongly(client, library))
+
+
+async def _called_wrongly(client: Redis, library: Library) -> Exception:
+    """The error reply to a call that gives no namespace, which is refused before anything else."""
+    try:
+        reply = await client.execute_command("FCALL", f"{library.name}_{min(library.functions)}", 0)
+    except ResponseError as problem:
+        return problem
+    raise AssertionError(f"accepted: {reply!r}")
+
+
+def refuses_functions(problem: Any) -> bool:
+    """Whether a reply says that the server has no functions, or that this user may not use them."""
+    text = str(problem)
+    if isinstance(problem, NoPermissionError):
+        return "'fcall" in text or "'function" in text
+    return isinstance(problem, ResponseError) and _NO_FUNCTIONS.match(text) is not None
+
+
+def is_missing_function(problem: Any) -> bool:
+    """Whether a reply says that there is no such function."""
+    return isinstance(problem, ResponseError) and str(problem).startswith("Function not found")
+
+
+async def _prune(client: Redis, manifest: str, present: set[str], current: Mapping[str, str]) -> list[str]:
+    """Delete the libraries of the versions before the last; the fields of the manifest that tell of them.
+
+    Clients of the version before may still be at work. Who is older loads its library again on a miss.
+    """
+    before = _text(await client.hget(manifest, "version") or b"")
+    if before in ("", current["version"]):
+        return []
+    fields = [field for field in present if field.endswith("/library")]
+    names = [_text(name or b"") for name in await client.hmget(manifest, fields)] if fields else []
+    libraries = dict(zip(fields, names, strict=True))
+    kept = {current["library"], libraries.get(f"{before}/library")}
+    try:
+        for name in set(names) - kept:
+            try:
+                await client.execute_command("FUNCTION", "DELETE", name)
+            except ResponseError as problem:
+                if "not found" not in str(problem):
+                    raise
+    except NoPermissionError:
+        log.info("old libraries stay: FUNCTION DELETE is not permitted")
+        return []
+    old = {field: name for field, name in libraries.items() if name not in kept}
+    return [
+        *old,
+        *(field.replace("/library", "/functions") for field in old),
+        *(f"source:{name}" for name in set(old.values())),
+    ]
+
+
+async def bring_library(
+    client: Redis, namespace: str, scripts: Mapping[str, Script], library: Library, form: Form
+) -> bool:
+    """As ``load_library``, for one that is missing. The manifest tells of it, so that it goes one day."""
+    if not await load_library(client, library, form):
+        return False
+    manifest = f"{namespace}:manifest"
+    if await client.hexists(manifest, "version"):
+        await client.hset(manifest, mapping=_library_fields(version_of(scripts), library))
+    return True
+
+
+async def fetch(client: Redis, namespace: str, version: str | None = None) -> Bundle:
+    """Read a namespace's scripts, and their library if it is there, out of its manifest: the current
+    version's, or those of ``version``.
 
     For clients that must not bring scripts of their own. Raises LookupError, Unavailable.
     """
@@ -166,15 +290,20 @@ async def fetch(client: Redis, namespace: str, version: str | None = None) -> di
         raise from_redis(problem) from problem
     manifest = {_text(field): _text(value) for field, value in raw.items()}
     prefix = f"{version or manifest.get('version')}/"
-    shas = {field.removeprefix(prefix): sha for field, sha in manifest.items() if field.startswith(prefix)}
+    own = {field.removeprefix(prefix): said for field, said in manifest.items() if field.startswith(prefix)}
+    shas = {name: sha for name, sha in own.items() if name not in _NOT_SCRIPTS}
     if not shas:
         raise LookupError(
             f"the manifest of namespace {namespace} has no scripts of version {version or 'any'}"
         )
-    return {
-        name: Script(name, manifest[f"source:{sha}"], sha, manifest[f"flags:{sha}"])
+    scripts = Bundle(
+        (name, Script(name, manifest[f"source:{sha}"], sha, manifest[f"flags:{sha}"]))
         for name, sha in shas.items()
-    }
+    )
+    if "library" in own:
+        name = own["library"]
+        scripts.library = Library(name, manifest[f"source:{name}"], frozenset(own["functions"].split()))
+    return scripts
 
 
 def _text(value: bytes | str) -> str:

@@ -32,6 +32,7 @@ from jqmaster.events import EventFeed
 from jqmaster.figures import MOST_QUEUES
 from jqmaster.http.app import create_app
 from jqmaster.master import Master
+from jqmaster.scripts import Form
 from jqmaster.waiting import Waiting
 
 log = logging.getLogger("jqmaster.server")
@@ -58,6 +59,7 @@ class ServeOptions:
 
     redis_url: str | None = None
     namespace: str = "{jq}"
+    form: Form = "auto"
     host: str = "127.0.0.1"
     port: int = DEFAULT_PORT  # 0: any free one
     unix: str | None = None  # a socket's path, instead of host and port
@@ -173,14 +175,14 @@ class Server:
             self.redis_url = options.redis_url
         try:
             self._redis = connect(self.redis_url)
-            await scripts.load(self._redis, options.namespace, migrate=options.migrate)
+            await scripts.load(self._redis, options.namespace, migrate=options.migrate, form=options.form)
         except UnsuitableServer as error:
             raise StartError(str(error), EXIT_REDIS) from None
         except (JQError, ValueError) as error:
             raise StartError(
                 f"cannot use Redis at {without_password(self.redis_url)}: {error}", EXIT_REDIS
             ) from None
-        engine = Engine(self._redis, options.namespace)
+        engine = Engine(self._redis, options.namespace, form=options.form)
         self._waiting = Waiting(engine, self._redis)
         self._ended = Ended(engine, self._redis)
         self._events = EventFeed(engine, self._redis)

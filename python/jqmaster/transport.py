@@ -10,6 +10,7 @@ from jqmaster.engine import Engine, connect, pack
 from jqmaster.errors import NotFound
 from jqmaster.http.coalesce import Coalescer
 from jqmaster.replies import Document, Enqueued, Job
+from jqmaster.scripts import Form
 from jqmaster.together import Together
 
 Prepared = tuple[dict[str, Any], bytes]  # a job's spec, its argument packed
@@ -84,9 +85,9 @@ class Transport(Protocol):
 class RedisTransport:
     """By the scripts, with no master in between."""
 
-    def __init__(self, url: str, namespace: str) -> None:
+    def __init__(self, url: str, namespace: str, form: Form = "auto") -> None:
         self._redis = connect(url)
-        self._engine = Engine(self._redis, namespace)
+        self._engine = Engine(self._redis, namespace, form=form)
         self._enqueuing = Coalescer(self._engine)
         self._results: Together[str, list[Any]] = Together(self._ask_results)
         self._ended = Ended(cast(Engine, _Watching(self._engine)), self._redis)

@@ -14,6 +14,7 @@ from typing import Any
 import uvloop
 
 from jqmaster.errors import JQError, Unavailable
+from jqmaster.scripts import Form
 from jqmaster.wake import backoff_s
 from jqmaster.worker import Function, Outcome, Worker, queues_for
 from jqmaster.worker_push import PushHost
@@ -28,6 +29,7 @@ class WorkOptions:
     masters: Sequence[str] = field(default_factory=list)
     redis_url: str | None = None
     namespace: str = "{jq}"
+    form: Form = "auto"  # with redis_url: how operations are called
     push: bool = False
     register: bool = False  # without push: be listed, and hear when asked to be quiet or to stop
     synchronous: bool = False
@@ -77,8 +79,9 @@ async def _work(options: WorkOptions, stop: asyncio.Event) -> None:
     source: HttpSource | RedisSource
     if options.redis_url is not None:
         source = RedisSource.from_url(
-            options.redis_url, options.namespace, queues, order=options.order, name=options.name
-        )
+            options.redis_url, options.namespace, queues, order=options.order, name=options.name,
+            form=options.form,
+        )  # fmt: skip
     else:
         source = HttpSource(options.masters, queues, order=options.order, name=options.name)
     worker = Worker(

@@ -20,6 +20,7 @@ from jqmaster.errors import Conflict, Internal, Invalid, JQError, NotFound, Unav
 from jqmaster.http import wire
 from jqmaster.http.message import MSGPACK
 from jqmaster.replies import Beat, Job, Note
+from jqmaster.scripts import Form
 from jqmaster.subscriptions import Subscriptions
 from jqmaster.waiting import Waiting
 from jqmaster.worker import Key, Outcome
@@ -38,12 +39,12 @@ class RedisSource:
 
     def __init__(
         self, redis: redis_asyncio.Redis, namespace: str, queues: Sequence[str], *, order: str = "priority",
-        name: str | None = None,
+        name: str | None = None, form: Form = "auto",
     ) -> None:  # fmt: skip
         self.name = name or default_name()
         self.worker = self.name
         self._redis = redis
-        self._engine = Engine(redis, namespace)
+        self._engine = Engine(redis, namespace, form=form)
         self._waiting = Waiting(self._engine, redis)
         self._wish: dict[str, Any] = {"queues": list(queues), "order": order}
         self._registration: dict[str, Any] | None = None

@@ -1,11 +1,12 @@
 """Runs the conformance suite with nothing but a Redis client and a MessagePack library; see README.md.
 
-python tests/protocol/run.py redis://127.0.0.1:6379 '{jq}' [topic ...]
+python tests/protocol/run.py redis://127.0.0.1:6379 '{jq}' [topic ...]      JQ_FORM=scripts: by EVALSHA alone
 """
 
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import sys
 import time
@@ -20,13 +21,16 @@ ABSENT = object()
 
 
 class Client:
-    """A connection, and the shas that the namespace's manifest names."""
+    """A connection, and what the namespace's manifest names: functions, and shas of scripts."""
 
     def __init__(self, url: str, namespace: str) -> None:
         self.pool = redis.ConnectionPool.from_url(url, socket_timeout=10, protocol=2)
         self.connection = self.pool.get_connection()
         self.manifest = f"{namespace}:manifest"
         self.shas: dict[str, bytes] = {}
+        self.library, functions = self.command("HMGET", self.manifest, "library", "functions")
+        is_for_scripts = os.environ.get("JQ_FORM") == "scripts"
+        self.functions = set() if is_for_scripts else set((functions or b"").decode().split())
 
     def command(self, *arguments: str | bytes | int) -> Any:
         """The reply as it came; an error reply raises ``redis.ResponseError``."""
@@ -34,13 +38,23 @@ class Client:
         return self.connection.read_response(disable_decoding=True)
 
     def call(self, namespace: str, script: str, *arguments: str | bytes) -> Any:
-        """Call a script; load it from the manifest when Redis does not have it (any more)."""
+        """Call an operation; load it from the manifest when Redis does not have it (any more)."""
+        keys = (namespace, f"{namespace}:meta")
+        if script in self.functions:
+            function = self.library + b"_" + script.encode()
+            try:
+                return self.command("FCALL", function, 2, *keys, *arguments)
+            except redis.ResponseError as problem:
+                if not str(problem).startswith("Function not found"):
+                    raise
+            source = self.command("HGET", self.manifest, b"source:" + self.library)
+            self.command("FUNCTION", "LOAD", "REPLACE", source)
+            return self.command("FCALL", function, 2, *keys, *arguments)
         if script not in self.shas:
             sha = self.command("HGET", self.manifest, script)
             assert sha, f"no script {script!r} in {self.manifest}"
             self.shas[script] = sha
         sha = self.shas[script]
-        keys = (namespace, f"{namespace}:meta")
         try:
             return self.command("EVALSHA", sha, 2, *keys, *arguments)
         except redis.exceptions.NoScriptError:

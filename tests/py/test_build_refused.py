@@ -111,10 +111,6 @@ class TestRefused:
     def test_a_script(self, tmp_path: Path, script: str, expected: str) -> None:
         assert expected in refusal(tmp_path, script, m=module("function M.f() end"))
 
-    def test_a_cold_function_before_the_general_path(self, tmp_path: Path) -> None:
-        script = HEAD + "if m.f() then return 1 end\n---@general\nlocal a = 2\nreturn a"
-        assert "m.f is cold" in refusal(tmp_path, script, m=module("---@cold\nfunction M.f() end"))
-
     def test_more_than_200_locals(self, tmp_path: Path) -> None:
         body = "".join(f"M.t{n} = {{}}\n" for n in range(201))
         uses = ", ".join(f"m.t{n}" for n in range(201))

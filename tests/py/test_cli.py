@@ -13,6 +13,8 @@ import redis as blocking
 import jqmaster
 from jqmaster.cli.options import parsers
 from jqmaster.cli.run import build, main
+from jqmaster.luabuild import version_of
+from jqmaster.scripts import builtin
 
 
 def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -32,7 +34,7 @@ def test_help_names_every_option_and_its_variable(
     assert ended.value.code == 0 and "usage: jqmaster" in said
     parser = dict(parsers(build()))[words]
     for action in parser._actions:
-        if action.option_strings and "--help" not in action.option_strings:
+        if action.option_strings and not {"--help", "--version"} & set(action.option_strings):
             assert action.option_strings[0] in said
             assert f"[{action.variable}]" in said
     assert max(len(line) for line in said.splitlines()) <= 80 or not words
@@ -74,8 +76,12 @@ def test_completion_for_other_shells() -> None:
 
 
 def test_version() -> None:
-    ended = run("version")
-    assert ended.returncode == 0 and ended.stdout.startswith(f"jqmaster {jqmaster.__version__}, scripts ")
+    built = builtin()
+    assert built.library
+    for arguments in (["version"], ["--version"]):
+        ended = run(*arguments)
+        line = f"jqmaster {version_of(built)} (scripts, functions {built.library.name})\n"
+        assert (ended.returncode, ended.stdout) == (0, line)
 
 
 def test_load_prints_what_it_loaded(redis_url: str, namespace: str) -> None:
@@ -85,7 +91,10 @@ def test_load_prints_what_it_loaded(redis_url: str, namespace: str) -> None:
     with blocking.Redis.from_url(redis_url, decode_responses=True) as client:
         assert client.hget(f"{namespace}:manifest", "enqueue") == shas["enqueue"]
         assert client.script_exists(*shas.values()) == [True] * len(shas)
-    assert run("load", "--redis", redis_url, "--namespace", namespace).returncode == 0  # safe to repeat
+        library = client.hget(f"{namespace}:manifest", "library")
+        assert f" of the scripts and of the functions {library} is in " in ended.stdout
+    again = run("load", "--redis", redis_url, "--namespace", namespace, "--form", "scripts")
+    assert again.returncode == 0 and " of the scripts is in " in again.stdout
 
 
 @pytest.mark.parametrize(

@@ -190,6 +190,8 @@ def test_a_redis_that_is_well() -> None:
         ({"trouble": "VERSION older"}, "scripts", "problem"),
         ({"current": "0"}, "scripts", "note"),
         ({"current": None}, "scripts", "warning"),
+        ({"form": "scripts"}, "form", "note"),
+        ({"form": "scripts", "wants": "functions"}, "form", "problem"),
         ({"slow": [(0, 150.0, "EVALSHA")]}, "slow", "warning"),
     ],
 )

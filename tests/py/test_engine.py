@@ -44,7 +44,7 @@ def success(job: Any) -> dict[str, Any]:
 
 
 class ReplyLoser:
-    """A proxy to Redis that loses the connection instead of handing over the first reply to an EVALSHA."""
+    """A proxy to Redis that loses the connection instead of handing over the first reply to a call."""
 
     def __init__(self, target: Path) -> None:
         self.target = target
@@ -63,7 +63,7 @@ class ReplyLoser:
         while command := await reader.read(65536):
             redis_writer.write(command)
             reply = await redis_reader.read(65536)
-            if b"EVALSHA" in command and not self.lost:
+            if (b"EVALSHA" in command or b"FCALL" in command) and not self.lost:
                 self.lost = True
                 break
             writer.write(reply)
@@ -251,6 +251,8 @@ class TestErrors:
         lua = from_redis(
             ResponseError("user_script:3: attempt to index a nil value script: ab, on @user_script:3.")
         )
+        assert isinstance(lua, Internal)
+        lua = from_redis(ResponseError("user_function:3: bad script: jq_1_pick, on @user_function:3."))
         assert isinstance(lua, Internal)
 
     async def test_memory_full(self, fresh_server: RedisServer) -> None:

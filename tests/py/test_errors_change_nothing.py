@@ -108,7 +108,7 @@ def check_words(refused):
     """It is an error of ours, in words, and no stumbling of Lua."""
     text = f"{refused.code} {refused.path} {refused.message}"
     assert refused.code in CODES, text
-    assert not re.search(r"user_script|attempt to| script: ", text), text
+    assert not re.search(r"user_(script|function)|attempt to| script: ", text), text
     assert len(text) < 1000 and refused.message, text
 
 

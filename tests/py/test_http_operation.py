@@ -130,7 +130,7 @@ async def test_a_wrong_setting_changes_nothing(api: Api, body: Any, field: str) 
 
 
 async def test_health(api: Api) -> None:
-    assert (await api.get("/health")).value == {"status": "ok"}
+    assert (await api.get("/health")).value == {"status": "ok", "form": "functions"}
 
 
 async def test_both_documents_are_served(api: Api) -> None:

@@ -140,7 +140,7 @@ def test_one_connection_serves_many_requests(live: Live) -> None:
         response = connection.getresponse()
         assert (response.status, response.read()) == (204, b"")
         connection.request("GET", "/health", headers={"accept": JSON})
-        assert connection.getresponse().read() == b'{"status":"ok"}'
+        assert connection.getresponse().read() == b'{"status":"ok","form":"functions"}'
     connection.close()
 
 

@@ -38,6 +38,9 @@ def server() -> Iterator[RedisServer]:
         yield server
 
 
+BOTH_FORMS = pytest.mark.parametrize("form", ["functions", "scripts"])
+
+
 def run(*command: str | Path, **environment: str) -> list[str]:
     """The lines that a program prints; it must end well."""
     ended = subprocess.run(
@@ -86,8 +89,9 @@ def test_node_example(node: Path, server: RedisServer) -> None:
     ]
 
 
-def test_node_passes_the_suite(node: Path, server: RedisServer) -> None:
-    lines = run("node", node / "conformance.js", SUITE, server.url, NAMESPACE)
+@BOTH_FORMS
+def test_node_passes_the_suite(node: Path, server: RedisServer, form: str) -> None:
+    lines = run("node", node / "conformance.js", SUITE, server.url, NAMESPACE, JQ_FORM=form)
     assert lines == [f"{CASES} of {CASES} cases passed"]
 
 
@@ -137,8 +141,9 @@ def test_lua_example(server: RedisServer) -> None:
     ]
 
 
-def test_lua_passes_the_suite(server: RedisServer) -> None:
-    lines = run("lua5.1", EXAMPLES / "lua" / "conformance.lua", SUITE, server.url, NAMESPACE)
+@BOTH_FORMS
+def test_lua_passes_the_suite(server: RedisServer, form: str) -> None:
+    lines = run("lua5.1", EXAMPLES / "lua" / "conformance.lua", SUITE, server.url, NAMESPACE, JQ_FORM=form)
     assert lines == [f"{CASES} of {CASES} cases passed"]
 
 
@@ -190,8 +195,9 @@ def test_shell_example(server: RedisServer) -> None:
 # -- Python, and the suite itself ----------------------------------------------------------------------------
 
 
-def test_python_passes_the_suite(server: RedisServer) -> None:
-    lines = run(sys.executable, SUITE / "run.py", server.url, NAMESPACE)
+@BOTH_FORMS
+def test_python_passes_the_suite(server: RedisServer, form: str) -> None:
+    lines = run(sys.executable, SUITE / "run.py", server.url, NAMESPACE, JQ_FORM=form)
     assert lines == [f"{CASES} of {CASES} cases passed"]
 
 

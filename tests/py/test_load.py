@@ -16,7 +16,7 @@ from redis.asyncio import Redis
 from jqmaster import cli
 from jqmaster.engine import Engine, connect
 from jqmaster.errors import Unavailable, UnsuitableServer, Version
-from jqmaster.luabuild import dump, make_script, version_of
+from jqmaster.luabuild import Bundle, Library, dump, make_script, version_of
 from jqmaster.scripts import builtin, check_namespace, check_server, fetch, load, read_built
 from servers import RedisServer
 
@@ -186,7 +186,8 @@ class TestCommand:
 class TestBuiltFiles:
     def test_they_read_back(self, tmp_path: Path) -> None:
         dump(builtin(), tmp_path)
-        assert read_built(tmp_path) == builtin()
+        built = read_built(tmp_path)
+        assert (built, built.library) == (builtin(), builtin().library)
 
     def test_a_changed_file_is_refused(self, tmp_path: Path) -> None:
         dump(builtin(), tmp_path)
@@ -237,6 +238,31 @@ class TestLoaderWithoutPython:
         manifest = await manifest_of(redis, namespace)
         assert manifest["version"] == version_of(builtin())
         assert "brand_new" not in manifest and f"{version_of(other_version())}/brand_new" in manifest
+
+    async def test_it_deletes_libraries_older_than_the_one_before(
+        self, dist: Path, fresh_server: RedisServer
+    ) -> None:
+        async with connect(fresh_server.url) as client:
+            for name in ("jq_a", "jq_b"):
+                scripts = Bundle(builtin())
+                own = builtin().library
+                assert own
+                scripts.library = Library(name, own.source.replace(own.name, name), own.functions)
+                await load(client, "{jq}", scripts)
+            for _ in range(2):
+                done = load_sh(dist, "-s", str(fresh_server.socket))
+                assert done.returncode == 0, done.stderr
+                manifest = await manifest_of(client, "{jq}")
+                assert len([field for field in manifest if field.endswith("/library")]) == 2
+                assert "source:jq_a" not in manifest and "source:jq_b" in manifest
+                listed = await client.execute_command("FUNCTION", "LIST")
+                assert {found[1].decode() for found in listed} == {"jq_b", own.name}
+
+    def test_a_server_without_functions_gets_the_scripts(self, dist: Path) -> None:
+        with RedisServer("--rename-command", "FUNCTION", "") as server, server.client() as client:
+            done = load_sh(dist, "-s", str(server.socket))
+            assert done.returncode == 0 and "this Redis has no functions" in done.stderr
+            assert client.hmget("{jq}:manifest", "library", "functions") == [None, None]
 
     def test_the_namespace_is_jq_unless_given(self, dist: Path, fresh_server: RedisServer) -> None:
         assert load_sh(dist, "-s", str(fresh_server.socket)).returncode == 0

@@ -2,6 +2,7 @@
 
 python tests/py/test_model.py --steps 1000000 --seed 7     runs long
 python tests/py/test_model.py --replay failing.txt         runs a printed sequence again
+python tests/py/test_model.py --form scripts               calls all by EVALSHA
 """
 
 import itertools
@@ -32,6 +33,13 @@ def test_engine_and_model_agree(driver):
     seed = os.environ.get("JQ_MODEL_SEED", "5")
     print("JQ_MODEL_SEED =", seed)
     run(driver, seed, int(os.environ.get("JQ_MODEL_STEPS", "6000")))
+
+
+def test_engine_and_model_agree_by_scripts_alone():
+    with RedisServer() as server:
+        driver = Driver(server.socket, "scripts")
+        run(driver, "scripts", 1500)
+        driver.close()
 
 
 def enqueue(driver, count, **spec):

@@ -41,7 +41,7 @@ def _bench(options: argparse.Namespace, _parser: Parser) -> int:
     where = redis_place(options, "bench")
     namespace = "{jq-bench-" + secrets.token_hex(4) + "}"
     rows: list[dict[str, Any]] = []
-    with on_redis(Place(where.url, namespace), creates=True) as client:
+    with on_redis(Place(where.url, namespace, where.form), creates=True) as client:
         total = 3 * options.jobs + _PINGS + _TRIPS
         try:
             with Progress("measuring", total, "calls") as bar:
@@ -71,7 +71,7 @@ async def _measure(
     from jqmaster import scripts
 
     engine = client.engine
-    await scripts.load(client.redis, client.namespace)
+    await scripts.load(client.redis, client.namespace, form=client.where.form)
     spec = {"name": "bench"}
     rows.append(await _timed("PING, one after the other", client.redis.ping, _PINGS, 1, bar))
 

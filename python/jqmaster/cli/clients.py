@@ -86,7 +86,7 @@ class RedisClient(AnyClient):
             self.redis = connect(url)
         except ValueError as error:
             raise Refused(f"{url}: {error}", EXIT_USAGE, "INVALID") from None
-        self.engine = Engine(self.redis, namespace)
+        self.engine = Engine(self.redis, namespace, form=where.form)
         self._ended = Ended(self.engine, self.redis)
         quiet: Any = _Quiet()
         self._master = Master(self.engine, quiet, self._ended, quiet)

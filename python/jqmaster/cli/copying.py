@@ -95,7 +95,7 @@ def _import(options: argparse.Namespace, parser: Parser) -> int:
         with Progress("importing", size, "bytes") as bar:
             records = _counted(copying.read_file(file), bar)
             if isinstance(client, RedisClient):
-                work = copying.import_records(client.redis, client.namespace, records)
+                work = copying.import_records(client.redis, client.namespace, records, form=client.where.form)
                 namespace, keys = client.namespace, client.run(work)
             elif options.namespace is None:
                 parser.error("by way of a master --namespace is required, or give --redis")

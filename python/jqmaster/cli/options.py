@@ -7,7 +7,10 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
+FORM_HELP = "how operations are called: functions, scripts, or auto, which is functions where they can be"
+
 Run = Callable[[argparse.Namespace, "Parser"], int]
+_ASKS = (argparse._HelpAction, argparse._VersionAction)  # which have no variables
 _NO = ("", "0", "no", "false", "off")
 _YES = ("1", "yes", "true", "on")
 
@@ -65,6 +68,7 @@ def reach(parser: Parser, *, nested: bool = False, json: bool = True) -> Parser:
         ("--url", "JQ_URL", "URL", "a master, http://…; or as --redis", str),
         ("--redis", "JQ_REDIS", "URL", "a Redis: redis://, rediss:// or unix://", str),
         ("--namespace", "JQ_NAMESPACE", "{NAME}", "with a Redis: the namespace; default {jq}", namespace),
+        ("--form", "JQ_FORM", "FORM", f"with a Redis: {FORM_HELP}", form),
     ):
         action = group.add_argument(flags, default=default, type=kind, help=text, metavar=metavar)
         action.variable = variable
@@ -100,7 +104,7 @@ def add_environment(root: argparse.ArgumentParser) -> None:
     """Give each option a variable, show it in the help, and take what it says as the default."""
     for words, parser in parsers(root):
         for action in parser._actions:
-            if action.option_strings and not isinstance(action, argparse._HelpAction):
+            if action.option_strings and not isinstance(action, _ASKS):
                 _add_variable(parser, action, words)
 
 
@@ -175,6 +179,9 @@ def choice(*words: str) -> Callable[[str], str]:
 
     one_of.__dict__["words"] = words
     return one_of
+
+
+form = choice("auto", "functions", "scripts")
 
 
 def port(text: str) -> int:

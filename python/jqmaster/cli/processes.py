@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from jqmaster.cli.options import Parser, command, duration, namespace, port, positive, span
+from jqmaster.cli.options import FORM_HELP, Parser, command, duration, form, namespace, port, positive, span
 from jqmaster.cli.status import EXIT_OK, EXIT_UNAVAILABLE
 
 _WORK = """\
@@ -30,6 +30,7 @@ def add(commands: Any) -> None:
     demo.option(
         "--jobs", type=positive, default=3000, metavar="N", help="about so many (default: %(default)s)"
     )
+    _form_option(demo)
     command(commands, "version", _version, "print the versions of the package and of the scripts")
 
 
@@ -39,6 +40,11 @@ def _redis_options(parser: Parser) -> None:
         "--namespace", variable="JQ_NAMESPACE", metavar="NAMESPACE", default="{jq}", type=namespace,
         help="in braces (default: %(default)s)",
     )  # fmt: skip
+    _form_option(parser)
+
+
+def _form_option(parser: Parser) -> None:
+    parser.option("--form", variable="JQ_FORM", metavar="FORM", default="auto", type=form, help=FORM_HELP)
 
 
 def _add_migrate(parser: Parser) -> None:
@@ -135,7 +141,8 @@ def _serve(options: argparse.Namespace, _parser: Parser) -> int:
 
     return run(
         ServeOptions(
-            redis_url=options.redis, namespace=options.namespace, host=options.host, port=options.port,
+            redis_url=options.redis, namespace=options.namespace, form=options.form,
+            host=options.host, port=options.port,
             unix=options.unix, data_dir=options.data_dir, stop_timeout_s=options.stop_timeout,
             migrate=options.migrate, access_log=options.access_log, log_format=options.log_format,
             metrics_queues=options.metrics_queues,
@@ -163,19 +170,23 @@ def _load(options: argparse.Namespace, parser: Parser) -> int:
     if options.redis is None:
         parser.error("--redis or JQ_REDIS is required")
 
-    async def load() -> str:
+    async def load() -> tuple[str, Any]:
         async with connect(options.redis) as client:
-            return await scripts.load(client, options.namespace, migrate=options.migrate)
+            version = await scripts.load(
+                client, options.namespace, migrate=options.migrate, form=options.form
+            )
+            return version, await client.hget(f"{options.namespace}:manifest", "library")
 
     try:
-        version = asyncio.run(load())
+        version, library = asyncio.run(load())
     except (JQError, UnsuitableServer, ValueError) as error:
         where = without_password(options.redis)
         print(f"jqmaster: cannot use Redis at {where}: {error}", file=sys.stderr)
         return EXIT_UNAVAILABLE
     for name, script in sorted(scripts.builtin().items()):
         print(f"{script.sha}  {name}")
-    print(f"version {version} of the scripts is in {without_password(options.redis)}, {options.namespace}")
+    what = f"the scripts and of the functions {library.decode()}" if library else "the scripts"
+    print(f"version {version} of {what} is in {without_password(options.redis)}, {options.namespace}")
     return EXIT_OK
 
 
@@ -191,7 +202,8 @@ def _work(options: argparse.Namespace, parser: Parser) -> int:
     jobs = _jobs(options.functions, parser)
     given = {
         "masters": options.master.split(",") if options.master else [], "redis_url": options.redis,
-        "namespace": options.namespace, "push": options.push, "register": options.register,
+        "namespace": options.namespace, "form": options.form, "push": options.push,
+        "register": options.register,
         "synchronous": options.synchronous,
         "queues": options.queues.split(",") if options.queues else None, "concurrency": options.concurrency,
         "host": options.host, "port": options.port, "name": options.name,
@@ -229,11 +241,18 @@ def _jobs(where: str, parser: Parser) -> Any:
 def _demo(options: argparse.Namespace, _parser: Parser) -> int:
     from jqmaster.demo import main as demo
 
-    return demo(["--jobs", str(options.jobs)])
+    return demo(["--jobs", str(options.jobs), "--form", options.form])
+
+
+def version_line() -> str:
+    """The version, and the forms that there are of it."""
+    from jqmaster import luabuild, scripts
+
+    built = scripts.builtin()
+    functions = f", functions {built.library.name}" if built.library else ""
+    return f"jqmaster {luabuild.version_of(built)} (scripts{functions})"
 
 
 def _version(_options: argparse.Namespace, _parser: Parser) -> int:
-    from jqmaster import __version__, luabuild, scripts
-
-    print(f"jqmaster {__version__}, scripts {luabuild.version_of(scripts.builtin())}")
+    print(version_line())
     return EXIT_OK

@@ -10,6 +10,7 @@ from jqmaster.cli.status import EXIT_USAGE, Refused
 
 if TYPE_CHECKING:
     from jqmaster.cli.clients import AnyClient, RedisClient
+    from jqmaster.scripts import Form
 
 LOCAL = "http://127.0.0.1:8400"
 REDIS_SCHEMES = ("redis://", "rediss://", "unix://")
@@ -17,11 +18,12 @@ NAMESPACE = "{jq}"
 
 
 class Place:
-    """A server: its URL, and the namespace where it is a Redis."""
+    """A server: its URL; and where it is a Redis, the namespace, and how operations are called."""
 
-    def __init__(self, url: str, namespace: str) -> None:
+    def __init__(self, url: str, namespace: str, form: Form = "auto") -> None:
         self.url = url
         self.namespace = namespace
+        self.form = form
         self.is_redis = url.startswith(REDIS_SCHEMES)
 
     @property
@@ -51,7 +53,7 @@ def place(options: argparse.Namespace) -> Place:
     ):
         forms = "redis://, rediss:// or unix://" if chosen == redis else "http://, https://, redis://, …"
         raise Refused(f"{chosen}: expected a URL that begins with {forms}", EXIT_USAGE, "INVALID")
-    return Place(chosen, options.namespace or NAMESPACE)
+    return Place(chosen, options.namespace or NAMESPACE, options.form or "auto")
 
 
 def open_client(options: argparse.Namespace, *, creates: bool = False) -> AnyClient:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import logging
 import os
@@ -64,6 +65,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return failed(error, as_json=getattr(options, "json", False))
 
 
+_WHERE = ("--url", "--redis", "--namespace", "--form")
+
+
 def _in_order(arguments: Sequence[str]) -> list[str]:
     """With the options of all commands that stand in front of the command behind it, where they belong."""
     kept: list[str] = []
@@ -71,18 +75,27 @@ def _in_order(arguments: Sequence[str]) -> list[str]:
     place = 0
     while place < len(arguments) and arguments[place].startswith("-"):
         one = arguments[place]
-        takes_next = one in ("--url", "--redis", "--namespace")
-        is_shared = one == "--json" or one.partition("=")[0] in ("--url", "--redis", "--namespace")
+        takes_next = one in _WHERE
+        is_shared = one == "--json" or one.partition("=")[0] in _WHERE
         size = 2 if takes_next else 1
         (moved if is_shared else kept).extend(arguments[place : place + size])
         place += size
     return [*kept, *arguments[place : place + 1], *moved, *arguments[place + 1 :]]
 
 
+class _Version(argparse._VersionAction):
+    """Unlike argparse's own, looks only when it is asked: a checkout then builds the scripts."""
+
+    def __call__(self, parser: Any, *_: Any) -> None:
+        print(processes.version_line())
+        parser.exit()
+
+
 def build() -> Parser:
     """The whole tree of commands."""
     parser = Parser(prog="jqmaster", description="JQ, a job queue on Redis.", epilog=EPILOG)
     parser.add_argument("-v", "--verbose", action="store_true", help="log more, to stderr")
+    parser.add_argument("--version", action=_Version, help="print the version, and end")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for module in (
         processes, enqueue, jobs, find, change, queues, failures, limits, schedules, workers, stats, top,

@@ -21,6 +21,7 @@ from jqmaster.demo.plan import FLOODING, Sent, make_plan
 from jqmaster.demo.processes import DidNotStart, Processes
 from jqmaster.engine import Engine, connect
 from jqmaster.errors import JQError
+from jqmaster.scripts import FORMS, Form
 
 DEADLINE_S = 55.0
 BATCH = 100
@@ -64,8 +65,9 @@ class Progress:
 class Show:
     """One run of the demo."""
 
-    def __init__(self, jobs: int, directory: Path, processes: Processes) -> None:
+    def __init__(self, jobs: int, form: Form, directory: Path, processes: Processes) -> None:
         self._plan = make_plan(jobs)
+        self._form = form
         self._directory = directory
         self._processes = processes
         self._progress = Progress()
@@ -78,7 +80,7 @@ class Show:
         """Whether everything was as it should be."""
         redis_url = self._start_processes()
         async with AsyncClient(self._url) as client, connect(redis_url) as redis:
-            engine = Engine(redis)
+            engine = Engine(redis, form=self._form)
             self._progress.say(await limits.set_limits(client, self._plan))
             sending = asyncio.create_task(self._send(client))
             try:
@@ -104,7 +106,8 @@ class Show:
     def _start_processes(self) -> str:
         start = self._processes.start
         data = str(self._directory / "redis")
-        line = start("master", "jqmaster.cli", "serve", "--port", "0", "--data-dir", data, ready="Redis ")
+        options = ("--port", "0", "--data-dir", data, "--form", self._form)
+        line = start("master", "jqmaster.cli", "serve", *options, ready="Redis ")
         redis_url = line.split()[1]
         heading = (self._directory / "master.log").read_text().split("\n")[0]
         self._url = heading.split()[-1]
@@ -216,10 +219,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demo; 0 if everything held."""
     parser = argparse.ArgumentParser(prog="python -m jqmaster.demo", description=__doc__)
     parser.add_argument("--jobs", type=int, default=3000, help="about how many jobs (default: %(default)s)")
+    parser.add_argument("--form", choices=FORMS, default="auto", help="as that of `jqmaster serve`")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="jq-demo-") as folder, Processes(Path(folder)) as processes:
         try:
-            return 0 if asyncio.run(Show(options.jobs, Path(folder), processes).run()) else 1
+            return 0 if asyncio.run(Show(options.jobs, options.form, Path(folder), processes).run()) else 1
         except (DidNotStart, JQError) as error:
             print(f"\ndemo: {error}", file=sys.stderr)
             return 1

@@ -52,7 +52,7 @@ async def import_records(master: Master, request: Request) -> Reply:
     own = master.engine
     if not isinstance(own, Engine):
         raise HttpError(503, "UNAVAILABLE", "this server cannot write into other namespaces")
-    engine = Engine(own.redis, namespace, scripts=own.scripts)
+    engine = Engine(own.redis, namespace, scripts=own.scripts, form=own.form)
     keys = begun = 0
     for batch in _batches(request.body):
         try:
@@ -63,7 +63,7 @@ async def import_records(master: Master, request: Request) -> Reply:
         begun += len(batch)
     is_complete = bool(await own.redis.exists(f"{namespace}:meta"))
     if is_complete:
-        await install(own.redis, namespace, own.scripts, make_current=True)
+        await install(own.redis, namespace, own.scripts, make_current=True, form=own.form)
     return Reply(200, wire.pack({"keys": keys, "complete": is_complete}))
 
 

@@ -119,14 +119,15 @@ async def set_config(master: Master, request: Request) -> Reply:
 
 
 async def health(master: Master, _request: Request) -> Reply:
-    """`GET /health`: 200 while this master can serve; 503 when it is stopping or Redis cannot be used.
+    """`GET /health`: 200 while this master can serve, with the form in which it calls operations; 503 when it
+    is stopping or Redis cannot be used.
 
     It asks Redis for the settings, so it also finds a namespace that is missing or of another schema.
     """
     if master.draining.is_set():
         raise draining()
     await master.engine.call("config", wire.pack({}))
-    return Reply(200, wire.pack({"status": "ok"}))
+    return Reply(200, wire.pack({"status": "ok", "form": await master.engine.form_in_use()}))
 
 
 @cache
