@@ -79,7 +79,6 @@ local TOLD = 9 -- of a worker's document
 local HEAD = 10
 local GIVEN = 11 -- options, decoded
 
----@cold
 local function decode_rest(bytes)
   local name, queue, priority, max_retry, timeout_ms, options, after = struct.unpack(REST, bytes)
   if queue == "" then
@@ -158,9 +157,9 @@ end
 ---@return table rest
 local function rest_of(job)
   local rest = job[M.REST]
-  if rest and rest[1] == job[M.NAME] and rest[2] == job[M.QUEUE] and rest[3] == job[M.PRIORITY]
-    and rest[4] == job[M.MAX_RETRY] and rest[5] == job[M.TIMEOUT_MS] and rest[6] == job[M.OPTIONS]
-    and rest[7] == job[M.UNITS] then
+  if rest and rest[7] == job[M.UNITS] and rest[6] == job[M.OPTIONS] and rest[3] == job[M.PRIORITY]
+    and rest[2] == job[M.QUEUE] and rest[1] == job[M.NAME] and rest[4] == job[M.MAX_RETRY]
+    and rest[5] == job[M.TIMEOUT_MS] then
     return rest
   end
   local name, queue, options = job[M.NAME], job[M.QUEUE], job[M.OPTIONS]

@@ -41,6 +41,14 @@ local TABLE = "-q -w -s -b qr qe qc qq qw qs qb wr we wc wq ww ws wb sq sw sb se
 -- Changes that were looked up in it.
 local allowed = {}
 
+---@cold
+local function check(change, id)
+  if not string.find(TABLE, change, 1, true) then
+    error("job " .. id .. " cannot go from " .. change:sub(1, 1) .. " to " .. change:sub(2))
+  end
+  allowed[change] = true
+end
+
 -- How long after an end the queue's old records are looked at: one look for all that ended meanwhile.
 M.REVIEW_MS = 5000
 
@@ -120,34 +128,12 @@ function M.enter(owner, new, score)
   batch.add(queue.key(owner, to), score, id)
 end
 
---- Moves a job to another state, in memory and in the sets; the caller has the record written (job.save).
----@param moved table the job
----@param to string letter
----@param score number in the new set
----@param is_popped? boolean whether it is out of its old set already
----@return boolean kept false when there is no record any more
-function M.move(moved, to, score, is_popped)
-  local from, id = moved[job.STATE], moved[job.ID]
-  local change = from .. to
-  if not allowed[change] then
-    if not string.find(TABLE, change, 1, true) then
-      error("job " .. id .. " cannot go from " .. from .. " to " .. to)
-    end
-    allowed[change] = true
-  end
-  -- A job that moves on was counted where it was (module life.following).
-  if (from == "r" and moved[job.HOW] ~= "m" or to == "e" or to == "c")
-    and meta.state[meta.DROP] % (2 * meta.UNCOUNTED) < meta.UNCOUNTED then
-    statlog.left(moved, from, to)
-  end
-  local owner = queue.load(moved[job.QUEUE])
-  if not is_popped then
-    batch.remove(queue.key(owner, from), id)
-  end
-  if moved[job.FLAGS] >= job.LANED then
+--- Of what few jobs have: what a move means for it. The job is still in its old state.
+local function leave(moved, from, to, is_popped, owner)
+  local flags = moved[job.FLAGS]
+  if flags >= job.LANED then
     lane.moved(owner, moved, to, is_popped)
   end
-  local flags = moved[job.FLAGS]
   if from == "r" and flags % 64 >= job.HELD then
     leave_worker(moved)
   end
@@ -159,6 +145,48 @@ function M.move(moved, to, score, is_popped)
       tagindex.enter(owner, moved) -- the sets it comes from may not have been looked through
     end
   end
+  moved[job.STATE] = to
+  note_event(moved, from, to)
+  if flags % 8 >= job.AWAITED and from ~= "k" and string.find("kdec", to, 1, true) then
+    tell_watchers(moved, to)
+  end
+end
+
+--- Whether nothing is to be kept of a job that ended so.
+local function is_dropped(owner, to)
+  local drop = meta.state[meta.DROP]
+  if owner[queue.FLAGS] >= queue.OWN then
+    return settings.is_dropped(to, owner)
+  end
+  local place = to == "d" and 1 or to == "e" and 2 or 4
+  return drop % (place + place) >= place
+end
+
+--- Moves a job to another state, in memory and in the sets; the caller has the record written (job.save).
+---@param moved table the job
+---@param to string letter
+---@param score number in the new set
+---@param is_popped? boolean whether it is out of its old set already
+---@return boolean kept false when there is no record any more
+function M.move(moved, to, score, is_popped)
+  local from, id, state = moved[job.STATE], moved[job.ID], meta.state
+  local change, drop = from .. to, state[meta.DROP]
+  if not allowed[change] then
+    check(change, id)
+  end
+  -- A job that moves on was counted where it was (module life.following).
+  if (from == "r" and moved[job.HOW] ~= "m" or to == "e" or to == "c")
+    and drop % (2 * meta.UNCOUNTED) < meta.UNCOUNTED then
+    statlog.left(moved, from, to)
+  end
+  local owner = queue.load(moved[job.QUEUE])
+  if not is_popped then
+    batch.remove(queue.key(owner, from), id)
+  end
+  if moved[job.OPTIONS] ~= "" or moved[job.FLAGS] % 8 >= job.AWAITED or moved[job.FLAGS] >= job.HELD
+    or drop % meta.UNCOUNTED >= meta.EVENTS then
+    leave(moved, from, to, is_popped, owner)
+  end
   if from == "e" then
     failgroups.leave(moved)
   elseif from == "b" then
@@ -167,9 +195,6 @@ function M.move(moved, to, score, is_popped)
     M.tell_worker(moved, "cancelled")
   end
   moved[job.STATE] = to
-  if moved[job.OPTIONS] ~= "" or meta.state[meta.DROP] % meta.UNCOUNTED >= meta.EVENTS then
-    note_event(moved, from, to)
-  end
   if to == "r" then
     if score < owner[queue.DUE_RUNNING] then
       queue.note_due(owner, queue.DUE_RUNNING, score)
@@ -184,26 +209,15 @@ function M.move(moved, to, score, is_popped)
   elseif to == "s" or to == "t" then
     queue.note_due(owner, queue.DUE_WAITING, score)
   elseif to ~= "b" then
-    if from ~= "k" and flags % 8 >= job.AWAITED then
-      tell_watchers(moved, to)
-    end
-    local state = meta.state
-    if to ~= "k" and (state[meta.DROP] % meta.DROPS > 0 or owner[queue.FLAGS] >= queue.OWN) then
-      local place = to == "d" and 1 or to == "e" and 2 or 4
-      local is_dropped = state[meta.DROP] % (place + place) >= place
-      if owner[queue.FLAGS] >= queue.OWN then
-        is_dropped = settings.is_dropped(to, owner)
-      end
-      if is_dropped then
-        M.forget(id, moved[job.FLAGS])
-        if moved[job.OPTIONS] ~= "" then
-          tagindex.leave(moved)
-          if from == "k" then -- it had a record since it ended
-            unique.forget(moved)
-          end
+    if to ~= "k" and (drop % meta.DROPS > 0 or owner[queue.FLAGS] >= queue.OWN) and is_dropped(owner, to) then
+      M.forget(id, moved[job.FLAGS])
+      if moved[job.OPTIONS] ~= "" then
+        tagindex.leave(moved)
+        if from == "k" then -- it had a record since it ended
+          unique.forget(moved)
         end
-        return false
       end
+      return false
     end
     if state[meta.NOW_MS] + M.REVIEW_MS < owner[queue.DUE_ENDED] then
       queue.note_due(owner, queue.DUE_ENDED, state[meta.NOW_MS] + M.REVIEW_MS)

@@ -50,7 +50,6 @@ local open = {}
 -- What records say, by their bytes.
 local known = {}
 
----@cold
 local function decoded(raw)
   local flags, max_waiting, running, waiting, ended, priority, id, version, free = struct.unpack(M.FORMAT, raw)
   local paused = flags % 2
@@ -60,7 +59,6 @@ local function decoded(raw)
   })
 end
 
----@cold
 local function new_keys(name)
   local all = keys.OF_QUEUES
   local count = (all[1] or 0) + 1

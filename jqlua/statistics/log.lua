@@ -60,16 +60,20 @@ function M.entered(new)
 end
 
 local function kind_of(of, to)
-  if to == "e" then
+  if to == "d" or to == "k" then
+    return M.DONE
+  elseif to == "e" then
     return ERROR
   elseif to == "c" then
     return CANCELLED
-  elseif to == "d" or to == "k" then
-    return M.DONE
   elseif to == "t" then
     return of[job.HOW] == "l" and LAPSED or FAILED
   end
   return of[job.HOW] == "m" and MOVED or RELEASED
+end
+
+local function within(ms)
+  return ms < 0 and 0 or ms > M.MOST and M.MOST or ms
 end
 
 --- A job's attempt ends, or the job does. It still has queue and name under which that counts, and HOW is set.
@@ -78,19 +82,19 @@ end
 function M.left(of, from, to)
   local kind, wait, run = kind_of(of, to), M.NONE, M.NONE
   if from == "r" then
+    local started_ms = of[job.STARTED_MS]
     if of[job.ATTEMPT] == 1 then
-      local ready_ms = of[job.OPTIONS] ~= "" and job.options(of).ready_ms or job.created_ms(of[job.ID])
-      wait = math.max(0, math.min(M.MOST, of[job.STARTED_MS] - ready_ms))
+      wait = within(started_ms - (of[job.OPTIONS] ~= "" and job.given(of).ready_ms or job.created_ms(of[job.ID])))
     end
     if kind == M.DONE then
-      run = math.max(0, math.min(M.MOST, meta.state[meta.NOW_MS] - of[job.STARTED_MS]))
+      run = within(meta.state[meta.NOW_MS] - started_ms)
     end
   end
   local list = group(of)
   list[#list + 1] = struct.pack(M.ITEM, kind, M.NUMBER + wait, M.NUMBER + run)
 end
 
-local function entry_of(list, seconds)
+local function entry_of(list)
   local queue, name, enqueued = list[1], list[2], list[3]
   if enqueued > 0 then
     list[#list + 1] = struct.pack(M.ITEM, ENQUEUED, M.NUMBER + enqueued, M.NUMBER + M.NONE)
@@ -98,24 +102,28 @@ local function entry_of(list, seconds)
   if name == queue then
     name = ""
   end
-  local items = list[5] and table.concat(list, "", 4) or list[4]
-  return struct.pack(HEADER, seconds, M.TEXT + #queue, queue, M.TEXT + #name, name, M.SHORT + #list - 3) .. items
+  local now = meta.state[meta.NOW_MS]
+  return struct.pack(HEADER, M.NUMBER + (now - now % 1000) / 1000, M.TEXT + #queue, queue, M.TEXT + #name, name,
+    M.SHORT + #list - 3) .. (list[5] and table.concat(list, "", 4) or list[4])
 end
 
 --- Writes what was gathered.
 ---@return boolean whether the log is to be folded
 function M.write()
   local gathered = M.gathered
-  local now = meta.state[meta.NOW_MS]
-  local seconds = M.NUMBER + (now - now % 1000) / 1000
   gathered[1] = nil
-  local parts, count = { nil }, 0
-  for pair, list in next, gathered do
-    gathered[pair] = nil
-    count = count + 1
-    parts[count] = entry_of(list, seconds)
+  local pair, list = next(gathered)
+  gathered[pair] = nil
+  local entry = entry_of(list)
+  if next(gathered) then
+    local parts = { entry }
+    for other, its in next, gathered do
+      gathered[other] = nil
+      parts[#parts + 1] = entry_of(its)
+    end
+    entry = table.concat(parts)
   end
-  return redis.call("APPEND", keys.LOG, count == 1 and parts[1] or table.concat(parts)) > M.FULL
+  return redis.call("APPEND", keys.LOG, entry) > M.FULL
 end
 
 return M
