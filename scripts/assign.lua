@@ -1,7 +1,7 @@
 -- Picks jobs for the registered workers that are pushed to, least loaded first. For JQ masters.
 -- KEYS   namespace, namespace:meta
 -- ARGV   spec {master, limit?, wait?}
--- Reply  {next_ms, {worker id, url, document, argument}, ...}
+-- Reply  {next_ms, worker id, url, document, argument, worker id, ...}
 -- Errors INVALID field
 -- Cost   for each job a look at the head of each pool that has room
 -- Flags: drain, function
@@ -85,20 +85,23 @@ for i = #pools, 1, -1 do
     table.remove(pools, i)
   end
 end
-local assigned, expired = {}, 0
-while #assigned < limit do
+local reply, assigned, expired = { 0 }, 0, 0
+while assigned < limit do
   local head, holder, more = choose(pools)
   is_more = is_more or more
   if not head then
     break
   end
   local of = lanes.take(head)
-  local started = of and attempt.start_job(of, redis.call("GET", keys.ARGUMENT .. head.id), holder, true)
+  local document = of and attempt.start_job(of, holder, true)
   -- The next choice needs to see what this worker now holds.
   batch.flush()
   worker.took(holder)
-  if started then
-    assigned[#assigned + 1] = { holder, worker.load(holder).u, started[1], started[2] }
+  if document then
+    local n = #reply
+    reply[n + 1], reply[n + 2], reply[n + 3] = holder, worker.load(holder).u, document
+    reply[n + 4] = redis.call("GET", keys.ARGUMENT .. head.id)
+    assigned = assigned + 1
   else
     expired = expired + 1
     if expired > picker.MOST_EXPIRED then
@@ -108,16 +111,16 @@ while #assigned < limit do
   end
 end
 transition.commit()
-if assigned[1] and meta.state[meta.SLEEPERS] > 0 then
+if assigned > 0 and meta.state[meta.SLEEPERS] > 0 then
   -- Those who sleep may have asked for less than what workers have room for now.
   sleepers.want(worker.CHANNEL, wanted_by(pool.with_room()))
 end
 if spec.wait then
-  if not assigned[1] and not is_more and meta.next_ms() ~= 0 then
+  if assigned == 0 and not is_more and meta.next_ms() ~= 0 then
     sleepers.rest(spec.master, worker.CHANNEL, spec.wait.ms, wanted_by(pools))
-  elseif assigned[1] and meta.state[meta.SLEEPERS] > 0 then
-    sleepers.go_on(worker.CHANNEL, #assigned == limit)
+  elseif assigned > 0 and meta.state[meta.SLEEPERS] > 0 then
+    sleepers.go_on(worker.CHANNEL, assigned == limit)
   end
 end
-table.insert(assigned, 1, is_more and 0 or meta.next_ms())
-return assigned
+reply[1] = is_more and 0 or meta.next_ms()
+return reply

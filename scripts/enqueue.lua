@@ -1,7 +1,7 @@
 -- Enqueues jobs, all of them or none.
 -- KEYS   namespace, namespace:meta
 -- ARGV   [options,] spec, argument, spec, argument, ...   1 to 1000 jobs; options {request}
--- Reply  {{id, created}, ...} in order
+-- Reply  {id, created, id, created, ...} in order
 -- Errors INVALID jobs[i].field, FULL jobs[i].queue, CONFLICT request
 -- Cost   for each job its part of one MSET and one ZADD; independent of what waits
 -- Flags: write, function
@@ -76,7 +76,7 @@ if token then
     if remembered.digest ~= arguments_digest then
       return redis.error_reply("CONFLICT request: this token was used with other arguments")
     end
-    return remembered.reply
+    return coming.flat(remembered.reply)
   end
 end
 local owners
@@ -92,7 +92,7 @@ end
 -- is set back, and they stay unique when a failover lost the last of them.
 local seq = math.max(tonumber(raws[2] or "0", 16), meta.state[meta.NOW_MS] * 1024 - 1)
 local writes = { false, false, false, false, keys.SEQ, false }
-local reply = { false }
+local reply = { false, false }
 local is_linked = false
 for i = 1, count do
   is_linked = is_linked or jobs[i][jobspec.IS_LINKED]
@@ -102,7 +102,7 @@ if is_linked then
   if problem then
     return redis.error_reply(problem)
   end
-  reply = arrival.create_all(jobs, first + 1)
+  reply = arrival.create_all(jobs, first + 1, {})
   count = 0
 end
 for i = 1, count do
@@ -131,7 +131,7 @@ for i = 1, count do
     lane.join(owner, new)
   end
   transition.enter(owner, new, score)
-  reply[i] = { id, 1 }
+  reply[2 * i - 1], reply[2 * i] = id, 1
   writes[6] = id
 end
 if count > 0 then

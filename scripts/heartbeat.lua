@@ -1,6 +1,6 @@
 -- Renews the leases of the jobs a worker holds, and marks a registered worker as alive.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {worker, jobs: [[id, attempt, notes?], ...], control?}, then the arguments that notes name
+-- ARGV   spec {worker, jobs: [[id, token, notes?], ...], control?}, then the arguments that notes name
 -- Reply  for each job the ms of the renewed lease, or LOST, or CANCELLED; with control {that list, what is asked of the
 --        worker: quiet, stop or ""}
 -- Errors INVALID field, NOTFOUND worker

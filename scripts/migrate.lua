@@ -1,5 +1,5 @@
--- Brings a namespace of the schema before up to this one. It is in force at once; jobs that were stored before come
--- into the new indexes in steps, by the sweeps that follow. Changes nothing where there is nothing to do.
+-- Brings a namespace of one of the two schemas before up to this one. It is in force at once; jobs that schema 2 stored
+-- come into the indexes in steps, by the sweeps that follow. Changes nothing where there is nothing to do.
 -- KEYS   namespace, namespace:meta
 -- ARGV   none
 -- Reply  schema version of the namespace
@@ -19,8 +19,10 @@ local problem, raws = meta.open()
 if problem and #KEYS == 2 and KEYS[2] == keys.META and migration.is_before(raws[1]) then
   migration.begin(raws[1])
   meta.open()
-  due.note(migration.KIND, meta.state[meta.NOW_MS])
-  transition.commit()
+  if meta.state[meta.DROP] >= meta.MIGRATING then
+    due.note(migration.KIND, meta.state[meta.NOW_MS])
+    transition.commit()
+  end
 elseif problem then
   return redis.error_reply(problem)
 end

@@ -1,6 +1,6 @@
 -- A delivery was not taken: the jobs go back, and the worker gets nothing more of the kind, or for a while.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {worker, jobs: [[id, attempt], ...], why, retry_after?, message?}
+-- ARGV   spec {worker, jobs: [[id, token], ...], why, retry_after?, message?}
 -- Reply  for each job queued, or LOST, CANCELLED, NOTFOUND
 -- Errors INVALID field, NOTFOUND worker
 -- Flags: drain

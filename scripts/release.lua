@@ -1,6 +1,6 @@
 -- Gives jobs back: they wait again, and no retry is spent.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {worker, jobs: [[id, attempt], ...], delay?, message?,
+-- ARGV   spec {worker, jobs: [[id, token], ...], delay?, message?,
 --        hold?: {constraint: seconds, ...}}
 -- Reply  for each job queued or scheduled, or LOST, CANCELLED, NOTFOUND
 -- Errors INVALID field, NOTFOUND hold.id

@@ -25,7 +25,8 @@ if problem and redis.call("EXISTS", keys.META) == 0 then
   for i, setting in ipairs(settings.ALL) do
     values[i] = struct.pack(">d", setting[2])
   end
-  redis.call("SET", keys.META, struct.pack(meta.FORMAT, meta.SCHEMA, 0, 0, meta.NONE, 0, 0, 0) .. table.concat(values))
+  redis.call("SET", keys.META, struct.pack(meta.FORMAT, meta.SCHEMA, 0, 0, meta.NONE, 0, 0, 0, meta.new_secret())
+    .. table.concat(values))
   -- The index of all queues is there from the start, while it costs nothing to build.
   redis.call("HSET", keys.PATTERNS, "*", "")
 elseif problem then

@@ -102,6 +102,11 @@ class Floor:
         return sum(replies)
 
 
+def _behind_answers(reply: Sequence[Any]) -> Sequence[Any]:
+    """A pick's part of a finish's reply: next_ms is its first number."""
+    return reply[next(i for i, part in enumerate(reply) if isinstance(part, int)) :]
+
+
 class JQ:
     """The engine under ``scripts/``, built by ``jqmaster.luabuild``.
 
@@ -144,20 +149,20 @@ class JQ:
         return [self.command("pick", msgpack.packb(spec))] * (jobs // batch)
 
     def picked(self, replies: Sequence[Any], batch: int) -> list[Token]:
-        documents = [msgpack.unpackb(job[0]) for reply in replies for job in reply[1:]]
-        return [(document["id"], document["attempt"]) for document in documents]
+        documents = [msgpack.unpackb(packed) for reply in replies for packed in reply[1::2]]
+        return [(document["id"], document["token"]) for document in documents]
 
     def _finish(self, spec: dict[str, Any], tokens: Sequence[Token]) -> Command:
         arguments = [msgpack.packb(spec)]
-        for job_id, attempt in tokens:
-            arguments += [msgpack.packb({"id": job_id, "attempt": attempt, "type": "success"}), NIL]
+        for job_id, token in tokens:
+            arguments += [msgpack.packb({"id": job_id, "token": token, "type": "success"}), NIL]
         return self.command("finish", *arguments)
 
     def finish(self, tokens: Sequence[Token], batch: int) -> list[Command]:
         return [self._finish({"worker": WORKER}, part) for part in chunks(tokens, batch)]
 
     def finished(self, replies: Sequence[Any]) -> int:
-        return sum(reply[0].count(b"done") for reply in replies)
+        return sum(reply.count(b"done") for reply in replies)
 
     def finish_next(self, tokens: Sequence[Token], batch: int) -> list[Command]:
         pick: dict[str, Any] = {"queues": self.queues}
@@ -166,4 +171,4 @@ class JQ:
         return [self._finish({"worker": WORKER, "pick": pick}, part) for part in chunks(tokens, batch)]
 
     def picked_next(self, replies: Sequence[Any], batch: int) -> list[Token]:
-        return self.picked([reply[1] for reply in replies], batch)
+        return self.picked([_behind_answers(reply) for reply in replies], batch)

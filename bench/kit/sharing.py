@@ -67,7 +67,7 @@ class Simulation:
     def enqueue(self, tenant: str, at: float, count: int = 1) -> None:
         commands = self.jq.jobs([self.argument_of[tenant]] * count, min(count, 1000))
         for reply in self.wire.pipelined(commands):
-            self.arrived |= {job_id: at for job_id, _ in reply}
+            self.arrived |= dict.fromkeys(reply[::2], at)
         self.waiting += count
         self.floods += count if tenant == FLOODER else 0
 
@@ -78,8 +78,8 @@ class Simulation:
             if not reply[1:]:
                 self.lost += 1
                 return
-            document, packed = msgpack.unpackb(reply[1][0]), reply[1][1]
-            token = (document["id"], document["attempt"])
+            document, packed = msgpack.unpackb(reply[1]), reply[2]
+            token = (document["id"], document["token"])
             heapq.heappush(self.busy, (now + self.length.uniform(0.5, 1.5), token))
             self.waiting -= 1
             if self.tenant_of[packed] != FLOODER:

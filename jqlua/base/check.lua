@@ -227,6 +227,11 @@ function M.is_id(value)
   return type(value) == "string" and #value == 14 and not string.find(value, "[^0-9a-f]")
 end
 M.ID = "a job id of 14 hexadecimal digits"
-M.ATTEMPT = "an attempt, an integer from 1"
+
+---@return boolean
+function M.is_token(value)
+  return type(value) == "string" and #value <= 23 and string.find(value, "^[1-9]%d*%-[0-9a-f]*$") ~= nil
+end
+M.TOKEN = "the token that came with the job, <attempt>-<digits>"
 
 return M

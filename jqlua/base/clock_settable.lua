@@ -2,8 +2,10 @@
 local M = {}
 
 ---@return number now milliseconds since 1970
+---@return string micros
 function M.now()
-  return tonumber(redis.call("GET", KEYS[1] .. ":clock") or 0)
+  local set = redis.call("GET", KEYS[1] .. ":clock") or "0"
+  return tonumber(set), set
 end
 
 return M

@@ -1,15 +1,16 @@
 -- The namespace's own key: one string, so that a script learns all it needs with one read.
 -- Header: schema, number of channels with sleepers, flags (which ended jobs are not kept at all, ...), the next moment
 -- anything is due (a lower bound), the version of the set of constraints, the version in which one was last added,
--- whether changes are still to be carried out (module limits.rollout). Then the settings (module settings.settings).
+-- whether changes are still to be carried out (module limits.rollout), the secret that tokens are made with. Then the
+-- settings (module settings.settings).
 local keys = require "jqlua.base.keys"
 local clock = require "jqlua.base.clock"
 
 local M = {}
 
-M.SCHEMA = 3
-M.FORMAT = ">I2I2BdI4I4B"
-M.HEADER_SIZE = 22
+M.SCHEMA = 4
+M.FORMAT = ">I2I2BdI4I4Bc8"
+M.HEADER_SIZE = 30
 local SLEEPERS_OFFSET = 2
 M.DROP_OFFSET = 4
 local DUE_OFFSET = 5
@@ -35,7 +36,10 @@ M.VERSION = 8 -- of the set of constraints; 0: there never was one
 M.ADDED = 9 -- the version in which one was last added: jobs that waited then have to be looked at
 M.PENDING = 10 -- 1: changes of constraints are not carried out yet
 M.NOTED = 11 -- events of this call that are not written yet (module statistics.events), or false
-M.state = { 0, 0, 0, 0, "", false, false, 0, 0, 0, false }
+M.MICROS = 12 -- more digits of the moment
+M.SECRET = 13
+M.RANDOM = 14 -- the random part of the tokens that this call gives out, once it is made
+M.state = { 0, 0, 0, 0, "", false, false, 0, 0, 0, false, "", "", false }
 
 ---@cold
 local function refusal(raw, schema)
@@ -72,15 +76,40 @@ function M.open(...)
   if not raw or #raw < M.HEADER_SIZE or KEYS[2] ~= keys.META or #KEYS ~= 2 then
     return refusal(raw, "unknown"), raws
   end
-  local schema, sleepers, drop, next_due, version, added, pending = struct.unpack(M.FORMAT, raw)
+  local schema, sleepers, drop, next_due, version, added, pending, secret = struct.unpack(M.FORMAT, raw)
   if schema ~= M.SCHEMA then
     return refusal(raw, schema), raws
   end
   local state = M.state
-  state[M.NOW_MS] = clock.now()
+  state[M.NOW_MS], state[M.MICROS] = clock.now()
+  state[M.SECRET], state[M.RANDOM] = secret, false
   state[M.RAW], state[M.SLEEPERS], state[M.DROP], state[M.NEXT_DUE] = raw, sleepers, drop, next_due
   state[M.VERSION], state[M.ADDED], state[M.PENDING] = version, added, pending
   return nil, raws
+end
+
+---@cold
+--- What tokens are made with, so that nobody can tell one from what is seen of the job.
+---@return string secret 8 bytes
+function M.new_secret()
+  local now, micros = clock.now()
+  local server = redis.pcall("INFO", "server") -- run_id is random; who may not ask does without
+  local digest = redis.sha1hex(now .. "." .. micros .. " " .. KEYS[1] .. (type(server) == "string" and server or ""))
+  return (digest:sub(1, 16):gsub("..", function(digits)
+    return string.char(tonumber(digits, 16))
+  end))
+end
+
+--- The part of a token that a failover which lost writes cannot give out again, and that a stranger cannot guess.
+---@return string random 12 hexadecimal digits, the same throughout a call
+function M.random()
+  local state = M.state
+  local random = state[M.RANDOM]
+  if not random then
+    random = redis.sha1hex(state[M.SECRET] .. state[M.NOW_MS] .. "." .. state[M.MICROS]):sub(1, 12)
+    state[M.RANDOM] = random
+  end
+  return random
 end
 
 ---@param at_ms number a lower bound of all that is due

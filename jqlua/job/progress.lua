@@ -41,7 +41,7 @@ local function check_notes(notes, path, used)
   end
 end
 
---- Checks the third parts of pairs [id, attempt, notes?], and takes care that all blobs are named.
+--- Checks the third parts of pairs [id, token, notes?], and takes care that all blobs are named.
 ---@return string? problem
 function M.check(jobs)
   local used, count = {}, 0

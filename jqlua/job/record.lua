@@ -27,9 +27,10 @@ M.PRIORITY = 10
 M.MAX_RETRY = 11
 M.TIMEOUT_MS = 12
 M.OPTIONS = 13 -- MessagePack map of what few jobs have, or empty
-M.WORKER = 14 -- who ran it last
-M.ID = 15
-M.UNITS = 16 -- section of the lane, or empty
+M.RANDOM = 14 -- digits of the last token, empty for what started under schema 3
+M.WORKER = 15 -- who ran it last
+M.ID = 16
+M.UNITS = 17 -- section of the lane, or empty
 
 -- Flags.
 M.KEEP_RESULT = 1
@@ -43,7 +44,11 @@ M.LANED = 128 -- has a section of its lane
 
 -- What changes stands first and what never changes behind it, so that a record can be rewritten by its parts.
 M.SHORT = ">Bc1Bc0Bc0i4I4I4I2c0"
-M.LONG = ">Bc1c1I4I4ddBc0Bc0i4I4I4I2c0Bc0"
+M.LONG = ">Bc1c1I4I4ddBc0Bc0i4I4I4I2c0Bc12Bc0"
+-- Up to the byte behind the options: 0, or in what schema 3 wrote the length of a worker's name, which has no digits in
+-- front of it.
+M.LONG_HEAD = ">Bc1c1I4I4ddBc0Bc0i4I4I4I2c0B"
+M.LONG_TAIL = ">c12Bc0"
 M.RUN = ">Bc1c1I4I4dd"
 M.STATIC_IN_SHORT = 3 -- where name, queue, ... begin
 M.STATIC_IN_LONG = 28
@@ -70,14 +75,22 @@ function M.decode(id, raw)
   if raw:byte() % 4 < M.STARTED then
     local flags, state, name, queue, priority, max_retry, timeout_ms, options, after = struct.unpack(M.SHORT, raw)
     job = {
-      flags, state, "-", 0, 0, 0, 0, name, queue, priority, max_retry, timeout_ms, options, "", id,
+      flags, state, "-", 0, 0, 0, 0, name, queue, priority, max_retry, timeout_ms, options, "", "", id,
       flags < M.LANED and "" or raw:sub(after),
     }
   else
-    job = { struct.unpack(M.LONG, raw) }
-    local after = job[M.ID] -- where unpack puts the end of what it read
-    job[M.ID] = id
-    job[M.UNITS] = job[M.FLAGS] < M.LANED and "" or raw:sub(after)
+    local flags, state, how, attempt, failures, started_ms, ended_ms, name, queue, priority, max_retry, timeout_ms,
+      options, size, after = struct.unpack(M.LONG_HEAD, raw)
+    local random, worker
+    if size == 0 then
+      random, worker, after = struct.unpack(M.LONG_TAIL, raw, after)
+    else
+      random, worker, after = "", raw:sub(after, after + size - 1), after + size
+    end
+    job = {
+      flags, state, how, attempt, failures, started_ms, ended_ms, name, queue, priority, max_retry, timeout_ms, options,
+      random, worker, id, flags < M.LANED and "" or raw:sub(after),
+    }
   end
   if job[M.QUEUE] == "" then
     job[M.QUEUE] = job[M.NAME]
@@ -119,7 +132,7 @@ end
 
 ---@return string record
 function M.encode(job)
-  local name, queue, options, worker = job[M.NAME], job[M.QUEUE], job[M.OPTIONS], job[M.WORKER]
+  local name, queue, options, random, worker = job[M.NAME], job[M.QUEUE], job[M.OPTIONS], job[M.RANDOM], job[M.WORKER]
   if queue == name then
     queue = ""
   end
@@ -127,9 +140,14 @@ function M.encode(job)
     return struct.pack(M.SHORT, job[M.FLAGS], job[M.STATE], #name, name, #queue, queue, job[M.PRIORITY],
       job[M.MAX_RETRY], job[M.TIMEOUT_MS], #options, options) .. job[M.UNITS]
   end
+  if random == "" then
+    return struct.pack(M.LONG_HEAD, job[M.FLAGS], job[M.STATE], job[M.HOW], job[M.ATTEMPT], job[M.FAILURES],
+      job[M.STARTED_MS], job[M.ENDED_MS], #name, name, #queue, queue, job[M.PRIORITY], job[M.MAX_RETRY],
+      job[M.TIMEOUT_MS], #options, options, #worker) .. worker .. job[M.UNITS]
+  end
   return struct.pack(M.LONG, job[M.FLAGS], job[M.STATE], job[M.HOW], job[M.ATTEMPT], job[M.FAILURES],
     job[M.STARTED_MS], job[M.ENDED_MS], #name, name, #queue, queue, job[M.PRIORITY], job[M.MAX_RETRY],
-    job[M.TIMEOUT_MS], #options, options, #worker, worker) .. job[M.UNITS]
+    job[M.TIMEOUT_MS], #options, options, 0, random, #worker, worker) .. job[M.UNITS]
 end
 
 --- Has the record written at the next flush.

@@ -7,12 +7,12 @@ local job = require "jqlua.job.record"
 local M = {}
 
 -- Fields of what parse gives, behind those of a job.
-M.DELAY_MS = 17
-M.RUN_AT_MS = 18
-M.EXPIRES_IN_MS = 19
-M.IS_TIMED = 20
-M.IS_LINKED = 21 -- by a unique key or by dependencies
-M.GIVEN_PRIORITY = 22
+M.DELAY_MS = 18
+M.RUN_AT_MS = 19
+M.EXPIRES_IN_MS = 20
+M.IS_TIMED = 21
+M.IS_LINKED = 22 -- by a unique key or by dependencies
+M.GIVEN_PRIORITY = 23
 
 local MOST_TAGS = 32
 local MOST_HEADERS = 16
@@ -216,7 +216,7 @@ function M.read(spec, path, i)
   end
   return {
     flags, "", "-", 0, 0, 0, 0, name, queue, priority, max_retry, timeout_ms,
-    options and next(options) and cmsgpack.pack(options) or "", "", "", "",
+    options and next(options) and cmsgpack.pack(options) or "", "", "", "", "",
     delay_ms, run_at_ms, expires_in_ms, delay_ms or run_at_ms or expires_in_ms,
     options and (options.unique or options.depends) and true or false, spec.priority or false,
   }

@@ -156,13 +156,14 @@ end
 
 --- Creates jobs in their order.
 ---@param first number index in ARGV of the first argument; further ones are two behind each other
----@return table reply {{id, created}, ...}
-function M.create_all(jobs, first)
-  local made, reply = {}, {}
+---@param reply table id, created, ... are appended to it
+---@return table reply
+function M.create_all(jobs, first, reply)
+  local made, n = {}, #reply
   for i, new in ipairs(jobs) do
     local id, created = M.create(new, ARGV[first + 2 * i - 2], made)
     made[i] = id
-    reply[i] = { id, created }
+    reply[n + 2 * i - 1], reply[n + 2 * i] = id, created
   end
   return reply
 end

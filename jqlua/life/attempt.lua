@@ -1,5 +1,5 @@
--- How attempts begin and end. (id, attempt) is the fencing token: only who presents the running attempt changes
--- anything, and who repeats how it ended gets the same answer again.
+-- How attempts begin and end. (id, token) is what fences them: only who presents the token of the running attempt
+-- changes anything, and who repeats how it ended gets the same answer again. A token is "<attempt>-<random digits>".
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local batch = require "jqlua.base.writes"
@@ -21,15 +21,19 @@ M.RETRY_COUNT = "\171retry_count\206"
 M.TIMEOUT = "\167timeout\203"
 
 ---@param of table job
----@param argument string
----@return table {document, argument} as workers get them
-function M.document(of, argument)
-  return {
-    "\135\162id\174" .. of[job.ID] .. "\164name\217" .. string.char(#of[job.NAME]) .. of[job.NAME] .. "\165queue\217"
-      .. string.char(#of[job.QUEUE]) .. of[job.QUEUE] .. struct.pack(M.NUMBERS, M.PRIORITY, of[job.PRIORITY], M.ATTEMPT,
-        of[job.ATTEMPT], M.RETRY_COUNT, of[job.FAILURES], M.TIMEOUT, of[job.TIMEOUT_MS] / 1000),
-    argument,
-  }
+---@return string token of its running attempt, or of the last
+function M.token(of)
+  return of[job.ATTEMPT] .. "-" .. of[job.RANDOM]
+end
+
+---@param of table job
+---@return string map as workers get it
+function M.document(of)
+  local token = M.token(of)
+  return "\136\162id\174" .. of[job.ID] .. "\165token\217" .. string.char(#token) .. token .. "\164name\217"
+    .. string.char(#of[job.NAME]) .. of[job.NAME] .. "\165queue\217" .. string.char(#of[job.QUEUE]) .. of[job.QUEUE]
+    .. struct.pack(M.NUMBERS, M.PRIORITY, of[job.PRIORITY], M.ATTEMPT, of[job.ATTEMPT], M.RETRY_COUNT, of[job.FAILURES],
+      M.TIMEOUT, of[job.TIMEOUT_MS] / 1000)
 end
 
 ---@cold
@@ -66,12 +70,9 @@ local function full_document(of, document)
 end
 
 --- As document, with what few jobs have.
-function M.told(of, argument)
-  local started = M.document(of, argument)
-  if of[job.OPTIONS] ~= "" then
-    started[1] = full_document(of, started[1])
-  end
-  return started
+function M.told(of)
+  local document = M.document(of)
+  return of[job.OPTIONS] == "" and document or full_document(of, document)
 end
 
 ---@cold
@@ -89,22 +90,21 @@ end
 
 --- Starts a job that was popped from its queue.
 ---@param raw string|false its record
----@param argument string|false
 ---@param holder string worker
 ---@param is_registered boolean
----@return table? started {document, argument}; nil when the job is gone or has expired
+---@return string? document for the worker; nil when the job is gone or has expired
 ---@return table? job
-function M.start(id, raw, argument, holder, is_registered)
+function M.start(id, raw, holder, is_registered)
   if not raw then
     return nil
   end
-  return M.start_job(job.decode(id, raw), argument, holder, is_registered)
+  return M.start_job(job.decode(id, raw), holder, is_registered)
 end
 
 --- Starts a job that is out of where it waited.
----@return table? started {document, argument}; nil when it has expired
+---@return string? document for the worker; nil when it has expired
 ---@return table? job
-function M.start_job(of, argument, holder, is_registered)
+function M.start_job(of, holder, is_registered)
   if of[job.OPTIONS] ~= "" and M.has_expired(of) then
     failure.expire(of, true)
     return nil
@@ -116,6 +116,7 @@ function M.start_job(of, argument, holder, is_registered)
   end
   transition.move(of, "r", now + lease_ms, true)
   of[job.ATTEMPT] = of[job.ATTEMPT] + 1
+  of[job.RANDOM] = meta.random()
   of[job.STARTED_MS] = now
   of[job.WORKER] = holder
   if of[job.FLAGS] % 4 < job.STARTED then
@@ -125,22 +126,28 @@ function M.start_job(of, argument, holder, is_registered)
     hold(of, holder)
   end
   job.save(of)
-  return M.told(of, argument), of
+  return M.told(of), of
 end
 
----@return boolean whether this attempt runs
-function M.runs(of, number)
-  return of[job.STATE] == "r" and of[job.ATTEMPT] == number
+---@param token string
+---@return boolean whether its attempt runs
+function M.runs(of, token)
+  return of[job.STATE] == "r" and M.token(of) == token
 end
 
 ---@cold
---- How an attempt that does not run any more ended, if it was the last to end: a letter of job's HOW.
+--- How an attempt that does not run any more ended, if it was the last to end: a letter of job's HOW. Of one before the
+--- running attempt only the number is still known.
+---@param token string
 ---@return string? how
-function M.ended_how(of, number)
-  local last = of[job.STATE] == "r" and of[job.ATTEMPT] - 1 or of[job.ATTEMPT]
-  if number == last and number > 0 then
-    return of[job.HOW]
+function M.ended_how(of, token)
+  local is_last
+  if of[job.STATE] == "r" then
+    is_last = tonumber(token:match("^%d+")) == of[job.ATTEMPT] - 1
+  else
+    is_last = token == M.token(of)
   end
+  return is_last and of[job.HOW] or nil
 end
 
 ---@cold

@@ -81,13 +81,9 @@ function M.check(said, i)
 end
 
 --- Enqueues the jobs behind an outcome.
----@return table answer {state, {id, created}, ...}
+---@return table answer {state, id, created, id, created, ...}
 function M.enqueue(said, state)
-  local answer = { state }
-  for j, made in ipairs(arrival.create_all(said.jobs, said.first)) do
-    answer[j + 1] = made
-  end
-  return answer
+  return arrival.create_all(said.jobs, said.first, { state })
 end
 
 --- The running attempt is over, the job goes on somewhere else.

@@ -15,7 +15,7 @@ function M.check_message(message)
   end
 end
 
----@param pairs_held table[] {id, attempt}
+---@param pairs_held table[] {id, token}
 ---@param delay_s number
 ---@param each? fun(of: table) called for each job that was given back
 ---@param before? fun(of: table) called for each job before it is

@@ -1,4 +1,4 @@
--- Lists of [id, attempt], as workers name the jobs they hold.
+-- Lists of [id, token], as workers name the jobs they hold.
 local check = require "jqlua.base.check"
 
 local M = {}
@@ -9,16 +9,16 @@ local M = {}
 ---@return string? problem
 function M.check(jobs, least, most)
   if not check.is_list(jobs, least, 1000) then
-    return check.problem("jobs", "a list of " .. least .. " to 1000 pairs [id, attempt]", jobs)
+    return check.problem("jobs", "a list of " .. least .. " to 1000 pairs [id, token]", jobs)
   end
   for i, pair in ipairs(jobs) do
     local path = "jobs[" .. i - 1 .. "]"
     if not check.is_list(pair, 2, most or 2) then
-      return check.problem(path, "a pair [id, attempt]", pair)
+      return check.problem(path, "a pair [id, token]", pair)
     elseif not check.is_id(pair[1]) then
       return check.problem(path .. "[0]", check.ID, pair[1])
-    elseif not check.is_integer(pair[2], 1, 4294967295) then
-      return check.problem(path .. "[1]", check.ATTEMPT, pair[2])
+    elseif not check.is_token(pair[2]) then
+      return check.problem(path .. "[1]", check.TOKEN, pair[2])
     end
   end
 end

@@ -7,7 +7,7 @@ local following = require "jqlua.life.following"
 
 local M = {}
 
-local FIELDS = "id attempt type reason should_retry message group finished_at move enqueue"
+local FIELDS = "id token type reason should_retry message group finished_at move enqueue"
 local LONGEST_MESSAGE = 65536
 
 ---@cold
@@ -53,9 +53,10 @@ function M.parse(blob, i)
   for field, value in pairs(outcome) do
     if field == "id" then
       expected = not (type(value) == "string" and #value == 14) and check.ID
+    elseif field == "token" then
+      expected = not check.is_token(value) and check.TOKEN
     elseif field == "attempt" then
-      expected = not (type(value) == "number" and value >= 1 and value <= 4294967295 and value % 1 == 0)
-        and check.ATTEMPT
+      return nil, "INVALID outcomes[" .. i .. "].attempt: unknown field, did you mean token, which came with the job?"
     elseif field == "type" then
       expected = value ~= "success" and value ~= "failure" and '"success" or "failure"'
     elseif field == "finished_at" then
@@ -91,8 +92,8 @@ function M.parse(blob, i)
   end
   if not outcome.id then
     return nil, check.problem("outcomes[" .. i .. "].id", check.ID, nil)
-  elseif not outcome.attempt then
-    return nil, check.problem("outcomes[" .. i .. "].attempt", check.ATTEMPT, nil)
+  elseif not outcome.token then
+    return nil, check.problem("outcomes[" .. i .. "].token", check.TOKEN, nil)
   elseif not outcome.type then
     return nil, check.problem("outcomes[" .. i .. "].type", '"success" or "failure"', nil)
   end
@@ -106,7 +107,7 @@ local function late(of, outcome)
   if not of then
     return "NOTFOUND"
   end
-  local how = attempt.ended_how(of, outcome.attempt)
+  local how = attempt.ended_how(of, outcome.token)
   if how == "c" then
     return "CANCELLED"
   elseif how == "s" and outcome.type == "success" then
@@ -121,9 +122,9 @@ end
 
 --- Carries an outcome out, if the attempt still runs.
 ---@param of table? the job
----@return string|table answer state, or why not; with what follows {state, {id, created}, ...}
+---@return string|table answer state, or why not; with what follows {state, id, created, ...}
 function M.apply(of, outcome, blob)
-  if not of or not attempt.runs(of, outcome.attempt) then
+  if not of or not attempt.runs(of, outcome.token) then
     return late(of, outcome)
   end
   if outcome.type == "success" then

@@ -177,8 +177,28 @@ local function pop(head, n)
   return call("ZPOPMIN", key, before)
 end
 
---- Starts what was popped; appends to the reply, which has next_ms in front. Counts those that had expired: they are
---- work, too.
+--- Appends a job that was started to the reply. Counts those that had expired: they are work, too.
+---@param document? string
+local function append(plan, reply, document, argument, of)
+  if not document then
+    plan.expired = (plan.expired or 0) + 1
+    return
+  end
+  local n = #reply
+  reply[n + 1], reply[n + 2] = document, argument
+  if plan.request then
+    plan.started = plan.started or {}
+    plan.started[#plan.started + 1] = of
+  end
+end
+
+--- How many more jobs the plan's reply may hold.
+---@param most? number of those in it and those to come
+local function room_for(plan, reply, most)
+  return (most or plan.count) - (#reply - plan.place) / 2
+end
+
+--- Starts what was popped.
 local function start_all(popped, plan, reply)
   local wanted = {}
   for i = 1, #popped, 2 do
@@ -187,16 +207,8 @@ local function start_all(popped, plan, reply)
   end
   local records = call("MGET", unpack(wanted))
   for i = 1, #popped, 2 do
-    local started, of = attempt.start(popped[i], records[i], records[i + 1], plan.worker, plan.is_registered)
-    if not started then
-      plan.expired = (plan.expired or 0) + 1
-    else
-      reply[#reply + 1] = started
-      if plan.request then
-        plan.started = plan.started or {}
-        plan.started[#plan.started + 1] = of
-      end
-    end
+    local document, of = attempt.start(popped[i], records[i], plan.worker, plan.is_registered)
+    append(plan, reply, document, records[i + 1], of)
   end
 end
 
@@ -204,26 +216,18 @@ end
 --- Starts the head of a queue that has lanes.
 local function start_one(head, plan, reply)
   local of = lanes.take(head)
-  if not of then
-    return
-  end
-  local started = attempt.start_job(of, call("GET", keys.ARGUMENT .. head.id), plan.worker, plan.is_registered)
-  if not started then
-    plan.expired = (plan.expired or 0) + 1
-    return
-  end
-  reply[#reply + 1] = started
-  if plan.request then
-    plan.started = plan.started or {}
-    plan.started[#plan.started + 1] = of
+  if of then
+    local document = attempt.start_job(of, plan.worker, plan.is_registered)
+    append(plan, reply, document, document and call("GET", keys.ARGUMENT .. head.id), of)
   end
 end
 
 ---@cold
 --- Takes the best of several entries until there are enough.
+---@param most? number jobs in the reply
 ---@return boolean? is_more
-local function take(entries, plan, reply, enough)
-  while #reply <= enough do
+local function take(entries, plan, reply, most)
+  while room_for(plan, reply, most) > 0 do
     if (plan.expired or 0) > M.MOST_EXPIRED then
       return true
     end
@@ -234,7 +238,7 @@ local function take(entries, plan, reply, enough)
     if head.place or head.is_single then
       start_one(head, plan, reply)
     else
-      local popped = pop(head, enough + 1 - #reply)
+      local popped = pop(head, room_for(plan, reply, most))
       if not popped[1] then
         return true -- the index and the queue disagree: never loop inside Redis over that
       end
@@ -278,32 +282,36 @@ local function take_in_order(plan, reply)
   repeat
     before = #reply
     for _, entry in ipairs(entries) do
-      if take({ entry }, plan, reply, math.min(plan.count, #reply - 1 + each)) then
+      if take({ entry }, plan, reply, math.min(plan.count, (#reply - plan.place) / 2 + each)) then
         return true -- what is not known yet of this entry may come before the next one's
       end
     end
-  until #reply > plan.count or #reply == before or each > 1
+  until room_for(plan, reply) == 0 or #reply == before or each > 1
   return false
 end
 
 ---@cold
 --- The jobs that this request got before, as far as their attempts still run.
-local function repeated(remembered)
-  local reply = { meta.next_ms() }
+local function repeat_jobs(reply, remembered)
+  reply[#reply + 1] = meta.next_ms()
   for i = 1, #remembered, 2 do
     local of = job.read(remembered[i])
-    if of and attempt.runs(of, remembered[i + 1]) then
-      reply[#reply + 1] = attempt.told(of, call("GET", keys.ARGUMENT .. remembered[i]))
+    local token = remembered[i + 1]
+    if type(token) == "number" then
+      token = token .. "-" -- schema 3 knew nothing more of an attempt
+    end
+    if of and attempt.runs(of, token) then
+      local n = #reply
+      reply[n + 1], reply[n + 2] = attempt.told(of), call("GET", keys.ARGUMENT .. remembered[i])
     end
   end
-  return reply
 end
 
 ---@cold
 local function remember(plan)
   local remembered = {}
   for i, of in ipairs(plan.started) do
-    remembered[2 * i - 1], remembered[2 * i] = of[job.ID], of[job.ATTEMPT]
+    remembered[2 * i - 1], remembered[2 * i] = of[job.ID], attempt.token(of)
   end
   request.remember("p", plan.request, remembered)
 end
@@ -328,7 +336,7 @@ end
 
 ---@cold
 --- What a plan of more than plain fields needs before the jobs are chosen.
----@return table? reply when this request was answered before
+---@return table? remembered what this request got before
 local function prepare(plan)
   if plan.is_registered then
     worker.seen(plan.worker)
@@ -337,7 +345,7 @@ local function prepare(plan)
   local remembered = plan.request and request.recall("p", plan.request)
   if remembered then
     transition.commit()
-    return repeated(remembered)
+    return remembered
   end
   if plan.wait and meta.state[meta.SLEEPERS] > 0 then
     sleepers.awake(plan.worker, plan.wait.on)
@@ -351,7 +359,7 @@ local function take_from_several(plan, reply)
   if not M.build_patterns(plan.entries) then
     return true
   elseif plan.order == nil or plan.order == "priority" then
-    return take(plan.entries, plan, reply, plan.count)
+    return take(plan.entries, plan, reply)
   end
   return take_in_order(plan, reply)
 end
@@ -359,7 +367,8 @@ end
 ---@cold
 --- Ends what prepare began.
 local function settle(plan, reply, wakes, is_ready)
-  if reply[2] then
+  local is_nothing = #reply == plan.place
+  if not is_nothing then
     if plan.is_registered then
       worker.took(plan.worker)
     end
@@ -369,24 +378,26 @@ local function settle(plan, reply, wakes, is_ready)
   end
   if wakes then
     sleepers.go_on(plan.wait.on, is_ready)
-  elseif plan.wait and not reply[2] and reply[1] ~= 0 and not plan.is_quiet then
+  elseif plan.wait and is_nothing and reply[plan.place] ~= 0 and not plan.is_quiet then
     sleepers.rest(plan.worker, plan.wait.on, plan.wait.ms, plan.wanted or { plan.queue })
   end
 end
 
 --- Carries a plan out. Nothing here fails.
+---@param reply table next_ms, document, argument, ... are appended to it
 ---@param raw string|false|nil the record of the plan's one queue, if it was read already
----@return table reply {next_ms, {document, argument}, ...}
-function M.run(plan, raw)
+---@return table reply
+function M.run(plan, reply, raw)
   local state = meta.state
   local is_plain = not (plan.is_registered or plan.wait or plan.request)
-  if not is_plain then
-    local reply = prepare(plan)
-    if reply then
-      return reply
-    end
+  local remembered = not is_plain and prepare(plan)
+  if remembered then
+    repeat_jobs(reply, remembered)
+    return reply
   end
-  local reply = { 0 }
+  local place = #reply + 1 -- of next_ms
+  plan.place = place
+  reply[place] = 0
   if raw then
     queue.decode(plan.queue, raw)
   end
@@ -400,12 +411,12 @@ function M.run(plan, raw)
     is_more = false
   elseif owner and queue.is_plain(owner) then
     -- The common case: one queue. Its set is all there is to look at.
-    while owner[queue.PAUSED] == 0 and #reply <= plan.count do
+    while owner[queue.PAUSED] == 0 and room_for(plan, reply) > 0 do
       if plan.expired and plan.expired > M.MOST_EXPIRED then
         is_more = true
         break
       end
-      local more = call("ZPOPMIN", queue.key(owner, "q"), plan.count + 1 - #reply)
+      local more = call("ZPOPMIN", queue.key(owner, "q"), room_for(plan, reply))
       if not more[1] then
         break
       end
@@ -414,15 +425,15 @@ function M.run(plan, raw)
   elseif state[meta.VERSION] > 0 and lanes.is_behind() then
     is_more = true
   elseif owner then
-    is_more = take({ { name = plan.queue } }, plan, reply, plan.count)
+    is_more = take({ { name = plan.queue } }, plan, reply)
   else
     is_more = take_from_several(plan, reply)
   end
   -- Who is to be quiet may have been woken in another's place.
-  local wakes = plan.wait and (reply[2] or plan.is_quiet) and state[meta.SLEEPERS] > 0
-  local is_ready = wakes and (plan.is_quiet or #reply > plan.count) and is_more_ready(plan)
+  local wakes = plan.wait and (#reply > place or plan.is_quiet) and state[meta.SLEEPERS] > 0
+  local is_ready = wakes and (plan.is_quiet or room_for(plan, reply) == 0) and is_more_ready(plan)
   transition.commit()
-  reply[1] = is_more and 0 or meta.next_ms()
+  reply[place] = is_more and 0 or meta.next_ms()
   if not is_plain then
     settle(plan, reply, wakes, is_ready)
   end

@@ -64,8 +64,9 @@ end
 --- The namespace's own key as another may begin with it: nobody sleeps, and everything is looked at once.
 local function meta_record()
   local raw = call("GET", keys.META)
-  local _, _, flags, _, version, added, pending = struct.unpack(meta.FORMAT, raw)
-  return struct.pack(meta.FORMAT, meta.SCHEMA, 0, flags, 0, version, added, pending) .. raw:sub(meta.HEADER_SIZE + 1)
+  local _, _, flags, _, version, added, pending, secret = struct.unpack(meta.FORMAT, raw)
+  return struct.pack(meta.FORMAT, meta.SCHEMA, 0, flags, 0, version, added, pending, secret)
+    .. raw:sub(meta.HEADER_SIZE + 1)
 end
 
 local function is_text(value, pattern)

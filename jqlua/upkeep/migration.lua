@@ -1,7 +1,8 @@
 ---@lazy
--- From schema 2 to schema 3. The header and the settings are rewritten at once; jobs that were stored before come into
--- the indexes of tags and failures in steps. Until that is done meta has a flag, and a job that moves meanwhile is put
--- in by module life.transition: so it does not matter which sets were looked through when it moved.
+-- From schema 2 or 3 to schema 4. The header and the settings are rewritten at once; records can be read as they are
+-- (module job.record). What schema 2 stored comes into the indexes of tags and failures in steps. Until that is done
+-- meta has a flag, and a job that moves meanwhile is put in by module life.transition: so it does not matter which sets
+-- were looked through when it moved.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local batch = require "jqlua.base.writes"
@@ -17,15 +18,17 @@ local M = {}
 
 local call = redis.call
 
-M.BEFORE = 2
 M.KIND = "m" -- among what is due
-local SETTINGS_BEFORE = 14
+-- Without the secret.
+local HEADER_SIZE = 22
+-- How many settings each of the schemas before has.
+local SETTINGS = { [2] = 14, [3] = 17 }
 local LETTERS = "qwsbrtkdec"
 -- That takes some milliseconds; what else is due comes in between.
 local MOST_AT_ONCE = 40
 local EVERY_MS = 5
 
----@return string settings' defaults from a place in their list on
+---@return string packed the settings' defaults from a place in their list on
 local function defaults_from(first)
   local packed = {}
   for i = first, #settings.ALL do
@@ -35,19 +38,24 @@ local function defaults_from(first)
 end
 
 ---@param raw string|false meta as stored
----@return boolean # whether it is of the schema before this one
+---@return boolean # whether it is of a schema before this one
 function M.is_before(raw)
-  return raw and #raw >= meta.HEADER_SIZE + SETTINGS_BEFORE * 8 and struct.unpack(">I2", raw) == M.BEFORE
+  local count = raw and #raw >= HEADER_SIZE and SETTINGS[struct.unpack(">I2", raw)]
+  return count and #raw >= HEADER_SIZE + count * 8
 end
 
 --- The namespace is of this schema from now on.
----@param raw string meta of the schema before
+---@param raw string meta of a schema before
 function M.begin(raw)
-  local settings_before = raw:sub(meta.HEADER_SIZE + 1, meta.HEADER_SIZE + SETTINGS_BEFORE * 8)
-  local flags = string.char(raw:byte(meta.DROP_OFFSET + 1) + meta.MIGRATING)
-  call("SET", keys.META, struct.pack(">I2", meta.SCHEMA) .. raw:sub(3, meta.DROP_OFFSET) .. flags
-    .. raw:sub(meta.DROP_OFFSET + 2, meta.HEADER_SIZE) .. settings_before .. defaults_from(SETTINGS_BEFORE + 1))
-  call("SET", keys.MIGRATION, cmsgpack.pack({ q = "", l = 0 }))
+  local schema = struct.unpack(">I2", raw)
+  local flags = raw:byte(meta.DROP_OFFSET + 1)
+  if schema == 2 then
+    flags = flags + meta.MIGRATING
+    call("SET", keys.MIGRATION, cmsgpack.pack({ q = "", l = 0 }))
+  end
+  call("SET", keys.META, struct.pack(">I2", meta.SCHEMA) .. raw:sub(3, meta.DROP_OFFSET) .. string.char(flags)
+    .. raw:sub(meta.DROP_OFFSET + 2, HEADER_SIZE) .. meta.new_secret()
+    .. raw:sub(HEADER_SIZE + 1, HEADER_SIZE + SETTINGS[schema] * 8) .. defaults_from(SETTINGS[schema] + 1))
 end
 
 local function finish()

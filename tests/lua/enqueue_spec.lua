@@ -25,10 +25,10 @@ describe("enqueue", function()
 
     it("is answered with its id and that it was created", function()
       local reply = jq:call("enqueue", { name = "mail" }, NIL)
-      assert.are.equal(1, #reply)
-      assert.is_truthy(reply[1][1]:match("^[0-9a-f]+$"))
-      assert.are.equal(14, #reply[1][1])
-      assert.are.equal(1, reply[1][2])
+      assert.are.equal(2, #reply)
+      assert.is_truthy(reply[1]:match("^[0-9a-f]+$"))
+      assert.are.equal(14, #reply[1])
+      assert.are.equal(1, reply[2])
     end)
 
     it("waits in the queue of its name", function()
@@ -126,7 +126,7 @@ describe("enqueue", function()
       for i = 1, 2000, 2 do
         arguments[i], arguments[i + 1] = { name = "a" }, NIL
       end
-      assert.are.equal(1000, #jq:call_list("enqueue", arguments))
+      assert.are.equal(2000, #jq:call_list("enqueue", arguments))
     end)
     it("may not be 1001 jobs", function()
       local arguments = {}
@@ -335,7 +335,7 @@ describe("enqueue", function()
     end)
     it("is remembered for request_ttl", function()
       local function enqueue()
-        return jq:call("enqueue", { request = "r" }, { name = "a" }, NIL)[1][1]
+        return jq:call("enqueue", { request = "r" }, { name = "a" }, NIL)[1]
       end
       local first = enqueue()
       jq:pass(599.999)
@@ -345,7 +345,7 @@ describe("enqueue", function()
     end)
     it("leaves a call that was refused unused", function()
       jq:refuses("INVALID", "enqueue", { request = "r" }, { name = "" }, NIL)
-      assert.are.equal(1, jq:call("enqueue", { request = "r" }, { name = "a" }, NIL)[1][2])
+      assert.are.equal(1, jq:call("enqueue", { request = "r" }, { name = "a" }, NIL)[2])
     end)
     it("that filled a queue repeats like any other", function()
       jq:queue({ name = "a", max_waiting = 1 })
@@ -377,7 +377,7 @@ describe("enqueue", function()
       { "a number as token", 1, "INVALID request: expected text of 1 to 200 bytes, got 1" },
     })
     it("takes a token of 200 bytes", function()
-      assert.are.equal(1, jq:call("enqueue", { request = ("r"):rep(200) }, { name = "a" }, NIL)[1][2])
+      assert.are.equal(1, jq:call("enqueue", { request = ("r"):rep(200) }, { name = "a" }, NIL)[2])
     end)
     it("is the only option", function()
       jq:refuses("INVALID options.requests: unknown field, did you mean request?", "enqueue",

@@ -128,7 +128,7 @@ describe("events", function()
     local job = jq:take("a")
     changes()
     jq:call("finish", { worker = "worker", pick = { queues = "a" } },
-      { id = job.id, attempt = 1, type = "success" }, msgpack.NIL)
+      { id = job.id, token = job.token, type = "success" }, msgpack.NIL)
     assert.are.same({ "running>done", "queued>running" }, changes())
   end)
   it("of jobs for registered workers name these", function()

@@ -131,7 +131,7 @@ describe("fair queues over a random life", function()
       assert.are.equal(expected and expected.id, started.id, "start " .. i .. " of " .. #jobs)
       local job = remove(waiting, started.id)
       queues[job.queue]:start(job)
-      job.attempt = started.attempt
+      job.attempt, job.token = started.attempt, started.token
       running[#running + 1] = job
     end
     if #jobs < most then

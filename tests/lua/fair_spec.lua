@@ -258,7 +258,7 @@ describe("a fair queue", function()
       jq:enqueue_each("runner", unpack(runners))
       local outcomes = { { worker = "worker" } }
       for _, job in ipairs(jq:start("runner")) do
-        outcomes[#outcomes + 1] = { id = job.id, attempt = 1, type = "success" }
+        outcomes[#outcomes + 1] = { id = job.id, token = job.token, type = "success" }
         outcomes[#outcomes + 1] = msgpack.NIL
       end
       of_a = jq:enqueue_each({ name = "job", queue = "q" }, unpack(of_a))
@@ -323,8 +323,8 @@ describe("a fair queue", function()
       local ids = enqueue("AAB")
       local job = jq:start_one("q")
       local reply = jq:call("finish", { worker = "worker", pick = { queues = "q" } },
-        { id = job.id, attempt = 1, type = "success" }, msgpack.NIL)
-      assert.are.same({ ids[3] }, space.ids(space.picked(reply[2])))
+        { id = job.id, token = job.token, type = "success" }, msgpack.NIL)
+      assert.are.same({ ids[3] }, space.ids(space.picked(reply, 2)))
     end)
     it("gives turns under each order of queues", function()
       for i, order in ipairs({ "ordered", "round_robin", "shuffled" }) do

@@ -98,7 +98,7 @@ describe("a fault of older queues does not come back:", function()
     for i, name in ipairs(names) do
       assert.are.same({ queued = 1 }, jq:counts(name))
       assert.are.same({ ids[i] }, jq:pick_ids({ queues = { name } }))
-      assert.are.same({ { ids[i], 0 } }, jq:call("enqueue", { name = name, unique = name }, msgpack.NIL))
+      assert.are.same({ ids[i], 0 }, jq:call("enqueue", { name = name, unique = name }, msgpack.NIL))
     end
   end)
   it("empty lists stay lists, and empty maps maps", function()
@@ -129,7 +129,7 @@ describe("a fault of older queues does not come back:", function()
       for _ = 1, count / 200 do
         local said = { { worker = "worker" } }
         for _, job in ipairs(jq:pick({ queues = queue, count = 100 })) do
-          said[#said + 1] = { id = job.id, attempt = 1, type = "success" }
+          said[#said + 1] = { id = job.id, token = job.token, type = "success" }
           said[#said + 1] = msgpack.NIL
         end
         jq:call_list("finish", said)

@@ -21,7 +21,7 @@ describe("finish", function()
     return jq:take("a")
   end
   local function outcome(job, more)
-    local one = { id = job.id, attempt = job.attempt, type = "success" }
+    local one = { id = job.id, token = job.token, type = "success" }
     for field, value in pairs(more or {}) do
       one[field] = value
     end
@@ -284,13 +284,13 @@ describe("finish", function()
     it("in one call gives the same answer twice", function()
       local job = taken()
       assert.are.same({ "done", "done" },
-        jq:call("finish", { worker = "w" }, outcome(job), NIL, outcome(job), NIL)[1])
+        jq:call("finish", { worker = "w" }, outcome(job), NIL, outcome(job), NIL))
       assert.are.same({ done = 1 }, jq:counts("a"))
     end)
     it("as success and failure in one call, the first counts", function()
       local job = taken()
       assert.are.same({ "done", "LOST" },
-        jq:call("finish", { worker = "w" }, outcome(job), NIL, outcome(job, { type = "failure" }), NIL)[1])
+        jq:call("finish", { worker = "w" }, outcome(job), NIL, outcome(job, { type = "failure" }), NIL))
     end)
   end)
 
@@ -320,7 +320,7 @@ describe("finish", function()
     end)
     it("is LOST when it never began", function()
       local job = taken()
-      job.attempt = 7
+      job.token = job.token:gsub("^1", "7")
       assert.are.equal("LOST", jq:succeed(job))
     end)
     it("is LOST for a job that waits", function()
@@ -350,9 +350,9 @@ describe("finish", function()
       jq:enqueue_all("a", "a", { name = "a", max_retry = 0 }, "a")
       local jobs = jq:pick({ queues = "a", count = 4 })
       jq:cancel(jobs[4].id)
-      assert.are.same({ { "done", "retrying", "error", "CANCELLED", "NOTFOUND" } }, jq:call("finish",
+      assert.are.same({ "done", "retrying", "error", "CANCELLED", "NOTFOUND" }, jq:call("finish",
         { worker = "w" }, outcome(jobs[1]), NIL, outcome(jobs[2], { type = "failure" }), NIL,
-        outcome(jobs[3], { type = "failure" }), NIL, outcome(jobs[4]), NIL, { id = ID, attempt = 1,
+        outcome(jobs[3], { type = "failure" }), NIL, outcome(jobs[4]), NIL, { id = ID, token = "1-0123456789ab",
         type = "success" }, NIL))
     end)
     it("may be 1000", function()
@@ -362,13 +362,13 @@ describe("finish", function()
         arguments[#arguments + 1] = outcome(job)
         arguments[#arguments + 1] = NIL
       end
-      assert.are.equal(1000, #jq:call_list("finish", arguments)[1])
+      assert.are.equal(1000, #jq:call_list("finish", arguments))
       assert.are.same({ done = 1000 }, jq:counts("a"))
     end)
     it("may not be 1001", function()
       local arguments = { { worker = "w" } }
       for i = 2, 2003 do
-        arguments[i] = i % 2 == 0 and { id = ID, attempt = 1, type = "success" } or NIL
+        arguments[i] = i % 2 == 0 and { id = ID, token = "1-0123456789ab", type = "success" } or NIL
       end
       jq:refuses_list("INVALID outcomes: expected 1 to 1000 outcomes, each with its blob, got 2002 arguments",
         "finish", arguments)
@@ -388,7 +388,8 @@ describe("finish", function()
   describe("pick", function()
     local function finish_and_pick(spec, ...)
       local reply = jq:call("finish", { worker = "w", pick = spec }, ...)
-      return reply[1], space.picked(reply[2])
+      local answers = { unpack(reply, 1, select("#", ...) / 2) }
+      return answers, space.picked(reply, #answers + 1)
     end
 
     it("fetches the next job in the same round trip", function()
@@ -483,7 +484,7 @@ describe("finish", function()
 
   local function with(field)
     return function(value)
-      local one = { id = ID, attempt = 1, type = "failure" }
+      local one = { id = ID, token = "1-0123456789ab", type = "failure" }
       one[field] = value
       return { { worker = "w" }, one, NIL }
     end
@@ -496,11 +497,19 @@ describe("finish", function()
     { "an id of other letters", "0000000000zzzz", path .. "id: expected a job id of 14 hexadecimal digits" },
     { "a number as id", 1, path .. "id: expected a job id of 14 hexadecimal digits, got 1" },
   })
+  local token = path .. "token: expected the token that came with the job, <attempt>-<digits>, got "
+  specs.refused_values(it, current, "finish", with("token"), {
+    { "a missing token", nil, token .. "nothing" },
+    { "a number as token", 1, token .. "1" },
+    { "an attempt without the rest", "1", token .. '"1"' },
+    { "attempt 0", "0-0123456789ab", token .. '"0-0123456789ab"' },
+    { "no attempt", "-0123456789ab", token .. '"-0123456789ab"' },
+    { "other letters", "1-0123456789aB", token .. '"1-0123456789aB"' },
+    { "more behind it", "1-0123456789ab ", token .. '"1-0123456789ab "' },
+    { "a long token", "1-" .. ("0"):rep(22), token .. '"1-' .. ("0"):rep(22) .. '"' },
+  })
   specs.refused_values(it, current, "finish", with("attempt"), {
-    { "a missing attempt", nil, path .. "attempt: expected an attempt, an integer from 1, got nothing" },
-    { "attempt 0", 0, path .. "attempt: expected an attempt, an integer from 1, got 0" },
-    { "attempt 1.5", 1.5, path .. "attempt: expected an attempt, an integer from 1, got 1.5" },
-    { "text as attempt", "1", path .. "attempt: expected an attempt, an integer from 1, got" },
+    { "an attempt instead", 1, path .. "attempt: unknown field, did you mean token, which came with the job?" },
   })
   specs.refused_values(it, current, "finish", with("type"), {
     { "a missing type", nil, path },
@@ -528,7 +537,7 @@ describe("finish", function()
   for field, value in pairs({ reason = "other", should_retry = true, message = "m" }) do
     it("refuses " .. field .. " in a success", function()
       jq:refuses(path .. field .. ": only an outcome of type failure has it", "finish", { worker = "w" },
-        { id = ID, attempt = 1, type = "success", [field] = value }, NIL)
+        { id = ID, token = "1-0123456789ab", type = "success", [field] = value }, NIL)
     end)
   end
   specs.refused_values(it, current, "finish", function(value)
@@ -561,6 +570,6 @@ describe("finish", function()
   it("refuses a call without arguments", function()
     jq:refuses("INVALID spec: missing", "finish")
   end)
-  specs.namespace(it, current, "finish", { { worker = "w" }, { id = ID, attempt = 1, type = "success" },
+  specs.namespace(it, current, "finish", { { worker = "w" }, { id = ID, token = "1-0123456789ab", type = "success" },
     NIL })
 end)

@@ -17,7 +17,7 @@ describe("a job's headers", function()
     for field, value in pairs(more or {}) do
       spec[field] = value
     end
-    return jq:call("enqueue", spec, NIL)[1][1]
+    return jq:call("enqueue", spec, NIL)[1]
   end
 
   it("show in its document as they were given", function()

@@ -66,7 +66,7 @@ describe("heartbeat", function()
   it("of an attempt that is to come is LOST", function()
     jq:enqueue("a")
     local job = jq:take("a")
-    job.attempt = 2
+    job.token = job.token:gsub("^1", "2")
     assert.are.equal("LOST", jq:heartbeat(job))
   end)
   it("of a finished job is LOST", function()
@@ -99,14 +99,14 @@ describe("heartbeat", function()
     jq:succeed(jobs[2])
     jq:cancel(jobs[3].id)
     assert.are.same({ 5000, "LOST", "CANCELLED", "LOST" }, jq:call("heartbeat", { worker = "worker", jobs = {
-      { jobs[1].id, 1 }, { jobs[2].id, 1 }, { jobs[3].id, 1 }, { space.UNKNOWN_ID, 1 },
+      jq:held(jobs[1]), jq:held(jobs[2]), jq:held(jobs[3]), jq:held(space.UNKNOWN_ID),
     } }))
   end)
   it("may name 1000 jobs", function()
     jq:enqueue_many({ name = "a" }, 1000)
     local pairs_held = {}
     for i, job in ipairs(jq:pick({ queues = "a", count = 1000 })) do
-      pairs_held[i] = { job.id, 1 }
+      pairs_held[i] = jq:held(job)
     end
     assert.are.equal(1000, #jq:call("heartbeat", { worker = "worker", jobs = pairs_held }))
   end)
@@ -164,7 +164,7 @@ describe("heartbeat", function()
       local job = jq:take("a")
       jq:pass(1)
       jq:refuses("NOTFOUND worker: " .. space.UNKNOWN_WORKER .. " is not registered, or was dropped as dead",
-        "heartbeat", { worker = space.UNKNOWN_WORKER, jobs = { { job.id, 1 } } })
+        "heartbeat", { worker = space.UNKNOWN_WORKER, jobs = { jq:held(job) } })
     end)
   end)
 

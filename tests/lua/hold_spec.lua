@@ -346,7 +346,7 @@ describe("a key held by hand", function()
       jq:enqueue_each("a", { v = 1 }, { v = 2 }, { v = 3 })
       local jobs = jq:start("a")
       assert.are.same({ "queued", "queued" }, jq:call("release", { worker = "worker", hold = { c = 5 },
-        jobs = { { jobs[1].id, 1 }, { jobs[3].id, 1 } } }))
+        jobs = { jq:held(jobs[1]), jq:held(jobs[3]) } }))
       assert.are.equal(0, #jq:start("a"))
       assert.are.same({ space.START_MS + 5000, space.START_MS + 5000 },
         { jq:key("c", 1).opens_ms, jq:key("c", 3).opens_ms })
@@ -383,7 +383,7 @@ describe("a key held by hand", function()
       local job = jq:start_one("a")
       jq:cancel(job.id)
       assert.are.same({ "NOTFOUND", "CANCELLED" }, jq:call("release", { worker = "worker", hold = { c = 5 },
-        jobs = { { space.UNKNOWN_ID, 1 }, { job.id, 1 } } }))
+        jobs = { jq:held(space.UNKNOWN_ID), jq:held(job) } }))
       assert.are.equal(1, #jq:start("a"))
     end)
     it("holds what runs under a constraint made after its start", function()
@@ -416,7 +416,7 @@ describe("a key held by hand", function()
         job = jq:start_one("a")
       end)
       local function release(hold)
-        return { worker = "worker", jobs = { { job.id, 1 } }, hold = hold }
+        return { worker = "worker", jobs = { jq:held(job) }, hold = hold }
       end
       it("an unknown constraint, by its place", function()
         jq:refuses("NOTFOUND hold.nobody: ", "release", release({ nobody = 5 }))

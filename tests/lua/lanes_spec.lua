@@ -395,8 +395,9 @@ describe("held jobs", function()
         end
       until jobs.next_ms ~= 0 and #jobs == 0
       assert.are.same({ ids[1], ids[2], ids[3] }, started)
-      jq:call("finish", { worker = "w" }, { id = running[1].id, attempt = 1, type = "success" }, msgpack.NIL,
-        { id = running[2].id, attempt = 1, type = "success" }, msgpack.NIL)
+      jq:call("finish", { worker = "w" },
+        { id = running[1].id, token = running[1].token, type = "success" }, msgpack.NIL,
+        { id = running[2].id, token = running[2].token, type = "success" }, msgpack.NIL)
       assert.are.same({ ids[4], ids[5] }, jq:start_ids("q"))
     end)
     it("are counted right all the time", function()

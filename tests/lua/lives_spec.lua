@@ -92,7 +92,7 @@ describe("held jobs over a random life", function()
       local place = next_place(wanted)
       assert.are.equal(place and waiting[place].id, started.id, "start " .. i .. " of " .. #jobs)
       local job = table.remove(waiting, place)
-      job.attempt = started.attempt
+      job.attempt, job.token = started.attempt, started.token
       running[#running + 1] = job
       count(job, 1)
     end
@@ -163,8 +163,8 @@ describe("held jobs over a random life", function()
         tags = tags[1] and tags or nil }
       arguments[#arguments + 1] = { v = job.v }
     end
-    for i, pair in ipairs(jq:call_list("enqueue", arguments)) do
-      made[i].id = pair[1]
+    for i, id in ipairs(space.made(jq:call_list("enqueue", arguments))) do
+      made[i].id = id
       wait(made[i])
     end
   end

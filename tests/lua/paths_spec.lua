@@ -7,6 +7,9 @@ describe("the short path and the general path", function()
   local short, general
   before_each(function()
     short, general = space.new(), space.new()
+    for _, jq in ipairs({ short, general }) do
+      jq:redis("SETRANGE", jq.name .. ":meta", 22, "a secret") -- tokens are to be the same
+    end
   end)
   after_each(function()
     short:close()
@@ -77,14 +80,15 @@ describe("the short path and the general path", function()
       }
       arguments[#arguments + 1] = msgpack.pack({ math.random(1000) })
     end
-    for _, pair in ipairs(both("enqueue", unpack(arguments))) do
-      ids[#ids + 1] = pair[1]
+    for _, id in ipairs(space.made(both("enqueue", unpack(arguments)))) do
+      ids[#ids + 1] = id
     end
   end
 
-  local function note_picked(held, reply)
-    for i = 2, #reply do
-      held[#held + 1] = reply[i][1]
+  --- Behind the place of next_ms.
+  local function note_picked(held, reply, place)
+    for i = place + 1, #reply, 2 do
+      held[#held + 1] = reply[i]
     end
   end
 
@@ -99,7 +103,7 @@ describe("the short path and the general path", function()
       if job then
         local is_failure = math.random(5) == 1
         arguments[#arguments + 1] = {
-          id = job.id, attempt = job.attempt + (math.random(12) == 1 and 1 or 0),
+          id = job.id, token = math.random(12) == 1 and job.attempt + 1 .. "-" or job.token,
           type = is_failure and "failure" or "success", message = is_failure and "no" or nil,
         }
         arguments[#arguments + 1] = msgpack.pack({ math.random(1000) })
@@ -107,9 +111,7 @@ describe("the short path and the general path", function()
     end
     if #arguments > 1 then
       local reply = both("finish", unpack(arguments))
-      if reply[2] then
-        note_picked(held, reply[2])
-      end
+      note_picked(held, reply, (#arguments - 1) / 2 + 1)
       if math.random(4) == 1 then
         arguments[1].pick = nil
         both("finish", unpack(arguments))
@@ -124,12 +126,12 @@ describe("the short path and the general path", function()
     elseif dice <= 5 then
       local spec = pick_spec()
       spec.worker = "worker"
-      note_picked(held, both("pick", spec))
+      note_picked(held, both("pick", spec), 1)
     elseif dice <= 8 then
       finish(held)
     elseif dice == 9 and held[1] then
       local job = held[math.random(#held)]
-      local named = { worker = "worker", jobs = { { job.id, job.attempt } } }
+      local named = { worker = "worker", jobs = { { job.id, job.token } } }
       both(math.random(2) == 1 and "heartbeat" or "release", named)
     elseif dice == 10 and ids[1] then
       local id = ids[math.random(#ids)]
@@ -229,9 +231,9 @@ describe("the short path and the general path", function()
       for _, value in ipairs({ 0, 1001, 1.5, msgpack.NAN, "1" }) do
         jq:refuses("INVALID count", "pick", { worker = "w", queues = name, count = value })
       end
-      for _, value in ipairs({ 0, -1, 1.5, 4294967296, "1", msgpack.NAN }) do
-        jq:refuses("INVALID outcomes[0].attempt", "finish", { worker = "w" },
-          { id = space.UNKNOWN_ID, attempt = value, type = "success" }, msgpack.NIL)
+      for _, value in ipairs({ 0, 1, "1", "0-0123456789ab", "1-x", msgpack.NAN }) do
+        jq:refuses("INVALID outcomes[0].token", "finish", { worker = "w" },
+          { id = space.UNKNOWN_ID, token = value, type = "success" }, msgpack.NIL)
       end
     end
   end)

@@ -108,8 +108,8 @@ describe("picking over many queues", function()
         arguments[#arguments + 1] = { name = string.format("q%04d", i), priority = i % 7 }
         arguments[#arguments + 1] = msgpack.NIL
         if #arguments == 2000 or i == 1200 then
-          for _, pair in ipairs(jq:call_list("enqueue", arguments)) do
-            ids[#ids + 1] = pair[1]
+          for _, id in ipairs(space.made(jq:call_list("enqueue", arguments))) do
+            ids[#ids + 1] = id
           end
           arguments = {}
         end

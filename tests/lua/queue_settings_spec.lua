@@ -75,9 +75,9 @@ describe("a queue's own settings", function()
     local ids = jq:enqueue_many({ name = "a" }, 3)
     local jobs = jq:pick({ queues = "a", count = 2 })
     local reply = jq:call("finish", { worker = "worker", pick = { queues = "a" } },
-      { id = jobs[1].id, attempt = 1, type = "success" }, msgpack.NIL,
-      { id = jobs[2].id, attempt = 1, type = "success" }, msgpack.NIL)
-    assert.are.same({ "done", "done" }, reply[1])
+      { id = jobs[1].id, token = jobs[1].token, type = "success" }, msgpack.NIL,
+      { id = jobs[2].id, token = jobs[2].token, type = "success" }, msgpack.NIL)
+    assert.are.same({ "done", "done" }, { reply[1], reply[2] })
     assert.are.same({ "gone", "gone", "running" }, jq:statuses(ids))
   end)
   it("say it for jobs under a constraint", function()

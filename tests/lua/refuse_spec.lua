@@ -20,7 +20,7 @@ describe("refuse", function()
     return jq:assign()[1]
   end
   local function refuse(job, why, more)
-    local spec = { worker = worker, jobs = job and { { job.id, job.attempt } } or {}, why = why }
+    local spec = { worker = worker, jobs = job and { jq:held(job) } or {}, why = why }
     for field, value in pairs(more or {}) do
       spec[field] = value
     end
@@ -83,7 +83,7 @@ describe("refuse", function()
       local puller = jq:register({})
       jq:enqueue("a")
       local job = jq:take({ worker = puller, queues = "a" })
-      assert.are.same({ "queued" }, jq:call("refuse", { worker = puller, jobs = { { job.id, 1 } },
+      assert.are.same({ "queued" }, jq:call("refuse", { worker = puller, jobs = { jq:held(job) },
         why = "unknown" }))
     end)
   end)
@@ -159,7 +159,7 @@ describe("refuse", function()
   it("of an unknown worker is refused", function()
     local job = assigned()
     jq:refuses('NOTFOUND worker: "' .. space.UNKNOWN_WORKER .. '" is not registered, or was dropped as dead',
-      "refuse", { worker = space.UNKNOWN_WORKER, jobs = { { job.id, 1 } }, why = "busy" })
+      "refuse", { worker = space.UNKNOWN_WORKER, jobs = { jq:held(job) }, why = "busy" })
   end)
   it("of a worker that never registered is refused", function()
     jq:refuses('NOTFOUND worker: "somebody"', "refuse", { worker = "somebody", jobs = {}, why = "busy" })

@@ -99,14 +99,14 @@ describe("release", function()
     jq:enqueue_all("a", "b", "c")
     local jobs = jq:pick({ queues = "*", count = 3 })
     jq:succeed(jobs[2])
-    local named = { { jobs[1].id, 1 }, { jobs[2].id, 1 }, { jobs[3].id, 1 }, { space.UNKNOWN_ID, 1 } }
+    local named = { jq:held(jobs[1]), jq:held(jobs[2]), jq:held(jobs[3]), jq:held(space.UNKNOWN_ID) }
     assert.are.same({ "queued", "LOST", "queued", "NOTFOUND" },
       jq:call("release", { worker = "worker", jobs = named }))
   end)
   it("takes one job twice in a call", function()
     local job = taken()
     assert.are.same({ "queued", "queued" }, jq:call("release", { worker = "worker", jobs = {
-      { job.id, 1 }, { job.id, 1 },
+      jq:held(job), jq:held(job),
     } }))
     assert.are.same({ queued = 1 }, jq:counts("a"))
   end)
@@ -119,7 +119,7 @@ describe("release", function()
 
   it("with a message says why in the history", function()
     local job = taken()
-    jq:call("release", { worker = "worker", jobs = { { job.id, 1 } }, message = "429: too many requests" })
+    jq:call("release", { worker = "worker", jobs = { jq:held(job) }, message = "429: too many requests" })
     assert.are.same({ event = "released", time_ms = space.START_MS, attempt = 1, worker_id = "worker",
       message = "429: too many requests" }, last_event(job.id))
     jq:release(jq:take("a"))
@@ -133,16 +133,16 @@ describe("release", function()
       [("\240\159\152\128"):rep(49) .. "abc\240\159\152\128"] = ("\240\159\152\128"):rep(49) .. "abc",
     }) do
       local job = taken()
-      jq:call("release", { worker = "worker", jobs = { { job.id, job.attempt } }, message = message })
+      jq:call("release", { worker = "worker", jobs = { { job.id, job.token } }, message = message })
       assert.are.equal(kept, last_event(job.id).message)
       jq:cancel(job.id)
     end
   end)
   it("repeated with another message changes nothing", function()
     local job = taken()
-    jq:call("release", { worker = "worker", jobs = { { job.id, 1 } }, message = "a" })
+    jq:call("release", { worker = "worker", jobs = { jq:held(job) }, message = "a" })
     jq:unchanged(function()
-      jq:call("release", { worker = "worker", jobs = { { job.id, 1 } }, message = "b" })
+      jq:call("release", { worker = "worker", jobs = { jq:held(job) }, message = "b" })
     end)
   end)
   it("into a paused queue leaves the job waiting there", function()
@@ -162,14 +162,14 @@ describe("release", function()
     jq:enqueue("a")
     local job = jq:assign()[1]
     assert.are.equal("full", jq:worker(worker).state)
-    jq:call("release", { worker = worker, jobs = { { job.id, 1 } }, delay = 5 })
+    jq:call("release", { worker = worker, jobs = { jq:held(job) }, delay = 5 })
     assert.are.equal("ready", jq:worker(worker).state)
   end)
 
   specs.refused_values(it, function()
     return jq
   end, "release", function(value)
-    return { { worker = "w", jobs = { { space.UNKNOWN_ID, 1 } }, delay = value } }
+    return { { worker = "w", jobs = { jq:held(space.UNKNOWN_ID) }, delay = value } }
   end, {
     { "a negative delay", -1, "INVALID delay: expected seconds from 0 to 10^10, got -1" },
     { "an infinite delay", msgpack.INFINITY, "INVALID delay: expected seconds from 0 to 10^10, got inf" },
@@ -179,7 +179,7 @@ describe("release", function()
   specs.refused_values(it, function()
     return jq
   end, "release", function(value)
-    return { { worker = "w", jobs = { { space.UNKNOWN_ID, 1 } }, message = value } }
+    return { { worker = "w", jobs = { jq:held(space.UNKNOWN_ID) }, message = value } }
   end, {
     { "a number as message", 5, "INVALID message: expected text of at most 65536 bytes, got 5" },
     { "a message that is too long", ("x"):rep(65537), "INVALID message: expected text of at most 65536 bytes, got " },

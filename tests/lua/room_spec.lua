@@ -148,14 +148,14 @@ describe("a constraint with concurrency", function()
         worker_of({ url = "http://w/" })
       end,
       ["refuse, unknown"] = function(worker, job)
-        assert.are.same({ "queued" }, jq:call("refuse", { worker = worker, jobs = { { job.id, 1 } },
+        assert.are.same({ "queued" }, jq:call("refuse", { worker = worker, jobs = { jq:held(job) },
           why = "unknown" }))
       end,
       ["refuse, busy"] = function(worker, job)
-        jq:call("refuse", { worker = worker, jobs = { { job.id, 1 } }, why = "busy" })
+        jq:call("refuse", { worker = worker, jobs = { jq:held(job) }, why = "busy" })
       end,
       ["refuse, unreachable"] = function(worker, job)
-        jq:call("refuse", { worker = worker, jobs = { { job.id, 1 } }, why = "unreachable" })
+        jq:call("refuse", { worker = worker, jobs = { jq:held(job) }, why = "unreachable" })
       end,
     }
     for way, go in pairs(pushed_ways) do
@@ -178,7 +178,7 @@ describe("a constraint with concurrency", function()
       local ids = jq:enqueue_many({ name = "a" }, 4)
       local jobs = jq:push()
       assert.are.same({ ids[1], ids[2] }, space.ids(jobs))
-      jq:call("refuse", { worker = worker, jobs = { { jobs[1].id, 1 } }, why = "unreachable" })
+      jq:call("refuse", { worker = worker, jobs = { jq:held(jobs[1]) }, why = "unreachable" })
       assert.are.equal("retrying", jq:status(ids[2]))
       assert.are.same({ ids[1], ids[3] }, jq:start_ids("a"))
     end)
@@ -282,8 +282,9 @@ describe("a constraint with concurrency", function()
       end
       jq:is_woken("ch")
       sleep("w1")
-      jq:call("finish", { worker = "worker" }, { id = jobs[1].id, attempt = 1, type = "success" }, msgpack.NIL,
-        { id = jobs[2].id, attempt = 1, type = "success" }, msgpack.NIL)
+      jq:call("finish", { worker = "worker" },
+        { id = jobs[1].id, token = jobs[1].token, type = "success" }, msgpack.NIL,
+        { id = jobs[2].id, token = jobs[2].token, type = "success" }, msgpack.NIL)
       local started, picks = 0, 0
       while jq:is_woken("ch") do
         picks = picks + 1

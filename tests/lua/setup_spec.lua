@@ -22,7 +22,7 @@ describe("setup", function()
   end
 
   it("creates a namespace and answers its schema", function()
-    assert.are.equal(3, jq:call("setup"))
+    assert.are.equal(4, jq:call("setup"))
     assert.are.equal(1, jq:redis("EXISTS", jq.name .. ":meta"))
     jq:enqueue("a")
   end)
@@ -36,7 +36,7 @@ describe("setup", function()
     jq:enqueue("a")
     jq:set({ done_ttl = 5 })
     jq:unchanged(function()
-      assert.are.equal(3, jq:call("setup"))
+      assert.are.equal(4, jq:call("setup"))
     end)
   end)
   it("makes namespaces that know nothing of each other", function()
@@ -51,7 +51,7 @@ describe("setup", function()
     jq:call("setup")
     jq:redis("SETRANGE", jq.name .. ":meta", 0, "\0\99")
     jq:refuses("VERSION namespace " .. jq.name
-      .. " holds data of schema 99, these scripts know 3: use scripts of "
+      .. " holds data of schema 99, these scripts know 4: use scripts of "
       .. "its version", "setup")
     jq.is_corrupt = true
   end)

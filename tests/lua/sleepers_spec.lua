@@ -120,7 +120,7 @@ describe("sleepers", function()
       jq:enqueue_all("a")
       jq:sleep("w3", "c", "b")
       jq:call("finish", { worker = "w1", pick = { queues = "a", wait = { on = "c", ms = 1000 } } },
-        { id = job.id, attempt = 1, type = "success" }, "\192")
+        { id = job.id, token = job.token, type = "success" }, "\192")
       assert.are.equal(3, jq:queue("a").running + jq:queue("a").done)
     end)
   end)

@@ -128,7 +128,7 @@ describe("stats", function()
         jq:enqueue_many(spec(), 30)
         local arguments = { { worker = "worker" } }
         for _, job in ipairs(jq:pick({ queues = queue, count = 30 })) do
-          arguments[#arguments + 1] = { id = job.id, attempt = 1, type = "success" }
+          arguments[#arguments + 1] = { id = job.id, token = job.token, type = "success" }
           arguments[#arguments + 1] = msgpack.NIL
         end
         jq:pass(1)
@@ -141,8 +141,8 @@ describe("stats", function()
         jq:enqueue_many(spec(), 2)
         local job = jq:take(queue)
         local reply = jq:call("finish", { worker = "worker", pick = { queues = queue } },
-          { id = job.id, attempt = 1, type = "success" }, msgpack.NIL)
-        assert.are.equal(2, #reply[2])
+          { id = job.id, token = job.token, type = "success" }, msgpack.NIL)
+        assert.are.equal(4, #reply) -- an answer, next_ms and a job
         counted({ enqueued = 2, done = 1 }, of_hour())
       end)
       it("counts a kept result once", function()

@@ -25,6 +25,7 @@ function M.new(options)
   self.connection = server.shared()
   self.name = "{" .. (options.tag or "t" .. run .. counter) .. "}"
   self.scripts = options.clock or "settable"
+  self.tokens = {} -- of attempts that were seen to start, by id and number
   self:set_clock(M.START_MS)
   if options.setup ~= false then
     self:call("setup")
@@ -108,7 +109,17 @@ end
 ---@return string id
 function Space:enqueue(spec, argument)
   spec = type(spec) == "string" and { name = spec } or spec
-  return self:call("enqueue", spec, argument or msgpack.NIL)[1][1]
+  return self:call("enqueue", spec, argument or msgpack.NIL)[1]
+end
+
+--- What an enqueue's reply names, created or not.
+---@return string[] ids
+function M.made(reply)
+  local ids = {}
+  for i = 1, #reply, 2 do
+    ids[#ids + 1] = reply[i]
+  end
+  return ids
 end
 
 ---@return string[] ids
@@ -118,11 +129,7 @@ function Space:enqueue_all(...)
     arguments[#arguments + 1] = type(spec) == "string" and { name = spec } or spec
     arguments[#arguments + 1] = msgpack.NIL
   end
-  local ids = {}
-  for i, pair in ipairs(self:call_list("enqueue", arguments)) do
-    ids[i] = pair[1]
-  end
-  return ids
+  return M.made(self:call_list("enqueue", arguments))
 end
 
 --- So many jobs of one kind, in calls of 500.
@@ -135,22 +142,47 @@ function Space:enqueue_many(spec, count)
       arguments[#arguments + 1] = spec
       arguments[#arguments + 1] = msgpack.NIL
     end
-    for _, pair in ipairs(self:call_list("enqueue", arguments)) do
-      ids[#ids + 1] = pair[1]
+    for _, id in ipairs(M.made(self:call_list("enqueue", arguments))) do
+      ids[#ids + 1] = id
     end
   end
   return ids
 end
 
 --- A pick's reply, decoded.
----@return table[] jobs {id, name, ..., blob}, with next_ms
-function M.picked(reply)
-  local jobs = { next_ms = reply[1] }
-  for i = 2, #reply do
-    jobs[i - 1] = msgpack.unpack(reply[i][1])
-    jobs[i - 1].blob = reply[i][2]
+---@param place? number of its first part, behind the answers of a finish
+---@return table[] jobs {id, token, name, ..., blob}, with next_ms
+function M.picked(reply, place)
+  place = place or 1
+  local jobs = { next_ms = reply[place] }
+  for i = place + 1, #reply, 2 do
+    local job = msgpack.unpack(reply[i])
+    job.blob = reply[i + 1]
+    jobs[#jobs + 1] = job
   end
   return jobs
+end
+
+--- Remembers the tokens of jobs that were started.
+function Space:note(jobs)
+  for _, job in ipairs(jobs) do
+    self.tokens[job.id .. " " .. job.attempt] = job.token
+  end
+  return jobs
+end
+
+--- The token of an attempt: of a job as it was picked, or of {id, attempt}; one that never was if it never started.
+---@return string
+function Space:token(job)
+  return job.token or self.tokens[job.id .. " " .. job.attempt] or job.attempt .. "-000000000000"
+end
+
+--- As who has a job names it.
+---@param job table|string as token takes it, or the id of one that was started once
+---@return table {id, token}
+function Space:held(job)
+  job = type(job) == "string" and { id = job, attempt = 1 } or job
+  return { job.id, self:token(job) }
 end
 
 ---@param spec string|table queues, or a whole spec
@@ -159,7 +191,7 @@ function Space:pick(spec)
     spec = { queues = spec }
   end
   spec.worker = spec.worker or "worker"
-  return M.picked(self:call("pick", spec))
+  return self:note(M.picked(self:call("pick", spec)))
 end
 
 --- The one job that is to be had.
@@ -182,20 +214,20 @@ end
 
 ---@return string state
 function Space:succeed(job, result, more)
-  local outcome = { id = job.id, attempt = job.attempt, type = "success" }
+  local outcome = { id = job.id, token = self:token(job), type = "success" }
   for field, value in pairs(more or {}) do
     outcome[field] = value
   end
-  return self:call("finish", { worker = "worker" }, outcome, result or msgpack.NIL)[1][1]
+  return self:call("finish", { worker = "worker" }, outcome, result or msgpack.NIL)[1]
 end
 
 ---@return string state
 function Space:fail(job, more, blob)
-  local outcome = { id = job.id, attempt = job.attempt, type = "failure" }
+  local outcome = { id = job.id, token = self:token(job), type = "failure" }
   for field, value in pairs(more or {}) do
     outcome[field] = value
   end
-  return self:call("finish", { worker = "worker" }, outcome, blob or msgpack.NIL)[1][1]
+  return self:call("finish", { worker = "worker" }, outcome, blob or msgpack.NIL)[1]
 end
 
 ---@param delay? number seconds
@@ -203,12 +235,12 @@ end
 ---@return string state
 function Space:release(job, delay, hold)
   return self:call("release", {
-    worker = "worker", jobs = { { job.id, job.attempt } }, delay = delay, hold = hold,
+    worker = "worker", jobs = { self:held(job) }, delay = delay, hold = hold,
   })[1]
 end
 
 function Space:heartbeat(job, worker)
-  return self:call("heartbeat", { worker = worker or "worker", jobs = { { job.id, job.attempt } } })[1]
+  return self:call("heartbeat", { worker = worker or "worker", jobs = { self:held(job) } })[1]
 end
 
 function Space:cancel(id, force)
@@ -283,11 +315,7 @@ function Space:enqueue_each(spec, ...)
     arguments[#arguments + 1] = spec
     arguments[#arguments + 1] = argument
   end
-  local ids = {}
-  for i, pair in ipairs(self:call_list("enqueue", arguments)) do
-    ids[i] = pair[1]
-  end
-  return ids
+  return M.made(self:call_list("enqueue", arguments))
 end
 
 ---@param match table|string a matcher, or its bytes
@@ -417,18 +445,18 @@ function Space:worker(id)
 end
 
 --- Jobs for workers that are pushed to.
----@return table[] jobs {id, ..., to, url, blob}, with next_ms
+---@return table[] jobs {id, token, ..., to, url, blob}, with next_ms
 function Space:assign(spec)
   spec = spec or {}
   spec.master = spec.master or "master"
   local reply = self:call("assign", spec)
   local jobs = { next_ms = reply[1] }
-  for i = 2, #reply do
-    local job = msgpack.unpack(reply[i][3])
-    job.to, job.url, job.blob = reply[i][1], reply[i][2], reply[i][4]
-    jobs[i - 1] = job
+  for i = 2, #reply, 4 do
+    local job = msgpack.unpack(reply[i + 2])
+    job.to, job.url, job.blob = reply[i], reply[i + 1], reply[i + 3]
+    jobs[#jobs + 1] = job
   end
-  return jobs
+  return self:note(jobs)
 end
 
 --- A worker that finds nothing in these queues and goes to sleep.

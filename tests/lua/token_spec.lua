@@ -1,0 +1,149 @@
+-- (id, token) is what fences an attempt: the number alone will not do.
+local msgpack = require "support.msgpack"
+local space = require "support.space"
+
+describe("a token", function()
+  local jq
+  before_each(function()
+    jq = space.new()
+  end)
+  after_each(function()
+    jq:close()
+  end)
+  --- The same attempt with other digits, as a stranger may guess them.
+  local function forged(job)
+    local digit = job.token:sub(-1) == "0" and "1" or "0"
+    return { id = job.id, token = job.token:sub(1, -2) .. digit }
+  end
+  local function random_of(job)
+    return job.token:match("%-(.*)$")
+  end
+
+  it("is the attempt's number and twelve digits, which all that one call starts share", function()
+    jq:enqueue_all("a", "a")
+    local jobs = jq:pick({ queues = "a", count = 2 })
+    assert.is_truthy(jobs[1].token:find("^1%-" .. ("[0-9a-f]"):rep(12) .. "$"))
+    assert.are.equal(jobs[1].token, jobs[2].token)
+    jq:release(jobs[1])
+    jq:pass(0.001)
+    local again = jq:take("a")
+    assert.are.equal("2-", again.token:sub(1, 2))
+    assert.are_not.equal(random_of(jobs[1]), random_of(again))
+  end)
+  it("comes with jobs that are pushed, and with those that a finish picks", function()
+    jq:enqueue_all("a", "a", "a")
+    jq:register({ queues = "a", url = "http://w/" })
+    local pushed = jq:assign()[1]
+    assert.are.equal("done", jq:succeed(pushed))
+    local job = jq:take("a")
+    local picked = space.picked(jq:call("finish", { worker = "w", pick = { queues = "a" } },
+      { id = job.id, token = job.token, type = "success" }, msgpack.NIL), 2)[1]
+    assert.are.equal("done", jq:succeed(picked))
+  end)
+  it("of an attempt that runs has to be whole", function()
+    jq:enqueue("a")
+    local job = jq:take("a")
+    jq:unchanged(function()
+      local short, long = { id = job.id, token = "1-" }, { id = job.id, token = job.token .. "0" }
+      for _, wrong in ipairs({ forged(job), short, long }) do
+        assert.are.equal("LOST", jq:succeed(wrong))
+        assert.are.equal("LOST", jq:fail(wrong))
+        assert.are.equal("LOST", jq:heartbeat(wrong))
+        assert.are.equal("LOST", jq:release(wrong))
+      end
+    end)
+    assert.are.equal("done", jq:succeed(job))
+  end)
+  it("of a delivery that was not taken has to be whole", function()
+    local worker = jq:register({ queues = "a", url = "http://w/" })
+    jq:enqueue("a")
+    local job = jq:assign()[1]
+    assert.are.same({ "LOST" }, jq:call("refuse", { worker = worker, jobs = { jq:held(forged(job)) },
+      why = "busy" }))
+    assert.are.equal("running", jq:status(job.id))
+  end)
+  it("of the last attempt has to be whole to get its answer again", function()
+    jq:enqueue_all("a", { name = "b", max_retry = 0 }, "c", "d")
+    local done, failed, released, cancelled = jq:take("a"), jq:take("b"), jq:take("c"), jq:take("d")
+    local function answers(as)
+      return { jq:succeed(as(done)), jq:fail(as(failed)), jq:release(as(released)), jq:heartbeat(as(cancelled)) }
+    end
+    jq:succeed(done)
+    jq:fail(failed)
+    jq:release(released)
+    jq:cancel(cancelled.id)
+    jq:unchanged(function()
+      assert.are.same({ "LOST", "LOST", "LOST", "LOST" }, answers(forged))
+      assert.are.same({ "done", "error", "queued", "CANCELLED" }, answers(function(job)
+        return job
+      end))
+    end)
+  end)
+  it("of the attempt before the one that runs gets its answer by the number", function()
+    jq:enqueue({ name = "a", retry_base = 0 })
+    local job = jq:take("a")
+    jq:fail(job)
+    jq:take("a")
+    assert.are.equal("retrying", jq:unchanged(function()
+      return jq:fail(job)
+    end))
+  end)
+  it("is all that is asked for: whoever presents it may do as the worker that started the job", function()
+    jq:enqueue_all("a", "a", "a")
+    local jobs = jq:pick({ worker = "one", queues = "a", count = 3 })
+    assert.are.equal(30000, jq:heartbeat(jobs[1], "another"))
+    assert.are.same({ "queued" }, jq:call("release", { worker = "another", jobs = { jq:held(jobs[2]) } }))
+    assert.are.same({ "done" }, jq:call("finish", { worker = "another" },
+      { id = jobs[1].id, token = jobs[1].token, type = "success" }, msgpack.NIL))
+  end)
+  it("is shown to nobody who did not start the job", function()
+    jq:set({ events_max = 10 })
+    local id = jq:enqueue({ name = "a", tags = { "t" } })
+    local random = random_of(jq:take("a"))
+    for _, call in ipairs({ { "get", id }, { "jobs", {} }, { "history", id }, { "explain", id }, { "workers", {} } }) do
+      local reply = jq:call_list(call[1], { unpack(call, 2) })
+      reply = type(reply) == "table" and table.concat(reply) or reply
+      assert.is_nil(reply:find(random, 1, true))
+    end
+    for _, entry in ipairs(jq:redis("XRANGE", jq.name .. ":events", "-", "+")) do
+      assert.is_nil(entry[2][2]:find(random, 1, true))
+    end
+  end)
+  it("is another in another namespace at the same moment", function()
+    local other = space.new()
+    jq:enqueue("a")
+    other:enqueue("a")
+    assert.are_not.equal(jq:take("a").token, other:take("a").token)
+    other:close()
+  end)
+end)
+
+describe("a token by the server's clock", function()
+  local jq
+  before_each(function()
+    jq = space.new({ clock = "server" })
+  end)
+  after_each(function()
+    jq:close()
+  end)
+
+  it("is never given out again, though the start itself was forgotten", function()
+    local id = jq:enqueue("a")
+    local before = jq:snapshot()
+    local lost = jq:take("a")
+    -- A replica that knew nothing of the start takes over.
+    for _, key in ipairs(jq:keys()) do
+      jq:redis("DEL", key)
+    end
+    for key, dump in pairs(before) do
+      jq:redis("RESTORE", key, 0, dump)
+    end
+    local job = jq:take("a")
+    assert.are.same({ id, lost.attempt }, { job.id, job.attempt })
+    assert.are_not.equal(lost.token, job.token)
+    assert.are.equal("LOST", jq:succeed(lost))
+    assert.are.equal("LOST", jq:heartbeat(lost))
+    assert.are.equal("done", jq:succeed(job))
+    assert.are.equal("LOST", jq:succeed(lost))
+  end)
+end)
