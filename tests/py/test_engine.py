@@ -40,7 +40,7 @@ ARGUMENT = msgpack.packb({"to": "a@example.org", "raw": b"\x00\xff", "time": msg
 
 
 def success(job: Any) -> dict[str, Any]:
-    return {"id": job.id, "attempt": job.attempt, "type": "success"}
+    return {"id": job.id, "token": job.token, "type": "success"}
 
 
 class ReplyLoser:
@@ -82,7 +82,7 @@ class TestCalls:
         assert (job.id, job.name, job.queue, job.priority) == (enqueued.id, "mail", "mail", -3)
         assert (job.attempt, job.retry_count, job.timeout) == (1, 0, 2.5)
         assert job.argument == ARGUMENT
-        [left_ms] = await engine.heartbeat("w1", [(job.id, 1)])
+        [left_ms] = await engine.heartbeat("w1", [(job.id, job.token)])
         assert isinstance(left_ms, int) and 0 < left_ms <= 2500
         states, picked_next, _ = await engine.finish("w1", [(success(job), ARGUMENT)])
         assert (states, picked_next) == (["done"], None)
@@ -413,6 +413,6 @@ async def test_a_queues_count_of_failed_jobs_is_a_number(engine: Engine) -> None
     """``error`` is a blob in a job's document and a count in a queue's."""
     await engine.enqueue([({"name": "x", "max_retry": 0}, NIL)])
     [job] = (await engine.pick("w", "x")).jobs
-    await engine.finish("w", [({"id": job.id, "attempt": job.attempt, "type": "failure"}, NIL)])
+    await engine.finish("w", [({"id": job.id, "token": job.token, "type": "failure"}, NIL)])
     assert (await engine.queues(["x"])).documents[0]["error"] == 1
     assert (await engine.queue("x"))["error"] == 1
