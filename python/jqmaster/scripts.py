@@ -100,7 +100,7 @@ async def load(
     """Load ``scripts`` (default: the package's), set the namespace up, write its manifest; give the version.
 
     Safe to repeat. With ``make_current=False`` the namespace's current version stays what it is, and these
-    scripts stand beside it. With ``migrate`` a namespace of the schema before is brought up to this one.
+    scripts stand beside it. With ``migrate`` a namespace of an older schema is brought up to this one.
     Raises ValueError (namespace), UnsuitableServer, Version (data of another schema: the manifest is left
     alone), Conflict (an import has begun), Unavailable.
     """
