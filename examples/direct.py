@@ -21,7 +21,7 @@ async def main(url: str) -> None:
         picked = await jq.pick("my-worker", "greet")
         for one in picked.jobs:
             greeting = f"hello, {msgpack.unpackb(one.argument)}"
-            outcome = {"id": one.id, "attempt": one.attempt, "type": "success"}
+            outcome = {"id": one.id, "token": one.token, "type": "success"}
             await jq.finish("my-worker", [(outcome, msgpack.packb(greeting))])
 
         state, result = await jq.result(job.id)

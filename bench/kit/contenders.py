@@ -62,7 +62,7 @@ def built_scripts() -> dict[str, str]:
 
 def engine_digest() -> str:
     """Tells engines apart in results."""
-    sources = sorted(built_scripts().items()) + [("library", built().library.source)]
+    sources = [*sorted(built_scripts().items()), ("library", built().library.source)]
     text = "\0".join(f"{name}\0{source}" for name, source in sources)
     return sha1(text.encode()).hexdigest()[:10]
 

@@ -35,10 +35,10 @@ def main(path: str, pick_sha: str, finish_sha: str, jobs: int) -> None:
             limit_ms = WAIT_MS if next_ms < 0 else min(WAIT_MS, max(1, next_ms))
             wire.call("BZPOPMIN", f"{{jq}}:wake:{CHANNEL}", limit_ms / 1000)
             continue
-        for document, argument in found:
+        for document, argument in zip(found[::2], found[1::2], strict=True):
             waited_ms.append((now - msgpack.unpackb(argument)) / 1e6)
             job = msgpack.unpackb(document)
-            outcome = msgpack.packb({"id": job["id"], "attempt": job["attempt"], "type": "success"})
+            outcome = msgpack.packb({"id": job["id"], "token": job["token"], "type": "success"})
             wire.call("EVALSHA", finish_sha, *keys, msgpack.packb({"worker": "direct"}), outcome, b"\xc0")
     print(json.dumps(waited_ms), flush=True)
 

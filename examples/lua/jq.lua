@@ -98,7 +98,7 @@ function JQ:evaluate(operation, ...)
 end
 
 --- Calls an operation. A lost connection says nothing about whether it was carried out: the same call is sent again,
---- which is safe by tokens and attempts. Of an error reply the text is raised.
+--- which is safe by tokens. Of an error reply the text is raised.
 ---@param ... string texts (ids), and what `pack` gives
 function JQ:call(operation, ...)
   local deadline, is_renewed = socket.gettime() + REPEAT_FOR_S, false
@@ -130,7 +130,7 @@ end
 -- Enqueue, look [3, 4] ---------------------------------------------------------------------------------
 
 ---@param jobs table[] {{spec, argument}, ...}
----@return table[] {{id, created}, ...}
+---@return table {id, created, id, created, ...}
 function JQ:enqueue_many(jobs)
   local sent = { M.pack({ request = M.token() }) }
   for _, job in ipairs(jobs) do
@@ -146,7 +146,7 @@ function JQ:enqueue(name, argument, options)
   for field, value in pairs(options or {}) do
     spec[field] = value
   end
-  return self:enqueue_many({ { spec, argument } })[1][1]
+  return self:enqueue_many({ { spec, argument } })[1]
 end
 
 ---@return table? document
@@ -175,7 +175,7 @@ Job.__index = Job
 --- Renews the lease. A handler that takes long calls this, or `progress`, more often than the job's timeout. Raises
 --- `gone` when the job is ours no longer: let it through.
 function Job:beat(notes, ...)
-  local spec = { worker = self.worker, jobs = { { self.id, self.attempt, notes } } }
+  local spec = { worker = self.worker, jobs = { { self.id, self.token, notes } } }
   local answer = self.jq:call("heartbeat", M.pack(spec), ...)[1]
   if type(answer) ~= "number" then
     error({ gone = answer }, 0)
@@ -198,7 +198,7 @@ end
 ---@return string? outcome nil when the job is ours no longer
 ---@return string? blob
 local function attempt(handlers, job, argument)
-  local outcome = { id = job.id, attempt = job.attempt, type = "success" }
+  local outcome = { id = job.id, token = job.token, type = "success" }
   local ok, result = pcall(function()
     local handler = handlers[job.name] or error("no handler for " .. job.name, 0)
     return M.pack(handler(M.unpack(argument), job))
@@ -243,15 +243,16 @@ function JQ:work(handlers, options)
       spec.worker = worker
       picked = self:call("pick", M.pack(spec))
     end
-    local next_ms, pair = picked[1], picked[2]
+    local next_ms, document, argument = unpack(picked)
     picked = nil
-    if pair then
-      local job = setmetatable(M.unpack(pair[1]), Job)
+    if document then
+      local job = setmetatable(M.unpack(document), Job)
       job.jq, job.worker = self, worker
-      local outcome, blob = attempt(handlers, job, pair[2])
+      local outcome, blob = attempt(handlers, job, argument)
       if outcome then
-        -- The finish brings the next job, or puts us to sleep as a pick does.
-        picked = self:call("finish", M.pack({ worker = worker, pick = pick() }), outcome, blob)[2]
+        -- The finish brings the next job, or puts us to sleep: behind its answer stands what a pick gives.
+        local reply = self:call("finish", M.pack({ worker = worker, pick = pick() }), outcome, blob)
+        picked = { unpack(reply, 2) }
       end
     elseif next_ms ~= 0 then
       local ms = next_ms == -1 and SLEEP_MS or math.min(next_ms, SLEEP_MS)
@@ -260,8 +261,8 @@ function JQ:work(handlers, options)
     end
   end
   if picked and picked[2] then
-    local job = M.unpack(picked[2][1])
-    self:call("release", M.pack({ worker = worker, jobs = { { job.id, job.attempt } } }))
+    local job = M.unpack(picked[2])
+    self:call("release", M.pack({ worker = worker, jobs = { { job.id, job.token } } }))
   end
 end
 

@@ -114,7 +114,7 @@ export class JQ {
   async enqueueMany(jobs, request = randomUUID()) {
     const parts = jobs.flatMap(([spec, argument]) => [pack(spec), pack(argument)]);
     const reply = await this.call('enqueue', pack({ request }), ...parts);
-    return reply.map(([id, created]) => ({ id: id.toString(), created: created === 1 }));
+    return jobs.map((_, i) => ({ id: reply[2 * i].toString(), created: reply[2 * i + 1] === 1 }));
   }
 
   async enqueue(name, argument = null, options = {}) {

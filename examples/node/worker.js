@@ -57,9 +57,9 @@ export class Worker {
     }
     const wait = { on: this.channel, ms: SLEEP_MS };
     const spec = { worker: this.id, queues: this.queues, count, wait, request: randomUUID() };
-    const [nextMs, ...jobs] = await this.jq.call('pick', pack(spec));
-    jobs.forEach((job) => this.start(job));
-    if (jobs.length || nextMs === 0 || this.isStopping) return;
+    const [nextMs, ...parts] = await this.jq.call('pick', pack(spec));
+    for (let i = 0; i < parts.length; i += 2) this.start(parts.slice(i, i + 2));
+    if (parts.length || nextMs === 0 || this.isStopping) return;
     const seconds = Math.min(SLEEP_MS, nextMs < 0 ? SLEEP_MS : nextMs) / 1000;
     const marker = `${this.jq.namespace}:wake:${this.channel}`;
     // However it ends, the next thing is to pick again.
@@ -85,18 +85,19 @@ export class Worker {
       const pick = this.isStopping ? undefined : { queues: this.queues, request: randomUUID() };
       const outcomes = slot.stop.signal.aborted ? [] : outcome;
       if (!pick && !outcomes.length) return;
-      const [, picked] = await this.jq.call('finish', pack({ worker: this.id, pick }), ...outcomes);
-      slot.job = picked?.[1];
+      const reply = await this.jq.call('finish', pack({ worker: this.id, pick }), ...outcomes);
+      const [, ...picked] = reply.slice(outcomes.length / 2); // behind the answers and next_ms
+      slot.job = picked.length ? picked : undefined;
     }
   }
 
   /** Runs a handler; gives the outcome and its blob. */
   async attempt(job, argument, stop) {
-    const outcome = { id: job.id, attempt: job.attempt };
+    const outcome = { id: job.id, token: job.token };
     const progress = async (fraction, message, checkpoint) => {
       const blobs = checkpoint === undefined ? [] : [pack(checkpoint)];
       const notes = { progress: fraction, message, argument: blobs.length ? 0 : undefined };
-      const spec = { worker: this.id, jobs: [[job.id, job.attempt, notes]] };
+      const spec = { worker: this.id, jobs: [[job.id, job.token, notes]] };
       const [answer] = await this.jq.call('heartbeat', pack(spec), ...blobs);
       if (typeof answer !== 'number') stop.abort(new JQError(answer.toString()));
     };
@@ -120,7 +121,7 @@ export class Worker {
       const held = [...this.running].filter((slot) => slot.job?.id && !slot.stop.signal.aborted);
       if (!held.length || over.aborted) continue;
       const asked = held.map(({ job, stop }) => ({ job, stop }));
-      const spec = { worker: this.id, jobs: asked.map(({ job }) => [job.id, job.attempt]) };
+      const spec = { worker: this.id, jobs: asked.map(({ job }) => [job.id, job.token]) };
       const answers = await this.jq.call('heartbeat', pack(spec)).catch(() => []);
       answers.forEach((answer, i) => {
         // What finished meanwhile is LOST, too; nobody looks at its signal any more.
@@ -132,7 +133,7 @@ export class Worker {
   async giveBack(slots) {
     const held = slots.filter((slot) => slot.job?.id && !slot.stop.signal.aborted);
     for (const { stop } of held) stop.abort(new JQError('RELEASED'));
-    const jobs = held.map(({ job }) => [job.id, job.attempt]);
+    const jobs = held.map(({ job }) => [job.id, job.token]);
     if (jobs.length) await this.jq.call('release', pack({ worker: this.id, jobs }));
   }
 }

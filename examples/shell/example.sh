@@ -7,7 +7,7 @@ JQ_REDIS="redis-cli $*"
 
 enqueue() { # enqueue name argument: prints the id
     call enqueue "$(map name "$(text "$1")" queue "$(text shell)" keep_result "$(boolean true)" \
-        retry_base "$(integer 0)")" "$2" | sed -n 's/^1) 1) "\(.*\)"$/\1/p'
+        retry_base "$(integer 0)")" "$2" | sed -n 's/^1) "\(.*\)"$/\1/p'
 }
 
 greeting=$(enqueue greet "$(text ada)")

@@ -102,19 +102,20 @@ call() {
 
 JQ_WORKER=shell-$(od -An -N8 -tx1 /dev/urandom | tr -d ' \n') # unique, or others would answer for it
 
-# Waits for a job of a queue and sets $id, $attempt, $name and $argument (MessagePack, as above).
+# Waits for a job of a queue and sets $id, $token, $attempt, $name and $argument (MessagePack, as above).
 next_job() { # next_job queue
     while :; do
         # A worker's own channel, since those that share one must name the same queues.
         picked=$(call pick "$(map worker "$(text "$JQ_WORKER")" queues "$(text "$1")" \
             wait "$(map on "$(text "$JQ_WORKER")" ms "$(integer 30000)")")") || return 1
         next_ms=$(printf '%s\n' "$picked" | sed -n 's/^1) (integer) //p')
-        document=$(printf '%s\n' "$picked" | sed -n 's/^2) 1) "\(.*\)"$/\1/p')
+        document=$(printf '%s\n' "$picked" | sed -n 's/^2) "\(.*\)"$/\1/p')
         if [ -n "$document" ]; then
             id=$(printf '%s\n' "$document" | text_field id)
+            token=$(printf '%s\n' "$document" | text_field token)
             name=$(printf '%s\n' "$document" | text_field name)
             attempt=$(printf '%s\n' "$document" | integer_field attempt)
-            argument=$(printf '%s\n' "$picked" | sed -n 's/^   2) "\(.*\)"$/\1/p')
+            argument=$(printf '%s\n' "$picked" | sed -n 's/^3) "\(.*\)"$/\1/p')
             return 0
         fi
         [ "$next_ms" -eq 0 ] && continue
@@ -128,13 +129,13 @@ finish() { # finish blob field value...
     blob=$1
     shift
     call finish "$(map worker "$(text "$JQ_WORKER")")" \
-        "$(map id "$(text "$id")" attempt "$(integer "$attempt")" "$@")" "$blob" | sed 's/.*"\(.*\)"/\1/'
+        "$(map id "$(text "$id")" token "$(text "$token")" "$@")" "$blob" | sed 's/.*"\(.*\)"/\1/'
 }
 succeed() { finish "$1" type "$(text success)"; }                       # succeed result
 fail() { finish "$(nil)" type "$(text failure)" message "$(text "$1")"; } # fail message
 
 # Says how far the job is, and renews its lease: LOST and CANCELLED, when it is ours no longer.
 progress() { # progress number message
-    call heartbeat "$(map worker "$(text "$JQ_WORKER")" jobs "$(list "$(list "$(text "$id")" "$(integer "$attempt")" \
+    call heartbeat "$(map worker "$(text "$JQ_WORKER")" jobs "$(list "$(list "$(text "$id")" "$(text "$token")" \
         "$(map progress "$(integer "$1")" message "$(text "$2")")")")")" >/dev/null
 }

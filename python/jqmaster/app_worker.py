@@ -39,7 +39,7 @@ class Runner:
     """Calls functions for jobs, in one process. `in_place`: plain functions run in the caller's thread."""
 
     def __init__(self, jq: JQ, concurrency: int, *, in_place: bool = False) -> None:
-        self.errors: dict[tuple[str, int], BaseException] | None = None
+        self.errors: dict[tuple[str, str], BaseException] | None = None
         """When this is a map: what attempts raised."""
         self._jq = jq
         self._in_place = in_place
@@ -126,7 +126,7 @@ class Runner:
 
     def _failed(self, task: Task[..., Any], job: Job, error: Exception) -> JobFailed:
         if self.errors is not None:
-            self.errors[job.id, job.attempt] = error
+            self.errors[job.held] = error
         retry = getattr(error, "retry", True) if isinstance(error, JobFailed) else _retries(task, error)
         if isinstance(error, JobFailed):
             message, value, group = str(error), error.error, error.group or group_of(error)

@@ -48,7 +48,7 @@ async def aburst(
     def on_outcome(outcome: Outcome, state: str) -> None:
         nonlocal attempts
         attempts += 1
-        error = errors.pop((outcome.job.id, outcome.job.attempt), None)
+        error = errors.pop(outcome.job.held, None)
         if state == "error":
             cause = error or RuntimeError(outcome.spec.get("message", "failed"))
             cause.add_note(f"in job {outcome.job.id} ({outcome.job.name}), attempt {outcome.job.attempt}")
@@ -120,7 +120,7 @@ class _Burst:
     async def finish(self, outcomes: list[Outcome], want: int) -> tuple[list[str], list[Job]]:
         states, jobs = await self._inner.finish(outcomes, want)
         self._hold(jobs)
-        self._drop([(outcome.job.id, outcome.job.attempt) for outcome in outcomes])
+        self._drop([outcome.job.held for outcome in outcomes])
         return states, jobs
 
     async def release(
@@ -149,7 +149,7 @@ class _Burst:
         return any(fnmatchcase(queue, wanted) for wanted in self._queues)
 
     def _hold(self, jobs: Sequence[Job]) -> None:
-        self._held.update(((job.id, job.attempt), 0.0) for job in jobs)
+        self._held.update((job.held, 0.0) for job in jobs)
 
     def _drop(self, keys: Sequence[Key]) -> None:
         for key in keys:

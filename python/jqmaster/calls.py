@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 Argument: TypeAlias = bytes | str | int
 Spec: TypeAlias = Mapping[str, Any]
-Holding: TypeAlias = tuple[str, int]  # job id, attempt
+Holding: TypeAlias = tuple[str, str]  # job id, token
 Observe: TypeAlias = Callable[[str, str, float], object]  # script, error's code or "ok", seconds
 
 ABSENT: Any = object()  # where None is a value

@@ -45,6 +45,7 @@ class Assigned:
     document: bytes
     argument: bytes
     id: str
+    token: str
     name: str
     attempt: int
     timeout_s: float
@@ -66,7 +67,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The outcome came as the answer; `spec` without id and attempt. `follow`: specs and arguments of jobs
+    """The outcome came as the answer; `spec` without id and token. `follow`: specs and arguments of jobs
     to enqueue."""
 
     spec: dict[str, Any]
@@ -97,14 +98,17 @@ def outcome_of(answer: Answer) -> str:
     return "lapsed"
 
 
-def assigned(item: list[Any]) -> Assigned:
-    """One item of `assign`'s reply."""
-    worker, url, document, argument = item
-    fields = msgpack.unpackb(document)
-    return Assigned(
-        bytes(worker).decode(), bytes(url).decode(), document, argument,
-        fields["id"], fields["name"], fields["attempt"], fields["timeout"],
-    )  # fmt: skip
+def assigned(parts: list[Any]) -> list[Assigned]:
+    """What `assign` replies behind `next_ms`."""
+    found = []
+    for worker, url, document, argument in zip(*(parts[at::4] for at in range(4)), strict=True):
+        fields = msgpack.unpackb(document)
+        job = Assigned(
+            bytes(worker).decode(), bytes(url).decode(), document, argument,
+            fields["id"], fields["token"], fields["name"], fields["attempt"], fields["timeout"],
+        )  # fmt: skip
+        found.append(job)
+    return found
 
 
 def failure(message: str, *, should_retry: bool = True, blob: bytes = wire.NIL) -> Finished:

@@ -123,7 +123,7 @@ class Dispatch:
             self._poked = False
             limit = min(room, BATCH)
             try:
-                next_ms, *items = await self._assign(limit)
+                next_ms, *parts = await self._assign(limit)
                 failures = 0
             except asyncio.CancelledError:
                 raise
@@ -133,9 +133,9 @@ class Dispatch:
                 await asyncio.sleep(backoff_s(failures))
                 failures += 1
                 continue
-            for item in items:
-                self._send(delivery.assigned(item))
-            if not items and next_ms != 0 and not self._poked:
+            for job in delivery.assigned(parts):
+                self._send(job)
+            if not parts and next_ms != 0 and not self._poked:
                 self._channel.look_in(next_ms)
                 await self._channel.sleep(LOOK_EVERY_S)
 
@@ -196,19 +196,19 @@ class Dispatch:
             await self._insist(job, lambda: self._report(job, refused))
 
     async def _report(self, job: Assigned, answer: Finished) -> None:
-        outcome = {**answer.spec, "id": job.id, "attempt": job.attempt}
+        outcome = {**answer.spec, "id": job.id, "token": job.token}
         spec = pack({"worker": job.worker})
         await self._engine.call("finish", spec, pack(outcome), answer.blob, *answer.follow)
 
     async def _refuse(self, job: Assigned, answer: Refused) -> None:
         await self._engine.refuse(
-            job.worker, [(job.id, job.attempt)], answer.why, retry_after=answer.retry_after_s,
+            job.worker, [(job.id, job.token)], answer.why, retry_after=answer.retry_after_s,
             message=answer.message or None,
         )  # fmt: skip
 
     async def _insist(self, job: Assigned, say: Callable[[], Awaitable[None]]) -> None:
         """Say it to the engine, again and again while Redis is away, for as long as the lease may stand.
-        Repeating is safe: finish and refuse go by the attempt."""
+        Repeating is safe: finish and refuse go by the token."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(max(1.0, job.timeout_s)):
                 failures = 0

@@ -170,7 +170,7 @@ class OperationCalls(Caller):
         return int(await self.call("setup"))
 
     async def migrate(self) -> int:
-        """Bring a namespace of the schema before up to this one; its schema version."""
+        """Bring a namespace of an older schema up to this one; its schema version."""
         return int(await self.call("migrate"))
 
     async def audit(self, cursor: str = "0", count: int | None = None) -> Audited:

@@ -56,7 +56,7 @@ class WorkCalls(Caller):
             arguments += (pack({**outcome, **({"enqueue": len(follow)} if follow else {})}, path), blob)
             for number, (spec, argument) in enumerate(follow):
                 arguments += (pack(spec, f"{path}.enqueue[{number}]"), argument)
-        return replies.finished(await self.call("finish", *arguments))
+        return replies.finished(await self.call("finish", *arguments), len(outcomes))
 
     async def release(
         self,
@@ -105,7 +105,7 @@ class WorkCalls(Caller):
             reply[0],
             [
                 Assignment(replies.text(worker), replies.text(url), replies.job(packed, argument))
-                for worker, url, packed, argument in reply[1:]
+                for worker, url, packed, argument in zip(*(reply[at::4] for at in range(1, 5)), strict=True)
             ],
         )
 

@@ -55,7 +55,7 @@ class MemoryLink(Link):
         """`by_hand`: the caller is plain code. Plain functions run right there, and others in a loop."""
         document = self._memory.add(spec, call.argument)
         job = Job(
-            document["id"], document["name"], document["queue"], document["priority"], 1, 0,
+            document["id"], "", document["name"], document["queue"], document["priority"], 1, 0,
             document["timeout"], call.argument, headers=document.get("headers") or {},
         )  # fmt: skip
         task = call.task if call.task.function is not None else self._jq.tasks.get(call.task.name)

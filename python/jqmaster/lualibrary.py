@@ -3,8 +3,8 @@
 A library's functions stay: what a script defines anew at each call is defined once here. Its sources are held
 as strings, and each module is compiled when one of its functions is first needed, so that rare modules cost
 the collector next to nothing. A module's table that is written to (``local open = {}``) lives for one call,
-as it does in a script, unless the comment above says ``---@kept``: who finds it empty at the end of a call
-uses it again. Those of lazy modules, or marked ``---@rare``, are made when they are needed; behind a call that
+as it does in a script, unless the comment above says ``---@kept``: what is empty at the end of a call is
+used again. Those of lazy modules, or marked ``---@rare``, are made when they are needed; behind a call that
 needed one all tables are new, as they may have grown. Keys are those of the call's namespace.
 """
 
@@ -25,6 +25,7 @@ _GLOBALS = frozenset(
     "assert error getmetatable ipairs next pairs pcall rawget rawset select setmetatable tonumber tostring "
     "type unpack".split()
 )
+_GIVEN = "INPUT, STATE, RARE, MODULES"  # what each chunk is called with
 _TABLES = frozenset("string table math struct cmsgpack bit redis".split())
 
 _HEAD = """\
@@ -177,11 +178,11 @@ class _Chunk:
         self.defined: set[Item] = set()  # its functions, as far as it is written
 
     def definitions(self, items: list[Item]) -> str:
-        return self.headed("local INPUT, STATE, RARE, MODULES, M = ...", [self.define(item) for item in items])
+        return self.headed(f"local {_GIVEN}, M = ...", [self.define(item) for item in items])
 
     def body(self, pieces: list[Piece]) -> str:
         text = self.render(pieces, is_operation=True)
-        return self.headed("local INPUT, STATE, RARE, MODULES = ...", ["return function(KEYS, ARGV)", text, "end"])
+        return self.headed(f"local {_GIVEN} = ...", ["return function(KEYS, ARGV)", text, "end"])
 
     def headed(self, head: str, lines: list[str]) -> str:
         fetched = [f"local {name} = {text}" for name, text in sorted(self.fetched.items())]
@@ -220,7 +221,7 @@ class _Chunk:
                 continue
             text = self.reference(piece) if isinstance(piece, Reference) else piece.text
             if isinstance(piece, Token) and piece.kind == "name":
-                if text in ("INPUT", "STATE", "RARE", "MODULES"):
+                if text in _GIVEN.split(", "):
                     raise BuildError(self.name, piece.line, f"{text} is a name of the library's own")
                 before, after = _text(pieces, index - 1), _text(pieces, index + 1)
                 if before in (".", ":", "{", ",") and after == "=":

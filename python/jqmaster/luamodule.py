@@ -31,7 +31,7 @@ class Item:
     pieces: list[Piece] = field(default_factory=list)
     shared: bool = False  # module state: one place at the top of the chunk, whoever reaches it
     lazy: bool = False  # function of a module that is defined as a whole when one of them is needed
-    rare: bool = False  # of such a module, or state that few calls need (``---@rare``)
+    rare: bool = False  # of such a module, or state that few calls need: ``---@rare``
     public: bool = True  # on the module's table
     kept: bool = False  # state that outlives a call, where that is possible (``---@kept``)
 
@@ -166,8 +166,9 @@ def parse_item(module: Module, index: int) -> tuple[list[Item], int]:
         after = cursor.after_function(function)
         if cursor.text(name + 1) != "(":
             raise cursor.error(index, f"expected 'function {table}.name(…)'")
+        cold = is_marked(token, "cold")
         item = Item(
-            module.name, cursor.text(name), True, is_marked(token, "cold"), cursor, index, name + 1, after, token.line
+            module.name, cursor.text(name), True, cold, cursor, index, name + 1, after, token.line
         )
         add_item(module, item, index, public=not local)
         return [item], after

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 import msgpack
@@ -19,9 +19,10 @@ class Enqueued(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A job just started. ``(id, attempt)`` is what its outcome presents; ``timeout``: its lease, seconds."""
+    """A job just started. ``(id, token)`` is what its outcome presents; ``timeout``: its lease, seconds."""
 
     id: str
+    token: str
     name: str
     queue: str
     priority: int
@@ -34,6 +35,11 @@ class Job(NamedTuple):
     schedule_ms: int | None = None
     max_runtime: float | None = None  # seconds after which the attempt ends, heartbeats or not
     headers: Mapping[str, str] = {}  # as given when it was enqueued; nobody writes to it
+
+    @property
+    def held(self) -> tuple[str, str]:
+        """As who has it names it."""
+        return self.id, self.token
 
 
 # Not ``**fields``: scripts of a later version may tell more.
@@ -186,19 +192,26 @@ def job_of(fields: Mapping[str, Any], argument: bytes) -> Job:
 
 
 def enqueued(reply: list[Any]) -> list[Enqueued]:
-    return [Enqueued(text(id_), bool(created)) for id_, created in reply]
+    return [Enqueued(text(id_), bool(created)) for id_, created in pairs(reply)]
 
 
-def finished(reply: list[Any]) -> Finished:
-    states = [text(answer[0] if isinstance(answer, list) else answer) for answer in reply[0]]
+def pairs(reply: list[Any]) -> Iterator[tuple[Any, Any]]:
+    """The parts of a flat list, two at a time."""
+    return zip(reply[::2], reply[1::2], strict=True)
+
+
+def finished(reply: list[Any], outcomes: int) -> Finished:
+    """Of so many ``outcomes``; behind their answers stands what was picked."""
+    answers = reply[:outcomes]
+    states = [text(answer[0] if isinstance(answer, list) else answer) for answer in answers]
     followed = {
-        index: enqueued(answer[1:]) for index, answer in enumerate(reply[0]) if isinstance(answer, list)
+        index: enqueued(answer[1:]) for index, answer in enumerate(answers) if isinstance(answer, list)
     }
-    return Finished(states, picked(reply[1]) if len(reply) > 1 else None, followed)
+    return Finished(states, picked(reply[outcomes:]) if len(reply) > outcomes else None, followed)
 
 
 def picked(reply: list[Any]) -> Picked:
-    return Picked(reply[0], [job(packed, argument) for packed, argument in reply[1:]])
+    return Picked(reply[0], [job(packed, argument) for packed, argument in pairs(reply[1:])])
 
 
 def page(reply: list[Any]) -> Page:

@@ -109,8 +109,8 @@ async def load(
 
     Their library is loaded as well: with ``auto`` where the server has functions, with ``scripts`` never.
     Libraries older than the version before go. Safe to repeat. With ``make_current=False`` the namespace's
-    current version stays what it is, and these scripts stand beside it. With ``migrate`` a namespace of the
-    schema before is brought up to this one.
+    current version stays what it is, and these scripts stand beside it. With ``migrate`` a namespace of an
+    older schema is brought up to this one.
     Raises ValueError (namespace), UnsuitableServer, Version (data of another schema: the manifest is left
     alone), Conflict (an import has begun), Unavailable.
     """

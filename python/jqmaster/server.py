@@ -66,7 +66,7 @@ class ServeOptions:
     data_dir: Path = field(default_factory=lambda: Path("var"))
     stop_timeout_s: float = 10.0
     max_deliveries: int = 1000
-    migrate: bool = False  # data of the schema before
+    migrate: bool = False  # data of an older schema
     access_log: bool = False  # a line for each request and delivery
     log_format: str = "text"  # or json
     metrics_queues: int = MOST_QUEUES  # shown one by one in /metrics

@@ -56,7 +56,7 @@ class Waiting:
 
     async def pick(self, spec: Mapping[str, Any], timeout_s: float) -> list[Any]:
         """`pick` with `spec` (without `wait`), waiting up to `timeout_s` for a job. The reply is `pick`'s
-        own: `[next_ms, [doc, argument], ...]`, with no job when the time is up or the master stops.
+        own: `[next_ms, doc, argument, ...]`, with no job when the time is up or the master stops.
 
         Raises JQError for a bad spec, and Unavailable when even the first look fails. Safe to cancel: jobs
         that were picked for a caller who has gone are given back.
@@ -77,7 +77,7 @@ class Waiting:
     async def give_back(self, worker: str, reply: list[Any]) -> None:
         """Release the jobs of a pick's reply that its client will never see. Errors are swallowed: the
         leases lapse."""
-        jobs = [(job.id, job.attempt) for job in replies.picked(reply).jobs]
+        jobs = [job.held for job in replies.picked(reply).jobs]
         if jobs:
             with contextlib.suppress(JQError):
                 await self._engine.release(worker, jobs)

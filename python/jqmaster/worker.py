@@ -117,7 +117,7 @@ class Worker:
         notes = Notebook(lambda: loop.call_soon_threadsafe(self._beats.changed))
         running = Running(job, renews, time.monotonic() + job.timeout, notes)
         running.task = asyncio.create_task(self._attend(running, function, report or self._report))
-        self._running[job.id, job.attempt] = running
+        self._running[job.held] = running
         self._beats.changed()
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -144,7 +144,7 @@ class Worker:
     async def _attend(
         self, running: Running, function: Function | None, report: Callable[[Ending], None]
     ) -> None:
-        key = (running.job.id, running.job.attempt)
+        key = running.job.held
         try:
             async with asyncio.timeout(None if running.renews else running.job.timeout) as limit:
                 with tracing.running(running.job) as attempt:
@@ -273,7 +273,7 @@ class Worker:
         a failure, which is left to report."""
         failures = 0
         while True:
-            key = (release.job.id, release.job.attempt)
+            key = release.job.held
             try:
                 await self._source.release(
                     [key], delay=release.delay, hold=release.hold, message=release.message
@@ -291,7 +291,7 @@ class Worker:
                 release = milder
 
     async def _insist(self, batch: list[Outcome], want: int) -> tuple[list[str], list[Job]]:
-        """Report until it is heard. Repeating is safe: outcomes go by their attempt."""
+        """Report until it is heard. Repeating is safe: outcomes go by their token."""
         if not batch and not want:
             return [], []
         failures = 0
@@ -317,7 +317,7 @@ class Worker:
     def _stop_job(self, key: Key, why: str) -> None:
         running = self._running.get(key)
         if running is not None:
-            log.warning("job %s attempt %d: %s, stopping it", *key, why)
+            log.warning("job %s attempt %d: %s, stopping it", running.job.id, running.job.attempt, why)
             running.task.cancel()
 
     # -- what the worker is told -------------------------------------------------------------------
@@ -334,8 +334,11 @@ class Worker:
     def _told(self, message: str) -> None:
         """What came over the worker's channel; "" for a gap."""
         word, *key = message.split(" ")
-        if word in ("cancelled", "kicked") and len(key) == 2 and key[1].isdigit():
-            self._stop_job((key[0], int(key[1])), "CANCELLED" if word == "cancelled" else "LOST")
+        if word in ("cancelled", "kicked"):
+            # Its token is nobody's business but ours: the attempt's number stands for it.
+            for held, running in list(self._running.items()):
+                if key == [running.job.id, str(running.job.attempt)]:
+                    self._stop_job(held, "CANCELLED" if word == "cancelled" else "LOST")
         elif word in ("quiet", "stop", "resume"):
             self._asked("" if word == "resume" else word)
         elif not word:

@@ -17,7 +17,7 @@ from jqmaster.worker_notes import Notebook
 
 log = logging.getLogger("jqmaster.worker")
 
-Key = tuple[str, int]  # job id, attempt
+Key = tuple[str, str]  # job id, token
 
 ALIVE_EVERY_S = 10.0  # a third of the default worker_ttl
 SOONEST_RENEWAL_S = 0.05
@@ -142,7 +142,7 @@ class Heartbeats:
                 # 0: it has run for as long as it may, and may still say how it ended.
                 running.ends = now + (answer / 1000 or running.job.timeout)
             else:
-                self._stop_job((running.job.id, running.job.attempt), answer)
+                self._stop_job(running.job.held, answer)
         self._asked(beat.request)
 
     async def _beat(self, sent: list[Running]) -> Beat:
@@ -152,14 +152,14 @@ class Heartbeats:
             for running in sent:
                 note = running.notes.take()
                 if note is not None:
-                    notes[running.job.id, running.job.attempt] = note
+                    notes[running.job.held] = note
             try:
                 return await self._source.heartbeat(
-                    [(running.job.id, running.job.attempt) for running in sent], notes
+                    [running.job.held for running in sent], notes
                 )
             except JQError:
                 for running in sent:
-                    note = notes.get((running.job.id, running.job.attempt))
+                    note = notes.get(running.job.held)
                     if note is not None:
                         running.notes.put_back(note)
                 raise

@@ -112,7 +112,7 @@ class PushHost:
             return 400, _error("INVALID", f"the body is no job: {error or type(error).__name__}"), []
         if job.name not in self.worker.functions:
             return 404, _error("NOTFOUND", f"this worker has no function for jobs named {job.name}"), []
-        key = (job.id, job.attempt)
+        key = job.held
         if key in self._seen and not self._synchronous:
             return 202, b"", []
         if self.worker.draining.is_set() or self.worker.is_quiet or self.worker.free <= 0:

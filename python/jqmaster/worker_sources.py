@@ -62,7 +62,7 @@ class RedisSource:
 
     async def finish(self, outcomes: list[Outcome], want: int) -> tuple[list[str], list[Job]]:
         said = [
-            ({**one.spec, "id": one.job.id, "attempt": one.job.attempt}, one.blob, one.follow)
+            ({**one.spec, "id": one.job.id, "token": one.job.token}, one.blob, one.follow)
             for one in outcomes
         ]
         pick = {**self._wish, "count": want} if want else None
@@ -152,7 +152,7 @@ class HttpSource:
         return _jobs(reply)
 
     async def finish(self, outcomes: list[Outcome], want: int) -> tuple[list[str], list[Job]]:
-        said = [outcome_map(one, id=one.job.id, attempt=one.job.attempt) for one in outcomes]
+        said = [outcome_map(one, id=one.job.id, token=one.job.token) for one in outcomes]
         body = {"outcomes": wire.raw_array(said)}
         if want:
             body["pick"] = wire.pack({**self._wish, "count": want})
@@ -205,7 +205,7 @@ class HttpSource:
         with contextlib.suppress(JQError):
             jobs = _jobs(await self._post("/pick", spec))
             if jobs:
-                await self.release([(job.id, job.attempt) for job in jobs])
+                await self.release([job.held for job in jobs])
 
     async def _post(self, path: str, body: Any, *, timeout_s: float = 30) -> dict[str, Any]:
         return await self._ask("POST", path, body if isinstance(body, bytes) else wire.pack(body), timeout_s)

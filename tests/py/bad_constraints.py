@@ -2,7 +2,7 @@
 
 import msgpack
 
-from bad_values import BLOB, INFINITE, NAN, RUNNING, Raw, encode, show
+from bad_values import BLOB, HOLD, INFINITE, NAN, RUNNING, Raw, encode, show
 
 EXT = msgpack.ExtType(5, b"x")
 NOT_SCALARS = [[], [1], {}, {"a": 1}, NAN]
@@ -128,7 +128,7 @@ def of_constraints(invalid, refused):
         yield invalid("hold", f"by {show(by)} where it is two", "by", encode(spec))
     yield invalid("hold", "no by where there is one", "by", encode({"id": "keyed", "seconds": 1}))
     yield invalid("hold", "by where there is none", "by", encode({"id": "known", "seconds": 1, "by": "x"}))
-    held = {"worker": "w", "jobs": [[RUNNING, 1]]}
+    held = {"worker": "w", "jobs": [[RUNNING, HOLD]]}
     unknown = {"known": 1, "new": 1}
     yield refused("release", "unknown constraint", "NOTFOUND", "hold.new", {**held, "hold": unknown})
     for seconds in HOLD_SECONDS:

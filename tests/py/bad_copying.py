@@ -50,5 +50,5 @@ def of_copying(invalid, case):
         "import", "more behind the end", "records[0]", pack(["end", "0" * 16, "\0\3" + "\0" * 200]), good
     )
     yield case("import: into what is set up", "import", [good], "CONFLICT", None)
-    newer = pack(["begin", 4, "0" * 16])
+    newer = pack(["begin", 5, "0" * 16])
     yield case("import: a newer schema", "import", [newer], "VERSION", None)

@@ -4,6 +4,7 @@ from bad_constraints import TAGS
 from bad_values import (
     BLOB,
     DONE,
+    HOLD,
     IDS,
     INFINITE,
     NAMES,
@@ -82,7 +83,7 @@ def of_changes(invalid, refused):
 def of_outcomes(invalid, refused):
     """`move` and `enqueue` of outcomes."""
     worker = encode({"worker": "w"})
-    base = {"id": RUNNING, "attempt": 1, "type": "success"}
+    base = {"id": RUNNING, "token": HOLD, "type": "success"}
     job = encode({"name": "a"})
 
     def outcome(what, path, spec, *more, says=""):
@@ -127,18 +128,18 @@ def of_notes(invalid):
         return invalid("heartbeat", what, path, encode({"worker": "w", "jobs": jobs}), *blobs, says=says)
 
     for wrong in (5, True, "x", [1]):
-        yield beat(f"notes {show(wrong)}", "jobs[0][2]", [[RUNNING, 1, wrong]])
+        yield beat(f"notes {show(wrong)}", "jobs[0][2]", [[RUNNING, HOLD, wrong]])
     for field, values in NOTES.items():
         for value in values:
-            jobs = [[RUNNING, 1], [RUNNING, 1, {field: value}]]
+            jobs = [[RUNNING, HOLD], [RUNNING, HOLD, {field: value}]]
             yield beat(f"{field} {show(value)}", f"jobs[1][2].{field}", jobs, BLOB)
-    yield beat("an unknown note", "jobs[0][2].progres", [[RUNNING, 1, {"progres": 1}]], says="progress?")
-    yield beat("a blob that is not there", "jobs[0][2].argument", [[RUNNING, 1, {"argument": 0}]])
-    yield beat("an empty blob", "jobs[0][2].argument", [[RUNNING, 1, {"argument": 0}]], b"")
-    twice = [[RUNNING, 1, {"argument": 0}], [WAITING, 1, {"argument": 0}]]
+    yield beat("an unknown note", "jobs[0][2].progres", [[RUNNING, HOLD, {"progres": 1}]], says="progress?")
+    yield beat("a blob that is not there", "jobs[0][2].argument", [[RUNNING, HOLD, {"argument": 0}]])
+    yield beat("an empty blob", "jobs[0][2].argument", [[RUNNING, HOLD, {"argument": 0}]], b"")
+    twice = [[RUNNING, HOLD, {"argument": 0}], [WAITING, HOLD, {"argument": 0}]]
     yield beat("a blob named twice", "jobs[1][2].argument", twice, BLOB)
-    yield beat("a blob not named", "arguments", [[RUNNING, 1, {"argument": 0}]], BLOB, BLOB)
-    yield beat("blobs not named", "spec", [[RUNNING, 1]], BLOB)
+    yield beat("a blob not named", "arguments", [[RUNNING, HOLD, {"argument": 0}]], BLOB, BLOB)
+    yield beat("blobs not named", "spec", [[RUNNING, HOLD]], BLOB)
 
 
 def of_following(invalid, refused):

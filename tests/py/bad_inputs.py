@@ -13,6 +13,7 @@ from bad_values import (
     BLOB,
     BOOLEANS,
     DONE,
+    HOLD,
     IDS,
     INFINITE,
     NAMES,
@@ -100,7 +101,11 @@ SETTINGS = {
 }  # fmt: skip
 OF_QUEUES = {k: v for k, v in SETTINGS.items()
              if k not in ("request_ttl", "cancel_running", "worker_ttl", "events_max", "stats")}  # fmt: skip
-OUTCOME = {"id": IDS, "attempt": integers(1, 2**32 - 1), "type": words("success"), "finished_at": TIMES}
+HOLDS = [
+    1, 0, True, {}, [HOLD], "", "1", "-", "0-", "01-", "1-x", "1-A", "1 -a", "1-a ", "-1-a", "1-a-b", "1.5-a",
+    "1-a\0", "1-" + "0" * 22,
+]  # fmt: skip
+OUTCOME = {"id": IDS, "token": HOLDS, "type": words("success"), "finished_at": TIMES}
 FAILURE = {
     "reason": [*words("other"), "expired"],
     "should_retry": BOOLEANS,
@@ -108,7 +113,7 @@ FAILURE = {
     "group": NAMES,
 }
 LISTS = [5, True, "x", {"a": 1}]
-HELD = {"worker": "w", "jobs": [[RUNNING, 1]]}
+HELD = {"worker": "w", "jobs": [[RUNNING, HOLD]]}
 EVERY = {"id": "new", "every": 10, "catch_up": "all", "job": {"name": "a"}}
 
 
@@ -137,12 +142,12 @@ TARGETS = [
            "count": integers(1, 1000), "delay": numbers(0, 1e10)}, []),
     Target("move", "finish", {"name": "b"}, {"name": NAMES, "queue": [*NAMES, "a*", "*"],
            "priority": PRIORITIES, "delay": numbers(0, 1e10)}, [],
-           lambda spec: one_outcome(encode({"id": RUNNING, "attempt": 1, "type": "success",
+           lambda spec: one_outcome(encode({"id": RUNNING, "token": HOLD, "type": "success",
                                             "move": Raw(spec)})),
            "outcomes[0].move.", "outcomes[0].move", True),
     Target("notes", "heartbeat", {"progress": 1}, {"progress": PROGRESS,
            "message": [*NOT_TEXT, "x" * 1025]}, [],
-           lambda spec: [encode({"worker": "w", "jobs": [[RUNNING, 1, Raw(spec)]]})],
+           lambda spec: [encode({"worker": "w", "jobs": [[RUNNING, HOLD, Raw(spec)]]})],
            "jobs[0][2].", "jobs[0][2]", True),
     Target("options", "enqueue", {"request": "t"}, {"request": TOKENS}, [],
            lambda spec: [spec, encode({"name": "a"}), BLOB], "", "options", unknown="options."),
@@ -150,13 +155,13 @@ TARGETS = [
     Target("heartbeat", "heartbeat", HELD, {"worker": NAMES, "jobs": LISTS, "control": BOOLEANS},
            ["worker", "jobs"]),
     Target("finish", "finish", {"worker": "w"}, {"worker": NAMES, "pick": [5, True, "x", [1]]}, ["worker"],
-           lambda spec: [spec, encode({"id": RUNNING, "attempt": 1, "type": "success"}), BLOB]),
+           lambda spec: [spec, encode({"id": RUNNING, "token": HOLD, "type": "success"}), BLOB]),
     Target("pick", "finish", {"queues": "a"}, PICK, ["queues"],
            lambda spec: [encode({"worker": "w", "pick": Raw(spec)})], "pick.", "pick", True),
-    Target("success", "finish", {"id": RUNNING, "attempt": 1, "type": "success"}, OUTCOME,
-           ["id", "attempt", "type"], one_outcome, "outcomes[0].", "outcomes[0]"),
-    Target("failure", "finish", {"id": RUNNING, "attempt": 1, "type": "failure"}, OUTCOME | FAILURE,
-           ["id", "attempt", "type"], one_outcome, "outcomes[0].", "outcomes[0]"),
+    Target("success", "finish", {"id": RUNNING, "token": HOLD, "type": "success"}, OUTCOME,
+           ["id", "token", "type"], one_outcome, "outcomes[0].", "outcomes[0]"),
+    Target("failure", "finish", {"id": RUNNING, "token": HOLD, "type": "failure"}, OUTCOME | FAILURE,
+           ["id", "token", "type"], one_outcome, "outcomes[0].", "outcomes[0]"),
     Target("release", "release", HELD, {"worker": NAMES, "jobs": [*LISTS, []], "delay": numbers(0, 1e10),
            "message": [*NOT_TEXT, "x" * 65537],
            "hold": [*LISTS[:3], {}, [], {str(number): 1 for number in range(11)}]}, ["worker", "jobs"]),
@@ -180,7 +185,7 @@ TARGETS = [
     Target("workers", "workers", {}, {"cursor": [5, True, [], {"a": 1}], "count": integers(1, 1000)}, []),
     Target("assign", "assign", {"master": "m"}, {"master": NAMES, "limit": integers(1, 1000),
            "wait": [*WAITS, [1]]}, ["master"]),
-    Target("refuse", "refuse", {"worker": WORKER, "jobs": [[RUNNING, 1]], "why": "busy"}, {"worker": NAMES,
+    Target("refuse", "refuse", {"worker": WORKER, "jobs": [[RUNNING, HOLD]], "why": "busy"}, {"worker": NAMES,
            "jobs": LISTS, "why": words("busy"), "retry_after": numbers(0, 3600),
            "message": [*NOT_TEXT, "x" * 65537]}, ["worker", "jobs", "why"]),
     Target("config", "config", {}, {"set": [5, True, "x"], "describe": BOOLEANS}, []),
@@ -297,24 +302,25 @@ def of_target(target):
 
 
 def of_pairs():
-    """Wrong lists of [id, attempt], the same for all who take them."""
+    """Wrong lists of [id, token], the same for all who take them."""
+    held = [RUNNING, HOLD]
     wrong = {
-        "jobs": [[RUNNING, 1]] * 1001, "jobs[0]": [RUNNING, 1], "jobs[1]": [[RUNNING, 1], [RUNNING]],
-        "jobs[2]": [[RUNNING, 1], [DONE, 1], [WAITING, 1, {}, 1]], "jobs[0][0]": [["x", 1]],
-        "jobs[1][0]": [[RUNNING, 1], [1, 1]],
+        "jobs": [held] * 1001, "jobs[0]": held, "jobs[1]": [held, [RUNNING]],
+        "jobs[2]": [held, [DONE, HOLD], [WAITING, HOLD, {}, 1]], "jobs[0][0]": [["x", HOLD]],
+        "jobs[1][0]": [held, [1, HOLD]],
     }  # fmt: skip
     for path, jobs in wrong.items():
         yield path, f"{len(jobs)} jobs, wrong at {path}", jobs
-    for attempt in integers(1, 2**32 - 1):
-        yield "jobs[1][1]", f"attempt {show(attempt)}", [[RUNNING, 1], [RUNNING, attempt]]
+    for token in HOLDS:
+        yield "jobs[1][1]", f"token {show(token)}", [held, [RUNNING, token]]
 
 
 def of_calls():
     """What a map alone does not show: counts of arguments, batches, things that are not there."""
-    job, outcome = encode({"name": "a"}), encode({"id": RUNNING, "attempt": 1, "type": "success"})
+    job, outcome = encode({"name": "a"}), encode({"id": RUNNING, "token": HOLD, "type": "success"})
     worker, late = (
         encode({"worker": "w"}),
-        encode({"id": RUNNING, "attempt": 1, "type": "failure", "reason": "late"}),
+        encode({"id": RUNNING, "token": HOLD, "type": "failure", "reason": "late"}),
     )
 
     def invalid(script, what, path, *args, says=""):
@@ -369,7 +375,7 @@ def of_calls():
         "finish", "only the last wrong", "outcomes[2].reason", worker, *[outcome, BLOB] * 2, late, BLOB
     )
     for field, value in (("reason", "other"), ("should_retry", True), ("message", "")):
-        success = {"id": RUNNING, "attempt": 1, "type": "success", field: value}
+        success = {"id": RUNNING, "token": HOLD, "type": "success", field: value}
         yield invalid(
             "finish", f"success with {field}", f"outcomes[0].{field}", worker, encode(success), BLOB
         )
@@ -423,8 +429,8 @@ def of_calls():
     yield invalid("setup", "an argument", "arguments", encode({}))
     yield invalid("migrate", "an argument", "arguments", encode({}))
 
-    unknown = {"pick": {"queues": "a"}, "heartbeat": {"jobs": [[RUNNING, 1]]}, "unregister": {},
-               "refuse": {"jobs": [[RUNNING, 1]], "why": "unknown"},
+    unknown = {"pick": {"queues": "a"}, "heartbeat": {"jobs": [[RUNNING, HOLD]]}, "unregister": {},
+               "refuse": {"jobs": [[RUNNING, HOLD]], "why": "unknown"},
                "worker": {"request": "stop"}}  # fmt: skip
     for script, spec in unknown.items():
         yield refused(script, "unknown worker", "NOTFOUND", "worker", {"worker": NO_WORKER, **spec})

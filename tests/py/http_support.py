@@ -134,6 +134,7 @@ class Api:
     app: Any
     master: Any = None
     headers: dict[str, str] = field(default_factory=dict)
+    tokens: dict[str, str] = field(default_factory=dict)  # of the jobs that were picked, by id
 
     async def __call__(
         self,
@@ -176,10 +177,11 @@ class Api:
         answer = await self.post("/pick", {"queues": queues, **fields}, worker_id=worker)
         assert answer.status == 200, answer.value
         jobs: list[dict[str, Any]] = answer.value["jobs"]
+        self.tokens |= {job["id"]: job["token"] for job in jobs}
         return jobs
 
     async def done(self, job: dict[str, Any], worker: str = "puller", **outcome: Any) -> Answer:
-        body = {"id": job["id"], "attempt": job["attempt"], "type": "success", **outcome}
+        body = {"id": job["id"], "token": job["token"], "type": "success", **outcome}
         return await self.post("/done", body, worker_id=worker)
 
 

@@ -99,7 +99,10 @@ class Model(Schedules):
         if self.is_quiet(worker):
             return same(reply[1:], [], "jobs for a worker that is to be quiet")
         following = self.follow(taken, queues, order, worker)
+        started = []
         for job, (doc, argument) in zip(following, reply[1:], strict=True):
+            started.append((job, doc))
+            self.give_tokens(started)
             self.check_document(doc, self.picked_document(job), "document of a picked job")
             same(argument, job.argument, "argument of a picked job")
         openings = []
@@ -110,7 +113,7 @@ class Model(Schedules):
         if wait and not taken and reply[0] != 0:
             self.goes_to_sleep(worker, wait, queues, reply[0])
         if request:
-            self.remember("pick", request, [(job.id, job.attempt) for job in taken])
+            self.remember("pick", request, [(job.id, job.token) for job in taken])
 
     def picked_again(self, reply, answer):
         jobs = [job for job in (self.holds(*held) for held in answer) if job]
@@ -123,17 +126,18 @@ class Model(Schedules):
 
     def is_repeat(self, reply, answer):
         """Whether an old token was still known: a pick that starts jobs would start none that run."""
-        held = {(id, attempt) for id, attempt in answer if self.holds(id, attempt)}
-        return bool(held) and held == {(doc["id"], doc["attempt"]) for doc, _ in reply[1:]}
+        held = {(id, token) for id, token in answer if self.holds(id, token)}
+        return bool(held) and held == {(doc["id"], doc["token"]) for doc, _ in reply[1:]}
 
-    def cancelled_at(self, job, attempt):
-        return bool(job) and job.last == (attempt, "cancel", "cancelled")
+    def cancelled_at(self, job, token):
+        return bool(job) and job.last == (self.attempt_of(job, token), "cancel", "cancelled")
 
-    def over(self, id, attempt, kind, answer):
+    def over(self, id, token, kind, answer):
         """The answer for an attempt that does not run: what it was told before, or why it is gone."""
         job = self.present(id, answer == "NOTFOUND")
         if not job:
             return "NOTFOUND"
+        attempt = self.attempt_of(job, token)
         if kind == "release" and job.last[:2] == (attempt, "kick") and answer != "LOST":
             kind = "kick"  # to be given back twice is as good as to be told so
         if job.last and job.last[:2] == (attempt, kind):
@@ -144,7 +148,7 @@ class Model(Schedules):
             if kind == "failure" and answer == "retrying" and job.status != "error":
                 return answer  # it was made to run again
             return job.last[2]
-        return "CANCELLED" if self.cancelled_at(job, attempt) else "LOST"
+        return "CANCELLED" if self.cancelled_at(job, token) else "LOST"
 
     def release(self, reply, worker, jobs, delay=0, hold=None, message=""):
         unknown = ["hold." + in_path(id) for id in hold or {} if id not in self.constraints]
@@ -152,15 +156,15 @@ class Model(Schedules):
             named = isinstance(reply, ErrorReply) and reply.path in unknown
             raise Refused("NOTFOUND", reply.path if named else unknown[0])
         accepted(reply)
-        for (id, attempt), answer in zip(jobs, reply, strict=True):
-            job = self.holds(id, attempt)
+        for (id, token), answer in zip(jobs, reply, strict=True):
+            job = self.holds(id, token)
             if job:
                 self.close_keys_of(job, hold or {})
                 self.requeue(job, self.now + ms(delay), "release")
                 self.note_message(job, message)
                 same(answer, job.status, "release")
             else:
-                same(answer, self.over(id, attempt, "release", answer), "release")
+                same(answer, self.over(id, token, "release", answer), "release")
 
     def result(self, reply, id):
         job = self.present(id, isinstance(reply, ErrorReply) and reply.code == "NOTFOUND")

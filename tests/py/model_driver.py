@@ -14,7 +14,7 @@ from redis.exceptions import ResponseError
 
 from jqmaster import luabuild
 from model import ErrorReply, Mismatch, Model, Refused, expect
-from model_wire import DECODE, ENCODE, parse_error, picked, plain_document, spec_only, text
+from model_wire import DECODE, ENCODE, finished, parse_error, plain_document, spec_only, text
 
 NAMESPACE = "{model}"
 # How operations are called that are in the library: by FCALL (functions), or as all others (scripts).
@@ -119,7 +119,7 @@ class Driver:
         except ResponseError as error:
             return parse_error(str(error))
         if script == "finish":
-            return [text(reply[0]), *map(picked, reply[1:])]
+            return finished(reply, len(fields["outcomes"]))
         if script == "config" and fields.get("describe"):
             return plain_document(reply)
         return DECODE.get(script, lambda r: r)(reply)
@@ -243,14 +243,34 @@ class Driver:
         raise Mismatch("who was woken is told to pick at once again, and comes to no end")
 
     def resolve(self, value):
-        """Labels replaced by ids."""
+        """Labels replaced by ids and tokens."""
         if isinstance(value, dict):
-            return {k: self.resolve(v) for k, v in value.items()}
+            found = {k: self.resolve(v) for k, v in value.items() if k != "token"}
+            if "token" in value:
+                found["token"] = self.token(found["id"], value["token"])
+            if "jobs" in value and "worker" in value:
+                found["jobs"] = [
+                    [id, self.token(id, said), *rest]
+                    for (id, *_), (_, said, *rest) in zip(found["jobs"], value["jobs"], strict=True)
+                ]
+            return found
         if isinstance(value, list):
             return [self.resolve(v) for v in value]
         if isinstance(value, str) and value.startswith(("job:", "worker:")):
             return self.names.get(value, UNKNOWN[value.split(":")[0]])
         return value
+
+    def token(self, id, said):
+        """`3`: what attempt 3 of this job was given; `forged:3`: that with another digit; `bare:3`: without
+        any; `job:5.0`: the last one of another job."""
+        if isinstance(said, str) and said.startswith("job:"):
+            other = self.model.jobs.get(self.names.get(said))
+            return (other and other.token) or "1-000000000000"
+        kind, number = said.split(":") if isinstance(said, str) else ("given", said)
+        token = self.model.tokens.get((id, int(number)), f"{number}-000000000000")
+        if kind == "forged":
+            return token[:-1] + ("1" if token[-1] == "0" else "0")
+        return f"{number}-" if kind == "bare" else token
 
     # ---- what must hold at any time ----
 

@@ -17,13 +17,13 @@ class Following(Dependencies):
             reply, asked = reply
             same(asked, self.asked_of(worker), "heartbeat: what was asked of the worker")
         expect(len(reply) == len(jobs), "as many answers as jobs", reply)
-        for (id, attempt, *notes), answer in zip(jobs, reply, strict=True):
-            job = self.holds(id, attempt)
+        for (id, token, *notes), answer in zip(jobs, reply, strict=True):
+            job = self.holds(id, token)
             if job:
                 self.beat(job, answer, notes[0] if notes else {}, blobs)
             else:
                 job = self.jobs.get(id)
-                was_cancelled = self.cancelled_at(job, attempt) and not (job.may_be_gone and answer == "LOST")
+                was_cancelled = self.cancelled_at(job, token) and not (job.may_be_gone and answer == "LOST")
                 same(answer, "CANCELLED" if was_cancelled else "LOST", "heartbeat")
 
     def beat(self, job, answer, notes, blobs):
@@ -59,7 +59,7 @@ class Following(Dependencies):
         expect(len(reply[0]) == len(outcomes), "as many answers as outcomes", reply)
         for (outcome, blob, *follows), answer in zip(outcomes, reply[0], strict=True):
             state = answer[0] if isinstance(answer, list) else answer
-            runs = self.holds(outcome["id"], outcome["attempt"])
+            runs = self.holds(outcome["id"], outcome["token"])
             same(state, self.finish_one(outcome, blob, state), "finish")
             expect(isinstance(answer, list) == bool(runs and follows), "what follows", answer, follows)
             if runs and follows:
@@ -75,14 +75,14 @@ class Following(Dependencies):
                 for some in follows
                 for e in self.unknown_dependencies(reply, some, f"outcomes[{i}].enqueue[{{}}]")
             ]
-            if self.holds(outcome["id"], outcome["attempt"]) or isinstance(reply, ErrorReply):
+            if self.holds(outcome["id"], outcome["token"]) or isinstance(reply, ErrorReply):
                 yield from errors
 
     def finish_one(self, outcome, blob, answer):
-        id, attempt, kind = outcome["id"], outcome["attempt"], outcome["type"]
-        job = self.holds(id, attempt)
+        id, token, kind = outcome["id"], outcome["token"], outcome["type"]
+        job = self.holds(id, token)
         if not job:
-            return self.over(id, attempt, kind, answer)
+            return self.over(id, token, kind, answer)
         finished_at = outcome.get("finished_at")
         if kind == "failure":
             reason, message = outcome.get("reason", "other"), outcome.get("message", "")

@@ -1,5 +1,6 @@
 """Half of the reference model: what happens to a job and what the clock does. Operations: model.py."""
 
+import re
 from collections import namedtuple
 from dataclasses import MISSING, dataclass, field, fields
 from fnmatch import fnmatchcase
@@ -75,6 +76,7 @@ class Job:
     schedule_ms: int | None = None
     status: str | None = None  # None: not yet there
     attempt: int = 0
+    token: str = ""  # of the last attempt
     retry_count: int = 0
     retry: dict = field(default_factory=dict)  # its own retry_base, retry_cap, retry_jitter
     due_ms: int | None = None
@@ -137,6 +139,7 @@ class Jobs:
         self.queues = {}  # name -> {paused, max_waiting}
         self.settings = dict(DEFAULTS)
         self.own_settings = {}  # queue -> settings of its own
+        self.tokens = {}  # (id, attempt) -> the token that the engine gave
         self.requests = {}  # (operation, token) -> (until when it is remembered, the answer)
         self.watched = set()
         self.latest = 0  # the latest moment ever
@@ -363,7 +366,7 @@ class Jobs:
         same(plain(shown), plain(expected), what)
 
     def picked_document(self, job):
-        keys = ("id", "name", "queue", "priority", "attempt", "retry_count", "timeout")
+        keys = ("id", "token", "name", "queue", "priority", "attempt", "retry_count", "timeout")
         doc = {k: getattr(job, k) for k in keys}
         more = {k: getattr(job, k) for k in ("depends", "schedule", "schedule_ms", "max_runtime")}
         return doc | {k: v for k, v in more.items() if v is not None}
@@ -384,6 +387,20 @@ class Jobs:
         named = any(matches(entry, job.queue) for entry in entries(queues))
         return named and not self.queues[job.queue]["paused"]
 
-    def holds(self, id, attempt):
+    def give_tokens(self, started):
+        """Notes the tokens of jobs, each with its document, that one call started."""
+        for job, doc in started:
+            token = doc.get("token", "")
+            expect(re.fullmatch(f"{job.attempt}-[0-9a-f]{{12}}", token), "no token", doc)
+            job.token = self.tokens[job.id, job.attempt] = token
+        digits = {job.token.partition("-")[2] for job, _ in started}
+        expect(len(digits) <= 1, "tokens of one call", digits)
+
+    def holds(self, id, token):
         job = self.jobs.get(id)
-        return job if job and job.status == "running" and job.attempt == attempt else None
+        return job if job and job.status == "running" and job.token == token else None
+
+    def attempt_of(self, job, token):
+        """Which attempt of a job a token is of, 0 for none: of one before the last the number is enough."""
+        number = int(token.partition("-")[0])
+        return 0 if number == job.attempt and token != job.token else number

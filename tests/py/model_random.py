@@ -130,8 +130,12 @@ class Generator(ConstraintGenerator, MoreGenerator):
             label, attempt = self.job(*states)
             attempt = max(1, attempt + (self.rng.choice((-1, 1)) if self.chance(0.05) else 0))
             if label not in [pair[0] for pair in pairs] or self.chance(0.05):
-                pairs.append([label, attempt])
+                pairs.append([label, self.wrong_token(attempt) if self.chance(0.05) else attempt])
         return pairs
+
+    def wrong_token(self, attempt):
+        """Of this attempt, or of another job: as the driver knows it."""
+        return self.rng.choice((f"forged:{attempt}", f"bare:{attempt}", self.job("running", "done")[0]))
 
     def worker(self):
         """The name of a worker, or a registered worker's label."""
@@ -218,11 +222,11 @@ class Generator(ConstraintGenerator, MoreGenerator):
             fields["request"] = self.token()
         return fields
 
-    def outcome(self, label, attempt):
+    def outcome(self, label, token):
         if self.chance(0.6):
-            outcome = {"id": label, "attempt": attempt, "type": "success"}
+            outcome = {"id": label, "token": token, "type": "success"}
         else:
-            outcome = {"id": label, "attempt": attempt, "type": "failure"}
+            outcome = {"id": label, "token": token, "type": "failure"}
             for field, values in {"reason": ["other", "timeout"], "should_retry": [True, True, False],
                                   "message": ["", "no such host", "é" * 50]}.items():  # fmt: skip
                 if self.chance(0.6):

@@ -75,8 +75,27 @@ def text(value):
     return [text(v) for v in value] if isinstance(value, list) else value
 
 
+def grouped(parts, size):
+    """A flat list as one of lists."""
+    expect(len(parts) % size == 0, "parts that are left over", parts)
+    return [parts[at : at + size] for at in range(0, len(parts), size)]
+
+
+def enqueued(reply):
+    return grouped(text(reply), 2)
+
+
+def finished(reply, count):
+    """The answers of so many outcomes, and where there was a pick its reply."""
+    answers = [
+        [answer[0], *grouped(answer[1:], 2)] if isinstance(answer, list) else answer
+        for answer in text(reply[:count])
+    ]
+    return [answers, picked(reply[count:])] if len(reply) > count else [answers]
+
+
 def picked(reply):
-    return [reply[0], *([unpack_document(doc), argument] for doc, argument in reply[1:])]
+    return [reply[0], *([unpack_document(doc), argument] for doc, argument in grouped(reply[1:], 2))]
 
 
 def documents(reply):
@@ -123,7 +142,7 @@ ENCODE = {
     "setup": list,
 }
 DECODE = {
-    "enqueue": text, "heartbeat": text, "release": text, "refuse": text, "cancel": text, "watch": text,
+    "enqueue": enqueued, "heartbeat": text, "release": text, "refuse": text, "cancel": text, "watch": text,
     "register": text, "audit": text, "pick": picked, "get": documents, "queue": plain_document,
     "config": plain_document, "queues": page, "workers": page, "constrain": constraint_document,
     "explain": explained, "constraints": lambda reply: page(reply, constraint_document),
@@ -134,7 +153,7 @@ DECODE = {
     "history": plain_document, "stats": lambda reply: [plain_document(doc) for doc in reply if doc],
     "result": lambda reply: [reply[0].decode(), *reply[1:]],
     "assign": lambda reply: [reply[0], *([id.decode(), url.decode(), unpack_document(doc), argument]
-                                         for id, url, doc, argument in reply[1:])],
+                                         for id, url, doc, argument in grouped(reply[1:], 4))],
 }  # fmt: skip
 
 

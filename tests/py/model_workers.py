@@ -199,11 +199,14 @@ class Workers(Order):
         due_before = self.due_count()
         self.sweep(left_some=reply[0] == 0)
         expect(len(reply) - 1 <= limit, "more than the limit", reply)
+        started = []
         for id, url, doc, argument in reply[1:]:
             worker, job = self.workers.get(id), self.jobs.get(doc["id"])
             expect(worker and worker.url == url, "an unknown worker", id, url)
             self.check_assigned(worker, job, doc, reply[0])
             self.start(job, id)
+            started.append((job, doc))
+            self.give_tokens(started)
             self.check_document(doc, self.picked_document(job), "document of an assigned job")
             same(argument, job.argument, "argument of an assigned job")
         if len(reply) - 1 < limit and (reply[0] != 0 or not self.may_leave_some()):
@@ -220,14 +223,14 @@ class Workers(Order):
             raise Refused("NOTFOUND", "worker")
         accepted(reply)
         refusing = self.workers[worker]
-        for (id, attempt), answer in zip(jobs, reply, strict=True):
-            job = self.holds(id, attempt)
+        for (id, token), answer in zip(jobs, reply, strict=True):
+            job = self.holds(id, token)
             if job:
                 self.requeue(job, by="release")
                 self.note_message(job, message)
                 if why == "unknown":
                     refusing.refused.add(job.name)
-            same(answer, job.status if job else self.over(id, attempt, "release", answer), "refuse")
+            same(answer, job.status if job else self.over(id, token, "release", answer), "refuse")
         if why != "unknown":
             refusing.resting, refusing.resting_until_ms = why, self.now + max(1, ms(retry_after))
         if why == "unreachable":

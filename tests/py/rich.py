@@ -1,7 +1,7 @@
 """A namespace that has something of everything: what migrate and export must carry over.
 
-``fill`` runs on the scripts of any schema from 2 on: fixtures are written with it (data/README.md). What
-only newer ones know is in ``fill_newer``.
+``fill`` fits the fixtures too, which each schema's own version of it wrote (data/README.md). What came later
+is in ``fill_newer``.
 """
 
 from __future__ import annotations
@@ -28,22 +28,29 @@ class Space:
         self.engine = engine
         self.jobs: Labels = {}
         self.workers: Labels = {}
+        self.tokens: dict[str, str] = {}  # of jobs that were picked, by id
 
     async def call(self, script: str, **fields: Any) -> Any:
         return await self.engine.call(script, pack(fields))
 
     async def add(self, label: str, argument: Any = None, **fields: Any) -> str:
-        [[job, _]] = await self.engine.call("enqueue", pack({"timeout": LONG_S, **fields}), pack(argument))
+        [job, _] = await self.engine.call("enqueue", pack({"timeout": LONG_S, **fields}), pack(argument))
         self.jobs[label] = job.decode()
         return str(job.decode())
 
     async def pick(self, queues: str | Sequence[str], worker: str = "picker", **fields: Any) -> list[str]:
         reply = await self.call("pick", worker=worker, queues=queues, **fields)
-        return [msgpack.unpackb(item[0])["id"] for item in reply[1:]]
+        jobs = [msgpack.unpackb(document) for document in reply[1::2]]
+        self.tokens |= {job["id"]: job["token"] for job in jobs}
+        return [job["id"] for job in jobs]
+
+    def token(self, job: str, attempt: int = 1) -> str:
+        """What it was picked with; an attempt that schema 3 started has no more than its number."""
+        return self.tokens.get(job, f"{attempt}-")
 
     async def finish(self, job: str, attempt: int = 1, blob: Any = "result", **fields: Any) -> str:
-        outcome = {"id": job, "attempt": attempt, "type": "success", **fields}
-        [[state]] = await self.engine.call("finish", pack({"worker": "picker"}), pack(outcome), pack(blob))
+        outcome = {"id": job, "token": self.token(job, attempt), "type": "success", **fields}
+        [state] = await self.engine.call("finish", pack({"worker": "picker"}), pack(outcome), pack(blob))
         return str(state.decode())
 
     async def fail(self, job: str, attempt: int = 1, **fields: Any) -> str:
@@ -139,11 +146,11 @@ async def _workers(space: Space) -> None:
         await space.add(f"push {number}", number, name="push.this", priority=-100)
     await space.add("push unknown", name="push.that", priority=-100)
     reply = await space.call("assign", master="m", limit=3)
-    held = [(item[0].decode(), msgpack.unpackb(item[2])["id"]) for item in reply[1:]]
-    assert len(held) == 3
-    for index, why in enumerate(("unknown", "busy")):
-        worker, job = held[index]
-        await space.call("refuse", worker=worker, jobs=[[job, 1]], why=why)
+    workers, started = reply[1::4], [msgpack.unpackb(document) for document in reply[3::4]]
+    assert len(started) == 3
+    space.tokens |= {job["id"]: job["token"] for job in started}
+    for worker, job, why in zip(workers, started, ("unknown", "busy"), strict=False):
+        await space.call("refuse", worker=worker.decode(), jobs=[[job["id"], job["token"]]], why=why)
     await space.pick("work*", worker=space.workers["pulling"])
     await space.add("pulled", name="pulled")
     assert await space.pick("pulled", worker=space.workers["pulling"]) == [space.jobs["pulled"]]
@@ -208,10 +215,9 @@ async def fill_newer(space: Space) -> None:
     await space.engine.advance(301)
     await space.call("tick", limit=1000)
     [scheduled] = await space.pick("regular")
-    notes = {"progress": 0.5, "message": "half", "argument": 0}
-    await space.engine.call(
-        "heartbeat", pack({"worker": "picker", "jobs": [[scheduled, 1, notes]]}), pack("checkpoint")
-    )
+    held = [scheduled, space.token(scheduled), {"progress": 0.5, "message": "half", "argument": 0}]
+    beat = pack({"worker": "picker", "jobs": [held]})
+    await space.engine.call("heartbeat", beat, pack("checkpoint"))
     await space.call("worker", worker=space.workers["pulling"], request="quiet")
     await space.add("of a group", name="grouped", tags=["urgent"], track=True)
     await space.pick("grouped")
@@ -246,5 +252,6 @@ async def _linked(space: Space) -> None:
     await space.add("never", name="step", depends=[after_failure], if_failed="wait")
     await space.add("moved", name="step")
     await space.pick("step", count=2)
-    outcome = {"id": space.jobs["moved"], "attempt": 1, "type": "success", "move": {"name": "step two"}}
+    job = space.jobs["moved"]
+    outcome = {"id": job, "token": space.token(job), "type": "success", "move": {"name": "step two"}}
     await space.engine.call("finish", pack({"worker": "picker"}), pack(outcome), pack("next"))

@@ -21,7 +21,7 @@ def work(cli: Cli, queue: str, *, fails: str | None = None) -> str:
     with cli.client as client:
         spec = msgpack.packb({"worker": "w", "queues": [queue]})
         [job] = client._do(Ask("POST", "/pick", whole, spec))["jobs"]
-        outcome = {"id": job["id"], "attempt": job["attempt"], "type": "success", "result": {"sum": 42}}
+        outcome = {"id": job["id"], "token": job["token"], "type": "success", "result": {"sum": 42}}
         if fails is not None:
             outcome |= {"type": "failure", "message": fails, "group": "Boom", "error": None}
             del outcome["result"]

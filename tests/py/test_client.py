@@ -60,7 +60,7 @@ async def call(request: pytest.FixtureRequest, server: Server) -> AsyncIterator[
 
 async def run(own: Engine, queue: str, **outcome: Any) -> str:
     [job] = (await own.pick("w", queue)).jobs
-    said = {"id": job.id, "attempt": job.attempt, "type": "success", **outcome}
+    said = {"id": job.id, "token": job.token, "type": "success", **outcome}
     await own.finish("w", [(said, b"\xc0")])
     return job.id
 

@@ -223,7 +223,7 @@ def test_a_window_does_not_hold_both_its_ends() -> None:
 async def test_a_journal_keeps_what_was_begun_and_what_was_accepted(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     journal = Journal(path)
-    job = Job("1", "report", "report", 0, 2, 1, 30.0, b"\xc0")
+    job = Job("1", "2-0123456789ab", "report", "report", 0, 2, 1, 30.0, b"\xc0")
 
     async def fails(argument: Any) -> None:
         raise ValueError(argument)

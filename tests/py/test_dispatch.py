@@ -44,8 +44,8 @@ async def test_a_job_is_delivered_with_its_argument_byte_for_byte(engine: Engine
         [delivered] = await stub.delivered()
         del delivered["argument"]
         assert delivered == {
-            "id": job.id, "name": "mail", "queue": "mail", "priority": 7, "attempt": 1, "retry_count": 0,
-            "timeout": 12.5,
+            "id": job.id, "token": delivered["token"], "name": "mail", "queue": "mail", "priority": 7,
+            "attempt": 1, "retry_count": 0, "timeout": 12.5,
         }  # fmt: skip
         assert odd in stub.raw[0]
         document = await until(engine, job.id, "running")
@@ -55,9 +55,9 @@ async def test_a_job_is_delivered_with_its_argument_byte_for_byte(engine: Engine
 async def test_an_accepted_job_ends_by_the_workers_report(engine: Engine, dispatch: Dispatch) -> None:
     async with worker(engine, ACCEPTED, max_jobs=1) as stub:
         first, second = await enqueue(engine), await enqueue(engine)
-        await stub.delivered()
+        [job] = await stub.delivered()
         assert await status(engine, second) == "queued"  # its only slot is taken
-        await engine.finish(stub.id, [({"id": first, "attempt": 1, "type": "success"}, b"\xc0")])
+        await engine.finish(stub.id, [({"id": first, "token": job["token"], "type": "success"}, b"\xc0")])
         assert [job["id"] for job in await stub.delivered(2)] == [first, second]
 
 

@@ -78,7 +78,7 @@ async def test_a_job_that_waits_for_one_that_failed(settable: SettableEngine) ->
     [first] = await settable.enqueue([({"name": "a", "max_retry": 0}, NIL)])
     [second] = await settable.enqueue([({"name": "b", "depends": [first.id]}, NIL)])
     [job] = (await settable.pick("w", "a")).jobs
-    outcome = {"id": job.id, "attempt": job.attempt, "type": "failure", "message": "no"}
+    outcome = {"id": job.id, "token": job.token, "type": "failure", "message": "no"}
     await settable.finish("w", [(outcome, NIL)])
     await settable.tick()
     wrong = await found(settable)
@@ -135,7 +135,7 @@ async def test_a_strict_key_kept_by_a_job_that_failed(settable: SettableEngine) 
     await settable.constrain("c", {"name": "mail"}, concurrency=1, order="strict")
     await settable.enqueue([({"name": "mail", "retry_base": 3600}, NIL)] * 2)
     [job] = (await settable.pick("w", "mail")).jobs
-    outcome = {"id": job.id, "attempt": job.attempt, "type": "failure", "message": "no"}
+    outcome = {"id": job.id, "token": job.token, "type": "failure", "message": "no"}
     await settable.finish("w", [(outcome, NIL)])
     await settable.pick("w", "mail")
     assert f"others wait for job {job.id}" in (await found(settable))["constraints"].title
@@ -154,7 +154,7 @@ async def test_schedules_that_never_come(settable: SettableEngine) -> None:
 async def test_a_group_of_failures_that_grows(settable: SettableEngine) -> None:
     await settable.enqueue([({"name": "a", "max_retry": 0}, NIL)] * 12)
     for job in (await settable.pick("w", "a", 12)).jobs:
-        outcome = {"id": job.id, "attempt": 1, "type": "failure", "message": "no", "group": "it's"}
+        outcome = {"id": job.id, "token": job.token, "type": "failure", "message": "no", "group": "it's"}
         await settable.finish("w", [(outcome, NIL)])
     finding = (await found(settable))["failures"]
     assert finding.level == "warning" and finding.values["recent"] == 12

@@ -27,7 +27,7 @@ async def ended(engine: Engine, redis: Redis) -> AsyncIterator[Ended]:
 
 async def finish(engine: Engine, kind: str = "success", **more: object) -> None:
     [job] = (await engine.pick("w", "mail")).jobs
-    await engine.finish("w", [({"id": job.id, "attempt": job.attempt, "type": kind, **more}, b"\xc0")])
+    await engine.finish("w", [({"id": job.id, "token": job.token, "type": kind, **more}, b"\xc0")])
 
 
 async def waiting(ended: Ended, job: str, timeout_s: float = 30) -> asyncio.Task[str | None]:

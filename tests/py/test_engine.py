@@ -40,7 +40,7 @@ ARGUMENT = msgpack.packb({"to": "a@example.org", "raw": b"\x00\xff", "time": msg
 
 
 def success(job: Any) -> dict[str, Any]:
-    return {"id": job.id, "attempt": job.attempt, "type": "success"}
+    return {"id": job.id, "token": job.token, "type": "success"}
 
 
 class ReplyLoser:
@@ -82,7 +82,7 @@ class TestCalls:
         assert (job.id, job.name, job.queue, job.priority) == (enqueued.id, "mail", "mail", -3)
         assert (job.attempt, job.retry_count, job.timeout) == (1, 0, 2.5)
         assert job.argument == ARGUMENT
-        [left_ms] = await engine.heartbeat("w1", [(job.id, 1)])
+        [left_ms] = await engine.heartbeat("w1", [(job.id, job.token)])
         assert isinstance(left_ms, int) and 0 < left_ms <= 2500
         states, picked_next, _ = await engine.finish("w1", [(success(job), ARGUMENT)])
         assert (states, picked_next) == (["done"], None)
@@ -101,8 +101,9 @@ class TestCalls:
 
     async def test_release_and_cancel(self, engine: Engine) -> None:
         [job_id, other] = [job.id for job in await engine.enqueue([({"name": "a"}, NIL)] * 2)]
-        await engine.pick("w", "a")
-        assert await engine.release("w", [(job_id, 1), (other, 1)], delay=5) == ["scheduled", "LOST"]
+        [job] = (await engine.pick("w", "a")).jobs
+        held = [job.held, (other, job.token)]
+        assert await engine.release("w", held, delay=5) == ["scheduled", "LOST"]
         assert await engine.cancel([job_id, other, "0" * 14], force=True) == [
             "scheduled",
             "queued",
@@ -136,7 +137,7 @@ class TestCalls:
         await engine.enqueue([({"name": "a"}, ARGUMENT), ({"name": "a"}, NIL)])
         _, [first, second] = await engine.assign("m1", limit=10)
         assert (first.worker, first.url, first.job.argument) == (worker, "http://127.0.0.1:9/", ARGUMENT)
-        assert await engine.refuse(worker, [(second.job.id, 1)], "busy", retry_after=1.5) == ["queued"]
+        assert await engine.refuse(worker, [second.job.held], "busy", retry_after=1.5) == ["queued"]
         [document] = (await engine.workers()).documents
         assert (document["id"], document["queues"], document["held"]) == (worker, ["a"], 1)
         assert await engine.heartbeat(worker) == []
@@ -148,7 +149,7 @@ class TestCalls:
     async def test_settings_and_set_up(self, engine: Engine) -> None:
         assert (await engine.config())["retry_cap"] == 3600
         assert (await engine.config({"retry_cap": 0.5}))["retry_cap"] == 0.5
-        assert await engine.setup() == 3
+        assert await engine.setup() == 4
 
     async def test_time_can_be_set(self, settable: SettableEngine) -> None:
         await settable.enqueue([({"name": "a", "delay": 60}, NIL)])
@@ -265,7 +266,7 @@ class TestErrors:
             [refused, picked] = await engine.pipeline(
                 [("enqueue", [pack({"name": "a"}), NIL]), ("pick", [pack({"worker": "w", "queues": "*"})])]
             )
-            assert isinstance(refused, Unavailable) and len(picked) == 2
+            assert isinstance(refused, Unavailable) and len(picked) == 3
             assert (await engine.get(enqueued.id))[0] is not None
 
     async def test_a_server_that_is_not_there(self, tmp_path: Path) -> None:
@@ -353,7 +354,7 @@ class TestHealing:
                 assert await client.hget("{jq}:manifest", "enqueue") == builtin()["enqueue"].sha.encode()
                 await client.flushall()
             replies = await engine.pipeline([("enqueue", [pack({"name": "a"}), NIL])] * 3)
-            assert [len(reply) for reply in replies] == [1, 1, 1]
+            assert [len(reply) for reply in replies] == [2, 2, 2]
 
     async def test_setting_up_again_does_not_displace_the_current_version(
         self, redis: Redis, engine: Engine
@@ -415,6 +416,6 @@ async def test_a_queues_count_of_failed_jobs_is_a_number(engine: Engine) -> None
     """``error`` is a blob in a job's document and a count in a queue's."""
     await engine.enqueue([({"name": "x", "max_retry": 0}, NIL)])
     [job] = (await engine.pick("w", "x")).jobs
-    await engine.finish("w", [({"id": job.id, "attempt": job.attempt, "type": "failure"}, NIL)])
+    await engine.finish("w", [({"id": job.id, "token": job.token, "type": "failure"}, NIL)])
     assert (await engine.queues(["x"])).documents[0]["error"] == 1
     assert (await engine.queue("x"))["error"] == 1

@@ -12,15 +12,18 @@ import pytest
 import jqmaster
 from jqmaster.engine import Engine
 from jqmaster.errors import Conflict, Invalid, NotFound
-from jqmaster.replies import Beat, Enqueued, Note
+from jqmaster.replies import Beat, Enqueued, Job, Note
 from jqmaster.scripts import builtin
 
 NIL = b"\xc0"
 UNKNOWN = "0" * 14
 
 
-def success(job_id: str, attempt: int = 1, **more: object) -> dict[str, object]:
-    return {"id": job_id, "attempt": attempt, "type": "success", **more}
+LOST = "1-0123456789ab"
+
+
+def success(job: Job, **more: object) -> dict[str, object]:
+    return {"id": job.id, "token": job.token, "type": "success", **more}
 
 
 def test_every_script_has_a_method() -> None:
@@ -30,12 +33,12 @@ def test_every_script_has_a_method() -> None:
 
 
 async def test_heartbeats_carry_notes(engine: Engine) -> None:
-    [one, two] = [job.id for job in await engine.enqueue([({"name": "a"}, NIL)] * 2)]
-    await engine.pick("w", "a", 2)
-    notes = {(two, 1): Note(0.5, "half", msgpack.packb([1])), (one, 1): Note(argument=msgpack.packb([2]))}
-    answers = await engine.heartbeat("w", [(one, 1), (two, 1), (UNKNOWN, 1)], notes=notes)
+    await engine.enqueue([({"name": "a"}, NIL)] * 2)
+    one, two = (await engine.pick("w", "a", 2)).jobs
+    notes = {two.held: Note(0.5, "half", msgpack.packb([1])), one.held: Note(argument=msgpack.packb([2]))}
+    answers = await engine.heartbeat("w", [one.held, two.held, (UNKNOWN, LOST)], notes=notes)
     assert answers == [30000, 30000, "LOST"]
-    first, second = await engine.get(one, two)
+    first, second = await engine.get(one.id, two.id)
     assert first is not None and second is not None
     assert (first["argument"], second["argument"]) == (msgpack.packb([2]), msgpack.packb([1]))
     assert (second["progress"], second["progress_message"]) == (0.5, "half")
@@ -45,14 +48,14 @@ async def test_a_beat_tells_what_is_asked(engine: Engine) -> None:
     worker = await engine.register("w", "a")
     assert await engine.beat(worker) == Beat([], "")
     await engine.worker(worker, "quiet")
-    assert await engine.beat(worker, [(UNKNOWN, 1)]) == Beat(["LOST"], "quiet")
+    assert await engine.beat(worker, [(UNKNOWN, LOST)]) == Beat(["LOST"], "quiet")
     with pytest.raises(NotFound):
         await engine.worker("w" + UNKNOWN, "stop")
 
 
 async def test_what_follows_an_outcome(engine: Engine) -> None:
-    [one, two] = [job.id for job in await engine.enqueue([({"name": "a"}, NIL)] * 2)]
-    await engine.pick("w", "a", 2)
+    await engine.enqueue([({"name": "a"}, NIL)] * 2)
+    one, two = (await engine.pick("w", "a", 2)).jobs
     follow = [({"name": "b"}, NIL), ({"name": "c", "depends": [0]}, NIL)]
     finished = await engine.finish(
         "w",
@@ -64,7 +67,8 @@ async def test_what_follows_an_outcome(engine: Engine) -> None:
     assert [type(one) for one in finished.enqueued[1]] == [Enqueued, Enqueued]
     assert finished.picked is not None and len(finished.picked.jobs) == 2
     with pytest.raises(Invalid, match=r"outcomes\[0\]\.enqueue\[0\]\.priority"):
-        await engine.finish("w", [(success(one, 2), NIL, [({"name": "a", "priority": "x"}, NIL)])])
+        wrong = [({"name": "a", "priority": "x"}, NIL)]
+        await engine.finish("w", [(success(finished.picked.jobs[0]), NIL, wrong)])
 
 
 async def test_a_picked_job_tells_where_it_comes_from(engine: Engine) -> None:
@@ -72,7 +76,7 @@ async def test_a_picked_job_tells_where_it_comes_from(engine: Engine) -> None:
     await engine.enqueue([({"name": "b", "depends": [first.id]}, NIL)])
     [job] = (await engine.pick("w", "a")).jobs
     assert (job.max_runtime, job.depends, job.schedule) == (9, (), None)
-    await engine.finish("w", [(success(job.id), NIL)])
+    await engine.finish("w", [(success(job), NIL)])
     [job] = (await engine.pick("w", "b")).jobs
     assert (job.depends, job.max_runtime) == ((first.id,), None)
 

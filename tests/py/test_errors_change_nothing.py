@@ -7,7 +7,7 @@ from redis.exceptions import OutOfMemoryError, ResponseError
 
 from bad_finding import VALID as FINDING
 from bad_inputs import CASES
-from bad_values import DONE, RUNNING, SCHEDULED, WAITING, WORKER, encode
+from bad_values import DONE, HOLD, RUNNING, SCHEDULED, WAITING, WORKER, encode
 from model_driver import NAMESPACE, Driver
 from model_random import Generator
 from model_wire import parse_error
@@ -47,8 +47,9 @@ class Data:
         created = driver.call("enqueue", options={"request": "known"}, jobs=jobs)
         assert [id for id, _ in created] == [RUNNING, DONE, WAITING]
         assert driver.call("register", name="w", queues="a", url="http://worker/") == WORKER
-        driver.call("pick", worker=WORKER, queues="a", count=2)
-        driver.call("finish", worker="w", outcomes=[[{"id": DONE, "attempt": 1, "type": "success"}, b"\xc0"]])
+        *_, (job, _) = driver.call("pick", worker=WORKER, queues="a", count=2)
+        outcome = {"id": DONE, "token": job["token"], "type": "success"}
+        driver.call("finish", worker="w", outcomes=[[outcome, b"\xc0"]])
         driver.call("queue", name="full", max_waiting=1)
         driver.call("enqueue", options=None, jobs=[[{"name": "full", "delay": 10**9}, b"\xc0"]])
         assert driver.call("get", ids=[SCHEDULED])
@@ -146,9 +147,9 @@ SCRIPTS = sorted({case.script for case in CASES})
 VALID = {
     "enqueue": [encode({"name": "a"}), b"\xc0"],
     "pick": [encode({"worker": "w", "queues": "*"})],
-    "finish": [encode({"worker": "w"}), encode({"id": RUNNING, "attempt": 1, "type": "success"}), b"\xc0"],
-    "heartbeat": [encode({"worker": "w", "jobs": [[RUNNING, 1]]})],
-    "release": [encode({"worker": "w", "jobs": [[RUNNING, 1]]})],
+    "finish": [encode({"worker": "w"}), encode({"id": RUNNING, "token": HOLD, "type": "success"}), b"\xc0"],
+    "heartbeat": [encode({"worker": "w", "jobs": [[RUNNING, HOLD]]})],
+    "release": [encode({"worker": "w", "jobs": [[RUNNING, HOLD]]})],
     "cancel": [encode({"ids": [WAITING]})],
     "result": [DONE],
     "get": [DONE],
@@ -157,7 +158,7 @@ VALID = {
     "register": [encode({"name": "w", "queues": "*"})],
     "unregister": [encode({"worker": WORKER})],
     "assign": [encode({"master": "m"})],
-    "refuse": [encode({"worker": WORKER, "jobs": [[RUNNING, 1]], "why": "busy"})],
+    "refuse": [encode({"worker": WORKER, "jobs": [[RUNNING, HOLD]], "why": "busy"})],
     "setup": [],
     "migrate": [],
     "import": [encode(["key", "seq", "string", 0, 0, ["1"]])],

@@ -87,10 +87,8 @@ async def work_off(engine: SettableEngine) -> int:
     space = Space(engine)
     done = 0
     for _ in range(10):
-        reply = await space.call("pick", worker="w", queues="*", count=1000)
-        for item in reply[1:]:
-            job = msgpack.unpackb(item[0])
-            assert await space.finish(job["id"], job["attempt"]) == "done"
+        for job in await space.pick("*", worker="w", count=1000):
+            assert await space.finish(job) == "done"
             done += 1
         await engine.advance(60)
     return done

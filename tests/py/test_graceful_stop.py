@@ -152,10 +152,11 @@ async def test_outcomes_are_taken_until_the_end(redis_url: str, namespace: str) 
         await enqueue(engine)
         await stub.delivered()
         other = await enqueue(engine, "other")
-        await engine.pick("puller", "other")
+        [job] = (await engine.pick("puller", "other")).jobs
         stopping = asyncio.create_task(server.stop())
         await eventually(server.master.draining.is_set)
-        status, _ = await _post(session, f"{server.url}/done", {"id": other, "attempt": 1, "type": "success"})
+        outcome = {"id": other, "token": job.token, "type": "success"}
+        status, _ = await _post(session, f"{server.url}/done", outcome)
         assert status == 204
         go_on.set()
         await asyncio.wait_for(stopping, 10)

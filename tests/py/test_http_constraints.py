@@ -78,7 +78,8 @@ async def test_a_constraint_of_any_id(api: Api, constraint_id: str) -> None:
     assert (await api.get(f"{path}/usage")).value["cursor"] == ""
     job_id = await api.enqueue("mail")
     await api.pick()
-    answer = await api.post("/release", {"jobs": [[job_id, 1]], "hold": {constraint_id: 60}}, worker_id="w")
+    body = {"jobs": [[job_id, api.tokens[job_id]]], "hold": {constraint_id: 60}}
+    answer = await api.post("/release", body, worker_id="w")
     assert answer.value == {"jobs": ["queued"]}
     assert await api.pick() == []
     [held] = (await api.get(f"/job/{job_id}/explain")).value["constraints"]
@@ -160,7 +161,7 @@ async def test_json_all_the_way(api: Api) -> None:
     job_id = (await api.post("/job", job, content_type=JSON)).value["job_id"]
     explained = (await api.get(f"/job/{job_id}/explain", accept=JSON)).value
     assert (explained["held"], explained["constraints"][0]["by"]) == (True, who)
-    body = {"jobs": [[picked["id"], 1]], "hold": {"c": 60}}
+    body = {"jobs": [[picked["id"], picked["token"]]], "hold": {"c": 60}}
     answer = await api.post("/release", body, content_type=JSON, worker_id="w")
     assert answer.value == {"jobs": ["queued"]}
 
@@ -333,7 +334,7 @@ async def test_a_release_holds_its_key_only(api: Api) -> None:
     for who in ("a", "a", "b"):
         await api.enqueue("mail", argument={"who": who})
     [job] = await api.pick()
-    body = {"jobs": [{"id": job["id"], "attempt": 1}], "hold": {"c": 1000}}
+    body = {"jobs": [{"id": job["id"], "token": job["token"]}], "hold": {"c": 1000}}
     for _ in range(2):
         answer = await api.post("/release", body, worker_id="w")
         assert answer.value == {"jobs": ["queued"]}
@@ -355,7 +356,7 @@ async def test_a_wrong_hold_releases_nothing(api: Api, hold: Any, status: int, f
     await constrain(api)
     job_id = await api.enqueue("mail")
     await api.pick()
-    answer = await api.post("/release", {"jobs": [[job_id, 1]], "hold": hold}, worker_id="w")
+    answer = await api.post("/release", {"jobs": [[job_id, api.tokens[job_id]]], "hold": hold}, worker_id="w")
     assert (answer.status, answer.error["field"]) == (status, field)
     assert (await api.get(f"/job/{job_id}")).value["status"] == "running"
 

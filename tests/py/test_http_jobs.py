@@ -291,7 +291,7 @@ async def test_json_all_the_way(api: Api) -> None:
     picked = await api.post("/pick", {"queues": "*"}, content_type=JSON, worker_id="w")
     [job] = picked.value["jobs"]
     assert job["argument"] == body["argument"]
-    outcome = {"id": job["id"], "attempt": 1, "type": "success", "result": {"$float": "nan"}}
+    outcome = {"id": job["id"], "token": job["token"], "type": "success", "result": {"$float": "nan"}}
     assert (await api.post("/done", outcome, content_type=JSON, worker_id="w")).status == 204
     assert (await api.get(f"/job/{job_id}/result", accept=JSON)).value == {"$float": "nan"}
     assert str(unpack((await api.get(f"/job/{job_id}/result")).raw)) == "nan"

@@ -56,7 +56,7 @@ async def test_many_outcomes_and_what_follows_each(api: Api) -> None:
     for name in ("a", "b", "c"):
         await api.enqueue(name)
     jobs = await api.pick(count=3)
-    one, two, three = ({"id": job["id"], "attempt": 1, "type": "success"} for job in jobs)
+    one, two, three = ({"id": job["id"], "token": job["token"], "type": "success"} for job in jobs)
     outcomes = [
         one | {"enqueue": [{"name": "x"}, {"name": "x"}]},
         two,
@@ -84,7 +84,7 @@ async def test_what_cannot_follow_is_named(api: Api, more: Any, field: str, stat
     [job] = await api.pick("a")
     answer = await api.done(job, **more)
     assert (answer.status, answer.error["field"]) == (status, field)
-    outcome = {"id": job_id, "attempt": 1, "type": "success", **more}
+    outcome = {"id": job_id, "token": job["token"], "type": "success", **more}
     answer = await api.post("/done", {"outcomes": [outcome]}, worker_id="puller")
     assert (answer.status, answer.error["field"]) == (status, f"outcomes[0].{field}")
     assert await state(api, job_id) == "running"
@@ -99,8 +99,9 @@ async def test_a_heartbeat_says_how_far_a_job_is(api: Api, as_map: bool) -> None
     other = await api.enqueue("a", argument="other")
     await api.pick(count=2)
     notes = {"progress": 0.5, "message": "half", "argument": {"done": b"\xff"}}
-    lease = {"id": job_id, "attempt": 1, **notes} if as_map else [job_id, 1, notes]
-    plain = {"id": other, "attempt": 1} if as_map else [other, 1]
+    token = api.tokens[job_id]
+    lease = {"id": job_id, "token": token, **notes} if as_map else [job_id, token, notes]
+    plain = {"id": other, "token": api.tokens[other]} if as_map else [other, api.tokens[other]]
     answer = await api.post("/worker/heartbeat", {"jobs": [plain, lease]}, worker_id="puller")
     assert answer.value["jobs"] == [30000, 30000]
     shown = (await api.get(f"/job/{job_id}")).value
@@ -122,7 +123,8 @@ async def test_a_wrong_note_is_named(api: Api, notes: Any, field: str, as_map: b
     job_id = await api.enqueue("a")
     await api.pick()
     notes = notes | checkpoint
-    lease = {"id": job_id, "attempt": 1, **notes} if as_map else [job_id, 1, notes]
+    token = api.tokens[job_id]
+    lease = {"id": job_id, "token": token, **notes} if as_map else [job_id, token, notes]
     answer = await api.post("/worker/heartbeat", {"jobs": [lease]}, worker_id="puller")
     path = f"jobs[0].{field}" if as_map else f"jobs[0][2].{field}"
     assert (answer.status, answer.error["field"]) == (400, path)
@@ -331,10 +333,10 @@ async def test_json_knows_it_all(api: Api) -> None:
     await api.enqueue("a")
     [job] = await api.pick("a")
     follow = [{"name": "b", "argument": {"$bin": "AA=="}}]
-    body = {"id": job["id"], "attempt": 1, "type": "success", "enqueue": follow}
+    body = {"id": job["id"], "token": job["token"], "type": "success", "enqueue": follow}
     answer = await api.post("/done", body, content_type=JSON, worker_id="puller")
     assert answer.value["states"] == ["done"]
     [job] = await api.pick("b")
-    lease = {"id": job["id"], "attempt": 1, "argument": {"$bin": "AQ=="}}
+    lease = {"id": job["id"], "token": job["token"], "argument": {"$bin": "AQ=="}}
     await api.post("/worker/heartbeat", {"jobs": [lease]}, content_type=JSON, worker_id="puller")
     assert (await api.get(f"/job/{job['id']}")).value["argument"] == b"\x01"

@@ -162,7 +162,7 @@ async def test_a_draining_master_takes_no_new_work(api: Api) -> None:
     ):
         assert (answer.status, answer.error["code"]) == (503, "DRAINING")
         assert int(answer.headers["retry-after"]) >= 1
-    outcome = {"id": job["id"], "attempt": 1, "type": "success"}
+    outcome = {"id": job["id"], "token": job["token"], "type": "success"}
     answer = await api.post("/done", {"outcomes": [outcome], "pick": {"queues": "*"}}, worker_id="w")
     assert (answer.value["states"], answer.value["jobs"]) == (["done"], [])
     await api.enqueue("later")
@@ -337,7 +337,7 @@ CALLS: tuple[tuple[str, str, Any], ...] = (
     ("POST", "/worker", {"name": "w", "queues": "*"}),
     ("DELETE", "/worker", None),
     ("POST", "/worker/heartbeat", {"jobs": []}),
-    ("POST", "/done", {"id": "00000000000001", "attempt": 1, "type": "success"}),
+    ("POST", "/done", {"id": "00000000000001", "token": "1-0123456789ab", "type": "success"}),
     ("POST", "/pick", {"queues": "*"}),
     ("POST", "/pick", {"queues": "*", "timeout": 0.1}),
     ("POST", "/release", {"jobs": []}),

@@ -52,7 +52,7 @@ async def test_the_main_job_end_to_end(live: Live) -> None:
         [job] = picked.value["jobs"]
         outcome = {
             "id": job["id"],
-            "attempt": job["attempt"],
+            "token": job["token"],
             "type": "success",
             "result": sum(job["argument"]),
         }
@@ -134,7 +134,7 @@ def test_one_connection_serves_many_requests(live: Live) -> None:
     # An answer with no body leaves the connection in order.
     connection.request("POST", "/pick", msgpack.packb({"queues": "a"}), {"worker-id": "w"})
     [job] = msgpack.unpackb(connection.getresponse().read())["jobs"]
-    outcome = {"id": job["id"], "attempt": 1, "type": "success"}
+    outcome = {"id": job["id"], "token": job["token"], "type": "success"}
     for _ in range(2):
         connection.request("POST", "/done", msgpack.packb(outcome), {"worker-id": "w"})
         response = connection.getresponse()

@@ -81,10 +81,15 @@ async def test_arguments_and_results_pass_byte_for_byte(api: Api, blob: bytes) -
         picked = await _raw(api, "POST", "/pick", msgpack.packb({"queues": "a", "worker": "w"}))
         jobs = value_of(picked.raw, "jobs")
         assert jobs[:1] == b"\x91" and value_of(jobs[1:], "argument") == blob
-        done = b"\x85\xa2id" + msgpack.packb(job_id) + b"\xa7attempt\x01\xa4type\xa7success\xa6result" + blob
+        token = msgpack.unpackb(value_of(jobs[1:], "token"))
+        done = b"\x85\xa2id" + msgpack.packb(job_id) + TOKEN + msgpack.packb(token)
+        done += b"\xa4type\xa7success\xa6result" + blob
         assert (await _raw(api, "POST", "/done", done + b"\xa6worker\xa1w")).status == 204
         assert (await _raw(api, "GET", f"/job/{job_id}/result")).raw == blob
         assert value_of((await _raw(api, "GET", f"/job/{job_id}")).raw, "result") == blob
+
+
+TOKEN = b"\xa5token"
 
 
 async def _raw(api: Api, method: str, path: str, body: bytes | None = None) -> Any:
@@ -99,7 +104,8 @@ async def test_errors_of_jobs_pass_byte_for_byte(api: Api) -> None:
     blob = STRANGE["malformed timestamp"]
     job_id = await api.enqueue("a")
     await api.pick("a", worker="w")
-    many = b"\x82\xa6worker\xa1w\xa8outcomes\x91\x85\xa2id" + msgpack.packb(job_id) + b"\xa7attempt\x01"
+    many = b"\x82\xa6worker\xa1w\xa8outcomes\x91\x85\xa2id" + msgpack.packb(job_id) + TOKEN
+    many += msgpack.packb(api.tokens[job_id])
     many += b"\xa4type\xa7failure\xacshould_retry\xc2\xa5error" + blob
     answer = await _raw(api, "POST", "/done", many)
     assert answer.value == {"states": ["error"]}

@@ -10,6 +10,7 @@ import pytest
 from http_support import JSON, Api, api, master  # noqa: F401
 
 UNKNOWN = "00000000000001"
+TOKEN = "1-0123456789ab"
 NOBODY = "w00000000000001"
 
 
@@ -92,7 +93,7 @@ async def test_who_is_unknown_must_register_again(api: Api) -> None:
     ("path", "body"),
     [
         ("/pick", {"queues": "*"}),
-        ("/done", {"id": UNKNOWN, "attempt": 1, "type": "success"}),
+        ("/done", {"id": UNKNOWN, "token": TOKEN, "type": "success"}),
         ("/done", {"outcomes": []}),
         ("/release", {"jobs": []}),
         ("/worker/heartbeat", {"jobs": []}),
@@ -199,13 +200,13 @@ async def test_a_wrong_pick_is_refused(api: Api, fields: dict[str, Any], field: 
 async def test_heartbeats_renew_leases(api: Api) -> None:
     await api.enqueue(timeout=7)
     [job] = await api.pick()
-    for lease in ([job["id"], 1], {"id": job["id"], "attempt": 1}):
+    for lease in ([job["id"], job["token"]], {"id": job["id"], "token": job["token"]}):
         answer = await api.post(
-            "/worker/heartbeat", {"jobs": [lease, [job["id"], 2], [UNKNOWN, 1]]}, worker_id="w"
+            "/worker/heartbeat", {"jobs": [lease, [job["id"], "2-"], [UNKNOWN, TOKEN]]}, worker_id="w"
         )
         assert answer.value == {"jobs": [7000, "LOST", "LOST"], "request": ""}
     await api("DELETE", f"/job/{job['id']}")
-    answer = await api.post("/worker/heartbeat", {"jobs": [[job["id"], 1]]}, worker_id="w")
+    answer = await api.post("/worker/heartbeat", {"jobs": [[job["id"], job["token"]]]}, worker_id="w")
     assert answer.value == {"jobs": ["CANCELLED"], "request": ""}
 
 
@@ -225,13 +226,15 @@ async def test_a_heartbeat_without_jobs_keeps_a_worker_alive(api: Api) -> None:
         ("x", "jobs"),
         ([1], "jobs[0]"),
         ([[UNKNOWN]], "jobs[0]"),
-        ([["x", 1]], "jobs[0]"),
-        ([[UNKNOWN, 0]], "jobs[0]"),
-        ([[UNKNOWN, 1, 2]], "jobs[0]"),
-        ([{"id": UNKNOWN}], "jobs[0].attempt"),
-        ([{"attempt": 1}], "jobs[0].id"),
-        ([{"id": UNKNOWN, "attempt": 1, "x": 1}], "jobs[0].x"),
-        ([[UNKNOWN, 1]] * 1001, "jobs"),
+        ([["x", TOKEN]], "jobs[0]"),
+        ([[UNKNOWN, 1]], "jobs[0]"),
+        ([[UNKNOWN, "0-"]], "jobs[0]"),
+        ([[UNKNOWN, TOKEN, 2]], "jobs[0]"),
+        ([{"id": UNKNOWN}], "jobs[0].token"),
+        ([{"token": TOKEN}], "jobs[0].id"),
+        ([{"id": UNKNOWN, "attempt": 1}], "jobs[0].attempt"),
+        ([{"id": UNKNOWN, "token": TOKEN, "x": 1}], "jobs[0].x"),
+        ([[UNKNOWN, TOKEN]] * 1001, "jobs"),
     ],
 )
 async def test_wrong_leases_are_refused(api: Api, jobs: Any, field: str) -> None:
@@ -246,14 +249,16 @@ async def test_wrong_leases_are_refused(api: Api, jobs: Any, field: str) -> None
 async def test_releasing(api: Api) -> None:
     job_id = await api.enqueue()
     await api.pick()
-    answer = await api.post("/release", {"jobs": [[job_id, 1], [job_id, 9]]}, worker_id="w")
+    held = [[job_id, api.tokens[job_id]], [job_id, "9-"]]
+    answer = await api.post("/release", {"jobs": held}, worker_id="w")
     assert answer.value == {"jobs": ["queued", "LOST"]}
     shown = (await api.get(f"/job/{job_id}")).value
     assert (shown["status"], shown["retry_count"]) == ("queued", 0)
     await api.pick()
-    answer = await api.post("/release", {"jobs": [{"id": job_id, "attempt": 2}], "delay": 60}, worker_id="w")
+    lease = {"id": job_id, "token": api.tokens[job_id]}
+    answer = await api.post("/release", {"jobs": [lease], "delay": 60}, worker_id="w")
     assert answer.value == {"jobs": ["scheduled"]}
-    answer = await api.post("/release", {"jobs": [[job_id, 2]], "delay": -1}, worker_id="w")
+    answer = await api.post("/release", {"jobs": [lease], "delay": -1}, worker_id="w")
     assert answer.error["field"] == "delay"
     answer = await api.post("/release", {"jobs": [], "dealy": 1}, worker_id="w")
     assert answer.error["field"] == "dealy"
@@ -270,10 +275,10 @@ async def test_an_outcome_may_be_repeated(api: Api) -> None:
 async def test_a_lost_attempt_is_told(api: Api) -> None:
     await api.enqueue()
     [job] = await api.pick()
-    await api.post("/release", {"jobs": [[job["id"], 1]]}, worker_id="w")
+    await api.post("/release", {"jobs": [[job["id"], job["token"]]]}, worker_id="w")
     answer = await api.done(job)
     assert (answer.status, answer.error["code"]) == (409, "LOST")
-    answer = await api.done({"id": UNKNOWN, "attempt": 1})
+    answer = await api.done({"id": UNKNOWN, "token": TOKEN})
     assert (answer.status, answer.error["code"]) == (404, "NOTFOUND")
 
 
@@ -296,11 +301,12 @@ async def test_many_outcomes_and_the_next_jobs(api: Api) -> None:
     for n in range(4):
         await api.enqueue(argument=n, keep_result=True)
     jobs = await api.pick(count=3)
+    held = [{"id": job["id"], "token": job["token"]} for job in jobs]
     outcomes: list[Any] = [
-        {"id": jobs[0]["id"], "attempt": 1, "type": "success", "result": "r"},
-        {"id": jobs[1]["id"], "attempt": 1, "type": "failure", "error": "e", "should_retry": False},
-        {"id": jobs[2]["id"], "attempt": 7, "type": "success"},
-        {"id": UNKNOWN, "attempt": 1, "type": "failure"},
+        {**held[0], "type": "success", "result": "r"},
+        {**held[1], "type": "failure", "error": "e", "should_retry": False},
+        {**held[2], "token": TOKEN, "type": "success"},
+        {"id": UNKNOWN, "token": TOKEN, "type": "failure"},
     ]
     answer = await api.post(
         "/done", {"outcomes": outcomes, "pick": {"queues": "*", "count": 9}}, worker_id="w"
@@ -320,8 +326,10 @@ async def test_many_outcomes_and_the_next_jobs(api: Api) -> None:
     [
         ({"id": None}, "id"),
         ({"id": "x"}, "id"),
-        ({"attempt": 0}, "attempt"),
-        ({"attempt": "1"}, "attempt"),
+        ({"token": None}, "token"),
+        ({"token": 1}, "token"),
+        ({"token": "1"}, "token"),
+        ({"attempt": 1}, "attempt"),
         ({"type": None}, "type"),
         ({"type": "done"}, "type"),
         ({"type": ["success"]}, "type"),
@@ -341,10 +349,10 @@ async def test_many_outcomes_and_the_next_jobs(api: Api) -> None:
 async def test_a_wrong_outcome_is_refused(api: Api, fields: dict[str, Any], field: str) -> None:
     await api.enqueue()
     [job] = await api.pick()
-    outcome = {"id": job["id"], "attempt": 1, "type": "success", **fields}
+    outcome = {"id": job["id"], "token": job["token"], "type": "success", **fields}
     answer = await api.post("/done", outcome, worker_id="w")
     assert (answer.status, answer.error["code"], answer.error["field"]) == (400, "INVALID", field)
-    good = {"id": job["id"], "attempt": 1, "type": "success"}
+    good = {"id": job["id"], "token": job["token"], "type": "success"}
     answer = await api.post("/done", {"outcomes": [good, outcome]}, worker_id="w")
     assert (answer.status, answer.error["field"]) == (400, f"outcomes[1].{field}")
     assert (await api.get(f"/job/{job['id']}")).value["status"] == "running"
@@ -360,7 +368,7 @@ async def test_a_wrong_outcome_is_refused(api: Api, fields: dict[str, Any], fiel
         ({"outcomes": [], "pick": {}}, "pick.queues"),
         ({"outcomes": [], "pikc": {}}, "pikc"),
         ({"outcomes": [], "id": UNKNOWN}, "id"),
-        ({"outcomes": [{"id": UNKNOWN, "attempt": 1, "type": "success"}] * 1001}, "outcomes"),
+        ({"outcomes": [{"id": UNKNOWN, "token": TOKEN, "type": "success"}] * 1001}, "outcomes"),
         ({}, "id"),
     ],
 )
@@ -375,7 +383,7 @@ async def test_a_registered_workers_outcomes_let_dispatch_look(api: Api) -> None
     [job] = await api.pick(worker=worker_id)
     before = api.master.dispatch.count
     await api.done(job, worker=worker_id)
-    await api.post("/release", {"jobs": [[job["id"], 1]]}, worker_id=worker_id)
+    await api.post("/release", {"jobs": [[job["id"], job["token"]]]}, worker_id=worker_id)
     assert api.master.dispatch.count == before + 2
     await api.enqueue()
     [job] = await api.pick(worker="puller")

@@ -317,7 +317,7 @@ def test_a_client_that_speaks_only_redis_can_work_from_the_manifest(fresh_server
                 client.execute_command("SCRIPT", "LOAD", client.hget("{jq}:manifest", b"source:" + sha))
                 return client.execute_command(*command)
 
-        [[job_id, created]] = call("enqueue", msgpack.packb({"name": "mail"}), msgpack.packb(["to", 1]))
+        [job_id, created] = call("enqueue", msgpack.packb({"name": "mail"}), msgpack.packb(["to", 1]))
         assert created == 1
-        _, [doc, argument] = call("pick", msgpack.packb({"worker": "w1", "queues": "mail"}))
+        _, doc, argument = call("pick", msgpack.packb({"worker": "w1", "queues": "mail"}))
         assert msgpack.unpackb(doc)["id"].encode() == job_id and msgpack.unpackb(argument) == ["to", 1]

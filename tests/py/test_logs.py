@@ -62,7 +62,7 @@ async def test_the_lines_of_a_jobs_life_name_it_and_its_worker(api: Api, lines: 
     [job] = await api.pick("mail", worker="puller")
     assert lines.last()["job"] == f"{job_id}/1"
     assert lines.last()["worker"] == "puller"
-    await api.post("/worker/heartbeat", {"jobs": [[job_id, 1]]}, worker_id="puller")
+    await api.post("/worker/heartbeat", {"jobs": [[job_id, api.tokens[job_id]]]}, worker_id="puller")
     assert lines.last()["job"] == f"{job_id}/1"
     await api.done(job)
     assert lines.last()["job"] == f"{job_id}/1"
@@ -74,7 +74,7 @@ async def test_the_lines_of_a_jobs_life_name_it_and_its_worker(api: Api, lines: 
 async def test_outcomes_that_pick_tell_what_they_picked(api: Api, lines: Any) -> None:
     first, second = await api.enqueue("mail"), await api.enqueue("mail")
     await api.pick("mail")
-    outcomes = [{"id": first, "attempt": 1, "type": "success"}]
+    outcomes = [{"id": first, "token": api.tokens[first], "type": "success"}]
     await api.post("/done", {"outcomes": outcomes, "pick": {"queues": "mail"}}, worker_id="puller")
     assert lines.last()["job"] == f"{first}/1"
     assert lines.last()["picked"] == [f"{second}/1"]

@@ -68,11 +68,12 @@ async def test_what_one_master_takes_another_delivers_and_a_third_hears_of(
         AsyncClient(second.url) as waiter,
     ):
         job = await pusher.enqueue("mail", keep_result=True)
-        await stub.delivered()
+        [delivered] = await stub.delivered()
         await first.stop()
         waiting = asyncio.create_task(waiter.wait(job, 20))
         async with AsyncClient(third.url) as reporter:
-            outcome = {"id": job, "attempt": 1, "type": "success", "result": 7, "worker": stub.id}
+            outcome = {"id": job, "token": delivered["token"], "type": "success", "result": 7}
+            outcome["worker"] = stub.id
             assert (await reporter._send("POST", "/done", msgpack.packb(outcome)))[0] == 204
         assert (await waiting)["status"] == "done"
         assert await waiter.result(job) == 7

@@ -111,7 +111,7 @@ async def test_waiting_and_running_are_cumulative_histograms(settable: SettableE
         await settable.advance(waits_s)
         [job] = (await settable.pick("w", ["mail"])).jobs
         await settable.advance(0.2)
-        await settable.finish("w", [({"id": job.id, "attempt": 1, "type": "success"}, b"\xc0")])
+        await settable.finish("w", [({"id": job.id, "token": job.token, "type": "success"}, b"\xc0")])
     totals = (await figures.look()).tallies["mail"].totals
     steps, total = cumulative(totals, "wait")
     shown = dict(steps)

@@ -1,9 +1,11 @@
-"""A namespace that scripts of schema 2 left behind is brought up to this schema, while it is worked with."""
+"""A namespace that scripts of schema 2 or 3 left behind is brought up to this one, while it is in use."""
 
 from __future__ import annotations
 
 import gzip
 import random
+import re
+import struct
 import subprocess
 import sys
 from collections import Counter
@@ -26,16 +28,16 @@ from keyspace import read_keys, write_keys
 from rich import Space, pack
 from servers import RedisServer
 
-KEPT = Path(__file__).parent / "data" / "schema2.msgpack.gz"
-SCHEMA = 3
+DATA = Path(__file__).parent / "data"
+SCHEMA = 4
 NEW_SETTINGS = {"lease_grace": 0, "events_max": 0, "stats": True}
 
 
 class Before:
-    """The namespace as schema 2 left it, and what it held."""
+    """The namespace as scripts of a schema left it, and what it held."""
 
-    def __init__(self) -> None:
-        kept = msgpack.unpackb(gzip.decompress(KEPT.read_bytes()))
+    def __init__(self, schema: int) -> None:
+        kept = msgpack.unpackb(gzip.decompress((DATA / f"schema{schema}.msgpack.gz").read_bytes()))
         self.namespace = kept["namespace"]
         self.now_ms = kept["now_ms"]
         self.keys = kept["keys"]
@@ -69,7 +71,12 @@ def _plain(value: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def before() -> Before:
-    return Before()
+    return Before(2)
+
+
+@pytest.fixture(scope="module")
+def before3() -> Before:
+    return Before(3)
 
 
 @pytest.fixture
@@ -81,6 +88,16 @@ async def redis(fresh_server: RedisServer) -> AsyncIterator[Redis]:
 @pytest.fixture
 async def engine(redis: Redis, before: Before) -> SettableEngine:
     """The scripts of this schema on a namespace of schema 2."""
+    return await engine_on(redis, before)
+
+
+@pytest.fixture
+async def engine3(redis: Redis, before3: Before) -> SettableEngine:
+    """And on one of schema 3."""
+    return await engine_on(redis, before3)
+
+
+async def engine_on(redis: Redis, before: Before) -> SettableEngine:
     await write_keys(redis, before.namespace, before.keys)
     engine = SettableEngine(redis, before.namespace, scripts=builtin("settable"))
     await engine.set_clock(before.now_ms)
@@ -177,7 +194,7 @@ class TestBefore:
 
     async def test_a_namespace_of_a_newer_schema_is_left_alone(self, engine: SettableEngine) -> None:
         raw = await engine.redis.get(f"{engine.namespace}:meta")
-        for meta in (b"\0\4" + raw[2:], b"\0\1" + raw[2:], raw[:30], b""):
+        for meta in (b"\0\5" + raw[2:], b"\0\1" + raw[2:], raw[:30], b""):
             await engine.redis.set(f"{engine.namespace}:meta", meta)
             was = await read_keys(engine.redis, engine.namespace)
             with pytest.raises(Version):
@@ -202,7 +219,7 @@ class TestAfter:
         assert await answer("setup") == "2"
         await engine.call("migrate")
         for name in before.scripts:
-            assert (await answer(name)).startswith("VERSION namespace {before} holds data of schema 3")
+            assert (await answer(name)).startswith("VERSION namespace {before} holds data of schema 4")
 
     async def test_jobs_and_queues_are_what_they_were(self, engine: SettableEngine, before: Before) -> None:
         await engine.call("migrate")
@@ -296,11 +313,9 @@ class TestWorkGoesOn:
         left = set(before.documents) - set(before.ids("done") + before.ids("error") + before.ids("cancelled"))
         for _ in range(60):
             await engine.tick(1000)
-            reply = await space.call("pick", worker="w", queues="*", count=100)
-            for item in reply[1:]:
-                job = msgpack.unpackb(item[0])
-                assert await space.finish(job["id"], job["attempt"]) == "done"
-                left.discard(job["id"])
+            for job in await space.pick("*", worker="w", count=100):
+                assert await space.finish(job) == "done"
+                left.discard(job)
             await engine.advance(11)
         # Those that may be tried no more, or whose time to start by was over.
         ended = await engine.get(*left) if left else []
@@ -341,8 +356,8 @@ class TestWorkGoesOn:
         for _ in range(steps):
             await tick(engine, 1)
         for id_ in before.ids("running"):
-            attempt = before.documents[id_]["attempt"]
-            await engine.call("release", pack({"worker": "w", "jobs": [[id_, attempt]]}))
+            token = f"{before.documents[id_]['attempt']}-"
+            await engine.call("release", pack({"worker": "w", "jobs": [[id_, token]]}))
         for id_ in before.ids("queued"):
             await engine.call("change", pack({"id": id_, "priority": -200}), b"")
         for id_ in before.ids("scheduled") + before.ids("retrying"):
@@ -407,6 +422,89 @@ class TestWorkGoesOn:
             tag for document in there for tag in document.get("tags", ())
         )
         assert await engine.audit_all() == []
+
+
+class TestTokens:
+    """What schema 3 started has the number of its attempt as its token, until it starts again."""
+
+    async def test_it_is_done_at_once_and_nothing_else_changes(
+        self, engine3: SettableEngine, before3: Before
+    ) -> None:
+        was = _without_ttl(await read_keys(engine3.redis, engine3.namespace))
+        assert await engine3.call("migrate") == SCHEMA
+        now = _without_ttl(await read_keys(engine3.redis, engine3.namespace))
+        assert [key[0] for key, old in zip(now, was, strict=True) if key != old] == [b"meta"]
+        assert not await is_under_way(engine3)
+        for id_, document in (await documents(engine3, list(before3.documents))).items():
+            assert document == before3.documents[id_]
+        assert (await engine3.config())["done_max"] == 5000
+        assert await engine3.audit_all() == []
+        assert await engine3.call("migrate") == SCHEMA
+        assert _without_ttl(await read_keys(engine3.redis, engine3.namespace)) == now
+
+    async def test_each_namespace_gets_a_secret_of_its_own(
+        self, engine3: SettableEngine, before3: Before
+    ) -> None:
+        secrets = set()
+        for _ in range(3):
+            await write_keys(engine3.redis, engine3.namespace, before3.keys)
+            await engine3.call("migrate")
+            secrets.add((await engine3.redis.get(f"{engine3.namespace}:meta"))[22:30])
+            await engine3.advance(0.001)
+        await engine3.call("setup")
+        assert len(secrets) == 3
+
+    async def test_running_jobs_go_on(self, engine3: SettableEngine, before3: Before) -> None:
+        await engine3.call("migrate")
+        space = Space(engine3)
+        running = before3.ids("running")
+        for id_ in running:
+            number = before3.documents[id_]["attempt"]
+            token = f"{number}-"
+            held = pack({"worker": "w", "jobs": [[id_, token, {"progress": 1}], [id_, token + "0" * 12]]})
+            left_ms, lost = await engine3.call("heartbeat", held)
+            assert left_ms > 0 and lost == b"LOST"
+            assert await space.finish(id_, number) == "done"
+            assert await space.finish(id_, number) == "done"
+        assert running and await engine3.audit_all() == []
+
+    async def test_what_starts_again_has_digits(self, engine3: SettableEngine, before3: Before) -> None:
+        await engine3.call("migrate")
+        space = Space(engine3)
+        running = {id_: before3.documents[id_]["attempt"] for id_ in before3.ids("running")}
+        held = [[id_, f"{number}-"] for id_, number in running.items()]
+        assert set(await space.call("release", worker="w", jobs=held)) == {b"queued"}
+        for _ in range(20):
+            await space.pick("*", count=1000)
+        again = {id_: token for id_, token in space.tokens.items() if id_ in running}
+        assert again
+        for id_, token in again.items():
+            assert re.fullmatch(f"{running[id_] + 1}-[0-9a-f]{{12}}", token)
+            assert await space.finish(id_) == "done"
+        assert await engine3.audit_all() == []
+
+    async def test_calls_that_were_answered_before_are_answered_alike(
+        self, engine3: SettableEngine, before3: Before
+    ) -> None:
+        await engine3.call("migrate")
+        [asked] = [id_ for id_, one in before3.documents.items() if one["queue"] == "asked"]
+        again = await engine3.call("enqueue", pack({"request": "token"}), pack({"name": "asked"}), pack(1))
+        assert again == [asked.encode(), 1]
+        reply = await engine3.call(
+            "pick", pack({"worker": "picker", "queues": "asked", "request": "pick token"})
+        )
+        assert msgpack.unpackb(reply[1])["token"] == "1-"
+
+    async def test_a_migration_from_schema_2_that_is_under_way_goes_on(
+        self, engine: SettableEngine, before: Before
+    ) -> None:
+        raw = await engine.redis.get(f"{engine.namespace}:meta")
+        flags = bytes([raw[4] + 64])
+        three = b"\0\3" + raw[2:4] + flags + raw[5:] + struct.pack(">ddd", 0, 0, 1)
+        await engine.redis.set(f"{engine.namespace}:meta", three)
+        await engine.redis.set(f"{engine.namespace}:migration", pack({"q": "", "l": 0}))
+        await migrate(engine)
+        await check_indexes(engine, before)
 
 
 class TestCommands:

@@ -53,7 +53,7 @@ def pick(driver, count=1000, queues="*", worker="w"):
 
 
 def finish(driver, jobs, **outcome):
-    outcomes = [[{"id": job, "attempt": 1, "type": "success"} | outcome, b"\xc0"] for job in jobs]
+    outcomes = [[{"id": job, "token": 1, "type": "success"} | outcome, b"\xc0"] for job in jobs]
     driver.run(["finish", {"worker": "w", "outcomes": outcomes}, 0])
 
 
@@ -176,7 +176,7 @@ def test_the_backoff_doubles_up_to_its_cap(driver):
     waits = []
     for attempt in range(1, 8):
         pick(driver)
-        finish(driver, ["job:many.0"], type="failure", attempt=attempt)
+        finish(driver, ["job:many.0"], type="failure", token=attempt)
         (job,) = driver.model.jobs.values()
         waits.append((job.due_ms - driver.model.now) / 1000)
         advance(driver, 10)
@@ -408,7 +408,7 @@ def test_in_strict_order_a_failing_job_holds_back_its_successors(driver):
     advance(driver, 1)
     better = push(driver, [{"c": 1}], priority=-1)
     assert driver.names[better[0]] not in [doc["id"] for doc, _ in pick(driver)[1:]]
-    finish(driver, jobs[:1], attempt=2)
+    finish(driver, jobs[:1], token=2)
     assert [doc["id"] for doc, _ in pick(driver)[1:]] == [driver.names[better[0]]]
 
 

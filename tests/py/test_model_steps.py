@@ -50,7 +50,7 @@ def states(driver):
 
 def finish(driver, *jobs, **outcome):
     run(driver, "pick", worker="w", queues="*", count=1000)
-    outcomes = [[{"id": job, "attempt": 1, "type": "success"} | outcome, b"\xc0"] for job in jobs]
+    outcomes = [[{"id": job, "token": 1, "type": "success"} | outcome, b"\xc0"] for job in jobs]
     run(driver, "finish", worker="w", outcomes=outcomes)
 
 
@@ -168,7 +168,7 @@ class TestStatistics:
                 driver,
                 "finish",
                 worker="w",
-                outcomes=[[{"id": job, "attempt": 1, "type": "success"}, b"\xc0"]],
+                outcomes=[[{"id": job, "token": 1, "type": "success"}, b"\xc0"]],
             )
         for by in ("minute", "hour", "day"):
             run(driver, "stats", by=by)

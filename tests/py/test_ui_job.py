@@ -222,7 +222,7 @@ def test_transitions_are_followed_as_they_happen(page: Page, site: Site) -> None
     expect(page.locator("h1")).to_contain_text("queued")
     [picked] = site.start("mail")
     expect(page.locator("h1")).to_contain_text("running")
-    note = {"jobs": [[picked["id"], picked["attempt"], {"progress": 0.4, "message": "half way"}]]}
+    note = {"jobs": [[picked["id"], picked["token"], {"progress": 0.4, "message": "half way"}]]}
     site.call("POST", "/worker/heartbeat", note, **{"worker-id": "hand"})
     expect(page.get_by_text("40 % · half way")).to_be_visible()
     site.succeed(picked, "fine")

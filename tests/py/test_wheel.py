@@ -34,7 +34,7 @@ async def main(url):
         engine = Engine(client)
         [(job_id, created)] = await engine.enqueue([({"name": "mail"}, b"\\xc0")])
         [job] = (await engine.pick("w", "mail")).jobs
-        outcome = {"id": job.id, "attempt": job.attempt, "type": "success"}
+        outcome = {"id": job.id, "token": job.token, "type": "success"}
         [state] = (await engine.finish("w", [(outcome, b"\\xc0")])).states
     return {"file": jqmaster.__file__, "version": version, "created": created, "state": state}
 

@@ -268,7 +268,7 @@ async def test_a_delivery_that_comes_twice_starts_once(server: Server, own: Engi
     async with working("push", server, {"count": count}, concurrency=2):
         [document] = await eventually(lambda: _workers(own))
         body = {"id": "00000000000001", "name": "count", "queue": "count", "argument": None, "timeout": 30,
-                "attempt": 1, "priority": 0, "retry_count": 0}  # fmt: skip
+                "token": "1-", "attempt": 1, "priority": 0, "retry_count": 0}  # fmt: skip
         async with aiohttp.ClientSession() as session:
 
             async def post(job: Any) -> int:

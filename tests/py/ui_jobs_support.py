@@ -41,7 +41,7 @@ class Site(Server):
         """Let jobs of a queue run and fail for good; their ids."""
         failure = {"type": "failure", "message": message, "should_retry": False, **more}
         outcomes = [
-            {"id": job["id"], "attempt": job["attempt"], **failure} for job in self.start(queue, count)
+            {"id": job["id"], "token": job["token"], **failure} for job in self.start(queue, count)
         ]
         self.call("POST", "/done", {"outcomes": outcomes}, **{"worker-id": "hand"})
         return [outcome["id"] for outcome in outcomes]

@@ -63,7 +63,7 @@ class Server:
         return jobs
 
     def finish(self, job: dict[str, Any], worker: str = "tester", **outcome: Any) -> None:
-        body = {"id": job["id"], "attempt": job["attempt"], "type": "success", **outcome}
+        body = {"id": job["id"], "token": job["token"], "type": "success", **outcome}
         self.call("POST", "/done", body, **{"worker-id": worker})
 
     def queue(self, name: str) -> dict[str, Any]:

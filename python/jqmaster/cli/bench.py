@@ -102,7 +102,7 @@ async def _work(
 
     async def step() -> None:
         job = await held.get()
-        outcome = {"id": job.id, "attempt": job.attempt, "type": "success"}
+        outcome = {"id": job.id, "token": job.token, "type": "success"}
         done = await engine.finish("bench", [(outcome, b"\xc0")], pick={"queues": "bench"})
         for following in done.picked.jobs if done.picked else ():
             held.put_nowait(following)
@@ -116,7 +116,7 @@ async def _work(
 async def _trip(engine: Any, spec: dict[str, Any]) -> None:
     await engine.enqueue([({**spec, "queue": "trip"}, b"\xc0")])
     [job] = (await engine.pick("bench", "trip")).jobs
-    await engine.finish("bench", [({"id": job.id, "attempt": job.attempt, "type": "success"}, b"\xc0")])
+    await engine.finish("bench", [({"id": job.id, "token": job.token, "type": "success"}, b"\xc0")])
 
 
 async def _timed(

@@ -50,7 +50,7 @@ def _form_option(parser: Parser) -> None:
 def _add_migrate(parser: Parser) -> None:
     parser.option(
         "--migrate", action="store_true", variable="JQ_MIGRATE",
-        help="bring data of the schema before up to this one; older scripts refuse it from then on",
+        help="bring data of an older schema up to this one; older scripts refuse it from then on",
     )  # fmt: skip
 
 

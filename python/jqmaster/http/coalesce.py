@@ -82,9 +82,9 @@ class Coalescer:
             for _, _, future in batch:
                 _fail(future, error)
         else:
-            for (_, _, future), reply in zip(batch, replies, strict=True):
+            for at, (_, _, future) in enumerate(batch):
                 if not future.done():
-                    future.set_result(reply)
+                    future.set_result(replies[2 * at : 2 * at + 2])
 
 
 def _counts(item: tuple[bytes, bytes, asyncio.Future[list[Any]]]) -> bool:

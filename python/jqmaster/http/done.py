@@ -12,7 +12,7 @@ from jqmaster.http import wire
 from jqmaster.http.errors import STATUS, HttpError, invalid
 from jqmaster.http.jobs import draining, enqueued, follow_of
 from jqmaster.http.message import Reply, Request, refuse_unknown, unknown_field
-from jqmaster.http.work import PICK_FIELDS, jobs_of, picked_ids, poke, states, worker_of
+from jqmaster.http.work import PICK_FIELDS, attempt_of, jobs_of, picked_ids, poke, states, worker_of
 from jqmaster.master import Master
 
 BLOBS = frozenset(("result", "error"))
@@ -51,9 +51,9 @@ async def done(master: Master, request: Request) -> Reply:
         return await _done_many(master, request, worker, body, many)
     has_followers = "enqueue" in body
     outcome = _outcome(body, "", kinds)
-    [[answer]] = await master.engine.call("finish", wire.pack_spec({"worker": worker}), *outcome)
+    [answer] = await master.engine.call("finish", wire.pack_spec({"worker": worker}), *outcome)
     poke(master, worker)
-    request.told = lambda: _told(worker, [outcome], [[answer]])
+    request.told = lambda: _told(worker, [outcome], [answer])
     if has_followers and isinstance(answer, list):
         return Reply(200, wire.pack(_answers([answer])))
     # Nothing follows an outcome that is repeated: it gets its state alone.
@@ -89,10 +89,10 @@ def _answers(answers: list[Any]) -> dict[str, Any]:
     return {"states": said, "job_ids": followed}
 
 
-def _told(worker: str, outcomes: list[list[bytes]], reply: list[Any]) -> dict[str, Any]:
+def _told(worker: str, outcomes: list[list[bytes]], answers: list[Any]) -> dict[str, Any]:
     specs = [msgpack.unpackb(outcome[0]) for outcome in outcomes]
-    said = states([answer[0] if isinstance(answer, list) else answer for answer in reply[0]])
-    jobs = access.ids(f"{spec['id']}/{spec['attempt']}" for spec in specs)
+    said = states([answer[0] if isinstance(answer, list) else answer for answer in answers])
+    jobs = access.ids(attempt_of(spec["id"], spec["token"]) for spec in specs)
     return {"worker": worker, **jobs, "became": said[: access.MOST_IDS]}
 
 
@@ -115,13 +115,14 @@ async def _done_many(
     args = [part for outcome in outcomes for part in outcome]
     reply = await master.engine.call("finish", wire.pack_spec(spec), *args)
     poke(master, worker)
+    answers, picked = reply[: len(outcomes)], reply[len(outcomes) :]
     request.told = lambda: {
-        **_told(worker, outcomes, reply),
-        **({"picked": picked_ids(reply[1])} if picking and len(reply[1]) > 1 else {}),
+        **_told(worker, outcomes, answers),
+        **({"picked": picked_ids(picked)} if len(picked) > 1 else {}),
     }
-    pairs = {name: wire.pack(value) for name, value in _answers(reply[0]).items()}
+    pairs = {name: wire.pack(value) for name, value in _answers(answers).items()}
     if wanted is not None:
-        pairs |= jobs_of(reply[1] if picking else [-1])
+        pairs |= jobs_of(picked or [-1])
     return Reply(200, wire.raw_map(pairs))
 
 

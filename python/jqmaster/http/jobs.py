@@ -36,7 +36,7 @@ async def enqueue_one(master: Master, request: Request) -> Reply:
         job_id, created = await master.enqueuing.enqueue(packed, argument)
     else:
         options = [] if token is None else [wire.pack({"request": token})]
-        [[job_id, created]] = await master.engine.call("enqueue", *options, packed, argument)
+        job_id, created = await master.engine.call("enqueue", *options, packed, argument)
     request.told = lambda: {**access.ids([job_id]), "created": created}
     return Reply(201 if created else 200, wire.pack({"job_id": job_id.decode("ascii")}))
 
@@ -101,15 +101,15 @@ async def enqueue_many(master: Master, request: Request) -> Reply:
     for spec, argument in jobs:
         tracing.carry(context, spec)
         args += (wire.pack_spec(spec), argument)
-    replies = await master.engine.call("enqueue", *args)
-    request.told = lambda: access.ids(job_id for job_id, _ in replies)
-    return Reply(201 if any(created for _, created in replies) else 200, wire.pack(enqueued(replies)))
+    reply = await master.engine.call("enqueue", *args)
+    request.told = lambda: access.ids(reply[::2])
+    return Reply(201 if any(reply[1::2]) else 200, wire.pack(enqueued(reply)))
 
 
-def enqueued(replies: list[Any]) -> dict[str, Any]:
+def enqueued(reply: list[Any]) -> dict[str, Any]:
     """What `enqueue` says of many jobs, as a body."""
-    ids = [job_id.decode("ascii") for job_id, _ in replies]
-    return {"job_ids": ids, "created": [bool(created) for _, created in replies]}
+    ids = [job_id.decode("ascii") for job_id in reply[::2]]
+    return {"job_ids": ids, "created": [bool(created) for created in reply[1::2]]}
 
 
 def no_such_job(job_id: str) -> HttpError:

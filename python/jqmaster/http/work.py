@@ -14,6 +14,7 @@ from jqmaster.http.errors import invalid
 from jqmaster.http.jobs import MAX_WAIT_S, draining, until_draining
 from jqmaster.http.message import Reply, Request, refuse_unknown, seconds
 from jqmaster.master import Master
+from jqmaster.replies import pairs
 
 WORKER_ID = "worker-id"
 _REGISTERED = re.compile(r"w[0-9a-f]{14}")
@@ -63,7 +64,7 @@ async def unregister(master: Master, request: Request) -> Reply:
 
 
 def _leases(jobs: Any, more: tuple[str, ...] = ()) -> Any:
-    """`jobs` as the engine takes it: `[[id, attempt], …]`; in HTTP each may also be a map."""
+    """`jobs` as the engine takes it: `[[id, token], …]`; in HTTP each may also be a map."""
     if not isinstance(jobs, list):
         return jobs
     return [_lease(job, f"jobs[{index}]", more) for index, job in enumerate(jobs)]
@@ -72,16 +73,21 @@ def _leases(jobs: Any, more: tuple[str, ...] = ()) -> Any:
 def _lease(job: Any, path: str, more: tuple[str, ...] = ()) -> Any:
     if not isinstance(job, dict):
         return job
-    refuse_unknown(map(str, job), ("id", "attempt", *more), f"{path}.")
-    for name in ("id", "attempt"):
+    refuse_unknown(map(str, job), ("id", "token", *more), f"{path}.")
+    for name in ("id", "token"):
         if name not in job:
             raise invalid(f"{path}.{name}", "missing")
     notes = {name: job[name] for name in more if name in job}
-    return [job["id"], job["attempt"], *([notes] if notes else [])]
+    return [job["id"], job["token"], *([notes] if notes else [])]
+
+
+def attempt_of(job_id: str, token: str) -> str:
+    """A job and its attempt's number, for logs: what may end it is not for all who read them."""
+    return f"{job_id}/{token.partition('-')[0]}"
 
 
 def _held(jobs: list[Any]) -> list[str]:
-    return [f"{job[0]}/{job[1]}" for job in jobs]
+    return [attempt_of(job[0], job[1]) for job in jobs]
 
 
 def states(reply: list[Any]) -> list[Any]:
@@ -167,13 +173,13 @@ async def release(master: Master, request: Request) -> Reply:
 
 def jobs_of(reply: list[Any]) -> dict[str, bytes]:
     """`pick`'s reply as the pairs of a response: each job's document with its argument, unread."""
-    jobs = [wire.extend_map(document, {"argument": argument}) for document, argument in reply[1:]]
+    jobs = [wire.extend_map(document, {"argument": argument}) for document, argument in pairs(reply[1:])]
     return {"jobs": wire.raw_array(jobs), "next_ms": wire.pack(reply[0])}
 
 
 def picked_ids(reply: list[Any]) -> list[str]:
     """Of `pick`'s reply, the ids of its jobs with their attempts."""
-    documents = (msgpack.unpackb(document) for document, _ in reply[1:])
+    documents = (msgpack.unpackb(document) for document in reply[1::2])
     return [f"{document['id']}/{document['attempt']}" for document in documents]
 
 
