@@ -10,8 +10,9 @@ local LONGEST = 512
 --- Remembers.
 ---@param known table bytes -> what is known of them, marked `---@kept`; [1] is their number
 ---@param bytes string
----@param found table not to be changed
----@return table found
+---@generic T
+---@param found T not to be changed
+---@return T found
 function M.keep(known, bytes, found)
   if M.LASTS and #bytes <= LONGEST then
     local count = (known[1] or 0) + 1

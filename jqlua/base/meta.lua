@@ -41,8 +41,9 @@ M.SECRET = 13
 M.SECONDS = 14 -- the moment, as texts
 M.MICROS = 15
 M.RANDOM = 16 -- the random part of the tokens that this call gives out, once it is made, or false
-local KNOWN = 17 -- the bytes that say all this; empty once something is different
-M.state = { 0, 0, 0, 0, "", false, false, 0, 0, 0, false, false, "", "", "", false, "" }
+M.RUN = 17 -- the part of records that tells of what this call starts for its worker, once it is made, or false
+local KNOWN = 18 -- the bytes that say all this; empty once something is different
+M.state = { 0, 0, 0, 0, "", false, false, 0, 0, 0, false, false, "", "", "", false, false, "" }
 
 ---@cold
 local function refusal(raw, schema)
@@ -91,7 +92,7 @@ function M.open(...)
     state[KNOWN], state[M.RAW] = raw, raw
   end
   state[M.NOW_MS], state[M.SECONDS], state[M.MICROS] = clock.now()
-  state[M.RANDOM] = false
+  state[M.RANDOM], state[M.RUN] = false, false
   return nil, raws
 end
 

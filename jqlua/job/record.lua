@@ -174,14 +174,54 @@ local function rest_of(job)
   return rest
 end
 
+-- A started record is what its attempt begins with, who runs it since when, and the rest.
+local function front_of(job)
+  return struct.pack(">Bc1c1I4I4", job[M.FLAGS], job[M.STATE], job[M.HOW], job[M.ATTEMPT], job[M.FAILURES])
+end
+
+---@return string run part of a record
+function M.run(started_ms, ended_ms, digits, worker)
+  return struct.pack(">ddBc12Bc0", started_ms, ended_ms, 0, digits, #worker, worker)
+end
+
 ---@return string record
 function M.encode(job)
   if job[M.FLAGS] % 4 < M.STARTED then
     return struct.pack(NEVER_STARTED, job[M.FLAGS], job[M.STATE]) .. rest_of(job)[BYTES]
   end
-  local worker = job[M.WORKER]
-  return struct.pack(STARTED, job[M.FLAGS], job[M.STATE], job[M.HOW], job[M.ATTEMPT], job[M.FAILURES],
-    job[M.STARTED_MS], job[M.ENDED_MS], 0, job[M.RANDOM], #worker, worker) .. rest_of(job)[BYTES]
+  return front_of(job) .. M.run(job[M.STARTED_MS], job[M.ENDED_MS], job[M.RANDOM], job[M.WORKER])
+    .. rest_of(job)[BYTES]
+end
+
+--- Another attempt begins.
+function M.begin(job)
+  job[M.ATTEMPT] = job[M.ATTEMPT] + 1
+  if job[M.FLAGS] % 4 < M.STARTED then
+    job[M.FLAGS] = job[M.FLAGS] + M.STARTED
+  end
+end
+
+---@kept
+-- First starts by the record of a job that waits: {front of its record, rest, lease in ms}, or false where a start
+-- means more than to write this.
+local first_starts = {}
+
+--- What the first start of a job that has nothing rare writes, besides the part that tells of this run.
+---@param raw string its record
+---@return table|false first
+function M.first_start(raw)
+  local first = first_starts[raw]
+  if first == nil then
+    first = false
+    local job = M.decode("", raw)
+    if job[M.ATTEMPT] == 0 and job[M.FLAGS] < M.STARTED and job[M.OPTIONS] == "" then
+      M.begin(job)
+      job[M.STATE] = "r"
+      first = { front_of(job), job[M.REST], job[M.TIMEOUT_MS] }
+    end
+    memory.keep(first_starts, raw, first)
+  end
+  return first
 end
 
 -- What workers get to know of jobs that have it.
@@ -216,20 +256,30 @@ end
 
 local FIRST_ATTEMPT = "\167attempt\206\0\0\0\1\171retry_count\206\0\0\0\0"
 
----@param job table started, its record saved
----@return string document what its worker is told of it
-function M.document(job)
-  local rest, attempt = job[M.REST], job[M.ATTEMPT]
+---@return string document what a worker is told
+local function document_of(rest, id, attempt, failures, token)
   if not rest[TOLD] then
     rest[TOLD], rest[HEAD] = told_of(rest)
   end
   local numbers = FIRST_ATTEMPT
   if attempt > 1 then
-    numbers = struct.pack(">c9I4c13I4", "\167attempt\206", attempt, "\171retry_count\206", job[M.FAILURES])
+    numbers = struct.pack(">c9I4c13I4", "\167attempt\206", attempt, "\171retry_count\206", failures)
   end
-  local token = M.token(job)
-  return rest[HEAD] .. "\162id\174" .. job[M.ID] .. "\165token\217" .. string.char(#token) .. token .. rest[TOLD]
-    .. numbers
+  return rest[HEAD] .. "\162id\174" .. id .. "\165token\217" .. string.char(#token) .. token .. rest[TOLD] .. numbers
+end
+
+---@param job table started, its record saved
+---@return string document what its worker is told of it
+function M.document(job)
+  return document_of(job[M.REST], job[M.ID], job[M.ATTEMPT], job[M.FAILURES], M.token(job))
+end
+
+--- Both for a first start.
+---@param run string as of M.run
+---@return string record
+---@return string document
+function M.first_run(first, id, run, digits)
+  return first[1] .. run .. first[2][BYTES], document_of(first[2], id, 1, 0, "1-" .. digits)
 end
 
 --- Has the record written at the next flush.
@@ -245,6 +295,7 @@ function M.options(job)
   return job[M.OPTIONS] == "" and {} or cmsgpack.unpack(job[M.OPTIONS])
 end
 
+---@cold
 --- As options, only to be read.
 function M.given(job)
   local rest = job[M.REST]

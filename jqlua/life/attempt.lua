@@ -56,18 +56,38 @@ function M.start(of, holder, is_registered)
     lease_ms = math.min(lease_ms, M.most_ms(of))
   end
   transition.move(of, "r", now + lease_ms, true)
-  of[job.ATTEMPT] = of[job.ATTEMPT] + 1
-  of[job.RANDOM] = meta.random()
-  of[job.STARTED_MS] = now
-  of[job.WORKER] = holder
-  if of[job.FLAGS] % 4 < job.STARTED then
-    of[job.FLAGS] = of[job.FLAGS] + job.STARTED
-  end
+  job.begin(of)
+  of[job.RANDOM], of[job.STARTED_MS], of[job.WORKER] = meta.random(), now, holder
   if is_registered then
     hold(of, holder)
   end
   job.save(of)
   return job.document(of)
+end
+
+--- Starts a job that was popped from its queue's plain set. One that has nothing rare need not be looked at.
+---@param owner table the queue
+---@param key string of its record
+---@param raw string
+---@return string? document
+function M.start_popped(owner, id, key, raw, holder, is_registered)
+  local first = not is_registered and job.first_start(raw)
+  local state = meta.state
+  if not first or state[meta.DROP] % meta.UNCOUNTED >= meta.EVENTS then
+    local of = job.decode(id, raw)
+    return M.start(of, holder, is_registered), of
+  end
+  transition.run(owner, id, state[meta.NOW_MS] + first[3])
+  local digits = meta.random()
+  local run = state[meta.RUN]
+  if not run then
+    run = job.run(state[meta.NOW_MS], 0, digits, holder)
+    state[meta.RUN] = run
+  end
+  local writes = batch.writes
+  local n, record, document = #writes, job.first_run(first, id, run, digits)
+  writes[n + 1], writes[n + 2] = key, record
+  return document
 end
 
 --- Whether a token is that of the running attempt.

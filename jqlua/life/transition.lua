@@ -52,6 +52,7 @@ end
 -- How long after an end the queue's old records are looked at: one look for all that ended meanwhile.
 M.REVIEW_MS = 5000
 
+---@cold
 --- What few jobs have: a time to start by, which is over when it started or ended, and a key that is free when it
 --- ended.
 local function leave_options(moved, from, to)
@@ -128,6 +129,7 @@ function M.enter(owner, new, score)
   batch.add(queue.key(owner, to), score, id)
 end
 
+---@cold
 --- Of what few jobs have: what a move means for it. The job is still in its old state.
 local function leave(moved, from, to, is_popped, owner)
   local flags = moved[job.FLAGS]
@@ -152,6 +154,7 @@ local function leave(moved, from, to, is_popped, owner)
   end
 end
 
+---@cold
 --- Whether nothing is to be kept of a job that ended so.
 local function is_dropped(owner, to)
   local drop = meta.state[meta.DROP]
@@ -160,6 +163,15 @@ local function is_dropped(owner, to)
   end
   local place = to == "d" and 1 or to == "e" and 2 or 4
   return drop % (place + place) >= place
+end
+
+--- A job runs.
+---@param until_ms number end of its lease
+function M.run(owner, id, until_ms)
+  if until_ms < owner[queue.DUE_RUNNING] then
+    queue.note_due(owner, queue.DUE_RUNNING, until_ms)
+  end
+  batch.add(queue.key(owner, "r"), until_ms, id)
 end
 
 --- Moves a job to another state, in memory and in the sets; the caller has the record written (job.save).
@@ -196,9 +208,8 @@ function M.move(moved, to, score, is_popped)
   end
   moved[job.STATE] = to
   if to == "r" then
-    if score < owner[queue.DUE_RUNNING] then
-      queue.note_due(owner, queue.DUE_RUNNING, score)
-    end
+    M.run(owner, id, score)
+    return true
   elseif to == "q" then
     if owner[queue.HEAD_PRIORITY] >= score then
       queue.note_head(owner, score, id)

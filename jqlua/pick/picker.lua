@@ -229,18 +229,24 @@ local function room_for(plan, reply, most)
   return (most or plan[WISH].count) - (#reply - plan[PLACE]) / 2
 end
 
---- Starts what was popped.
-local function start_all(popped, plan, reply)
+--- Starts what was popped from the queue's plain set.
+local function start_all(owner, popped, plan, reply)
   local wanted = { false, false }
   for i = 1, #popped, 2 do
     local id = popped[i]
     wanted[i], wanted[i + 1] = keys.JOB .. id, keys.ARGUMENT .. id
   end
   local records = call("MGET", unpack(wanted))
-  local holder, is_registered = plan[WISH].worker, plan[IS_REGISTERED]
+  local wish, is_registered = plan[WISH], plan[IS_REGISTERED]
   for i = 1, #popped, 2 do
-    local of = records[i] and job.decode(popped[i], records[i])
-    append(plan, reply, of and attempt.start(of, holder, is_registered), records[i + 1], of)
+    local id, raw = popped[i], records[i]
+    if wish.request and raw then
+      local of = job.decode(id, raw)
+      append(plan, reply, attempt.start(of, wish.worker, is_registered), records[i + 1], of)
+    else
+      append(plan, reply, raw and attempt.start_popped(owner, id, wanted[i], raw, wish.worker, is_registered),
+        records[i + 1])
+    end
   end
 end
 
@@ -274,7 +280,7 @@ local function take(entries, plan, reply, most)
       if not popped[1] then
         return true -- the index and the queue disagree: never loop inside Redis over that
       end
-      start_all(popped, plan, reply)
+      start_all(head.queue, popped, plan, reply)
     end
   end
 end
@@ -461,7 +467,7 @@ function M.run(plan, reply, raw)
       if not more[1] then
         break
       end
-      start_all(more, plan, reply)
+      start_all(owner, more, plan, reply)
       left = room_for(plan, reply)
     end
   elseif state[meta.VERSION] > 0 and lanes.is_behind() then
