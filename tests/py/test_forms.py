@@ -62,7 +62,7 @@ async def life(engine: Engine) -> None:
     [job] = await engine.enqueue([({"name": "life"}, NIL)])
     [picked] = (await engine.pick("w", "life")).jobs
     assert picked.id == job.id
-    outcome = {"id": job.id, "attempt": 1, "type": "success"}
+    outcome = {"id": job.id, "token": picked.token, "type": "success"}
     assert (await engine.finish("w", [(outcome, NIL)])).states == ["done"]
 
 
@@ -79,7 +79,7 @@ class TestWhatIsCalled:
             await engine.config()
             assert await calls(client) == {"evalsha": 1}
             replies = await engine.pipeline([JOB, ("config", [pack({})]), PICK])
-            assert [len(replies[0]), len(replies[2])] == [1, 2]
+            assert [len(replies[0]), len(replies[2])] == [2, 3]
             assert await calls(client) == {"fcall": 2, "evalsha": 1}
             assert await engine.form_in_use() == "functions"
 
@@ -146,7 +146,7 @@ class TestWhatIsLost:
                 await engine.config()
                 await client.execute_command(*flush.split())
                 replies = await engine.pipeline([JOB, ("config", [pack({})]), JOB])
-                assert [len(reply) for reply in (replies[0], replies[2])] == [1, 1]
+                assert [len(reply) for reply in (replies[0], replies[2])] == [2, 2]
             assert await libraries(client) == {(await manifest_of(client))["library"]}
 
     async def test_a_pipeline_that_misses_everything_does_nothing_twice(
@@ -159,8 +159,8 @@ class TestWhatIsLost:
             bad = ("enqueue", [pack({"nome": "a"}), NIL])
             replies = await Engine(client).pipeline([JOB, ("queues", [pack({})]), bad, JOB, PICK])
             assert isinstance(replies[2], Invalid)
-            picked = [msgpack.unpackb(job[0])["id"].encode() for job in replies[4][1:]]
-            assert picked == [replies[0][0][0], replies[3][0][0]]
+            picked = [msgpack.unpackb(document)["id"].encode() for document in replies[4][1::2]]
+            assert picked == [replies[0][0], replies[3][0]]
 
     async def test_many_callers_at_once(self, fresh_server: RedisServer) -> None:
         async with connect(fresh_server.url, max_connections=8) as client:
@@ -287,7 +287,7 @@ class TestWithoutFunctions:
     async def test_a_pipeline_finds_it_out(self, old_server: RedisServer) -> None:
         async with connect(old_server.url) as client:
             replies = await Engine(client, "{pipeline}").pipeline([JOB, JOB, PICK])
-            assert [len(reply) for reply in replies] == [1, 1, 3]
+            assert [len(reply) for reply in replies] == [2, 2, 5]
 
     async def test_form_functions_is_an_error(self, old_server: RedisServer) -> None:
         async with connect(old_server.url) as client:
