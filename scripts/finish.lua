@@ -11,6 +11,7 @@
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 local following = require "jqlua.life.following"
+local attempt = require "jqlua.life.attempt"
 local keys = require "jqlua.base.keys"
 local job = require "jqlua.job.record"
 local outcome = require "jqlua.life.outcome"
@@ -29,12 +30,11 @@ if count % 1 ~= 0 or count > MOST_OUTCOMES or (count == 0 and not call.wish) the
   return redis.error_reply("INVALID outcomes: expected " .. (call.wish and 0 or 1) .. " to " .. MOST_OUTCOMES
     .. " outcomes, each with its blob, got " .. #ARGV - 1 .. " arguments")
 end
-local outcomes, blobs = {}, {}
-local wanted = {}
-local at = 2
+local outcomes, blobs, wanted = { nil }, { nil }, { nil, nil }
+local at, i = 2, 0
 while at <= #ARGV do
-  local i = #outcomes + 1
   local said
+  i = i + 1
   said, problem = outcome.parse(ARGV[at], i - 1)
   if problem then
     return redis.error_reply(problem)
@@ -54,7 +54,7 @@ while at <= #ARGV do
   outcomes[i] = said
   wanted[i] = keys.JOB .. said.id
 end
-count = #outcomes
+count = i
 local queue_wanted = call.wish and call.wish.queue
 if queue_wanted then
   wanted[count + 1] = queue.record_key(queue_wanted)
@@ -64,28 +64,27 @@ problem, raws = meta.open(unpack(wanted))
 if not problem and call.wish then
   plan, problem = picker.plan(call.wish)
 end
-for i = 1, count do
-  problem = problem or outcomes[i].jobs and following.check(outcomes[i], i - 1)
+for n = 1, problem and 0 or count do
+  local said = outcomes[n]
+  if not raws[n + 1] and not check.is_id(said.id) then -- only what is not there can be no id at all
+    problem = check.problem("outcomes[" .. n - 1 .. "].id", check.ID, said.id)
+    break
+  end
+  problem = problem or said.jobs and following.check(said, n - 1)
 end
 if problem then
   return redis.error_reply(problem)
 end
 
-for i = 1, count do
-  -- Only what is not there can be no id at all.
-  if not raws[i + 1] and not check.is_id(outcomes[i].id) then
-    return redis.error_reply(check.problem("outcomes[" .. i - 1 .. "].id", check.ID, outcomes[i].id))
-  end
-end
-
 if queue_wanted then
   queue.decode(queue_wanted, raws[count + 2])
 end
-local answers = {}
-for i = 1, count do
-  local said = outcomes[i]
+local answers = { nil, nil }
+for n = 1, count do
+  local said = outcomes[n]
   -- It may be named twice, and what follows may name it as well.
-  answers[i] = outcome.apply(job.note(said.id, raws[i + 1]), said, blobs[i])
+  answers[n] = said.is_plain and attempt.succeed_plain(said, wanted[n], raws[n + 1], count == 1)
+    or outcome.apply(job.note(said.id, raws[n + 1]), said, blobs[n])
 end
 if plan then
   return picker.run(plan, answers)

@@ -130,6 +130,7 @@ class JQ:
         self.queues = queues
         self.spread = spread
         self.form = form
+        self.namespace = "{jq}"
         self.name = "jq" + "".join(f" {key}={value}" for key, value in self.settings.items())
         self.name += " scripts" if form == "scripts" else ""
 
@@ -143,14 +144,24 @@ class JQ:
             library = built().library
             wire.call("FUNCTION", "LOAD", "REPLACE", library.source)
             self.functions = {name: f"{library.name}_{name}" for name in library.functions}
+            self.warm_up(wire)
         wire.send(self.command("setup"))
         if self.settings:
             wire.send(self.command("config", msgpack.packb({"set": self.settings})))
 
+    def warm_up(self, wire: Wire) -> None:
+        """A few lives in another namespace: a library compiles its modules when they are first needed."""
+        namespace, self.namespace = self.namespace, "{warm}"
+        wire.send(self.command("setup"))
+        wire.pipelined(self.enqueue(8, 1))
+        wire.pipelined(self.finish(self.picked(wire.pipelined(self.pick(8, 1)), 1), 1))
+        self.namespace = namespace
+
     def command(self, script: str, *arguments: Any) -> Command:
+        keys = 2, self.namespace, f"{self.namespace}:meta"
         if script in self.functions:
-            return pack("FCALL", self.functions[script], 2, "{jq}", "{jq}:meta", *arguments)
-        return pack("EVALSHA", self.sha[script], 2, "{jq}", "{jq}:meta", *arguments)
+            return pack("FCALL", self.functions[script], *keys, *arguments)
+        return pack("EVALSHA", self.sha[script], *keys, *arguments)
 
     def enqueue(self, jobs: int, batch: int) -> list[Command]:
         if not self.spread:

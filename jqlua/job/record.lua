@@ -59,7 +59,7 @@ local NAMES = {
   e = "error", c = "cancelled",
 }
 
--- Jobs this script has looked at, by id.
+-- Jobs this call has looked at, by id; what became of one as bytes, if that was enough.
 local open = {}
 
 ---@cold
@@ -121,12 +121,24 @@ function M.decode(id, raw)
   }
 end
 
+--- As read, of a record that was read with others.
+---@param raw string|false
+---@return table? job
+function M.note(id, raw)
+  local known = open[id] or raw
+  if type(known) == "string" then
+    known = M.decode(id, known)
+    open[id] = known
+  end
+  return known or nil
+end
+
 ---@cold
 ---@return table? job nil when there is no such job
 function M.read(id)
   local job = open[id]
   if job then
-    return job
+    return M.note(id, false)
   end
   local raw = redis.call("GET", keys.JOB .. id)
   if raw then
@@ -134,17 +146,6 @@ function M.read(id)
     open[id] = job
     return job
   end
-end
-
----@cold
---- As read, of a record that was read with others.
----@param raw string|false
----@return table? job
-function M.note(id, raw)
-  if not open[id] and raw then
-    open[id] = M.decode(id, raw)
-  end
-  return open[id]
 end
 
 ---@cold
@@ -280,6 +281,46 @@ end
 ---@return string document
 function M.first_run(first, id, run, digits)
   return first[1] .. run .. first[2][BYTES], document_of(first[2], id, 1, 0, "1-" .. digits)
+end
+
+--- A job that runs for the first time and has nothing rare, by its record.
+---@param raw string|false
+---@return string? digits of its token; nil for any other
+---@return number? started_ms
+---@return table? rest {name, queue, ...}
+function M.plain_run(raw)
+  if not raw or raw:byte() ~= M.STARTED or raw:sub(2, 7) ~= "r-\0\0\0\1" or raw:byte(MARK) ~= 0 then
+    return nil
+  end
+  local started_ms, _, _, digits, _, after = struct.unpack(">ddBc12Bc0", raw, 12)
+  local bytes = raw:sub(after)
+  local rest = rests[bytes] or decode_rest(bytes)
+  if rest[6] == "" and rest[7] == "" then
+    return digits, started_ms, rest
+  end
+end
+
+--- The record of such a job that succeeded.
+---@param raw string
+---@return string record
+function M.succeeded(raw, ended_ms)
+  return "\2ds" .. raw:sub(4, 19) .. struct.pack(">d", ended_ms) .. raw:sub(MARK)
+end
+
+--- Has it written at the next flush.
+---@param is_only boolean whether this call looks at no other job
+function M.save_raw(id, key, raw, is_only)
+  local writes = batch.writes
+  local n = #writes
+  writes[n + 1], writes[n + 2] = key, raw
+  if not is_only then
+    open[id] = raw
+  end
+end
+
+---@return boolean whether this call has looked at the job
+function M.is_open(id)
+  return open[id] ~= nil
 end
 
 --- Has the record written at the next flush.

@@ -174,6 +174,20 @@ function M.run(owner, id, until_ms)
   batch.add(queue.key(owner, "r"), until_ms, id)
 end
 
+local function note_end(owner)
+  local now = meta.state[meta.NOW_MS]
+  if now + M.REVIEW_MS < owner[queue.DUE_ENDED] then
+    queue.note_due(owner, queue.DUE_ENDED, now + M.REVIEW_MS)
+  end
+end
+
+--- A job that has nothing rare, and whose record is kept, is done.
+function M.finish(owner, id)
+  batch.remove(queue.key(owner, "r"), id)
+  note_end(owner)
+  batch.add(queue.key(owner, "d"), meta.state[meta.NOW_MS], id)
+end
+
 --- Moves a job to another state, in memory and in the sets; the caller has the record written (job.save).
 ---@param moved table the job
 ---@param to string letter
@@ -230,9 +244,7 @@ function M.move(moved, to, score, is_popped)
       end
       return false
     end
-    if state[meta.NOW_MS] + M.REVIEW_MS < owner[queue.DUE_ENDED] then
-      queue.note_due(owner, queue.DUE_ENDED, state[meta.NOW_MS] + M.REVIEW_MS)
-    end
+    note_end(owner)
   end
   batch.add(queue.key(owner, to), score, id)
   return true

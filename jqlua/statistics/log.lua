@@ -36,8 +36,7 @@ local MOVED = 8
 -- under queue and 0 byte and name.
 M.gathered = {}
 
-local function group(of)
-  local queue, name = of[job.QUEUE], of[job.NAME]
+local function group(queue, name)
   local gathered = M.gathered
   local list = gathered[1]
   if list and list[1] == queue and list[2] == name then
@@ -55,7 +54,7 @@ end
 
 --- A new job.
 function M.entered(new)
-  local list = group(new)
+  local list = group(new[job.QUEUE], new[job.NAME])
   list[3] = list[3] + 1
 end
 
@@ -76,6 +75,17 @@ local function within(ms)
   return ms < 0 and 0 or ms > M.MOST and M.MOST or ms
 end
 
+---@param wait number ms, or NONE
+local function add(list, kind, wait, run)
+  list[#list + 1] = struct.pack(M.ITEM, kind, M.NUMBER + wait, M.NUMBER + run)
+end
+
+--- A job was done at its first attempt.
+---@param ready_ms number when it was to start
+function M.done(queue, name, ready_ms, started_ms)
+  add(group(queue, name), M.DONE, within(started_ms - ready_ms), within(meta.state[meta.NOW_MS] - started_ms))
+end
+
 --- A job's attempt ends, or the job does. It still has queue and name under which that counts, and HOW is set.
 ---@param from string letter of its state
 ---@param to string
@@ -90,8 +100,7 @@ function M.left(of, from, to)
       run = within(meta.state[meta.NOW_MS] - started_ms)
     end
   end
-  local list = group(of)
-  list[#list + 1] = struct.pack(M.ITEM, kind, M.NUMBER + wait, M.NUMBER + run)
+  add(group(of[job.QUEUE], of[job.NAME]), kind, wait, run)
 end
 
 local function entry_of(list)
