@@ -8,6 +8,7 @@ local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.base.budget"
 local batch = require "jqlua.base.writes"
+local changes = require "jqlua.limits.rollout"
 local constraint = require "jqlua.limits.constraint"
 local due = require "jqlua.base.due"
 local job = require "jqlua.job.record"
@@ -109,6 +110,7 @@ end
 function M.enter(of)
   local owner = queue.load(of[job.QUEUE])
   if of[job.STATE] == "r" then
+    changes.catch_up(of)
     room.leave(of, true)
   end
   transition.move(of, M.place(of, owner), of[job.PRIORITY])

@@ -64,6 +64,20 @@ local function adopt_job(definition, id)
   job.save(of)
 end
 
+--- A job leaves off running for the time being, perhaps before it was counted: what it keeps until it ends for good it
+--- takes now.
+function M.catch_up(of)
+  if meta.state[meta.PENDING] == 0 then
+    return
+  end
+  for _, change in ipairs(call("HKEYS", keys.CHANGES)) do
+    local definition = change:sub(1, 1) == "a" and constraint.load_number(tonumber(change:sub(2)))
+    if definition and definition.o then
+      adopt_job(definition, of[job.ID])
+    end
+  end
+end
+
 --- Goes on through the jobs that run, in order of queue.
 ---@return string? at nil when it is done
 local function adopt(number, at)
