@@ -36,6 +36,7 @@ PARTS = {
     "http": "HTTP",
     "workers": "One worker process, beside other job queues",
     "constraints": "Constraints and fair queues",
+    "bounds": "The longest calls",
     "instructions": "Instructions per job",
     "counted": "Instructions under constraints",
 }

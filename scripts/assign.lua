@@ -8,6 +8,7 @@
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
+local budget = require "jqlua.base.budget"
 local check = require "jqlua.base.check"
 local attempt = require "jqlua.life.attempt"
 local heads = require "jqlua.queue.heads"
@@ -93,6 +94,7 @@ while assigned < limit do
     break
   end
   local of = lanes.take(head)
+  budget.pay(budget.STEP)
   local document = of and attempt.start(of, holder, true)
   -- The next choice needs to see what this worker now holds.
   batch.flush()

@@ -4,7 +4,7 @@
 -- Reply  for each job the state it was in, or NOTFOUND, or CONFLICT (it runs, and running jobs are not to be cancelled)
 --        with where {cursor, changed}
 -- Errors INVALID field, CONFLICT ids[i] (others wait for it, with dependents: refuse)
--- Cost   with where, looks at 100 jobs at most
+-- Cost   with where, some milliseconds at most; with ids, each of them
 -- Flags: drain, function
 local arguments = require "jqlua.base.arguments"
 local meta = require "jqlua.base.meta"

@@ -15,8 +15,6 @@ local constraintspec = require "jqlua.limits.constraintspec"
 local room = require "jqlua.limits.room"
 local transition = require "jqlua.life.transition"
 
-local STEPS = 100
-
 local problem = meta.open()
 if problem then
   return redis.error_reply(problem)
@@ -58,7 +56,7 @@ end
 if is_changed or not is_same then
   -- Limits have to be where the steps find them.
   transition.commit()
-  changes.carry_out(STEPS)
+  changes.carry_out()
   meta.save_constraints()
 end
 transition.commit()

@@ -15,7 +15,11 @@ local spec, problem = arguments.spec("ids cursor count")
 if not spec then
   return redis.error_reply(problem)
 end
-local ids, cursor
+local function document(id)
+  local definition = constraint.load(id)
+  return definition and constraintdoc.encode(definition)
+end
+
 if spec.ids ~= nil then
   if not check.is_list(spec.ids, 1, 1000) then
     return redis.error_reply(check.problem("ids", "a list of 1 to 1000 ids", spec.ids))
@@ -28,19 +32,15 @@ if spec.ids ~= nil then
   if spec.cursor ~= nil or spec.count ~= nil then
     return redis.error_reply("INVALID ids: expected either ids, or cursor and count, got both")
   end
-  ids, cursor = spec.ids, ""
 else
   problem = page.check(spec)
   if problem then
     return redis.error_reply(problem)
   end
-  ids, cursor = page.read(keys.CONSTRAINT_IDS, spec)
+  return page.documents(keys.CONSTRAINT_IDS, spec, document)
 end
-local reply = { cursor }
-for _, id in ipairs(ids) do
-  local definition = constraint.load(id)
-  if definition then
-    reply[#reply + 1] = constraintdoc.encode(definition)
-  end
+local reply = { "" }
+for _, id in ipairs(spec.ids) do
+  reply[#reply + 1] = document(id)
 end
 return reply

@@ -3,7 +3,7 @@
 -- ARGV   spec {ids} or {where, cursor?, count?}
 -- Reply  for each job the state it had, or NOTFOUND, or CONFLICT (it runs); with where {cursor, changed}
 -- Errors INVALID field
--- Cost   with where, looks at 100 jobs at most
+-- Cost   with where, some milliseconds at most; with ids, each of them
 -- Flags: drain
 local arguments = require "jqlua.base.arguments"
 local job = require "jqlua.job.record"

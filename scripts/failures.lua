@@ -32,9 +32,4 @@ problem = page.check(spec)
 if problem then
   return redis.error_reply(problem)
 end
-local groups, cursor = page.read(keys.FAILED_GROUPS, spec)
-local reply = { cursor }
-for _, group in ipairs(groups) do
-  reply[#reply + 1] = document(group)
-end
-return reply
+return page.documents(keys.FAILED_GROUPS, spec, document)

@@ -3,17 +3,16 @@
 -- ARGV   spec {where?, newest?, brief?, cursor?, count?}
 -- Reply  {cursor, document, ...}   the cursor is "" at the end; a page may be short, or empty, before that
 -- Errors INVALID field
--- Cost   looks at 1000 jobs at most, wherever the page is; three reads more for each document
+-- Cost   some milliseconds at most, and one document more, wherever the page is
 -- Flags: read
 local arguments = require "jqlua.base.arguments"
+local budget = require "jqlua.base.budget"
 local keys = require "jqlua.base.keys"
 local check = require "jqlua.base.check"
 local document = require "jqlua.job.document"
 local find = require "jqlua.find.find"
 local job = require "jqlua.job.record"
 local where_of = require "jqlua.find.where"
-
-local MOST_LOOKS = 1000
 
 local spec, problem = arguments.spec("where newest brief cursor count")
 if not spec then
@@ -32,16 +31,14 @@ end
 if problem then
   return redis.error_reply(problem)
 end
-local found, cursor = find.page(where, at, {
-  most = MOST_LOOKS, count = spec.count or 100, is_reversed = spec.newest,
+local reply = { "" }
+reply[1] = find.page(where, at, {
+  count = spec.count or 100, is_reversed = spec.newest,
+  take = function(of)
+    local argument = not spec.brief and redis.call("GET", keys.ARGUMENT .. of[job.ID]) or nil
+    local shown = document.encode(of, argument)
+    reply[#reply + 1] = shown
+    budget.pay(budget.DOCUMENT + budget.of_bytes(shown))
+  end,
 })
-local wanted = {}
-for i, of in ipairs(found) do
-  wanted[i] = keys.ARGUMENT .. of[job.ID]
-end
-local blobs = not spec.brief and wanted[1] and redis.call("MGET", unpack(wanted)) or {}
-local reply = { cursor }
-for i, of in ipairs(found) do
-  reply[i + 1] = document.encode(of, blobs[i])
-end
 return reply

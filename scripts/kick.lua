@@ -6,6 +6,7 @@
 -- Flags: drain
 local arguments = require "jqlua.base.arguments"
 local attempt = require "jqlua.life.attempt"
+local budget = require "jqlua.base.budget"
 local check = require "jqlua.base.check"
 local glob = require "jqlua.base.glob"
 local job = require "jqlua.job.record"
@@ -48,13 +49,17 @@ if spec.ids then
 else
   local count = spec.count or 100
   local running = redis.call("ZRANGE", queue.key(queue.load(spec.queue), "r"), 0, count)
-  for i = 1, math.min(count, #running) do
-    local of = job.read(running[i])
+  local kicked = 0
+  while kicked < math.min(count, #running) and budget.is_left() do
+    kicked = kicked + 1
+    local of = job.read(running[kicked])
     if of then
+      local price = 2 * budget.of_job(of)
       kick(of)
+      budget.pay(price + budget.of_job(of))
     end
   end
-  answers = { math.min(count, #running), #running > count and 1 or 0 }
+  answers = { kicked, #running > kicked and 1 or 0 }
 end
 transition.commit()
 return answers

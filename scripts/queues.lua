@@ -5,11 +5,18 @@
 -- Errors INVALID field
 -- Flags: read
 local arguments = require "jqlua.base.arguments"
+local budget = require "jqlua.base.budget"
 local keys = require "jqlua.base.keys"
 local check = require "jqlua.base.check"
 local page = require "jqlua.base.page"
 local queue = require "jqlua.queue.record"
 local queuedoc = require "jqlua.queue.document"
+
+---@return string? map nil for an unknown one
+local function document(name)
+  local owner = queue.load(name)
+  return not owner[queue.IS_NEW] and queuedoc.encode(owner) or nil
+end
 
 local spec, problem = arguments.spec("names cursor count")
 if not spec then
@@ -19,9 +26,9 @@ problem = page.check(spec)
 if problem then
   return redis.error_reply(problem)
 end
-local names, cursor = spec.names, ""
+local names = spec.names
 if names == nil then
-  names, cursor = page.read(keys.QUEUE_NAMES, spec)
+  return page.documents(keys.QUEUE_NAMES, spec, document, budget.RECORD)
 elseif spec.cursor ~= nil or spec.count ~= nil then
   return redis.error_reply("INVALID names: expected either names, or cursor and count, got both")
 elseif not check.is_list(names, 1, 1000) then
@@ -32,11 +39,8 @@ for i, name in ipairs(names) do
     return redis.error_reply(check.problem("names[" .. i - 1 .. "]", check.NAME, name))
   end
 end
-local reply = { cursor }
+local reply = { "" }
 for _, name in ipairs(names) do
-  local owner = queue.load(name)
-  if not owner[queue.IS_NEW] then
-    reply[#reply + 1] = queuedoc.encode(owner)
-  end
+  reply[#reply + 1] = document(name)
 end
 return reply

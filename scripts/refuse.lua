@@ -14,8 +14,6 @@ local held = require "jqlua.life.held"
 local transition = require "jqlua.life.transition"
 local worker = require "jqlua.pick.worker"
 
-local MOST_JOBS = 1000
-
 local spec, problem = arguments.spec("worker jobs why retry_after message")
 if not spec then
   return redis.error_reply(problem)
@@ -45,7 +43,7 @@ local answers = giveback.all(spec.jobs, 0, why == "unknown" and function(of)
   worker.refuse_name(spec.worker, record, of[job.NAME])
 end or nil, nil, spec.message)
 if why == "unreachable" then
-  departure.jobs_fail(spec.worker, "the worker could not be reached", MOST_JOBS)
+  departure.jobs_fail(spec.worker, "the worker could not be reached")
 end
 worker.took(spec.worker)
 transition.commit()

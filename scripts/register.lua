@@ -37,7 +37,7 @@ end
 local before = url and redis.call("HGET", keys.URLS, url)
 if before then
   -- The same address is the same process, started again: what it held it does not know any more.
-  departure.jobs_back(before, MOST_JOBS)
+  departure.jobs_back(before)
   departure.forget(before)
 end
 -- From the same numbers as job ids, and for the same reasons.

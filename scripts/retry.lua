@@ -4,7 +4,7 @@
 -- Reply  for each job queued, or NOTFOUND, or CONFLICT (its state does not allow it, or its unique key is another's);
 --        with where {cursor, changed}: of the jobs that fit, and had come there when the first call was made
 -- Errors INVALID field
--- Cost   with where, looks at 100 jobs at most
+-- Cost   with where, some milliseconds at most; with ids, each of them
 -- Flags: write
 local again = require "jqlua.life.retry"
 local arguments = require "jqlua.base.arguments"

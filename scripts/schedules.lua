@@ -6,6 +6,7 @@
 -- Cost   grows with the documents and moments in the reply: at most 1000 and 2000
 -- Flags: read
 local arguments = require "jqlua.base.arguments"
+local budget = require "jqlua.base.budget"
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local page = require "jqlua.base.page"
@@ -23,7 +24,11 @@ if not check.is_integer(next_count, 0, 100) then
   return redis.error_reply(check.problem("next", "an integer from 0 to 100", next_count))
 end
 local most = math.min(1000, math.floor(MOST_MOMENTS / next_count))
-local ids, cursor
+local function document(id)
+  local of = schedule.load(id)
+  return of and scheduledoc.encode(of, next_count)
+end
+
 if spec.ids ~= nil then
   if not check.is_list(spec.ids, 1, most) then
     return redis.error_reply(check.problem("ids", "a list of 1 to " .. most .. " ids"
@@ -37,19 +42,16 @@ if spec.ids ~= nil then
   if spec.cursor ~= nil or spec.count ~= nil then
     return redis.error_reply("INVALID ids: expected either ids, or cursor and count, got both")
   end
-  ids, cursor = spec.ids, ""
 else
   problem = page.check(spec)
   if problem then
     return redis.error_reply(problem)
   end
-  ids, cursor = page.read(keys.SCHEDULE_IDS, { cursor = spec.cursor, count = math.min(spec.count or 100, most) })
+  local wanted = { cursor = spec.cursor, count = math.min(spec.count or 100, most) }
+  return page.documents(keys.SCHEDULE_IDS, wanted, document, budget.DOCUMENT + next_count * budget.LOOK)
 end
-local reply = { cursor }
-for _, id in ipairs(ids) do
-  local of = schedule.load(id)
-  if of then
-    reply[#reply + 1] = scheduledoc.encode(of, next_count)
-  end
+local reply = { "" }
+for _, id in ipairs(spec.ids) do
+  reply[#reply + 1] = document(id)
 end
 return reply

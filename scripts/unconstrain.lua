@@ -13,8 +13,6 @@ local constraint = require "jqlua.limits.constraint"
 local room = require "jqlua.limits.room"
 local transition = require "jqlua.life.transition"
 
-local STEPS = 100
-
 local spec, problem = arguments.spec("id")
 if not spec then
   return redis.error_reply(problem)
@@ -30,7 +28,7 @@ room.set_limit(definition.n, nil)
 -- What is remembered of queues and names must be looked up anew.
 meta.set(meta.VERSION, meta.state[meta.VERSION] + 1)
 changes.note("r", definition.n)
-changes.carry_out(STEPS)
+changes.carry_out()
 meta.save_constraints()
 transition.commit()
 return 1

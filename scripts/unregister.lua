@@ -11,8 +11,6 @@ local transition = require "jqlua.life.transition"
 local worker = require "jqlua.pick.worker"
 
 -- No worker holds more: max_jobs is at most that, and a worker that picks is bounded alike.
-local MOST_JOBS = 1000
-
 local spec, problem = arguments.spec("worker")
 if not spec then
   return redis.error_reply(problem)
@@ -23,7 +21,7 @@ if type(spec.worker) ~= "string" or not worker.is_id(spec.worker) then
 elseif not worker.is_registered(spec.worker) then
   return redis.error_reply("NOTFOUND worker: " .. spec.worker .. " is not registered, or was dropped as dead")
 end
-local given_back = departure.jobs_back(spec.worker, MOST_JOBS)
+local given_back = departure.jobs_back(spec.worker)
 departure.forget(spec.worker)
 transition.commit()
 return given_back

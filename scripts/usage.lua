@@ -23,9 +23,8 @@ local definition = constraint.load(spec.id)
 if not definition then
   return redis.error_reply(check.missing("id", "constraint", spec.id))
 end
-local values, last = page.read(keys.KEYS_OF .. definition.n, spec)
-local reply = { constraintdoc.cursor(last) }
-for _, value in ipairs(values) do
-  reply[#reply + 1] = constraintdoc.encode_key(definition, value)
-end
+local reply = page.documents(keys.KEYS_OF .. definition.n, spec, function(value)
+  return constraintdoc.encode_key(definition, value)
+end)
+reply[1] = constraintdoc.cursor(reply[1])
 return reply

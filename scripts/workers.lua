@@ -6,6 +6,7 @@
 -- Flags: read
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
+local budget = require "jqlua.base.budget"
 local job = require "jqlua.job.record"
 local page = require "jqlua.base.page"
 local worker = require "jqlua.pick.worker"
@@ -51,9 +52,4 @@ problem = page.check(spec)
 if problem then
   return redis.error_reply(problem)
 end
-local ids, cursor = page.read(keys.WORKER_IDS, spec)
-local reply = { cursor }
-for i, id in ipairs(ids) do
-  reply[i + 1] = document(id)
-end
-return reply
+return page.documents(keys.WORKER_IDS, spec, document, 2 * budget.RECORD)

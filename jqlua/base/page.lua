@@ -1,5 +1,6 @@
 -- Pages of a set of names in order: the cursor is the last name seen, so that a page costs the same wherever it is, and
 -- names that come and go meanwhile disturb nothing.
+local budget = require "jqlua.base.budget"
 local check = require "jqlua.base.check"
 
 local M = {}
@@ -22,6 +23,25 @@ function M.read(key, spec)
   local cursor = spec.cursor or ""
   local names = redis.call("ZRANGEBYLEX", key, cursor == "" and "-" or "(" .. cursor, "+", "LIMIT", 0, count)
   return names, #names == count and names[count] or ""
+end
+
+--- A page of documents, as far as a call's budget goes.
+---@param key string as of read
+---@param document fun(name: string): string? nil to leave it out
+---@param price? number of one, without its bytes
+---@return table reply {cursor, document, ...}
+function M.documents(key, spec, document, price)
+  local names, cursor = M.read(key, spec)
+  local reply = { cursor }
+  for i, name in ipairs(names) do
+    local shown = document(name)
+    reply[#reply + 1] = shown
+    if not budget.pay((price or budget.DOCUMENT) + budget.of_bytes(shown or "")) and i < #names then
+      reply[1] = name
+      break
+    end
+  end
+  return reply
 end
 
 return M

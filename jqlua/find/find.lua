@@ -1,8 +1,9 @@
--- Looks through jobs in order, a bounded step at a time: those that have a tag, those of a group of failures, or else
--- queue by queue and state by state.
+-- Looks through jobs in order, as far as a call's budget goes: those that have a tag, those of a group of failures, or
+-- else queue by queue and state by state.
 --
 -- A cursor is a position, not a member: where the last job that was looked at stood. So jobs that come and go
 -- meanwhile disturb nothing, and a step costs the same wherever it is.
+local budget = require "jqlua.base.budget"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
@@ -15,7 +16,7 @@ local M = {}
 
 local call = redis.call
 
-local CHUNK = 100
+local CHUNK = 50
 -- States in the order of the protocol page. Done jobs whose result is kept come before those without.
 local ORDER = { "qw", "s", "b", "r", "t", "k", "d", "e", "c" }
 
@@ -90,21 +91,22 @@ local function read_all(prefix, members)
   return call("MGET", unpack(wanted))
 end
 
---- Looks at members of a set; those that are meant are added to what was found.
----@return boolean is_full when there are as many as were wanted
+--- Looks at members of a set; those that are meant are taken.
+---@return boolean is_over when there are as many as were wanted, or the budget is spent
 local function look(search, members)
   local where, at = search.where, search.at
   local raws = read_all(keys.JOB, members)
-  local extras = where_of.needs_extra(where) and read_all(keys.EXTRA, members)
   for i, member in ipairs(members) do
-    search.looks = search.looks - 1
+    local is_left = budget.pay(budget.LOOK + budget.of_bytes(raws[i] or ""))
     at[SCORE], at[ID] = member[1], member[2]
     local of = where_of.fits_id(where, member[2]) and job.note(member[2], raws[i])
-    if of and search.letters:find(of[job.STATE], 1, true) and where_of.holds(where, of, extras and extras[i]) then
-      search.found[#search.found + 1] = of
-      if #search.found == search.count then
-        return true
-      end
+    if of and search.letters:find(of[job.STATE], 1, true) and where_of.holds(where, of) then
+      search.take(of)
+      search.count = search.count - 1
+      is_left = search.count > 0 and budget.is_left()
+    end
+    if not is_left then
+      return true
     end
   end
   return false
@@ -113,13 +115,11 @@ end
 --- Goes through a set, or the sets of one state, from the position on.
 ---@return boolean is_through whether its end was reached
 local function go_through(search, set_keys)
-  while search.looks > 0 do
-    local most = math.min(CHUNK, search.looks)
-    local members = members_behind(search.at, set_keys, most, search.is_reversed)
-    search.looks = search.looks - 1
+  while budget.pay(budget.LOOK) do
+    local members = members_behind(search.at, set_keys, CHUNK, search.is_reversed)
     if members[1] and look(search, members) then
       return false
-    elseif #members < most then
+    elseif #members < CHUNK then
       return true
     end
   end
@@ -149,7 +149,7 @@ local function go_through_queue(search, name)
       end
     end
   end
-  search.looks = search.looks - 1
+  budget.pay(budget.STEP)
   if not all[1] or call("EXISTS", unpack(all)) == 0 then
     return true
   end
@@ -170,11 +170,11 @@ end
 --- Goes through all queues from the position on.
 ---@return boolean is_through
 local function go_through_queues(search)
-  while search.looks > 0 do
+  while budget.is_left() do
     local from = search.at[QUEUE]
     local names = call("ZRANGEBYLEX", keys.QUEUE_NAMES, from == "" and "-" or "[" .. from, "+", "LIMIT", 0, CHUNK)
     for _, name in ipairs(names) do
-      if search.looks <= 0 then
+      if not budget.is_left() then
         search.at = { search.at[BEGUN_MS], ORDER[1], nil, "", name }
         return false
       elseif not go_through_queue(search, name) then
@@ -190,13 +190,12 @@ end
 
 --- The next jobs that are meant.
 ---@param at table position, as parse gave it
----@param wish table {most: how many may be looked at, count: how many are wanted, letters?: of the states that matter,
---- is_reversed?}
----@return table[] jobs
+---@param wish table {take: what is done with each, and pays for it; count: how many are wanted, letters?: of the states
+--- that matter, is_reversed?}
 ---@return string cursor "" at the end
 function M.page(where, at, wish)
   local search = {
-    where = where, at = at, looks = wish.most, count = wish.count, is_reversed = wish.is_reversed, found = {},
+    where = where, at = at, count = wish.count, is_reversed = wish.is_reversed, take = wish.take,
     letters = wish.letters and where.letters:gsub("[^" .. wish.letters .. "]", "") or where.letters,
   }
   local is_through
@@ -211,7 +210,7 @@ function M.page(where, at, wish)
   else
     is_through = go_through_queues(search)
   end
-  return search.found, is_through and "" or cursor_of(search.at)
+  return is_through and "" or cursor_of(search.at)
 end
 
 --- When the first step of a search was: what happened later is no concern of its.

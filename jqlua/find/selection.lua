@@ -1,12 +1,13 @@
 -- Jobs that a call changes: those it names, or some more of those that it describes.
 local arguments = require "jqlua.base.arguments"
+local budget = require "jqlua.base.budget"
 local find = require "jqlua.find.find"
 local job = require "jqlua.job.record"
 local where_of = require "jqlua.find.where"
 
 local M = {}
 
-local MOST_LOOKS = 100
+local COUNT = 100
 
 --- Checks the fields ids, where, cursor and count.
 ---@return table? selection {ids} or {where, at, count}
@@ -31,7 +32,7 @@ function M.parse(spec)
   if not at then
     return nil, problem
   end
-  return { where = where, at = at, count = spec.count or MOST_LOOKS, begun_ms = find.begun_ms(at) }
+  return { where = where, at = at, count = spec.count or COUNT, begun_ms = find.begun_ms(at) }
 end
 
 --- Does something with each job.
@@ -47,16 +48,18 @@ function M.each(selection, letters, change)
     end
     return answers
   end
-  local found, cursor = find.page(selection.where, selection.at, {
-    most = MOST_LOOKS, count = selection.count, letters = letters,
-  })
   local changed = 0
-  for _, of in ipairs(found) do
-    local _, is_changed = change(of)
-    if is_changed then
-      changed = changed + 1
-    end
-  end
+  local cursor = find.page(selection.where, selection.at, {
+    count = selection.count, letters = letters,
+    take = function(of)
+      local price = budget.of_job(of)
+      local _, is_changed = change(of)
+      budget.pay(2 * math.max(price, budget.of_job(of)))
+      if is_changed then
+        changed = changed + 1
+      end
+    end,
+  })
   return { cursor, changed }
 end
 

@@ -1,6 +1,8 @@
 -- Which jobs are meant: a map of conditions, all of which must hold.
+local budget = require "jqlua.base.budget"
 local check = require "jqlua.base.check"
 local job = require "jqlua.job.record"
+local keys = require "jqlua.base.keys"
 
 local M = {}
 
@@ -69,11 +71,6 @@ function M.parse(value)
   return where
 end
 
---- Whether what is rarely needed of a job has to be read.
-function M.needs_extra(where)
-  return where.group ~= nil or where.message ~= nil
-end
-
 --- Whether a job can be meant, as far as its id says.
 function M.fits_id(where, id)
   local created_ms = job.created_ms(id)
@@ -91,18 +88,19 @@ end
 
 --- Whether a job is meant; its id was looked at.
 ---@param of table job
----@param raw_extra string|false|nil what is rarely needed, if that was read
 ---@return boolean
-function M.holds(where, of, raw_extra)
+function M.holds(where, of)
   if not where.letters:find(of[job.STATE], 1, true)
     or where.queue and of[job.QUEUE] ~= where.queue
     or where.name and of[job.NAME] ~= where.name
     or where.tag and not has_tag(of, where.tag) then
     return false
-  elseif not M.needs_extra(where) then
+  elseif not where.group and not where.message then
     return true
   end
-  local extra = raw_extra and cmsgpack.unpack(raw_extra) or {}
+  local raw = redis.call("GET", keys.EXTRA .. of[job.ID]) or ""
+  budget.pay(budget.of_bytes(raw))
+  local extra = raw ~= "" and cmsgpack.unpack(raw) or {}
   return (not where.group or where.group == (extra.g or extra.r))
     and (not where.message or type(extra.m) == "string" and extra.m:find(where.message, 1, true) ~= nil)
 end

@@ -2,6 +2,7 @@
 -- Records that go: nothing may point at them any more.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
+local budget = require "jqlua.base.budget"
 local batch = require "jqlua.base.writes"
 local failgroups = require "jqlua.job.failed"
 local job = require "jqlua.job.record"
@@ -15,7 +16,8 @@ local M = {}
 local call = redis.call
 
 local ALL_FLAGS = 127
-local CHUNK = 1000
+local CHUNK = 20
+local COST_OF_ONE = 0.35
 
 local function facts(prefix, ids, first, last)
   local wanted = {}
@@ -34,6 +36,7 @@ local function leave_indexes(letter, ids, first, last)
     local id = ids[first + i - 1]
     local of = job.note(id, raw)
     if of and of[job.OPTIONS] ~= "" then
+      budget.pay(budget.of_job(of))
       tagindex.leave(of)
       unique.forget(of)
     end
@@ -52,17 +55,25 @@ end
 ---@param owner table the queue
 ---@param letter string their state
 ---@param ids string[]
-function M.remove(owner, letter, ids)
-  if queue.has(owner, queue.INDEXED) then
-    for first = 1, #ids, CHUNK do
-      leave_indexes(letter, ids, first, math.min(first + CHUNK - 1, #ids))
-    end
-  end
+---@param is_bounded? boolean whether to stop when the call's budget is spent
+---@return number removed
+function M.remove(owner, letter, ids, is_bounded)
   local key = queue.key(owner, letter)
-  for _, id in ipairs(ids) do
-    batch.remove(key, id)
-    transition.forget(id, ALL_FLAGS)
+  for first = 1, #ids, CHUNK do
+    if is_bounded and not budget.is_left() then
+      return first - 1
+    end
+    local last = math.min(first + CHUNK - 1, #ids)
+    if queue.has(owner, queue.INDEXED) then
+      leave_indexes(letter, ids, first, last)
+    end
+    for i = first, last do
+      batch.remove(key, ids[i])
+      transition.forget(ids[i], ALL_FLAGS)
+    end
+    budget.pay((last - first + 1) * COST_OF_ONE)
   end
+  return #ids
 end
 
 --- Jobs that do not run go, with their records: those that wait are cancelled before.

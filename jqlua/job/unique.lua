@@ -4,6 +4,7 @@
 -- gets it back if it ends later: so a key has the ids of all its jobs that have not ended, the latest first.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
+local budget = require "jqlua.base.budget"
 local due = require "jqlua.base.due"
 local job = require "jqlua.job.record"
 
@@ -88,13 +89,18 @@ end
 ---@return number count
 function M.sweep(limit)
   local over = call("ZRANGEBYSCORE", keys.UNIQUE_KEPT, "-inf", meta.state[meta.NOW_MS], "LIMIT", 0, limit)
+  local count = 0
   for _, key in ipairs(over) do
     call("DEL", keys.UNIQUE .. key)
     call("ZREM", keys.UNIQUE_KEPT, key)
+    count = count + 1
+    if not budget.pay(budget.LOOK) then
+      break
+    end
   end
   local first = call("ZRANGE", keys.UNIQUE_KEPT, 0, 0, "WITHSCORES")
   due.set("U", tonumber(first[2]) or meta.NONE)
-  return #over
+  return count
 end
 
 return M

@@ -1,8 +1,9 @@
--- What is due by the clock, in bounded steps.
+-- What is due by the clock, as far as a call's budget goes.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local settings = require "jqlua.settings.settings"
 local dependents = require "jqlua.links.dependents"
+local budget = require "jqlua.base.budget"
 local due = require "jqlua.base.due"
 local batch = require "jqlua.base.writes"
 local changes = require "jqlua.limits.rollout"
@@ -31,17 +32,23 @@ local function first_score(key)
   return tonumber(call("ZRANGE", key, 0, 0, "WITHSCORES")[2])
 end
 
---- Does something with each due job of a set.
+--- Does something with each due job of a set, as long as the call can pay for it.
 ---@param late_ms? number how much longer than to their moment they stay
 ---@return number count
 local function each_due(key, limit, what, late_ms)
   local ids = due_ids(key, meta.state[meta.NOW_MS] - (late_ms or 0), limit)
-  for _, id in ipairs(ids) do
+  for i, id in ipairs(ids) do
     local ripe = job.read(id)
+    local price = budget.LOOK
     if ripe then
+      price = budget.of_job(ripe)
       what(ripe)
+      price = math.max(price, budget.of_job(ripe)) -- it may have units only now, or not any more
     else
       batch.remove(key, id) -- a record that somebody deleted by hand must not stop the clock
+    end
+    if not budget.pay(price) then
+      return i
     end
   end
   return #ids
@@ -76,9 +83,8 @@ function M.drop_result(of)
   end
 end
 
--- Removing a record costs a fraction of what other steps cost, and a job that has a lane costs more.
+-- Removing a record costs a fraction of what other steps cost.
 local REMOVALS = 2
-local STEPS_OF_A_LANE = 2
 
 --- Old records of one ended state: by age, then by number.
 local function forget(owner, letter, steps)
@@ -86,14 +92,11 @@ local function forget(owner, letter, steps)
   local key = queue.key(owner, letter)
   local ttl_s, max = settings.retention(letter, owner)
   local old = due_ids(key, meta.state[meta.NOW_MS] - ttl_s * 1000, limit)
-  removal.remove(owner, letter, old)
-  local moved = #old
-  local surplus = math.min(call("ZCARD", key) - moved - max, limit - moved)
-  if surplus > 0 then
-    removal.remove(owner, letter, call("ZRANGE", key, moved, moved + surplus - 1))
-    moved = moved + surplus
+  local count = math.min(math.max(#old, call("ZCARD", key) - max), limit)
+  if count > #old then
+    old = call("ZRANGE", key, 0, count - 1)
   end
-  return math.ceil(moved / REMOVALS)
+  return math.ceil(removal.remove(owner, letter, old, true) / REMOVALS)
 end
 
 local function earliest(...)
@@ -122,11 +125,10 @@ local FIELDS = { r = queue.DUE_RUNNING, w = queue.DUE_WAITING, e = queue.DUE_END
 
 --- One kind of thing of one queue.
 ---@return number steps taken
-local function sweep_queue(kind, name, steps)
+local function sweep_queue(kind, name, limit)
   local owner = queue.load(name)
   local moved
-  local price = kind ~= "e" and queue.has(owner, queue.LANED) and STEPS_OF_A_LANE or 1
-  local limit = math.ceil(steps / price)
+  budget.pay(budget.RECORD)
   if kind == "r" then
     moved = each_due(queue.key(owner, "r"), limit, lapse, grace_ms(owner))
   elseif kind == "w" then
@@ -134,7 +136,7 @@ local function sweep_queue(kind, name, steps)
     -- An expired job must have left its set before the others are looked at.
     batch.flush()
     for letter in ("st"):gmatch(".") do
-      if moved < limit then
+      if moved < limit and budget.is_left() then
         moved = moved + each_due(queue.key(owner, letter), limit - moved, make_ready)
       end
     end
@@ -142,7 +144,7 @@ local function sweep_queue(kind, name, steps)
     moved = each_due(queue.key(owner, "k"), limit, M.drop_result)
     batch.flush()
     for letter in ("dec"):gmatch(".") do
-      if moved < limit then
+      if moved < limit and budget.is_left() then
         moved = moved + forget(owner, letter, limit - moved)
       end
     end
@@ -161,7 +163,7 @@ local function sweep_queue(kind, name, steps)
   owner[FIELDS[kind]] = next_ms or meta.NONE
   owner[queue.CHANGED] = true
   due.set(kind .. name, owner[FIELDS[kind]])
-  return math.min(moved * price, steps)
+  return moved
 end
 
 local function sweep_workers(limit)
@@ -178,7 +180,7 @@ local function sweep_workers(limit)
     if call("EXISTS", keys.HELD .. id) == 0 then
       departure.forget(id)
     end
-    if moved >= limit then
+    if not budget.pay(budget.RECORD) or moved >= limit then
       break
     end
   end
@@ -189,31 +191,41 @@ end
 
 local function sweep_resting(limit)
   local ids = due_ids(keys.RESTING, meta.state[meta.NOW_MS], limit)
+  local moved = 0
   for _, id in ipairs(ids) do
     call("ZREM", keys.RESTING, id)
     local record = worker.load(id)
     if record then
       worker.place(id, record)
     end
+    moved = moved + 1
+    if not budget.pay(budget.RECORD) then
+      break
+    end
   end
   due.set("B", first_score(keys.RESTING) or meta.NONE)
-  return #ids
+  return moved
 end
 
 --- Settings changed: every queue's leases and old records are due for a look, a page of queues at a time.
 local function review(limit)
   local at = call("GET", keys.REVIEW)
   local names = call("ZRANGEBYLEX", keys.QUEUE_NAMES, at and "(" .. at or "-", "+", "LIMIT", 0, limit)
+  local looked = 0
   for _, name in ipairs(names) do
     queue.look_again(queue.load(name))
+    looked = looked + 1
+    if not budget.pay(budget.RECORD) then
+      break
+    end
   end
-  if #names < limit then
+  if looked == #names and looked < limit then
     call("DEL", keys.REVIEW)
     due.set("E", meta.NONE)
   else
-    call("SET", keys.REVIEW, names[#names])
+    call("SET", keys.REVIEW, names[looked])
   end
-  return #names
+  return looked
 end
 
 --- Jobs that wait in a queue are looked at under a new set of constraints.
@@ -226,16 +238,17 @@ local function walk(name, limit)
 end
 
 ---@cold
---- Does up to limit steps and writes them. Afterwards meta.next_ms says when there is more.
+--- Does up to limit steps, fewer if they cost much, and writes them. Afterwards meta.next_ms says when there is more.
 ---@return number moved
 function M.run(limit)
   local state = meta.state
   local moved = 0
+  budget.pay(budget.RESERVE)
   if state[meta.PENDING] ~= 0 then
     moved = limit -- what is due may belong to what is pending
-    changes.carry_out(limit)
+    changes.carry_out()
   end
-  while moved < limit do
+  while moved < limit and budget.pay(budget.LOOK) do
     local head = call("ZRANGE", keys.DUE, 0, 0, "WITHSCORES")
     local at_ms = tonumber(head[2]) or meta.NONE
     meta.set_due(at_ms)
@@ -270,6 +283,7 @@ function M.run(limit)
     moved = moved + math.max(steps, 1)
     batch.flush()
   end
+  budget.pay(-budget.RESERVE)
   meta.set_due(tonumber(call("ZRANGE", keys.DUE, 0, 0, "WITHSCORES")[2]) or meta.NONE)
   if state[meta.NEXT_DUE] > state[meta.NOW_MS] then
     due.tell_sleepers() -- else who sweeps calls again

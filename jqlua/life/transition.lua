@@ -133,7 +133,7 @@ end
 --- Of what few jobs have: what a move means for it. The job is still in its old state.
 local function leave(moved, from, to, is_popped, owner)
   local flags = moved[job.FLAGS]
-  if flags >= job.LANED then
+  if flags >= job.LANED or meta.state[meta.PENDING] ~= 0 then
     lane.moved(owner, moved, to, is_popped)
   end
   if from == "r" and flags % 64 >= job.HELD then
@@ -210,7 +210,7 @@ function M.move(moved, to, score, is_popped)
     batch.remove(queue.key(owner, from), id)
   end
   if moved[job.OPTIONS] ~= "" or moved[job.FLAGS] % 8 >= job.AWAITED or moved[job.FLAGS] >= job.HELD
-    or drop % meta.UNCOUNTED >= meta.EVENTS then
+    or drop % meta.UNCOUNTED >= meta.EVENTS or state[meta.PENDING] ~= 0 then
     leave(moved, from, to, is_popped, owner)
   end
   if from == "e" then

@@ -2,6 +2,7 @@
 -- Constraints and their keys as readers see them.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
+local budget = require "jqlua.base.budget"
 local check = require "jqlua.base.check"
 local constraint = require "jqlua.limits.constraint"
 local msgpack = require "jqlua.values.msgpack"
@@ -14,7 +15,7 @@ local M = {}
 local call = redis.call
 local pack = cmsgpack.pack
 
--- So many of the lanes that a key holds in a queue are counted.
+-- So many of the lanes that a key holds are counted.
 local MOST_LANES = 1000
 
 -- Integers that a double holds exactly.
@@ -133,10 +134,13 @@ end
 --- The fields of one key, packed.
 ---@param put fun(field: string, value: any)
 local function put_use(put, definition, limit, key)
-  local lanes, held = 0, 0
+  local lanes, held, left = 0, 0, MOST_LANES
   for _, place in ipairs(key[room.PLACES]) do
     local found = {}
-    ready.count(units.parked(key[room.NAME], place), "", MOST_LANES, found)
+    if left <= 0 then
+      break
+    end
+    left = ready.count(units.parked(key[room.NAME], place), "", left, found)
     for _, jobs in pairs(found) do
       lanes, held = lanes + 1, held + jobs
     end
@@ -152,6 +156,7 @@ local function put_use(put, definition, limit, key)
   if key[room.HOLD_MS] > meta.state[meta.NOW_MS] then
     put("hold_ms", key[room.HOLD_MS])
   end
+  budget.pay((MOST_LANES - left) * budget.LOOK)
   put("lanes", lanes)
   put("held", held)
 end

@@ -3,6 +3,7 @@
 -- lane stands in the lane's own, so that only heads of lanes need a look.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
+local changes = require "jqlua.limits.rollout"
 local due = require "jqlua.base.due"
 local job = require "jqlua.job.record"
 local queue = require "jqlua.queue.record"
@@ -73,6 +74,9 @@ function M.moved(owner, of, to, is_popped)
     M.leave(owner, of)
   end
   if to == "s" or to == "t" then
+    if of[job.STATE] == "r" then
+      changes.catch_up(of)
+    end
     room.leave(of, true)
   elseif to ~= "r" and to ~= "q" and to ~= "w" then
     room.leave(of, false)

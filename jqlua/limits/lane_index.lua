@@ -11,6 +11,7 @@
 --
 -- Members: start (8 bytes, 0 for lanes), id (14), kind (l or g), digest of the lane or group (20).
 local keys = require "jqlua.base.keys"
+local budget = require "jqlua.base.budget"
 local queue = require "jqlua.queue.record"
 local units = require "jqlua.limits.units"
 
@@ -20,9 +21,6 @@ local call = redis.call
 
 local NO_START = "\0\0\0\0\0\0\0\0"
 local FORGET_TURNS_S = 86400
--- How many entries one call puts right or parks before it leaves the rest to the next.
-local MOST_LOOKS = 500
-M.spent = {}
 
 --- The key of an index, or of what it holds at a path of groups.
 function M.node(index, path)
@@ -109,7 +107,7 @@ end
 --- The first lane of a node. Entries of groups are put right on the way.
 local function first_of(index, name, path)
   local at = M.node(index, path)
-  while (M.spent[1] or 0) < MOST_LOOKS do
+  while budget.is_left() do
     local entry = call("ZRANGE", at, 0, 0, "WITHSCORES")
     local member, priority = entry[1], tonumber(entry[2])
     if not member then
@@ -131,7 +129,7 @@ local function first_of(index, name, path)
         return place
       end
     end
-    M.spent[1] = (M.spent[1] or 0) + 1
+    budget.pay(budget.LOOK)
     call("ZREM", at, member)
     if place then
       call("ZADD", at, place.priority, true_member)
@@ -179,18 +177,25 @@ function M.least_priority(owner)
   return tonumber(call("ZRANGE", M.of_queue(owner[queue.NAME]), 0, 0, "WITHSCORES")[2])
 end
 
---- How many jobs each lane of an index has. Of each node so many entries are looked at.
+--- How many jobs each lane of an index has.
 ---@param found table is filled: digest of a lane -> jobs
+---@param most number of entries that are looked at
+---@return number left of them
 function M.count(index, path, most, found)
   for _, member in ipairs(call("ZRANGE", M.node(index, path), 0, most - 1)) do
+    if most <= 0 then
+      break
+    end
+    most = most - 1
     local digest = member:sub(24)
     if member:sub(23, 23) == "g" then
-      M.count(index, path .. digest, most, found)
+      most = M.count(index, path .. digest, most, found)
     elseif not found[digest] then
       local jobs = call("ZCARD", keys.LANE .. digest)
       found[digest] = jobs > 0 and jobs or nil -- what is empty stands there until somebody looks
     end
   end
+  return most
 end
 
 --- The path of the groups of these values.
@@ -208,13 +213,6 @@ end
 ---@return boolean
 function M.is_before(priority, id, other_priority, other_id)
   return priority < other_priority or (priority == other_priority and id < other_id)
-end
-
---- Whether anything is left of this call's looks; and less.
----@param count? number how many
-function M.look(count)
-  M.spent[1] = (M.spent[1] or 0) + (count or 1)
-  return M.spent[1] <= MOST_LOOKS
 end
 
 return M

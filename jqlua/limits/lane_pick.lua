@@ -3,6 +3,7 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local attempt = require "jqlua.life.attempt"
+local budget = require "jqlua.base.budget"
 local batch = require "jqlua.base.writes"
 local changes = require "jqlua.limits.rollout"
 local failure = require "jqlua.life.failure"
@@ -19,10 +20,8 @@ local M = {}
 local call = redis.call
 
 local STEPS = 100
--- Plain jobs that are looked at anew in one go, and what counts each that is moved, or ends.
+-- Plain jobs that are looked at anew in one go.
 local PAGE = 8
-local LOOKS_OF_A_MOVE = 60
-local LOOKS_OF_A_PARK = 5
 
 local function moved(of, owner)
   local is_moved = lineup.review(of, owner)
@@ -40,7 +39,7 @@ local function best_lane(owner, is_settled)
     local place, is_more = ready.first(index, name)
     if not place then
       return nil, is_more
-    elseif not ready.look() then
+    elseif not budget.pay(budget.LOOK) then
       return nil, true
     end
     local of = job.read(place.id)
@@ -59,7 +58,7 @@ local function best_lane(owner, is_settled)
     elseif of[job.OPTIONS] ~= "" and attempt.has_expired(of) then
       failure.expire(of)
       batch.flush()
-      ready.look(LOOKS_OF_A_MOVE)
+      budget.pay(budget.of_job(of))
     elseif is_settled or not moved(of, owner) then
       room.fetch(own[units.ENTRIES])
       local lacking = room.lacking(own[units.ENTRIES])
@@ -69,7 +68,7 @@ local function best_lane(owner, is_settled)
       end
       ready.remove(index, name, place)
       room.park(owner, lacking, place)
-      ready.look(LOOKS_OF_A_PARK - 1)
+      budget.pay(budget.STEP)
       room.pass_on(owner, own[units.ENTRIES], lacking)
     end
   end
@@ -109,10 +108,9 @@ local function best_unsettled(owner)
     if not id or is_first(place, priority, id) then
       return head_of(owner, place, priority, id)
     end
-    local before = lineup.moves[1] or 0
     if lineup.review_all(owner, members, true) == id then
       return head_of(owner, place, priority, id)
-    elseif not ready.look(((lineup.moves[1] or 0) - before) * LOOKS_OF_A_MOVE) then
+    elseif not budget.is_left() then
       return nil, true
     end
   end
@@ -123,10 +121,10 @@ end
 ---@return boolean
 function M.is_behind()
   local state = meta.state
-  if state[meta.PENDING] ~= 0 and not changes.carry_out(STEPS) then
+  if state[meta.PENDING] ~= 0 and not changes.carry_out() then
     return true
   end
-  return state[meta.NEXT_DUE] <= state[meta.NOW_MS] and room.sweep(STEPS) == STEPS
+  return state[meta.NEXT_DUE] <= state[meta.NOW_MS] and select(2, room.sweep(STEPS))
 end
 
 ---@return table? head as of heads.of_queue
@@ -137,7 +135,7 @@ function M.best(owner)
   end
   local is_settled = lineup.is_settled(owner)
   if not is_settled and queue.has(owner, queue.UNSORTED) then
-    lineup.walk(owner, STEPS)
+    lineup.walk(owner)
     if queue.has(owner, queue.UNSORTED) then
       return nil, true
     end
@@ -220,7 +218,7 @@ function M.take(head)
   call("ZREM", keys.LANE .. place.lane, head.id)
   lane.known[place.lane] = nil
   ready.remove(ready.of_queue(owner[queue.NAME]), owner[queue.NAME], place)
-  ready.look(-1) -- a job that starts is no look in vain
+  budget.pay(budget.of_job(of))
   batch.remove(queue.key(owner, "w"), head.id)
   ready.serve(owner, place, own[units.GROUPS])
   local priority, id = lane.head(place.lane)

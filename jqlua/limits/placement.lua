@@ -6,7 +6,9 @@
 -- are, a step at a time. A queue's record has the version of the set of constraints under which all were.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
+local budget = require "jqlua.base.budget"
 local batch = require "jqlua.base.writes"
+local changes = require "jqlua.limits.rollout"
 local constraint = require "jqlua.limits.constraint"
 local due = require "jqlua.base.due"
 local job = require "jqlua.job.record"
@@ -22,8 +24,6 @@ local units = require "jqlua.limits.units"
 local M = {}
 
 local call = redis.call
-
-M.moves = {} -- one place: how many jobs review moved in this call
 
 -- Between steps in the background, so that they take a part of the time only.
 local WALK_EVERY_MS = 2
@@ -110,6 +110,7 @@ end
 function M.enter(of)
   local owner = queue.load(of[job.QUEUE])
   if of[job.STATE] == "r" then
+    changes.catch_up(of)
     room.leave(of, true)
   end
   transition.move(of, M.place(of, owner), of[job.PRIORITY])
@@ -119,6 +120,7 @@ end
 ---@param argument? string
 ---@return boolean moved
 function M.review(of, owner, argument)
+  budget.pay(budget.of_job(of))
   local new = M.units(of, owner, argument)
   local is_laned = new[units.ENTRIES][1] or new[units.GROUPS][1]
   if of[job.STATE] == "q" then
@@ -142,7 +144,7 @@ function M.review(of, owner, argument)
     end
   end
   job.save(of)
-  M.moves[1] = (M.moves[1] or 0) + 1
+  budget.pay(budget.STEP + budget.of_job(of))
   return true
 end
 
@@ -229,9 +231,10 @@ function M.admit(new, owner)
 end
 
 --- Looks at some more of a queue's waiting jobs.
+---@param most? number
 ---@return number looked at
 function M.walk(owner, most)
-  most = math.min(most, MOST_AT_ONCE)
+  most = math.min(most or MOST_AT_ONCE, MOST_AT_ONCE)
   local raw = call("GET", keys.WALK .. owner[queue.NAME])
   if not raw then
     return 0

@@ -1,15 +1,18 @@
 ---@lazy
--- Changes of constraints, carried out in steps. Until they are done, nothing starts in queues that have lanes.
---   a<number>  a new constraint: jobs that run and match take their units. At: queue, then (score, id) in it
+-- Changes of constraints, carried out in steps as far as a call's budget goes. Until they are done, nothing starts in
+-- queues that have lanes.
+--   a<number>  a new constraint: jobs that run and match take their units. At: queue, and (score, id) in it
 --   r<number>  new limits, or none any more: its keys are looked at again. At: the last value
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
+local budget = require "jqlua.base.budget"
 local batch = require "jqlua.base.writes"
 local constraint = require "jqlua.limits.constraint"
 local due = require "jqlua.base.due"
 local job = require "jqlua.job.record"
 local matcher = require "jqlua.limits.matcher"
 local queue = require "jqlua.queue.record"
+local rank = require "jqlua.base.rank"
 local room = require "jqlua.limits.room"
 local units = require "jqlua.limits.units"
 
@@ -17,9 +20,7 @@ local M = {}
 
 local call = redis.call
 
--- In one call: that takes some milliseconds.
-local MOST_AT_ONCE = 100
-local spent = {}
+local PAGE = 50
 
 M.KIND = "p" -- of what is due
 
@@ -45,6 +46,7 @@ local function adopt_job(definition, id)
   if not of then
     return
   end
+  budget.pay(budget.STEP + budget.of_job(of))
   local facts = constraint.facts(of)
   if not constraint.is_match(definition, facts, of) then
     return
@@ -62,68 +64,78 @@ local function adopt_job(definition, id)
   job.save(of)
 end
 
+--- A job leaves off running for the time being, perhaps before it was counted: what it keeps until it ends for good it
+--- takes now.
+function M.catch_up(of)
+  if meta.state[meta.PENDING] == 0 then
+    return
+  end
+  for _, change in ipairs(call("HKEYS", keys.CHANGES)) do
+    local definition = change:sub(1, 1) == "a" and constraint.load_number(tonumber(change:sub(2)))
+    if definition and definition.o then
+      adopt_job(definition, of[job.ID])
+    end
+  end
+end
+
 --- Goes on through the jobs that run, in order of queue.
----@return number steps
 ---@return string? at nil when it is done
-local function adopt(number, at, most)
+local function adopt(number, at)
   local definition = constraint.load_number(number)
   if not definition then
-    return 1, nil
+    return nil
   end
   local place = at ~= "" and cmsgpack.unpack(at) or {}
-  local steps = 0
-  while steps < most do
+  while budget.pay(budget.LOOK) do
     if not place.name then
       local from = place.last and "(" .. place.last or "-"
       place.name = call("ZRANGEBYLEX", keys.QUEUE_NAMES, from, "+", "LIMIT", 0, 1)[1]
       if not place.name then
-        return steps + 1, nil
+        return nil
       end
     end
-    steps = steps + 1
     local running = {}
     if matcher.test(definition.m, { queue = place.name }) ~= false then
-      local key = queue.key(queue.load(place.name), "r")
-      running = call("ZRANGEBYSCORE", key, place.score or "-inf", "+inf", "WITHSCORES", "LIMIT", place.skip or 0,
-        most - steps + 1)
+      running = rank.next(queue.key(queue.load(place.name), "r"), place.id and { place.score, place.id }, PAGE)
     end
-    for i = 1, #running, 2 do
-      adopt_job(definition, running[i])
-    end
-    local count = #running / 2
-    steps = steps + count
-    if steps <= most then
-      place = { last = place.name }
-    else
-      -- Of those with the same score, so many were seen.
-      local score, same = running[#running], 0
-      for i = #running, 2, -2 do
-        same = running[i] == score and same + 1 or same
+    for _, member in ipairs(running) do
+      place.score, place.id = member[1], member[2]
+      adopt_job(definition, member[2])
+      if not budget.is_left() then
+        return cmsgpack.pack(place)
       end
-      place = {
-        name = place.name, last = place.last, score = score, skip = same + (score == place.score and place.skip or 0),
-      }
+    end
+    if #running < PAGE then
+      place = { last = place.name }
     end
   end
-  return steps, cmsgpack.pack(place)
+  return cmsgpack.pack(place)
 end
 
 --- Goes on through the keys of a constraint.
-local function review(number, at, most)
-  local from = at == "" and "-" or "(" .. at:sub(2)
-  local values = call("ZRANGEBYLEX", keys.KEYS_OF .. number, from, "+", "LIMIT", 0, most)
-  for _, value in ipairs(values) do
-    room.review(room.key(number, value))
+---@return string? at nil when it is done
+local function review(number, at)
+  while budget.pay(budget.LOOK) do
+    local from = at == "" and "-" or "(" .. at:sub(2)
+    local values = call("ZRANGEBYLEX", keys.KEYS_OF .. number, from, "+", "LIMIT", 0, PAGE)
+    for _, value in ipairs(values) do
+      at = "=" .. value
+      room.review(room.key(number, value))
+      if not budget.is_left() then
+        return at
+      end
+    end
+    if #values < PAGE then
+      return nil
+    end
   end
-  return #values + 1, #values == most and "=" .. values[most] or nil
+  return at
 end
 
---- Carries out up to so many steps of what is pending.
+--- Carries out some more of what is pending.
 ---@return boolean done whether nothing is left
-function M.carry_out(most)
-  most = math.min(most, MOST_AT_ONCE - (spent[1] or 0))
-  local steps = 0
-  while steps < most do
+function M.carry_out()
+  while budget.pay(budget.LOOK) do
     local change, at
     local known = call("HGETALL", keys.CHANGES)
     for i = 1, #known, 2 do
@@ -138,14 +150,11 @@ function M.carry_out(most)
       return true
     end
     local number = tonumber(change:sub(2))
-    local taken
     if change:sub(1, 1) == "a" then
-      taken, at = adopt(number, at, most - steps)
+      at = adopt(number, at)
     else
-      taken, at = review(number, at, most - steps)
+      at = review(number, at)
     end
-    steps = steps + taken
-    spent[1] = (spent[1] or 0) + taken
     if at then
       call("HSET", keys.CHANGES, change, at)
     else

@@ -10,6 +10,7 @@
 -- every start.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
+local budget = require "jqlua.base.budget"
 local batch = require "jqlua.base.writes"
 local due = require "jqlua.base.due"
 local queue = require "jqlua.queue.record"
@@ -278,7 +279,7 @@ local function send(key, place)
   local first, is_more
   repeat
     first, is_more = ready.first(index, name)
-    if is_more or not ready.look() then
+    if is_more or not budget.pay(budget.LOOK) then
       return look_at(key, meta.state[meta.NOW_MS]) -- the next call goes on
     elseif not first then
       return forget_place(key, place)
@@ -448,6 +449,7 @@ end
 
 --- The limits of a constraint changed, or it is gone: a key is looked at again.
 function M.review(key)
+  budget.pay(budget.STEP)
   key[M.OPENS_MS] = 0
   key[M.CHANGED] = true
   M.reopen(key)
@@ -475,9 +477,11 @@ end
 
 --- Looks at keys whose time has come.
 ---@return number moved
+---@return boolean is_behind whether there are more
 function M.sweep(most)
   local now = meta.state[meta.NOW_MS]
   local names = call("ZRANGEBYSCORE", keys.OPENING, "-inf", now, "LIMIT", 0, most)
+  local moved = 0
   for _, name in ipairs(names) do
     call("ZREM", keys.OPENING, name)
     local number = tonumber(name:match("^%d+"))
@@ -485,8 +489,12 @@ function M.sweep(most)
     key[M.TIMER_MS] = 0
     key[M.CHANGED] = true
     M.reopen(key)
+    moved = moved + 1
+    if not budget.pay(budget.STEP) then
+      break
+    end
   end
-  return #names
+  return moved, moved == most or moved < #names
 end
 
 local function encode_key(key)

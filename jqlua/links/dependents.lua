@@ -2,6 +2,7 @@
 -- Jobs that wait for others: how they come to wait, and what becomes of them.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
+local budget = require "jqlua.base.budget"
 local batch = require "jqlua.base.writes"
 local due = require "jqlua.base.due"
 local failure = require "jqlua.life.failure"
@@ -77,6 +78,7 @@ function M.sweep(name, limit)
   local how, id, last = name:sub(1, 1), name:sub(2, 15), name:sub(16)
   local key = keys.DEPENDENTS .. id
   local waiting = call("ZRANGEBYLEX", key, last == "" and "-" or "(" .. last, "+", "LIMIT", 0, limit)
+  local looked = 0
   for _, dependent in ipairs(waiting) do
     local of = job.read(dependent)
     if of and of[job.STATE] == "b" then
@@ -84,13 +86,17 @@ function M.sweep(name, limit)
     else
       links.cut(dependent, id)
     end
+    looked = looked + 1
+    if not budget.pay(of and budget.of_job(of) or budget.LOOK) then
+      break
+    end
   end
   batch.flush()
   due.set("d" .. name, meta.NONE)
-  if #waiting == limit then
-    due.set("d" .. how .. id .. waiting[limit], due.AT_ONCE)
+  if looked == limit or looked < #waiting then
+    due.set("d" .. how .. id .. waiting[looked], due.AT_ONCE)
   end
-  return #waiting
+  return looked
 end
 
 --- Changes what a job waits for; everything was checked.

@@ -1,5 +1,6 @@
 -- What becomes of a registered worker's jobs when it goes.
 local keys = require "jqlua.base.keys"
+local budget = require "jqlua.base.budget"
 local batch = require "jqlua.base.writes"
 local job = require "jqlua.job.record"
 local worker = require "jqlua.pick.worker"
@@ -10,21 +11,30 @@ local M = {}
 
 local call = redis.call
 
+---@param limit? number how many at most, as far as the call's budget goes; nil: all
+---@return number moved
 local function each_held(id, limit, what)
-  local held = call("ZRANGE", keys.HELD .. id, 0, limit - 1)
+  local held = call("ZRANGE", keys.HELD .. id, 0, (limit or 0) - 1)
+  local moved = 0
   for _, job_id in ipairs(held) do
     local of = job.read(job_id)
     if of and of[job.STATE] == "r" then
       what(of)
     else
       call("ZREM", keys.HELD .. id, job_id)
+      of = nil
+    end
+    moved = moved + 1
+    if limit and not budget.pay(of and budget.of_job(of) or budget.LOOK) then
+      break
     end
   end
   batch.flush()
-  return #held
+  return moved
 end
 
 --- Its jobs fail with reason timeout: the attempt was spent.
+---@param limit? number as of each_held
 ---@return number moved
 function M.jobs_fail(id, message, limit)
   return each_held(id, limit, function(of)
@@ -34,8 +44,8 @@ end
 
 --- Its jobs go back to their queues; no attempt is spent.
 ---@return number moved
-function M.jobs_back(id, limit)
-  return each_held(id, limit, function(of)
+function M.jobs_back(id)
+  return each_held(id, nil, function(of)
     attempt.give_back(of, 0)
   end)
 end

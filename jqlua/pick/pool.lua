@@ -1,4 +1,5 @@
 -- Dispatch looks at pools: workers with the same queues and the same refused names, those with room ordered by load.
+local budget = require "jqlua.base.budget"
 local keys = require "jqlua.base.keys"
 local heads = require "jqlua.queue.heads"
 local lanes = require "jqlua.limits.lane_pick"
@@ -59,7 +60,9 @@ local function accepted(name, refused)
   local waiting = call("ZRANGE", queue.key(owner, "q"), 0, LOOK - 1, "WITHSCORES")
   for i = 1, #waiting, 2 do
     local of = job.read(waiting[i])
-    if of and not refused[of[job.NAME]] then
+    if not budget.pay(budget.LOOK) then
+      return nil, true
+    elseif of and not refused[of[job.NAME]] then
       return { queue = owner, priority = tonumber(waiting[i + 1]), id = waiting[i] }
     end
   end

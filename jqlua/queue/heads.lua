@@ -6,6 +6,7 @@
 -- to where
 -- it belongs and the next is looked at. Each look repairs one entry, so the work is paid for by the jobs that
 -- went away since. Queues that nobody asks for by pattern never repair anything.
+local budget = require "jqlua.base.budget"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local queue = require "jqlua.queue.record"
@@ -16,7 +17,6 @@ local M = {}
 
 local call = redis.call
 
-local REPAIRS = 500
 -- So many fair queues a look compares by the job that they give next; further ones stand by what that was when they
 -- were last looked at.
 local MOST_FAIR = 10
@@ -74,6 +74,8 @@ function M.build(pattern)
   note_use(pattern, at)
   if at == "" then
     return true
+  elseif not budget.is_left() then
+    return false
   end
   local names = call("ZRANGEBYLEX", keys.QUEUE_NAMES, at and "(" .. at or "-", "+", "LIMIT", 0, BUILD_STEP)
   for _, name in ipairs(names) do
@@ -84,6 +86,7 @@ function M.build(pattern)
       end
     end
   end
+  budget.pay(#names * budget.LOOK)
   local is_complete = #names < BUILD_STEP
   call("HSET", keys.PATTERNS, pattern, is_complete and "" or names[#names])
   return is_complete
@@ -93,7 +96,7 @@ end
 ---@return boolean? is_more true when the looks allowed were used up
 function M.of_pattern(pattern)
   local fair, passed = nil, 0
-  for _ = 1, REPAIRS do
+  while budget.pay(budget.STEP) do
     local entries = call("ZRANGE", keys.HEADS .. pattern, passed, passed + 1, "WITHSCORES")
     if not entries[1] then
       return fair
@@ -176,13 +179,14 @@ end
 ---@return table? head
 ---@return boolean? is_more
 function M.best(entries)
-  while true do
+  while budget.pay(#entries * budget.LOOK) do
     local head, is_more = best_of(entries)
     -- What was looked at after it may have reserved a key of its.
     if not head or not head.place or lanes.may_start(head) then
       return head, is_more
     end
   end
+  return nil, true
 end
 
 return M

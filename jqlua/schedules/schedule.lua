@@ -2,6 +2,7 @@
 -- Schedules: recurring jobs. A schedule that has a next moment stands in the due set with it, exactly; a sweep that
 -- comes by at or after that moment makes what is due and moves it on, in one step, so that no moment serves twice.
 local arrival = require "jqlua.life.arrival"
+local budget = require "jqlua.base.budget"
 local due = require "jqlua.base.due"
 local job = require "jqlua.job.record"
 local jobspec = require "jqlua.job.spec"
@@ -80,6 +81,7 @@ end
 
 --- The job of one moment.
 local function make(of, at_ms)
+  budget.pay(budget.STEP) -- reading what the job is to be, finding the next moment
   local new = jobspec.read(of.s.job, "job", 0)
   if not new or not arrival.has_room(new) then
     return
@@ -90,6 +92,7 @@ local function make(of, at_ms)
   local id, created = arrival.create(new, of.a)
   if created == 1 then
     of.m, of.l, of.i = of.m + 1, at_ms, id
+    budget.pay(2 * budget.of_job(job.read(id)))
   end
 end
 
@@ -106,7 +109,7 @@ local function make_due(of, limit)
     at_ms = moments.next(plan, at_ms)
   end
   local steps = 0
-  while at_ms and at_ms <= now and steps < limit do
+  while at_ms and at_ms <= now and steps < limit and (steps == 0 or budget.is_left()) do
     make(of, at_ms)
     steps = steps + 1
     at_ms = not is_used_up(of) and moments.next(plan, at_ms) or nil
@@ -121,6 +124,7 @@ end
 function M.fire(id, limit)
   local of = M.load(id)
   local steps = 0
+  budget.pay(budget.RECORD)
   if of and of.n and of.n <= meta.state[meta.NOW_MS] then
     steps = make_due(of, limit)
     M.save(of)

@@ -1,6 +1,7 @@
 -- Statistics as readers see them: what the buckets hold and what the log adds to them.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
+local budget = require "jqlua.base.budget"
 local check = require "jqlua.base.check"
 local statistics = require "jqlua.statistics.buckets"
 
@@ -10,8 +11,8 @@ local call = redis.call
 
 local CHUNK = 1000
 local LATEST_MS = 1e15
+local COST_OF_A_FIELD = 0.05 -- that may not be there
 local LEVELS = { minute = "m", hour = "h", day = "d" }
-local MOST_FIELDS = 20000 -- that one call looks at
 local MOST_PAIRS = 1000
 
 local function check_moment(spec, field)
@@ -79,8 +80,10 @@ local function each_cell(key, range, pending, add)
       fields[#fields + 1] = level .. bucket
     end
     local raws = call("HMGET", keys.STATS .. key, unpack(fields))
+    budget.pay(#fields * COST_OF_A_FIELD)
     for i = 1, #fields do
       if raws[i] then
+        budget.pay(budget.of_bytes(raws[i]) + budget.LOOK)
         add(first + i - 1, cmsgpack.unpack(raws[i]))
       end
     end
@@ -206,10 +209,9 @@ end
 function M.series(spec)
   local range = range_of(spec)
   local pending = statistics.cells(call("GET", keys.LOG))
-  local most = math.min(spec.count or 100, math.floor(MOST_FIELDS / math.max(range[3] - range[2] + 1, 20)))
-  local found, is_end = pairs_behind(spec, pending, math.max(most, 1))
+  local found, is_end = pairs_behind(spec, pending, spec.count or 100)
   local reply = { is_end and "" or found[#found] }
-  for _, key in ipairs(found) do
+  for i, key in ipairs(found) do
     local queue, name = key:match("^(%Z*)%z(.*)$")
     name = name == "" and queue or name
     if not spec.name or spec.name == name then
@@ -221,6 +223,10 @@ function M.series(spec)
       if is_active then
         reply[#reply + 1] = fill({ queue = queue, name = name }, sum, range[1])
       end
+    end
+    if not budget.pay(budget.LOOK) and i < #found then
+      reply[1] = key
+      break
     end
   end
   return reply

@@ -3,6 +3,7 @@
 -- set, bounds no later than what they bound, held sets and pools as the records say.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
+local budget = require "jqlua.base.budget"
 local auditindex = require "jqlua.upkeep.audit_index"
 local auditlanes = require "jqlua.upkeep.audit_lanes"
 local auditlinks = require "jqlua.upkeep.audit_links"
@@ -17,7 +18,7 @@ local M = {}
 local call = redis.call
 local LETTERS = "qwsbrtkdec"
 -- Of a larger set, the two ends are looked at.
-local MOST_MEMBERS = 1000
+local MOST_MEMBERS = 300
 
 local function found(problems, ...)
   problems[#problems + 1] = table.concat({ ... }, " ")
@@ -39,6 +40,7 @@ local function check_job(id, problems)
   if not of then
     return
   end
+  budget.pay(budget.STEP + budget.of_job(of))
   local owner = queue.load(of[job.QUEUE])
   for letter in LETTERS:gmatch(".") do
     local score = call("ZSCORE", queue.key(owner, letter), id)
@@ -79,6 +81,7 @@ local function check_job(id, problems)
 end
 
 local function members(key)
+  budget.pay(math.min(call("ZCARD", key), 2 * MOST_MEMBERS) * budget.LOOK)
   if call("ZCARD", key) <= 2 * MOST_MEMBERS then
     return call("ZRANGE", key, 0, -1)
   end
@@ -189,6 +192,7 @@ end
 
 --- Checks one key by its name behind the namespace.
 function M.key(name, problems)
+  budget.pay(budget.STEP)
   local kind, rest = name:match("^([^:]+):(.*)$")
   if kind == "j" then
     check_job(rest, problems)

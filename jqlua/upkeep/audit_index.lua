@@ -11,7 +11,7 @@ local M = {}
 local call = redis.call
 
 -- Of a larger set, the first are looked at.
-local MOST_MEMBERS = 1000
+local MOST_MEMBERS = 300
 
 local function found(problems, ...)
   problems[#problems + 1] = table.concat({ ... }, " ")

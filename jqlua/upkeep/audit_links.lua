@@ -9,7 +9,7 @@ local call = redis.call
 
 local ENDED = "kdec"
 -- Of a larger set, the first are looked at.
-local MOST_MEMBERS = 1000
+local MOST_MEMBERS = 300
 
 local function found(problems, ...)
   problems[#problems + 1] = table.concat({ ... }, " ")

@@ -16,7 +16,7 @@ local MOST_BYTES = 1048576
 local MOST_ELEMENTS = 5000
 local MOST_SCANS = 10
 local SCAN_COUNT = 100
-local PAGE = 500
+local PAGE = 100
 
 --- Pages of a key, by type: what stands from a place on, and the next place, or nil when that was all. Places count
 --- elements, but those of hashes and sets are cursors of Redis, and those of streams ids.

@@ -5,6 +5,7 @@
 -- were looked through when it moved.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
+local budget = require "jqlua.base.budget"
 local batch = require "jqlua.base.writes"
 local due = require "jqlua.base.due"
 local failgroups = require "jqlua.job.failed"
@@ -24,7 +25,7 @@ local HEADER_SIZE = 22
 -- How many settings each of the schemas before has.
 local SETTINGS = { [2] = 14, [3] = 17 }
 local LETTERS = "qwsbrtkdec"
--- That takes some milliseconds; what else is due comes in between.
+-- What else is due comes in between.
 local MOST_AT_ONCE = 40
 local EVERY_MS = 5
 
@@ -107,6 +108,7 @@ function M.step(limit)
     local page = rank.next(queue.key(owner, LETTERS:sub(at.l, at.l)), at.i and { at.s, at.i }, most)
     for _, member in ipairs(page) do
       put(owner, member[2], member[1])
+      budget.pay(budget.STEP)
       at.s, at.i = member[1], member[2]
     end
     steps = steps + math.max(#page, 1)

@@ -158,7 +158,7 @@ describe("picking over many queues", function()
       for i = 1, 1190 do
         names[#names + 1] = string.format("q%04d", i)
         if #names == 100 or i == 1190 then
-          jq:pick({ queues = names, count = 1000 })
+          jq:start({ queues = names, count = 1000 })
           names = {}
         end
       end

@@ -78,3 +78,15 @@ export const api = {
   patch: (target, body) => call('PATCH', target, { body }),
   delete: (target, query) => call('DELETE', target, { query }),
 };
+
+/** The entries of a list, over its pages, which may be short: {found, isAll}. There may be some more than `most`. */
+export async function all(where, query = {}, options = {}, most = 1000) {
+  const found = [];
+  let cursor = '';
+  do {
+    const { cursor: next, ...page } = await api.get(where, { ...query, cursor, count: Math.min(most, 1000) }, options);
+    found.push(...Object.values(page)[0]);
+    cursor = next;
+  } while (cursor && found.length < most);
+  return { found, isAll: !cursor };
+}

@@ -1,5 +1,5 @@
 // Names to complete what is typed with. Asked for once in a while, not with each letter.
-import { api } from '../api.js';
+import { all, api } from '../api.js';
 import { debounced, h } from '../dom.js';
 
 const KEPT_MS = 30000;
@@ -22,13 +22,13 @@ function kept(load) {
   };
 }
 
-export const queues = kept(async () => (await api.get('/queues', { count: 1000 })).queues.map((queue) => queue.name));
+export const queues = kept(async () => (await all('/queues')).found.map((queue) => queue.name));
 export const tags = kept(async () => (await api.get('/tags', { top: 500 })).tags.map((one) => one.tag));
-export const groups = kept(async () => (await api.get('/failures', { count: 1000 })).failures.map((one) => one.group));
+export const groups = kept(async () => (await all('/failures')).found.map((one) => one.group));
 export const names = kept(async () => {
   const from = Date.now() - 8 * 86400000;
-  const { series } = await api.get('/stats/series', { by: 'day', from_ms: from, count: 1000 });
-  return [...new Set(series.map((one) => one.name))].sort();
+  const { found } = await all('/stats/series', { by: 'day', from_ms: from });
+  return [...new Set(found.map((one) => one.name))].sort();
 });
 
 let made = 0;

@@ -1,5 +1,5 @@
 // What fails: by group with the newest message, by kind of job with shares, and over time.
-import { api, path } from '../api.js';
+import { all, api, path } from '../api.js';
 import { chart } from '../components/chart.js';
 import { table } from '../components/table.js';
 import { failed } from '../components/toast.js';
@@ -16,14 +16,8 @@ const ORDERS = { count: (a, b) => b.count - a.count, last: (a, b) => b.last_ms -
 const HOUR = 3600000;
 
 async function allGroups(signal) {
-  const groups = [];
-  let cursor = '';
-  do {
-    const page = await api.get('/failures', { count: 1000, cursor }, { signal });
-    groups.push(...page.failures);
-    cursor = page.cursor;
-  } while (cursor && groups.length < MOST_GROUPS);
-  return { groups, isAll: !cursor };
+  const { found: groups, isAll } = await all('/failures', {}, { signal }, MOST_GROUPS);
+  return { groups, isAll };
 }
 
 /** What is looked at: steps, how many of them, and in words. */
@@ -48,8 +42,8 @@ async function overTime(span) {
 }
 
 async function byName(span) {
-  const { series } = await api.get('/stats/series', { by: span.by, from_ms: begins(span), count: 1000 });
-  const rows = series.map((one) => ({ ...one, bad: one.failed + one.lapsed + one.error, all: one.failed + one.lapsed + one.error + one.done }));
+  const { found } = await all('/stats/series', { by: span.by, from_ms: begins(span) });
+  const rows = found.map((one) => ({ ...one, bad: one.failed + one.lapsed + one.error, all: one.failed + one.lapsed + one.error + one.done }));
   return rows.filter((one) => one.bad).sort((a, b) => b.error - a.error || b.bad - a.bad).slice(0, 10);
 }
 

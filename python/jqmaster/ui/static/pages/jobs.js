@@ -1,5 +1,5 @@
 // Jobs by what they are: filters in the address, a look inside, and acting on one, some, or all that match.
-import { api, path } from '../api.js';
+import { all, api, path } from '../api.js';
 import { badge, STATES } from '../components/badge.js';
 import { filterBar } from '../components/filter.js';
 import { table } from '../components/table.js';
@@ -82,8 +82,8 @@ function stateTabs() {
   async function look() {
     const { queue } = query();
     const found = queue ? [await api.get(path`/queue/${queue}`).catch((problem) => (problem.status === 404 ? null : Promise.reject(problem)))]
-      : (await api.get('/queues', { count: 1000 }));
-    const list = Array.isArray(found) ? found.filter(Boolean) : found.cursor ? null : found.queues;
+      : (await all('/queues'));
+    const list = Array.isArray(found) ? found.filter(Boolean) : found.isAll ? found.found : null;
     known = list && Object.fromEntries(STATES.map((state) => [state, list.reduce((sum, one) => sum + one[state], 0)]));
   }
   function draw() {

@@ -1,0 +1,56 @@
+---@lazy
+-- What one call may cost. While it runs Redis does nothing else, so that whoever works through more than a call named
+-- pays for each step, and stops when nothing is left: the rest stays due, or is behind the cursor. Steps differ by
+-- what a job carries, so it is their cost that is bounded and not their number.
+--
+-- A unit is some ten microseconds of Redis. Prices are rounded up; what a call does besides, and the step that goes
+-- beyond, come on top.
+local job = require "jqlua.job.record"
+
+local M = {}
+
+M.MOST = 700
+-- A sweep leaves so much to what the call is there for: else who picks would find nothing as long as much is due.
+M.RESERVE = 250
+
+-- Looking at something that stays as it is: an entry of an index, a record.
+M.LOOK = 0.3
+-- Reading or writing something small: a key of a constraint, a lane that is parked.
+M.STEP = 3
+-- A queue, worker or schedule whose record is read and written, with timers and statistics of its own.
+M.RECORD = 6
+-- A document, without its bytes.
+M.DOCUMENT = 2.5
+-- A job that goes to another state, or starts in a lane, without what it carries.
+local JOB = 2
+local OPTIONS_PER_UNIT = 500 -- bytes: tags and the like are read, written and indexed
+local UNITS_PER_UNIT = 20 -- bytes: each is a key to be read, and lanes to be moved
+local BYTES_PER_UNIT = 1000 -- that go into a document, or are searched
+
+M.spent = {} -- [1]
+
+---@param units number fewer than 0 gives back
+---@return boolean # whether anything is left
+function M.pay(units)
+  M.spent[1] = (M.spent[1] or 0) + units
+  return M.spent[1] < M.MOST
+end
+
+---@return boolean
+function M.is_left()
+  return (M.spent[1] or 0) < M.MOST
+end
+
+---@param of table job
+---@return number units
+function M.of_job(of)
+  return JOB + #of[job.OPTIONS] / OPTIONS_PER_UNIT + #of[job.UNITS] / UNITS_PER_UNIT
+end
+
+---@param bytes string
+---@return number units
+function M.of_bytes(bytes)
+  return #bytes / BYTES_PER_UNIT
+end
+
+return M

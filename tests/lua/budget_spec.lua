@@ -1,0 +1,193 @@
+-- What one call does is bounded by what it costs: dear steps are fewer, and what is left comes with the next call.
+local msgpack = require "support.msgpack"
+local space = require "support.space"
+
+describe("a call that finds much to do", function()
+  local jq
+  before_each(function()
+    jq = space.new()
+  end)
+  after_each(function()
+    jq:close()
+  end)
+
+  local LONG_S = 100000 -- leases that outlast every test
+  local TAGS = {}
+  for i = 1, 32 do
+    TAGS[i] = ("x"):rep(200) .. i
+  end
+  -- Far above what a call that is cut short does, far below what doing all would be.
+  local MOST = 3000
+
+  --- Ticks to the end; no tick may do more than that.
+  ---@return number calls
+  local function settle_bounded()
+    for calls = 1, 1000 do
+      local next_ms
+      local commands = jq:commands(function()
+        next_ms = jq:tick(1000)
+      end)
+      assert.is_true(commands <= MOST, commands .. " commands")
+      if next_ms ~= 0 then
+        return calls
+      end
+    end
+    error("the clock's work never ends")
+  end
+
+  describe("moves the fewer jobs the more they carry:", function()
+    --- How many of a thousand jobs one tick moves.
+    local function moved(spec)
+      spec.name, spec.delay = "a", 10
+      jq:enqueue_many(spec, 1000)
+      jq:pass(10)
+      local next_ms, count = jq:tick(1000)
+      assert.are.equal(0, next_ms)
+      settle_bounded()
+      assert.are.same({ queued = 1000 }, jq:counts("a"))
+      return count
+    end
+
+    it("tags", function()
+      local plain = moved({})
+      jq:close()
+      jq = space.new()
+      assert.is_true(2 * moved({ tags = TAGS }) < plain)
+    end)
+    it("units of constraints", function()
+      local plain = moved({})
+      jq:close()
+      jq = space.new()
+      for i = 1, 10 do
+        jq:constrain({ id = "c" .. i, concurrency = 1000 }, { name = "a" })
+      end
+      assert.is_true(2 * moved({}) < plain)
+    end)
+  end)
+
+  it("looks at the timers of many queues in many calls", function()
+    local specs = {}
+    for i = 1, 500 do
+      specs[i] = { name = "a", queue = "q" .. i, timeout = 10 }
+    end
+    jq:enqueue_all(unpack(specs))
+    assert.are.equal(500, #jq:start("*"))
+    jq:pass(10)
+    assert.is_true(settle_bounded() > 3)
+    assert.are.equal(1, jq:counts("q500").retrying)
+  end)
+  it("makes the jobs of schedules in many calls", function()
+    for i = 1, 200 do
+      jq:call("schedule", { id = "s" .. i, every = 3600, job = { name = "a", tags = TAGS } }, msgpack.NIL)
+    end
+    jq:pass(3600)
+    assert.is_true(settle_bounded() > 3)
+    assert.are.same({ queued = 200 }, jq:counts("a"))
+  end)
+  it("lets old records go in many calls", function()
+    jq:enqueue_many({ name = "a", tags = TAGS, timeout = LONG_S }, 500)
+    for _, job in ipairs(jq:start({ queues = "a", count = 500 })) do
+      jq:succeed(job)
+    end
+    jq:pass(100000)
+    assert.is_true(settle_bounded() > 3)
+    assert.are.same({}, jq:counts("a"))
+    assert.are.same({ "" }, jq:call("tags", {}))
+  end)
+  it("leaves a part of what it may cost to those who pick", function()
+    jq:enqueue_many({ name = "a", tags = TAGS, delay = 10 }, 1000)
+    local id = jq:enqueue({ name = "b" })
+    jq:pass(10)
+    local jobs = jq:pick("b*")
+    assert.are.same({ id }, space.ids(jobs))
+    assert.are.equal(0, jobs.next_ms)
+  end)
+  it("gives fewer jobs of many queues than were asked for, and all of them in the end", function()
+    local specs = {}
+    for i = 1, 500 do
+      specs[i] = { name = "a", queue = "q" .. i, timeout = LONG_S }
+    end
+    local ids = jq:enqueue_all(unpack(specs))
+    jq:pick({ queues = "*", count = 1 })
+    local jobs = jq:pick({ queues = "*", count = 499 })
+    assert.is_true(#jobs > 0 and #jobs < 499)
+    assert.are.equal(0, jobs.next_ms)
+    assert.are.equal(499 - #jobs, #jq:start({ queues = "*", count = 499 }))
+    assert.are.equal("running", jq:status(ids[500]))
+  end)
+
+  describe("that lists", function()
+    --- Ids of all jobs, over pages; and how many each page had.
+    local function list(spec)
+      local ids, sizes = {}, {}
+      repeat
+        local reply = jq:call("jobs", spec)
+        sizes[#sizes + 1] = #reply - 1
+        for i = 2, #reply do
+          ids[#ids + 1] = msgpack.unpack(reply[i]).id
+        end
+        spec.cursor = reply[1]
+      until spec.cursor == ""
+      return ids, sizes
+    end
+
+    it("jobs with long arguments ends its pages early", function()
+      local ids = {}
+      for i = 1, 30 do
+        ids[i] = jq:enqueue({ name = "a" }, { text = ("a"):rep(100000) })
+      end
+      local found, sizes = list({ count = 1000 })
+      assert.are.same(ids, found)
+      assert.is_true(#sizes > 2 and sizes[1] < 15)
+      local _, brief_sizes = list({ count = 1000, brief = true })
+      assert.are.same({ 30 }, brief_sizes)
+    end)
+    it("queues ends its pages early", function()
+      local specs = {}
+      for i = 1, 500 do
+        specs[i] = { name = "a", queue = "q" .. i }
+      end
+      jq:enqueue_all(unpack(specs))
+      local count, cursor, pages = 0, nil, 0
+      repeat
+        local reply = jq:call("queues", { count = 1000, cursor = cursor })
+        count, cursor, pages = count + #reply - 1, reply[1], pages + 1
+      until cursor == ""
+      assert.are.equal(500, count)
+      assert.is_true(pages > 2)
+    end)
+    it("nothing, because messages are long, looks at few", function()
+      local ids = jq:enqueue_many({ name = "a", max_retry = 0 }, 50)
+      for _, job in ipairs(jq:start({ queues = "a", count = 50 })) do
+        jq:fail(job, { message = ("m"):rep(60000) })
+      end
+      local found, sizes = list({ where = { message = "none" } })
+      assert.are.same({}, found)
+      assert.is_true(#sizes > 2)
+      assert.are.same(ids, (list({ where = { message = "mm" }, brief = true })))
+    end)
+  end)
+
+  it("keeps the place of a job that fails before a new constraint in strict order counted it", function()
+    jq:enqueue_many({ name = "a", timeout = LONG_S, retry_base = 1, retry_jitter = 0 }, 600)
+    local jobs = jq:start({ queues = "a", count = 600 })
+    jq:constrain({ id = "c", concurrency = 1, order = "strict" }, { name = "a" })
+    assert.is_true(jq:constraint("c").running < 600)
+    assert.are.equal("retrying", jq:fail(jobs[600]))
+    assert.are.equal("queued", jq:release(jobs[599]))
+    jq:settle()
+    assert.are.equal(600, jq:constraint("c").running)
+    local waiting = jq:enqueue({ name = "a", priority = -1 })
+    for i = 1, 598 do
+      jq:succeed(jobs[i])
+    end
+    jq:pass(1)
+    local again = jq:start({ queues = "a", count = 3 })
+    assert.are.equal(2, #again)
+    for _, job in ipairs(again) do
+      assert.are_not.equal(waiting, job.id)
+      jq:succeed(job)
+    end
+    assert.are.same({ waiting }, jq:start_ids("a"))
+  end)
+end)
