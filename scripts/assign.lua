@@ -94,7 +94,7 @@ while assigned < limit do
     break
   end
   local of = lanes.take(head)
-  budget.pay(budget.STEP)
+  budget.pay(budget.LOOK)
   local document = of and attempt.start(of, holder, true)
   -- The next choice needs to see what this worker now holds.
   batch.flush()

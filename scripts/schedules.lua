@@ -48,7 +48,7 @@ else
     return redis.error_reply(problem)
   end
   local wanted = { cursor = spec.cursor, count = math.min(spec.count or 100, most) }
-  return page.documents(keys.SCHEDULE_IDS, wanted, document, budget.DOCUMENT + next_count * budget.LOOK)
+  return page.documents(keys.SCHEDULE_IDS, wanted, document, budget.DOCUMENT + next_count / 4)
 end
 local reply = { "" }
 for _, id in ipairs(spec.ids) do

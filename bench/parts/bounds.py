@@ -29,7 +29,7 @@ class Row:
     operation: str
     run: Callable[[Hostile], None]
     is_sized: bool
-    """by the caller, who names each job: it is told, and not bounded"""
+    """by the caller, who names each job, or took so many: it is told, and not bounded"""
 
 
 ROWS: list[Row] = []
@@ -491,7 +491,7 @@ def _(jq: Hostile) -> None:
         jq.measured("kick", {"queue": NAME, "count": ALL})
 
 
-@row("unregister: a worker with 1000 jobs")
+@row("unregister: a worker with 1000 jobs", is_sized=True)
 def _(jq: Hostile) -> None:
     jq.many(MANY)
     for number in range(CALLS):

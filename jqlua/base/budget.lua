@@ -9,16 +9,16 @@ local job = require "jqlua.job.record"
 
 local M = {}
 
-M.MOST = 700
+M.MOST = 600
 -- A sweep leaves so much to what the call is there for: else who picks would find nothing as long as much is due.
-M.RESERVE = 250
+M.RESERVE = 220
 
 -- Looking at something that stays as it is: an entry of an index, a record.
 M.LOOK = 0.3
 -- Reading or writing something small: a key of a constraint, a lane that is parked.
-M.STEP = 3
+M.STEP = 4
 -- A queue, worker or schedule whose record is read and written, with timers and statistics of its own.
-M.RECORD = 6
+M.RECORD = 5
 -- A document, without its bytes.
 M.DOCUMENT = 2.5
 -- A job that goes to another state, or starts in a lane, without what it carries.

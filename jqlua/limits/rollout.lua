@@ -86,7 +86,7 @@ local function adopt(number, at)
     return nil
   end
   local place = at ~= "" and cmsgpack.unpack(at) or {}
-  while budget.pay(budget.LOOK) do
+  while budget.pay(budget.STEP) do
     if not place.name then
       local from = place.last and "(" .. place.last or "-"
       place.name = call("ZRANGEBYLEX", keys.QUEUE_NAMES, from, "+", "LIMIT", 0, 1)[1]

@@ -92,7 +92,7 @@ local function make(of, at_ms)
   local id, created = arrival.create(new, of.a)
   if created == 1 then
     of.m, of.l, of.i = of.m + 1, at_ms, id
-    budget.pay(2 * budget.of_job(job.read(id)))
+    budget.pay(budget.of_job(job.read(id)))
   end
 end
 

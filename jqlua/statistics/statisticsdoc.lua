@@ -83,7 +83,7 @@ local function each_cell(key, range, pending, add)
     budget.pay(#fields * COST_OF_A_FIELD)
     for i = 1, #fields do
       if raws[i] then
-        budget.pay(budget.of_bytes(raws[i]) + budget.LOOK)
+        budget.pay(budget.of_bytes(raws[i]) + 2 * budget.LOOK)
         add(first + i - 1, cmsgpack.unpack(raws[i]))
       end
     end

@@ -15,6 +15,7 @@ DEFAULTS = {
     "lease_grace": 0, "events_max": 0, "stats": True,
 }  # fmt: skip
 SWEEP = 100  # steps a pick or an assign takes before it chooses
+DEAR = 30  # so many a call takes at least, however much they cost
 
 ErrorReply = namedtuple("ErrorReply", "code path message")
 
@@ -310,6 +311,7 @@ class Jobs:
 
     def check_next(self, next_ms, due_before, limit=SWEEP, also=()):
         """next_ms never is later than a moment that could make a job ready, and 0 only with a reason."""
+        limit = min(limit, DEAR)
         moments = [*also, *self.more_moments()]
         for job in self.jobs.values():
             if job.due_ms is not None:

@@ -150,7 +150,7 @@ DECODE = {
     "change": text, "depend": text, "kick": text, "retry": text, "discard": text, "track": text,
     "schedule": unpack_document, "schedules": lambda reply: page(reply, unpack_document),
     "jobs": lambda reply: page(reply, unpack_document), "failures": page, "tags": first_text,
-    "history": plain_document, "stats": lambda reply: [plain_document(doc) for doc in reply if doc],
+    "history": plain_document, "stats": lambda reply: [plain_document(doc) for doc in reply],
     "result": lambda reply: [reply[0].decode(), *reply[1:]],
     "assign": lambda reply: [reply[0], *([id.decode(), url.decode(), unpack_document(doc), argument]
                                          for id, url, doc, argument in grouped(reply[1:], 4))],

@@ -1,0 +1,93 @@
+-- A function library outlives its calls. What it remembers is what bytes say, which nothing can make untrue; what a
+-- call notes ends with the call, however that ends.
+local msgpack = require "support.msgpack"
+local space = require "support.space"
+
+describe("what a library remembers", function()
+  local jq
+  before_each(function()
+    jq = space.new()
+  end)
+  after_each(function()
+    jq:close()
+  end)
+
+  local function life(spec)
+    local id = jq:enqueue(spec)
+    local job = jq:take(spec.queue or spec.name)
+    assert.are.equal(id, job.id)
+    assert.are.equal("done", jq:succeed(job))
+    return id
+  end
+
+  local function wipe()
+    jq.connection:call_list("DEL", jq:keys())
+    jq:set_clock(jq.now_ms)
+  end
+
+  it("is nothing of a namespace that was emptied", function()
+    life({ name = "a" })
+    jq:enqueue("a")
+    wipe()
+    for _, call in ipairs({ { "enqueue", { name = "a" }, msgpack.NIL }, { "pick", { worker = "w", queues = "a" } } }) do
+      jq:refuses("VERSION", unpack(call))
+    end
+    jq:call("setup")
+    local jobs = jq:pick("a")
+    assert.are.same({}, space.ids(jobs))
+    assert.are.equal(-1, jobs.next_ms)
+    life({ name = "a" })
+  end)
+
+  it("is nothing of a namespace that was brought back from a copy", function()
+    jq:enqueue("a")
+    local copy = jq:snapshot()
+    jq:queue({ name = "a", paused = true })
+    jq:set({ done_max = 0, stats = false })
+    assert.are.same({}, jq:pick_ids("a"))
+    wipe()
+    for key, value in pairs(copy) do
+      jq:redis("RESTORE", key, 0, value, "REPLACE")
+    end
+    local job = jq:take("a")
+    jq:succeed(job)
+    assert.are.equal("done", jq:status(job.id)) -- its record is kept
+  end)
+
+  it("is nothing of another namespace", function()
+    local other = space.new()
+    other:queue({ name = "a", max_waiting = 1 })
+    other:set({ events_max = 10 })
+    for _ = 1, 3 do
+      jq:enqueue("a")
+      pcall(other.enqueue, other, "a")
+    end
+    assert.are.same({ queued = 3 }, jq:counts("a"))
+    assert.are.same({ queued = 1 }, other:counts("a"))
+    assert.are.equal(1, other:redis("XLEN", other.name .. ":events"))
+    assert.are.equal(0, jq:redis("EXISTS", jq.name .. ":events"))
+    other:close()
+  end)
+
+  it("has bounds, beyond which it is begun anew", function()
+    for i = 1, 600 do
+      life({ name = "a", queue = "q" .. i % 300, priority = i })
+    end
+    life({ name = "a" })
+  end)
+
+  it("is nothing of a call that broke off", function()
+    jq.is_corrupt = true
+    jq:enqueue("a")
+    local set = jq.name .. ":q:a"
+    jq:redis("SET", set, "no set")
+    assert.is_false(pcall(jq.enqueue, jq, { name = "a", tags = { "t" } }))
+    assert.is_false(pcall(jq.pick, jq, "a"))
+    local other = space.new()
+    local before = jq:snapshot()
+    local id = other:enqueue("b")
+    assert.are.same({ id }, other:pick_ids({ "a", "b" }))
+    assert.are.same({}, space.changes(before, jq:snapshot()))
+    other:close() -- which audits it
+  end)
+end)
