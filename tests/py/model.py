@@ -109,7 +109,7 @@ class Model(Schedules):
         if len(taken) < count:
             self.check_nothing_left(reply[0], queues)
             openings = self.openings(queues)
-        self.check_next(reply[0], due_before, also=openings)
+        self.check_next(reply[0], due_before, also=openings, given=len(reply) - 1)
         if wait and not taken and reply[0] != 0:
             self.goes_to_sleep(worker, wait, queues, reply[0])
         if request:

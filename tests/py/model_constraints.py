@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, field
 from itertools import product
 
-from model_jobs import WAITING, Refused, accepted, expect, ms, same
+from model_jobs import DEAR, WAITING, Refused, accepted, expect, ms, same
 from model_matcher import MISSING, decode, key_part, kind, matches_job, pack, value_at
 from model_statistics import Statistics
 
@@ -333,6 +333,6 @@ class Constraints(Statistics):
                 constraint.held_until_ms[key] = max(until_ms, self.now + ms(seconds))
 
     def may_have_left_work(self):
-        """A change is carried out in steps, so many at most; and a pick looks at so many keys at most."""
+        """A change is carried out in steps; and a pick that has cost enough leaves the rest."""
         self.steps_left = max(0, self.steps_left - 1)
-        return self.steps_left > 0 or sum(job.status == "queued" for job in self.jobs.values()) > 100
+        return self.steps_left > 0 or sum(job.status == "queued" for job in self.jobs.values()) > DEAR

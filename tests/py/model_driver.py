@@ -121,7 +121,7 @@ class Driver:
         if script == "finish":
             return finished(reply, len(fields["outcomes"]))
         if script == "stats" and fields.get("series"):
-            return [reply[0], *DECODE[script](reply[1:])]
+            return [reply[0].decode(), *DECODE[script](reply[1:])]
         if script == "config" and fields.get("describe"):
             return plain_document(reply)
         return DECODE.get(script, lambda r: r)(reply)
@@ -189,7 +189,7 @@ class Driver:
         raise Mismatch(script + " comes to no end")
 
     def compare(self, script, fields, label):
-        if script == "usage" or script == "stats" and fields.get("series"):
+        if script == "usage" or (script == "stats" and fields.get("series")):
             reply = self.pages(script, **fields)
         elif "where" in fields:
             reply = self.all_found(script, **fields)

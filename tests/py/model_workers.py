@@ -214,7 +214,7 @@ class Workers(Order):
             same(left, [], "assigned less than possible")
         rests = [w.resting_until_ms for w in self.workers.values() if w.resting]
         openings = self.openings_for_workers() if len(reply) - 1 < limit else []
-        self.check_next(reply[0], due_before, also=rests + openings)
+        self.check_next(reply[0], due_before, also=rests + openings, given=len(reply) - 1)
         if wait and len(reply) == 1 and reply[0] != 0:
             self.goes_to_sleep(master, wait, None, reply[0])
 

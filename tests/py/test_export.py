@@ -169,7 +169,7 @@ class TestPages:
             await settable.enqueue(jobs)
         records = await export(settable, 1000)
         # Sets that are larger than a page are in several records.
-        assert len([record for record in records if b"q:a" in record]) == 20
+        assert len([record for record in records if b"q:a" in record]) >= 20
         await import_(target, records, 1000)
         await check_copy(settable, target)
         assert len((await target.pick("w", "a", 1000)).jobs) == 1000
