@@ -5,7 +5,7 @@ import math
 from itertools import product
 
 from model_constraints import FIELDS
-from model_jobs import WAITING, Refused, accepted, expect, matches, same
+from model_jobs import DEAR, WAITING, Refused, accepted, expect, matches, same
 from model_matcher import key_part, shown_part
 from model_sleepers import Sleepers
 
@@ -169,7 +169,7 @@ class Documents(Sleepers):
     def is_still_counting(self):
         """Whether those that ran before a constraint came may still be being counted, in steps."""
         alive = sum(job.status == "running" for job in self.jobs.values())
-        return alive > 90 and self.steps_left > 0
+        return alive > DEAR and self.steps_left > 0
 
     def explain_constraints(self, shown, job, holders):
         matching = {constraint.id: (constraint, key) for constraint, key in self.keys_of(job)}
