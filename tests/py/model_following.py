@@ -2,7 +2,7 @@
 changes, kicks, notes of heartbeats. Sections 4 and 13 of docs/protocol.md."""
 
 from model_dependencies import Dependencies
-from model_jobs import ENDED, SOME_TEXT, ErrorReply, accepted, expect, ms, same
+from model_jobs import DEAR, ENDED, SOME_TEXT, ErrorReply, accepted, expect, ms, same
 from model_unique import refuse
 
 
@@ -183,7 +183,10 @@ class Following(Dependencies):
         """Which of the jobs, where more run than were asked for, is the engine's choice."""
         accepted(reply)
         running = [j for j in self.jobs.values() if (j.queue, j.status) == (queue, "running")]
-        same(reply, [min(count, len(running)), int(len(running) > count)], "kick")
+        moved, is_more = reply
+        asked = min(count, len(running))
+        expect(moved == asked or DEAR <= moved < asked, "kick: jobs", reply, asked)
+        same(is_more, int(len(running) > moved), "kick: whether there are more")
         for job in running:
-            if len(running) <= count or self.look(job.id)["status"] != "running":
+            if moved == len(running) or self.look(job.id)["status"] != "running":
                 self.kick_one(job, delay)

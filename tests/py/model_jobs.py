@@ -15,7 +15,7 @@ DEFAULTS = {
     "lease_grace": 0, "events_max": 0, "stats": True,
 }  # fmt: skip
 SWEEP = 100  # steps a pick or an assign takes before it chooses
-DEAR = 30  # so many a call takes at least, however much they cost
+DEAR = 20  # so many a call takes at least, however much they cost
 
 ErrorReply = namedtuple("ErrorReply", "code path message")
 
