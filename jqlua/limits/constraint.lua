@@ -15,12 +15,6 @@ local call = redis.call
 
 M.MOST = 1000
 
--- What is remembered of a queue and name: version; and unless nothing matches there, kind and section that jobs have
--- in common, and the definitions.
-M.NO_SECTION = 0
-M.SECTION_OF_ALL = 1
-M.SECTION_OF_MATCHES = 2
-M.MATCHING_FORMAT = ">I4BI2c0"
 local LONGEST_VALUE = 64
 
 --- The definition of a constraint.
@@ -147,35 +141,6 @@ function M.entry(definition, facts, of)
   return { definition.n, definition.o and units.STRICT or 0, cost, value, units.key_name(definition.n, value) }
 end
 
---- The section that jobs of a queue and name have in common.
----@param list table[] definitions that may match there
----@return number kind M.NO_SECTION, M.SECTION_OF_ALL, or M.SECTION_OF_MATCHES: of those that the only definition
---- matches
----@return string section
-local function common_section(queue_name, name, list)
-  local facts = { name = name, queue = queue_name, argument = "" }
-  local entries = {}
-  local kind = M.SECTION_OF_ALL
-  for i, definition in ipairs(list) do
-    if matcher.test(definition.m, { name = name, queue = queue_name }) ~= true then
-      kind = M.SECTION_OF_MATCHES
-    end
-    if type(definition.k or 1) ~= "number" then
-      return M.NO_SECTION, ""
-    end
-    for _, path in ipairs(definition.b or {}) do
-      if path ~= "name" and path ~= "queue" then
-        return M.NO_SECTION, ""
-      end
-    end
-    entries[i] = M.entry(definition, facts)
-  end
-  if kind == M.SECTION_OF_MATCHES and list[2] then
-    return M.NO_SECTION, ""
-  end
-  return kind, units.encode(units.of_entries(queue_name, entries))
-end
-
 -- What was looked up in this call, by queue and name.
 local found = {}
 
@@ -209,12 +174,8 @@ function M.matching(queue_name, name, remembers)
       return a.n < b.n
     end)
     if remembers ~= false then
-      local rest = ""
-      if list[1] then
-        local kind, section = common_section(queue_name, name, list)
-        rest = struct.pack(">BI2", kind, #section) .. section .. cmsgpack.pack(list)
-      end
-      call("SET", key, struct.pack(">I4", version) .. rest)
+      -- Behind the version stands a text with what schema 3 knew besides: none, now.
+      call("SET", key, struct.pack(">I4", version) .. (list[1] and "\0\0\0" .. cmsgpack.pack(list) or ""))
     end
   end
   found[key] = list

@@ -97,14 +97,6 @@ function M.name_lane(units, queue_name)
   units[M.LANE] = redis.sha1hex(table.concat(parts, "\0")):sub(1, M.DIGEST)
 end
 
---- The units of a job that is in no groups.
----@return table units
-function M.of_entries(queue_name, entries)
-  local units = { "", "", {}, entries }
-  M.name_lane(units, queue_name)
-  return units
-end
-
 --- The index of the lanes that a key holds.
 ---@param place string a queue's name, behind "-", or "!" for those whose jobs have their unit of the key
 function M.parked(name, place)

@@ -38,7 +38,6 @@ M.INDEXED = 32 -- has had jobs with tags or unique_for, or that failed for good:
 M.OWN = 64 -- has settings of its own
 
 M.FORMAT = ">BI4ddddc14I4I4"
-M.VERSION_PLACE = 52
 local MOST_KEYS = 256
 local NO_ID = "              "
 M.LEAST_ID = "00000000000000"
