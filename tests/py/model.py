@@ -10,7 +10,7 @@ then does the same to its own jobs. Where the protocol leaves a choice to the en
 
 import re
 
-from model_jobs import DEFAULTS, ENDED, STATES, SWEEP, ErrorReply, Mismatch, Refused, accepted, expect, ms, same
+from model_jobs import DEFAULTS, ENDED, STATES, ErrorReply, Mismatch, Refused, accepted, expect, ms, same
 from model_schedules import Schedules
 
 __all__ = ["ErrorReply", "Mismatch", "Model", "Refused", "expect"]
@@ -121,7 +121,7 @@ class Model(Schedules):
         for job, (doc, _) in zip(jobs, reply[1:], strict=True):
             self.check_document(doc, self.picked_document(job), "repeated pick")
         if jobs:
-            self.check_next(reply[0], SWEEP, also=self.openings(queues))
+            self.check_next(reply[0], float("inf"), also=self.openings(queues))
         else:
             same(reply[0], 0, "next_ms of a repeated pick whose jobs are over")
 

@@ -37,6 +37,10 @@ EVENTS = {"success": "done", "failure": "failed", "lapse": "lapsed", "cancel": "
 class Mismatch(AssertionError):
     """The engine's reply is not one the protocol allows."""
 
+    def __init__(self, what, *details):
+        super().__init__(what + "".join(f"\n    {detail!r}" for detail in details))
+        self.details = details
+
 
 class Refused(Exception):
     """The model refuses; the engine must have answered with this code and path, and changed nothing."""
@@ -44,7 +48,7 @@ class Refused(Exception):
 
 def expect(condition, what, *details):
     if not condition:
-        raise Mismatch(what + "".join(f"\n    {detail!r}" for detail in details))
+        raise Mismatch(what, *details)
 
 
 def accepted(reply):
