@@ -79,3 +79,28 @@ def test_who_was_woken_goes_on_with_another_request(driver):
     enqueue(driver, "second", {})
     run(driver, "wake", on="all", pick={"worker": "other", "queues": "*", "wait": wait, "request": "r"})
     assert [job.status for job in driver.model.jobs.values()] == ["cancelled", "running"]
+
+
+@pytest.mark.parametrize("ends", ["before", "after"])
+@pytest.mark.parametrize("seconds", [0, 0.001, 5])
+def test_a_smooth_rate_that_was_over_when_its_key_was_put_on_hold_and_the_clock_went_back(
+    driver, ends, seconds
+):
+    """The engine has forgotten the last start by then, unless a job still runs under the key."""
+    rate = {"limit": 1, "period": 0.5, "smooth": True}
+    run(driver, "constrain", id="k", match={"name": "a"}, rate=rate)
+    enqueue(driver, "first", {}, {})
+    pick(driver)
+    run(driver, "clock", delta_ms=1000)
+    success = [{"id": "job:first.0", "token": 1, "type": "success"}, b"\xc0"]
+    if ends == "before":
+        run(driver, "finish", worker="w", outcomes=[success])
+    run(driver, "hold", id="k", seconds=5)
+    run(driver, "clock", delta_ms=-800)
+    if ends == "after":
+        run(driver, "finish", worker="w", outcomes=[success])
+    run(driver, "check")
+    run(driver, "hold", id="k", seconds=seconds)
+    run(driver, "check")
+    pick(driver)
+    run(driver, "check")
