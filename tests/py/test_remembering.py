@@ -215,8 +215,9 @@ class TestOneServer:
 
 @pytest.fixture
 async def pair() -> AsyncIterator[tuple[Place, Place]]:
-    """A primary, and a replica that nobody has called."""
-    async with serving("--port", str(free_port())) as one, serving("--port", str(free_port())) as other:
+    """A primary, and a replica that nobody has called. They find each other by ports."""
+    first, second = [("--bind", "127.0.0.1", "--port", str(free_port())) for _ in range(2)]
+    async with serving(*first) as one, serving(*second) as other:
         await other.follow(one)
         yield one, other
 
