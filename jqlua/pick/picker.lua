@@ -331,9 +331,10 @@ local function take_in_order(plan, reply)
 end
 
 ---@cold
---- The jobs that this request got before, as far as their attempts still run.
+--- The jobs that this request got before, as far as their attempts still run. When none does: pick anew.
 local function repeat_jobs(reply, remembered)
-  reply[#reply + 1] = meta.next_ms()
+  local place = #reply + 1
+  reply[place] = 0
   for i = 1, #remembered, 2 do
     local of = job.read(remembered[i])
     local token = remembered[i + 1]
@@ -343,6 +344,7 @@ local function repeat_jobs(reply, remembered)
     if of and attempt.runs(of, token) then
       local n = #reply
       reply[n + 1], reply[n + 2] = job.document(of), call("GET", keys.ARGUMENT .. remembered[i])
+      reply[place] = meta.next_ms()
     end
   end
 end
