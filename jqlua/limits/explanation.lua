@@ -6,6 +6,7 @@ local constraint = require "jqlua.limits.constraint"
 local constraintdoc = require "jqlua.limits.constraintdoc"
 local glob = require "jqlua.base.glob"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local lineup = require "jqlua.limits.placement"
 local queue = require "jqlua.queue.record"
 local room = require "jqlua.limits.room"
@@ -105,7 +106,7 @@ end
 ---@return string map
 function M.encode(of)
   local parts = {
-    pack("id", of[job.ID]), pack("status", job.state_name(of[job.STATE])), pack("queue", of[job.QUEUE]),
+    pack("id", of[job.ID]), pack("status", states.name(of[job.STATE])), pack("queue", of[job.QUEUE]),
     pack("name", of[job.NAME]),
   }
   if WAITING:find(of[job.STATE], 1, true) then
