@@ -12,7 +12,7 @@
 --   d  dependents of a job that ended: how .. id      U  unique keys kept after the end
 --   c  the next moment of a schedule: c .. its id     v  jobs to be looked at under other constraints (module
 -- limits.placement)
---   O  keys to be looked at (module limits.room)             p  changes of constraints (module limits.rollout)
+--   O  keys to be looked at (module limits.keyrecord)             p  changes of constraints (module limits.rollout)
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 

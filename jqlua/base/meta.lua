@@ -42,8 +42,9 @@ M.SECONDS = 14 -- the moment, as texts
 M.MICROS = 15
 M.RANDOM = 16 -- the random part of the tokens that this call gives out, once it is made, or false
 M.RUN = 17 -- the part of records that tells of what this call starts for its worker, once it is made, or false
-local KNOWN = 18 -- the bytes that say all this; empty once something is different
-M.state = { 0, 0, 0, 0, "", false, false, 0, 0, 0, false, false, "", "", "", false, false, "" }
+M.SPENT = 18 -- of what the call may cost (module base.budget)
+local KNOWN = 19 -- the bytes that say all this; empty once something is different
+M.state = { 0, 0, 0, 0, "", false, false, 0, 0, 0, false, false, "", "", "", false, false, 0, "" }
 
 ---@cold
 local function refusal(raw, schema)
@@ -92,7 +93,7 @@ function M.open(...)
     state[KNOWN], state[M.RAW] = raw, raw
   end
   state[M.NOW_MS], state[M.SECONDS], state[M.MICROS] = clock.now()
-  state[M.RANDOM], state[M.RUN] = false, false
+  state[M.RANDOM], state[M.RUN], state[M.SPENT] = false, false, 0
   return nil, raws
 end
 

@@ -66,6 +66,23 @@ local function send_long(command, key, list)
   end
 end
 
+local function send_adds(key, list)
+  M.adds[key] = nil
+  if #list <= CHUNK then
+    call("ZADD", key, unpack(list))
+  else
+    send_long("ZADD", key, list)
+  end
+end
+
+---@cold
+--- Sends what was gathered to be added to a sorted set, for those who read it.
+function M.settle(key)
+  if M.adds[key] then
+    send_adds(key, M.adds[key])
+  end
+end
+
 --- Sends what was gathered.
 function M.flush()
   local writes = M.writes
@@ -93,12 +110,7 @@ function M.flush()
     end
   end
   for key, list in next, M.adds do
-    M.adds[key] = nil
-    if #list <= CHUNK then
-      call("ZADD", key, unpack(list))
-    else
-      send_long("ZADD", key, list)
-    end
+    send_adds(key, list)
   end
 end
 

@@ -34,6 +34,14 @@ M.ID = 16
 M.UNITS = 17 -- section of the lane, or empty
 M.REST = 18 -- what is known of the part of the record that hardly ever changes, as it was read; false for a new job
 
+-- States.
+M.QUEUED = "q" -- in its queue's plain set
+M.IN_LANE = "w"
+M.SCHEDULED = "s"
+M.BLOCKED = "b"
+M.RUNNING = "r"
+M.RETRYING = "t"
+
 -- Flags.
 M.KEEP_RESULT = 1
 M.STARTED = 2 -- has a run section

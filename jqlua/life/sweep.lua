@@ -8,10 +8,11 @@ local due = require "jqlua.base.due"
 local batch = require "jqlua.base.writes"
 local changes = require "jqlua.limits.rollout"
 local job = require "jqlua.job.record"
+local keyrecord = require "jqlua.limits.keyrecord"
 local lineup = require "jqlua.limits.placement"
 local migration = require "jqlua.upkeep.migration"
 local removal = require "jqlua.job.removal"
-local room = require "jqlua.limits.room"
+local parking = require "jqlua.limits.parking"
 local queue = require "jqlua.queue.record"
 local schedule = require "jqlua.schedules.schedule"
 local transition = require "jqlua.life.transition"
@@ -232,7 +233,7 @@ end
 local function walk(name, limit)
   local looked = lineup.walk(queue.load(name), limit)
   if call("EXISTS", keys.WALK .. name) == 0 then
-    due.set("v" .. name, meta.NONE)
+    due.set(lineup.KIND .. name, meta.NONE)
   end
   return looked
 end
@@ -264,10 +265,10 @@ function M.run(limit)
       steps = sweep_resting(limit - moved)
     elseif kind == "E" then
       steps = review(limit - moved)
-    elseif kind == "O" then
-      steps = room.sweep(limit - moved)
-      due.set("O", first_score(keys.OPENING) or meta.NONE)
-    elseif kind == "v" then
+    elseif kind == keyrecord.KIND then
+      steps = parking.sweep(limit - moved)
+      due.set(keyrecord.KIND, first_score(keys.OPENING) or meta.NONE)
+    elseif kind == lineup.KIND then
       steps = walk(name, limit - moved)
     elseif kind == migration.KIND then
       steps = migration.step(limit - moved)

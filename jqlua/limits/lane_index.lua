@@ -9,8 +9,9 @@
 -- Groups of equal priority stand by virtual start: the later of the clock of their node and the end of what they
 -- were given last. Both only grow, so that again an entry is a lower bound.
 --
--- Members: start (8 bytes, 0 for lanes), id (14), kind (l or g), digest of the lane or group (20).
+-- Members: start (8 bytes, 0 for lanes), id (14), kind, digest of the lane or group (20).
 local keys = require "jqlua.base.keys"
+local batch = require "jqlua.base.writes"
 local budget = require "jqlua.base.budget"
 local queue = require "jqlua.queue.record"
 local units = require "jqlua.limits.units"
@@ -19,6 +20,9 @@ local M = {}
 
 local call = redis.call
 
+-- Kinds of members.
+local LANE = "l"
+local GROUP = "g"
 local NO_START = "\0\0\0\0\0\0\0\0"
 local FORGET_TURNS_S = 86400
 
@@ -44,12 +48,24 @@ function M.of_queue(name)
   return keys.LANES .. name
 end
 
+--- The key of a lane's jobs, for those who read it: what this call has gathered for it is sent before.
+function M.jobs_key(lane)
+  local key = keys.LANE .. lane
+  batch.settle(key)
+  return key
+end
+
+---@return boolean
+function M.has_jobs(lane)
+  return call("EXISTS", M.jobs_key(lane)) == 1
+end
+
 --- Puts the entries of groups, from the innermost on.
 local function add_groups(index, name, priority, id, path, last)
   while last > 0 do
     local parent, group = path:sub(1, last - units.DIGEST), path:sub(last - units.DIGEST + 1, last)
     local start = struct.pack(">d", start_of(turns_key(name, parent, priority), group))
-    call("ZADD", M.node(index, parent), "LT", priority, start .. id .. "g" .. group)
+    call("ZADD", M.node(index, parent), "LT", priority, start .. id .. GROUP .. group)
     last = last - units.DIGEST
   end
 end
@@ -60,7 +76,7 @@ end
 function M.put(index, name, priority, id, rest)
   local path = rest:sub(units.DIGEST + 1)
   -- A lane that was parked comes back under the priority that its head had then.
-  call("ZADD", M.node(index, path), "LT", priority, NO_START .. id .. "l" .. rest:sub(1, units.DIGEST))
+  call("ZADD", M.node(index, path), "LT", priority, NO_START .. id .. LANE .. rest:sub(1, units.DIGEST))
   if path ~= "" then
     add_groups(index, name, priority, id, path, #path)
   end
@@ -97,7 +113,7 @@ end
 function M.withdraw(owner, priority, id, lane, path)
   local name = owner[queue.NAME]
   local index = M.of_queue(name)
-  if call("ZREM", M.node(index, path), NO_START .. id .. "l" .. lane) == 0 then
+  if call("ZREM", M.node(index, path), NO_START .. id .. LANE .. lane) == 0 then
     return false
   end
   unsettle(index, name, priority, path)
@@ -114,7 +130,7 @@ local function first_of(index, name, path)
       return nil
     end
     local digest = member:sub(24)
-    if member:sub(23, 23) == "l" then
+    if member:sub(23, 23) == LANE then
       return { priority = priority, id = member:sub(9, 22), member = member, lane = digest, path = path }
     end
     local place, is_more = first_of(index, name, path .. digest)
@@ -124,7 +140,7 @@ local function first_of(index, name, path)
     local true_member
     if place then
       local start = start_of(turns_key(name, path, place.priority), digest)
-      true_member = struct.pack(">d", start) .. place.id .. "g" .. digest
+      true_member = struct.pack(">d", start) .. place.id .. GROUP .. digest
       if place.priority == priority and true_member == member then
         return place
       end
@@ -143,6 +159,19 @@ end
 ---@return boolean? is_more when the looks allowed were used up
 function M.first(index, name)
   return first_of(index, name, "")
+end
+
+--- A lower bound of what comes behind the first lane, where no groups are.
+---@param first table place, as M.first gave it
+---@return number? priority nil when nothing does
+---@return string? id
+function M.behind(index, first)
+  local entries = call("ZRANGE", index, 0, 1, "WITHSCORES")
+  local at = entries[1] == first.member and 3 or 1
+  local member = entries[at]
+  if member then
+    return tonumber(entries[at + 1]), member:sub(1, 8) == NO_START and member:sub(9, 22) or queue.LEAST_ID
+  end
 end
 
 --- Texts have weights, and numbers by their text.
@@ -188,10 +217,10 @@ function M.count(index, path, most, found)
     end
     most = most - 1
     local digest = member:sub(24)
-    if member:sub(23, 23) == "g" then
+    if member:sub(23, 23) == GROUP then
       most = M.count(index, path .. digest, most, found)
     elseif not found[digest] then
-      local jobs = call("ZCARD", keys.LANE .. digest)
+      local jobs = call("ZCARD", M.jobs_key(digest))
       found[digest] = jobs > 0 and jobs or nil -- what is empty stands there until somebody looks
     end
   end

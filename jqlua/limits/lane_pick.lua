@@ -1,6 +1,5 @@
 ---@lazy
 -- The best job of a queue that has lanes, or whose waiting jobs have to be looked at anew.
-local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local attempt = require "jqlua.life.attempt"
 local budget = require "jqlua.base.budget"
@@ -12,6 +11,8 @@ local lane = require "jqlua.limits.lane"
 local lineup = require "jqlua.limits.placement"
 local queue = require "jqlua.queue.record"
 local ready = require "jqlua.limits.lane_index"
+local keyrecord = require "jqlua.limits.keyrecord"
+local parking = require "jqlua.limits.parking"
 local room = require "jqlua.limits.room"
 local units = require "jqlua.limits.units"
 
@@ -43,7 +44,7 @@ local function best_lane(owner, is_settled)
       return nil, true
     end
     local of = job.read(place.id)
-    local own = of and of[job.STATE] == "w" and units.of(of)
+    local own = of and of[job.STATE] == job.IN_LANE and units.of(of)
     if not own or own[units.LANE] ~= place.lane or of[job.PRIORITY] ~= place.priority then
       -- The head that stood here is gone, or has another priority.
       local priority, id = lane.head(place.lane)
@@ -52,24 +53,24 @@ local function best_lane(owner, is_settled)
       if head then
         ready.add(owner, priority, id, place.lane .. place.path)
         own = units.of(head)
-        room.fetch(own[units.ENTRIES])
-        room.pass_on(owner, own[units.ENTRIES])
+        keyrecord.fetch(own[units.ENTRIES])
+        parking.pass_on(owner, own[units.ENTRIES])
       end
     elseif of[job.OPTIONS] ~= "" and attempt.has_expired(of) then
       failure.expire(of)
       batch.flush()
       budget.pay(budget.of_job(of))
     elseif is_settled or not moved(of, owner) then
-      room.fetch(own[units.ENTRIES])
+      keyrecord.fetch(own[units.ENTRIES])
       local lacking = room.lacking(own[units.ENTRIES])
       if not lacking then
         place.job, place.units = of, own
         return place
       end
       ready.remove(index, name, place)
-      room.park(owner, lacking, place)
+      parking.park(owner, lacking, place)
       budget.pay(budget.STEP)
-      room.pass_on(owner, own[units.ENTRIES], lacking)
+      parking.pass_on(owner, own[units.ENTRIES], lacking)
     end
   end
 end
@@ -78,7 +79,7 @@ end
 ---@return number? priority
 ---@return string? id
 local function first_plain(owner)
-  local first = call("ZRANGE", queue.key(owner, "q"), 0, 0, "WITHSCORES")
+  local first = call("ZRANGE", queue.key(owner, job.QUEUED), 0, 0, "WITHSCORES")
   return tonumber(first[2]), first[1]
 end
 
@@ -86,9 +87,12 @@ local function is_first(place, priority, id)
   return place and (not id or ready.is_before(place.priority, place.id, priority, id))
 end
 
+--- The better of the best lane and the first plain job.
 local function head_of(owner, place, priority, id)
   if is_first(place, priority, id) then
-    return { queue = owner, priority = place.priority, id = place.id, place = place }
+    return {
+      queue = owner, priority = place.priority, id = place.id, place = place, plain_priority = priority, plain_id = id,
+    }
   elseif id then
     return { queue = owner, priority = priority, id = id, is_single = true }
   end
@@ -103,7 +107,7 @@ local function best_unsettled(owner)
     if is_more then
       return nil, true
     end
-    local members = call("ZRANGE", queue.key(owner, "q"), 0, PAGE - 1, "WITHSCORES")
+    local members = call("ZRANGE", queue.key(owner, job.QUEUED), 0, PAGE - 1, "WITHSCORES")
     local priority, id = tonumber(members[2]), members[1]
     if not id or is_first(place, priority, id) then
       return head_of(owner, place, priority, id)
@@ -124,7 +128,7 @@ function M.is_behind()
   if state[meta.PENDING] ~= 0 and not changes.carry_out() then
     return true
   end
-  return state[meta.NEXT_DUE] <= state[meta.NOW_MS] and select(2, room.sweep(STEPS))
+  return state[meta.NEXT_DUE] <= state[meta.NOW_MS] and select(2, parking.sweep(STEPS))
 end
 
 ---@return table? head as of heads.of_queue
@@ -165,8 +169,8 @@ function M.find(name, most, accepts)
   end
   local is_settled = lineup.is_settled(owner)
   local best
-  for letter in ("qw"):gmatch(".") do
-    local waiting = call("ZRANGE", queue.key(owner, letter), 0, most - 1, "WITHSCORES")
+  for _, state in ipairs({ job.QUEUED, job.IN_LANE }) do
+    local waiting = call("ZRANGE", queue.key(owner, state), 0, most - 1, "WITHSCORES")
     for i = 1, #waiting, 2 do
       local id, priority = waiting[i], tonumber(waiting[i + 1])
       local of = job.read(id)
@@ -180,11 +184,11 @@ function M.find(name, most, accepts)
         local own = units.of(of)
         local lacking
         if own then
-          room.fetch(own[units.ENTRIES])
+          keyrecord.fetch(own[units.ENTRIES])
           lacking = room.lacking(own[units.ENTRIES])
         end
         if lacking then
-          room.note_opening(lacking)
+          parking.note_opening(lacking)
         else
           best = { queue = owner, priority = priority, id = id, is_single = true }
           best.place = own and {
@@ -204,35 +208,6 @@ end
 ---@return boolean
 function M.may_start(head)
   return not room.lacking(head.place.units[units.ENTRIES])
-end
-
---- Takes a head out of where it waits; a lane's job takes its units.
----@return table? job
-function M.take(head)
-  local owner, place = head.queue, head.place
-  if not place then
-    call("ZREM", queue.key(owner, "q"), head.id)
-    return job.read(head.id)
-  end
-  local own, of = place.units, place.job
-  call("ZREM", keys.LANE .. place.lane, head.id)
-  lane.known[place.lane] = nil
-  ready.remove(ready.of_queue(owner[queue.NAME]), owner[queue.NAME], place)
-  budget.pay(budget.of_job(of))
-  batch.remove(queue.key(owner, "w"), head.id)
-  ready.serve(owner, place, own[units.GROUPS])
-  local priority, id = lane.head(place.lane)
-  if id then
-    ready.add(owner, priority, id, place.lane .. place.path)
-  end
-  local entries = own[units.ENTRIES]
-  room.take(entries)
-  room.pass_on(owner, entries)
-  if place.path ~= "" then
-    room.send_more(owner)
-  end
-  units.put(of, own)
-  return of
 end
 
 return M

@@ -5,6 +5,7 @@ local check = require "jqlua.base.check"
 local glob = require "jqlua.base.glob"
 local heads = require "jqlua.queue.heads"
 local lanes = require "jqlua.limits.lane_pick"
+local lanestart = require "jqlua.limits.lane_start"
 local attempt = require "jqlua.life.attempt"
 local batch = require "jqlua.base.writes"
 local job = require "jqlua.job.record"
@@ -251,12 +252,15 @@ local function start_all(owner, popped, plan, reply)
 end
 
 ---@cold
---- Starts the head of a queue that has lanes.
-local function start_one(head, plan, reply)
-  local of = lanes.take(head)
-  if of then
-    local document = attempt.start(of, plan[WISH].worker, plan[IS_REGISTERED])
-    append(plan, reply, document, document and call("GET", keys.ARGUMENT .. head.id), of)
+--- Starts the head of a queue that has lanes, and those of its lane behind it that come next.
+local function start_lane(head, most, plan, reply)
+  local started, wanted = lanestart.take(head, most), {}
+  for i, of in ipairs(started) do
+    wanted[i] = keys.ARGUMENT .. of[job.ID]
+  end
+  local arguments = started[1] and call("MGET", unpack(wanted))
+  for i, of in ipairs(started) do
+    append(plan, reply, attempt.start(of, plan[WISH].worker, plan[IS_REGISTERED]), arguments[i], of)
   end
 end
 
@@ -274,7 +278,7 @@ local function take(entries, plan, reply, most)
       return is_more
     end
     if head.place or head.is_single then
-      start_one(head, plan, reply)
+      start_lane(head, room_for(plan, reply, most), plan, reply)
     else
       local popped = pop(head, room_for(plan, reply, most))
       if not popped[1] then

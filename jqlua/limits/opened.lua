@@ -1,0 +1,11 @@
+-- What this call has looked at of constraints. It stands in a module of its own since the functions of the others are
+-- lazy: tables of lazy modules are made for the few calls that need them, and these are needed by every job under a
+-- constraint.
+local M = {}
+
+M.limits = {} -- by number (module limits.limitrecord); false where the constraint is gone
+M.keys = {} -- by name (module limits.keyrecord)
+M.heads = {} -- the best jobs of lanes, {priority, id} by lane; both nil for none (module limits.lane)
+M.matching = {} -- definitions that may match, by queue and name (module limits.constraint)
+
+return M
