@@ -66,20 +66,13 @@ local function send_long(command, key, list)
   end
 end
 
-local function send_adds(key, list)
-  M.adds[key] = nil
-  if #list <= CHUNK then
-    call("ZADD", key, unpack(list))
-  else
-    send_long("ZADD", key, list)
-  end
-end
-
 ---@cold
 --- Sends what was gathered to be added to a sorted set, for those who read it.
 function M.settle(key)
-  if M.adds[key] then
-    send_adds(key, M.adds[key])
+  local list = M.adds[key]
+  if list then
+    M.adds[key] = nil
+    send_long("ZADD", key, list)
   end
 end
 
@@ -110,7 +103,12 @@ function M.flush()
     end
   end
   for key, list in next, M.adds do
-    send_adds(key, list)
+    M.adds[key] = nil
+    if #list <= CHUNK then
+      call("ZADD", key, unpack(list))
+    else
+      send_long("ZADD", key, list)
+    end
   end
 end
 

@@ -7,11 +7,12 @@ local check = require "jqlua.base.check"
 local failure = require "jqlua.life.failure"
 local glob = require "jqlua.base.glob"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local jobspec = require "jqlua.job.spec"
 local keys = require "jqlua.base.keys"
 local lineup = require "jqlua.limits.placement"
-local taking = require "jqlua.limits.taking"
 local queue = require "jqlua.queue.record"
+local taking = require "jqlua.limits.taking"
 local statlog = require "jqlua.statistics.log"
 local tagindex = require "jqlua.job.tags"
 local transition = require "jqlua.life.transition"
@@ -92,9 +93,9 @@ end
 function M.move(of, said, argument)
   local move = said.move
   local now = meta.state[meta.NOW_MS]
-  of[job.HOW] = "m"
-  if meta.state[meta.DROP] % (2 * meta.UNCOUNTED) < meta.UNCOUNTED then
-    statlog.left(of, "r", "q")
+  of[job.HOW] = job.MOVED_ON
+  if meta.state[meta.COUNTED] then
+    statlog.left(of, states.RUNNING, states.QUEUED)
   end
   local extra = failure.extra(of)
   failure.note_attempt(extra, of)
@@ -102,7 +103,7 @@ function M.move(of, said, argument)
   failure.save_extra(of, extra)
   -- Room, and the place among what runs, belong to the queue that it leaves; transition.move sees to the new one.
   taking.leave(of, false)
-  batch.remove(queue.key(queue.load(of[job.QUEUE]), "r"), of[job.ID])
+  batch.remove(queue.key(queue.load(of[job.QUEUE]), states.RUNNING), of[job.ID])
   of[job.FAILURES], of[job.ENDED_MS] = 0, now
   of[job.NAME] = move.name or of[job.NAME]
   of[job.QUEUE] = move.queue or of[job.NAME]
@@ -112,7 +113,7 @@ function M.move(of, said, argument)
   tagindex.enter(owner, of)
   redis.call("SET", keys.ARGUMENT .. of[job.ID], argument)
   if move.delay and move.delay > 0 then
-    transition.move(of, "s", now + math.ceil(move.delay * 1000), true)
+    transition.move(of, states.SCHEDULED, now + math.ceil(move.delay * 1000), true)
   else
     transition.move(of, lineup.place(of, owner, argument), of[job.PRIORITY], true)
   end

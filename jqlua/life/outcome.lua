@@ -1,6 +1,7 @@
 -- What a worker says of an attempt, checked and carried out.
 local check = require "jqlua.base.check"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local attempt = require "jqlua.life.attempt"
 local failure = require "jqlua.life.failure"
 local following = require "jqlua.life.following"
@@ -149,14 +150,14 @@ local function late(of, outcome)
     return "NOTFOUND"
   end
   local how = attempt.ended_how(of, outcome.token)
-  if how == "c" then
+  if how == job.TAKEN then
     return "CANCELLED"
-  elseif how == "s" and outcome.type == "success" then
+  elseif how == job.SUCCEEDED and outcome.type == "success" then
     return "done"
-  elseif how == "m" and outcome.type == "success" then
-    return of[job.STATE] == "s" and "scheduled" or "queued"
-  elseif how == "f" and outcome.type == "failure" then
-    return of[job.STATE] == "e" and "error" or "retrying"
+  elseif how == job.MOVED_ON and outcome.type == "success" then
+    return of[job.STATE] == states.SCHEDULED and "scheduled" or "queued"
+  elseif how == job.FAILED and outcome.type == "failure" then
+    return of[job.STATE] == states.ERROR and "error" or "retrying"
   end
   return "LOST"
 end
@@ -172,13 +173,13 @@ function M.apply(of, outcome, blob)
     local state = "done"
     if outcome.move then
       following.move(of, outcome, blob)
-      state = job.state_name(of[job.STATE])
+      state = states.name(of[job.STATE])
     else
       attempt.succeed(of, blob, outcome.finished_at)
     end
     return outcome.jobs and following.enqueue(outcome, state) or state
   end
-  return failure.fail(of, "f", outcome.reason or "other", outcome.message or "", blob,
+  return failure.fail(of, job.FAILED, outcome.reason or "other", outcome.message or "", blob,
     outcome.should_retry ~= false, outcome.finished_at, outcome.group)
 end
 

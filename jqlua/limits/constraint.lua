@@ -189,7 +189,7 @@ end
 ---@return table[] # not to be changed
 function M.matching(queue_name, name, stores)
   local pair = queue_name .. "\0" .. name
-  local list = opened.matching[pair]
+  local list = opened.found[pair]
   if list then
     return list
   end
@@ -204,7 +204,7 @@ function M.matching(queue_name, name, stores)
         struct.pack(">I4", version) .. (list[1] and "\0\0\0" .. cmsgpack.pack(list) or ""))
     end
   end
-  opened.matching[pair] = list
+  opened.found[pair] = list
   return list
 end
 

@@ -6,6 +6,7 @@ local constraint = require "jqlua.limits.constraint"
 local constraintdoc = require "jqlua.limits.constraintdoc"
 local glob = require "jqlua.base.glob"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local lineup = require "jqlua.limits.placement"
 local queue = require "jqlua.queue.record"
 local keyrecord = require "jqlua.limits.keyrecord"
@@ -22,8 +23,6 @@ local call = redis.call
 
 local MOST_WAITED_FOR = 100
 local pack = cmsgpack.pack
-
-local WAITING = job.QUEUED .. job.IN_LANE .. job.SCHEDULED .. job.RETRYING .. job.BLOCKED
 
 ---@param name string a queue
 local function wants(list, name)
@@ -98,7 +97,7 @@ end
 --- How many jobs come before one.
 local function count_ahead(of, owner, own)
   local state, id = of[job.STATE], of[job.ID]
-  local key = state == job.IN_LANE and ready.jobs_key(own[units.LANE]) or queue.key(owner, state)
+  local key = state == states.IN_LANE and ready.jobs_key(own[units.LANE]) or queue.key(owner, state)
   return call("ZRANK", key, id) or 0
 end
 
@@ -106,16 +105,16 @@ end
 ---@return string map
 function M.encode(of)
   local parts = {
-    pack("id", of[job.ID]), pack("status", job.state_name(of[job.STATE])), pack("queue", of[job.QUEUE]),
+    pack("id", of[job.ID]), pack("status", states.name(of[job.STATE])), pack("queue", of[job.QUEUE]),
     pack("name", of[job.NAME]),
   }
-  if WAITING:find(of[job.STATE], 1, true) then
+  if states.is_of(of[job.STATE], states.WAITING) then
     local now = meta.state[meta.NOW_MS]
     local owner = queue.load(of[job.QUEUE])
     local is_paused = owner[queue.PAUSED] ~= 0
     local own = lineup.units(of, owner, nil, false)
     local start_ms = now
-    if of[job.STATE] == job.SCHEDULED or of[job.STATE] == job.RETRYING then
+    if of[job.STATE] == states.SCHEDULED or of[job.STATE] == states.RETRYING then
       start_ms = math.max(now, tonumber(call("ZSCORE", queue.key(owner, of[job.STATE]), of[job.ID])))
     end
     local is_held = false
@@ -139,8 +138,8 @@ function M.encode(of)
     parts[#parts + 1] = pack("ahead", count_ahead(of, owner, units.of(of)))
     parts[#parts + 1] = pack("workers", count_workers(of[job.QUEUE]))
     parts[#parts + 1] = pack("waiting", count_channels(of[job.QUEUE]))
-    parts[#parts + 1] = pack("running", call("ZCARD", queue.key(owner, job.RUNNING)))
-    if of[job.STATE] == job.BLOCKED then
+    parts[#parts + 1] = pack("running", call("ZCARD", queue.key(owner, states.RUNNING)))
+    if of[job.STATE] == states.BLOCKED then
       parts[#parts + 1] = pack("waits_for", call("ZRANGE", keys.WAITS_FOR .. of[job.ID], 0, MOST_WAITED_FOR - 1))
       start_ms = nil
     end

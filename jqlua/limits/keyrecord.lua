@@ -29,8 +29,6 @@ local RECORD = 12 -- its Redis key
 local FORMAT = ">I4ddddd"
 local HEADER = 44
 
-M.KIND = "O" -- of what is due: keys to be looked at
-
 --- As load, of a record that was read with others.
 ---@param record string its Redis key
 ---@param raw string|false
@@ -112,7 +110,7 @@ function M.look_at(key, at_ms)
     return
   end
   call("ZADD", keys.OPENING, at_ms, key[M.NAME])
-  due.note(M.KIND, at_ms)
+  due.note(due.KEYS, at_ms)
   key[M.TIMER_MS] = at_ms
   key[M.CHANGED] = true
 end

@@ -10,6 +10,7 @@ local parking = require "jqlua.limits.parking"
 local changes = require "jqlua.limits.rollout"
 local due = require "jqlua.base.due"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local queue = require "jqlua.queue.record"
 local ready = require "jqlua.limits.lane_index"
 local taking = require "jqlua.limits.taking"
@@ -22,11 +23,11 @@ local call = redis.call
 ---@return number? priority of the lane's best job
 ---@return string? id
 function M.head(lane)
-  local known = opened.heads[lane]
+  local known = opened.found[lane]
   if not known then
     local first = call("ZRANGE", ready.jobs_key(lane), 0, 0, "WITHSCORES")
     known = { tonumber(first[2]), first[1] }
-    opened.heads[lane] = known
+    opened.found[lane] = known
   end
   return known[1], known[2]
 end
@@ -41,7 +42,7 @@ function M.join(owner, of)
   local head_priority, head_id = M.head(lane)
   batch.add(keys.LANE .. lane, priority, id)
   if not head_id or ready.is_before(priority, id, head_priority, head_id) then
-    opened.heads[lane] = { priority, id }
+    opened.found[lane] = { priority, id }
     ready.add(owner, priority, id, lane .. own[units.PATH])
     owner[queue.REOPENED] = true
   end
@@ -52,7 +53,7 @@ end
 function M.leave(owner, of)
   local own = units.of(of)
   local lane, path, id = own[units.LANE], own[units.PATH], of[job.ID]
-  opened.heads[lane] = nil
+  opened.found[lane] = nil
   call("ZREM", ready.jobs_key(lane), id)
   local is_fair = path ~= ""
   if is_fair and ready.withdraw(owner, of[job.PRIORITY], id, lane, path) then
@@ -72,15 +73,15 @@ end
 ---@param is_popped? boolean whether it is out of its lane already
 function M.moved(owner, of, to, is_popped)
   local from = of[job.STATE]
-  if from == job.IN_LANE and not is_popped then
+  if from == states.IN_LANE and not is_popped then
     M.leave(owner, of)
   end
-  if to == job.SCHEDULED or to == job.RETRYING then
-    if from == job.RUNNING then
+  if to == states.SCHEDULED or to == states.RETRYING then
+    if from == states.RUNNING then
       changes.catch_up(of)
     end
     taking.leave(of, true)
-  elseif to ~= job.RUNNING and to ~= job.QUEUED and to ~= job.IN_LANE then
+  elseif to ~= states.RUNNING and to ~= states.QUEUED and to ~= states.IN_LANE then
     taking.leave(of, false)
   end
 end

@@ -7,6 +7,7 @@ local batch = require "jqlua.base.writes"
 local changes = require "jqlua.limits.rollout"
 local failure = require "jqlua.life.failure"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local lane = require "jqlua.limits.lane"
 local lineup = require "jqlua.limits.placement"
 local queue = require "jqlua.queue.record"
@@ -44,7 +45,7 @@ local function best_lane(owner, is_settled)
       return nil, true
     end
     local of = job.read(place.id)
-    local own = of and of[job.STATE] == job.IN_LANE and units.of(of)
+    local own = of and of[job.STATE] == states.IN_LANE and units.of(of)
     if not own or own[units.LANE] ~= place.lane or of[job.PRIORITY] ~= place.priority then
       -- The head that stood here is gone, or has another priority.
       local priority, id = lane.head(place.lane)
@@ -79,7 +80,7 @@ end
 ---@return number? priority
 ---@return string? id
 local function first_plain(owner)
-  local first = call("ZRANGE", queue.key(owner, job.QUEUED), 0, 0, "WITHSCORES")
+  local first = call("ZRANGE", queue.key(owner, states.QUEUED), 0, 0, "WITHSCORES")
   return tonumber(first[2]), first[1]
 end
 
@@ -107,7 +108,7 @@ local function best_unsettled(owner)
     if is_more then
       return nil, true
     end
-    local members = call("ZRANGE", queue.key(owner, job.QUEUED), 0, PAGE - 1, "WITHSCORES")
+    local members = call("ZRANGE", queue.key(owner, states.QUEUED), 0, PAGE - 1, "WITHSCORES")
     local priority, id = tonumber(members[2]), members[1]
     if not id or is_first(place, priority, id) then
       return head_of(owner, place, priority, id)
@@ -169,7 +170,7 @@ function M.find(name, most, accepts)
   end
   local is_settled = lineup.is_settled(owner)
   local best
-  for _, state in ipairs({ job.QUEUED, job.IN_LANE }) do
+  for _, state in ipairs({ states.QUEUED, states.IN_LANE }) do
     local waiting = call("ZRANGE", queue.key(owner, state), 0, most - 1, "WITHSCORES")
     for i = 1, #waiting, 2 do
       local id, priority = waiting[i], tonumber(waiting[i + 1])

@@ -1,10 +1,10 @@
----@lazy
 -- Heads that were found leave where they wait: those of lanes take their units, and what stands behind them may start
 -- next.
 local attempt = require "jqlua.life.attempt"
 local batch = require "jqlua.base.writes"
 local budget = require "jqlua.base.budget"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local keys = require "jqlua.base.keys"
 local lane = require "jqlua.limits.lane"
 local lineup = require "jqlua.limits.placement"
@@ -23,6 +23,7 @@ local call = redis.call
 -- Jobs of a lane that start in one go.
 local MOST_AT_ONCE = 100
 
+---@cold
 --- A lower bound of what comes behind the jobs of a head's lane: plain jobs, other lanes, other queues.
 ---@return number priority
 ---@return string id
@@ -38,6 +39,7 @@ local function bound_of(head)
   return priority, id
 end
 
+---@cold
 --- The jobs behind the head of a lane that come before all others.
 ---@param most number
 ---@return table[] jobs
@@ -55,7 +57,7 @@ local function followers(head, most)
   local raws = wanted[1] and call("MGET", unpack(wanted)) or {}
   for i, raw in ipairs(raws) do
     local of = job.note(waiting[2 * i - 1], raw)
-    local own = of and of[job.STATE] == job.IN_LANE and units.of(of)
+    local own = of and of[job.STATE] == states.IN_LANE and units.of(of)
     if not own or own[units.LANE] ~= place.lane or of[job.OPTIONS] ~= "" and attempt.has_expired(of) then
       break
     end
@@ -64,13 +66,15 @@ local function followers(head, most)
   return found
 end
 
+---@cold
 --- A job of a lane takes its units, and is none of those that wait any more.
 local function start(owner, of, own)
   budget.pay(budget.of_job(of))
-  batch.remove(queue.key(owner, job.IN_LANE), of[job.ID])
+  batch.remove(queue.key(owner, states.IN_LANE), of[job.ID])
   taking.take(of, own)
 end
 
+---@cold
 --- Starts the head of a lane, and others behind it, as long as there is room.
 ---@param most number
 ---@return table[] jobs
@@ -91,7 +95,7 @@ local function start_lane(head, most)
     start(owner, of, its)
     started[i + 1], ids[i + 1] = of, of[job.ID]
   end
-  opened.heads[place.lane] = nil
+  opened.found[place.lane] = nil
   call("ZREM", ready.jobs_key(place.lane), unpack(ids))
   ready.remove(ready.of_queue(name), name, place)
   if place.path ~= "" then
@@ -108,6 +112,7 @@ local function start_lane(head, most)
   return started
 end
 
+---@cold
 --- Takes a head out of where it waits, and of a lane as many behind it as come before all others.
 ---@param most number
 ---@return table[] jobs
@@ -115,7 +120,7 @@ function M.take(head, most)
   if head.place then
     return start_lane(head, most)
   end
-  call("ZREM", queue.key(head.queue, job.QUEUED), head.id)
+  call("ZREM", queue.key(head.queue, states.QUEUED), head.id)
   return { job.read(head.id) }
 end
 

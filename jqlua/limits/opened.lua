@@ -5,7 +5,8 @@ local M = {}
 
 M.limits = {} -- by number (module limits.limitrecord); false where the constraint is gone
 M.keys = {} -- by name (module limits.keyrecord)
-M.heads = {} -- the best jobs of lanes, {priority, id} by lane; both nil for none (module limits.lane)
-M.matching = {} -- definitions that may match, by queue and name (module limits.constraint)
+-- By lane its best job, {priority, id}, both nil for none (module limits.lane); by queue and name, with a zero byte
+-- between, the definitions that may match (module limits.constraint).
+M.found = {}
 
 return M

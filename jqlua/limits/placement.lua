@@ -12,6 +12,7 @@ local changes = require "jqlua.limits.rollout"
 local constraint = require "jqlua.limits.constraint"
 local due = require "jqlua.base.due"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local lane = require "jqlua.limits.lane"
 local matcher = require "jqlua.limits.matcher"
 local queue = require "jqlua.queue.record"
@@ -24,8 +25,6 @@ local units = require "jqlua.limits.units"
 local M = {}
 
 local call = redis.call
-
-M.KIND = "v" -- of what is due: jobs of a queue to be looked at anew
 
 -- Between steps in the background, so that they take a part of the time only.
 local WALK_EVERY_MS = 2
@@ -78,7 +77,7 @@ end
 ---@return number? priority nil when there are none
 ---@return string? id
 function M.least(owner)
-  local first = call("ZRANGE", queue.key(owner, job.QUEUED), 0, 0, "WITHSCORES")
+  local first = call("ZRANGE", queue.key(owner, states.QUEUED), 0, 0, "WITHSCORES")
   local priority, id = tonumber(first[2]), first[1]
   local laned = queue.has(owner, queue.LANED) and ready.least_priority(owner)
   if laned and (not priority or laned <= priority) then
@@ -92,7 +91,7 @@ end
 ---@return string state
 function M.place(of, owner, argument)
   if meta.state[meta.VERSION] == 0 and of[job.UNITS] == "" and not queue.has(owner, queue.FAIR) then
-    return job.QUEUED
+    return states.QUEUED
   end
   units.put(of, M.units(of, owner, argument))
   local name, version = owner[queue.NAME], meta.state[meta.VERSION]
@@ -101,14 +100,14 @@ function M.place(of, owner, argument)
     owner[queue.FREE] = version
     owner[queue.CHANGED] = true
   end
-  return of[job.UNITS] == "" and job.QUEUED or job.IN_LANE
+  return of[job.UNITS] == "" and states.QUEUED or states.IN_LANE
 end
 
 --- A queued job changed: it stands where it belongs from now on. The caller has the record written.
 ---@param argument? string
 function M.relocate(of, priority, argument)
   local owner = queue.load(of[job.QUEUE])
-  if of[job.STATE] == job.IN_LANE then
+  if of[job.STATE] == states.IN_LANE then
     lane.leave(owner, of)
   end
   batch.remove(queue.key(owner, of[job.STATE]), of[job.ID])
@@ -119,7 +118,7 @@ end
 --- A job that did not wait for a worker does so from now on. The caller has the record written.
 function M.enter(of)
   local owner = queue.load(of[job.QUEUE])
-  if of[job.STATE] == job.RUNNING then
+  if of[job.STATE] == states.RUNNING then
     changes.catch_up(of)
     taking.leave(of, true)
   end
@@ -133,12 +132,12 @@ function M.review(of, owner, argument)
   budget.pay(budget.of_job(of))
   local new = M.units(of, owner, argument)
   local is_laned = units.is_laned(new)
-  if of[job.STATE] == job.QUEUED then
+  if of[job.STATE] == states.QUEUED then
     if not is_laned then
       return false
     end
     units.put(of, new)
-    transition.move(of, job.IN_LANE, of[job.PRIORITY])
+    transition.move(of, states.IN_LANE, of[job.PRIORITY])
   else
     local before = units.of(of)
     if before[units.LANE] == new[units.LANE] then
@@ -149,8 +148,8 @@ function M.review(of, owner, argument)
     if is_laned then
       lane.join(owner, of)
     else
-      batch.remove(queue.key(owner, job.IN_LANE), of[job.ID])
-      transition.move(of, job.QUEUED, of[job.PRIORITY], true)
+      batch.remove(queue.key(owner, states.IN_LANE), of[job.ID])
+      transition.move(of, states.QUEUED, of[job.PRIORITY], true)
     end
   end
   job.save(of)
@@ -201,7 +200,7 @@ local function may_concern(owner)
 end
 
 local function is_waiting(owner)
-  return call("EXISTS", queue.key(owner, job.QUEUED), queue.key(owner, job.IN_LANE)) > 0
+  return call("EXISTS", queue.key(owner, states.QUEUED), queue.key(owner, states.IN_LANE)) > 0
 end
 
 local function settle(owner, version)
@@ -224,8 +223,8 @@ function M.is_settled(owner)
     return true
   end
   if call("EXISTS", keys.WALK .. owner[queue.NAME]) == 0 then
-    call("SET", keys.WALK .. owner[queue.NAME], cmsgpack.pack({ v = meta.state[meta.VERSION], s = job.QUEUED }))
-    due.note(M.KIND .. owner[queue.NAME], meta.state[meta.NOW_MS])
+    call("SET", keys.WALK .. owner[queue.NAME], cmsgpack.pack({ v = meta.state[meta.VERSION], s = states.QUEUED }))
+    due.note(due.PLACING .. owner[queue.NAME], meta.state[meta.NOW_MS])
   end
   return false
 end
@@ -251,7 +250,7 @@ function M.walk(owner, most)
   end
   local at = cmsgpack.unpack(raw)
   if at.v ~= meta.state[meta.VERSION] then
-    at = { v = meta.state[meta.VERSION], s = job.QUEUED } -- once more, from the beginning
+    at = { v = meta.state[meta.VERSION], s = states.QUEUED } -- once more, from the beginning
   end
   local key = queue.key(owner, at.s)
   local from = at.i and rank.behind(key, at.p, at.i) or 0
@@ -260,18 +259,18 @@ function M.walk(owner, most)
   at.p, at.i = tonumber(members[#members]) or at.p, members[#members - 1] or at.i
   local count = #members / 2
   if count < most then
-    if at.s == job.QUEUED then
-      at = { v = at.v, s = job.IN_LANE }
+    if at.s == states.QUEUED then
+      at = { v = at.v, s = states.IN_LANE }
     else
       call("DEL", keys.WALK .. owner[queue.NAME])
       settle(owner, at.v)
-      due.set(M.KIND .. owner[queue.NAME], meta.NONE)
+      due.set(due.PLACING .. owner[queue.NAME], meta.NONE)
       return count
     end
   end
   call("SET", keys.WALK .. owner[queue.NAME], cmsgpack.pack(at))
   local next_ms = meta.state[meta.NOW_MS] + WALK_EVERY_MS
-  due.set(M.KIND .. owner[queue.NAME], next_ms)
+  due.set(due.PLACING .. owner[queue.NAME], next_ms)
   if next_ms < meta.state[meta.NEXT_DUE] then
     meta.set_due(next_ms)
   end

@@ -9,6 +9,7 @@ local batch = require "jqlua.base.writes"
 local constraint = require "jqlua.limits.constraint"
 local due = require "jqlua.base.due"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local matcher = require "jqlua.limits.matcher"
 local queue = require "jqlua.queue.record"
 local rank = require "jqlua.base.rank"
@@ -22,8 +23,6 @@ local M = {}
 local call = redis.call
 
 local PAGE = 50
-
-M.KIND = "p" -- of what is due
 
 -- Kinds of changes.
 M.ADDED = "a" -- a new constraint: jobs that run and match take their units. At: queue, and (score, id) in it
@@ -108,7 +107,8 @@ local function adopt(number, at)
     end
     local running = {}
     if matcher.test(definition.m, { queue = place.name }) ~= false then
-      running = rank.next(queue.key(queue.load(place.name), job.RUNNING), place.id and { place.score, place.id }, PAGE)
+      local key = queue.key(queue.load(place.name), states.RUNNING)
+      running = rank.next(key, place.id and { place.score, place.id }, PAGE)
     end
     for _, member in ipairs(running) do
       place.score, place.id = member[1], member[2]
@@ -158,7 +158,7 @@ function M.carry_out()
     if not change then
       meta.set(meta.PENDING, 0)
       meta.save_constraints()
-      due.set(M.KIND, meta.NONE)
+      due.set(due.CONSTRAINTS, meta.NONE)
       return true
     end
     local kind, number = parse(change)
@@ -175,7 +175,7 @@ function M.carry_out()
     batch.flush()
   end
   -- Who sleeps is woken for the rest: jobs may be ready then.
-  due.note(M.KIND, due.AT_ONCE)
+  due.note(due.CONSTRAINTS, due.AT_ONCE)
   return false
 end
 

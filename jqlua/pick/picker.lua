@@ -9,6 +9,7 @@ local lanestart = require "jqlua.limits.lane_start"
 local attempt = require "jqlua.life.attempt"
 local batch = require "jqlua.base.writes"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local memory = require "jqlua.base.memory"
 local queue = require "jqlua.queue.record"
 local request = require "jqlua.base.request"
@@ -194,7 +195,7 @@ end
 ---@cold
 --- Pops up to n of a queue's jobs that come before the bound.
 local function pop(head, n)
-  local key = queue.key(head.queue, "q")
+  local key = queue.key(head.queue, states.QUEUED)
   if head.bound_priority == meta.NONE then
     return call("ZPOPMIN", key, n)
   end
@@ -450,7 +451,7 @@ function M.run(plan, reply, raw)
   end
   local owner = wish.queue and queue.load(wish.queue)
   local is_due = state[meta.NEXT_DUE] <= state[meta.NOW_MS]
-  if is_due or not owner or not queue.is_plain(owner) or batch.adds[queue.key(owner, "q")] then
+  if is_due or not owner or not queue.is_plain(owner) or batch.adds[queue.key(owner, states.QUEUED)] then
     transition.commit() -- what this call did before has to be seen
   end
   if is_due then
@@ -467,7 +468,7 @@ function M.run(plan, reply, raw)
         is_more = true
         break
       end
-      local more = call("ZPOPMIN", queue.key(owner, "q"), left)
+      local more = call("ZPOPMIN", queue.key(owner, states.QUEUED), left)
       if not more[1] then
         break
       end

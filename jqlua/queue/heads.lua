@@ -12,6 +12,7 @@ local meta = require "jqlua.base.meta"
 local queue = require "jqlua.queue.record"
 local lanes = require "jqlua.limits.lane_pick"
 local glob = require "jqlua.base.glob"
+local states = require "jqlua.job.states"
 
 local M = {}
 
@@ -39,7 +40,7 @@ function M.of_queue(name)
   elseif not queue.is_plain(owner) then
     return lanes.best(owner)
   end
-  local first = call("ZRANGE", queue.key(owner, "q"), 0, 0, "WITHSCORES")
+  local first = call("ZRANGE", queue.key(owner, states.QUEUED), 0, 0, "WITHSCORES")
   if first[1] then
     return { queue = owner, priority = tonumber(first[2]), id = first[1] }
   end

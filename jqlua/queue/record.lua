@@ -9,6 +9,7 @@ local memory = require "jqlua.base.memory"
 local meta = require "jqlua.base.meta"
 local due = require "jqlua.base.due"
 local glob = require "jqlua.base.glob"
+local states = require "jqlua.job.states"
 
 local M = {}
 
@@ -102,12 +103,12 @@ end
 
 --- The key of the set of a queue's jobs in a state.
 ---@param letter string
-function M.key(of, letter)
+function M.key(of, state)
   local own = of[M.KEYS]
-  local key = own[letter]
+  local key = own[state]
   if not key then
-    key = keys.SET .. letter .. ":" .. of[M.NAME]
-    own[letter] = key
+    key = keys.SET .. state .. ":" .. of[M.NAME]
+    own[state] = key
   end
   return key
 end
@@ -134,7 +135,7 @@ end
 
 ---@return string member of the set of due moments
 function M.due_member(of, field)
-  return (field == M.DUE_RUNNING and "r" or field == M.DUE_WAITING and "w" or "e") .. of[M.NAME]
+  return (field == M.DUE_RUNNING and due.LEASES or field == M.DUE_WAITING and due.WAITING or due.ENDED) .. of[M.NAME]
 end
 
 local function patterns_of(name)
@@ -257,8 +258,8 @@ end
 --- Jobs of a queue that are to start: they count against max_waiting.
 function M.waiting(of)
   local total = 0
-  for letter in ("qwstb"):gmatch(".") do
-    total = total + call("ZCARD", M.key(of, letter))
+  for state in states.WAITING:gmatch(".") do
+    total = total + call("ZCARD", M.key(of, state))
   end
   return total
 end

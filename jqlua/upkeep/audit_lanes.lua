@@ -5,6 +5,7 @@ local keys = require "jqlua.base.keys"
 local changes = require "jqlua.limits.rollout"
 local constraint = require "jqlua.limits.constraint"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local queue = require "jqlua.queue.record"
 local ready = require "jqlua.limits.lane_index"
 local keyrecord = require "jqlua.limits.keyrecord"
@@ -18,7 +19,7 @@ local call = redis.call
 
 -- Of larger sets nothing is counted.
 local MOST_MEMBERS = 2000
-local HOLDERS = "rtswq"
+local HOLDERS = "rtswq" -- states of jobs that may have units
 
 local function found(problems, ...)
   problems[#problems + 1] = table.concat({ ... }, " ")
@@ -65,7 +66,7 @@ end
 function M.check_lane(lane, problems)
   local first = call("ZRANGE", keys.LANE .. lane, 0, 0, "WITHSCORES")
   local of = first[1] and job.read(first[1])
-  local own = of and of[job.STATE] == job.IN_LANE and units.of(of)
+  local own = of and of[job.STATE] == states.IN_LANE and units.of(of)
   if not own or own[units.LANE] ~= lane then
     return found(problems, "lane", lane, "holds", tostring(first[1]), "which does not wait in it")
   end
