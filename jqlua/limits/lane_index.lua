@@ -2,8 +2,8 @@
 -- Indexes of lanes: those of a queue that may start, and those that a key of a constraint holds in a queue.
 --
 -- A lane stands in an index by its head's (priority, id). What stands there is a lower bound: a head that went away
--- leaves its entry behind, and whoever looks at the entry puts it right. A lane may have several entries; once put
--- right they are one.
+-- leaves its entry behind, and whoever looks at the entry puts it right, if another lane may come before what is the
+-- head now. A lane may have several entries; once put right they are one.
 --
 -- In a fair queue an index holds groups, one for each value, and each group has an index like the first.
 -- Groups of equal priority stand by virtual start: the later of the clock of their node and the end of what they
@@ -124,15 +124,18 @@ end
 local function first_of(index, name, path)
   local at = M.node(index, path)
   while budget.is_left() do
-    local entry = call("ZRANGE", at, 0, 0, "WITHSCORES")
-    local member, priority = entry[1], tonumber(entry[2])
+    local entries = call("ZRANGE", at, 0, 1, "WITHSCORES")
+    local member, priority = entries[1], tonumber(entries[2])
     if not member then
       return nil
     end
-    local digest = member:sub(24)
     if member:sub(23, 23) == LANE then
-      return { priority = priority, id = member:sub(9, 22), member = member, lane = digest, path = path }
+      return {
+        priority = priority, id = member:sub(9, 22), member = member, lane = member:sub(24), path = path,
+        rival = entries[3] or false, rival_priority = entries[4] or false, job = false, units = false,
+      }
     end
+    local digest = member:sub(24)
     local place, is_more = first_of(index, name, path .. digest)
     if is_more then
       return nil, true
@@ -155,22 +158,23 @@ local function first_of(index, name, path)
 end
 
 --- The first lane of an index, as far as is known.
----@return table? place {priority, id, member, lane, path}
+---@return table? place {priority, id, member, lane, path, rival: the member behind it, rival_priority, and to be filled
+--- in: job, units}
 ---@return boolean? is_more when the looks allowed were used up
 function M.first(index, name)
   return first_of(index, name, "")
 end
 
---- A lower bound of what comes behind the first lane, where no groups are.
----@param first table place, as M.first gave it
+--- What stands in the index behind a lane of no group.
+---@param place table as M.first gave it
 ---@return number? priority nil when nothing does
----@return string? id
-function M.behind(index, first)
-  local entries = call("ZRANGE", index, 0, 1, "WITHSCORES")
-  local at = entries[1] == first.member and 3 or 1
-  local member = entries[at]
+---@return string? id a lower bound
+---@return string? lane
+function M.rival(place)
+  local member = place.rival
   if member then
-    return tonumber(entries[at + 1]), member:sub(1, 8) == NO_START and member:sub(9, 22) or queue.LEAST_ID
+    local id = member:sub(23, 23) == LANE and member:sub(9, 22) or queue.LEAST_ID
+    return tonumber(place.rival_priority), id, member:sub(24)
   end
 end
 

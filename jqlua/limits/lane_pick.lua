@@ -31,6 +31,24 @@ local function moved(of, owner)
   return is_moved
 end
 
+--- Whether another lane may come before the head of one whose entry is of a job that went away.
+---@param place table of the lane, as ready.first gave it
+---@param entries table[] of units of the head, fetched
+local function is_overtaken(place, priority, id, entries)
+  if place.path ~= "" or priority ~= place.priority or parking.holds_any(entries) then
+    return true
+  end
+  local rival_priority, rival_id, rival_lane = ready.rival(place)
+  return rival_lane and (rival_lane == place.lane or ready.is_before(rival_priority, rival_id, priority, id))
+end
+
+--- Puts the entry of a lane where its head is. What was cancelled may have been all that held others back.
+local function move_entry(owner, index, place, of, entries)
+  ready.remove(index, owner[queue.NAME], place)
+  ready.add(owner, of[job.PRIORITY], of[job.ID], place.lane .. place.path)
+  parking.pass_on(owner, entries)
+end
+
 --- The best lane of a queue whose head may start now. Those that may not are parked on the way.
 ---@return table? place as ready.first gives it, with job and units
 ---@return boolean? is_more when the looks allowed were used up
@@ -44,34 +62,32 @@ local function best_lane(owner, is_settled)
     elseif not budget.pay(budget.LOOK) then
       return nil, true
     end
-    local of = job.read(place.id)
-    local own = of and of[job.STATE] == states.IN_LANE and units.of(of)
-    if not own or own[units.LANE] ~= place.lane or of[job.PRIORITY] ~= place.priority then
-      -- The head that stood here is gone, or has another priority.
-      local priority, id = lane.head(place.lane)
+    local priority, id = lane.head(place.lane)
+    local of = id and job.read(id)
+    local own = of and units.of(of)
+    local entries = own and own[units.ENTRIES]
+    if own then
+      keyrecord.fetch(entries)
+    end
+    if not own then
       ready.remove(index, name, place)
-      local head = id and job.read(id)
-      if head then
-        ready.add(owner, priority, id, place.lane .. place.path)
-        own = units.of(head)
-        keyrecord.fetch(own[units.ENTRIES])
-        parking.pass_on(owner, own[units.ENTRIES])
-      end
+    elseif (id ~= place.id or priority ~= place.priority) and is_overtaken(place, priority, id, entries) then
+      move_entry(owner, index, place, of, entries)
     elseif of[job.OPTIONS] ~= "" and attempt.has_expired(of) then
       failure.expire(of)
       batch.flush()
       budget.pay(budget.of_job(of))
     elseif is_settled or not moved(of, owner) then
-      keyrecord.fetch(own[units.ENTRIES])
-      local lacking = room.lacking(own[units.ENTRIES])
+      local lacking = room.lacking(entries)
       if not lacking then
-        place.job, place.units = of, own
+        place.id, place.job, place.units = id, of, own
         return place
       end
       ready.remove(index, name, place)
+      place.id = id
       parking.park(owner, lacking, place)
       budget.pay(budget.STEP)
-      parking.pass_on(owner, own[units.ENTRIES], lacking)
+      parking.pass_on(owner, entries, lacking)
     end
   end
 end

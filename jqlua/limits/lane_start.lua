@@ -32,7 +32,7 @@ local function bound_of(head)
   if head.plain_id and ready.is_before(head.plain_priority, head.plain_id, priority, id) then
     priority, id = head.plain_priority, head.plain_id
   end
-  local other_priority, other_id = ready.behind(ready.of_queue(head.queue[queue.NAME]), head.place)
+  local other_priority, other_id = ready.rival(head.place)
   if other_priority and ready.is_before(other_priority, other_id, priority, id) then
     return other_priority, other_id
   end
@@ -75,12 +75,24 @@ local function start(owner, of, own)
 end
 
 ---@cold
+--- A lane's groups have had their turn.
+local function take_turn(owner, place)
+  local name = owner[queue.NAME]
+  ready.remove(ready.of_queue(name), name, place)
+  ready.serve(owner, place, place.units[units.GROUPS])
+  local priority, id = lane.head(place.lane)
+  if id then
+    ready.add(owner, priority, id, place.lane .. place.path)
+  end
+end
+
+---@cold
 --- Starts the head of a lane, and others behind it, as long as there is room.
 ---@param most number
 ---@return table[] jobs
 local function start_lane(head, most)
   local owner, place = head.queue, head.place
-  local own, name = place.units, owner[queue.NAME]
+  local own = place.units
   local entries = own[units.ENTRIES]
   local started, ids = { place.job }, { place.id }
   -- Lanes that keys hold, and groups that have their turn, have to be looked at behind each start.
@@ -97,13 +109,8 @@ local function start_lane(head, most)
   end
   opened.found[place.lane] = nil
   call("ZREM", ready.jobs_key(place.lane), unpack(ids))
-  ready.remove(ready.of_queue(name), name, place)
   if place.path ~= "" then
-    ready.serve(owner, place, own[units.GROUPS])
-  end
-  local priority, id = lane.head(place.lane)
-  if id then
-    ready.add(owner, priority, id, place.lane .. place.path)
+    take_turn(owner, place)
   end
   parking.pass_on(owner, entries)
   if place.path ~= "" then
