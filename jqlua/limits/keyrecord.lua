@@ -51,33 +51,34 @@ end
 --- Reads the keys of a job's entries, and their limits, in one command.
 ---@param entries table[] of units
 function M.fetch(entries)
-  local wanted, n = nil, 0
+  local records, limits, n = opened.keys, opened.limits, 0
+  local wanted
   for i = 1, #entries do
     local entry = entries[i]
-    if opened.limits[entry[units.NUMBER]] == nil then
-      wanted, n = wanted or { false, false }, n + 1
-      wanted[n] = keys.LIMIT .. entry[units.DIGITS]
-    end
-    if not opened.keys[entry[units.NAME]] then
-      wanted, n = wanted or { false, false }, n + 1
-      wanted[n] = keys.KEY .. entry[units.NAME]
+    local name = entry[units.NAME]
+    if not records[name] or limits[entry[units.NUMBER]] == nil then
+      wanted = wanted or { false, false }
+      wanted[n + 1], wanted[n + 2] = keys.KEY .. name, keys.LIMIT .. entry[units.DIGITS]
+      n = n + 2
     end
   end
   if not wanted then
     return
   end
-  local raws = call("MGET", unpack(wanted, 1, n))
+  local raws = call("MGET", unpack(wanted))
   n = 0
   for i = 1, #entries do
     local entry = entries[i]
     local number, name = entry[units.NUMBER], entry[units.NAME]
-    if opened.limits[number] == nil then
-      n = n + 1
-      limitrecord.decode(number, wanted[n], raws[n])
-    end
-    if not opened.keys[name] then
-      n = n + 1
-      decode(name, number, wanted[n], raws[n])
+    local is_known = records[name]
+    if not is_known or limits[number] == nil then
+      n = n + 2
+      if not is_known then
+        decode(name, number, wanted[n - 1], raws[n - 1])
+      end
+      if limits[number] == nil then
+        limitrecord.decode(number, wanted[n], raws[n])
+      end
     end
   end
 end
@@ -93,8 +94,12 @@ end
 ---@param number? number of its constraint
 ---@return table key
 function M.load_named(name, number)
-  local record = keys.KEY .. name
-  return opened.keys[name] or decode(name, number or units.split_name(name), record, call("GET", record))
+  local key = opened.keys[name]
+  if not key then
+    local record = keys.KEY .. name
+    key = decode(name, number or units.split_name(name), record, call("GET", record))
+  end
+  return key
 end
 
 ---@return string the value a key stands for

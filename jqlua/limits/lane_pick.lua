@@ -148,6 +148,14 @@ function M.is_behind()
   return state[meta.NEXT_DUE] <= state[meta.NOW_MS] and select(2, parking.sweep(STEPS))
 end
 
+--- Whether the best job of a queue is found without sending what the call did before.
+---@return boolean
+function M.sees_all(owner)
+  return meta.state[meta.PENDING] == 0 and owner[queue.VERSION] >= meta.state[meta.ADDED]
+    and not queue.has(owner, queue.UNSORTED) and not batch.adds[queue.key(owner, states.IN_LANE)]
+    and not batch.removals[queue.key(owner, states.QUEUED)]
+end
+
 ---@return table? head as of heads.of_queue
 ---@return boolean? is_more
 function M.best(owner)

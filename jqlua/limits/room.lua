@@ -38,12 +38,14 @@ end
 ---@param entries table[] of units, fetched
 ---@return table? entry
 function M.lacking(entries)
+  local now = meta.state[meta.NOW_MS]
   for i = 1, #entries do
     local entry = entries[i]
     local limit = opened.limits[entry[units.NUMBER]]
     if limit then
-      local key = opened.keys[entry[units.NAME]]
-      if not M.is_open(limit, key, entry[units.IS_TAKEN])
+      local key, most = opened.keys[entry[units.NAME]], limit[limitrecord.CONCURRENCY]
+      if most > 0 and key[keyrecord.IN_USE] >= most and not entry[units.IS_TAKEN]
+        or key[keyrecord.HOLD_MS] > now or key[keyrecord.OPENS_MS] > now and rate.closed_until(key) > now
         or limit[limitrecord.RATE] > 0 and not rate.has_room(limit, key, entry) then
         return entry
       end
