@@ -13,6 +13,7 @@ local check = require "jqlua.base.check"
 local attempt = require "jqlua.life.attempt"
 local heads = require "jqlua.queue.heads"
 local lanes = require "jqlua.limits.lane_pick"
+local lanestart = require "jqlua.limits.lane_start"
 local batch = require "jqlua.base.writes"
 local plans = require "jqlua.pick.plan"
 local wishes = require "jqlua.pick.wish"
@@ -94,7 +95,7 @@ while assigned < limit do
   if not head then
     break
   end
-  local of = lanes.take(head)
+  local of = lanestart.take(head, 1)[1]
   budget.pay(budget.LOOK)
   local document = of and attempt.start(of, holder, true)
   -- The next choice needs to see what this worker now holds.

@@ -119,7 +119,8 @@ function M.run(plan, reply, raw)
   end
   local owner = wish.queue and queue.load(wish.queue)
   local is_due = state[meta.NEXT_DUE] <= state[meta.NOW_MS]
-  if is_due or not owner or not queue.is_plain(owner) or batch.adds[queue.key(owner, states.QUEUED)] then
+  if is_due or not owner or batch.adds[queue.key(owner, states.QUEUED)]
+    or not queue.is_plain(owner) and not lanes.sees_all(owner) then
     transition.commit() -- what this call did before has to be seen
   end
   if is_due then

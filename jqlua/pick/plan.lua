@@ -1,7 +1,7 @@
 -- What a call notes of a wish that it carries out, and the jobs that it starts for it.
 local keys = require "jqlua.base.keys"
 local heads = require "jqlua.queue.heads"
-local lanes = require "jqlua.limits.lane_pick"
+local lanestart = require "jqlua.limits.lane_start"
 local attempt = require "jqlua.life.attempt"
 local job = require "jqlua.job.record"
 local worker = require "jqlua.pick.worker"
@@ -79,12 +79,16 @@ function M.start_all(owner, popped, plan, reply)
 end
 
 ---@cold
---- Starts the head of a queue that has lanes.
-function M.start_one(head, plan, reply)
-  local of = lanes.take(head)
-  if of then
-    local document = attempt.start(of, plan[M.WISH].worker, plan[M.IS_REGISTERED])
-    append(plan, reply, document, document and call("GET", keys.ARGUMENT .. head.id), of)
+--- Starts the head of a queue that has lanes, and those of its lane behind it that come next.
+---@param most number
+function M.start_lane(head, most, plan, reply)
+  local started, wanted = lanestart.take(head, most), {}
+  for i, of in ipairs(started) do
+    wanted[i] = keys.ARGUMENT .. of[job.ID]
+  end
+  local arguments = started[1] and call("MGET", unpack(wanted))
+  for i, of in ipairs(started) do
+    append(plan, reply, attempt.start(of, plan[M.WISH].worker, plan[M.IS_REGISTERED]), arguments[i], of)
   end
 end
 
