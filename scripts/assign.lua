@@ -88,7 +88,7 @@ for i = #pools, 1, -1 do
     table.remove(pools, i)
   end
 end
-local reply, assigned, expired = { 0 }, 0, 0
+local reply, assigned, expired, bytes = { 0 }, 0, 0, 0
 while assigned < limit do
   local head, holder, more = choose(pools)
   is_more = is_more or more
@@ -105,7 +105,11 @@ while assigned < limit do
     local n = #reply
     reply[n + 1], reply[n + 2], reply[n + 3] = holder, worker.load(holder).u, document
     reply[n + 4] = redis.call("GET", keys.ARGUMENT .. head.id)
-    assigned = assigned + 1
+    assigned, bytes = assigned + 1, bytes + #reply[n + 4]
+    if bytes >= plans.MOST_BYTES then
+      is_more = true
+      break
+    end
   else
     expired = expired + 1
     if expired > plans.MOST_EXPIRED then
