@@ -140,7 +140,7 @@ end
 
 ---@kept
 -- The digest of a second: which one it is, and its digits.
-local known_digest = {}
+local known_digest = { false, "" }
 
 --- The part of a token that a failover which lost writes cannot give out again, and that a stranger cannot guess.
 ---@return string random 12 hexadecimal digits, the same throughout a call

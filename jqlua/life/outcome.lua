@@ -52,7 +52,7 @@ local known = {}
 ---@return table? call {worker, wish: as of wishes.parse, or nil}, not to be changed
 ---@return string? problem
 function M.read_call(blob)
-  local call = known[blob]
+  local call = memory.LASTS and known[blob]
   if call then
     return call
   end
@@ -76,7 +76,7 @@ function M.read_call(blob)
       return nil, problem
     end
   end
-  return memory.keep(known, blob, call)
+  return memory.LASTS and memory.keep(known, blob, call) or call
 end
 
 ---@param blob string MessagePack map

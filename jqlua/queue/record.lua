@@ -53,10 +53,10 @@ local known = {}
 local function decoded(raw)
   local flags, max_waiting, running, waiting, ended, priority, id, version, free = struct.unpack(M.FORMAT, raw)
   local paused = flags % 2
-  return memory.keep(known, raw, {
+  return {
     paused, max_waiting, running, waiting, ended, priority, id, "", false, false, false,
     flags - paused, version, false, free,
-  })
+  }
 end
 
 local function new_keys(name)
@@ -82,7 +82,8 @@ end
 function M.decode(name, raw)
   local queue
   if raw then
-    queue = { unpack(known[raw] or decoded(raw)) }
+    -- A call decodes a record once; only who remembers it for others needs a copy.
+    queue = memory.LASTS and { unpack(known[raw] or memory.keep(known, raw, decoded(raw))) } or decoded(raw)
     queue[M.NAME] = name
   else
     queue = {
