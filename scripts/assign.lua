@@ -8,11 +8,12 @@
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local attempt = require "jqlua.life.attempt"
 local heads = require "jqlua.queue.heads"
 local lanes = require "jqlua.limits.lane_pick"
+local lanestart = require "jqlua.limits.lane_start"
 local batch = require "jqlua.base.writes"
 local plans = require "jqlua.pick.plan"
 local wishes = require "jqlua.pick.wish"
@@ -87,14 +88,14 @@ for i = #pools, 1, -1 do
     table.remove(pools, i)
   end
 end
-local reply, assigned, expired = { 0 }, 0, 0
+local reply, assigned, expired, bytes = { 0 }, 0, 0, 0
 while assigned < limit do
   local head, holder, more = choose(pools)
   is_more = is_more or more
   if not head then
     break
   end
-  local of = lanes.take(head)
+  local of = lanestart.take(head, 1)[1]
   budget.pay(budget.LOOK)
   local document = of and attempt.start(of, holder, true)
   -- The next choice needs to see what this worker now holds.
@@ -104,7 +105,11 @@ while assigned < limit do
     local n = #reply
     reply[n + 1], reply[n + 2], reply[n + 3] = holder, worker.load(holder).u, document
     reply[n + 4] = redis.call("GET", keys.ARGUMENT .. head.id)
-    assigned = assigned + 1
+    assigned, bytes = assigned + 1, bytes + #reply[n + 4]
+    if bytes >= plans.MOST_BYTES then
+      is_more = true
+      break
+    end
   else
     expired = expired + 1
     if expired > plans.MOST_EXPIRED then

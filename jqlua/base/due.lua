@@ -21,7 +21,7 @@ M.RESTING = "B" -- workers to try again
 M.DEPENDENTS = "d" -- those of a job that ended: how, its id, and who was looked at last
 M.UNIQUE = "U" -- unique keys that are kept after the end
 M.SCHEDULE = "c" -- the next moment of a schedule: its id
-M.KEYS = "O" -- keys of constraints that open by time (module limits.room)
+M.KEYS = "O" -- keys of constraints that open by time (module limits.keyrecord)
 M.CONSTRAINTS = "p" -- changes of constraints (module limits.rollout)
 M.MIGRATION = "m" -- what an older schema stored
 

@@ -48,8 +48,9 @@ M.RUN = 17 -- the part of records that tells of what this call starts for its wo
 M.DROPPED = 18 -- the sum of the flags of what leaves no record
 M.EVENTS = 19 -- whether events are written
 M.COUNTED = 20 -- whether statistics are kept
-local KNOWN = 21 -- the bytes that say all this; empty once something is different
-M.state = { 0, 0, 0, 0, "", false, false, 0, 0, 0, false, false, "", "", "", false, false, 0, false, true, "" }
+M.SPENT = 21 -- of what the call may cost (module job.budget)
+local KNOWN = 22 -- the bytes that say all this; empty once something is different
+M.state = { 0, 0, 0, 0, "", false, false, 0, 0, 0, false, false, "", "", "", false, false, 0, false, true, 0, "" }
 
 ---@cold
 local function refusal(raw, schema)
@@ -120,7 +121,7 @@ function M.open(...)
     state[KNOWN], state[M.RAW] = raw, raw
   end
   state[M.NOW_MS], state[M.SECONDS], state[M.MICROS] = clock.now()
-  state[M.RANDOM], state[M.RUN] = false, false
+  state[M.RANDOM], state[M.RUN], state[M.SPENT] = false, false, 0
   return nil, raws
 end
 

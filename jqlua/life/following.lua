@@ -12,7 +12,7 @@ local jobspec = require "jqlua.job.spec"
 local keys = require "jqlua.base.keys"
 local lineup = require "jqlua.limits.placement"
 local queue = require "jqlua.queue.record"
-local room = require "jqlua.limits.room"
+local taking = require "jqlua.limits.taking"
 local statlog = require "jqlua.statistics.log"
 local tagindex = require "jqlua.job.tags"
 local transition = require "jqlua.life.transition"
@@ -84,7 +84,9 @@ end
 --- Enqueues the jobs behind an outcome.
 ---@return table answer {state, id, created, id, created, ...}
 function M.enqueue(said, state)
-  return arrival.create_all(said.jobs, said.first, { state })
+  local answer = arrival.create_all(said.jobs, said.first, { state })
+  batch.flush() -- they may have changed jobs that a pick of this call reads and starts
+  return answer
 end
 
 --- The running attempt is over, the job goes on somewhere else.
@@ -102,7 +104,7 @@ function M.move(of, said, argument)
   extra.f = said.finished_at
   failure.save_extra(of, extra)
   -- Room, and the place among what runs, belong to the queue that it leaves; transition.move sees to the new one.
-  room.leave(of, false)
+  taking.leave(of, false)
   batch.remove(queue.key(queue.load(of[job.QUEUE]), states.RUNNING), of[job.ID])
   of[job.FAILURES], of[job.ENDED_MS] = 0, now
   of[job.NAME] = move.name or of[job.NAME]

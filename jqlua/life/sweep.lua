@@ -3,7 +3,7 @@ local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local settings = require "jqlua.settings.settings"
 local dependents = require "jqlua.links.dependents"
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local due = require "jqlua.base.due"
 local batch = require "jqlua.base.writes"
 local changes = require "jqlua.limits.rollout"
@@ -12,7 +12,7 @@ local states = require "jqlua.job.states"
 local lineup = require "jqlua.limits.placement"
 local migration = require "jqlua.upkeep.migration"
 local removal = require "jqlua.job.removal"
-local room = require "jqlua.limits.room"
+local parking = require "jqlua.limits.parking"
 local queue = require "jqlua.queue.record"
 local schedule = require "jqlua.schedules.schedule"
 local transition = require "jqlua.life.transition"
@@ -269,7 +269,7 @@ function M.run(limit)
     elseif kind == due.REVIEW then
       steps = review(limit - moved)
     elseif kind == due.KEYS then
-      steps = room.sweep(limit - moved)
+      steps = parking.sweep(limit - moved)
       due.set(due.KEYS, first_score(keys.OPENING) or meta.NONE)
     elseif kind == due.PLACING then
       steps = walk(name, limit - moved)

@@ -8,7 +8,7 @@ local batch = require "jqlua.base.writes"
 local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
 local queue = require "jqlua.queue.record"
-local request = require "jqlua.base.request"
+local request = require "jqlua.life.request"
 local sleepers = require "jqlua.pick.sleepers"
 local sweep = require "jqlua.life.sweep"
 local transition = require "jqlua.life.transition"
@@ -119,7 +119,8 @@ function M.run(plan, reply, raw)
   end
   local owner = wish.queue and queue.load(wish.queue)
   local is_due = state[meta.NEXT_DUE] <= state[meta.NOW_MS]
-  if is_due or not owner or not queue.is_plain(owner) or batch.adds[queue.key(owner, states.QUEUED)] then
+  if is_due or not owner or batch.adds[queue.key(owner, states.QUEUED)]
+    or not queue.is_plain(owner) and not lanes.sees_all(owner) then
     transition.commit() -- what this call did before has to be seen
   end
   if is_due then
@@ -130,7 +131,7 @@ function M.run(plan, reply, raw)
     is_more = false
   elseif owner and queue.is_plain(owner) then
     -- The common case: one queue. Its set is all there is to look at.
-    local left = owner[queue.PAUSED] == 0 and wish.count or 0
+    local left = owner[queue.PAUSED] == 0 and math.min(wish.count, plan[plans.CHUNK]) or 0
     while left > 0 do
       if plan[plans.EXPIRED] > plans.MOST_EXPIRED then
         is_more = true
@@ -141,6 +142,9 @@ function M.run(plan, reply, raw)
         break
       end
       plans.start_all(owner, more, plan, reply)
+      if #more < 2 * left or #reply == place + 2 * wish.count then
+        break
+      end
       left = plans.room_for(plan, reply)
     end
   elseif state[meta.VERSION] > 0 and lanes.is_behind() then
@@ -154,7 +158,7 @@ function M.run(plan, reply, raw)
   local wakes = wish.wait and (#reply > place or plan[plans.IS_QUIET]) and state[meta.SLEEPERS] > 0
   local is_ready = wakes and (plan[plans.IS_QUIET] or plans.room_for(plan, reply) == 0) and is_more_ready(plan)
   transition.commit()
-  reply[place] = is_more and 0 or meta.next_ms()
+  reply[place] = (is_more or plans.is_full(plan)) and 0 or meta.next_ms()
   if not is_plain then
     settle(plan, reply, wakes, is_ready)
   end

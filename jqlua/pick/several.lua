@@ -42,7 +42,7 @@ function M.take(entries, plan, reply, most)
       return is_more
     end
     if head.place or head.is_single then
-      plans.start_one(head, plan, reply)
+      plans.start_lane(head, plans.room_for(plan, reply, most), plan, reply)
     else
       local popped = pop(head, plans.room_for(plan, reply, most))
       if not popped[1] then
