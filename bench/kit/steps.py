@@ -10,6 +10,7 @@ from kit.wire import Command, Wire, pack
 
 JOBS = 200
 RETURN = "do return 1 end"
+LONG = re.compile(r"\[(=*)\[.*?\]\1\]", re.DOTALL)
 OPENS = re.compile(r"\b(function|if|for|while|do|repeat|until|end)\b")
 Step = tuple[float, str]
 """(instructions a call until there, the statement's first line)"""
@@ -19,7 +20,9 @@ def statements(lines: list[str]) -> list[int]:
     """Lines of built Lua on which a top-level statement begins."""
     depth = brackets = 0
     found = []
-    for number, line in enumerate(lines):
+    # What long strings say is no Lua.
+    plain = LONG.sub(lambda found: '""' + "\n" * found[0].count("\n"), "\n".join(lines))
+    for number, line in enumerate(plain.split("\n")):
         if depth == 0 and brackets == 0 and line and not re.match(r"[)}\].]|and\b|or\b|#!", line):
             found.append(number)
         text = re.sub(r'"(\\.|[^"\\])*"', '""', line)
