@@ -25,6 +25,7 @@ COMMON = ROOT / "scripts" / "common.json"
 NEEDED = "needed"
 QUEUE = "mail"
 ARGUMENT = pack({"customer": "acme"})
+STILL = 'redis.call("TIME")', '{ "1700000000", "123456" }'
 
 Recorded = dict[str, dict[str, list[str]]]
 """By operation and name of the call: labels of what it needs."""
@@ -46,8 +47,10 @@ class Recorder:
     def __init__(self, client: redis.Redis) -> None:
         self.client = client
         self.links = {body.name: Recording(body) for body in Builder(ROOT, "server").bodies()}
-        # Without a first line they may all write, the note of what is needed at least.
-        self.sources = {name: link.link() for name, link in self.links.items()}
+        # Without a first line they may all write, the note of what is needed at least. Time stands still, so
+        # that what is done once in some seconds is not done again.
+        self.sources = {name: link.link().replace(*STILL) for name, link in self.links.items()}
+        assert STILL[1] in self.sources["pick"]
         self.recorded: Recorded = {}
 
     def call(self, operation: str, *arguments: object, record: str = "") -> Any:
