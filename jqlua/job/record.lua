@@ -67,6 +67,7 @@ local open = {}
 -- options, units, and those below}.
 local rests = {}
 
+M.UNITS_OF_REST = 7
 local BYTES = 8
 local TOLD = 9 -- of a worker's document
 local HEAD = 10
@@ -276,28 +277,29 @@ function M.first_run(first, id, run, digits)
   return first[1] .. run .. first[2][BYTES], document_of(first[2], id, 1, 0, "1-" .. digits)
 end
 
---- A job that runs for the first time and has nothing rare, by its record.
+--- A job that runs for the first time and has nothing rare but units, by its record.
 ---@param raw string|false
 ---@return string? digits of its token; nil for any other
 ---@return number? started_ms
----@return table? rest {name, queue, ...}
+---@return table? rest {name, queue, ...}, with its units at UNITS_OF_REST
 function M.plain_run(raw)
-  if not raw or raw:byte() ~= M.STARTED or raw:sub(2, 7) ~= "r-\0\0\0\1" or raw:byte(MARK) ~= 0 then
+  if not raw or raw:byte() % M.LANED ~= M.STARTED or raw:sub(2, 7) ~= "r-\0\0\0\1" or raw:byte(MARK) ~= 0 then
     return nil
   end
   local started_ms, _, _, digits, _, after = struct.unpack(">ddBc12Bc0", raw, 12)
   local bytes = raw:sub(after)
   local rest = rests[bytes] or decode_rest(bytes)
-  if rest[6] == "" and rest[7] == "" then
+  if rest[6] == "" then
     return digits, started_ms, rest
   end
 end
 
---- The record of such a job that succeeded.
+--- The record of such a job that succeeded, and has given its units back.
 ---@param raw string
+---@param section string its units
 ---@return string record
-function M.succeeded(raw, ended_ms)
-  return "\2ds" .. raw:sub(4, 19) .. struct.pack(">d", ended_ms) .. raw:sub(MARK)
+function M.succeeded(raw, section, ended_ms)
+  return "\2ds" .. raw:sub(4, 19) .. struct.pack(">d", ended_ms) .. raw:sub(MARK, -1 - #section)
 end
 
 --- Has it written at the next flush.

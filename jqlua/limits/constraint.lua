@@ -208,6 +208,36 @@ function M.matching(queue_name, name, stores)
   return list
 end
 
+--- The entries that every job of a queue and name has, if they depend on nothing else.
+---@param list table[] definitions that may match
+---@return table|false
+local function find_fixed(list, queue_name, name)
+  local facts, entries = { queue = queue_name, name = name }, {}
+  for i, definition in ipairs(list) do
+    if definition.b or type(definition.k or 1) ~= "number" or not matcher.test(definition.m, facts) then
+      return false
+    end
+    entries[i] = M.entry(definition)
+  end
+  return entries
+end
+
+--- As entries, where they are the same for all jobs of a queue and name.
+---@param stores? boolean as of matching
+---@return table|false entries not to be changed
+function M.fixed_entries(queue_name, name, stores)
+  local list = M.matching(queue_name, name, stores)
+  local fixed, pair = list.fixed, queue_name .. "\0" .. name
+  if not fixed then
+    fixed = {}
+    list.fixed = fixed
+  end
+  if fixed[pair] == nil then
+    fixed[pair] = memory.keep(fixed, pair, find_fixed(list, queue_name, name))
+  end
+  return fixed[pair]
+end
+
 --- The units that a job needs, by the constraints as they are.
 ---@param facts table
 ---@param stores? boolean as of matching

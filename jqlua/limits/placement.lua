@@ -56,21 +56,23 @@ end
 ---@param stores? boolean as of constraint.matching
 ---@return table units
 function M.units(of, owner, argument, stores)
-  local facts = constraint.facts(of, argument)
-  local entries = meta.state[meta.VERSION] > 0 and constraint.entries(of, facts, stores) or {}
-  local before = units.of(of)
-  if before then
-    entries = keep_taken(entries, before)
-  end
-  local path, groups = "", {}
-  if queue.has(owner, queue.FAIR) then
+  local name, path, groups = owner[queue.NAME], "", {}
+  local is_constrained, is_fair = meta.state[meta.VERSION] > 0, queue.has(owner, queue.FAIR)
+  local entries = is_constrained and constraint.fixed_entries(name, of[job.NAME], stores)
+  local facts = (is_fair or not entries) and constraint.facts(of, argument)
+  entries = entries or is_constrained and constraint.entries(of, facts, stores) or {}
+  if is_fair then
     local fairness = M.fairness(owner)
     for i, level in ipairs(fairness.l) do
       groups[i] = constraint.value(level.b, facts, of)
     end
-    path = ready.path_of(owner[queue.NAME], fairness.g, groups)
+    path = ready.path_of(name, fairness.g, groups)
   end
-  return units.of_need(owner[queue.NAME], path, groups, entries)
+  local before = units.of(of)
+  if before then
+    entries = keep_taken(entries, before)
+  end
+  return units.of_need(name, path, groups, entries)
 end
 
 --- A lower bound of a queue's ready jobs.
