@@ -152,15 +152,19 @@ end
 ---@return table rest
 local function rest_of(job)
   local rest = job[M.REST]
-  if rest and rest[7] == job[M.UNITS] and rest[6] == job[M.OPTIONS] and rest[3] == job[M.PRIORITY]
-    and rest[2] == job[M.QUEUE] and rest[1] == job[M.NAME] and rest[4] == job[M.MAX_RETRY]
-    and rest[5] == job[M.TIMEOUT_MS] then
-    return rest
-  end
   local name, queue, options = job[M.NAME], job[M.QUEUE], job[M.OPTIONS]
-  local own_queue = queue == name and "" or queue
-  local bytes = struct.pack(REST, #name, name, #own_queue, own_queue, job[M.PRIORITY], job[M.MAX_RETRY],
-    job[M.TIMEOUT_MS], #options, options) .. job[M.UNITS]
+  local bytes
+  if rest and rest[6] == options and rest[3] == job[M.PRIORITY] and rest[2] == queue and rest[1] == name
+    and rest[4] == job[M.MAX_RETRY] and rest[5] == job[M.TIMEOUT_MS] then
+    if rest[7] == job[M.UNITS] then
+      return rest
+    end
+    bytes = rest[BYTES]:sub(1, -1 - #rest[7]) .. job[M.UNITS]
+  else
+    local own_queue = queue == name and "" or queue
+    bytes = struct.pack(REST, #name, name, #own_queue, own_queue, job[M.PRIORITY], job[M.MAX_RETRY],
+      job[M.TIMEOUT_MS], #options, options) .. job[M.UNITS]
+  end
   rest = rests[bytes] or memory.keep(rests, bytes, {
     name, queue, job[M.PRIORITY], job[M.MAX_RETRY], job[M.TIMEOUT_MS], options, job[M.UNITS], bytes, false, false,
     false,
@@ -201,7 +205,7 @@ end
 -- means more than to write this.
 local first_starts = {}
 
---- What the first start of a job that has nothing rare writes, besides the part that tells of this run.
+--- What the first start of a job that has nothing rare but its units writes, besides the part that tells of this run.
 ---@param raw string its record
 ---@return table|false first
 function M.first_start(raw)
@@ -209,7 +213,7 @@ function M.first_start(raw)
   if first == nil then
     first = false
     local job = M.decode("", raw)
-    if job[M.ATTEMPT] == 0 and job[M.FLAGS] < M.STARTED and job[M.OPTIONS] == "" then
+    if job[M.ATTEMPT] == 0 and job[M.FLAGS] % M.LANED < M.STARTED and job[M.OPTIONS] == "" then
       M.begin(job)
       job[M.STATE] = states.RUNNING
       first = { front_of(job), job[M.REST], job[M.TIMEOUT_MS] }
