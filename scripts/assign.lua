@@ -15,7 +15,8 @@ local heads = require "jqlua.queue.heads"
 local lanes = require "jqlua.limits.lane_pick"
 local lanestart = require "jqlua.limits.lane_start"
 local batch = require "jqlua.base.writes"
-local picker = require "jqlua.pick.picker"
+local plans = require "jqlua.pick.plan"
+local wishes = require "jqlua.pick.wish"
 local pool = require "jqlua.pick.pool"
 local sleepers = require "jqlua.pick.sleepers"
 local sweep = require "jqlua.life.sweep"
@@ -63,7 +64,7 @@ if not check.is_name(spec.master) then
 elseif not check.is_integer(limit, 1, 1000) then
   return redis.error_reply(check.problem("limit", "an integer from 1 to 1000", limit))
 end
-problem = spec.wait ~= nil and picker.check_wait(spec.wait, "wait")
+problem = spec.wait ~= nil and wishes.check_wait(spec.wait, "wait")
 if problem then
   return redis.error_reply(problem)
 elseif spec.wait and spec.wait.on ~= worker.CHANNEL then
@@ -82,7 +83,7 @@ if meta.state[meta.VERSION] > 0 and lanes.is_behind() then
   pools, is_more = {}, true
 end
 for i = #pools, 1, -1 do
-  if not picker.build_patterns(pools[i].entries) then
+  if not heads.build_all(pools[i].entries) then
     is_more = true
     table.remove(pools, i)
   end
@@ -107,7 +108,7 @@ while assigned < limit do
     assigned = assigned + 1
   else
     expired = expired + 1
-    if expired > picker.MOST_EXPIRED then
+    if expired > plans.MOST_EXPIRED then
       is_more = true
       break
     end

@@ -84,7 +84,9 @@ end
 --- Enqueues the jobs behind an outcome.
 ---@return table answer {state, id, created, id, created, ...}
 function M.enqueue(said, state)
-  return arrival.create_all(said.jobs, said.first, { state })
+  local answer = arrival.create_all(said.jobs, said.first, { state })
+  batch.flush() -- they may have changed jobs that a pick of this call reads and starts
+  return answer
 end
 
 --- The running attempt is over, the job goes on somewhere else.

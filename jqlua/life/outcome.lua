@@ -6,7 +6,7 @@ local attempt = require "jqlua.life.attempt"
 local failure = require "jqlua.life.failure"
 local following = require "jqlua.life.following"
 local memory = require "jqlua.base.memory"
-local picker = require "jqlua.pick.picker"
+local wishes = require "jqlua.pick.wish"
 
 local M = {}
 
@@ -49,7 +49,7 @@ local known = {}
 
 --- The first argument of finish.
 ---@param blob? string
----@return table? call {worker, wish: as of picker.parse, or nil}, not to be changed
+---@return table? call {worker, wish: as of wishes.parse, or nil}, not to be changed
 ---@return string? problem
 function M.read_call(blob)
   local call = known[blob]
@@ -71,7 +71,7 @@ function M.read_call(blob)
     if type(spec.pick) ~= "table" then
       return nil, check.problem("pick", "a map", spec.pick)
     end
-    call.wish, problem = picker.parse(spec.pick, "pick.", spec.worker)
+    call.wish, problem = wishes.parse(spec.pick, "pick.", spec.worker)
     if problem then
       return nil, problem
     end

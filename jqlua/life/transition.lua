@@ -115,20 +115,16 @@ function M.finish(owner, id)
   batch.add(queue.key(owner, states.DONE), meta.state[meta.NOW_MS], id)
 end
 
-local function become_ready(owner, id, priority)
-  if owner[queue.HEAD_PRIORITY] >= priority then
-    queue.note_head(owner, priority, id)
-  end
-  owner[queue.REOPENED] = true
-end
-
 --- A new job's first state, which its record has.
 ---@param owner table the queue
 ---@param score number in the set of that state
 function M.enter(owner, new, score)
   local id, to, state = new[job.ID], new[job.STATE], meta.state
   if to == states.QUEUED then
-    become_ready(owner, id, score)
+    if owner[queue.HEAD_PRIORITY] > score then -- of equals the newest is not the best
+      queue.note_head(owner, score, id)
+    end
+    owner[queue.REOPENED] = true
   end
   if new[job.OPTIONS] ~= "" then
     tagindex.enter(owner, new)
@@ -229,7 +225,10 @@ function M.move(moved, to, score, is_popped)
     M.run(owner, id, score)
     return true
   elseif to == states.QUEUED then
-    become_ready(owner, id, score)
+    if owner[queue.HEAD_PRIORITY] >= score then
+      queue.note_head(owner, score, id)
+    end
+    owner[queue.REOPENED] = true
   elseif to == states.IN_LANE then
     lane.join(owner, moved)
   elseif to == states.SCHEDULED or to == states.RETRYING then

@@ -93,6 +93,28 @@ function M.build(pattern)
   return is_complete
 end
 
+---@cold
+--- Whether there is a place for the patterns. This reads.
+---@return string? problem
+function M.check_patterns(entries, path)
+  for _, entry in ipairs(entries) do
+    if entry.pattern and entry.pattern ~= "*" and not M.has_place(entry.pattern) then
+      return "FULL " .. path .. ": more than " .. M.MOST_PATTERNS .. " different patterns were in use today"
+    end
+  end
+end
+
+---@cold
+---@return boolean complete
+function M.build_all(entries)
+  for _, entry in ipairs(entries) do
+    if entry.pattern and entry.pattern ~= "*" and not M.build(entry.pattern) then
+      return false
+    end
+  end
+  return true
+end
+
 ---@return table? head {queue, priority, id, bound_priority, bound_id: of the other queues}
 ---@return boolean? is_more true when the looks allowed were used up
 function M.of_pattern(pattern)
