@@ -4,6 +4,7 @@ local heads = require "jqlua.queue.heads"
 local lanestart = require "jqlua.limits.lane_start"
 local attempt = require "jqlua.life.attempt"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local worker = require "jqlua.pick.worker"
 
 local M = {}
@@ -87,8 +88,17 @@ function M.start_lane(head, most, plan, reply)
     wanted[i] = keys.ARGUMENT .. of[job.ID]
   end
   local arguments = started[1] and call("MGET", unpack(wanted))
+  local wish, is_registered = plan[M.WISH], plan[M.IS_REGISTERED]
   for i, of in ipairs(started) do
-    append(plan, reply, attempt.start(of, plan[M.WISH].worker, plan[M.IS_REGISTERED]), arguments[i], of)
+    local document
+    if wish.request or of[job.OPTIONS] ~= "" or job.has(of, job.STARTED) then
+      document = attempt.start(of, wish.worker, is_registered)
+    else
+      local id = of[job.ID]
+      document = attempt.start_popped(head.queue, id, keys.JOB .. id, job.encode(of), wish.worker, is_registered)
+      of[job.STATE] = states.RUNNING
+    end
+    append(plan, reply, document, arguments[i], of)
   end
 end
 
