@@ -208,9 +208,8 @@ function M.matching(queue_name, name, stores)
   return list
 end
 
---- The entries that every job of a queue and name has, if they depend on nothing else.
+--- What every job of a queue and name needs, if that depends on nothing else.
 ---@param list table[] definitions that may match
----@return table|false
 local function find_fixed(list, queue_name, name)
   local facts, entries = { queue = queue_name, name = name }, {}
   for i, definition in ipairs(list) do
@@ -219,23 +218,23 @@ local function find_fixed(list, queue_name, name)
     end
     entries[i] = M.entry(definition)
   end
-  return entries
+  return { entries = entries, units = false }
 end
 
 --- As entries, where they are the same for all jobs of a queue and name.
 ---@param stores? boolean as of matching
----@return table|false entries not to be changed
-function M.fixed_entries(queue_name, name, stores)
+---@return table|false fixed {entries, not to be changed; units, of those who wait there with nothing else, once known}
+function M.fixed(queue_name, name, stores)
   local list = M.matching(queue_name, name, stores)
-  local fixed, pair = list.fixed, queue_name .. "\0" .. name
-  if not fixed then
-    fixed = {}
-    list.fixed = fixed
+  local known_fixed, pair = list.fixed, queue_name .. "\0" .. name
+  if not known_fixed then
+    known_fixed = {}
+    list.fixed = known_fixed
   end
-  if fixed[pair] == nil then
-    fixed[pair] = memory.keep(fixed, pair, find_fixed(list, queue_name, name))
+  if known_fixed[pair] == nil then
+    known_fixed[pair] = memory.keep(known_fixed, pair, find_fixed(list, queue_name, name))
   end
-  return fixed[pair]
+  return known_fixed[pair]
 end
 
 --- The units that a job needs, by the constraints as they are.

@@ -56,11 +56,15 @@ end
 ---@param stores? boolean as of constraint.matching
 ---@return table units
 function M.units(of, owner, argument, stores)
-  local name, path, groups = owner[queue.NAME], "", {}
+  local name, before = owner[queue.NAME], units.of(of)
   local is_constrained, is_fair = meta.state[meta.VERSION] > 0, queue.has(owner, queue.FAIR)
-  local entries = is_constrained and constraint.fixed_entries(name, of[job.NAME], stores)
-  local facts = (is_fair or not entries) and constraint.facts(of, argument)
-  entries = entries or is_constrained and constraint.entries(of, facts, stores) or {}
+  local fixed = is_constrained and constraint.fixed(name, of[job.NAME], stores)
+  if fixed and not is_fair and not before then
+    fixed.units = fixed.units or units.of_need(name, "", {}, fixed.entries)
+    return fixed.units
+  end
+  local facts, path, groups = constraint.facts(of, argument), "", {}
+  local entries = fixed and fixed.entries or is_constrained and constraint.entries(of, facts, stores) or {}
   if is_fair then
     local fairness = M.fairness(owner)
     for i, level in ipairs(fairness.l) do
@@ -68,7 +72,6 @@ function M.units(of, owner, argument, stores)
     end
     path = ready.path_of(name, fairness.g, groups)
   end
-  local before = units.of(of)
   if before then
     entries = keep_taken(entries, before)
   end
