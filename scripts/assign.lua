@@ -8,7 +8,7 @@
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local attempt = require "jqlua.life.attempt"
 local heads = require "jqlua.queue.heads"

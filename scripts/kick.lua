@@ -6,7 +6,7 @@
 -- Flags: drain
 local arguments = require "jqlua.base.arguments"
 local attempt = require "jqlua.life.attempt"
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local glob = require "jqlua.base.glob"
 local job = require "jqlua.job.record"

@@ -48,7 +48,7 @@ M.RUN = 17 -- the part of records that tells of what this call starts for its wo
 M.DROPPED = 18 -- the sum of the flags of what leaves no record
 M.EVENTS = 19 -- whether events are written
 M.COUNTED = 20 -- whether statistics are kept
-M.SPENT = 21 -- of what the call may cost (module base.budget)
+M.SPENT = 21 -- of what the call may cost (module job.budget)
 local KNOWN = 22 -- the bytes that say all this; empty once something is different
 M.state = { 0, 0, 0, 0, "", false, false, 0, 0, 0, false, false, "", "", "", false, false, 0, false, true, 0, "" }
 

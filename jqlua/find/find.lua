@@ -3,7 +3,7 @@
 --
 -- A cursor is a position, not a member: where the last job that was looked at stood. So jobs that come and go
 -- meanwhile disturb nothing, and a step costs the same wherever it is.
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"

@@ -1,5 +1,5 @@
 -- Which jobs are meant: a map of conditions, all of which must hold.
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"

@@ -115,6 +115,13 @@ function M.decode(id, raw)
   }
 end
 
+---@cold
+---@param raw string
+---@return boolean whether a record has the section of a lane
+function M.is_laned(raw)
+  return raw:byte() >= M.LANED
+end
+
 --- As read, of a record that was read with others.
 ---@param raw string|false
 ---@return table? job

@@ -2,7 +2,7 @@
 -- Records that go: nothing may point at them any more.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local batch = require "jqlua.base.writes"
 local failgroups = require "jqlua.job.failed"
 local job = require "jqlua.job.record"

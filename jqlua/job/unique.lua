@@ -4,7 +4,7 @@
 -- gets it back if it ends later: so a key has the ids of all its jobs that have not ended, the latest first.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local due = require "jqlua.base.due"
 local job = require "jqlua.job.record"
 

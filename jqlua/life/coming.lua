@@ -9,7 +9,7 @@ local jobspec = require "jqlua.job.spec"
 local lane = require "jqlua.limits.lane"
 local lineup = require "jqlua.limits.placement"
 local queue = require "jqlua.queue.record"
-local request = require "jqlua.base.request"
+local request = require "jqlua.life.request"
 local unique = require "jqlua.job.unique"
 
 local M = {}

@@ -2,7 +2,7 @@
 -- Constraints and their keys as readers see them.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local constraint = require "jqlua.limits.constraint"
 local msgpack = require "jqlua.values.msgpack"

@@ -12,7 +12,7 @@
 -- Members: start (8 bytes, 0 for lanes), id (14), kind, digest of the lane or group (20).
 local keys = require "jqlua.base.keys"
 local batch = require "jqlua.base.writes"
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local queue = require "jqlua.queue.record"
 local units = require "jqlua.limits.units"
 

@@ -2,7 +2,7 @@
 -- The best job of a queue that has lanes, or whose waiting jobs have to be looked at anew.
 local meta = require "jqlua.base.meta"
 local attempt = require "jqlua.life.attempt"
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local batch = require "jqlua.base.writes"
 local changes = require "jqlua.limits.rollout"
 local failure = require "jqlua.life.failure"

@@ -2,7 +2,7 @@
 -- next.
 local attempt = require "jqlua.life.attempt"
 local batch = require "jqlua.base.writes"
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
 local keys = require "jqlua.base.keys"

@@ -7,7 +7,7 @@
 -- turn makes other lanes worse, too: there, keys that are open send one more at every start.
 --
 -- A place is where a key holds lanes: a queue, and whether the lanes' jobs have their unit of the key already.
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local keyrecord = require "jqlua.limits.keyrecord"
 local keys = require "jqlua.base.keys"
 local ready = require "jqlua.limits.lane_index"

@@ -6,7 +6,7 @@
 -- are, a step at a time. A queue's record has the version of the set of constraints under which all were.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local batch = require "jqlua.base.writes"
 local changes = require "jqlua.limits.rollout"
 local constraint = require "jqlua.limits.constraint"

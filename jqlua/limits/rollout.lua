@@ -4,7 +4,7 @@
 -- Each is noted by its kind and the constraint's number, with how far it is carried out.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local batch = require "jqlua.base.writes"
 local constraint = require "jqlua.limits.constraint"
 local due = require "jqlua.base.due"

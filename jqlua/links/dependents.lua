@@ -2,7 +2,7 @@
 -- Jobs that wait for others: how they come to wait, and what becomes of them.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local batch = require "jqlua.base.writes"
 local due = require "jqlua.base.due"
 local failure = require "jqlua.life.failure"

@@ -1,6 +1,6 @@
 -- What becomes of a registered worker's jobs when it goes.
 local keys = require "jqlua.base.keys"
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local batch = require "jqlua.base.writes"
 local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"

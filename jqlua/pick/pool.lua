@@ -1,5 +1,5 @@
 -- Dispatch looks at pools: workers with the same queues and the same refused names, those with room ordered by load.
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
 local heads = require "jqlua.queue.heads"
 local lanes = require "jqlua.limits.lane_pick"

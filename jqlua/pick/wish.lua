@@ -2,7 +2,7 @@
 local check = require "jqlua.base.check"
 local glob = require "jqlua.base.glob"
 local memory = require "jqlua.base.memory"
-local request = require "jqlua.base.request"
+local request = require "jqlua.life.request"
 
 local M = {}
 

@@ -6,7 +6,7 @@
 -- to where
 -- it belongs and the next is looked at. Each look repairs one entry, so the work is paid for by the jobs that
 -- went away since. Queues that nobody asks for by pattern never repair anything.
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local queue = require "jqlua.queue.record"

@@ -2,7 +2,7 @@
 -- Schedules: recurring jobs. A schedule that has a next moment stands in the due set with it, exactly; a sweep that
 -- comes by at or after that moment makes what is due and moves it on, in one step, so that no moment serves twice.
 local arrival = require "jqlua.life.arrival"
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local due = require "jqlua.base.due"
 local job = require "jqlua.job.record"
 local jobspec = require "jqlua.job.spec"

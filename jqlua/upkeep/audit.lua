@@ -3,7 +3,7 @@
 -- set, bounds no later than what they bound, held sets and pools as the records say.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local auditindex = require "jqlua.upkeep.audit_index"
 local auditlanes = require "jqlua.upkeep.audit_lanes"
 local auditlinks = require "jqlua.upkeep.audit_links"

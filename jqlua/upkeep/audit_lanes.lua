@@ -19,6 +19,9 @@ local call = redis.call
 
 -- Of larger sets nothing is counted.
 local MOST_MEMBERS = 2000
+-- Jobs and sets that are gone through to see what units jobs have taken; in a larger namespace that is not compared.
+local MOST_COUNTED = 4000
+local CHUNK = 200
 local HOLDERS = "rtswq" -- states of jobs that may have units
 
 local function found(problems, ...)
@@ -86,30 +89,41 @@ end
 -- Units that jobs have, by key; one place: what was counted in this call.
 M.counted = {}
 
+--- Adds what jobs have taken.
+local function count_in(taken, ids)
+  for first = 1, #ids, CHUNK do
+    local wanted = {}
+    for i = first, math.min(first + CHUNK - 1, #ids) do
+      wanted[#wanted + 1] = keys.JOB .. ids[i]
+    end
+    for i, raw in ipairs(call("MGET", unpack(wanted))) do
+      local of = raw and job.is_laned(raw) and job.decode(ids[first + i - 1], raw)
+      for _, entry in ipairs(of and units.of(of)[units.ENTRIES] or {}) do
+        if entry[units.IS_TAKEN] then
+          taken[entry[units.NAME]] = (taken[entry[units.NAME]] or 0) + 1
+          taken[entry[units.NUMBER]] = (taken[entry[units.NUMBER]] or 0) + 1
+        end
+      end
+    end
+  end
+end
+
 ---@return table? taken by name of the key; nil when there are too many jobs
 local function count_taken()
   if M.counted[1] ~= nil then
     return M.counted[1] or nil
   end
-  local taken = {}
+  local taken, left = {}, MOST_COUNTED
   M.counted[1] = false
-  for _, name in ipairs(call("ZRANGE", keys.QUEUE_NAMES, 0, MOST_MEMBERS)) do
+  for _, name in ipairs(call("ZRANGE", keys.QUEUE_NAMES, 0, MOST_COUNTED)) do
     local owner = queue.load(name)
-    for letter in HOLDERS:gmatch(".") do
-      local ids = call("ZRANGE", queue.key(owner, letter), 0, MOST_MEMBERS)
-      if #ids > MOST_MEMBERS then
+    for state in HOLDERS:gmatch(".") do
+      local ids = call("ZRANGE", queue.key(owner, state), 0, left)
+      left = left - 1 - #ids
+      if left <= 0 then
         return nil
       end
-      for _, id in ipairs(ids) do
-        local of = job.read(id)
-        local own = of and units.of(of)
-        for _, entry in ipairs(own and own[units.ENTRIES] or {}) do
-          if entry[units.IS_TAKEN] then
-            taken[entry[units.NAME]] = (taken[entry[units.NAME]] or 0) + 1
-            taken[entry[units.NUMBER]] = (taken[entry[units.NUMBER]] or 0) + 1
-          end
-        end
-      end
+      count_in(taken, ids)
     end
   end
   M.counted[1] = taken

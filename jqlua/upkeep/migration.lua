@@ -5,7 +5,7 @@
 -- were looked through when it moved.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local batch = require "jqlua.base.writes"
 local due = require "jqlua.base.due"
 local failgroups = require "jqlua.job.failed"
