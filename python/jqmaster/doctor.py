@@ -274,11 +274,18 @@ def _failures(facts: Facts) -> Iterator[Finding]:
 
 
 _PARTS = {
-    "queues": "queues", "workers": "registered workers", "schedules": "schedules", "constraints": "constraints",
-    "heads": "queues with waiting jobs, for the next of them", "due": "queues, for what is overdue",
-    "keys": "keys of constraints", "samples": "queues, for jobs under constraints",
-    "series": "queues, for leases that lapsed", "failures": "groups of failures", "groups": "groups that grow",
-}  # fmt: skip
+    "queues": "queues",
+    "workers": "registered workers",
+    "schedules": "schedules",
+    "constraints": "constraints",
+    "heads": "queues with waiting jobs, for the next of them",
+    "due": "queues, for what is overdue",
+    "keys": "keys of constraints",
+    "samples": "queues, for jobs under constraints",
+    "series": "queues, for leases that lapsed",
+    "failures": "groups of failures",
+    "groups": "groups that grow",
+}
 
 
 def _whole(facts: Facts) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""What `doctor` looks at in a namespace. Each part of it ends after a while, whatever the namespace's size."""
+"""What `doctor` looks at in a namespace. Each part ends after a while, whatever the namespace's size."""
 
 from __future__ import annotations
 
