@@ -20,6 +20,7 @@ from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialWithJitterBackoff
 
+from . import redis_url
 from .errors import Invalid, JQError, NoFunctions, Unavailable, Version, from_redis
 from .luabuild import Script, library_of
 from .scripts import (
@@ -54,20 +55,20 @@ def connect(url: str, *, retries: int = 0, max_connections: int = 64) -> Redis:
 
     There is no limit on how long a reply may take: redis-py's own would send every command through
     ``asyncio.wait_for``, which on Python 3.11 loses a cancellation that comes while the send completes.
-    ``Engine`` sets its own.
+    ``Engine`` sets its own. Raises ValueError for a URL that cannot work.
     """
-    return Redis.from_pool(
-        BlockingConnectionPool.from_url(
-            url,
-            max_connections=max_connections,
-            protocol=2,
-            decode_responses=False,
-            socket_timeout=None,
-            socket_connect_timeout=5.0,
-            health_check_interval=30,
-            retry=Retry(ExponentialWithJitterBackoff(base=0.05, cap=1.0), retries),
-        )
+    pool = BlockingConnectionPool.from_url(
+        url,
+        max_connections=max_connections,
+        protocol=2,
+        decode_responses=False,
+        socket_timeout=None,
+        socket_connect_timeout=5.0,
+        health_check_interval=30,
+        retry=Retry(ExponentialWithJitterBackoff(base=0.05, cap=1.0), retries),
     )
+    redis_url.check(pool)
+    return Redis.from_pool(pool)
 
 
 def pack(spec: Spec, path: str = "") -> bytes:
