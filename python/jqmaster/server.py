@@ -20,9 +20,8 @@ from urllib.parse import urlsplit, urlunsplit
 import hypercorn.asyncio
 import hypercorn.config
 import redis.asyncio as redis_asyncio
-import uvloop
 
-from jqmaster import __version__, access, scripts
+from jqmaster import __version__, access, open_files, scripts
 from jqmaster.dispatch import Dispatch
 from jqmaster.embedded import EmbeddedRedis, EmbeddedRedisError
 from jqmaster.ended import Ended
@@ -289,7 +288,8 @@ def without_password(url: str) -> str:
 def run(options: ServeOptions) -> int:
     """Serve until SIGTERM or SIGINT, and return the exit code. A second signal exits at once."""
     access.set_up(access_log=options.access_log, log_format=options.log_format)
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    open_files.raise_limit()
+    with asyncio.Runner(loop_factory=open_files.Loop) as runner:
         return runner.run(_run(options))
 
 
