@@ -17,6 +17,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from .calls import pack
 from .engine import Engine
 from .errors import JQError, Unavailable
+from .fanout import Fanout
 from .replies import Document
 from .together import Shared
 
@@ -103,7 +104,7 @@ class Overview:
         self._trouble: JQError | None = None
         self._followers = 0
         self._loop: asyncio.Task[None] | None = None
-        self._told = asyncio.Event()
+        self._fanout = Fanout()
         self._stopped = False
 
     async def document(self) -> bytes:
@@ -125,15 +126,11 @@ class Overview:
         seen = self._number if time.monotonic() - self._looked_at > EVERY_S else -1
         try:
             while not self._stopped:
-                told = self._told
                 if self._number != seen and (self._packed or self._trouble):
                     seen = self._number
                     yield self._trouble or self._packed
                     continue
-                try:
-                    async with asyncio.timeout(alive_every_s):
-                        await told.wait()
-                except TimeoutError:
+                if not await self._fanout.wait(alive_every_s):
                     yield None
         finally:
             self._followers -= 1
@@ -171,8 +168,7 @@ class Overview:
 
     def _tell(self) -> None:
         self._number += 1
-        told, self._told = self._told, asyncio.Event()
-        told.set()
+        self._fanout.tell()
 
     async def _look(self) -> None:
         if time.monotonic() - self._looked_at >= EVERY_S * 0.9:
