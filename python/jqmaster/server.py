@@ -66,6 +66,7 @@ class ServeOptions:
     stop_timeout_s: float = 10.0
     max_deliveries: int = 1000
     migrate: bool = False  # data of an older schema
+    recreate: bool = False  # set a namespace up again that has vanished
     access_log: bool = False  # a line for each request and delivery
     log_format: str = "text"  # or json
     metrics_queues: int = MOST_QUEUES  # shown one by one in /metrics
@@ -181,7 +182,7 @@ class Server:
             raise StartError(
                 f"cannot use Redis at {without_password(self.redis_url)}: {error}", EXIT_REDIS
             ) from None
-        engine = Engine(self._redis, options.namespace, form=options.form)
+        engine = Engine(self._redis, options.namespace, form=options.form, recreate=options.recreate)
         self._waiting = Waiting(engine, self._redis)
         self._ended = Ended(engine, self._redis)
         self._events = EventFeed(engine, self._redis)

@@ -320,7 +320,7 @@ async def lonely(request: pytest.FixtureRequest, fresh_server: RedisServer, name
     """An API whose Redis is its own, to be broken."""
     async with connect(fresh_server.url) as client:
         await install(client, namespace, builtin(), make_current=True)
-        engine = Engine(client, namespace)
+        engine = Engine(client, namespace, recreate=True)
         waiting, ended = Waiting(engine, client), Ended(engine, client)
         master = Master(engine, waiting, ended, Pokes())
         yield Api(create_app(master, fast=request.param == "fast"), master), fresh_server
