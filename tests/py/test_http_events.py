@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import select
 import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -233,3 +234,32 @@ async def test_many_listeners_are_woken_a_few_at_a_time() -> None:
     await asyncio.wait(listeners)
     assert woken == list(range(50 * AT_ONCE))
     assert not await fanout.wait(0.01)
+
+
+async def test_requests_are_answered_in_the_middle_of_a_fanout(
+    redis_url: str, namespace: str, own: Engine
+) -> None:
+    with (
+        MasterProcess("--redis", redis_url, "--namespace", namespace) as master,
+        contextlib.ExitStack() as stack,
+    ):
+        streams = select.poll()
+        sockets = {}
+        for _ in range(600):
+            stream = stack.enter_context(socket.create_connection(("127.0.0.1", master.port)))
+            stream.sendall(b"GET /events HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
+            assert stream.recv(65536)
+            sockets[stream.fileno()] = stream
+            streams.register(stream, select.POLLIN)
+        async with aiohttp.ClientSession() as session:
+            for _ in range(30):
+                await asyncio.sleep(0.2)
+                for number, _event in streams.poll(0):  # lines that say that it lives
+                    sockets[number].recv(1 << 20)
+                await enqueue(own)
+                await eventually(lambda: streams.poll(0), 30)
+                async with session.get(f"{master.url}/alive") as answer:
+                    assert answer.status == 200
+                if len(streams.poll(0)) < len(sockets):
+                    return
+        raise AssertionError("all streams had been served before each answer")
