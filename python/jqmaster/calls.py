@@ -20,7 +20,7 @@ from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialWithJitterBackoff
 
-from . import redis_url
+from . import redis_options
 from .errors import Invalid, JQError, NoFunctions, Unavailable, Vanished, Version, from_redis
 from .luabuild import Script, library_of
 from .scripts import (
@@ -67,7 +67,7 @@ def connect(url: str, *, retries: int = 0, max_connections: int = 64) -> Redis:
         health_check_interval=30,
         retry=Retry(ExponentialWithJitterBackoff(base=0.05, cap=1.0), retries),
     )
-    redis_url.check(pool)
+    redis_options.check(pool)
     return Redis.from_pool(pool)
 
 

@@ -22,7 +22,7 @@ def check(pool: Any) -> None:
     if (path := options.get("ssl_ca_path")) is not None and not os.path.isdir(path):
         raise ValueError(f"{path} (ssl_ca_path of the Redis URL): no such directory")
     try:
-        connection = pool.connection_class(**options)
+        connection = pool.make_connection()
         if (context := getattr(connection, "ssl_context", None)) is not None:
             context.get()
     except TypeError as problem:
