@@ -8,13 +8,15 @@
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local attempt = require "jqlua.life.attempt"
 local heads = require "jqlua.queue.heads"
 local lanes = require "jqlua.limits.lane_pick"
+local lanestart = require "jqlua.limits.lane_start"
 local batch = require "jqlua.base.writes"
-local picker = require "jqlua.pick.picker"
+local plans = require "jqlua.pick.plan"
+local wishes = require "jqlua.pick.wish"
 local pool = require "jqlua.pick.pool"
 local sleepers = require "jqlua.pick.sleepers"
 local sweep = require "jqlua.life.sweep"
@@ -62,7 +64,7 @@ if not check.is_name(spec.master) then
 elseif not check.is_integer(limit, 1, 1000) then
   return redis.error_reply(check.problem("limit", "an integer from 1 to 1000", limit))
 end
-problem = spec.wait ~= nil and picker.check_wait(spec.wait, "wait")
+problem = spec.wait ~= nil and wishes.check_wait(spec.wait, "wait")
 if problem then
   return redis.error_reply(problem)
 elseif spec.wait and spec.wait.on ~= worker.CHANNEL then
@@ -81,19 +83,19 @@ if meta.state[meta.VERSION] > 0 and lanes.is_behind() then
   pools, is_more = {}, true
 end
 for i = #pools, 1, -1 do
-  if not picker.build_patterns(pools[i].entries) then
+  if not heads.build_all(pools[i].entries) then
     is_more = true
     table.remove(pools, i)
   end
 end
-local reply, assigned, expired = { 0 }, 0, 0
+local reply, assigned, expired, bytes = { 0 }, 0, 0, 0
 while assigned < limit do
   local head, holder, more = choose(pools)
   is_more = is_more or more
   if not head then
     break
   end
-  local of = lanes.take(head)
+  local of = lanestart.take(head, 1)[1]
   budget.pay(budget.LOOK)
   local document = of and attempt.start(of, holder, true)
   -- The next choice needs to see what this worker now holds.
@@ -103,10 +105,14 @@ while assigned < limit do
     local n = #reply
     reply[n + 1], reply[n + 2], reply[n + 3] = holder, worker.load(holder).u, document
     reply[n + 4] = redis.call("GET", keys.ARGUMENT .. head.id)
-    assigned = assigned + 1
+    assigned, bytes = assigned + 1, bytes + #reply[n + 4]
+    if bytes >= plans.MOST_BYTES then
+      is_more = true
+      break
+    end
   else
     expired = expired + 1
-    if expired > picker.MOST_EXPIRED then
+    if expired > plans.MOST_EXPIRED then
       is_more = true
       break
     end

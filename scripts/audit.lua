@@ -6,7 +6,7 @@
 -- Cost   some milliseconds at most, and one key more; of each set up to 600 members are looked at
 -- Flags: read
 local arguments = require "jqlua.base.arguments"
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local audit = require "jqlua.upkeep.audit"
 

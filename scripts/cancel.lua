@@ -10,6 +10,7 @@ local arguments = require "jqlua.base.arguments"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local links = require "jqlua.links.links"
 local selection = require "jqlua.find.selection"
 local settings = require "jqlua.settings.settings"
@@ -37,21 +38,21 @@ end
 links.tree[1] = spec.dependents == "cancel"
 
 local takes_running = spec.force or settings.at(settings.CANCEL_RUNNING) ~= 0
-local reply = selection.each(selected, takes_running and "qwsbrt" or "qwsbt", function(of)
+local reply = selection.each(selected, takes_running and states.UNENDED or states.WAITING, function(of)
   local before = of[job.STATE]
-  if before == "r" and not takes_running then
+  if before == states.RUNNING and not takes_running then
     return "CONFLICT"
-  elseif not string.find("qwsbrt", before, 1, true) then
-    return job.state_name(before)
+  elseif not states.is_of(before, states.UNENDED) then
+    return states.name(before)
   end
-  if before == "r" then
-    of[job.HOW] = "c"
+  if before == states.RUNNING then
+    of[job.HOW] = job.TAKEN
   end
   of[job.ENDED_MS] = meta.state[meta.NOW_MS]
-  if transition.move(of, "c", meta.state[meta.NOW_MS]) then
+  if transition.move(of, states.CANCELLED, meta.state[meta.NOW_MS]) then
     job.save(of)
   end
-  return job.state_name(before), true
+  return states.name(before), true
 end)
 transition.commit()
 return reply

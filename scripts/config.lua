@@ -36,14 +36,13 @@ if spec.set ~= nil then
     packed[place] = struct.pack(">d", value)
     named[settings.ALL[place][1]] = value
   end
-  local flags = meta.state[meta.DROP]
+  local flags = meta.state[meta.FLAGS]
   redis.call("SETRANGE", keys.META, meta.HEADER_SIZE, table.concat(packed))
-  redis.call("SETRANGE", keys.META, meta.DROP_OFFSET,
-    string.char(settings.drop_flags(named) + flags - flags % meta.OWN))
+  meta.save_flags(settings.flags(named) + flags - flags % meta.HAS_OWN)
   -- Moments that were noted under longer limits would come too late.
   redis.call("DEL", keys.REVIEW)
-  due.note("E", due.AT_ONCE)
-  due.note("W", due.AT_ONCE)
+  due.note(due.REVIEW, due.AT_ONCE)
+  due.note(due.WORKERS, due.AT_ONCE)
   if named.events_max == 0 then
     redis.call("UNLINK", keys.EVENTS)
   end

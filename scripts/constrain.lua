@@ -12,7 +12,7 @@ local check = require "jqlua.base.check"
 local constraint = require "jqlua.limits.constraint"
 local constraintdoc = require "jqlua.limits.constraintdoc"
 local constraintspec = require "jqlua.limits.constraintspec"
-local room = require "jqlua.limits.room"
+local limitrecord = require "jqlua.limits.limitrecord"
 local transition = require "jqlua.life.transition"
 
 local problem = meta.open()
@@ -41,17 +41,18 @@ else
   meta.set(meta.ADDED, new.n)
   if old then
     constraint.delete(old)
-    room.set_limit(old.n, nil)
-    changes.note("r", old.n)
+    limitrecord.delete(old.n)
+    changes.note(changes.LIMITED, old.n)
   end
 end
 constraint.save(new)
-local limit = room.limit(new.n)
-local is_changed = not limit or limit[room.CONCURRENCY] ~= (new.c or 0) or limit[room.RATE] ~= (new.l or 0)
+local limit = limitrecord.load(new.n)
+local is_changed = not limit or limit[limitrecord.CONCURRENCY] ~= (new.c or 0)
+  or limit[limitrecord.RATE] ~= (new.l or 0)
 if is_changed then
-  local running = limit and limit[room.RUNNING] or 0
-  room.set_limit(new.n, { new.c or 0, new.l or 0, new.p and math.ceil(new.p * 1000) or 0, new.s and 1 or 0, running })
-  changes.note(limit and "r" or "a", new.n)
+  local running = limit and limit[limitrecord.RUNNING] or 0
+  limitrecord.set(new.n, new.c or 0, new.l or 0, new.p and math.ceil(new.p * 1000) or 0, new.s, running)
+  changes.note(limit and changes.LIMITED or changes.ADDED, new.n)
 end
 if is_changed or not is_same then
   -- Limits have to be where the steps find them.

@@ -9,6 +9,7 @@ local arguments = require "jqlua.base.arguments"
 local dependency = require "jqlua.links.dependency"
 local dependents = require "jqlua.links.dependents"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local transition = require "jqlua.life.transition"
 
 local spec, problem = arguments.spec("id add remove if_failed")
@@ -26,4 +27,4 @@ end
 dependency.note(of, spec)
 dependents.change(of, added, spec.remove or {}, spec.if_failed ~= nil)
 transition.commit()
-return job.state_name(of[job.STATE])
+return states.name(of[job.STATE])

@@ -7,6 +7,7 @@
 -- Flags: drain
 local arguments = require "jqlua.base.arguments"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local removal = require "jqlua.job.removal"
 local selection = require "jqlua.find.selection"
 local transition = require "jqlua.life.transition"
@@ -24,12 +25,12 @@ local unwanted, seen = {}, {}
 local reply = selection.each(selected, "qwsbtkdec", function(of)
   if seen[of] then
     return "NOTFOUND" -- named twice
-  elseif of[job.STATE] == "r" then
+  elseif of[job.STATE] == states.RUNNING then
     return "CONFLICT"
   end
   seen[of] = true
   unwanted[#unwanted + 1] = of
-  return job.state_name(of[job.STATE]), true
+  return states.name(of[job.STATE]), true
 end)
 removal.discard(unwanted)
 transition.commit()

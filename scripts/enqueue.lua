@@ -13,7 +13,7 @@ local coming = require "jqlua.life.coming"
 local job = require "jqlua.job.record"
 local jobspec = require "jqlua.job.spec"
 local queue = require "jqlua.queue.record"
-local request = require "jqlua.base.request"
+local request = require "jqlua.life.request"
 local transition = require "jqlua.life.transition"
 
 local MOST_JOBS = 1000

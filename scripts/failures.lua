@@ -6,7 +6,7 @@
 -- Flags: read
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
-local page = require "jqlua.base.page"
+local page = require "jqlua.find.page"
 
 local call = redis.call
 

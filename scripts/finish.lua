@@ -16,6 +16,7 @@ local keys = require "jqlua.base.keys"
 local job = require "jqlua.job.record"
 local outcome = require "jqlua.life.outcome"
 local picker = require "jqlua.pick.picker"
+local plans = require "jqlua.pick.plan"
 local queue = require "jqlua.queue.record"
 local transition = require "jqlua.life.transition"
 local worker = require "jqlua.pick.worker"
@@ -62,7 +63,7 @@ end
 local raws, plan
 problem, raws = meta.open(unpack(wanted))
 if not problem and call.wish then
-  plan, problem = picker.plan(call.wish)
+  plan, problem = plans.new(call.wish)
 end
 for n = 1, problem and 0 or count do
   local said = outcomes[n]

@@ -13,6 +13,7 @@ local meta = require "jqlua.base.meta"
 local notes = require "jqlua.job.progress"
 local held = require "jqlua.life.held"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local batch = require "jqlua.base.writes"
 local queue = require "jqlua.queue.record"
 local settings = require "jqlua.settings.settings"
@@ -48,7 +49,7 @@ for i, pair in ipairs(spec.jobs) do
     end
     if left_ms > 0 then
       local until_ms = meta.state[meta.NOW_MS] + left_ms
-      batch.add(queue.key(owner, "r"), until_ms, of[job.ID])
+      batch.add(queue.key(owner, states.RUNNING), until_ms, of[job.ID])
       -- Earlier than before only if the clock was set back.
       queue.note_due(owner, queue.DUE_RUNNING, until_ms)
       answers[i] = left_ms
@@ -59,7 +60,7 @@ for i, pair in ipairs(spec.jobs) do
       answers[i] = "LOST"
     end
   else
-    answers[i] = of and attempt.ended_how(of, pair[2]) == "c" and "CANCELLED" or "LOST"
+    answers[i] = of and attempt.ended_how(of, pair[2]) == job.TAKEN and "CANCELLED" or "LOST"
   end
 end
 if is_registered then

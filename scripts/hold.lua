@@ -9,7 +9,8 @@ local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 local constraint = require "jqlua.limits.constraint"
 local holding = require "jqlua.limits.holding"
-local room = require "jqlua.limits.room"
+local keyrecord = require "jqlua.limits.keyrecord"
+local parking = require "jqlua.limits.parking"
 local transition = require "jqlua.life.transition"
 
 local spec, problem = arguments.spec("id by seconds")
@@ -31,6 +32,6 @@ if problem then
   return redis.error_reply(problem)
 end
 local until_ms = meta.state[meta.NOW_MS] + math.ceil(spec.seconds * 1000)
-room.hold(room.key(definition.n, value), until_ms)
+parking.hold(keyrecord.load(definition.n, value), until_ms)
 transition.commit()
 return until_ms

@@ -6,7 +6,7 @@
 -- Cost   some milliseconds at most, and one document more, wherever the page is
 -- Flags: read
 local arguments = require "jqlua.base.arguments"
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
 local check = require "jqlua.base.check"
 local document = require "jqlua.job.document"

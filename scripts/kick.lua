@@ -6,10 +6,11 @@
 -- Flags: drain
 local arguments = require "jqlua.base.arguments"
 local attempt = require "jqlua.life.attempt"
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local glob = require "jqlua.base.glob"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local queue = require "jqlua.queue.record"
 local transition = require "jqlua.life.transition"
 
@@ -44,11 +45,11 @@ local answers = {}
 if spec.ids then
   for i, id in ipairs(spec.ids) do
     local of = job.read(id)
-    answers[i] = not of and "NOTFOUND" or of[job.STATE] ~= "r" and "CONFLICT" or kick(of)
+    answers[i] = not of and "NOTFOUND" or of[job.STATE] ~= states.RUNNING and "CONFLICT" or kick(of)
   end
 else
   local count = spec.count or 100
-  local running = redis.call("ZRANGE", queue.key(queue.load(spec.queue), "r"), 0, count)
+  local running = redis.call("ZRANGE", queue.key(queue.load(spec.queue), states.RUNNING), 0, count)
   local kicked = 0
   while kicked < math.min(count, #running) and budget.is_left() do
     kicked = kicked + 1

@@ -19,8 +19,8 @@ local problem, raws = meta.open()
 if problem and #KEYS == 2 and KEYS[2] == keys.META and migration.is_before(raws[1]) then
   migration.begin(raws[1])
   meta.open()
-  if meta.state[meta.DROP] >= meta.MIGRATING then
-    due.note(migration.KIND, meta.state[meta.NOW_MS])
+  if meta.has(meta.MIGRATING) then
+    due.note(due.MIGRATION, meta.state[meta.NOW_MS])
     transition.commit()
   end
 elseif problem then

@@ -8,9 +8,11 @@
 -- Flags: drain, function
 local meta = require "jqlua.base.meta"
 local picker = require "jqlua.pick.picker"
+local plans = require "jqlua.pick.plan"
+local wishes = require "jqlua.pick.wish"
 local queue = require "jqlua.queue.record"
 
-local wish, problem = picker.read(ARGV[1])
+local wish, problem = wishes.read(ARGV[1])
 if not wish then
   return redis.error_reply(problem)
 end
@@ -22,7 +24,7 @@ else
 end
 local plan
 if not problem then
-  plan, problem = picker.plan(wish)
+  plan, problem = plans.new(wish)
 end
 if problem then
   return redis.error_reply(problem)

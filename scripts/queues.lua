@@ -5,10 +5,10 @@
 -- Errors INVALID field
 -- Flags: read
 local arguments = require "jqlua.base.arguments"
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
 local check = require "jqlua.base.check"
-local page = require "jqlua.base.page"
+local page = require "jqlua.find.page"
 local queue = require "jqlua.queue.record"
 local queuedoc = require "jqlua.queue.document"
 

@@ -8,7 +8,8 @@ local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
 local check = require "jqlua.base.check"
 local departure = require "jqlua.pick.departure"
-local picker = require "jqlua.pick.picker"
+local heads = require "jqlua.queue.heads"
+local wishes = require "jqlua.pick.wish"
 local serial = require "jqlua.base.serial"
 local transition = require "jqlua.life.transition"
 local worker = require "jqlua.pick.worker"
@@ -28,8 +29,8 @@ elseif spec.max_jobs ~= nil and not check.is_integer(spec.max_jobs, 1, MOST_JOBS
   return redis.error_reply(check.problem("max_jobs", "an integer from 1 to " .. MOST_JOBS, spec.max_jobs))
 end
 local entries
-entries, problem = picker.parse_queues(spec.queues, "queues")
-problem = problem or picker.check_patterns(entries, "queues")
+entries, problem = wishes.parse_queues(spec.queues, "queues")
+problem = problem or heads.check_patterns(entries, "queues")
 if problem then
   return redis.error_reply(problem)
 end

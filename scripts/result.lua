@@ -9,6 +9,7 @@ local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 local batch = require "jqlua.base.writes"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local queue = require "jqlua.queue.record"
 local settings = require "jqlua.settings.settings"
 local sweep = require "jqlua.life.sweep"
@@ -26,13 +27,13 @@ local of = job.read(id)
 if not of then
   return redis.error_reply(check.missing("id", "job", id))
 end
-local state = job.state_name(of[job.STATE])
-if of[job.STATE] ~= "k" then
+local state = states.name(of[job.STATE])
+if of[job.STATE] ~= states.KEPT then
   return { state }
 end
 local now = meta.state[meta.NOW_MS]
 local owner = queue.load(of[job.QUEUE])
-local kept = queue.key(owner, "k")
+local kept = queue.key(owner, states.KEPT)
 local until_ms = tonumber(redis.call("ZSCORE", kept, id))
 if until_ms <= now then
   return { state }

@@ -21,7 +21,7 @@ selected, problem = selection.parse(spec)
 if not selected then
   return redis.error_reply(problem)
 end
-local reply = selection.each(selected, again.LETTERS, function(of)
+local reply = selection.each(selected, again.STATES, function(of)
   -- What failed once more since the first call is not retried for ever.
   if selected.where and of[job.ENDED_MS] > selected.begun_ms then
     return "CONFLICT"

@@ -6,10 +6,10 @@
 -- Cost   grows with the documents and moments in the reply: at most 1000 and 2000
 -- Flags: read
 local arguments = require "jqlua.base.arguments"
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
-local page = require "jqlua.base.page"
+local page = require "jqlua.find.page"
 local schedule = require "jqlua.schedules.schedule"
 local scheduledoc = require "jqlua.schedules.scheduledoc"
 

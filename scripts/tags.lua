@@ -7,7 +7,7 @@
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
 local check = require "jqlua.base.check"
-local page = require "jqlua.base.page"
+local page = require "jqlua.find.page"
 
 local call = redis.call
 

@@ -7,6 +7,7 @@
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local transition = require "jqlua.life.transition"
 
 local MOST_IDS = 1000
@@ -27,10 +28,10 @@ for i, id in ipairs(spec.ids) do
 end
 
 local is_tracked = spec.on ~= false or nil
-local states = {}
+local found = {}
 for i, id in ipairs(spec.ids) do
   local of = job.read(id)
-  states[i] = of and job.state_name(of[job.STATE]) or false
+  found[i] = of and states.name(of[job.STATE]) or false
   local options = of and job.options(of)
   if options and options.track ~= is_tracked then
     options.track = is_tracked
@@ -39,4 +40,4 @@ for i, id in ipairs(spec.ids) do
   end
 end
 transition.commit()
-return states
+return found

@@ -10,7 +10,7 @@ local meta = require "jqlua.base.meta"
 local changes = require "jqlua.limits.rollout"
 local check = require "jqlua.base.check"
 local constraint = require "jqlua.limits.constraint"
-local room = require "jqlua.limits.room"
+local limitrecord = require "jqlua.limits.limitrecord"
 local transition = require "jqlua.life.transition"
 
 local spec, problem = arguments.spec("id")
@@ -24,10 +24,10 @@ if not definition then
   return redis.error_reply(check.missing("id", "constraint", spec.id))
 end
 constraint.delete(definition)
-room.set_limit(definition.n, nil)
+limitrecord.delete(definition.n)
 -- What is remembered of queues and names must be looked up anew.
 meta.set(meta.VERSION, meta.state[meta.VERSION] + 1)
-changes.note("r", definition.n)
+changes.note(changes.LIMITED, definition.n)
 changes.carry_out()
 meta.save_constraints()
 transition.commit()

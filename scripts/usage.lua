@@ -9,7 +9,7 @@ local check = require "jqlua.base.check"
 local constraint = require "jqlua.limits.constraint"
 local constraintdoc = require "jqlua.limits.constraintdoc"
 local keys = require "jqlua.base.keys"
-local page = require "jqlua.base.page"
+local page = require "jqlua.find.page"
 
 local spec, problem = arguments.spec("id cursor count")
 if not spec then

@@ -7,19 +7,20 @@
 local arguments = require "jqlua.base.arguments"
 local batch = require "jqlua.base.writes"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 
 local problem = arguments.ids()
 if problem then
   return redis.error_reply(problem)
 end
-local states = {}
+local found = {}
 for i, id in ipairs(ARGV) do
   local of = job.read(id)
-  states[i] = of and job.state_name(of[job.STATE]) or false
-  if of and string.find("qwsbrt", of[job.STATE], 1, true) and not job.has(of, job.AWAITED) then
+  found[i] = of and states.name(of[job.STATE]) or false
+  if of and states.is_of(of[job.STATE], states.UNENDED) and not job.has(of, job.AWAITED) then
     job.set(of, job.AWAITED)
     job.save(of)
   end
 end
 batch.flush()
-return states
+return found

@@ -6,9 +6,9 @@
 -- Flags: read
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local job = require "jqlua.job.record"
-local page = require "jqlua.base.page"
+local page = require "jqlua.find.page"
 local worker = require "jqlua.pick.worker"
 
 local MOST_SHOWN = 100

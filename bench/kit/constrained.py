@@ -8,7 +8,7 @@ from typing import Any
 
 import msgpack
 
-from kit.contenders import ARGUMENT, JQ, NAME, chunks
+from kit.contenders import ARGUMENT, JQ, NAME, WARM, chunks
 from kit.wire import Command, Wire
 
 Spec = dict[str, Any]
@@ -53,12 +53,23 @@ class Constrained(JQ):
     def prepare(self, wire: Wire) -> None:
         super().prepare(wire)
         self.numbers = 0
+        self.put_in_force(wire)
+        if self.setup.fill:
+            self.setup.fill(wire, self)
+
+    def warm_up(self, wire: Wire) -> None:
+        """The lives in the other namespace are under these constraints, too."""
+        namespace, self.namespace = self.namespace, WARM
+        wire.send(self.command("setup"))
+        self.put_in_force(wire)
+        self.namespace = namespace
+        super().warm_up(wire)
+
+    def put_in_force(self, wire: Wire) -> None:
         wire.pipelined([self.constrain(spec, match) for spec, match in self.setup.constraints])
         if self.setup.fair is not None:
             wire.send(self.command("queue", msgpack.packb({"name": NAME, "fair": self.setup.fair})))
         self.carry_out(wire)
-        if self.setup.fill:
-            self.setup.fill(wire, self)
 
     def constrain(self, spec: Spec, match: Spec) -> Command:
         return self.command("constrain", msgpack.packb(spec), msgpack.packb(match))

@@ -21,6 +21,8 @@ BENCH = Path(__file__).resolve().parent.parent
 ARGUMENT = msgpack.packb(b"a" * 198)
 """200 bytes that are one complete MessagePack value (two bytes of head, 198 of content)."""
 assert len(ARGUMENT) == 200
+WARM = "{warm}"
+"""The namespace of what only warms up."""
 NAME = "mail.send1"
 NIL = b"\xc0"
 WORKER = "worker-1"
@@ -151,7 +153,7 @@ class JQ:
 
     def warm_up(self, wire: Wire) -> None:
         """A few lives in another namespace: a library compiles its modules when they are first needed."""
-        namespace, self.namespace = self.namespace, "{warm}"
+        namespace, self.namespace = self.namespace, WARM
         wire.send(self.command("setup"))
         wire.pipelined(self.enqueue(8, 1))
         wire.pipelined(self.finish(self.picked(wire.pipelined(self.pick(8, 1)), 1), 1))

@@ -3,7 +3,7 @@ local M = {}
 
 ---@kept
 -- A second as it is said, and in milliseconds.
-local second = {}
+local second = { false, 0 }
 
 ---@return number now milliseconds since 1970, by the Redis server's clock
 ---@return string seconds

@@ -4,19 +4,26 @@
 -- common
 -- job writes no timer at all: its lease ends later than one that is already noted.
 --
--- Members: kind .. queue, with the kinds
---   r  leases of running jobs              w  scheduled and retrying jobs, jobs that may expire
---   e  kept results, old records           W  registered workers        B  workers to try again
---   E  all queues' leases and old records, after the settings changed
---   m  what an older schema stored
---   d  dependents of a job that ended: how .. id      U  unique keys kept after the end
---   c  the next moment of a schedule: c .. its id     v  jobs to be looked at under other constraints (module
--- limits.placement)
---   O  keys to be looked at (module limits.room)             p  changes of constraints (module limits.rollout)
+-- A member is one letter, the kind, and what of it there is many of: a queue's name, or what stands beside the kind.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 
 local M = {}
+
+-- Kinds.
+M.LEASES = "r" -- of a queue's running jobs
+M.WAITING = "w" -- a queue's scheduled and retrying jobs, and those that may expire
+M.ENDED = "e" -- a queue's kept results and old records
+M.PLACING = "v" -- a queue's jobs that are to be looked at under other constraints (module limits.placement)
+M.REVIEW = "E" -- all queues' leases and old records, after the settings changed
+M.WORKERS = "W" -- registered workers that give no sign of life
+M.RESTING = "B" -- workers to try again
+M.DEPENDENTS = "d" -- those of a job that ended: how, its id, and who was looked at last
+M.UNIQUE = "U" -- unique keys that are kept after the end
+M.SCHEDULE = "c" -- the next moment of a schedule: its id
+M.KEYS = "O" -- keys of constraints that open by time (module limits.keyrecord)
+M.CONSTRAINTS = "p" -- changes of constraints (module limits.rollout)
+M.MIGRATION = "m" -- what an older schema stored
 
 -- A moment that has come, also after the clock went back.
 M.AT_ONCE = 0

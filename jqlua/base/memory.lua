@@ -1,6 +1,6 @@
 -- What is computed from bytes alone may be remembered, since it can never be stale: neither a restart nor a failover
--- nor another namespace changes what bytes say. A function library remembers from call to call. A script does not: its
--- tables end with it.
+-- nor another namespace changes what bytes say. A function library remembers from call to call, a script for the rest
+-- of its call: its tables end with it.
 local M = {}
 
 M.LASTS = false -- true in the library, where the build says so
@@ -14,7 +14,9 @@ local LONGEST = 512
 ---@param found T not to be changed
 ---@return T found
 function M.keep(known, bytes, found)
-  if M.LASTS and #bytes <= LONGEST then
+  if not M.LASTS then
+    known[bytes] = found
+  elseif #bytes <= LONGEST then
     local count = (known[1] or 0) + 1
     if count > MOST then
       count = 1

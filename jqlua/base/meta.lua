@@ -12,23 +12,26 @@ M.SCHEMA = 4
 M.FORMAT = ">I2I2BdI4I4Bc8"
 M.HEADER_SIZE = 30
 local SLEEPERS_OFFSET = 2
-M.DROP_OFFSET = 4
+M.FLAGS_OFFSET = 4
 local DUE_OFFSET = 5
 local CONSTRAINTS_OFFSET = 13
 M.NONE = math.huge
 
--- Flags beside those of what is dropped.
-M.DROPS = 8 -- the flags below this one: 1 done, 2 error, 4 cancelled jobs leave no record
-M.EVENTS = 8 -- events are written
+-- Flags.
+M.NO_DONE = 1 -- done jobs leave no record
+M.NO_ERROR = 2
+M.NO_CANCELLED = 4
+M.HAS_EVENTS = 8 -- events are written
 M.UNCOUNTED = 16 -- statistics are off
-M.OWN = 32 -- a queue has, or had, settings of its own
+M.HAS_OWN = 32 -- a queue has, or had, settings of its own
 M.MIGRATING = 64 -- jobs that an older schema stored are not all in the indexes yet (module upkeep.migration)
+local DROPS = 8 -- of those that leave no record
 
 -- What this call knows of the namespace: a list of these.
 M.NOW_MS = 1
 M.NEXT_DUE = 2
 M.SLEEPERS = 3 -- channels that somebody sleeps on
-M.DROP = 4 -- the sum of such flags
+M.FLAGS = 4 -- their sum
 M.RAW = 5
 M.DUE_CHANGED = 6
 M.TIMER_MOVED = 7
@@ -42,8 +45,12 @@ M.SECONDS = 14 -- the moment, as texts
 M.MICROS = 15
 M.RANDOM = 16 -- the random part of the tokens that this call gives out, once it is made, or false
 M.RUN = 17 -- the part of records that tells of what this call starts for its worker, once it is made, or false
-local KNOWN = 18 -- the bytes that say all this; empty once something is different
-M.state = { 0, 0, 0, 0, "", false, false, 0, 0, 0, false, false, "", "", "", false, false, "" }
+M.DROPPED = 18 -- the sum of the flags of what leaves no record
+M.EVENTS = 19 -- whether events are written
+M.COUNTED = 20 -- whether statistics are kept
+M.SPENT = 21 -- of what the call may cost (module job.budget)
+local KNOWN = 22 -- the bytes that say all this; empty once something is different
+M.state = { 0, 0, 0, 0, "", false, false, 0, 0, 0, false, false, "", "", "", false, false, 0, false, true, 0, "" }
 
 ---@cold
 local function refusal(raw, schema)
@@ -70,6 +77,27 @@ function M.name_problem()
   end
 end
 
+---@cold
+---@param flag number
+---@return boolean
+function M.has(flag)
+  return M.state[M.FLAGS] % (flag + flag) >= flag
+end
+
+local function set_flags(flags)
+  local state = M.state
+  state[M.FLAGS] = flags
+  state[M.DROPPED], state[M.EVENTS], state[M.COUNTED] = flags % DROPS, M.has(M.HAS_EVENTS), not M.has(M.UNCOUNTED)
+end
+
+---@cold
+--- Writes other flags.
+function M.save_flags(flags)
+  set_flags(flags)
+  M.state[KNOWN] = ""
+  redis.call("SETRANGE", keys.META, M.FLAGS_OFFSET, string.char(flags))
+end
+
 --- Reads clock and header, and whatever else the script needs in the same command. Before any write.
 ---@param ... string further keys of strings
 ---@return string? problem the error to reply with
@@ -82,17 +110,18 @@ function M.open(...)
   end
   local state = M.state
   if raw ~= state[KNOWN] then
-    local schema, sleepers, drop, next_due, version, added, pending, secret = struct.unpack(M.FORMAT, raw)
+    local schema, sleepers, flags, next_due, version, added, pending, secret = struct.unpack(M.FORMAT, raw)
     if schema ~= M.SCHEMA then
       return refusal(raw, schema), raws
     end
-    state[M.SLEEPERS], state[M.DROP], state[M.NEXT_DUE], state[M.SECRET] = sleepers, drop, next_due, secret
+    set_flags(flags)
+    state[M.SLEEPERS], state[M.NEXT_DUE], state[M.SECRET] = sleepers, next_due, secret
     state[M.VERSION], state[M.ADDED], state[M.PENDING] = version, added, pending
     state[M.DUE_CHANGED], state[M.TIMER_MOVED], state[M.NOTED], state[M.TAGGED] = false, false, false, false
     state[KNOWN], state[M.RAW] = raw, raw
   end
   state[M.NOW_MS], state[M.SECONDS], state[M.MICROS] = clock.now()
-  state[M.RANDOM], state[M.RUN] = false, false
+  state[M.RANDOM], state[M.RUN], state[M.SPENT] = false, false, 0
   return nil, raws
 end
 
@@ -111,7 +140,7 @@ end
 
 ---@kept
 -- The digest of a second: which one it is, and its digits.
-local known_digest = {}
+local known_digest = { false, "" }
 
 --- The part of a token that a failover which lost writes cannot give out again, and that a stranger cannot guess.
 ---@return string random 12 hexadecimal digits, the same throughout a call

@@ -66,6 +66,16 @@ local function send_long(command, key, list)
   end
 end
 
+---@cold
+--- Sends what was gathered to be added to a sorted set, for those who read it.
+function M.settle(key)
+  local list = M.adds[key]
+  if list then
+    M.adds[key] = nil
+    send_long("ZADD", key, list)
+  end
+end
+
 --- Sends what was gathered.
 function M.flush()
   local writes = M.writes

@@ -3,7 +3,7 @@
 --
 -- A cursor is a position, not a member: where the last job that was looked at stood. So jobs that come and go
 -- meanwhile disturb nothing, and a step costs the same wherever it is.
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
@@ -18,7 +18,7 @@ local call = redis.call
 
 local CHUNK = 50
 -- States in the order of the protocol page. Done jobs whose result is kept come before those without.
-local ORDER = { "qw", "s", "b", "r", "t", "k", "d", "e", "c" }
+local ORDER = { "qw", "s", "b", "r", "t", "k", "d", "e", "c" } -- of states; those of an entry are merged
 
 -- Fields of a position.
 local BEGUN_MS = 1 -- when the first step was

@@ -1,6 +1,6 @@
 -- Jobs that a call changes: those it names, or some more of those that it describes.
 local arguments = require "jqlua.base.arguments"
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local find = require "jqlua.find.find"
 local job = require "jqlua.job.record"
 local where_of = require "jqlua.find.where"

@@ -1,16 +1,13 @@
 -- Which jobs are meant: a map of conditions, all of which must hold.
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local keys = require "jqlua.base.keys"
 
 local M = {}
 
 local FIELDS = "queue status name tag group from_ms to_ms message"
-local LETTERS = {
-  queued = "qw", scheduled = "s", blocked = "b", running = "r", retrying = "t", done = "kd", error = "e",
-  cancelled = "c",
-}
 local STATES = "one of queued, scheduled, blocked, running, retrying, done, error, cancelled, or a list of them"
 local LATEST_MS = 9007199254740992
 local LONGEST_MESSAGE = 1024
@@ -19,16 +16,17 @@ local LONGEST_MESSAGE = 1024
 ---@return string? letters nil when it is wrong
 local function letters_of(status)
   if type(status) == "string" then
-    return LETTERS[status]
+    return states.of_name(status)
   elseif not check.is_list(status, 1, 8) then
     return nil
   end
   local letters = ""
-  for _, state in ipairs(status) do
-    if type(state) ~= "string" or not LETTERS[state] then
+  for _, name in ipairs(status) do
+    local of = states.of_name(name)
+    if not of then
       return nil
     end
-    letters = letters .. LETTERS[state]
+    letters = letters .. of
   end
   return letters
 end
@@ -43,7 +41,7 @@ function M.parse(value)
   elseif type(value) ~= "table" then
     return nil, check.problem("where", "a map of conditions", value)
   end
-  local where = { letters = "qwsbrtkdec" }
+  local where = { letters = states.ALL }
   for field, wanted in pairs(value) do
     local expected
     if field == "queue" or field == "name" or field == "tag" or field == "group" then
@@ -66,7 +64,7 @@ function M.parse(value)
   end
   where.status = nil
   if where.group then
-    where.letters = where.letters:find("e", 1, true) and "e" or ""
+    where.letters = states.is_of(states.ERROR, where.letters) and states.ERROR or ""
   end
   return where
 end

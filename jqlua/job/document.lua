@@ -3,6 +3,7 @@ local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local queue = require "jqlua.queue.record"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local failure = require "jqlua.life.failure"
 
 local M = {}
@@ -28,7 +29,7 @@ function M.encode(of, argument)
   put("id", of[job.ID])
   put("name", of[job.NAME])
   put("queue", of[job.QUEUE])
-  put("status", job.state_name(state))
+  put("status", states.name(state))
   put("priority", of[job.PRIORITY])
   put("attempt", of[job.ATTEMPT])
   put("retry_count", of[job.FAILURES])
@@ -44,17 +45,17 @@ function M.encode(of, argument)
     put("started_ms", of[job.STARTED_MS])
   end
   local score = tonumber(redis.call("ZSCORE", queue.key(queue.load(of[job.QUEUE]), state), of[job.ID]))
-  if state == "s" or state == "t" or state == "r" then
+  if state == states.SCHEDULED or state == states.RETRYING or state == states.RUNNING then
     put("due_ms", score)
-  elseif state == "k" then
+  elseif state == states.KEPT then
     put("ended_ms", of[job.ENDED_MS])
-  elseif state ~= "q" and state ~= "w" and state ~= "b" then
+  elseif state ~= states.QUEUED and state ~= states.IN_LANE and state ~= states.BLOCKED then
     put("ended_ms", score)
   end
   for field, value in pairs(job.options(of)) do
     put(field, value)
   end
-  if state == "b" then
+  if state == states.BLOCKED then
     put("waits_for", redis.call("ZRANGE", keys.WAITS_FOR .. of[job.ID], 0, MOST_WAITED_FOR - 1))
   end
   local has_outcome = argument and job.has(of, job.HAS_OUTCOME)
@@ -75,9 +76,9 @@ function M.encode(of, argument)
       put("finished_at", extra.f)
     end
   end
-  if has_outcome and state ~= "k" then
+  if has_outcome and state ~= states.KEPT then
     splice("error", redis.call("GET", keys.OUTCOME .. of[job.ID]))
-  elseif has_outcome and state == "k" and score > meta.state[meta.NOW_MS] then
+  elseif has_outcome and state == states.KEPT and score > meta.state[meta.NOW_MS] then
     splice("result", redis.call("GET", keys.OUTCOME .. of[job.ID]))
   end
   -- A map of more than 15 has a two byte size.

@@ -2,6 +2,7 @@
 -- What happened to a job, put together from its record and from what is kept of its attempts.
 local failure = require "jqlua.life.failure"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local queue = require "jqlua.queue.record"
 
 local M = {}
@@ -21,15 +22,15 @@ end
 ---@return table? event
 local function last_event(of, extra, seen)
   local state = of[job.STATE]
-  if state == "k" or state == "d" then
+  if state == states.KEPT or state == states.DONE then
     return { event = "done", time_ms = of[job.ENDED_MS], attempt = of[job.ATTEMPT], worker_id = of[job.WORKER] }
-  elseif state ~= "c" and state ~= "e" then
+  elseif state ~= states.CANCELLED and state ~= states.ERROR then
     return nil
   end
   local ended_ms = tonumber(redis.call("ZSCORE", queue.key(queue.load(of[job.QUEUE]), state), of[job.ID]))
-  if state == "c" then
+  if state == states.CANCELLED then
     -- An attempt that was cancelled may be followed by a retry, and that by a cancel while the job waits.
-    local is_running = of[job.HOW] == "c" and of[job.ATTEMPT] > seen
+    local is_running = of[job.HOW] == job.TAKEN and of[job.ATTEMPT] > seen
     return {
       event = "cancelled", time_ms = ended_ms, attempt = is_running and of[job.ATTEMPT] or nil,
       worker_id = is_running and of[job.WORKER] or nil,

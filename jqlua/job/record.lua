@@ -4,20 +4,16 @@
 -- Behind it stands, for the few that have them, the section of their lane (module limits.units).
 --
 -- In a script a job is a list of the fields below.
---
--- States, by letter (see transition):
---   q queued  w queued, in a lane (see lane)  s scheduled  b blocked  r running  t retrying
---   k done, its result kept  d done  e error  c cancelled
 local keys = require "jqlua.base.keys"
 local batch = require "jqlua.base.writes"
 local memory = require "jqlua.base.memory"
+local states = require "jqlua.job.states"
 
 local M = {}
 
 M.FLAGS = 1
-M.STATE = 2 -- letter
-M.HOW = 3 -- how the last attempt that is over ended: s success, f failure, l lapsed, r given back, c cancelled, m moved
--- on, - none
+M.STATE = 2 -- module job.states
+M.HOW = 3 -- how the last attempt that is over ended, one of those below
 M.ATTEMPT = 4
 M.FAILURES = 5
 M.STARTED_MS = 6
@@ -33,6 +29,15 @@ M.WORKER = 15 -- who ran it last
 M.ID = 16
 M.UNITS = 17 -- section of the lane, or empty
 M.REST = 18 -- what is known of the part of the record that hardly ever changes, as it was read; false for a new job
+
+-- How an attempt ended.
+M.NOT_YET = "-" -- none did
+M.SUCCEEDED = "s"
+M.FAILED = "f" -- its worker said so
+M.LAPSED = "l" -- its lease ran out, or its worker is gone
+M.GIVEN_BACK = "r" -- by its worker
+M.TAKEN = "c" -- it was cancelled, or taken from its worker
+M.MOVED_ON = "m" -- by its worker, to another queue or name
 
 -- Flags.
 M.KEEP_RESULT = 1
@@ -54,20 +59,8 @@ local REST_OF_NEVER_STARTED = 3 -- where it begins
 local MARK = 28
 local NO_DIGITS = "            "
 
-local NAMES = {
-  q = "queued", w = "queued", s = "scheduled", b = "blocked", r = "running", t = "retrying", k = "done", d = "done",
-  e = "error", c = "cancelled",
-}
-
 -- Jobs this call has looked at, by id; what became of one as bytes, if that was enough.
 local open = {}
-
----@cold
----@param letter string
----@return string state as clients know it
-function M.state_name(letter)
-  return NAMES[letter]
-end
 
 ---@kept
 -- What is known of the part that hardly ever changes, by its bytes: {name, queue, priority, max_retry, timeout_ms,
@@ -104,8 +97,8 @@ function M.decode(id, raw)
     local bytes = raw:sub(REST_OF_NEVER_STARTED)
     local rest = rests[bytes] or decode_rest(bytes)
     return {
-      raw:byte(), raw:sub(2, 2), "-", 0, 0, 0, 0, rest[1], rest[2], rest[3], rest[4], rest[5], rest[6], "", "", id,
-      rest[7], rest,
+      raw:byte(), raw:sub(2, 2), M.NOT_YET, 0, 0, 0, 0, rest[1], rest[2], rest[3], rest[4], rest[5], rest[6], "", "",
+      id, rest[7], rest,
     }
   end
   if raw:byte(MARK) ~= 0 then
@@ -119,6 +112,13 @@ function M.decode(id, raw)
     flags, state, how, attempt, failures, started_ms, ended_ms, rest[1], rest[2], rest[3], rest[4], rest[5], rest[6],
     random, worker, id, rest[7], rest,
   }
+end
+
+---@cold
+---@param raw string
+---@return boolean whether a record has the section of a lane
+function M.is_laned(raw)
+  return raw:byte() >= M.LANED
 end
 
 --- As read, of a record that was read with others.
@@ -217,7 +217,7 @@ function M.first_start(raw)
     local job = M.decode("", raw)
     if job[M.ATTEMPT] == 0 and job[M.FLAGS] < M.STARTED and job[M.OPTIONS] == "" then
       M.begin(job)
-      job[M.STATE] = "r"
+      job[M.STATE] = states.RUNNING
       first = { front_of(job), job[M.REST], job[M.TIMEOUT_MS] }
     end
     memory.keep(first_starts, raw, first)
@@ -347,6 +347,13 @@ function M.given(job)
     rest[GIVEN] = M.options(job)
   end
   return rest[GIVEN]
+end
+
+--- Whether anybody but its queue may know of it: who waits for its end, a registered worker, lanes, and what its
+--- options say.
+---@return boolean
+function M.has_ties(job)
+  return job[M.OPTIONS] ~= "" or job[M.FLAGS] % (2 * M.AWAITED) >= M.AWAITED or job[M.FLAGS] >= M.HELD
 end
 
 ---@cold

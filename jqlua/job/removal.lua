@@ -2,10 +2,11 @@
 -- Records that go: nothing may point at them any more.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local batch = require "jqlua.base.writes"
 local failgroups = require "jqlua.job.failed"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local queue = require "jqlua.queue.record"
 local tagindex = require "jqlua.job.tags"
 local transition = require "jqlua.life.transition"
@@ -15,7 +16,6 @@ local M = {}
 
 local call = redis.call
 
-local ALL_FLAGS = 127
 local CHUNK = 20
 local COST_OF_ONE = 0.35
 
@@ -30,7 +30,7 @@ end
 --- Takes jobs out of the indexes of tags and failures, and lets go of keys that are kept for them.
 local function leave_indexes(letter, ids, first, last)
   local raws = facts(keys.JOB, ids, first, last)
-  local extras = letter == "e" and facts(keys.EXTRA, ids, first, last) or {}
+  local extras = letter == states.ERROR and facts(keys.EXTRA, ids, first, last) or {}
   local groups = {}
   for i, raw in ipairs(raws) do
     local id = ids[first + i - 1]
@@ -40,7 +40,7 @@ local function leave_indexes(letter, ids, first, last)
       tagindex.leave(of)
       unique.forget(of)
     end
-    if letter == "e" then
+    if letter == states.ERROR then
       local group = failgroups.group_of(extras[i])
       groups[group] = groups[group] or {}
       groups[group][#groups[group] + 1] = id
@@ -69,7 +69,7 @@ function M.remove(owner, letter, ids, is_bounded)
     end
     for i = first, last do
       batch.remove(key, ids[i])
-      transition.forget(ids[i], ALL_FLAGS)
+      transition.forget(ids[i], true)
     end
     budget.pay((last - first + 1) * COST_OF_ONE)
   end
@@ -83,9 +83,9 @@ function M.discard(jobs)
   local ids, owners, letters = {}, {}, {}
   for _, of in ipairs(jobs) do
     local has_record = true
-    if string.find("qwsbt", of[job.STATE], 1, true) then
+    if states.is_of(of[job.STATE], states.WAITING) then
       of[job.ENDED_MS] = now
-      has_record = transition.move(of, "c", now)
+      has_record = transition.move(of, states.CANCELLED, now)
     end
     if has_record then
       local owner, letter = queue.load(of[job.QUEUE]), of[job.STATE]

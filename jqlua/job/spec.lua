@@ -4,6 +4,7 @@ local check = require "jqlua.base.check"
 local glob = require "jqlua.base.glob"
 local job = require "jqlua.job.record"
 local memory = require "jqlua.base.memory"
+local states = require "jqlua.job.states"
 
 local M = {}
 
@@ -231,7 +232,7 @@ function M.read(spec, path, i)
     return nil, problem
   end
   return {
-    flags, "q", "-", 0, 0, 0, 0, name, queue, priority, max_retry, timeout_ms,
+    flags, states.QUEUED, job.NOT_YET, 0, 0, 0, 0, name, queue, priority, max_retry, timeout_ms,
     options and next(options) and cmsgpack.pack(options) or "", "", "", "", "", false,
     delay_ms, run_at_ms, expires_in_ms, delay_ms or run_at_ms or expires_in_ms,
     options and (options.unique or options.depends) and true or false, spec.priority or false,

@@ -4,7 +4,7 @@
 -- gets it back if it ends later: so a key has the ids of all its jobs that have not ended, the latest first.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local due = require "jqlua.base.due"
 local job = require "jqlua.job.record"
 
@@ -72,7 +72,7 @@ function M.leave(options, id)
   end
   local until_ms = meta.state[meta.NOW_MS] + math.ceil(options.unique_for * 1000)
   call("ZADD", keys.UNIQUE_KEPT, until_ms, key)
-  due.note("U", until_ms)
+  due.note(due.UNIQUE, until_ms)
 end
 
 --- The record of a job that ended goes: a key that is kept for it is free.
@@ -99,7 +99,7 @@ function M.sweep(limit)
     end
   end
   local first = call("ZRANGE", keys.UNIQUE_KEPT, 0, 0, "WITHSCORES")
-  due.set("U", tonumber(first[2]) or meta.NONE)
+  due.set(due.UNIQUE, tonumber(first[2]) or meta.NONE)
   return count
 end
 

@@ -9,6 +9,7 @@ local check = require "jqlua.base.check"
 local coming = require "jqlua.life.coming"
 local dependents = require "jqlua.links.dependents"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local jobspec = require "jqlua.job.spec"
 local queue = require "jqlua.queue.record"
 local transition = require "jqlua.life.transition"
@@ -73,10 +74,10 @@ local function met(new, options, argument)
   local policy = options.if_exists or "keep"
   if not of or policy == "keep" then
     return id
-  elseif string.find("qwsbt", of[job.STATE], 1, true) then
+  elseif states.is_of(of[job.STATE], states.WAITING) then
     batch.flush()
     change.replace(of, new, argument)
-  elseif policy == "latest" and of[job.STATE] == "r" then
+  elseif policy == "latest" and of[job.STATE] == states.RUNNING then
     options.depends, options.if_failed = { id }, "run"
     return nil, true
   end

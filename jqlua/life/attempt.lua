@@ -6,6 +6,7 @@ local batch = require "jqlua.base.writes"
 local statlog = require "jqlua.statistics.log"
 local settings = require "jqlua.settings.settings"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local lineup = require "jqlua.limits.placement"
 local queue = require "jqlua.queue.record"
 local transition = require "jqlua.life.transition"
@@ -56,7 +57,7 @@ function M.start(of, holder, is_registered)
     end
     lease_ms = math.min(lease_ms, M.most_ms(of))
   end
-  transition.move(of, "r", now + lease_ms, true)
+  transition.move(of, states.RUNNING, now + lease_ms, true)
   job.begin(of)
   of[job.RANDOM], of[job.STARTED_MS], of[job.WORKER] = meta.random(), now, holder
   if is_registered then
@@ -74,7 +75,7 @@ end
 function M.start_popped(owner, id, key, raw, holder, is_registered)
   local first = not is_registered and job.first_start(raw)
   local state = meta.state
-  if not first or state[meta.DROP] % meta.UNCOUNTED >= meta.EVENTS then
+  if not first or state[meta.EVENTS] then
     local of = job.decode(id, raw)
     return M.start(of, holder, is_registered), of
   end
@@ -94,7 +95,7 @@ end
 --- Whether a token is that of the running attempt.
 ---@return boolean
 function M.runs(of, token)
-  return of[job.STATE] == "r" and job.token(of) == token
+  return of[job.STATE] == states.RUNNING and job.token(of) == token
 end
 
 ---@cold
@@ -104,7 +105,7 @@ end
 ---@return string? how
 function M.ended_how(of, token)
   local is_last
-  if of[job.STATE] == "r" then
+  if of[job.STATE] == states.RUNNING then
     is_last = tonumber(token:match("^%d+")) == of[job.ATTEMPT] - 1
   else
     is_last = token == job.token(of)
@@ -127,22 +128,22 @@ local function keep_result(of, result)
   writes[n + 1], writes[n + 2] = keys.OUTCOME .. of[job.ID], result
   job.set(of, job.HAS_OUTCOME)
   local ttl_s = settings.at(settings.RESULT_TTL, queue.load(of[job.QUEUE]))
-  return transition.move(of, "k", meta.state[meta.NOW_MS] + ttl_s * 1000)
+  return transition.move(of, states.KEPT, meta.state[meta.NOW_MS] + ttl_s * 1000)
 end
 
 --- The running attempt succeeded.
 function M.succeed(of, result, finished_at)
   local now = meta.state[meta.NOW_MS]
-  of[job.HOW] = "s"
+  of[job.HOW] = job.SUCCEEDED
   of[job.ENDED_MS] = now
   local kept
-  if of[job.FLAGS] % 2 == job.KEEP_RESULT then
+  if job.has(of, job.KEEP_RESULT) then
     kept = keep_result(of, result)
   else
-    kept = transition.move(of, "d", now)
+    kept = transition.move(of, states.DONE, now)
   end
   if kept then
-    if finished_at or of[job.FLAGS] % 32 >= job.HAS_EXTRA then
+    if finished_at or job.has(of, job.HAS_EXTRA) then
       note_finished_at(of, finished_at)
     end
     job.save(of)
@@ -156,20 +157,21 @@ end
 ---@param is_only boolean whether this call looks at no other job
 ---@return string? answer nil when there is more to it
 function M.succeed_plain(said, key, raw, is_only)
-  local drop = meta.state[meta.DROP]
+  local state = meta.state
   local digits, started_ms, rest = job.plain_run(raw)
-  if not digits or said.token ~= "1-" .. digits or drop % meta.UNCOUNTED > 0 or job.is_open(said.id) then
+  if not digits or said.token ~= "1-" .. digits or state[meta.DROPPED] > 0 or state[meta.EVENTS]
+    or job.is_open(said.id) then
     return nil
   end
   local owner = queue.load(rest[2])
   if owner[queue.FLAGS] >= queue.OWN then
     return nil
   end
-  if drop % (2 * meta.UNCOUNTED) < meta.UNCOUNTED then
+  if state[meta.COUNTED] then
     statlog.done(rest[2], rest[1], job.created_ms(said.id), started_ms)
   end
   transition.finish(owner, said.id)
-  job.save_raw(said.id, key, job.succeeded(raw, meta.state[meta.NOW_MS]), is_only)
+  job.save_raw(said.id, key, job.succeeded(raw, state[meta.NOW_MS]), is_only)
   return "done"
 end
 
@@ -179,12 +181,12 @@ end
 ---@param message? string why, as history tells it
 ---@return string state
 function M.give_back(of, delay_s, message)
-  of[job.HOW] = "r"
+  of[job.HOW] = job.GIVEN_BACK
   local extra = failure.extra(of)
   failure.note_attempt(extra, of, nil, nil, message)
   failure.save_extra(of, extra)
   if delay_s > 0 then
-    transition.move(of, "s", meta.state[meta.NOW_MS] + math.ceil(delay_s * 1000))
+    transition.move(of, states.SCHEDULED, meta.state[meta.NOW_MS] + math.ceil(delay_s * 1000))
   else
     lineup.enter(of)
   end

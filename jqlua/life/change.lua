@@ -5,6 +5,7 @@ local meta = require "jqlua.base.meta"
 local batch = require "jqlua.base.writes"
 local check = require "jqlua.base.check"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local jobspec = require "jqlua.job.spec"
 local lineup = require "jqlua.limits.placement"
 local queue = require "jqlua.queue.record"
@@ -80,30 +81,30 @@ end
 ---@param due_ms number
 local function set_time(of, due_ms)
   local now, state = meta.state[meta.NOW_MS], of[job.STATE]
-  if due_ms <= now and (state == "q" or state == "w") then
+  if due_ms <= now and (state == states.QUEUED or state == states.IN_LANE) then
     return
   end
   local owner = queue.load(of[job.QUEUE])
   local options = job.options(of)
   if of[job.ATTEMPT] == 0 then
     -- One that is blocked has nothing else to wait for when its time has come.
-    options.ready_ms = (due_ms > now or state ~= "b") and due_ms or nil
+    options.ready_ms = (due_ms > now or state ~= states.BLOCKED) and due_ms or nil
     save_options(of, options)
   end
-  if state == "b" then
+  if state == states.BLOCKED then
     return
   elseif due_ms <= now then
-    if state == "s" or state == "t" then
+    if state == states.SCHEDULED or state == states.RETRYING then
       lineup.enter(of)
     end
-  elseif state == "s" or state == "t" then
-    if meta.state[meta.DROP] >= meta.MIGRATING then
+  elseif state == states.SCHEDULED or state == states.RETRYING then
+    if meta.has(meta.MIGRATING) then
       tagindex.enter(owner, of) -- it may pass the place up to which its set was looked through
     end
     batch.add(queue.key(owner, state), due_ms, of[job.ID])
     queue.note_due(owner, queue.DUE_WAITING, due_ms)
   else
-    transition.move(of, "s", due_ms)
+    transition.move(of, states.SCHEDULED, due_ms)
   end
 end
 
@@ -128,7 +129,7 @@ local function change_waiting(of, changed, argument)
   if changed.tags then
     set_tags(of, changed.tags)
   end
-  local is_ready = of[job.STATE] == "q" or of[job.STATE] == "w"
+  local is_ready = of[job.STATE] == states.QUEUED or of[job.STATE] == states.IN_LANE
   if is_ready and (argument or changed.priority or changed.tags) then
     lineup.relocate(of, changed.priority or of[job.PRIORITY], argument)
     batch.flush() -- before it may go somewhere else
@@ -152,7 +153,7 @@ function M.apply(of, change, argument)
   if not of then
     return "NOTFOUND"
   end
-  if not string.find("qwsbt", of[job.STATE], 1, true) then
+  if not states.is_of(of[job.STATE], states.WAITING) then
     for field in pairs(change) do
       if argument or field ~= "id" and field ~= "tags" then
         return "CONFLICT"
@@ -160,13 +161,13 @@ function M.apply(of, change, argument)
     end
     set_tags(of, change.tags)
     job.save(of)
-    return job.state_name(of[job.STATE])
+    return states.name(of[job.STATE])
   end
   local now = meta.state[meta.NOW_MS]
   change.due_ms = change.delay and now + math.ceil(change.delay * 1000)
     or change.run_at and math.max(now, math.ceil(change.run_at * 1000))
   change_waiting(of, change, argument)
-  return job.state_name(of[job.STATE])
+  return states.name(of[job.STATE])
 end
 
 --- A job that waits gets what another with its unique key brought.

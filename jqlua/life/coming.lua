@@ -4,11 +4,12 @@ local meta = require "jqlua.base.meta"
 local batch = require "jqlua.base.writes"
 local check = require "jqlua.base.check"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local jobspec = require "jqlua.job.spec"
 local lane = require "jqlua.limits.lane"
 local lineup = require "jqlua.limits.placement"
 local queue = require "jqlua.queue.record"
-local request = require "jqlua.base.request"
+local request = require "jqlua.life.request"
 local unique = require "jqlua.job.unique"
 
 local M = {}
@@ -80,7 +81,7 @@ local function is_there(new, seen)
   end
   local holder = unique.holder(key)
   local of = holder and job.read(holder)
-  seen[key] = holder == nil or (options.if_exists == "latest" and of and of[job.STATE] == "r")
+  seen[key] = holder == nil or (options.if_exists == "latest" and of and of[job.STATE] == states.RUNNING)
   return not seen[key]
 end
 
@@ -117,11 +118,11 @@ end
 ---@return number score
 local function schedule(new, owner, is_blocked)
   local now = meta.state[meta.NOW_MS]
-  local to, score = "q", new[job.PRIORITY]
+  local to, score = states.QUEUED, new[job.PRIORITY]
   local due_ms = new[jobspec.RUN_AT_MS] or new[jobspec.DELAY_MS] and now + new[jobspec.DELAY_MS]
   local options = job.options(new)
   if due_ms and due_ms > now then
-    to, score = "s", due_ms
+    to, score = states.SCHEDULED, due_ms
     options.ready_ms = due_ms
     if not is_blocked then
       queue.note_due(owner, queue.DUE_WAITING, due_ms)
@@ -150,20 +151,20 @@ end
 ---@param is_blocked? boolean it waits for other jobs
 ---@return number score in the set of its state
 function M.place(new, owner, argument, is_blocked)
-  local to, score = "q", new[job.PRIORITY]
+  local to, score = states.QUEUED, new[job.PRIORITY]
   if new[jobspec.IS_TIMED] then
     to, score = schedule(new, owner, is_blocked)
   end
   if is_blocked then
-    to, score = "b", 0
+    to, score = states.BLOCKED, 0
     owner[queue.CHANGED] = owner[queue.CHANGED] or owner[queue.IS_NEW]
   end
   if M.is_news(new, owner) then
     lineup.admit(new, owner)
   end
-  if to == "q" and not queue.is_free(owner, new[job.NAME]) then
+  if to == states.QUEUED and not queue.is_free(owner, new[job.NAME]) then
     to = lineup.place(new, owner, argument)
-    if to == "w" then
+    if to == states.IN_LANE then
       lane.join(owner, new)
     end
   end

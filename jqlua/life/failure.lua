@@ -4,6 +4,7 @@ local meta = require "jqlua.base.meta"
 local failgroups = require "jqlua.job.failed"
 local settings = require "jqlua.settings.settings"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local queue = require "jqlua.queue.record"
 local transition = require "jqlua.life.transition"
 local worker = require "jqlua.pick.worker"
@@ -91,7 +92,7 @@ local function record(of, attempt_is_over, reason, group, message, error_blob, f
     M.note_attempt(extra, of, reason, group, message)
   end
   M.save_extra(of, extra)
-  if of[job.STATE] == "e" then
+  if of[job.STATE] == states.ERROR then
     failgroups.enter(of, group or reason, meta.state[meta.NOW_MS])
   end
   if error_blob then
@@ -106,7 +107,7 @@ end
 
 ---@cold
 --- The running attempt failed.
----@param how string f: the worker said so, l: the lease ran out or the worker is gone
+---@param how string job.FAILED or job.LAPSED
 ---@param group? string what failures are listed by, the reason if nothing is given
 ---@return string state
 function M.fail(of, how, reason, message, error_blob, should_retry, finished_at, group)
@@ -120,10 +121,10 @@ function M.fail(of, how, reason, message, error_blob, should_retry, finished_at,
   local state = "retrying"
   local kept
   if should_retry and of[job.FAILURES] <= of[job.MAX_RETRY] then
-    kept = transition.move(of, "t", now + backoff_ms(of))
+    kept = transition.move(of, states.RETRYING, now + backoff_ms(of))
   else
     state = "error"
-    kept = transition.move(of, "e", now)
+    kept = transition.move(of, states.ERROR, now)
   end
   if kept then
     record(of, true, reason, group, message, error_blob, finished_at)
@@ -136,14 +137,14 @@ end
 function M.lapse(of)
   local most_s = of[job.OPTIONS] ~= "" and job.options(of).max_runtime
   local is_over = most_s and meta.state[meta.NOW_MS] - of[job.STARTED_MS] >= most_s * 1000
-  M.fail(of, "l", "timeout", is_over and "it ran for max_runtime" or "the lease ran out", nil, true)
+  M.fail(of, job.LAPSED, "timeout", is_over and "it ran for max_runtime" or "the lease ran out", nil, true)
 end
 
 ---@cold
 --- The job did not start in time.
 ---@param is_popped? boolean whether it is out of its queue already
 function M.expire(of, is_popped)
-  if transition.move(of, "e", meta.state[meta.NOW_MS], is_popped) then
+  if transition.move(of, states.ERROR, meta.state[meta.NOW_MS], is_popped) then
     record(of, false, "expired", nil, "not started within expires_in")
   end
 end
@@ -153,7 +154,7 @@ end
 ---@param what string
 function M.depend(of, other_id, what)
   of[job.ENDED_MS] = meta.state[meta.NOW_MS]
-  if transition.move(of, "e", meta.state[meta.NOW_MS]) then
+  if transition.move(of, states.ERROR, meta.state[meta.NOW_MS]) then
     record(of, false, "dependency", nil, "job " .. other_id .. ", on which it depends, " .. what)
   end
 end

@@ -7,11 +7,12 @@ local check = require "jqlua.base.check"
 local failure = require "jqlua.life.failure"
 local glob = require "jqlua.base.glob"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local jobspec = require "jqlua.job.spec"
 local keys = require "jqlua.base.keys"
 local lineup = require "jqlua.limits.placement"
 local queue = require "jqlua.queue.record"
-local room = require "jqlua.limits.room"
+local taking = require "jqlua.limits.taking"
 local statlog = require "jqlua.statistics.log"
 local tagindex = require "jqlua.job.tags"
 local transition = require "jqlua.life.transition"
@@ -83,7 +84,9 @@ end
 --- Enqueues the jobs behind an outcome.
 ---@return table answer {state, id, created, id, created, ...}
 function M.enqueue(said, state)
-  return arrival.create_all(said.jobs, said.first, { state })
+  local answer = arrival.create_all(said.jobs, said.first, { state })
+  batch.flush() -- they may have changed jobs that a pick of this call reads and starts
+  return answer
 end
 
 --- The running attempt is over, the job goes on somewhere else.
@@ -92,17 +95,17 @@ end
 function M.move(of, said, argument)
   local move = said.move
   local now = meta.state[meta.NOW_MS]
-  of[job.HOW] = "m"
-  if meta.state[meta.DROP] % (2 * meta.UNCOUNTED) < meta.UNCOUNTED then
-    statlog.left(of, "r", "q")
+  of[job.HOW] = job.MOVED_ON
+  if meta.state[meta.COUNTED] then
+    statlog.left(of, states.RUNNING, states.QUEUED)
   end
   local extra = failure.extra(of)
   failure.note_attempt(extra, of)
   extra.f = said.finished_at
   failure.save_extra(of, extra)
   -- Room, and the place among what runs, belong to the queue that it leaves; transition.move sees to the new one.
-  room.leave(of, false)
-  batch.remove(queue.key(queue.load(of[job.QUEUE]), "r"), of[job.ID])
+  taking.leave(of, false)
+  batch.remove(queue.key(queue.load(of[job.QUEUE]), states.RUNNING), of[job.ID])
   of[job.FAILURES], of[job.ENDED_MS] = 0, now
   of[job.NAME] = move.name or of[job.NAME]
   of[job.QUEUE] = move.queue or of[job.NAME]
@@ -112,7 +115,7 @@ function M.move(of, said, argument)
   tagindex.enter(owner, of)
   redis.call("SET", keys.ARGUMENT .. of[job.ID], argument)
   if move.delay and move.delay > 0 then
-    transition.move(of, "s", now + math.ceil(move.delay * 1000), true)
+    transition.move(of, states.SCHEDULED, now + math.ceil(move.delay * 1000), true)
   else
     transition.move(of, lineup.place(of, owner, argument), of[job.PRIORITY], true)
   end

@@ -1,5 +1,6 @@
 -- Jobs that go back to their queues because whoever had them does not want them.
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local attempt = require "jqlua.life.attempt"
 local check = require "jqlua.base.check"
 
@@ -37,7 +38,8 @@ function M.all(pairs_held, delay_s, each, before, message)
       end
     else
       local how = attempt.ended_how(of, pair[2])
-      answers[i] = how == "c" and "CANCELLED" or how ~= "r" and "LOST" or of[job.STATE] == "s" and "scheduled"
+      answers[i] = how == job.TAKEN and "CANCELLED" or how ~= job.GIVEN_BACK and "LOST"
+        or of[job.STATE] == states.SCHEDULED and "scheduled"
         or "queued"
     end
   end

@@ -1,11 +1,12 @@
 -- What a worker says of an attempt, checked and carried out.
 local check = require "jqlua.base.check"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local attempt = require "jqlua.life.attempt"
 local failure = require "jqlua.life.failure"
 local following = require "jqlua.life.following"
 local memory = require "jqlua.base.memory"
-local picker = require "jqlua.pick.picker"
+local wishes = require "jqlua.pick.wish"
 
 local M = {}
 
@@ -48,10 +49,10 @@ local known = {}
 
 --- The first argument of finish.
 ---@param blob? string
----@return table? call {worker, wish: as of picker.parse, or nil}, not to be changed
+---@return table? call {worker, wish: as of wishes.parse, or nil}, not to be changed
 ---@return string? problem
 function M.read_call(blob)
-  local call = known[blob]
+  local call = memory.LASTS and known[blob]
   if call then
     return call
   end
@@ -70,12 +71,12 @@ function M.read_call(blob)
     if type(spec.pick) ~= "table" then
       return nil, check.problem("pick", "a map", spec.pick)
     end
-    call.wish, problem = picker.parse(spec.pick, "pick.", spec.worker)
+    call.wish, problem = wishes.parse(spec.pick, "pick.", spec.worker)
     if problem then
       return nil, problem
     end
   end
-  return memory.keep(known, blob, call)
+  return memory.LASTS and memory.keep(known, blob, call) or call
 end
 
 ---@param blob string MessagePack map
@@ -149,14 +150,14 @@ local function late(of, outcome)
     return "NOTFOUND"
   end
   local how = attempt.ended_how(of, outcome.token)
-  if how == "c" then
+  if how == job.TAKEN then
     return "CANCELLED"
-  elseif how == "s" and outcome.type == "success" then
+  elseif how == job.SUCCEEDED and outcome.type == "success" then
     return "done"
-  elseif how == "m" and outcome.type == "success" then
-    return of[job.STATE] == "s" and "scheduled" or "queued"
-  elseif how == "f" and outcome.type == "failure" then
-    return of[job.STATE] == "e" and "error" or "retrying"
+  elseif how == job.MOVED_ON and outcome.type == "success" then
+    return of[job.STATE] == states.SCHEDULED and "scheduled" or "queued"
+  elseif how == job.FAILED and outcome.type == "failure" then
+    return of[job.STATE] == states.ERROR and "error" or "retrying"
   end
   return "LOST"
 end
@@ -172,13 +173,13 @@ function M.apply(of, outcome, blob)
     local state = "done"
     if outcome.move then
       following.move(of, outcome, blob)
-      state = job.state_name(of[job.STATE])
+      state = states.name(of[job.STATE])
     else
       attempt.succeed(of, blob, outcome.finished_at)
     end
     return outcome.jobs and following.enqueue(outcome, state) or state
   end
-  return failure.fail(of, "f", outcome.reason or "other", outcome.message or "", blob,
+  return failure.fail(of, job.FAILED, outcome.reason or "other", outcome.message or "", blob,
     outcome.should_retry ~= false, outcome.finished_at, outcome.group)
 end
 

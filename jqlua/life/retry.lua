@@ -4,13 +4,14 @@ local meta = require "jqlua.base.meta"
 local batch = require "jqlua.base.writes"
 local history = require "jqlua.job.history"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local lineup = require "jqlua.limits.placement"
 local queue = require "jqlua.queue.record"
 local unique = require "jqlua.job.unique"
 
 local M = {}
 
-M.LETTERS = "tec"
+M.STATES = "tec" -- retrying, error, cancelled
 
 --- Of a job that never started: a moment to start by that is still to come holds, one that has passed does not.
 local function renew_times(of)
@@ -31,10 +32,11 @@ end
 ---@return boolean? changed
 function M.retry(of)
   local state = of[job.STATE]
-  if not M.LETTERS:find(state, 1, true) or of[job.OPTIONS] ~= "" and state ~= "t" and not unique.claim(of) then
+  if not states.is_of(state, M.STATES)
+    or of[job.OPTIONS] ~= "" and state ~= states.RETRYING and not unique.claim(of) then
     return "CONFLICT"
   end
-  if state ~= "t" then
+  if state ~= states.RETRYING then
     history.keep_end(of)
   end
   of[job.FAILURES] = 0

@@ -3,15 +3,16 @@ local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local settings = require "jqlua.settings.settings"
 local dependents = require "jqlua.links.dependents"
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local due = require "jqlua.base.due"
 local batch = require "jqlua.base.writes"
 local changes = require "jqlua.limits.rollout"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local lineup = require "jqlua.limits.placement"
 local migration = require "jqlua.upkeep.migration"
 local removal = require "jqlua.job.removal"
-local room = require "jqlua.limits.room"
+local parking = require "jqlua.limits.parking"
 local queue = require "jqlua.queue.record"
 local schedule = require "jqlua.schedules.schedule"
 local transition = require "jqlua.life.transition"
@@ -64,7 +65,7 @@ end
 
 --- When to look at a queue's leases again: at their end, and if that is over when the grace is.
 local function lapses_ms(owner)
-  local end_ms = first_score(queue.key(owner, "r"))
+  local end_ms = first_score(queue.key(owner, states.RUNNING))
   return end_ms and end_ms <= meta.state[meta.NOW_MS] and end_ms + grace_ms(owner) or end_ms
 end
 
@@ -78,7 +79,7 @@ end
 function M.drop_result(of)
   call("DEL", keys.OUTCOME .. of[job.ID])
   job.clear(of, job.HAS_OUTCOME)
-  if transition.move(of, "d", of[job.ENDED_MS]) then
+  if transition.move(of, states.DONE, of[job.ENDED_MS]) then
     job.save(of)
   end
 end
@@ -120,7 +121,10 @@ local function ended_due(owner, letter)
   return call("ZCARD", key) > max and meta.state[meta.NOW_MS] or at_ms + ttl_s * 1000
 end
 
---- The sets of a kind are handled in this order.
+local WAITING_FOR_TIME = "st" -- scheduled, retrying
+local KEPT_FOR_READERS = "dec" -- done, error, cancelled
+
+-- Where a queue's record has the bound of a kind.
 local FIELDS = { r = queue.DUE_RUNNING, w = queue.DUE_WAITING, e = queue.DUE_ENDED }
 
 --- One kind of thing of one queue.
@@ -129,36 +133,36 @@ local function sweep_queue(kind, name, limit)
   local owner = queue.load(name)
   local moved
   budget.pay(budget.RECORD)
-  if kind == "r" then
-    moved = each_due(queue.key(owner, "r"), limit, lapse, grace_ms(owner))
-  elseif kind == "w" then
+  if kind == due.LEASES then
+    moved = each_due(queue.key(owner, states.RUNNING), limit, lapse, grace_ms(owner))
+  elseif kind == due.WAITING then
     moved = each_due(keys.EXPIRING .. name, limit, failure.expire)
     -- An expired job must have left its set before the others are looked at.
     batch.flush()
-    for letter in ("st"):gmatch(".") do
+    for state in WAITING_FOR_TIME:gmatch(".") do
       if moved < limit and budget.is_left() then
-        moved = moved + each_due(queue.key(owner, letter), limit - moved, make_ready)
+        moved = moved + each_due(queue.key(owner, state), limit - moved, make_ready)
       end
     end
   else
-    moved = each_due(queue.key(owner, "k"), limit, M.drop_result)
+    moved = each_due(queue.key(owner, states.KEPT), limit, M.drop_result)
     batch.flush()
-    for letter in ("dec"):gmatch(".") do
+    for state in KEPT_FOR_READERS:gmatch(".") do
       if moved < limit and budget.is_left() then
-        moved = moved + forget(owner, letter, limit - moved)
+        moved = moved + forget(owner, state, limit - moved)
       end
     end
   end
   batch.flush()
   local next_ms
-  if kind == "r" then
+  if kind == due.LEASES then
     next_ms = lapses_ms(owner)
-  elseif kind == "w" then
-    next_ms = earliest(first_score(queue.key(owner, "s")), first_score(queue.key(owner, "t")),
-      first_score(keys.EXPIRING .. name))
+  elseif kind == due.WAITING then
+    next_ms = earliest(first_score(queue.key(owner, states.SCHEDULED)),
+      first_score(queue.key(owner, states.RETRYING)), first_score(keys.EXPIRING .. name))
   else
-    next_ms = earliest(first_score(queue.key(owner, "k")), ended_due(owner, "d"), ended_due(owner, "e"),
-      ended_due(owner, "c"))
+    next_ms = earliest(first_score(queue.key(owner, states.KEPT)), ended_due(owner, states.DONE),
+      ended_due(owner, states.ERROR), ended_due(owner, states.CANCELLED))
   end
   owner[FIELDS[kind]] = next_ms or meta.NONE
   owner[queue.CHANGED] = true
@@ -185,7 +189,7 @@ local function sweep_workers(limit)
     end
   end
   local first_ms = first_score(keys.ALIVE)
-  due.set("W", first_ms and first_ms + ttl_ms or meta.NONE)
+  due.set(due.WORKERS, first_ms and first_ms + ttl_ms or meta.NONE)
   return moved
 end
 
@@ -203,7 +207,7 @@ local function sweep_resting(limit)
       break
     end
   end
-  due.set("B", first_score(keys.RESTING) or meta.NONE)
+  due.set(due.RESTING, first_score(keys.RESTING) or meta.NONE)
   return moved
 end
 
@@ -221,7 +225,7 @@ local function review(limit)
   end
   if looked == #names and looked < limit then
     call("DEL", keys.REVIEW)
-    due.set("E", meta.NONE)
+    due.set(due.REVIEW, meta.NONE)
   else
     call("SET", keys.REVIEW, names[looked])
   end
@@ -232,7 +236,7 @@ end
 local function walk(name, limit)
   local looked = lineup.walk(queue.load(name), limit)
   if call("EXISTS", keys.WALK .. name) == 0 then
-    due.set("v" .. name, meta.NONE)
+    due.set(due.PLACING .. name, meta.NONE)
   end
   return looked
 end
@@ -258,24 +262,24 @@ function M.run(limit)
     local kind, name = head[1]:sub(1, 1), head[1]:sub(2)
     -- A look that moves nothing counts as well: that is what bounds the call.
     local steps
-    if kind == "W" then
+    if kind == due.WORKERS then
       steps = sweep_workers(limit - moved)
-    elseif kind == "B" then
+    elseif kind == due.RESTING then
       steps = sweep_resting(limit - moved)
-    elseif kind == "E" then
+    elseif kind == due.REVIEW then
       steps = review(limit - moved)
-    elseif kind == "O" then
-      steps = room.sweep(limit - moved)
-      due.set("O", first_score(keys.OPENING) or meta.NONE)
-    elseif kind == "v" then
+    elseif kind == due.KEYS then
+      steps = parking.sweep(limit - moved)
+      due.set(due.KEYS, first_score(keys.OPENING) or meta.NONE)
+    elseif kind == due.PLACING then
       steps = walk(name, limit - moved)
-    elseif kind == migration.KIND then
+    elseif kind == due.MIGRATION then
       steps = migration.step(limit - moved)
-    elseif kind == "d" then
+    elseif kind == due.DEPENDENTS then
       steps = dependents.sweep(name, limit - moved)
-    elseif kind == "U" then
+    elseif kind == due.UNIQUE then
       steps = unique.sweep(limit - moved)
-    elseif kind == schedule.KIND then
+    elseif kind == due.SCHEDULE then
       steps = schedule.fire(name, limit - moved)
     else
       steps = sweep_queue(kind, name, limit - moved)

@@ -7,6 +7,8 @@ local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local job = require "jqlua.job.record"
 local matcher = require "jqlua.limits.matcher"
+local memory = require "jqlua.base.memory"
+local opened = require "jqlua.limits.opened"
 local units = require "jqlua.limits.units"
 
 local M = {}
@@ -58,11 +60,10 @@ end
 --- What matchers ask about a job. The argument is not read before it is needed.
 ---@param argument? string
 function M.facts(of, argument)
-  local facts = {
-    name = of[job.NAME], queue = of[job.QUEUE], priority = of[job.PRIORITY], tags = job.options(of).tags or {},
+  return {
+    name = of[job.NAME], queue = of[job.QUEUE], priority = of[job.PRIORITY], argument = argument,
+    tags = of[job.OPTIONS] ~= "" and job.given(of).tags or {},
   }
-  facts.argument = argument
-  return facts
 end
 
 local function read_argument(facts, of)
@@ -125,7 +126,10 @@ end
 
 ---@return table entry of units
 function M.entry(definition, facts, of)
-  local value = ""
+  if definition.entry then
+    return definition.entry -- it is the same for all jobs
+  end
+  local value, cost = "", definition.k or 1
   if definition.b then
     local values = {}
     for i, path in ipairs(definition.b) do
@@ -133,61 +137,84 @@ function M.entry(definition, facts, of)
     end
     value = M.join(values)
   end
-  local cost = definition.k or 1
-  if type(cost) ~= "number" then
+  local is_number = type(cost) == "number"
+  if not is_number then
     read_argument(facts, of)
     cost = math.min(matcher.amount(cost, facts) or 1, 1e9)
   end
-  return { definition.n, definition.o and units.STRICT or 0, cost, value, units.key_name(definition.n, value) }
+  local entry = units.entry(definition.n, definition.o, cost, value)
+  if is_number and not definition.b then
+    definition.entry = entry
+  end
+  return entry
 end
 
--- What was looked up in this call, by queue and name.
-local found = {}
+---@kept
+-- Definitions that may match, by the bytes that are stored for a queue and a name; with the version of the set.
+local known = {}
+
+--- Whether a definition can match jobs of that queue and name.
+local function may_match(definition, queue_name, name)
+  return matcher.test(definition.m, { name = name, queue = queue_name }) ~= false
+end
+
+--- The definitions that may match, as they were stored.
+---@param raw string
+local function decode(raw)
+  local list = #raw > 4 and cmsgpack.unpack(raw:sub(8 + struct.unpack(">I2", raw, 6))) or {}
+  list.version = struct.unpack(">I4", raw)
+  return memory.keep(known, raw, list)
+end
+
+local function look_up(queue_name, name)
+  local list = {}
+  for _, definition in ipairs(M.all()) do
+    if may_match(definition, queue_name, name) then
+      list[#list + 1] = {
+        n = definition.n, m = definition.m, b = definition.b, k = definition.k, o = definition.o,
+      }
+    end
+  end
+  table.sort(list, function(a, b)
+    return a.n < b.n
+  end)
+  return list
+end
 
 --- The definitions that may match jobs of that queue and name, by number. Looked up once for each version of the
---- set of constraints, then remembered.
+--- set of constraints, then stored.
 ---@param queue_name string
 ---@param name string
----@param remembers? boolean false for scripts that only read
----@return table[]
-function M.matching(queue_name, name, remembers)
-  local key = keys.MATCHING .. queue_name .. "\0" .. name
-  if found[key] then
-    return found[key]
+---@param stores? boolean false for scripts that only read
+---@return table[] # not to be changed
+function M.matching(queue_name, name, stores)
+  local pair = queue_name .. "\0" .. name
+  local list = opened.found[pair]
+  if list then
+    return list
   end
   local version = meta.state[meta.VERSION]
-  local raw = call("GET", key)
-  local list = {}
-  if raw and struct.unpack(">I4", raw) == version then
-    if #raw > 4 then
-      list = cmsgpack.unpack(raw:sub(8 + struct.unpack(">I2", raw, 6)))
-    end
-  else
-    for _, definition in ipairs(M.all()) do
-      if matcher.test(definition.m, { name = name, queue = queue_name }) ~= false then
-        list[#list + 1] = {
-          n = definition.n, m = definition.m, b = definition.b, k = definition.k, o = definition.o,
-        }
-      end
-    end
-    table.sort(list, function(a, b)
-      return a.n < b.n
-    end)
-    if remembers ~= false then
+  local raw = call("GET", keys.MATCHING .. pair)
+  list = raw and (known[raw] or decode(raw))
+  if not list or list.version ~= version then
+    list = look_up(queue_name, name)
+    if stores ~= false then
       -- Behind the version stands a text with what schema 3 knew besides: none, now.
-      call("SET", key, struct.pack(">I4", version) .. (list[1] and "\0\0\0" .. cmsgpack.pack(list) or ""))
+      call("SET", keys.MATCHING .. pair,
+        struct.pack(">I4", version) .. (list[1] and "\0\0\0" .. cmsgpack.pack(list) or ""))
     end
   end
-  found[key] = list
+  opened.found[pair] = list
   return list
 end
 
 --- The units that a job needs, by the constraints as they are.
 ---@param facts table
+---@param stores? boolean as of matching
 ---@return table[] entries by number
-function M.entries(of, facts, remembers)
+function M.entries(of, facts, stores)
   local entries = {}
-  for _, definition in ipairs(M.matching(of[job.QUEUE], of[job.NAME], remembers)) do
+  for _, definition in ipairs(M.matching(of[job.QUEUE], of[job.NAME], stores)) do
     if M.is_match(definition, facts, of) then
       entries[#entries + 1] = M.entry(definition, facts, of)
     end

@@ -2,13 +2,16 @@
 -- Constraints and their keys as readers see them.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local constraint = require "jqlua.limits.constraint"
 local msgpack = require "jqlua.values.msgpack"
 local ready = require "jqlua.limits.lane_index"
+local keyrecord = require "jqlua.limits.keyrecord"
+local limitrecord = require "jqlua.limits.limitrecord"
+local parking = require "jqlua.limits.parking"
+local rate = require "jqlua.limits.rate"
 local room = require "jqlua.limits.room"
-local units = require "jqlua.limits.units"
 
 local M = {}
 
@@ -93,68 +96,30 @@ function M.by_blob(definition, value)
   return table.concat(parts)
 end
 
---- The cost of the starts in the window that ends now.
-function M.starts_in(limit, key)
-  local used = key[room.USED]
-  local now = math.max(meta.state[meta.NOW_MS], key[room.LAST_MS]) -- a start would be dated so
-  local name, from = keys.STARTS .. key[room.NAME], 0
-  while true do
-    local starts = call("LRANGE", name, from, from + 99)
-    for _, start in ipairs(starts) do
-      local at_ms, cost = struct.unpack(">dd", start)
-      if at_ms + limit[room.PERIOD_MS] > now then
-        return used
-      end
-      used = used - cost
-    end
-    if #starts < 100 then
-      return 0
-    end
-    from = from + 100
-  end
-end
-
---- The moment a key opens, where that is known.
----@return number? opens_ms
----@param cost number of the start that is asked about
-function M.opens_at(limit, key, cost)
-  local opens_ms = key[room.OPENS_MS]
-  if limit[room.SMOOTH] == 1 then
-    opens_ms = math.max(opens_ms, math.ceil(key[room.USED]))
-  elseif limit[room.RATE] > 0 then
-    opens_ms = math.max(opens_ms, (room.window_opens(limit, key, cost)))
-  end
-  if opens_ms <= key[room.LAST_MS] then
-    opens_ms = 0 -- the clock went back: a start would be dated later
-  end
-  opens_ms = math.max(opens_ms, key[room.HOLD_MS])
-  return opens_ms > meta.state[meta.NOW_MS] and opens_ms or nil
-end
-
 --- The fields of one key, packed.
 ---@param put fun(field: string, value: any)
 local function put_use(put, definition, limit, key)
   local lanes, held, left = 0, 0, MOST_LANES
-  for _, place in ipairs(key[room.PLACES]) do
+  for _, place in ipairs(key[keyrecord.PLACES]) do
     local found = {}
     if left <= 0 then
       break
     end
-    left = ready.count(units.parked(key[room.NAME], place), "", left, found)
+    left = ready.count(parking.index(key[keyrecord.NAME], place), "", left, found)
     for _, jobs in pairs(found) do
       lanes, held = lanes + 1, held + jobs
     end
   end
-  if limit[room.RATE] > 0 and limit[room.SMOOTH] == 0 then
-    put("starts", M.starts_in(limit, key))
+  if limit[limitrecord.RATE] > 0 and not rate.is_smooth(limit) then
+    put("starts", rate.starts_in(limit, key))
   end
   local cost = type(definition.k) == "number" and definition.k or 1
-  local opens_ms = M.opens_at(limit, key, math.min(cost, limit[room.RATE]))
+  local opens_ms = room.opens_at(limit, key, rate.cost(limit, cost))
   if opens_ms then
     put("opens_ms", opens_ms)
   end
-  if key[room.HOLD_MS] > meta.state[meta.NOW_MS] then
-    put("hold_ms", key[room.HOLD_MS])
+  if key[keyrecord.HOLD_MS] > meta.state[meta.NOW_MS] then
+    put("hold_ms", key[keyrecord.HOLD_MS])
   end
   budget.pay((MOST_LANES - left) * budget.LOOK)
   put("lanes", lanes)
@@ -196,13 +161,13 @@ function M.encode_key(definition, value)
   local function put(field, shown)
     parts[#parts + 1] = pack(field, shown)
   end
-  local limit = room.limit(definition.n)
-  local key = room.key(definition.n, value)
+  local limit = limitrecord.load(definition.n)
+  local key = keyrecord.load(definition.n, value)
   local by = M.by_blob(definition, value)
   if by then
     parts[1] = pack("by") .. by
   end
-  put("running", key[room.IN_USE])
+  put("running", key[keyrecord.IN_USE])
   put_use(put, definition, limit, key)
   return map(parts)
 end
@@ -213,7 +178,7 @@ function M.encode(definition)
   local function put(field, shown)
     parts[#parts + 1] = pack(field, shown)
   end
-  local limit = room.limit(definition.n)
+  local limit = limitrecord.load(definition.n)
   put("id", definition.i)
   parts[#parts + 1] = pack("match") .. definition.g
   if definition.bg then
@@ -231,10 +196,10 @@ function M.encode(definition)
   if definition.o then
     put("order", "strict")
   end
-  put("running", limit[room.RUNNING])
+  put("running", limit[limitrecord.RUNNING])
   put("keys", call("ZCARD", keys.KEYS_OF .. definition.n))
   if not definition.b then
-    put_use(put, definition, limit, room.key(definition.n, ""))
+    put_use(put, definition, limit, keyrecord.load(definition.n, ""))
   end
   return map(parts)
 end

@@ -6,8 +6,13 @@ local constraint = require "jqlua.limits.constraint"
 local constraintdoc = require "jqlua.limits.constraintdoc"
 local glob = require "jqlua.base.glob"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local lineup = require "jqlua.limits.placement"
 local queue = require "jqlua.queue.record"
+local keyrecord = require "jqlua.limits.keyrecord"
+local limitrecord = require "jqlua.limits.limitrecord"
+local rate = require "jqlua.limits.rate"
+local ready = require "jqlua.limits.lane_index"
 local room = require "jqlua.limits.room"
 local units = require "jqlua.limits.units"
 local worker = require "jqlua.pick.worker"
@@ -18,8 +23,6 @@ local call = redis.call
 
 local MOST_WAITED_FOR = 100
 local pack = cmsgpack.pack
-
-local WAITING = "qwstb"
 
 ---@param name string a queue
 local function wants(list, name)
@@ -57,16 +60,15 @@ end
 ---@return number opens_ms when it is not closed by time any more
 ---@return boolean is_full whether it also takes another job to end
 local function outlook(limit, key, entry)
-  local opens_ms = constraintdoc.opens_at(limit, key, room.cost(entry, limit)) or 0
-  local is_full = not units.is_taken(entry) and limit[room.CONCURRENCY] > 0
-    and key[room.IN_USE] >= limit[room.CONCURRENCY]
+  local opens_ms = room.opens_at(limit, key, rate.cost(limit, entry[units.COST])) or 0
+  local is_full = not entry[units.IS_TAKEN] and room.is_full(limit, key)
   return not is_full and opens_ms <= meta.state[meta.NOW_MS], opens_ms, is_full
 end
 
 local function encode_entry(definition, entry)
-  local limit, key = room.limit(definition.n), room.key(definition.n, entry[units.VALUE])
+  local limit, key = limitrecord.load(definition.n), keyrecord.load_named(entry[units.NAME], definition.n)
   local is_open, opens_ms, is_full = outlook(limit, key, entry)
-  local parts = { pack("id", definition.i), pack("running", key[room.IN_USE]), pack("open", is_open) }
+  local parts = { pack("id", definition.i), pack("running", key[keyrecord.IN_USE]), pack("open", is_open) }
   local by = constraintdoc.by_blob(definition, entry[units.VALUE])
   if by then
     parts[#parts + 1] = pack("by") .. by
@@ -77,44 +79,42 @@ local function encode_entry(definition, entry)
   if definition.l then
     parts[#parts + 1] = pack("rate", { limit = definition.l, period = definition.p, smooth = definition.s })
     if not definition.s then
-      parts[#parts + 1] = pack("starts", constraintdoc.starts_in(limit, key))
+      parts[#parts + 1] = pack("starts", rate.starts_in(limit, key))
     end
     if definition.kg then
-      parts[#parts + 1] = pack("cost", room.cost(entry, limit))
+      parts[#parts + 1] = pack("cost", rate.cost(limit, entry[units.COST]))
     end
   end
   if opens_ms > meta.state[meta.NOW_MS] then
     parts[#parts + 1] = pack("opens_ms", opens_ms)
   end
-  if key[room.HOLD_MS] > meta.state[meta.NOW_MS] then
-    parts[#parts + 1] = pack("hold_ms", key[room.HOLD_MS])
+  if key[keyrecord.HOLD_MS] > meta.state[meta.NOW_MS] then
+    parts[#parts + 1] = pack("hold_ms", key[keyrecord.HOLD_MS])
   end
   return string.char(0x80 + #parts) .. table.concat(parts), is_open, not is_full and opens_ms or nil
 end
 
 --- How many jobs come before one.
 local function count_ahead(of, owner, own)
-  local letter, id = of[job.STATE], of[job.ID]
-  if letter == "w" then
-    return call("ZRANK", keys.LANE .. own[units.LANE], id) or 0
-  end
-  return call("ZRANK", queue.key(owner, letter), id) or 0
+  local state, id = of[job.STATE], of[job.ID]
+  local key = state == states.IN_LANE and ready.jobs_key(own[units.LANE]) or queue.key(owner, state)
+  return call("ZRANK", key, id) or 0
 end
 
 ---@param of table job
 ---@return string map
 function M.encode(of)
   local parts = {
-    pack("id", of[job.ID]), pack("status", job.state_name(of[job.STATE])), pack("queue", of[job.QUEUE]),
+    pack("id", of[job.ID]), pack("status", states.name(of[job.STATE])), pack("queue", of[job.QUEUE]),
     pack("name", of[job.NAME]),
   }
-  if WAITING:find(of[job.STATE], 1, true) then
+  if states.is_of(of[job.STATE], states.WAITING) then
     local now = meta.state[meta.NOW_MS]
     local owner = queue.load(of[job.QUEUE])
     local is_paused = owner[queue.PAUSED] ~= 0
     local own = lineup.units(of, owner, nil, false)
     local start_ms = now
-    if of[job.STATE] == "s" or of[job.STATE] == "t" then
+    if of[job.STATE] == states.SCHEDULED or of[job.STATE] == states.RETRYING then
       start_ms = math.max(now, tonumber(call("ZSCORE", queue.key(owner, of[job.STATE]), of[job.ID])))
     end
     local is_held = false
@@ -138,8 +138,8 @@ function M.encode(of)
     parts[#parts + 1] = pack("ahead", count_ahead(of, owner, units.of(of)))
     parts[#parts + 1] = pack("workers", count_workers(of[job.QUEUE]))
     parts[#parts + 1] = pack("waiting", count_channels(of[job.QUEUE]))
-    parts[#parts + 1] = pack("running", call("ZCARD", queue.key(owner, "r")))
-    if of[job.STATE] == "b" then
+    parts[#parts + 1] = pack("running", call("ZCARD", queue.key(owner, states.RUNNING)))
+    if of[job.STATE] == states.BLOCKED then
       parts[#parts + 1] = pack("waits_for", call("ZRANGE", keys.WAITS_FOR .. of[job.ID], 0, MOST_WAITED_FOR - 1))
       start_ms = nil
     end

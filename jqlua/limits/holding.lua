@@ -4,7 +4,8 @@ local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 local constraint = require "jqlua.limits.constraint"
 local msgpack = require "jqlua.values.msgpack"
-local room = require "jqlua.limits.room"
+local keyrecord = require "jqlua.limits.keyrecord"
+local parking = require "jqlua.limits.parking"
 local units = require "jqlua.limits.units"
 
 local M = {}
@@ -99,8 +100,8 @@ function M.close(of, holds)
   for _, entry in ipairs(own and own[units.ENTRIES] or {}) do
     local until_ms = holds[entry[units.NUMBER]]
     if until_ms then
-      local key = room.key(entry[units.NUMBER], entry[units.VALUE])
-      room.hold(key, math.max(until_ms, key[room.HOLD_MS]))
+      local key = keyrecord.load_named(entry[units.NAME], entry[units.NUMBER])
+      parking.hold(key, math.max(until_ms, key[keyrecord.HOLD_MS]))
     end
   end
 end

@@ -1,14 +1,19 @@
 ---@lazy
 -- Lanes: sets of a queue's jobs that are held or free together. Beside the set of its state (w) a job that waits in a
 -- lane stands in the lane's own, so that only heads of lanes need a look.
+local batch = require "jqlua.base.writes"
 local keys = require "jqlua.base.keys"
+local keyrecord = require "jqlua.limits.keyrecord"
 local meta = require "jqlua.base.meta"
+local opened = require "jqlua.limits.opened"
+local parking = require "jqlua.limits.parking"
 local changes = require "jqlua.limits.rollout"
 local due = require "jqlua.base.due"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local queue = require "jqlua.queue.record"
 local ready = require "jqlua.limits.lane_index"
-local room = require "jqlua.limits.room"
+local taking = require "jqlua.limits.taking"
 local units = require "jqlua.limits.units"
 
 local M = {}
@@ -18,12 +23,14 @@ local call = redis.call
 ---@return number? priority of the lane's best job
 ---@return string? id
 function M.head(lane)
-  local first = call("ZRANGE", keys.LANE .. lane, 0, 0, "WITHSCORES")
-  return tonumber(first[2]), first[1]
+  local known = opened.found[lane]
+  if not known then
+    local first = call("ZRANGE", ready.jobs_key(lane), 0, 0, "WITHSCORES")
+    known = { tonumber(first[2]), first[1] }
+    opened.found[lane] = known
+  end
+  return known[1], known[2]
 end
-
--- A job that is known to wait in a lane, {priority, id} by lane: when a worse one joins, nothing changes for the lane.
-M.known = {}
 
 --- A job comes to wait in its lane.
 function M.join(owner, of)
@@ -32,37 +39,32 @@ function M.join(owner, of)
   if meta.state[meta.NEXT_DUE] <= meta.state[meta.NOW_MS] then
     due.tell_sleepers() -- what holds the lane may be over, and nobody came
   end
-  local known = M.known[lane]
-  if known and ready.is_before(known[1], known[2], priority, id) then
-    call("ZADD", keys.LANE .. lane, priority, id)
-    return
-  end
   local head_priority, head_id = M.head(lane)
-  call("ZADD", keys.LANE .. lane, priority, id)
+  batch.add(keys.LANE .. lane, priority, id)
   if not head_id or ready.is_before(priority, id, head_priority, head_id) then
+    opened.found[lane] = { priority, id }
     ready.add(owner, priority, id, lane .. own[units.PATH])
     owner[queue.REOPENED] = true
   end
-  M.known[lane] = { priority, id }
 end
 
 --- A job leaves its lane, other than to start. If it was the last, nobody will look at the lane again: what its keys
 --- have room for is for others. In a fair queue, others of its group may be looked at before.
 function M.leave(owner, of)
   local own = units.of(of)
-  local lane = keys.LANE .. own[units.LANE]
-  M.known[own[units.LANE]] = nil
-  call("ZREM", lane, of[job.ID])
-  local is_fair = own[units.PATH] ~= ""
-  if is_fair and ready.withdraw(owner, of[job.PRIORITY], of[job.ID], own[units.LANE], own[units.PATH]) then
-    local priority, id = M.head(own[units.LANE])
-    if id then
-      ready.add(owner, priority, id, own[units.LANE] .. own[units.PATH])
+  local lane, path, id = own[units.LANE], own[units.PATH], of[job.ID]
+  opened.found[lane] = nil
+  call("ZREM", ready.jobs_key(lane), id)
+  local is_fair = path ~= ""
+  if is_fair and ready.withdraw(owner, of[job.PRIORITY], id, lane, path) then
+    local head_priority, head_id = M.head(lane)
+    if head_id then
+      ready.add(owner, head_priority, head_id, lane .. path)
     end
   end
-  if is_fair or call("EXISTS", lane) == 0 then
-    room.fetch(own[units.ENTRIES])
-    room.pass_on(owner, own[units.ENTRIES])
+  if is_fair or not ready.has_jobs(lane) then
+    keyrecord.fetch(own[units.ENTRIES])
+    parking.pass_on(owner, own[units.ENTRIES])
   end
 end
 
@@ -70,16 +72,17 @@ end
 ---@param to string letter
 ---@param is_popped? boolean whether it is out of its lane already
 function M.moved(owner, of, to, is_popped)
-  if of[job.STATE] == "w" and not is_popped then
+  local from = of[job.STATE]
+  if from == states.IN_LANE and not is_popped then
     M.leave(owner, of)
   end
-  if to == "s" or to == "t" then
-    if of[job.STATE] == "r" then
+  if to == states.SCHEDULED or to == states.RETRYING then
+    if from == states.RUNNING then
       changes.catch_up(of)
     end
-    room.leave(of, true)
-  elseif to ~= "r" and to ~= "q" and to ~= "w" then
-    room.leave(of, false)
+    taking.leave(of, true)
+  elseif to ~= states.RUNNING and to ~= states.QUEUED and to ~= states.IN_LANE then
+    taking.leave(of, false)
   end
 end
 

@@ -2,16 +2,17 @@
 -- Indexes of lanes: those of a queue that may start, and those that a key of a constraint holds in a queue.
 --
 -- A lane stands in an index by its head's (priority, id). What stands there is a lower bound: a head that went away
--- leaves its entry behind, and whoever looks at the entry puts it right. A lane may have several entries; once put
--- right they are one.
+-- leaves its entry behind, and whoever looks at the entry puts it right, if another lane may come before what is the
+-- head now. A lane may have several entries; once put right they are one.
 --
 -- In a fair queue an index holds groups, one for each value, and each group has an index like the first.
 -- Groups of equal priority stand by virtual start: the later of the clock of their node and the end of what they
 -- were given last. Both only grow, so that again an entry is a lower bound.
 --
--- Members: start (8 bytes, 0 for lanes), id (14), kind (l or g), digest of the lane or group (20).
+-- Members: start (8 bytes, 0 for lanes), id (14), kind, digest of the lane or group (20).
 local keys = require "jqlua.base.keys"
-local budget = require "jqlua.base.budget"
+local batch = require "jqlua.base.writes"
+local budget = require "jqlua.job.budget"
 local queue = require "jqlua.queue.record"
 local units = require "jqlua.limits.units"
 
@@ -19,6 +20,9 @@ local M = {}
 
 local call = redis.call
 
+-- Kinds of members.
+local LANE = "l"
+local GROUP = "g"
 local NO_START = "\0\0\0\0\0\0\0\0"
 local FORGET_TURNS_S = 86400
 
@@ -44,12 +48,24 @@ function M.of_queue(name)
   return keys.LANES .. name
 end
 
+--- The key of a lane's jobs, for those who read it: what this call has gathered for it is sent before.
+function M.jobs_key(lane)
+  local key = keys.LANE .. lane
+  batch.settle(key)
+  return key
+end
+
+---@return boolean
+function M.has_jobs(lane)
+  return call("EXISTS", M.jobs_key(lane)) == 1
+end
+
 --- Puts the entries of groups, from the innermost on.
 local function add_groups(index, name, priority, id, path, last)
   while last > 0 do
     local parent, group = path:sub(1, last - units.DIGEST), path:sub(last - units.DIGEST + 1, last)
     local start = struct.pack(">d", start_of(turns_key(name, parent, priority), group))
-    call("ZADD", M.node(index, parent), "LT", priority, start .. id .. "g" .. group)
+    call("ZADD", M.node(index, parent), "LT", priority, start .. id .. GROUP .. group)
     last = last - units.DIGEST
   end
 end
@@ -60,7 +76,7 @@ end
 function M.put(index, name, priority, id, rest)
   local path = rest:sub(units.DIGEST + 1)
   -- A lane that was parked comes back under the priority that its head had then.
-  call("ZADD", M.node(index, path), "LT", priority, NO_START .. id .. "l" .. rest:sub(1, units.DIGEST))
+  call("ZADD", M.node(index, path), "LT", priority, NO_START .. id .. LANE .. rest:sub(1, units.DIGEST))
   if path ~= "" then
     add_groups(index, name, priority, id, path, #path)
   end
@@ -97,7 +113,7 @@ end
 function M.withdraw(owner, priority, id, lane, path)
   local name = owner[queue.NAME]
   local index = M.of_queue(name)
-  if call("ZREM", M.node(index, path), NO_START .. id .. "l" .. lane) == 0 then
+  if call("ZREM", M.node(index, path), NO_START .. id .. LANE .. lane) == 0 then
     return false
   end
   unsettle(index, name, priority, path)
@@ -108,15 +124,18 @@ end
 local function first_of(index, name, path)
   local at = M.node(index, path)
   while budget.is_left() do
-    local entry = call("ZRANGE", at, 0, 0, "WITHSCORES")
-    local member, priority = entry[1], tonumber(entry[2])
+    local entries = call("ZRANGE", at, 0, 1, "WITHSCORES")
+    local member, priority = entries[1], tonumber(entries[2])
     if not member then
       return nil
     end
-    local digest = member:sub(24)
-    if member:sub(23, 23) == "l" then
-      return { priority = priority, id = member:sub(9, 22), member = member, lane = digest, path = path }
+    if member:sub(23, 23) == LANE then
+      return {
+        priority = priority, id = member:sub(9, 22), member = member, lane = member:sub(24), path = path,
+        rival = entries[3] or false, rival_priority = entries[4] or false, job = false, units = false,
+      }
     end
+    local digest = member:sub(24)
     local place, is_more = first_of(index, name, path .. digest)
     if is_more then
       return nil, true
@@ -124,7 +143,7 @@ local function first_of(index, name, path)
     local true_member
     if place then
       local start = start_of(turns_key(name, path, place.priority), digest)
-      true_member = struct.pack(">d", start) .. place.id .. "g" .. digest
+      true_member = struct.pack(">d", start) .. place.id .. GROUP .. digest
       if place.priority == priority and true_member == member then
         return place
       end
@@ -139,10 +158,24 @@ local function first_of(index, name, path)
 end
 
 --- The first lane of an index, as far as is known.
----@return table? place {priority, id, member, lane, path}
+---@return table? place {priority, id, member, lane, path, rival: the member behind it, rival_priority, and to be filled
+--- in: job, units}
 ---@return boolean? is_more when the looks allowed were used up
 function M.first(index, name)
   return first_of(index, name, "")
+end
+
+--- What stands in the index behind a lane of no group.
+---@param place table as M.first gave it
+---@return number? priority nil when nothing does
+---@return string? id a lower bound
+---@return string? lane
+function M.rival(place)
+  local member = place.rival
+  if member then
+    local id = member:sub(23, 23) == LANE and member:sub(9, 22) or queue.LEAST_ID
+    return tonumber(place.rival_priority), id, member:sub(24)
+  end
 end
 
 --- Texts have weights, and numbers by their text.
@@ -188,10 +221,10 @@ function M.count(index, path, most, found)
     end
     most = most - 1
     local digest = member:sub(24)
-    if member:sub(23, 23) == "g" then
+    if member:sub(23, 23) == GROUP then
       most = M.count(index, path .. digest, most, found)
     elseif not found[digest] then
-      local jobs = call("ZCARD", keys.LANE .. digest)
+      local jobs = call("ZCARD", M.jobs_key(digest))
       found[digest] = jobs > 0 and jobs or nil -- what is empty stands there until somebody looks
     end
   end

@@ -1,17 +1,19 @@
 ---@lazy
 -- The best job of a queue that has lanes, or whose waiting jobs have to be looked at anew.
-local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local attempt = require "jqlua.life.attempt"
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local batch = require "jqlua.base.writes"
 local changes = require "jqlua.limits.rollout"
 local failure = require "jqlua.life.failure"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local lane = require "jqlua.limits.lane"
 local lineup = require "jqlua.limits.placement"
 local queue = require "jqlua.queue.record"
 local ready = require "jqlua.limits.lane_index"
+local keyrecord = require "jqlua.limits.keyrecord"
+local parking = require "jqlua.limits.parking"
 local room = require "jqlua.limits.room"
 local units = require "jqlua.limits.units"
 
@@ -29,6 +31,24 @@ local function moved(of, owner)
   return is_moved
 end
 
+--- Whether another lane may come before the head of one whose entry is of a job that went away.
+---@param place table of the lane, as ready.first gave it
+---@param entries table[] of units of the head, fetched
+local function is_overtaken(place, priority, id, entries)
+  if place.path ~= "" or priority ~= place.priority or parking.holds_any(entries) then
+    return true
+  end
+  local rival_priority, rival_id, rival_lane = ready.rival(place)
+  return rival_lane and (rival_lane == place.lane or ready.is_before(rival_priority, rival_id, priority, id))
+end
+
+--- Puts the entry of a lane where its head is. What was cancelled may have been all that held others back.
+local function move_entry(owner, index, place, of, entries)
+  ready.remove(index, owner[queue.NAME], place)
+  ready.add(owner, of[job.PRIORITY], of[job.ID], place.lane .. place.path)
+  parking.pass_on(owner, entries)
+end
+
 --- The best lane of a queue whose head may start now. Those that may not are parked on the way.
 ---@return table? place as ready.first gives it, with job and units
 ---@return boolean? is_more when the looks allowed were used up
@@ -42,34 +62,32 @@ local function best_lane(owner, is_settled)
     elseif not budget.pay(budget.LOOK) then
       return nil, true
     end
-    local of = job.read(place.id)
-    local own = of and of[job.STATE] == "w" and units.of(of)
-    if not own or own[units.LANE] ~= place.lane or of[job.PRIORITY] ~= place.priority then
-      -- The head that stood here is gone, or has another priority.
-      local priority, id = lane.head(place.lane)
+    local priority, id = lane.head(place.lane)
+    local of = id and job.read(id)
+    local own = of and units.of(of)
+    local entries = own and own[units.ENTRIES]
+    if own then
+      keyrecord.fetch(entries)
+    end
+    if not own then
       ready.remove(index, name, place)
-      local head = id and job.read(id)
-      if head then
-        ready.add(owner, priority, id, place.lane .. place.path)
-        own = units.of(head)
-        room.fetch(own[units.ENTRIES])
-        room.pass_on(owner, own[units.ENTRIES])
-      end
+    elseif (id ~= place.id or priority ~= place.priority) and is_overtaken(place, priority, id, entries) then
+      move_entry(owner, index, place, of, entries)
     elseif of[job.OPTIONS] ~= "" and attempt.has_expired(of) then
       failure.expire(of)
       batch.flush()
       budget.pay(budget.of_job(of))
     elseif is_settled or not moved(of, owner) then
-      room.fetch(own[units.ENTRIES])
-      local lacking = room.lacking(own[units.ENTRIES])
+      local lacking = room.lacking(entries)
       if not lacking then
-        place.job, place.units = of, own
+        place.id, place.job, place.units = id, of, own
         return place
       end
       ready.remove(index, name, place)
-      room.park(owner, lacking, place)
+      place.id = id
+      parking.park(owner, lacking, place)
       budget.pay(budget.STEP)
-      room.pass_on(owner, own[units.ENTRIES], lacking)
+      parking.pass_on(owner, entries, lacking)
     end
   end
 end
@@ -78,7 +96,7 @@ end
 ---@return number? priority
 ---@return string? id
 local function first_plain(owner)
-  local first = call("ZRANGE", queue.key(owner, "q"), 0, 0, "WITHSCORES")
+  local first = call("ZRANGE", queue.key(owner, states.QUEUED), 0, 0, "WITHSCORES")
   return tonumber(first[2]), first[1]
 end
 
@@ -86,9 +104,12 @@ local function is_first(place, priority, id)
   return place and (not id or ready.is_before(place.priority, place.id, priority, id))
 end
 
+--- The better of the best lane and the first plain job.
 local function head_of(owner, place, priority, id)
   if is_first(place, priority, id) then
-    return { queue = owner, priority = place.priority, id = place.id, place = place }
+    return {
+      queue = owner, priority = place.priority, id = place.id, place = place, plain_priority = priority, plain_id = id,
+    }
   elseif id then
     return { queue = owner, priority = priority, id = id, is_single = true }
   end
@@ -103,7 +124,7 @@ local function best_unsettled(owner)
     if is_more then
       return nil, true
     end
-    local members = call("ZRANGE", queue.key(owner, "q"), 0, PAGE - 1, "WITHSCORES")
+    local members = call("ZRANGE", queue.key(owner, states.QUEUED), 0, PAGE - 1, "WITHSCORES")
     local priority, id = tonumber(members[2]), members[1]
     if not id or is_first(place, priority, id) then
       return head_of(owner, place, priority, id)
@@ -124,7 +145,15 @@ function M.is_behind()
   if state[meta.PENDING] ~= 0 and not changes.carry_out() then
     return true
   end
-  return state[meta.NEXT_DUE] <= state[meta.NOW_MS] and select(2, room.sweep(STEPS))
+  return state[meta.NEXT_DUE] <= state[meta.NOW_MS] and select(2, parking.sweep(STEPS))
+end
+
+--- Whether the best job of a queue is found without sending what the call did before.
+---@return boolean
+function M.sees_all(owner)
+  return meta.state[meta.PENDING] == 0 and owner[queue.VERSION] >= meta.state[meta.ADDED]
+    and not queue.has(owner, queue.UNSORTED) and not batch.adds[queue.key(owner, states.IN_LANE)]
+    and not batch.removals[queue.key(owner, states.QUEUED)]
 end
 
 ---@return table? head as of heads.of_queue
@@ -165,8 +194,8 @@ function M.find(name, most, accepts)
   end
   local is_settled = lineup.is_settled(owner)
   local best
-  for letter in ("qw"):gmatch(".") do
-    local waiting = call("ZRANGE", queue.key(owner, letter), 0, most - 1, "WITHSCORES")
+  for _, state in ipairs({ states.QUEUED, states.IN_LANE }) do
+    local waiting = call("ZRANGE", queue.key(owner, state), 0, most - 1, "WITHSCORES")
     for i = 1, #waiting, 2 do
       local id, priority = waiting[i], tonumber(waiting[i + 1])
       local of = job.read(id)
@@ -180,11 +209,11 @@ function M.find(name, most, accepts)
         local own = units.of(of)
         local lacking
         if own then
-          room.fetch(own[units.ENTRIES])
+          keyrecord.fetch(own[units.ENTRIES])
           lacking = room.lacking(own[units.ENTRIES])
         end
         if lacking then
-          room.note_opening(lacking)
+          parking.note_opening(lacking)
         else
           best = { queue = owner, priority = priority, id = id, is_single = true }
           best.place = own and {
@@ -204,35 +233,6 @@ end
 ---@return boolean
 function M.may_start(head)
   return not room.lacking(head.place.units[units.ENTRIES])
-end
-
---- Takes a head out of where it waits; a lane's job takes its units.
----@return table? job
-function M.take(head)
-  local owner, place = head.queue, head.place
-  if not place then
-    call("ZREM", queue.key(owner, "q"), head.id)
-    return job.read(head.id)
-  end
-  local own, of = place.units, place.job
-  call("ZREM", keys.LANE .. place.lane, head.id)
-  lane.known[place.lane] = nil
-  ready.remove(ready.of_queue(owner[queue.NAME]), owner[queue.NAME], place)
-  budget.pay(budget.of_job(of))
-  batch.remove(queue.key(owner, "w"), head.id)
-  ready.serve(owner, place, own[units.GROUPS])
-  local priority, id = lane.head(place.lane)
-  if id then
-    ready.add(owner, priority, id, place.lane .. place.path)
-  end
-  local entries = own[units.ENTRIES]
-  room.take(entries)
-  room.pass_on(owner, entries)
-  if place.path ~= "" then
-    room.send_more(owner)
-  end
-  units.put(of, own)
-  return of
 end
 
 return M

@@ -6,18 +6,19 @@
 -- are, a step at a time. A queue's record has the version of the set of constraints under which all were.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local batch = require "jqlua.base.writes"
 local changes = require "jqlua.limits.rollout"
 local constraint = require "jqlua.limits.constraint"
 local due = require "jqlua.base.due"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local lane = require "jqlua.limits.lane"
 local matcher = require "jqlua.limits.matcher"
 local queue = require "jqlua.queue.record"
 local rank = require "jqlua.base.rank"
 local ready = require "jqlua.limits.lane_index"
-local room = require "jqlua.limits.room"
+local taking = require "jqlua.limits.taking"
 local transition = require "jqlua.life.transition"
 local units = require "jqlua.limits.units"
 
@@ -36,40 +37,47 @@ function M.fairness(owner)
   return raw and cmsgpack.unpack(raw) or { l = {}, g = 0 }
 end
 
---- The units of a job that is to wait, as of now. It keeps what it has.
----@param argument? string
----@return table units
-function M.units(of, owner, argument, remembers)
-  local facts = constraint.facts(of, argument)
-  local entries = meta.state[meta.VERSION] > 0 and constraint.entries(of, facts, remembers) or {}
-  local groups = {}
-  local fairness = M.fairness(owner)
-  for i, level in ipairs(fairness.l) do
-    groups[i] = constraint.value(level.b, facts, of)
-  end
-  local before = units.of(of)
-  local kept = {}
-  for _, entry in ipairs(before and before[units.ENTRIES] or {}) do
-    kept[entry[units.NAME]] = units.is_taken(entry) and entry or nil
+--- The entries, those of units that the job has as it has them. What it has and does not need any more, because
+--- constraints changed, is of constraints that are gone.
+---@param entries table[] not to be changed
+local function keep_taken(entries, before)
+  local taken, kept = {}, {}
+  for _, entry in ipairs(before[units.ENTRIES]) do
+    taken[entry[units.NAME]] = entry[units.IS_TAKEN] and entry or nil
   end
   for i, entry in ipairs(entries) do
-    local had = kept[entry[units.NAME]]
-    if had then
-      entries[i] = had
-      kept[entry[units.NAME]] = nil
-    end
+    kept[i] = taken[entry[units.NAME]] or entry
   end
-  -- What the job has and does not need any more, because constraints changed, is of constraints that are gone.
-  local new = { "", ready.path_of(owner[queue.NAME], fairness.g, groups), groups, entries }
-  units.name_lane(new, owner[queue.NAME])
-  return new
+  return kept
+end
+
+--- The units of a job that is to wait, as of now. It keeps what it has.
+---@param argument? string
+---@param stores? boolean as of constraint.matching
+---@return table units
+function M.units(of, owner, argument, stores)
+  local facts = constraint.facts(of, argument)
+  local entries = meta.state[meta.VERSION] > 0 and constraint.entries(of, facts, stores) or {}
+  local before = units.of(of)
+  if before then
+    entries = keep_taken(entries, before)
+  end
+  local path, groups = "", {}
+  if queue.has(owner, queue.FAIR) then
+    local fairness = M.fairness(owner)
+    for i, level in ipairs(fairness.l) do
+      groups[i] = constraint.value(level.b, facts, of)
+    end
+    path = ready.path_of(owner[queue.NAME], fairness.g, groups)
+  end
+  return units.of_need(owner[queue.NAME], path, groups, entries)
 end
 
 --- A lower bound of a queue's ready jobs.
 ---@return number? priority nil when there are none
 ---@return string? id
 function M.least(owner)
-  local first = call("ZRANGE", queue.key(owner, "q"), 0, 0, "WITHSCORES")
+  local first = call("ZRANGE", queue.key(owner, states.QUEUED), 0, 0, "WITHSCORES")
   local priority, id = tonumber(first[2]), first[1]
   local laned = queue.has(owner, queue.LANED) and ready.least_priority(owner)
   if laned and (not priority or laned <= priority) then
@@ -80,25 +88,26 @@ end
 
 --- Finds the place of a job that is to wait; its units say which lane.
 ---@param argument? string
----@return string letter of the state, q or w
+---@return string state
 function M.place(of, owner, argument)
   if meta.state[meta.VERSION] == 0 and of[job.UNITS] == "" and not queue.has(owner, queue.FAIR) then
-    return "q"
+    return states.QUEUED
   end
   units.put(of, M.units(of, owner, argument))
   local name, version = owner[queue.NAME], meta.state[meta.VERSION]
-  if owner[queue.FREE] ~= version and of[job.NAME] == name and not constraint.matching(name, name)[1] then
+  if of[job.UNITS] == "" and owner[queue.FREE] ~= version and of[job.NAME] == name
+    and not constraint.matching(name, name)[1] then
     owner[queue.FREE] = version
     owner[queue.CHANGED] = true
   end
-  return of[job.UNITS] == "" and "q" or "w"
+  return of[job.UNITS] == "" and states.QUEUED or states.IN_LANE
 end
 
 --- A queued job changed: it stands where it belongs from now on. The caller has the record written.
 ---@param argument? string
 function M.relocate(of, priority, argument)
   local owner = queue.load(of[job.QUEUE])
-  if of[job.STATE] == "w" then
+  if of[job.STATE] == states.IN_LANE then
     lane.leave(owner, of)
   end
   batch.remove(queue.key(owner, of[job.STATE]), of[job.ID])
@@ -109,9 +118,9 @@ end
 --- A job that did not wait for a worker does so from now on. The caller has the record written.
 function M.enter(of)
   local owner = queue.load(of[job.QUEUE])
-  if of[job.STATE] == "r" then
+  if of[job.STATE] == states.RUNNING then
     changes.catch_up(of)
-    room.leave(of, true)
+    taking.leave(of, true)
   end
   transition.move(of, M.place(of, owner), of[job.PRIORITY])
 end
@@ -122,13 +131,13 @@ end
 function M.review(of, owner, argument)
   budget.pay(budget.of_job(of))
   local new = M.units(of, owner, argument)
-  local is_laned = new[units.ENTRIES][1] or new[units.GROUPS][1]
-  if of[job.STATE] == "q" then
+  local is_laned = units.is_laned(new)
+  if of[job.STATE] == states.QUEUED then
     if not is_laned then
       return false
     end
     units.put(of, new)
-    transition.move(of, "w", of[job.PRIORITY])
+    transition.move(of, states.IN_LANE, of[job.PRIORITY])
   else
     local before = units.of(of)
     if before[units.LANE] == new[units.LANE] then
@@ -139,8 +148,8 @@ function M.review(of, owner, argument)
     if is_laned then
       lane.join(owner, of)
     else
-      batch.remove(queue.key(owner, "w"), of[job.ID])
-      transition.move(of, "q", of[job.PRIORITY], true)
+      batch.remove(queue.key(owner, states.IN_LANE), of[job.ID])
+      transition.move(of, states.QUEUED, of[job.PRIORITY], true)
     end
   end
   job.save(of)
@@ -191,7 +200,7 @@ local function may_concern(owner)
 end
 
 local function is_waiting(owner)
-  return call("EXISTS", queue.key(owner, "q"), queue.key(owner, "w")) > 0
+  return call("EXISTS", queue.key(owner, states.QUEUED), queue.key(owner, states.IN_LANE)) > 0
 end
 
 local function settle(owner, version)
@@ -214,8 +223,8 @@ function M.is_settled(owner)
     return true
   end
   if call("EXISTS", keys.WALK .. owner[queue.NAME]) == 0 then
-    call("SET", keys.WALK .. owner[queue.NAME], cmsgpack.pack({ v = meta.state[meta.VERSION], s = "q" }))
-    due.note("v" .. owner[queue.NAME], meta.state[meta.NOW_MS])
+    call("SET", keys.WALK .. owner[queue.NAME], cmsgpack.pack({ v = meta.state[meta.VERSION], s = states.QUEUED }))
+    due.note(due.PLACING .. owner[queue.NAME], meta.state[meta.NOW_MS])
   end
   return false
 end
@@ -241,7 +250,7 @@ function M.walk(owner, most)
   end
   local at = cmsgpack.unpack(raw)
   if at.v ~= meta.state[meta.VERSION] then
-    at = { v = meta.state[meta.VERSION], s = "q" } -- once more, from the beginning
+    at = { v = meta.state[meta.VERSION], s = states.QUEUED } -- once more, from the beginning
   end
   local key = queue.key(owner, at.s)
   local from = at.i and rank.behind(key, at.p, at.i) or 0
@@ -250,18 +259,18 @@ function M.walk(owner, most)
   at.p, at.i = tonumber(members[#members]) or at.p, members[#members - 1] or at.i
   local count = #members / 2
   if count < most then
-    if at.s == "q" then
-      at = { v = at.v, s = "w" }
+    if at.s == states.QUEUED then
+      at = { v = at.v, s = states.IN_LANE }
     else
       call("DEL", keys.WALK .. owner[queue.NAME])
       settle(owner, at.v)
-      due.set("v" .. owner[queue.NAME], meta.NONE)
+      due.set(due.PLACING .. owner[queue.NAME], meta.NONE)
       return count
     end
   end
   call("SET", keys.WALK .. owner[queue.NAME], cmsgpack.pack(at))
   local next_ms = meta.state[meta.NOW_MS] + WALK_EVERY_MS
-  due.set("v" .. owner[queue.NAME], next_ms)
+  due.set(due.PLACING .. owner[queue.NAME], next_ms)
   if next_ms < meta.state[meta.NEXT_DUE] then
     meta.set_due(next_ms)
   end

@@ -1,19 +1,21 @@
 ---@lazy
 -- Changes of constraints, carried out in steps as far as a call's budget goes. Until they are done, nothing starts in
 -- queues that have lanes.
---   a<number>  a new constraint: jobs that run and match take their units. At: queue, and (score, id) in it
---   r<number>  new limits, or none any more: its keys are looked at again. At: the last value
+-- Each is noted by its kind and the constraint's number, with how far it is carried out.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local batch = require "jqlua.base.writes"
 local constraint = require "jqlua.limits.constraint"
 local due = require "jqlua.base.due"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local matcher = require "jqlua.limits.matcher"
 local queue = require "jqlua.queue.record"
 local rank = require "jqlua.base.rank"
-local room = require "jqlua.limits.room"
+local keyrecord = require "jqlua.limits.keyrecord"
+local parking = require "jqlua.limits.parking"
+local taking = require "jqlua.limits.taking"
 local units = require "jqlua.limits.units"
 
 local M = {}
@@ -22,17 +24,25 @@ local call = redis.call
 
 local PAGE = 50
 
-M.KIND = "p" -- of what is due
+-- Kinds of changes.
+M.ADDED = "a" -- a new constraint: jobs that run and match take their units. At: queue, and (score, id) in it
+M.LIMITED = "r" -- new limits, or none any more: its keys are looked at again. At: the last value
 
 local function name_of(kind, number)
   return kind .. string.format("%d", number)
 end
 
 --- Notes a change that is to be carried out.
----@param kind string a or r
+---@param kind string M.ADDED or M.LIMITED
 function M.note(kind, number)
   call("HSET", keys.CHANGES, name_of(kind, number), "")
   meta.set(meta.PENDING, 1)
+end
+
+---@return string kind
+---@return number number
+local function parse(change)
+  return change:sub(1, 1), tonumber(change:sub(2))
 end
 
 --- Whether a change is not yet carried out.
@@ -52,15 +62,15 @@ local function adopt_job(definition, id)
     return
   end
   local entry = constraint.entry(definition, facts, of)
-  local own = units.of(of) or { string.rep("0", units.DIGEST), "", {}, {} }
-  for _, known in ipairs(own[units.ENTRIES]) do
+  local own, entries = units.of(of), {}
+  for i, known in ipairs(own and own[units.ENTRIES] or {}) do
     if known[units.NAME] == entry[units.NAME] then
       return
     end
+    entries[i] = known
   end
-  room.occupy(entry)
-  table.insert(own[units.ENTRIES], entry)
-  units.put(of, own)
+  table.insert(entries, taking.occupy(entry))
+  units.put(of, units.replaced(own, entries))
   job.save(of)
 end
 
@@ -71,7 +81,8 @@ function M.catch_up(of)
     return
   end
   for _, change in ipairs(call("HKEYS", keys.CHANGES)) do
-    local definition = change:sub(1, 1) == "a" and constraint.load_number(tonumber(change:sub(2)))
+    local kind, number = parse(change)
+    local definition = kind == M.ADDED and constraint.load_number(number)
     if definition and definition.o then
       adopt_job(definition, of[job.ID])
     end
@@ -96,7 +107,8 @@ local function adopt(number, at)
     end
     local running = {}
     if matcher.test(definition.m, { queue = place.name }) ~= false then
-      running = rank.next(queue.key(queue.load(place.name), "r"), place.id and { place.score, place.id }, PAGE)
+      local key = queue.key(queue.load(place.name), states.RUNNING)
+      running = rank.next(key, place.id and { place.score, place.id }, PAGE)
     end
     for _, member in ipairs(running) do
       place.score, place.id = member[1], member[2]
@@ -120,7 +132,7 @@ local function review(number, at)
     local values = call("ZRANGEBYLEX", keys.KEYS_OF .. number, from, "+", "LIMIT", 0, PAGE)
     for _, value in ipairs(values) do
       at = "=" .. value
-      room.review(room.key(number, value))
+      parking.review(keyrecord.load(number, value))
       if not budget.is_left() then
         return at
       end
@@ -146,11 +158,11 @@ function M.carry_out()
     if not change then
       meta.set(meta.PENDING, 0)
       meta.save_constraints()
-      due.set(M.KIND, meta.NONE)
+      due.set(due.CONSTRAINTS, meta.NONE)
       return true
     end
-    local number = tonumber(change:sub(2))
-    if change:sub(1, 1) == "a" then
+    local kind, number = parse(change)
+    if kind == M.ADDED then
       at = adopt(number, at)
     else
       at = review(number, at)
@@ -163,7 +175,7 @@ function M.carry_out()
     batch.flush()
   end
   -- Who sleeps is woken for the rest: jobs may be ready then.
-  due.note(M.KIND, due.AT_ONCE)
+  due.note(due.CONSTRAINTS, due.AT_ONCE)
   return false
 end
 

@@ -4,6 +4,7 @@ local keys = require "jqlua.base.keys"
 local check = require "jqlua.base.check"
 local dependents = require "jqlua.links.dependents"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local jobspec = require "jqlua.job.spec"
 local links = require "jqlua.links.links"
 
@@ -61,8 +62,8 @@ function M.read(spec)
   local of = job.read(spec.id)
   if not of then
     return nil, nil, check.missing("id", "job", spec.id)
-  elseif of[job.ATTEMPT] > 0 or not string.find("qwsb", of[job.STATE], 1, true) then
-    return nil, nil, "CONFLICT id: job " .. spec.id .. " is " .. job.state_name(of[job.STATE])
+  elseif of[job.ATTEMPT] > 0 or not states.is_of(of[job.STATE], states.WAITING) then
+    return nil, nil, "CONFLICT id: job " .. spec.id .. " is " .. states.name(of[job.STATE])
       .. ", expected one that is queued, scheduled or blocked and never started"
   end
   local options = job.options(of)

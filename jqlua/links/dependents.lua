@@ -2,11 +2,12 @@
 -- Jobs that wait for others: how they come to wait, and what becomes of them.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local batch = require "jqlua.base.writes"
 local due = require "jqlua.base.due"
 local failure = require "jqlua.life.failure"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local lineup = require "jqlua.limits.placement"
 local links = require "jqlua.links.links"
 local queue = require "jqlua.queue.record"
@@ -23,9 +24,9 @@ local call = redis.call
 ---@return boolean waits
 function M.waits_for(other, if_failed)
   local state = other and other[job.STATE]
-  if not state or state == "k" or state == "d" then
+  if not state or state == states.KEPT or state == states.DONE then
     return false
-  elseif state == "e" or state == "c" then
+  elseif state == states.ERROR or state == states.CANCELLED then
     return if_failed ~= "run"
   end
   return true
@@ -35,8 +36,8 @@ end
 function M.link(id, other)
   links.join(id, other)
   local state = other[job.STATE]
-  if state == "e" or state == "c" then
-    due.note("d" .. state .. other[job.ID], due.AT_ONCE)
+  if state == states.ERROR or state == states.CANCELLED then
+    due.note(due.DEPENDENTS .. state .. other[job.ID], due.AT_ONCE)
   end
 end
 
@@ -45,7 +46,7 @@ function M.free(of)
   local now = meta.state[meta.NOW_MS]
   local options = job.options(of)
   if options.ready_ms and options.ready_ms > now then
-    transition.move(of, "s", options.ready_ms)
+    transition.move(of, states.SCHEDULED, options.ready_ms)
   else
     options.ready_ms = now
     of[job.OPTIONS] = cmsgpack.pack(options)
@@ -56,16 +57,16 @@ end
 
 --- What the end of one job means for another.
 local function settle(of, id, how)
-  local policy = how == "d" and "run" or job.options(of).if_failed or "wait"
-  if how == "a" then
+  local policy = how == states.DONE and "run" or job.options(of).if_failed or "wait"
+  if how == links.ALL_CANCELLED then
     links.tree[1] = true
     of[job.ENDED_MS] = meta.state[meta.NOW_MS]
-    if transition.move(of, "c", meta.state[meta.NOW_MS]) then
+    if transition.move(of, states.CANCELLED, meta.state[meta.NOW_MS]) then
       job.save(of)
     end
     links.tree[1] = nil
   elseif policy == "fail" then
-    failure.depend(of, id, how == "e" and "failed" or "was cancelled")
+    failure.depend(of, id, how == states.ERROR and "failed" or "was cancelled")
   elseif policy == "run" and links.cut(of[job.ID], id) then
     M.free(of)
   end
@@ -81,7 +82,7 @@ function M.sweep(name, limit)
   local looked = 0
   for _, dependent in ipairs(waiting) do
     local of = job.read(dependent)
-    if of and of[job.STATE] == "b" then
+    if of and of[job.STATE] == states.BLOCKED then
       settle(of, id, how)
     else
       links.cut(dependent, id)
@@ -92,9 +93,9 @@ function M.sweep(name, limit)
     end
   end
   batch.flush()
-  due.set("d" .. name, meta.NONE)
+  due.set(due.DEPENDENTS .. name, meta.NONE)
   if looked == limit or looked < #waiting then
-    due.set("d" .. how .. id .. waiting[looked], due.AT_ONCE)
+    due.set(due.DEPENDENTS .. how .. id .. waiting[looked], due.AT_ONCE)
   end
   return looked
 end
@@ -111,9 +112,9 @@ function M.change(of, added, removed, has_new_policy)
     for _, other_id in ipairs(call("ZRANGE", keys.WAITS_FOR .. id, 0, -1)) do
       local other = job.read(other_id)
       -- One whose record is gone was not done, or it would not be waited for.
-      local state = other and other[job.STATE] or "e"
-      if state == "e" or state == "c" then
-        due.note("d" .. state .. other_id, due.AT_ONCE)
+      local state = other and other[job.STATE] or states.ERROR
+      if state == states.ERROR or state == states.CANCELLED then
+        due.note(due.DEPENDENTS .. state .. other_id, due.AT_ONCE)
       end
     end
   end
@@ -124,14 +125,14 @@ function M.change(of, added, removed, has_new_policy)
     links.cut(id, other_id)
   end
   local waits = call("EXISTS", keys.WAITS_FOR .. id) == 1
-  if waits and of[job.STATE] ~= "b" then
+  if waits and of[job.STATE] ~= states.BLOCKED then
     -- It is ready when it is free, or at the moment it is scheduled for. One that is queued has that behind it.
     local options = job.options(of)
-    options.ready_ms = of[job.STATE] == "s"
-      and tonumber(call("ZSCORE", queue.key(queue.load(of[job.QUEUE]), "s"), id)) or nil
+    options.ready_ms = of[job.STATE] == states.SCHEDULED
+      and tonumber(call("ZSCORE", queue.key(queue.load(of[job.QUEUE]), states.SCHEDULED), id)) or nil
     of[job.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
-    transition.move(of, "b", 0)
-  elseif not waits and of[job.STATE] == "b" then
+    transition.move(of, states.BLOCKED, 0)
+  elseif not waits and of[job.STATE] == states.BLOCKED then
     M.free(of)
     return
   end

@@ -7,6 +7,7 @@
 local keys = require "jqlua.base.keys"
 local due = require "jqlua.base.due"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 
 local M = {}
 
@@ -14,6 +15,7 @@ local call = redis.call
 
 local MOST_NAMED = 10
 
+M.ALL_CANCELLED = "a" -- how a job ended whose dependents go with it
 M.tree = {} -- [1]: what this call cancels takes its dependents along
 
 --- A job comes to wait for another, which has not ended.
@@ -43,11 +45,11 @@ function M.leave(id)
 end
 
 --- A job ended that others may wait for.
----@param to string letter of its state
+---@param to string its state
 function M.note_end(id, to)
   if call("EXISTS", keys.DEPENDENTS .. id) == 1 then
-    local how = to == "k" and "d" or to == "c" and M.tree[1] and "a" or to
-    due.note("d" .. how .. id, due.AT_ONCE)
+    local how = to == states.KEPT and states.DONE or to == states.CANCELLED and M.tree[1] and M.ALL_CANCELLED or to
+    due.note(due.DEPENDENTS .. how .. id, due.AT_ONCE)
   end
 end
 

@@ -1,8 +1,9 @@
 -- What becomes of a registered worker's jobs when it goes.
 local keys = require "jqlua.base.keys"
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local batch = require "jqlua.base.writes"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local worker = require "jqlua.pick.worker"
 local failure = require "jqlua.life.failure"
 local attempt = require "jqlua.life.attempt"
@@ -18,7 +19,7 @@ local function each_held(id, limit, what)
   local moved = 0
   for _, job_id in ipairs(held) do
     local of = job.read(job_id)
-    if of and of[job.STATE] == "r" then
+    if of and of[job.STATE] == states.RUNNING then
       what(of)
     else
       call("ZREM", keys.HELD .. id, job_id)
@@ -38,7 +39,7 @@ end
 ---@return number moved
 function M.jobs_fail(id, message, limit)
   return each_held(id, limit, function(of)
-    failure.fail(of, "l", "timeout", message, nil, true)
+    failure.fail(of, job.LAPSED, "timeout", message, nil, true)
   end)
 end
 

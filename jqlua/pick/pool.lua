@@ -1,9 +1,10 @@
 -- Dispatch looks at pools: workers with the same queues and the same refused names, those with room ordered by load.
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
 local heads = require "jqlua.queue.heads"
 local lanes = require "jqlua.limits.lane_pick"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local glob = require "jqlua.base.glob"
 local queue = require "jqlua.queue.record"
 
@@ -57,7 +58,7 @@ local function accepted(name, refused)
       return not refused[of[job.NAME]]
     end)
   end
-  local waiting = call("ZRANGE", queue.key(owner, "q"), 0, LOOK - 1, "WITHSCORES")
+  local waiting = call("ZRANGE", queue.key(owner, states.QUEUED), 0, LOOK - 1, "WITHSCORES")
   for i = 1, #waiting, 2 do
     local of = job.read(waiting[i])
     if not budget.pay(budget.LOOK) then

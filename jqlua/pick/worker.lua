@@ -82,7 +82,7 @@ end
 --- A sign of life: one that could not be reached can be again.
 function M.seen(id)
   call("ZADD", keys.ALIVE, meta.state[meta.NOW_MS], id)
-  due.note("W", meta.state[meta.NOW_MS] + settings.at(settings.WORKER_TTL) * 1000)
+  due.note(due.WORKERS, meta.state[meta.NOW_MS] + settings.at(settings.WORKER_TTL) * 1000)
   if is_resting(id) then
     local record = M.load(id)
     if record.w == "unreachable" then
@@ -140,7 +140,7 @@ function M.rest(id, record, why, until_ms)
   record.w = why
   M.save(id, record)
   call("ZADD", keys.RESTING, until_ms, id)
-  due.note("B", until_ms)
+  due.note(due.RESTING, until_ms)
   M.place(id, record)
 end
 

@@ -3,13 +3,9 @@ local keys = require "jqlua.base.keys"
 local queue = require "jqlua.queue.record"
 local settings = require "jqlua.settings.settings"
 local settingspec = require "jqlua.settings.settingspec"
+local states = require "jqlua.job.states"
 
 local M = {}
-
-local COUNTED = {
-  "queued", "q", "scheduled", "s", "blocked", "b", "running", "r", "retrying", "t", "done", "d", "error", "e",
-  "cancelled", "c",
-}
 
 ---@cold
 --- By what the queue is shared.
@@ -40,13 +36,11 @@ function M.encode(owner)
   local shown = {
     name = owner[queue.NAME], paused = owner[queue.PAUSED] ~= 0, max_waiting = owner[queue.MAX_WAITING],
   }
-  for i = 1, #COUNTED, 2 do
-    shown[COUNTED[i]] = redis.call("ZCARD", queue.key(owner, COUNTED[i + 1]))
+  for state in states.ALL:gmatch(".") do
+    local name = states.name(state)
+    shown[name] = (shown[name] or 0) + redis.call("ZCARD", queue.key(owner, state))
   end
-  -- Done jobs whose result is still kept have a set of their own.
-  shown.queued = shown.queued + redis.call("ZCARD", queue.key(owner, "w"))
-  shown.done = shown.done + redis.call("ZCARD", queue.key(owner, "k"))
-  if owner[queue.FLAGS] % queue.MIXED >= queue.FAIR then
+  if queue.is_fair(owner) then
     shown.fair = M.fair(owner)
   end
   if queue.has(owner, queue.OWN) then

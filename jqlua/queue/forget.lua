@@ -2,6 +2,7 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local queue = require "jqlua.queue.record"
+local states = require "jqlua.job.states"
 local ready = require "jqlua.limits.lane_index"
 local statistics = require "jqlua.statistics.buckets"
 
@@ -9,16 +10,15 @@ local M = {}
 
 local call = redis.call
 
-local LETTERS = "qwsbrtkdec"
-local KINDS = "rwev"
+local KINDS = "rwev" -- of due: leases, waiting, ended, placing
 local MOST_NAMES = 1000
 local MOST_ENTRIES = 1000
 
 ---@return boolean
 function M.has_jobs(owner)
   local sets = {}
-  for letter in LETTERS:gmatch(".") do
-    sets[#sets + 1] = queue.key(owner, letter)
+  for state in states.ALL:gmatch(".") do
+    sets[#sets + 1] = queue.key(owner, state)
   end
   return call("EXISTS", unpack(sets)) > 0
 end

@@ -6,12 +6,13 @@
 -- to where
 -- it belongs and the next is looked at. Each look repairs one entry, so the work is paid for by the jobs that
 -- went away since. Queues that nobody asks for by pattern never repair anything.
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local queue = require "jqlua.queue.record"
 local lanes = require "jqlua.limits.lane_pick"
 local glob = require "jqlua.base.glob"
+local states = require "jqlua.job.states"
 
 local M = {}
 
@@ -39,7 +40,7 @@ function M.of_queue(name)
   elseif not queue.is_plain(owner) then
     return lanes.best(owner)
   end
-  local first = call("ZRANGE", queue.key(owner, "q"), 0, 0, "WITHSCORES")
+  local first = call("ZRANGE", queue.key(owner, states.QUEUED), 0, 0, "WITHSCORES")
   if first[1] then
     return { queue = owner, priority = tonumber(first[2]), id = first[1] }
   end
@@ -90,6 +91,28 @@ function M.build(pattern)
   local is_complete = #names < BUILD_STEP
   call("HSET", keys.PATTERNS, pattern, is_complete and "" or names[#names])
   return is_complete
+end
+
+---@cold
+--- Whether there is a place for the patterns. This reads.
+---@return string? problem
+function M.check_patterns(entries, path)
+  for _, entry in ipairs(entries) do
+    if entry.pattern and entry.pattern ~= "*" and not M.has_place(entry.pattern) then
+      return "FULL " .. path .. ": more than " .. M.MOST_PATTERNS .. " different patterns were in use today"
+    end
+  end
+end
+
+---@cold
+---@return boolean complete
+function M.build_all(entries)
+  for _, entry in ipairs(entries) do
+    if entry.pattern and entry.pattern ~= "*" and not M.build(entry.pattern) then
+      return false
+    end
+  end
+  return true
 end
 
 ---@return table? head {queue, priority, id, bound_priority, bound_id: of the other queues}

@@ -9,6 +9,7 @@ local memory = require "jqlua.base.memory"
 local meta = require "jqlua.base.meta"
 local due = require "jqlua.base.due"
 local glob = require "jqlua.base.glob"
+local states = require "jqlua.job.states"
 
 local M = {}
 
@@ -52,10 +53,10 @@ local known = {}
 local function decoded(raw)
   local flags, max_waiting, running, waiting, ended, priority, id, version, free = struct.unpack(M.FORMAT, raw)
   local paused = flags % 2
-  return memory.keep(known, raw, {
+  return {
     paused, max_waiting, running, waiting, ended, priority, id, "", false, false, false,
     flags - paused, version, false, free,
-  })
+  }
 end
 
 local function new_keys(name)
@@ -81,7 +82,8 @@ end
 function M.decode(name, raw)
   local queue
   if raw then
-    queue = { unpack(known[raw] or decoded(raw)) }
+    -- A call decodes a record once; only who remembers it for others needs a copy.
+    queue = memory.LASTS and { unpack(known[raw] or memory.keep(known, raw, decoded(raw))) } or decoded(raw)
     queue[M.NAME] = name
   else
     queue = {
@@ -102,12 +104,12 @@ end
 
 --- The key of the set of a queue's jobs in a state.
 ---@param letter string
-function M.key(of, letter)
+function M.key(of, state)
   local own = of[M.KEYS]
-  local key = own[letter]
+  local key = own[state]
   if not key then
-    key = keys.SET .. letter .. ":" .. of[M.NAME]
-    own[letter] = key
+    key = keys.SET .. state .. ":" .. of[M.NAME]
+    own[state] = key
   end
   return key
 end
@@ -134,7 +136,7 @@ end
 
 ---@return string member of the set of due moments
 function M.due_member(of, field)
-  return (field == M.DUE_RUNNING and "r" or field == M.DUE_WAITING and "w" or "e") .. of[M.NAME]
+  return (field == M.DUE_RUNNING and due.LEASES or field == M.DUE_WAITING and due.WAITING or due.ENDED) .. of[M.NAME]
 end
 
 local function patterns_of(name)
@@ -257,8 +259,8 @@ end
 --- Jobs of a queue that are to start: they count against max_waiting.
 function M.waiting(of)
   local total = 0
-  for letter in ("qwstb"):gmatch(".") do
-    total = total + call("ZCARD", M.key(of, letter))
+  for state in states.WAITING:gmatch(".") do
+    total = total + call("ZCARD", M.key(of, state))
   end
   return total
 end

@@ -2,7 +2,7 @@
 -- Schedules: recurring jobs. A schedule that has a next moment stands in the due set with it, exactly; a sweep that
 -- comes by at or after that moment makes what is due and moves it on, in one step, so that no moment serves twice.
 local arrival = require "jqlua.life.arrival"
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local due = require "jqlua.base.due"
 local job = require "jqlua.job.record"
 local jobspec = require "jqlua.job.spec"
@@ -14,7 +14,6 @@ local M = {}
 
 local call = redis.call
 
-M.KIND = "c" -- in the due set
 local BACKLOG = 100
 -- Without catching up, a moment that is so old has been missed.
 local MISSED_MS = 60000
@@ -31,13 +30,13 @@ end
 function M.save(of)
   local id = of.s.id
   call("HSET", keys.SCHEDULES, id, cmsgpack.pack(of))
-  due.set(M.KIND .. id, of.n or meta.NONE)
+  due.set(due.SCHEDULE .. id, of.n or meta.NONE)
 end
 
 function M.delete(id)
   call("HDEL", keys.SCHEDULES, id)
   call("ZREM", keys.SCHEDULE_IDS, id)
-  due.set(M.KIND .. id, meta.NONE)
+  due.set(due.SCHEDULE .. id, meta.NONE)
 end
 
 local function is_used_up(of)
@@ -74,7 +73,7 @@ function M.put(spec, argument)
   call("ZADD", keys.SCHEDULE_IDS, 0, spec.id)
   M.save(of)
   if of.n then
-    due.note(M.KIND .. spec.id, of.n) -- sleepers may have to know
+    due.note(due.SCHEDULE .. spec.id, of.n) -- sleepers may have to know
   end
   return of
 end
@@ -129,7 +128,7 @@ function M.fire(id, limit)
     steps = make_due(of, limit)
     M.save(of)
   else
-    due.set(M.KIND .. id, of and of.n or meta.NONE)
+    due.set(due.SCHEDULE .. id, of and of.n or meta.NONE)
   end
   return steps
 end

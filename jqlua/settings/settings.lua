@@ -3,6 +3,7 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local queue = require "jqlua.queue.record"
+local states = require "jqlua.job.states"
 
 local M = {}
 
@@ -63,7 +64,7 @@ end
 --- Writes a queue's own settings; the caller has its record written.
 ---@param values table as own gives them
 function M.save_own(owner, values)
-  local name, state = owner[queue.NAME], meta.state
+  local name = owner[queue.NAME]
   own[name] = values
   if not next(values) then
     redis.call("DEL", keys.OWN_SETTINGS .. name)
@@ -72,9 +73,8 @@ function M.save_own(owner, values)
   end
   redis.call("SET", keys.OWN_SETTINGS .. name, cmsgpack.pack(values))
   queue.set(owner, queue.OWN)
-  if state[meta.DROP] % (2 * meta.OWN) < meta.OWN then
-    meta.set(meta.DROP, state[meta.DROP] + meta.OWN)
-    redis.call("SETRANGE", keys.META, meta.DROP_OFFSET, string.char(state[meta.DROP]))
+  if not meta.has(meta.HAS_OWN) then
+    meta.save_flags(meta.state[meta.FLAGS] + meta.HAS_OWN)
   end
 end
 
@@ -101,29 +101,37 @@ end
 ---@param owner table queue
 ---@return number ttl_s, number max
 function M.retention(letter, owner)
-  local place = letter == "d" and M.DONE or letter == "e" and M.ERROR or M.CANCELLED
+  local place = letter == states.DONE and M.DONE or letter == states.ERROR and M.ERROR or M.CANCELLED
   return M.at(place, owner), M.at(place + DOUBLE, owner)
 end
 
 ---@cold
---- Whether a queue with settings of its own keeps no records of an ended state.
+--- Whether nothing is to be kept of a queue's jobs that end so.
 ---@param letter string d, e or c
 ---@return boolean
 function M.is_dropped(letter, owner)
-  local ttl_s, max = M.retention(letter, owner)
-  return ttl_s == 0 or max == 0
+  if queue.has(owner, queue.OWN) then
+    local ttl_s, max = M.retention(letter, owner)
+    return ttl_s == 0 or max == 0
+  end
+  return meta.has(letter == states.DONE and meta.NO_DONE or letter == states.ERROR and meta.NO_ERROR
+    or meta.NO_CANCELLED)
 end
 
---- Which ended jobs are dropped at once, and what else fast paths must know, as meta's header has it.
+--- What of the settings every call must know, as flags of meta.
 ---@param values table by name
 ---@return number
-function M.drop_flags(values)
-  local function dropped(ttl, max)
-    return (ttl == 0 or max == 0) and 1 or 0
+function M.flags(values)
+  local sum = 0
+  local function add(flag, is_set)
+    sum = sum + (is_set and flag or 0)
   end
-  return dropped(values.done_ttl, values.done_max) + 2 * dropped(values.error_ttl, values.error_max)
-    + 4 * dropped(values.cancelled_ttl, values.cancelled_max) + (values.events_max > 0 and meta.EVENTS or 0)
-    + (values.stats == 0 and meta.UNCOUNTED or 0)
+  add(meta.NO_DONE, values.done_ttl == 0 or values.done_max == 0)
+  add(meta.NO_ERROR, values.error_ttl == 0 or values.error_max == 0)
+  add(meta.NO_CANCELLED, values.cancelled_ttl == 0 or values.cancelled_max == 0)
+  add(meta.HAS_EVENTS, values.events_max > 0)
+  add(meta.UNCOUNTED, values.stats == 0)
+  return sum
 end
 
 return M

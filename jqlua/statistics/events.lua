@@ -4,16 +4,12 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local settings = require "jqlua.settings.settings"
 
 local M = {}
 
 local call = redis.call
-
----@return boolean whether the namespace has a stream of events
-local function is_on()
-  return meta.state[meta.DROP] % meta.UNCOUNTED >= meta.EVENTS
-end
 
 --- A start is noted before the job has its new attempt.
 local function complete(event)
@@ -29,9 +25,9 @@ end
 ---@param from? string letter, nil for a new job
 ---@param to string letter
 function M.note(of, from, to)
-  local state, before = job.state_name(to), from and job.state_name(from)
+  local state, before = states.name(to), from and states.name(from)
   local is_tracked = job.options(of).track == true
-  if state == before or not is_tracked and not is_on() then
+  if state == before or not is_tracked and not meta.state[meta.EVENTS] then
     return
   end
   local noted = meta.state[meta.NOTED] or { last = {} }
@@ -41,7 +37,7 @@ function M.note(of, from, to)
     complete(noted.last[id])
   end
   local event = {
-    is_tracked = is_tracked, of = to == "r" and of or nil,
+    is_tracked = is_tracked, of = to == states.RUNNING and of or nil,
     shown = {
       id = id, name = of[job.NAME], queue = of[job.QUEUE], state = state, from = before or nil,
       attempt = of[job.ATTEMPT], worker = of[job.WORKER], time_ms = meta.state[meta.NOW_MS],
@@ -55,7 +51,7 @@ end
 function M.flush()
   local noted = meta.state[meta.NOTED]
   meta.set(meta.NOTED, false)
-  local most = is_on() and string.format("%.0f", settings.at(settings.EVENTS_MAX))
+  local most = meta.state[meta.EVENTS] and string.format("%.0f", settings.at(settings.EVENTS_MAX))
   for _, event in ipairs(noted) do
     complete(event)
     local packed = cmsgpack.pack(event.shown)

@@ -8,6 +8,7 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 
 local M = {}
 
@@ -59,16 +60,16 @@ function M.entered(new)
 end
 
 local function kind_of(of, to)
-  if to == "d" or to == "k" then
+  if to == states.DONE or to == states.KEPT then
     return M.DONE
-  elseif to == "e" then
+  elseif to == states.ERROR then
     return ERROR
-  elseif to == "c" then
+  elseif to == states.CANCELLED then
     return CANCELLED
-  elseif to == "t" then
-    return of[job.HOW] == "l" and LAPSED or FAILED
+  elseif to == states.RETRYING then
+    return of[job.HOW] == job.LAPSED and LAPSED or FAILED
   end
-  return of[job.HOW] == "m" and MOVED or RELEASED
+  return of[job.HOW] == job.MOVED_ON and MOVED or RELEASED
 end
 
 local function within(ms)
@@ -91,7 +92,7 @@ end
 ---@param to string
 function M.left(of, from, to)
   local kind, wait, run = kind_of(of, to), M.NONE, M.NONE
-  if from == "r" then
+  if from == states.RUNNING then
     local started_ms = of[job.STARTED_MS]
     if of[job.ATTEMPT] == 1 then
       wait = within(started_ms - (of[job.OPTIONS] ~= "" and job.given(of).ready_ms or job.created_ms(of[job.ID])))

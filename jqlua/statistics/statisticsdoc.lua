@@ -1,7 +1,7 @@
 -- Statistics as readers see them: what the buckets hold and what the log adds to them.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local statistics = require "jqlua.statistics.buckets"
 

@@ -3,12 +3,13 @@
 -- set, bounds no later than what they bound, held sets and pools as the records say.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local auditindex = require "jqlua.upkeep.audit_index"
 local auditlanes = require "jqlua.upkeep.audit_lanes"
 local auditlinks = require "jqlua.upkeep.audit_links"
 local auditschedules = require "jqlua.upkeep.audit_schedules"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local queue = require "jqlua.queue.record"
 local settings = require "jqlua.settings.settings"
 local worker = require "jqlua.pick.worker"
@@ -16,7 +17,6 @@ local worker = require "jqlua.pick.worker"
 local M = {}
 
 local call = redis.call
-local LETTERS = "qwsbrtkdec"
 -- Of a larger set, the two ends are looked at.
 local MOST_MEMBERS = 300
 
@@ -27,7 +27,7 @@ end
 local function check_expiry(of, problems)
   local expires_ms = job.options(of).expires_ms
   local score = call("ZSCORE", keys.EXPIRING .. of[job.QUEUE], of[job.ID])
-  local is_waiting = string.find("qwsb", of[job.STATE], 1, true) and of[job.ATTEMPT] == 0
+  local is_waiting = states.is_of(of[job.STATE], states.WAITING) and of[job.ATTEMPT] == 0
   if is_waiting and expires_ms and tonumber(score or -1) ~= expires_ms then
     found(problems, "job", of[job.ID], "is missing among those that expire")
   elseif score and not (is_waiting and expires_ms) then
@@ -42,21 +42,21 @@ local function check_job(id, problems)
   end
   budget.pay(budget.STEP + budget.of_job(of))
   local owner = queue.load(of[job.QUEUE])
-  for letter in LETTERS:gmatch(".") do
+  for letter in states.ALL:gmatch(".") do
     local score = call("ZSCORE", queue.key(owner, letter), id)
     if letter == of[job.STATE] and not score then
       found(problems, "job", id, "is missing in its set", letter)
     elseif letter ~= of[job.STATE] and score then
       found(problems, "job", id, "of state", of[job.STATE], "stands in set", letter)
-    elseif (letter == "q" or letter == "w") and score and tonumber(score) ~= of[job.PRIORITY] then
+    elseif (letter == states.QUEUED or letter == states.IN_LANE) and score and tonumber(score) ~= of[job.PRIORITY] then
       found(problems, "job", id, "has priority", of[job.PRIORITY], "and score", score)
     end
   end
   check_expiry(of, problems)
   auditindex.check_job(of, problems)
-  if of[job.STATE] == "w" then
+  if of[job.STATE] == states.IN_LANE then
     auditlanes.check_waiting(of, problems)
-  elseif of[job.STATE] == "q" and of[job.UNITS] ~= "" then
+  elseif of[job.STATE] == states.QUEUED and of[job.UNITS] ~= "" then
     found(problems, "job", id, "has units and waits in no lane")
   end
   if (of[job.UNITS] ~= "") ~= job.has(of, job.LANED) then
@@ -73,7 +73,7 @@ local function check_job(id, problems)
     found(problems, "job", id, "has a wrong extra flag")
   end
   local is_held = job.has(of, job.HELD)
-  if is_held and of[job.STATE] ~= "r" then
+  if is_held and of[job.STATE] ~= states.RUNNING then
     found(problems, "job", id, "is held in state", of[job.STATE])
   elseif is_held and not call("ZSCORE", keys.HELD .. of[job.WORKER], id) then
     found(problems, "job", id, "is missing among those its worker holds")
@@ -122,7 +122,7 @@ local function check_set(letter, name, problems)
   if owner[queue.IS_NEW] then
     found(problems, "queue", name, "has jobs and no record")
   end
-  if letter == "q" and owner[queue.PAUSED] == 0 then
+  if letter == states.QUEUED and owner[queue.PAUSED] == 0 then
     local first = call("ZRANGE", key, 0, 0, "WITHSCORES")
     local priority = tonumber(first[2])
     local bound = owner[queue.HEAD_PRIORITY]
@@ -131,7 +131,7 @@ local function check_set(letter, name, problems)
     end
   elseif BOUND[letter] then
     local bound, late_ms = owner[BOUND[letter]], 0
-    if letter == "r" then
+    if letter == states.RUNNING then
       -- A lease that is over is looked at when its grace is; after a change of settings all of them are.
       late_ms = settings.at(settings.LEASE_GRACE, owner) * 1000
       bound = math.min(bound, tonumber(call("ZSCORE", keys.DUE, "E") or meta.NONE))
@@ -149,7 +149,7 @@ local function check_queue(name, problems)
     end
   end
   local is_own = call("EXISTS", keys.OWN_SETTINGS .. name) == 1
-  if is_own ~= queue.has(owner, queue.OWN) or is_own and meta.state[meta.DROP] % (2 * meta.OWN) < meta.OWN then
+  if is_own ~= queue.has(owner, queue.OWN) or is_own and not meta.has(meta.HAS_OWN) then
     found(problems, "queue", name, "has a wrong flag of settings of its own")
   end
   local bound = owner[queue.HEAD_PRIORITY]
@@ -157,7 +157,7 @@ local function check_queue(name, problems)
     and tonumber(call("ZSCORE", keys.HEADS .. "*", owner[queue.HEAD_ID] .. name) or meta.NONE) ~= bound then
     found(problems, "queue", name, "is not where it belongs in the index of queues")
   end
-  if bound == meta.NONE and owner[queue.PAUSED] == 0 and call("EXISTS", queue.key(owner, "q")) == 1 then
+  if bound == meta.NONE and owner[queue.PAUSED] == 0 and call("EXISTS", queue.key(owner, states.QUEUED)) == 1 then
     found(problems, "queue", name, "has jobs and no entry in the index of queues")
   end
 end
@@ -178,7 +178,7 @@ local function check_worker(id, problems)
   end
   for _, job_id in ipairs(held) do
     local of = job.read(job_id)
-    if not of or of[job.STATE] ~= "r" or not job.has(of, job.HELD) or of[job.WORKER] ~= id then
+    if not of or of[job.STATE] ~= states.RUNNING or not job.has(of, job.HELD) or of[job.WORKER] ~= id then
       found(problems, "worker", id, "does not hold", job_id)
     end
   end
@@ -198,7 +198,7 @@ function M.key(name, problems)
     check_job(rest, problems)
   elseif (kind == "o" or kind == "x" or kind == "a") and call("EXISTS", keys.JOB .. rest) == 0 then
     found(problems, "key", name, "has no job")
-  elseif kind and #kind == 1 and LETTERS:find(kind, 1, true) then
+  elseif kind and #kind == 1 and states.is_of(kind, states.ALL) then
     check_set(kind, rest, problems)
   elseif kind == "y" then
     for _, id in ipairs(members(keys.EXPIRING .. rest)) do

@@ -4,6 +4,7 @@ local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local failgroups = require "jqlua.job.failed"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local queue = require "jqlua.queue.record"
 
 local M = {}
@@ -28,7 +29,7 @@ end
 --- What must be there for a job.
 ---@param of table
 function M.check_job(of, problems)
-  if meta.state[meta.DROP] >= meta.MIGRATING then
+  if meta.has(meta.MIGRATING) then
     return -- it will be
   end
   local id = of[job.ID]
@@ -39,14 +40,15 @@ function M.check_job(of, problems)
     end
   end
   local owner = queue.load(of[job.QUEUE])
-  if of[job.STATE] == "e" then
+  if of[job.STATE] == states.ERROR then
     local group = group_of(of)
-    local ended_ms = call("ZSCORE", queue.key(owner, "e"), id)
+    local ended_ms = call("ZSCORE", queue.key(owner, states.ERROR), id)
     if call("ZSCORE", keys.FAILED .. group, id) ~= ended_ms then
       found(problems, "job", id, "is missing among the failures of group", group)
     end
   end
-  if (tags[1] or job.options(of).unique_for or of[job.STATE] == "e") and not queue.has(owner, queue.INDEXED) then
+  if (tags[1] or job.options(of).unique_for or of[job.STATE] == states.ERROR)
+    and not queue.has(owner, queue.INDEXED) then
     found(problems, "queue", of[job.QUEUE], "has jobs in indexes and does not know it")
   end
 end
@@ -79,7 +81,7 @@ function M.check_group(group, problems)
     local of = job.read(id)
     if not of then
       found(problems, "group", group, "holds", id, "which has no record")
-    elseif of[job.STATE] ~= "e" or group_of(of) ~= group then
+    elseif of[job.STATE] ~= states.ERROR or group_of(of) ~= group then
       found(problems, "group", group, "holds", id, "of state", of[job.STATE], "and group", group_of(of))
     end
   end

@@ -5,9 +5,12 @@ local keys = require "jqlua.base.keys"
 local changes = require "jqlua.limits.rollout"
 local constraint = require "jqlua.limits.constraint"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local queue = require "jqlua.queue.record"
 local ready = require "jqlua.limits.lane_index"
-local room = require "jqlua.limits.room"
+local keyrecord = require "jqlua.limits.keyrecord"
+local limitrecord = require "jqlua.limits.limitrecord"
+local parking = require "jqlua.limits.parking"
 local units = require "jqlua.limits.units"
 
 local M = {}
@@ -16,7 +19,10 @@ local call = redis.call
 
 -- Of larger sets nothing is counted.
 local MOST_MEMBERS = 2000
-local HOLDERS = "rtswq"
+-- Jobs and sets that are gone through to see what units jobs have taken; in a larger namespace that is not compared.
+local MOST_COUNTED = 4000
+local CHUNK = 200
+local HOLDERS = "rtswq" -- states of jobs that may have units
 
 local function found(problems, ...)
   problems[#problems + 1] = table.concat({ ... }, " ")
@@ -63,7 +69,7 @@ end
 function M.check_lane(lane, problems)
   local first = call("ZRANGE", keys.LANE .. lane, 0, 0, "WITHSCORES")
   local of = first[1] and job.read(first[1])
-  local own = of and of[job.STATE] == "w" and units.of(of)
+  local own = of and of[job.STATE] == states.IN_LANE and units.of(of)
   if not own or own[units.LANE] ~= lane then
     return found(problems, "lane", lane, "holds", tostring(first[1]), "which does not wait in it")
   end
@@ -73,8 +79,7 @@ function M.check_lane(lane, problems)
     return
   end
   for _, entry in ipairs(own[units.ENTRIES]) do
-    local place = (units.is_taken(entry) and "!" or "-") .. name
-    if has_entry(units.parked(entry[units.NAME], place), path, lane, priority, id) then
+    if has_entry(parking.index(entry[units.NAME], parking.place_of(entry, name)), path, lane, priority, id) then
       return
     end
   end
@@ -84,30 +89,41 @@ end
 -- Units that jobs have, by key; one place: what was counted in this call.
 M.counted = {}
 
+--- Adds what jobs have taken.
+local function count_in(taken, ids)
+  for first = 1, #ids, CHUNK do
+    local wanted = {}
+    for i = first, math.min(first + CHUNK - 1, #ids) do
+      wanted[#wanted + 1] = keys.JOB .. ids[i]
+    end
+    for i, raw in ipairs(call("MGET", unpack(wanted))) do
+      local of = raw and job.is_laned(raw) and job.decode(ids[first + i - 1], raw)
+      for _, entry in ipairs(of and units.of(of)[units.ENTRIES] or {}) do
+        if entry[units.IS_TAKEN] then
+          taken[entry[units.NAME]] = (taken[entry[units.NAME]] or 0) + 1
+          taken[entry[units.NUMBER]] = (taken[entry[units.NUMBER]] or 0) + 1
+        end
+      end
+    end
+  end
+end
+
 ---@return table? taken by name of the key; nil when there are too many jobs
 local function count_taken()
   if M.counted[1] ~= nil then
     return M.counted[1] or nil
   end
-  local taken = {}
+  local taken, left = {}, MOST_COUNTED
   M.counted[1] = false
-  for _, name in ipairs(call("ZRANGE", keys.QUEUE_NAMES, 0, MOST_MEMBERS)) do
+  for _, name in ipairs(call("ZRANGE", keys.QUEUE_NAMES, 0, MOST_COUNTED)) do
     local owner = queue.load(name)
-    for letter in HOLDERS:gmatch(".") do
-      local ids = call("ZRANGE", queue.key(owner, letter), 0, MOST_MEMBERS)
-      if #ids > MOST_MEMBERS then
+    for state in HOLDERS:gmatch(".") do
+      local ids = call("ZRANGE", queue.key(owner, state), 0, left)
+      left = left - 1 - #ids
+      if left <= 0 then
         return nil
       end
-      for _, id in ipairs(ids) do
-        local of = job.read(id)
-        local own = of and units.of(of)
-        for _, entry in ipairs(own and own[units.ENTRIES] or {}) do
-          if units.is_taken(entry) then
-            taken[entry[units.NAME]] = (taken[entry[units.NAME]] or 0) + 1
-            taken[entry[units.NUMBER]] = (taken[entry[units.NUMBER]] or 0) + 1
-          end
-        end
-      end
+      count_in(taken, ids)
     end
   end
   M.counted[1] = taken
@@ -116,34 +132,33 @@ end
 
 ---@param name string number:value
 function M.check_key(name, problems)
-  local number = tonumber(name:match("^%d+"))
-  local key = room.key(number, name:sub(#string.format("%d:", number) + 1))
-  local limit = room.limit(number)
-  if not call("ZSCORE", keys.KEYS_OF .. string.format("%d", number), room.value_of(key)) then
+  local number, value = units.split_name(name)
+  local key, limit = keyrecord.load(number, value), limitrecord.load(number)
+  if not call("ZSCORE", keys.KEYS_OF .. string.format("%d", number), value) then
     found(problems, "key", name, "is missing among those of its constraint")
   end
   if not limit then
     -- Those that are still to be looked at go then.
-    if not key[room.PLACES][1] and not changes.is_noted("r", number) then
+    if not key[keyrecord.PLACES][1] and not changes.is_noted(changes.LIMITED, number) then
       found(problems, "key", name, "is of no constraint, and holds nothing")
     end
     return
   end
   local taken = count_taken()
-  if taken and (taken[name] or 0) ~= key[room.IN_USE] then
-    found(problems, "key", name, "has in use", key[room.IN_USE], "but jobs have", taken[name] or 0)
+  if taken and (taken[name] or 0) ~= key[keyrecord.IN_USE] then
+    found(problems, "key", name, "has in use", key[keyrecord.IN_USE], "but jobs have", taken[name] or 0)
   end
 end
 
 ---@param number string
 function M.check_limit(number, problems)
   local definition = constraint.load_number(tonumber(number))
-  local limit = room.limit(tonumber(number))
+  local limit = limitrecord.load(tonumber(number))
   local taken = count_taken()
   if not definition then
     found(problems, "limits", number, "are of no constraint")
-  elseif taken and (taken[tonumber(number)] or 0) ~= limit[room.RUNNING] then
-    found(problems, "constraint", definition.i, "counts", limit[room.RUNNING], "running, but jobs have",
+  elseif taken and (taken[tonumber(number)] or 0) ~= limit[limitrecord.RUNNING] then
+    found(problems, "constraint", definition.i, "counts", limit[limitrecord.RUNNING], "running, but jobs have",
       taken[tonumber(number)] or 0)
   end
 end

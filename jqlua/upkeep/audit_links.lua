@@ -2,12 +2,12 @@
 -- The part of the audit that is about unique keys and dependencies.
 local keys = require "jqlua.base.keys"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 
 local M = {}
 
 local call = redis.call
 
-local ENDED = "kdec"
 -- Of a larger set, the first are looked at.
 local MOST_MEMBERS = 300
 
@@ -20,12 +20,12 @@ end
 function M.check_job(of, problems)
   local id = of[job.ID]
   local options = job.options(of)
-  if options.unique and not ENDED:find(of[job.STATE], 1, true)
+  if options.unique and not states.is_of(of[job.STATE], states.ENDED)
     and not (call("GET", keys.UNIQUE .. options.unique) or ""):find(id, 1, true) then
     found(problems, "job", id, "has lost its unique key")
   end
   local waits = call("EXISTS", keys.WAITS_FOR .. id) == 1
-  if waits ~= (of[job.STATE] == "b") then
+  if waits ~= (of[job.STATE] == states.BLOCKED) then
     found(problems, "job", id, "of state", of[job.STATE], waits and "waits for others" or "waits for nobody")
   end
 end
@@ -61,7 +61,7 @@ function M.check_unique(key, problems)
   local is_kept = call("ZSCORE", keys.UNIQUE_KEPT, key) ~= false
   for id in call("GET", keys.UNIQUE .. key):gmatch("[^ ]+") do
     local of = job.read(id)
-    local has_ended = not of or ENDED:find(of[job.STATE], 1, true) ~= nil
+    local has_ended = not of or states.is_of(of[job.STATE], states.ENDED)
     if is_kept ~= has_ended then
       found(problems, "unique key", key, is_kept and "is kept for" or "is of", id, "which has",
         has_ended and "ended" or "not ended")

@@ -2,6 +2,7 @@
 -- The part of the audit that is about schedules: ids and records agree, and each that has a next moment is looked at
 -- by then.
 local keys = require "jqlua.base.keys"
+local due = require "jqlua.base.due"
 local schedule = require "jqlua.schedules.schedule"
 
 local M = {}
@@ -21,7 +22,7 @@ local function check_one(id, problems)
     found(problems, "schedule", id, "has no record")
     return
   end
-  local noted = tonumber(call("ZSCORE", keys.DUE, schedule.KIND .. id) or nil)
+  local noted = tonumber(call("ZSCORE", keys.DUE, due.SCHEDULE .. id) or nil)
   if of.s.id ~= id then
     found(problems, "schedule", id, "has the record of", of.s.id)
   elseif of.n and (not noted or noted > of.n) then

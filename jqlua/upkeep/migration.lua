@@ -5,11 +5,12 @@
 -- were looked through when it moved.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local batch = require "jqlua.base.writes"
 local due = require "jqlua.base.due"
 local failgroups = require "jqlua.job.failed"
 local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
 local queue = require "jqlua.queue.record"
 local rank = require "jqlua.base.rank"
 local settings = require "jqlua.settings.settings"
@@ -19,12 +20,10 @@ local M = {}
 
 local call = redis.call
 
-M.KIND = "m" -- among what is due
 -- Without the secret.
 local HEADER_SIZE = 22
 -- How many settings each of the schemas before has.
 local SETTINGS = { [2] = 14, [3] = 17 }
-local LETTERS = "qwsbrtkdec"
 -- What else is due comes in between.
 local MOST_AT_ONCE = 40
 local EVERY_MS = 5
@@ -49,22 +48,20 @@ end
 ---@param raw string meta of a schema before
 function M.begin(raw)
   local schema = struct.unpack(">I2", raw)
-  local flags = raw:byte(meta.DROP_OFFSET + 1)
+  local flags = raw:byte(meta.FLAGS_OFFSET + 1)
   if schema == 2 then
     flags = flags + meta.MIGRATING
     call("SET", keys.MIGRATION, cmsgpack.pack({ q = "", l = 0 }))
   end
-  call("SET", keys.META, struct.pack(">I2", meta.SCHEMA) .. raw:sub(3, meta.DROP_OFFSET) .. string.char(flags)
-    .. raw:sub(meta.DROP_OFFSET + 2, HEADER_SIZE) .. meta.new_secret()
+  call("SET", keys.META, struct.pack(">I2", meta.SCHEMA) .. raw:sub(3, meta.FLAGS_OFFSET) .. string.char(flags)
+    .. raw:sub(meta.FLAGS_OFFSET + 2, HEADER_SIZE) .. meta.new_secret()
     .. raw:sub(HEADER_SIZE + 1, HEADER_SIZE + SETTINGS[schema] * 8) .. defaults_from(SETTINGS[schema] + 1))
 end
 
 local function finish()
-  local state = meta.state
-  meta.set(meta.DROP, state[meta.DROP] - meta.MIGRATING)
-  call("SETRANGE", keys.META, meta.DROP_OFFSET, string.char(state[meta.DROP]))
+  meta.save_flags(meta.state[meta.FLAGS] - meta.MIGRATING)
   call("UNLINK", keys.MIGRATION)
-  due.set(M.KIND, meta.NONE)
+  due.set(due.MIGRATION, meta.NONE)
 end
 
 --- Puts a job into the indexes; it may be there.
@@ -76,7 +73,7 @@ local function put(owner, id, score)
   if of[job.OPTIONS] ~= "" then
     tagindex.enter(owner, of)
   end
-  if of[job.STATE] == "e" then
+  if of[job.STATE] == states.ERROR then
     failgroups.enter(of, failgroups.group_of(call("GET", keys.EXTRA .. id)), score)
   end
 end
@@ -95,7 +92,7 @@ function M.step(limit)
   local at = cmsgpack.unpack(call("GET", keys.MIGRATION) or cmsgpack.pack({ q = "", l = 0 }))
   local steps = 0
   while steps < limit do
-    if at.l == 0 or at.l > #LETTERS then
+    if at.l == 0 or at.l > #states.ALL then
       at = next_queue(at)
       if not at then
         tagindex.flush()
@@ -105,7 +102,7 @@ function M.step(limit)
     end
     local owner = queue.load(at.q)
     local most = limit - steps
-    local page = rank.next(queue.key(owner, LETTERS:sub(at.l, at.l)), at.i and { at.s, at.i }, most)
+    local page = rank.next(queue.key(owner, states.ALL:sub(at.l, at.l)), at.i and { at.s, at.i }, most)
     for _, member in ipairs(page) do
       put(owner, member[2], member[1])
       budget.pay(budget.STEP)
@@ -119,7 +116,7 @@ function M.step(limit)
   tagindex.flush()
   batch.flush()
   call("SET", keys.MIGRATION, cmsgpack.pack(at))
-  due.set(M.KIND, meta.state[meta.NOW_MS] + EVERY_MS)
+  due.set(due.MIGRATION, meta.state[meta.NOW_MS] + EVERY_MS)
   return steps
 end
 

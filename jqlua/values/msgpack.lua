@@ -190,18 +190,6 @@ function M.canonical(blob, pos)
   return scalar and M.text(scalar)
 end
 
----@return number? value the nearest double; nil for NaN and for what is no number
-function M.number(blob, pos)
-  local scalar = M.scalar(blob, pos)
-  if type(scalar) == "number" then
-    return scalar
-  end
-  local kind = scalar and byte(scalar)
-  if kind == 105 or kind == 100 then -- i, d
-    return tonumber(sub(scalar, 2))
-  end
-end
-
 --- The integer that a segment of a path is written like, as scalar gives it.
 local function to_integer(segment)
   if segment ~= "0" and not string.find(segment, "^%-?[1-9]%d*$") then

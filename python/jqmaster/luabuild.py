@@ -70,7 +70,7 @@ def build(source_dir: Path | None = None, clock: Clock = "server") -> Bundle:
     ``clock="settable"`` puts ``jqlua/base/clock_settable.lua`` in the place of ``jqlua/base/clock.lua``:
     tests then set the time. Raises BuildError, with file and line, for sources outside the supported subset.
     """
-    return _Builder(source_dir or checkout(), clock).build()
+    return Builder(source_dir or checkout(), clock).build()
 
 
 def library_of(scripts: Mapping[str, Script]) -> Library | None:
@@ -99,7 +99,7 @@ def make_library(bodies: Sequence[ScriptBody]) -> Library:
 def build_cached(clock: Clock = "server") -> Bundle:
     """As ``build``, for this repository. Keeps the result in ``build/``, so that it is built once."""
     root = checkout()
-    sources = [*root.glob("scripts/*.lua"), *root.glob("jqlua/**/*.lua")]
+    sources = [*root.glob("scripts/*.*"), *root.glob("jqlua/**/*.lua")]
     sources += Path(__file__).parent.glob("lua*.py")
     digest = hashlib.sha1()
     for path in sorted(sources):
@@ -129,7 +129,7 @@ def build_cached(clock: Clock = "server") -> Bundle:
     return scripts
 
 
-class _Builder:
+class Builder:
     """Parses each module once for all scripts."""
 
     def __init__(self, root: Path, clock: Clock) -> None:
@@ -137,14 +137,17 @@ class _Builder:
         self.replaced = {"base.clock": "base.clock_settable"} if clock == "settable" else {}
         self.modules: dict[str, Module] = {}
         self.opened: list[str] = []
+        common = root / "scripts" / "common.json"
+        self.common = json.loads(common.read_text()) if common.is_file() else {}
 
-    def build(self) -> Bundle:
+    def bodies(self) -> list[ScriptBody]:
         paths = sorted((self.root / "scripts").glob("*.lua"))
         if not paths:
             raise BuildError(str(self.root / "scripts"), 0, "there are no scripts here")
-        bodies = [
-            parse_script(path.stem, _read(path), f"scripts/{path.name}", self.require) for path in paths
-        ]
+        return [parse_script(path.stem, _read(path), f"scripts/{path.name}", self.require) for path in paths]
+
+    def build(self) -> Bundle:
+        bodies = self.bodies()
         bundle = Bundle((body.name, self.script(body)) for body in bodies)
         functions = [body for body in bodies if body.is_function]
         if functions:
@@ -152,7 +155,8 @@ class _Builder:
         return bundle
 
     def script(self, body: ScriptBody) -> Script:
-        source = SHEBANGS[body.flags] + "\n" + Linker(body).link()
+        calls = list(self.common.get(body.name, {}).values())
+        source = SHEBANGS[body.flags] + "\n" + Linker(body, calls).link()
         check_limits(source.partition("\n")[2], f"{body.name} (built)")
         return make_script(body.name, source, body.flags)
 

@@ -48,6 +48,9 @@ local function use(namespace)
   if not keys then
     if count == 0 then
       next = _G["next"] -- there are no globals while a library is loaded
+      -- Redis keeps the collector going all the time. At a quarter of its pace it costs less, and what lies about
+      -- stays as little.
+      pcall(function() _G["collectgarbage"]("setstepmul", 50) end)
       setmetatable(modules, { __index = function(_, name)
         modules[name] = setmetatable({}, fill(name))
         return modules[name]
@@ -199,7 +202,7 @@ class _Chunk:
                 return f"local function {item.name}{text}"
             return f"local function M_{item.name}{text}\nM.{item.name} = M_{item.name}"
         self.refuse_namespaced(item)
-        return f"M.{item.name} = {text}" if item.public else f"local {', '.join(item.names)} = {text}"
+        return f"M.{item.name} = {text}" if item.public else f"local {item.name} = {text}"
 
     def refuse_namespaced(self, item: Item) -> None:
         """A value is computed once, for all namespaces."""
@@ -248,16 +251,16 @@ class _Chunk:
             return f"{'RARE' if item.rare else 'STATE'}.{_state_name(item)}"
         if item.module == self.name:
             if not item.public:
-                return reference.name
-            return f"M_{item.name}" if item in self.defined else f"M.{reference.name}"
+                return item.name
+            return f"M_{item.name}" if item in self.defined else f"M.{item.name}"
         module = f'MODULES["{item.module}"]'
         alias = item.module.replace(".", "__")
-        if item.cold or item.rare or item.lazy or item.module == KEYS:
+        if item.cold or item.rare or item.module == KEYS:
             self.fetched[alias] = module
-            return f"{alias}.{reference.name}"
+            return f"{alias}.{item.name}"
         # What common calls need is looked up once.
-        self.fetched[f"{alias}__{reference.name}"] = f"{module}.{reference.name}"
-        return f"{alias}__{reference.name}"
+        self.fetched[f"{alias}__{item.name}"] = f"{module}.{item.name}"
+        return f"{alias}__{item.name}"
 
 
 def is_state(item: Item) -> bool:

@@ -16,7 +16,10 @@ from .luatokens import BuildError, Cursor, Token, tokenize
 
 @dataclass(eq=False, slots=True)
 class Item:
-    """One function or value of a module. ``pieces``: its parameters and body, or its expression."""
+    """One function or value of a module. ``pieces``: its parameters and body, or its expression.
+
+    ``cold``: a function that few calls need (``---@cold``, or of a lazy module).
+    """
 
     module: str
     name: str
@@ -27,11 +30,9 @@ class Item:
     start: int  # first token of the body
     end: int  # after its last token
     line: int
-    names: tuple[str, ...] = ()  # several for ``local a, b = f()``
     pieces: list[Piece] = field(default_factory=list)
-    shared: bool = False  # module state: one place at the top of the chunk, whoever reaches it
-    lazy: bool = False  # function of a module that is defined as a whole when one of them is needed
-    rare: bool = False  # of such a module, or state that few calls need: ``---@rare``
+    shared: bool = False  # module state: a table that is written to
+    rare: bool = False  # state that few calls need (``---@rare``, or of a lazy module)
     public: bool = True  # on the module's table
     kept: bool = False  # state that outlives a call, where that is possible (``---@kept``)
 
@@ -44,7 +45,6 @@ class Reference:
     """A use of an item, in place of the tokens that named it."""
 
     item: Item
-    name: str
     space: str
     preceding: str  # the tokens around it: whether a literal may stand here
     following: str
@@ -68,15 +68,11 @@ class Module:
 
 @dataclass(eq=False, slots=True)
 class ScriptBody:
-    """A parsed script: its pieces, and for each cold function (start, insertion point, end) among them.
-
-    ``is_function``: it is in the function library, too.
-    """
+    """A parsed script. ``names``: all it uses; ``is_function``: it is in the function library, too."""
 
     name: str
     flags: str
     pieces: list[Piece]
-    cold: list[tuple[int, int, int]]
     names: set[str]
     is_function: bool = False
 
@@ -142,9 +138,8 @@ def parse_module(name: str, source: str, file: str, require: Require) -> Module:
     resolver = Resolver(cursor, module.aliases, module.defined_at, module)
     for item in items:
         item.pieces = resolver.resolve(item.start, item.end, item)
-        item.lazy = item.function and is_lazy(cursor)
+        item.cold = item.cold or (item.function and is_lazy(cursor))
         item.rare = item.rare or is_lazy(cursor)
-        item.cold = item.cold and not item.lazy
     return module
 
 
@@ -162,14 +157,12 @@ def parse_item(module: Module, index: int) -> tuple[list[Item], int]:
     if texts[:2] == ["local", "function"] or (texts[0] == "function" and texts[1:3] == [table, "."]):
         local = texts[0] == "local"
         function = index + 1 if local else index
-        name = function + 1 if local else function + 3
+        at = function + 1 if local else function + 3
         after = cursor.after_function(function)
-        if cursor.text(name + 1) != "(":
+        if cursor.text(at + 1) != "(":
             raise cursor.error(index, f"expected 'function {table}.name(…)'")
         cold = is_marked(token, "cold")
-        item = Item(
-            module.name, cursor.text(name), True, cold, cursor, index, name + 1, after, token.line
-        )
+        item = Item(module.name, cursor.text(at), True, cold, cursor, index, at + 1, after, token.line)
         add_item(module, item, index, public=not local)
         return [item], after
     if texts[0] == "local" and cursor.is_name(index + 1):
@@ -185,21 +178,15 @@ def parse_item(module: Module, index: int) -> tuple[list[Item], int]:
     if cursor.text(equals) != "=":
         raise cursor.error(index, f"'{names[0]}' has no value")
     spans = cursor.expressions(equals + 1)
-    after = spans[-1][1]
-    public = texts[0] != "local"
     if len(spans) != len(names):
-        if public:
-            raise cursor.error(index, "one name, one value")
-        spans, groups = [(equals + 1, after)], [tuple(names)]
-    else:
-        groups = [(name,) for name in names]
+        raise cursor.error(index, "one name, one value")
     items = []
-    for group, (start, end) in zip(groups, spans, strict=True):
+    for name, (start, end) in zip(names, spans, strict=True):
         # A function as a value may call itself, like any other function.
         function_value = cursor.text(start) == "function" and cursor.after_function(start) == end
         item = Item(
             module.name,
-            group[0],
+            name,
             function_value,
             function_value and is_marked(token, "cold"),
             cursor,
@@ -207,28 +194,25 @@ def parse_item(module: Module, index: int) -> tuple[list[Item], int]:
             start + function_value,
             end,
             token.line,
-            names=group,
             shared=[cursor.text(n) for n in range(start, end)] == ["{", "}"],
             kept=is_marked(token, "kept"),
             rare=is_marked(token, "rare"),
         )
         items.append(item)
     for item in items:
-        add_item(module, item, index, public=public)
-    return items, after
+        add_item(module, item, index, public=texts[0] != "local")
+    return items, spans[-1][1]
 
 
 def add_item(module: Module, item: Item, index: int, *, public: bool) -> None:
-    item.names = item.names or (item.name,)
     item.public = public
-    for name in item.names:
-        if public:
-            if name in module.public:
-                raise module.cursor.error(index, f"'{module.table}.{name}' is defined twice")
-            module.public[name] = item
-        else:
-            declare(module, name, index)
-            module.locals[name] = item
+    if not public:
+        declare(module, item.name, index)
+        module.locals[item.name] = item
+    elif item.name in module.public:
+        raise module.cursor.error(index, f"'{module.table}.{item.name}' is defined twice")
+    else:
+        module.public[item.name] = item
 
 
 class Resolver:
@@ -302,7 +286,7 @@ class Resolver:
                 self.refuse_early(name, index, item, owner)
         if not (stack and stack[-1] == "{"):
             self.note_assignment(item, name, index, after)
-        return Reference(item, name, token.space, cursor.text(index - 1), cursor.text(after)), after
+        return Reference(item, token.space, cursor.text(index - 1), cursor.text(after)), after
 
     def refuse_early(self, name: str, index: int, item: Item, owner: Item | None) -> None:
         """Refuse what plain Lua would read as nil, or as a global."""
@@ -341,7 +325,6 @@ def parse_script(name: str, source: str, file: str, require: Require) -> ScriptB
     aliases: dict[str, Module] = {}
     defined_at: dict[str, int] = {}
     statements: list[tuple[int, int]] = []  # spans that remain when the requires are gone
-    cold: list[tuple[int, int]] = []
     start, returns = 0, False
     skip = 0
     for index, stack in cursor.nesting():
@@ -357,29 +340,12 @@ def parse_script(name: str, source: str, file: str, require: Require) -> ScriptB
             aliases[required[0]], defined_at[required[0]] = required[1], required[2]
             statements.append((start, index))
             start = skip = required[2]
-        elif cursor.text(index + 1) == "function" and is_marked(cursor.tokens[index], "cold"):
-            cold.append((index, cursor.after_function(index + 1)))
     if not returns:
         raise cursor.error(len(cursor.tokens), "a script must end in a return")
     statements.append((start, len(cursor.tokens)))
     resolver = Resolver(cursor, aliases, defined_at)
-    pieces: list[Piece] = []
-    regions: list[tuple[int, int, int]] = []
-    for start, end in statements:
-        while cold and cold[0][0] < end:
-            first, after = cold.pop(0)
-            pieces += resolver.resolve(start, first)
-            begin = len(pieces)
-            pieces += resolver.resolve(first, after)
-            regions.append((begin, begin + parameters_end(pieces[begin:]), len(pieces)))
-            start = after
-        pieces += resolver.resolve(start, end)
-    return ScriptBody(name, flags, pieces, regions, identifiers(cursor), form == "function")
-
-
-def parameters_end(pieces: list[Piece]) -> int:
-    """The number of pieces up to and including the parenthesis that closes a function's parameters."""
-    return next(n for n, piece in enumerate(pieces) if isinstance(piece, Token) and piece.text == ")") + 1
+    pieces = [piece for start, end in statements for piece in resolver.resolve(start, end)]
+    return ScriptBody(name, flags, pieces, identifiers(cursor), form == "function")
 
 
 def identifiers(cursor: Cursor) -> set[str]:

@@ -114,6 +114,11 @@ class Waiting:
                 return reply
             if failures:
                 await asyncio.sleep(min(left_s, backoff_s(failures - 1)))
+            elif reply[0] == 0 and spec.get("request") is not None:
+                # A repeated request none of whose jobs runs any more says so for ever: the client goes on.
+                channel.pass_on()
+                channel.wake_same(worker)
+                return reply
             elif reply[0] != 0:
                 channel.look_in(reply[0])
                 woken = await channel.sleep(min(left_s, _note_s(reply[0])), worker)

@@ -168,6 +168,73 @@ describe("a call that finds much to do", function()
     end)
   end)
 
+  describe("gives out no more than some megabytes of arguments at once:", function()
+    local ARGUMENT = msgpack.pack(("x"):rep(500000))
+    local MOST_JOBS = 9 -- 4 MiB, and the one that goes beyond
+
+    --- Enqueues fifty jobs and starts all of them.
+    ---@param start fun(): table[] jobs that one call starts, with next_ms
+    local function all_in_order(start)
+      local ids, started = {}, {}
+      for i = 1, 50 do
+        ids[i] = jq:enqueue({ name = "a", timeout = LONG_S, priority = i % 3 }, ARGUMENT)
+      end
+      table.sort(ids, function(one, other)
+        local a, b = jq:get(one).priority, jq:get(other).priority
+        return a < b or a == b and one < other
+      end)
+      for _ = 1, 20 do
+        local jobs = start()
+        assert.is_true(#jobs <= MOST_JOBS)
+        for _, job in ipairs(jobs) do
+          assert.are.equal(ARGUMENT, job.blob)
+          started[#started + 1] = job.id
+        end
+        if jobs.next_ms ~= 0 then
+          break
+        end
+      end
+      assert.are.same(ids, started)
+    end
+
+    for what, spec in pairs({
+      ["of one queue"] = { queues = "a" },
+      ["of several"] = { queues = { "a", "b" } },
+      ["of a pattern"] = { queues = "*" },
+    }) do
+      it(what, function()
+        all_in_order(function()
+          return jq:pick({ queues = spec.queues, count = 50 })
+        end)
+      end)
+    end
+    it("of lanes", function()
+      jq:constrain({ id = "c", concurrency = 100 }, { name = "a" })
+      jq:settle()
+      all_in_order(function()
+        return jq:pick({ queues = "a", count = 50 })
+      end)
+    end)
+    it("with a finish", function()
+      local last
+      all_in_order(function()
+        local pick = { queues = "a", count = 50 }
+        if not last then
+          last = jq:pick(pick)
+          return last
+        end
+        local reply = jq:call("finish", { worker = "worker", pick = pick })
+        return jq:note(space.picked(reply))
+      end)
+    end)
+    it("to workers that are pushed to", function()
+      jq:register({ url = "http://127.0.0.1:1", max_jobs = 100 })
+      all_in_order(function()
+        return jq:assign()
+      end)
+    end)
+  end)
+
   it("keeps the place of a job that fails before a new constraint in strict order counted it", function()
     jq:enqueue_many({ name = "a", timeout = LONG_S, retry_base = 1, retry_jitter = 0 }, 600)
     local jobs = jq:start({ queues = "a", count = 600 })

@@ -134,7 +134,6 @@ describe("msgpack", function()
     it("no text of maps, lists and NaN", function()
       for _, other in ipairs(atoms.others) do
         assert.is_nil(msgpack.canonical(other, 1), show(other))
-        assert.is_nil(msgpack.number(other, 1), show(other))
       end
     end)
     it("nothing that is cut off", function()
@@ -146,14 +145,6 @@ describe("msgpack", function()
         end
       end
       assert.is_nil(msgpack.canonical("\193", 1))
-    end)
-    it("every number to the nearest double", function()
-      for _, scalar in ipairs(atoms.scalars) do
-        local expected = scalar.family == "number" and tonumber(scalar.text:sub(2)) or nil
-        for _, form in ipairs(scalar.forms) do
-          assert.are.equal(expected, msgpack.number(form, 1), show(form))
-        end
-      end
     end)
     it("integers of 64 bits digit by digit", function()
       math.randomseed(7)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,16 @@ from jqmaster.luabuild import BuildError, build
 from servers import RedisServer
 
 
-def write(root: Path, script: str, **modules: str) -> Path:
-    """Write sources: the script ``op`` and modules by name, as ``base/clock``."""
+def write(
+    root: Path, script: str, *, common: Mapping[str, Sequence[str]] | None = None, **modules: str
+) -> Path:
+    """Write sources: the script ``op``, what ``common`` calls need, and modules, as ``base/clock``."""
     (root / "scripts").mkdir(exist_ok=True)
     (root / "jqlua").mkdir(exist_ok=True)
     if "Flags:" not in script:
         script = "-- Flags: write\n" + script
     (root / "scripts" / "op.lua").write_text(script)
+    (root / "scripts" / "common.json").write_text(json.dumps({"op": common or {}}))
     for name, source in modules.items():
         path = root / "jqlua" / f"{name}.lua"
         path.parent.mkdir(exist_ok=True)
@@ -26,9 +30,9 @@ def write(root: Path, script: str, **modules: str) -> Path:
     return root
 
 
-def refusal(root: Path, script: str, **modules: str) -> str:
+def refusal(root: Path, script: str, **sources: Any) -> str:
     with pytest.raises(BuildError) as caught:
-        build(write(root, script, **modules))
+        build(write(root, script, **sources))
     return str(caught.value)
 
 
@@ -36,8 +40,8 @@ def refusal(root: Path, script: str, **modules: str) -> str:
 def run(tmp_path: Path, redis_server: RedisServer) -> Callable[..., Any]:
     """Build the script ``op``, run it in Redis; its reply."""
 
-    def go(script: str, *arguments: object, **modules: str) -> Any:
-        root = write(tmp_path, script, **modules)
+    def go(script: str, *arguments: object, **sources: Any) -> Any:
+        root = write(tmp_path, script, **sources)
         with redis_server.client() as client:
             return client.execute_command(
                 "EVAL", build(root)["op"].source, 2, "{b}", "{b}:meta", *map(str, arguments)

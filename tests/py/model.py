@@ -90,7 +90,7 @@ class Model(Schedules):
         self.sign_of_life(worker)
         until_ms, answer = self.requests.get(("pick", request), (0, []))
         if answer and (self.now < until_ms or self.is_repeat(reply, answer)):
-            return self.picked_again(reply, answer)
+            return self.picked_again(reply, answer, queues)
         self.gets_up(worker, wait)
         due_before = self.due_count()
         self.sweep(left_some=reply[0] == 0)
@@ -115,11 +115,15 @@ class Model(Schedules):
         if request:
             self.remember("pick", request, [(job.id, job.token) for job in taken])
 
-    def picked_again(self, reply, answer):
+    def picked_again(self, reply, answer, queues):
         jobs = [job for job in (self.holds(*held) for held in answer) if job]
         same([argument for _, argument in reply[1:]], [job.argument for job in jobs], "repeated pick")
         for job, (doc, _) in zip(jobs, reply[1:], strict=True):
             self.check_document(doc, self.picked_document(job), "repeated pick")
+        if jobs:
+            self.check_next(reply[0], float("inf"), also=self.openings(queues))
+        else:
+            same(reply[0], 0, "next_ms of a repeated pick whose jobs are over")
 
     def remember(self, operation, token, answer):
         self.requests[operation, token] = (self.now + ms(self.settings["request_ttl"]), answer)

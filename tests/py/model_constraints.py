@@ -26,6 +26,7 @@ class Constraint:
     blob: bytes
     starts: dict = field(default_factory=dict)  # key -> [(date in ms, cost), ...]
     next_ms: dict = field(default_factory=dict)  # key -> when `smooth` allows the next start
+    doubtful: set = field(default_factory=set)  # keys whose last start, under `smooth`, may be forgotten
     held_until_ms: dict = field(default_factory=dict)  # key -> closed by hand until then
     kept: set = field(default_factory=set)  # ids of those who keep their key between attempts
     keys: dict = field(default_factory=dict)  # job id -> its key, or None where the matcher does not hold
@@ -92,6 +93,9 @@ class Constraint:
         if self.is_strict:
             self.kept.add(job.id)
         if self.rate:
+            if key in self.doubtful and now < self.next_ms[key]:
+                del self.starts[key], self.next_ms[key]  # it was forgotten
+            self.doubtful.discard(key)
             date, cost = self.date(key, now), self.cost_of(job)
             self.starts[key] = [*self.window(key, now), (date, cost)]
             if self.is_smooth and cost:
@@ -101,7 +105,7 @@ class Constraint:
     def opens_ms(self, key, cost, now):
         """The first moment, now or later, at which hold and rate let a start of this cost pass."""
         moment = max(now, self.held_until_ms.get(key, 0))
-        if not self.rate:
+        if not self.rate or key in self.doubtful:
             return moment
         if self.is_smooth:
             due_ms = self.next_ms.get(key, 0)
@@ -130,6 +134,8 @@ class Constraint:
     def is_unsure(self, key, now):
         if self.is_weighted():
             return self.spent(key, now) > 0
+        if key in self.doubtful:
+            return now < self.next_ms[key]
         return self.is_smooth and abs(self.next_ms.get(key, 0) - self.date(key, now)) < ROUNDING * 2
 
     def sure_ms(self, key, now):
@@ -161,7 +167,10 @@ class Constraint:
             ):
                 for kept in (self.starts, self.next_ms, self.held_until_ms):
                     kept.pop(key, None)
+                self.doubtful.discard(key)
             return
+        if self.is_smooth and over and self.starts.get(key):
+            self.doubtful.add(key)
         cost = min(1 if isinstance(self.cost, str) else self.cost, self.rate["limit"]) if self.rate else 0
         for drops, hold_ms in product(
             range(1 if self.is_smooth else over + 1), (held_ms, 0) if held_ms <= before_ms else (held_ms,)
@@ -283,7 +292,7 @@ class Constraints(Statistics):
         accepted(reply)
         new, old = Constraint(id, given, pack(match)), self.constraints.get(id)
         if old and new.definition == old.definition:
-            for name in ("starts", "next_ms", "held_until_ms", "kept", "keys", "values"):
+            for name in ("starts", "next_ms", "doubtful", "held_until_ms", "kept", "keys", "values"):
                 setattr(new, name, getattr(old, name))
         elif new.is_strict:
             running = [job for job in self.jobs.values() if job.status == "running"]

@@ -102,8 +102,9 @@ class Dependencies(Unique):
         may = self.may_do(job) - {"cancel"}
         if not event or may != {"wait"} or any("go" in self.says(job, id) for id in job.waits_for):
             doc = self.look(job.id)
-            shown = "wait" if not doc else {"blocked": "wait", "error": "fail"}.get(doc["status"], "go")
-            later = {"wait"} if "fail" in may or not event else set()  # a sweep will do it
+            # That it fails is for a sweep, perhaps of this very call, when all else of it is done.
+            shown = "wait" if not doc or doc["status"] in ("blocked", "error") else "go"
+            later = {"wait"} if "fail" in may or not event else set()
             expect(shown in may | later, "depends", job, doc, may)
             if shown == "go":
                 job.status, job.due_ms, job.waits_for = was, due_ms, set()
@@ -116,9 +117,6 @@ class Dependencies(Unique):
             sure = {id for id in ids if self.says(job, id) == {"wait"}}
             expect(sure <= waits_for <= set(ids), "waits_for", job, doc)
             job.waits_for = waits_for  # also what is over, which a sweep takes out
-            if shown == "fail":
-                self.transition(job, was, event)
-                return self.fail_unstarted(job, "dependency")
         if was != "blocked":
             self.transition(job, was, event)
 

@@ -229,7 +229,8 @@ class Driver:
 
     def wake(self, on, **then):
         """Takes the channel's marker, if it is set, as a sleeper does, who then picks. While he is told to
-        pick again at once, and can take more, he does: nobody else is woken for what is ready."""
+        pick again at once, and can take more, he does, as another request: nobody else is woken for what is
+        ready."""
         if not self.redis.send("ZPOPMIN", f"{NAMESPACE}:wake:{on}"):
             return
         ((script, fields),) = then.items()
@@ -242,6 +243,7 @@ class Driver:
             if reply[0] != 0 or len(reply) > most:
                 return
             self.model.after_operation()
+            fields = {name: value for name, value in fields.items() if name != "request"}
         raise Mismatch("who was woken is told to pick at once again, and comes to no end")
 
     def resolve(self, value):

@@ -11,6 +11,7 @@ import traceback
 from redis.exceptions import RedisError
 
 from model_driver import FORM, Driver
+from model_jobs import ErrorReply
 from model_random import Generator
 from servers import RedisServer
 
@@ -63,16 +64,39 @@ def smaller(value):
                 yield [*value[:part], less, *value[part + 1 :]]
 
 
+def plain(value):
+    """A text as it is, less ids and numbers, since they change with what is left out; of others the type."""
+    if isinstance(value, ErrorReply):
+        return tuple(map(plain, value))
+    if isinstance(value, str):
+        return re.sub("[0-9a-f]{14}|[0-9]+", "", value)
+    return value if value is None or isinstance(value, bool) else type(value).__name__
+
+
+def differing(got, expected):
+    """In which fields two values differ, and how, as far as a smaller sequence does not change that."""
+    if isinstance(got, dict) and isinstance(expected, dict):
+        names = [name for name in got | expected if got.get(name) != expected.get(name)]
+        return {(name, *way) for name in names for way in differing(got.get(name), expected.get(name))}
+    if isinstance(got, list) and isinstance(expected, list) and len(got) == len(expected):
+        pairs = [pair for pair in zip(got, expected, strict=True) if pair[0] != pair[1]]
+        return set().union(*(differing(*pair) for pair in pairs))
+    return {(plain(got), plain(expected))}
+
+
+def kind(error):
+    """What a disagreement is: where in the model it was found, what is said of it, the fields concerned."""
+    places = [frame.name for frame in traceback.extract_tb(error.__traceback__)][1:]
+    details = getattr(error, "details", ())
+    said = plain(str(error).split("\n")[0])
+    if len(details) == 2 and said.endswith("got, expected"):
+        return type(error), list(dict.fromkeys(places)), said, differing(*details)
+    refusals = [plain(detail) for detail in details if isinstance(detail, ErrorReply)]
+    return type(error), list(dict.fromkeys(places)), said, refusals
+
+
 def shrink(driver, operations, error):
-    """Leaves out operations, and then parts of them, as long as the same kind of thing still goes wrong."""
-
-    def kind(error):
-        return (
-            type(error),
-            re.sub("[0-9]+", "", str(error).split("\n")[0]),
-            re.findall("code='(\\w*)", str(error)),
-        )
-
+    """Leaves out operations, and then parts of them, as long as the same thing still goes wrong."""
     until = time.monotonic() + SHRINKING_S
 
     def fails(candidate):

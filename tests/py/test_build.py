@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from jqmaster import luabuild
-from jqmaster.luabuild import build
+from jqmaster.luabuild import Builder, build
+from jqmaster.lualink import Linker
 from lua_sources import run, write  # noqa: F401
 from servers import RedisServer
 
@@ -42,8 +43,8 @@ class TestShaking:
 
     def test_what_it_does_not_reach_is_dropped(self, built: Built) -> None:
         source = built(USE, m=MODULE)
-        assert "m_used" in source and "m_double" in source
-        assert "unused" not in source and "nothing" not in source
+        assert "return n * 2 end" in source and "(n) + 7 end" in source
+        assert "(n) return n end" not in source and "nothing" not in source
 
     def test_an_item_follows_what_it_needs_through_other_modules(self, run: Any) -> None:
         other = (
@@ -68,10 +69,9 @@ class TestShaking:
     def test_several_locals_in_one_statement(self, run: Any) -> None:
         module = """local M = {}
             local A, B = 1, { 2, 3 }
-            local first, second = string.match("4 5", "(%d) (%d)")
-            function M.f() return { A, B[2], tonumber(first), tonumber(second) } end
+            function M.f() return { A, B[2] } end
             return M"""
-        assert run('local m = require "jqlua.m"\nreturn m.f()', m=module) == [1, 3, 4, 5]
+        assert run('local m = require "jqlua.m"\nreturn m.f()', m=module) == [1, 3]
 
 
 class TestNames:
@@ -94,25 +94,27 @@ class TestNames:
             return M"""
         assert run('local m = require "jqlua.m"\nreturn m.f(1)', m=module) == b"number"
 
-    def test_a_global_held_by_several_modules_is_one_local(self, built: Built) -> None:
+    def test_a_global_held_by_several_modules_stands_in_one_place(self, built: Built) -> None:
         module = 'local M = {}\nlocal call = redis.call\nfunction M.f() return call("PING") end\nreturn M'
         script = 'local a = require "jqlua.a"\nlocal b = require "jqlua.b"\nreturn { a.f(), b.f() }'
         assert built(script, a=module, b=module).count("= redis.call\n") == 1
 
     def test_built_names_avoid_every_name_in_use(self, run: Any) -> None:
         first = "local M = {}\nfunction M.b_c() return 1 end\nlocal function b() return 3 end\n"
-        first += "function M.b() local a_b = 10 return a_b + b() end\nreturn M"
+        first += "function M.b() local F, F_2, n, v = 10, 1, 2, 3 return F + b() end\nreturn M"
         second = "local M = {}\nfunction M.c() return 2 end\nreturn M"
         script = """local a = require "jqlua.a"
             local x = require "jqlua.a_b"
-            local a_b_c = 100
-            return { a.b_c(), x.c(), a.b(), a_b_c }"""
-        assert run(script, a=first, a_b=second) == [1, 2, 13, 100]
+            local a_b_c, a_b_c_2 = 100, 200
+            return { a.b_c(), x.c(), a.b(), a_b_c, a_b_c_2 }"""
+        expected = [1, 2, 13, 100, 200]
+        assert run(script, a=first, a_b=second) == expected
+        assert run(script, common={"": ["a.b_c", "a_b.c", "a.b", "a.b"]}, a=first, a_b=second) == expected
 
     def test_another_name_for_an_item_costs_nothing(self, built: Built) -> None:
         module = "local M = {}\nlocal function f() return {} end\nM.g = f\nM.h = M.g\nreturn M"
         source = built('local m = require "jqlua.m"\nreturn m.h()', m=module)
-        assert source.count("local") == 1
+        assert source.count("return {} end") == 1 and source.count("function") == 2
 
 
 class TestConstants:
@@ -129,85 +131,74 @@ class TestConstants:
         assert run(script, m=module) == [6, 13, 8, b"223", 2, 1, 2]
 
 
-class TestCold:
+class Noting(Linker):
+    """Notes what is added to the table when it is needed."""
+
+    when_needed = 'redis.call("RPUSH", "added", n)'
+
+
+class TestCommon:
+    """What known calls need, by scripts/common.json, decides where things stand, and nothing else."""
+
     MODULE = """local M = {}
-        local seen = {}
-        local function helper(n) return n + 1 end
-        local function deep(n) return helper(n) * 2 end
+        local START = tonumber(ARGV[1])
+        local counts = { calls = 0 }
+        local function count() counts.calls = counts.calls + 1 return counts.calls end
+        local FIRST = count() * 10
+        local NEXT = FIRST + START
+        function M.plain(n) return count() + n end
         ---@cold
-        function M.rare(n) seen.n = n return deep(n) end
+        local function deep(n) return n < 1 and 0 or 1 + deep(n - 1) end
+        function M.other(n) return deep(n) + NEXT + M.plain(0) end
         ---@cold
-        function M.rarer(n) if n > 3 then return M.rarer(n - 1) end return deep(n) + (seen.n or 0) end
-        function M.common(n) return n end
+        function M.rare() return START + counts.calls end
         return M"""
+    SCRIPT = """local m = require "jqlua.m"
+        local function twice(n) return m.plain(n) + m.plain(n) end
+        return { twice(1), ARGV[2] and m.other(3) or 0, ARGV[3] and m.rare() or 0, m.plain(0) }"""
+    ALL = ("plain", "other", "rare", "deep", "count", "counts", "START", "FIRST", "NEXT")
 
-    def test_what_only_cold_functions_need_is_defined_inside_them(self, built: Built) -> None:
-        source = built('local m = require "jqlua.m"\nreturn m.rare(m.common(1))', m=self.MODULE)
-        lines = source.splitlines()
-        assert lines.index("local function m_rare(n)") < lines.index(
-            "local function m_helper(n) return n + 1 end"
-        )
+    @pytest.mark.parametrize(
+        "common",
+        [
+            {},
+            {"": ["m.plain", "m.count", "m.counts"]},
+            {"": [f"m.{name}" for name in ALL]},
+            {"": [], "a": [f"m.{name}" for name in ALL]},
+            {"": ["m.count"], "a": ["m.plain", "m.NEXT"], "b": ["m.plain", "m.FIRST"], "c": ["m.deep"]},
+            {"": ["no.such", "m.nothing"]},
+        ],
+    )
+    def test_wherever_things_stand_they_do_the_same(self, run: Any, common: Any) -> None:
+        assert run(self.SCRIPT, 5, common=common, m=self.MODULE) == [5, 0, 0, 3]
+        # The calls are counted 1 and 2, FIRST is 10 times the third, then 4, rare says so, and the last is 5.
+        assert run(self.SCRIPT, 5, 1, 1, common=common, m=self.MODULE) == [5, 3 + 35 + 4, 9, 5]
 
-    def test_what_others_need_too_stays_outside(self, built: Built) -> None:
-        module = self.MODULE.replace(
-            "return n end\n        return M", "return helper(n) end\n        return M"
-        )
-        lines = built('local m = require "jqlua.m"\nreturn m.rare(m.common(1))', m=module).splitlines()
-        helper, deep = (
-            next(n for n, line in enumerate(lines) if name in line) for name in ("m_helper(n)", "m_deep")
-        )
-        assert helper < lines.index("local function m_rare(n)") < deep
+    def added(self, tmp_path: Path, server: RedisServer, *arguments: object, **common: list[str]) -> int:
+        """How often something was added to the table in a call."""
+        [body] = Builder(write(tmp_path, self.SCRIPT, m=self.MODULE), "server").bodies()
+        source = Noting(body, list(common.values())).link()
+        with server.client() as client:
+            client.delete("added")
+            client.eval(source, 0, *map(str, arguments))
+            return client.llen("added")
 
-    def test_several_cold_functions_cost_one_and_run(self, run: Any, built: Built) -> None:
-        script = 'local m = require "jqlua.m"\nreturn { m.common(1), m.rare(2), m.rarer(5), m.rarer(1) }'
-        assert run(script, m=self.MODULE) == [1, 6, 10, 6]
-        top = [line for line in built(script, m=self.MODULE).splitlines() if line.startswith("function")]
-        assert top == ["function cold(n)"]
+    def test_what_the_first_call_needs_is_there_at_once(
+        self, tmp_path: Path, redis_server: RedisServer
+    ) -> None:
+        assert self.added(tmp_path, redis_server, 5) == 2  # functions of the module, and a table
+        plain = ["m.plain", "m.count", "m.counts"]
+        assert self.added(tmp_path, redis_server, 5, plain=plain) == 0
 
-    def test_state_is_shared_even_if_only_cold_functions_use_it(self, run: Any) -> None:
-        module = """local M = {}
-            local counts = { calls = 0 }
-            ---@cold
-            function M.a() counts.calls = counts.calls + 1 end
-            ---@cold
-            function M.b() counts.calls = counts.calls + 1 return counts.calls end
-            return M"""
-        assert run('local m = require "jqlua.m"\nm.a() m.b()\nreturn m.b()', m=module) == 3
-
-    def test_a_cold_function_of_the_script_holds_what_it_needs(self, run: Any, built: Built) -> None:
-        script = """local m = require "jqlua.m"
-            local base = 100
-            --- Rarely needed.
-            ---@cold
-            local function rare(n, t) return base + m.used(n) end
-            if ARGV[1] == "0" then return 0 end
-            return rare(1, { a = 1 })"""
-        assert run(script, 1, m=MODULE) == 109
-        assert run(script, 0, m=MODULE) == 0
-        lines = built(script, m=MODULE).splitlines()
-        rare = next(n for n, line in enumerate(lines) if line.startswith("local function rare"))
-        assert lines[rare + 1].startswith("local function m_double")
-
-    def test_a_cold_function_inside_another_is_defined_flat_there(self, run: Any) -> None:
-        module = """local M = {}
-            local function low() return 1 end
-            ---@cold
-            local function middle() return low() + 1 end
-            ---@cold
-            function M.high() return middle() + low() end
-            return M"""
-        assert run('local m = require "jqlua.m"\nreturn m.high()', m=module) == 3
-
-    def test_values_computed_at_the_top_may_call_cold_functions(self, run: Any) -> None:
-        module = """local M = {}
-            ---@cold
-            local function make() return { 5 } end
-            ---@cold
-            function M.other() return 1 end
-            local TABLE = make()
-            function M.f() return TABLE[1] + M.other() end
-            return M"""
-        assert run('local m = require "jqlua.m"\nreturn m.f()', m=module) == 6
+    def test_what_others_need_together_is_added_together(
+        self, tmp_path: Path, redis_server: RedisServer
+    ) -> None:
+        plain = ["m.plain", "m.count", "m.counts"]
+        apart = self.added(tmp_path, redis_server, 5, 1, plain=plain)
+        assert apart == 5  # other, deep, which is cold, and three values
+        other = [*plain, "m.other", "m.deep", "m.START"]
+        assert self.added(tmp_path, redis_server, 5, 1, plain=plain, other=other) == 3
+        assert self.added(tmp_path, redis_server, 5, plain=plain, other=other) == 0
 
 
 class TestText:
@@ -261,8 +252,8 @@ class TestText:
         settable = server.replace("1", "2")
         script = 'local clock = require "jqlua.base.clock"\nreturn clock.now()'
         root = write(tmp_path, script, **{"base/clock": server, "base/clock_settable": settable})
-        assert "clock_now() return 1" in build(root)["op"].source
-        assert "clock_now() return 2" in build(root, clock="settable")["op"].source
+        assert "function() return 1 end" in build(root)["op"].source
+        assert "function() return 2 end" in build(root, clock="settable")["op"].source
 
 
 class TestRealScripts:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
 
 from jqmaster.luabuild import build
-from lua_sources import refusal, write
+from lua_sources import refusal, run, write  # noqa: F401
 from servers import RedisServer
 
 HEAD = 'local m = require "jqlua.m"\n'
@@ -26,6 +27,7 @@ REFUSED_MODULES = {
     "global function": ("function f() end", "jqlua/m.lua:2: 'function' cannot stand"),
     "two fields": ("M.a, M.b = 1, 2", "jqlua/m.lua:2: 'M' cannot stand"),
     "no value": ("local x", "jqlua/m.lua:2: 'x' has no value"),
+    "several values of a call": ("local x, y = f()", "jqlua/m.lua:2: one name, one value"),
     "twice": ("local x = 1\nlocal x = 2", "jqlua/m.lua:3: 'x' is defined twice"),
     "twice in M": ("M.x = 1\nfunction M.x() end", "jqlua/m.lua:3: 'M.x' is defined twice"),
     "assignment": ("local n = 0\nfunction M.f()\nn = n + 1\nend", "jqlua/m.lua:4: 'n' is assigned to"),
@@ -111,19 +113,25 @@ class TestRefused:
     def test_a_script(self, tmp_path: Path, script: str, expected: str) -> None:
         assert expected in refusal(tmp_path, script, m=module("function M.f() end"))
 
-    def test_more_than_200_locals(self, tmp_path: Path) -> None:
-        body = "".join(f"M.t{n} = {{}}\n" for n in range(201))
-        uses = ", ".join(f"m.t{n}" for n in range(201))
-        assert "more than 200 locals" in refusal(tmp_path, HEAD + f"return {{ {uses} }}", m=module(body))
-        fits = ", ".join(f"m.t{n}" for n in range(200))
-        assert build(write(tmp_path, HEAD + f"return {{ {fits} }}", m=module(body)))
+    def test_more_than_200_locals(self, tmp_path: Path, run: Any) -> None:
+        """What modules define does not count, however much of it a call needs."""
+        names = [f"t{n}" for n in range(201)]
+        tables = module("".join(f"M.{name} = {{ 1 }}\n" for name in names))
+        script = f"{HEAD}return #{{ {', '.join(f'm.{name}' for name in names)} }}"
+        common = [f"m.{name}" for name in names]
+        assert run(script, m=tables) == 201
+        assert run(script, common={"": common}, m=tables) == 201
+        own = "\n".join(f"local {name} = 1" for name in names)
+        assert "more than 200 locals" in refusal(tmp_path, f"{own}\nreturn 1")
 
-    def test_more_than_60_upvalues(self, tmp_path: Path) -> None:
-        body = "".join(f"M.t{n} = {{}}\n" for n in range(61))
-        uses = ", ".join(f"M.t{n}" for n in range(61))
-        inner = "function M.f() return function() return { %s } end end"
-        assert "more than 60 outer locals" in refusal(tmp_path, M_USED, m=module(body + inner % uses))
-        assert build(write(tmp_path, M_USED, m=module(body + inner % uses.rpartition(", ")[0])))
+    def test_more_than_60_upvalues(self, tmp_path: Path, run: Any) -> None:
+        """What modules define is reached through one."""
+        names = [f"t{n}" for n in range(61)]
+        inner = f"return (function() return #{{ {', '.join(names)} }} end)()"
+        tables = "".join(f"local {name} = {{ 1 }}\n" for name in names)
+        assert run(M_USED, m=module(f"{tables}function M.f() {inner} end")) == 61
+        assert "more than 60 outer locals" in refusal(tmp_path, tables + inner)
+        assert run(tables + inner.replace(", t60", "")) == 60
 
     def test_the_limits_count_as_lua_counts(self, tmp_path: Path, redis_server: RedisServer) -> None:
         """Scopes that have ended do not count; loops take three locals for themselves."""

@@ -59,6 +59,20 @@ async def test_a_poll_without_time_does_not_wait(waiting: Waiting) -> None:
     assert await waiting.pick({"worker": "w", "queues": "mail"}, 0) == [-1]
 
 
+async def test_a_repeated_request_whose_jobs_are_over_is_answered_at_once(
+    engine: Engine, waiting: Waiting
+) -> None:
+    job = await enqueue(engine)
+    [picked] = (await engine.pick("w", "mail", request="r")).jobs
+    await engine.finish("w", [({"id": job, "token": picked.token, "type": "success"}, b"\xc0")])
+    await enqueue(engine, delay=0.001)  # due, and a repeated request sweeps nothing
+    await asyncio.sleep(0.01)
+    before = await commands(engine.redis)
+    assert await asyncio.wait_for(poll(waiting, request="r"), SOON_S) == [0]
+    assert await commands(engine.redis) - before < 20
+    await asyncio.wait_for(poll(waiting, request="r2"), SOON_S)
+
+
 async def test_a_bad_spec_is_refused(waiting: Waiting) -> None:
     with pytest.raises(JQError, match="queues"):
         await waiting.pick({"worker": "w", "queues": 5}, LONG_S)

@@ -6,6 +6,7 @@
 -- A unit is some ten microseconds of Redis. Prices are rounded up; what a call does besides, and the step that goes
 -- beyond, come on top.
 local job = require "jqlua.job.record"
+local meta = require "jqlua.base.meta"
 
 local M = {}
 
@@ -27,18 +28,17 @@ local OPTIONS_PER_UNIT = 500 -- bytes: tags and the like are read, written and i
 local UNITS_PER_UNIT = 20 -- bytes: each is a key to be read, and lanes to be moved
 local BYTES_PER_UNIT = 1000 -- that go into a document, or are searched
 
-M.spent = {} -- [1]
-
 ---@param units number fewer than 0 gives back
 ---@return boolean # whether anything is left
 function M.pay(units)
-  M.spent[1] = (M.spent[1] or 0) + units
-  return M.spent[1] < M.MOST
+  local spent = meta.state[meta.SPENT] + units
+  meta.state[meta.SPENT] = spent
+  return spent < M.MOST
 end
 
 ---@return boolean
 function M.is_left()
-  return (M.spent[1] or 0) < M.MOST
+  return meta.state[meta.SPENT] < M.MOST
 end
 
 ---@param of table job

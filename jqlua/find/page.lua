@@ -1,6 +1,6 @@
 -- Pages of a set of names in order: the cursor is the last name seen, so that a page costs the same wherever it is, and
 -- names that come and go meanwhile disturb nothing.
-local budget = require "jqlua.base.budget"
+local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 
 local M = {}

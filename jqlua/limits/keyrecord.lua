@@ -1,0 +1,161 @@
+---@lazy
+-- Keys of constraints: what each has in use, until when it is closed, and where it holds lanes.
+--
+-- In a script a key is a list of the fields below.
+local batch = require "jqlua.base.writes"
+local due = require "jqlua.base.due"
+local keys = require "jqlua.base.keys"
+local limitrecord = require "jqlua.limits.limitrecord"
+local meta = require "jqlua.base.meta"
+local opened = require "jqlua.limits.opened"
+local units = require "jqlua.limits.units"
+
+local M = {}
+
+local call = redis.call
+
+M.IN_USE = 1 -- units taken
+M.HOLD_MS = 2 -- closed until then because somebody said so
+M.OPENS_MS = 3 -- closed until then for lack of room under the rate
+M.USED = 4 -- cost of the starts in keys.STARTS; smooth: the moment of the next start
+M.LAST_MS = 5 -- the latest start
+M.TIMER_MS = 6 -- keys.OPENING has it for then, or earlier
+M.PLACES = 7 -- where it holds lanes, or did (module limits.parking)
+M.NAME = 8
+M.OF = 9 -- number of its constraint
+M.CHANGED = 10
+local IS_NEW = 11
+local RECORD = 12 -- its Redis key
+local FORMAT = ">I4ddddd"
+local HEADER = 44
+
+--- As load, of a record that was read with others.
+---@param record string its Redis key
+---@param raw string|false
+local function decode(name, number, record, raw)
+  local key
+  if raw then
+    local in_use, hold_ms, opens_ms, used, last_ms, timer_ms = struct.unpack(FORMAT, raw)
+    local places, at = {}, HEADER + 1
+    while at <= #raw do
+      places[#places + 1], at = struct.unpack(">I2c0", raw, at)
+    end
+    key = { in_use, hold_ms, opens_ms, used, last_ms, timer_ms, places, name, number, false, false, record }
+  else
+    key = { 0, 0, 0, 0, 0, 0, {}, name, number, false, true, record }
+  end
+  opened.keys[name] = key
+  return key
+end
+
+--- Reads the keys of a job's entries, and their limits, in one command.
+---@param entries table[] of units
+function M.fetch(entries)
+  local records, limits, n = opened.keys, opened.limits, 0
+  local wanted
+  for i = 1, #entries do
+    local entry = entries[i]
+    local name = entry[units.NAME]
+    if not records[name] or limits[entry[units.NUMBER]] == nil then
+      wanted = wanted or { false, false }
+      wanted[n + 1], wanted[n + 2] = keys.KEY .. name, keys.LIMIT .. entry[units.DIGITS]
+      n = n + 2
+    end
+  end
+  if not wanted then
+    return
+  end
+  local raws = call("MGET", unpack(wanted))
+  n = 0
+  for i = 1, #entries do
+    local entry = entries[i]
+    local number, name = entry[units.NUMBER], entry[units.NAME]
+    local is_known = records[name]
+    if not is_known or limits[number] == nil then
+      n = n + 2
+      if not is_known then
+        decode(name, number, wanted[n - 1], raws[n - 1])
+      end
+      if limits[number] == nil then
+        limitrecord.decode(number, wanted[n], raws[n])
+      end
+    end
+  end
+end
+
+---@param number number of the constraint
+---@param value string
+---@return table key
+function M.load(number, value)
+  return M.load_named(units.key_name(number, value), number)
+end
+
+---@param name string
+---@param number? number of its constraint
+---@return table key
+function M.load_named(name, number)
+  local key = opened.keys[name]
+  if not key then
+    local record = keys.KEY .. name
+    key = decode(name, number or units.split_name(name), record, call("GET", record))
+  end
+  return key
+end
+
+---@return string the value a key stands for
+function M.value_of(key)
+  local _, value = units.split_name(key[M.NAME])
+  return value
+end
+
+--- Has a key looked at, at that moment or before.
+function M.look_at(key, at_ms)
+  local now = meta.state[meta.NOW_MS]
+  if key[M.TIMER_MS] > now and key[M.TIMER_MS] <= at_ms then
+    return
+  end
+  call("ZADD", keys.OPENING, at_ms, key[M.NAME])
+  due.note(due.KEYS, at_ms)
+  key[M.TIMER_MS] = at_ms
+  key[M.CHANGED] = true
+end
+
+--- A job has taken a unit, or given it back.
+---@param more number
+function M.count(key, more)
+  key[M.IN_USE] = key[M.IN_USE] + more
+  key[M.CHANGED] = true
+end
+
+--- A key is of no use any more.
+function M.forget(key)
+  key[M.HOLD_MS], key[M.OPENS_MS], key[M.USED], key[M.LAST_MS], key[M.TIMER_MS] = 0, 0, 0, 0, 0
+  if not key[IS_NEW] then
+    call("UNLINK", key[RECORD], keys.STARTS .. key[M.NAME])
+    call("ZREM", keys.KEYS_OF .. key[M.OF], M.value_of(key))
+    call("ZREM", keys.OPENING, key[M.NAME])
+    key[IS_NEW] = true
+  end
+end
+
+local function encode(key)
+  local raw = struct.pack(FORMAT, key[M.IN_USE], key[M.HOLD_MS], key[M.OPENS_MS], key[M.USED], key[M.LAST_MS],
+    key[M.TIMER_MS])
+  for _, place in ipairs(key[M.PLACES]) do
+    raw = raw .. struct.pack(">I2c0", #place, place)
+  end
+  return raw
+end
+
+--- Has a key written at the next flush.
+function M.save(key)
+  local writes = batch.writes
+  local n = #writes
+  writes[n + 1], writes[n + 2] = key[RECORD], encode(key)
+  if key[IS_NEW] then
+    call("ZADD", keys.KEYS_OF .. key[M.OF], 0, M.value_of(key))
+    key[IS_NEW] = false
+  end
+end
+
+return M

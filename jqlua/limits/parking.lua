@@ -1,0 +1,220 @@
+---@lazy
+-- Lanes that a key holds while it is closed: they are parked on it, per queue, in order.
+--
+-- Always true: if a key is open and holds lanes of a queue, then the queue's index (module limits.lane_index) has a
+-- lane of this key that is no worse than they. So a key that opens sends its best lane of each queue, and a lane that
+-- leaves the index, or takes its best job from it, sends the next for every key of its that is open. In a fair queue a
+-- turn makes other lanes worse, too: there, keys that are open send one more at every start.
+--
+-- A place is where a key holds lanes: a queue, and whether the lanes' jobs have their unit of the key already.
+local budget = require "jqlua.job.budget"
+local keyrecord = require "jqlua.limits.keyrecord"
+local keys = require "jqlua.base.keys"
+local ready = require "jqlua.limits.lane_index"
+local limitrecord = require "jqlua.limits.limitrecord"
+local meta = require "jqlua.base.meta"
+local opened = require "jqlua.limits.opened"
+local queue = require "jqlua.queue.record"
+local room = require "jqlua.limits.room"
+local units = require "jqlua.limits.units"
+
+local M = {}
+
+local call = redis.call
+
+-- So many keys are asked for more lanes when a job of a fair queue starts.
+local MOST_SENT = 1000
+
+local HAS_UNIT = "!"
+local HAS_NONE = "-"
+
+--- The place of an entry's lanes, when its key holds them in a queue.
+---@param name string
+---@return string place
+function M.place_of(entry, name)
+  return (entry[units.IS_TAKEN] and HAS_UNIT or HAS_NONE) .. name
+end
+
+--- The index of the lanes that a key holds in a place.
+---@param name string of the key
+function M.index(name, place)
+  return keys.PARKED .. #name .. ":" .. name .. place
+end
+
+local function queue_of(place)
+  return place:sub(2)
+end
+
+local function has_unit(place)
+  return place:sub(1, 1) == HAS_UNIT
+end
+
+local function forget_place(key, place)
+  for i, known in ipairs(key[keyrecord.PLACES]) do
+    if known == place then
+      table.remove(key[keyrecord.PLACES], i)
+      key[keyrecord.CHANGED] = true
+      return
+    end
+  end
+end
+
+local function note_place(key, place)
+  for _, known in ipairs(key[keyrecord.PLACES]) do
+    if known == place then
+      return
+    end
+  end
+  table.insert(key[keyrecord.PLACES], place)
+  key[keyrecord.CHANGED] = true
+end
+
+--- The best lane that a key holds in a place may start, as far as this key goes.
+local function send(key, place)
+  local name = queue_of(place)
+  local index = M.index(key[keyrecord.NAME], place)
+  local first, is_more
+  repeat
+    first, is_more = ready.first(index, name)
+    if is_more or not budget.pay(budget.LOOK) then
+      return keyrecord.look_at(key, meta.state[meta.NOW_MS]) -- the next call goes on
+    elseif not first then
+      return forget_place(key, place)
+    end
+    ready.remove(index, name, first)
+    -- Lanes that lost their last job while they were held are of no use.
+  until ready.has_jobs(first.lane)
+  local owner = queue.load(name)
+  ready.add(owner, first.priority, first.id, first.lane .. first.path)
+  owner[queue.REOPENED] = true
+  if first.path ~= "" then
+    call("SADD", keys.SENT .. name, key[keyrecord.NAME])
+  end
+end
+
+--- Sends the best lane of each place of a queue, if the key is open.
+---@return boolean # whether there was one
+local function send_to(key, limit, name)
+  local places, is_sent = key[keyrecord.PLACES], false
+  for i = #places, 1, -1 do
+    local place = places[i]
+    if queue_of(place) == name and room.is_open(limit, key, has_unit(place)) then
+      send(key, place)
+      is_sent = true
+    end
+  end
+  return is_sent
+end
+
+--- A key may have opened: its best lane of each place comes back.
+function M.reopen(key)
+  local places = key[keyrecord.PLACES]
+  local limit = places[1] and limitrecord.load(key[keyrecord.OF])
+  for i = #places, 1, -1 do
+    local place = places[i]
+    if room.is_open(limit, key, has_unit(place)) then
+      send(key, place)
+    elseif has_unit(place) or not room.is_full(limit, key) then
+      keyrecord.look_at(key, room.closed_until(key))
+    end
+  end
+end
+
+--- A lane of these keys left its queue's index, or is worse than it was there: what they still have room for, the next
+--- lanes may take.
+---@param entries table[] of units, fetched
+---@param except? table entry
+function M.pass_on(owner, entries, except)
+  for i = 1, #entries do
+    local entry = entries[i]
+    local key = opened.keys[entry[units.NAME]]
+    if entry ~= except and key[keyrecord.PLACES][1] then
+      send_to(key, opened.limits[entry[units.NUMBER]], owner[queue.NAME])
+    end
+  end
+end
+
+--- A group of a fair queue had its turn, so that all its lanes are worse than they were: what keys sent before may
+--- not be their best lane any more.
+function M.send_more(owner)
+  local name = owner[queue.NAME]
+  for _, key_name in ipairs(call("SRANDMEMBER", keys.SENT .. name, MOST_SENT)) do
+    local key = keyrecord.load_named(key_name)
+    if not send_to(key, limitrecord.load(key[keyrecord.OF]), name) then
+      call("SREM", keys.SENT .. name, key_name)
+    end
+  end
+end
+
+--- Whether any of these keys holds lanes.
+---@param entries table[] of units, fetched
+function M.holds_any(entries)
+  for i = 1, #entries do
+    if opened.keys[entries[i][units.NAME]][keyrecord.PLACES][1] then
+      return true
+    end
+  end
+  return false
+end
+
+--- Has a key that lacks room looked at when it opens, though no lane is parked there.
+---@param entry table that has no room
+function M.note_opening(entry)
+  local key = opened.keys[entry[units.NAME]]
+  if entry[units.IS_TAKEN] or not room.is_full(opened.limits[entry[units.NUMBER]], key) then
+    keyrecord.look_at(key, room.closed_until(key))
+  end
+end
+
+--- A lane waits until a key opens.
+---@param entry table that has no room
+---@param lane table as ready.first gave it
+function M.park(owner, entry, lane)
+  local key = opened.keys[entry[units.NAME]]
+  local name = owner[queue.NAME]
+  local place = M.place_of(entry, name)
+  ready.put(M.index(key[keyrecord.NAME], place), name, lane.priority, lane.id, lane.lane .. lane.path)
+  note_place(key, place)
+  M.note_opening(entry)
+end
+
+--- The limits of a constraint changed, or it is gone: a key is looked at again.
+function M.review(key)
+  budget.pay(budget.STEP)
+  key[keyrecord.OPENS_MS] = 0
+  key[keyrecord.CHANGED] = true
+  M.reopen(key)
+end
+
+--- Closes a key until a moment, or opens it.
+function M.hold(key, until_ms)
+  key[keyrecord.HOLD_MS] = until_ms
+  if until_ms <= meta.state[meta.NOW_MS] then
+    key[keyrecord.HOLD_MS], key[keyrecord.OPENS_MS] = 0, 0
+  end
+  key[keyrecord.CHANGED] = true
+  M.reopen(key)
+end
+
+--- Looks at keys whose time has come.
+---@return number moved
+---@return boolean is_behind whether there are more
+function M.sweep(most)
+  local now = meta.state[meta.NOW_MS]
+  local names = call("ZRANGEBYSCORE", keys.OPENING, "-inf", now, "LIMIT", 0, most)
+  local moved = 0
+  for _, name in ipairs(names) do
+    call("ZREM", keys.OPENING, name)
+    local key = keyrecord.load_named(name)
+    key[keyrecord.TIMER_MS] = 0
+    key[keyrecord.CHANGED] = true
+    M.reopen(key)
+    moved = moved + 1
+    if not budget.pay(budget.STEP) then
+      break
+    end
+  end
+  return moved, moved == most or moved < #names
+end
+
+return M

@@ -1,0 +1,129 @@
+-- What a call notes of a wish that it carries out, and the jobs that it starts for it.
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local heads = require "jqlua.queue.heads"
+local lanestart = require "jqlua.limits.lane_start"
+local attempt = require "jqlua.life.attempt"
+local batch = require "jqlua.base.writes"
+local job = require "jqlua.job.record"
+local states = require "jqlua.job.states"
+local queue = require "jqlua.queue.record"
+local worker = require "jqlua.pick.worker"
+
+local M = {}
+
+local call = redis.call
+
+-- What a call notes of its wish: a list of these.
+M.WISH = 1
+M.IS_REGISTERED = 2
+M.IS_QUIET = 3 -- the worker was asked to take no more jobs
+M.EXPIRED = 4 -- how many jobs ended instead of being started
+M.STARTED = 5 -- jobs, for requests
+M.PLACE = 6 -- of next_ms in the reply; jobs stand behind it
+M.BYTES = 7 -- of arguments in the reply
+M.CHUNK = 8 -- how many jobs to take at once
+
+-- How long arguments are shows when they are read. So few jobs are taken at first, then twice as many each time, and
+-- no more when the reply has this many bytes; those that were too many go back.
+M.MOST_BYTES = 4194304
+local FIRST_CHUNK = 8
+
+-- Expired jobs that one pick ends on its way, beyond those of the sweep.
+M.MOST_EXPIRED = 100
+
+--- Checks the rest.
+---@return table? plan of this call
+---@return string? problem
+function M.new(wish)
+  local problem = wish.entries.has_patterns and heads.check_patterns(wish.entries, wish.path .. "queues")
+  local is_registered = worker.is_id(wish.worker)
+  if is_registered and not worker.is_registered(wish.worker) then
+    problem = problem or "NOTFOUND worker: " .. wish.worker .. " is not registered, or was dropped as dead"
+  end
+  if problem then
+    return nil, problem
+  end
+  return { wish, is_registered, false, 0, false, 0, 0, FIRST_CHUNK }
+end
+
+--- Appends a job that was started to the reply. Counts those that had expired: they are work, too.
+---@param document? string
+local function append(plan, reply, document, argument, of)
+  if not document then
+    plan[M.EXPIRED] = plan[M.EXPIRED] + 1
+    return
+  end
+  local n = #reply
+  reply[n + 1], reply[n + 2] = document, argument
+  plan[M.BYTES] = plan[M.BYTES] + #(argument or "")
+  if plan[M.WISH].request then
+    plan[M.STARTED] = plan[M.STARTED] or {}
+    plan[M.STARTED][#plan[M.STARTED] + 1] = of
+  end
+end
+
+---@return boolean
+function M.is_full(plan)
+  return plan[M.BYTES] >= M.MOST_BYTES
+end
+
+--- How many to take next: twice as many, as far as those so far tell how long they will be.
+local function grow(plan, reply)
+  local started, bytes = (#reply - plan[M.PLACE]) / 2, plan[M.BYTES]
+  local most = started > 0 and math.ceil((M.MOST_BYTES - bytes) * started / bytes) or meta.NONE
+  plan[M.CHUNK] = math.max(1, math.min(2 * plan[M.CHUNK], most))
+end
+
+--- How many more jobs to take for the plan's reply.
+---@param most? number of those in it and those to come
+function M.room_for(plan, reply, most)
+  if plan[M.BYTES] >= M.MOST_BYTES then
+    return 0
+  end
+  return math.min((most or plan[M.WISH].count) - (#reply - plan[M.PLACE]) / 2, plan[M.CHUNK])
+end
+
+--- Starts what was popped from the queue's plain set.
+---@param popped string[] ids and scores
+function M.start_all(owner, popped, plan, reply)
+  local wanted = { false, false }
+  for i = 1, #popped, 2 do
+    local id = popped[i]
+    wanted[i], wanted[i + 1] = keys.JOB .. id, keys.ARGUMENT .. id
+  end
+  local records = call("MGET", unpack(wanted))
+  local wish, is_registered = plan[M.WISH], plan[M.IS_REGISTERED]
+  for i = 1, #popped, 2 do
+    local id, raw = popped[i], records[i]
+    if plan[M.BYTES] >= M.MOST_BYTES then
+      batch.add(queue.key(owner, states.QUEUED), tonumber(popped[i + 1]), id)
+    elseif wish.request and raw then
+      local of = job.decode(id, raw)
+      append(plan, reply, attempt.start(of, wish.worker, is_registered), records[i + 1], of)
+    else
+      append(plan, reply, raw and attempt.start_popped(owner, id, wanted[i], raw, wish.worker, is_registered),
+        records[i + 1])
+    end
+  end
+  if popped[3] then
+    grow(plan, reply)
+  end
+end
+
+---@cold
+--- Starts the head of a queue that has lanes, and those of its lane behind it that come next.
+---@param most number
+function M.start_lane(head, most, plan, reply)
+  local started, wanted = lanestart.take(head, most), {}
+  for i, of in ipairs(started) do
+    wanted[i] = keys.ARGUMENT .. of[job.ID]
+  end
+  local arguments = started[1] and call("MGET", unpack(wanted))
+  for i, of in ipairs(started) do
+    append(plan, reply, attempt.start(of, plan[M.WISH].worker, plan[M.IS_REGISTERED]), arguments[i], of)
+  end
+  grow(plan, reply)
+end
+
+return M

@@ -1,0 +1,113 @@
+-- Jobs of several queues, or of one that has lanes: which comes next.
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local heads = require "jqlua.queue.heads"
+local states = require "jqlua.job.states"
+local queue = require "jqlua.queue.record"
+local plans = require "jqlua.pick.plan"
+
+local M = {}
+
+local call = redis.call
+
+---@cold
+--- Pops up to n of a queue's jobs that come before the bound.
+local function pop(head, n)
+  local key = queue.key(head.queue, states.QUEUED)
+  if head.bound_priority == meta.NONE then
+    return call("ZPOPMIN", key, n)
+  end
+  local waiting = call("ZRANGE", key, 0, n - 1, "WITHSCORES")
+  local before = 0
+  for i = 1, #waiting, 2 do
+    if heads.is_before(head.bound_priority, head.bound_id, tonumber(waiting[i + 1]), waiting[i]) then
+      break
+    end
+    before = before + 1
+  end
+  return call("ZPOPMIN", key, before)
+end
+
+---@cold
+--- Takes the best of several entries until there are enough.
+---@param most? number jobs in the reply
+---@return boolean? is_more
+function M.take(entries, plan, reply, most)
+  while plans.room_for(plan, reply, most) > 0 do
+    if plan[plans.EXPIRED] > plans.MOST_EXPIRED then
+      return true
+    end
+    local head, is_more = heads.best(entries)
+    if not head then
+      return is_more
+    end
+    if head.place or head.is_single then
+      plans.start_lane(head, plans.room_for(plan, reply, most), plan, reply)
+    else
+      local popped = pop(head, plans.room_for(plan, reply, most))
+      if not popped[1] then
+        return true -- the index and the queue disagree: never loop inside Redis over that
+      end
+      plans.start_all(head.queue, popped, plan, reply)
+    end
+  end
+end
+
+local function shuffle(entries, seed)
+  for i = #entries, 2, -1 do
+    seed = redis.sha1hex(seed)
+    local j = tonumber(seed:sub(1, 8), 16) % i + 1
+    entries[i], entries[j] = entries[j], entries[i]
+  end
+end
+
+---@cold
+--- The other orders: entry by entry.
+---@return boolean? is_more
+local function take_in_order(plan, reply)
+  local wish = plan[plans.WISH]
+  local entries, each = {}, wish.count
+  local n = #wish.entries
+  local offset = 0
+  if wish.order ~= "ordered" then
+    local key = keys.TURN .. redis.sha1hex(cmsgpack.pack(wish.wanted)):sub(1, 16)
+    local turn = call("INCR", key)
+    call("EXPIRE", key, 86400) -- a list that nobody uses any more is forgotten
+    if wish.order == "round_robin" then
+      offset, each = turn - 1, 1
+    else
+      offset = key .. turn
+    end
+  end
+  for i = 1, n do
+    entries[i] = wish.entries[wish.order == "round_robin" and (offset + i - 1) % n + 1 or i]
+  end
+  if wish.order == "shuffled" then
+    shuffle(entries, offset)
+  end
+  local before
+  repeat
+    before = #reply
+    for _, entry in ipairs(entries) do
+      if M.take({ entry }, plan, reply, math.min(wish.count, (#reply - plan[plans.PLACE]) / 2 + each)) then
+        return true -- what is not known yet of this entry may come before the next one's
+      end
+    end
+  until plans.room_for(plan, reply) == 0 or #reply == before or each > 1
+  return false
+end
+
+---@cold
+--- Jobs of several queues.
+---@return boolean? is_more
+function M.take_all(plan, reply)
+  local wish = plan[plans.WISH]
+  if not heads.build_all(wish.entries) then
+    return true
+  elseif not wish.order then
+    return M.take(wish.entries, plan, reply)
+  end
+  return take_in_order(plan, reply)
+end
+
+return M

@@ -1,0 +1,140 @@
+-- What a worker asks for, checked as far as can be without reading.
+local check = require "jqlua.base.check"
+local glob = require "jqlua.base.glob"
+local memory = require "jqlua.base.memory"
+local request = require "jqlua.life.request"
+
+local M = {}
+
+local FIELDS = "worker queues count order request wait"
+local COUNT = "an integer from 1 to 1000"
+local QUEUES = '"*", a name, or a list of 1 to 100 names and patterns'
+
+---@cold
+---@param value any the field `queues`
+---@return table? entries {name} or {pattern}; has_patterns: whether there is one besides *
+---@return string? problem
+function M.parse_queues(value, path)
+  local list = value
+  if type(value) == "string" then
+    list = { value }
+  elseif not check.is_list(value, 1, 100) then
+    return nil, check.problem(path, QUEUES, value)
+  end
+  local entries = {}
+  for i, text in ipairs(list) do
+    if not check.is_name(text) then
+      return nil, check.problem(list == value and path .. "[" .. (i - 1) .. "]" or path, check.NAME, text)
+    end
+    if glob.is_pattern(text) then
+      entries[i] = { pattern = text }
+      entries.has_patterns = entries.has_patterns or text ~= "*"
+    else
+      entries[i] = { name = text }
+    end
+  end
+  return entries
+end
+
+---@cold
+---@param wait any the field `wait`
+---@return string? problem
+function M.check_wait(wait, path)
+  if type(wait) ~= "table" then
+    return check.problem(path, "a map with on and ms", wait)
+  end
+  for field in pairs(wait) do
+    if field ~= "on" and field ~= "ms" then
+      return check.unknown(path, field, "on ms")
+    end
+  end
+  local on = wait.on
+  if type(on) ~= "string" or #on == 0 or #on > 64 or string.find(on, "[^%w._-]") then
+    return check.problem(path .. ".on", "1 to 64 of A-Z a-z 0-9 . _ -", on)
+  end
+  if not check.is_number(wait.ms, 1, 60000) then
+    return check.problem(path .. ".ms", "milliseconds from 1 to 60000", wait.ms)
+  end
+end
+
+---@cold
+--- The rarer fields.
+---@return string? problem
+local function parse_rare(wish, field, value, path, holder)
+  if field == "order" then
+    wish.order = value ~= "priority" and value
+    return not (value == "priority" or value == "ordered" or value == "round_robin" or value == "shuffled")
+      and check.problem(path .. field, "priority, ordered, round_robin or shuffled", value)
+  elseif field == "request" then
+    wish.request = value
+    return not request.is_token(value) and check.problem(path .. field, request.TOKEN, value)
+  elseif field == "wait" then
+    wish.wait = value
+    return M.check_wait(value, path .. field)
+  end
+  return check.unknown(path:sub(1, -2), field, holder and FIELDS:sub(8) or FIELDS)
+end
+
+--- Checks what can be checked of a pick's spec without reading.
+---@param spec table
+---@param path string in front of fields in errors, "" or "pick."
+---@param holder string? the worker, where it is given elsewhere
+---@return table? wish {worker, queue: the only one, or entries and wanted: several; count, order, request, wait}, not
+--- to be changed
+---@return string? problem
+function M.parse(spec, path, holder)
+  local wish = {
+    worker = holder, queue = false, entries = false, wanted = false, count = 1, order = false, request = false,
+    wait = false, path = path,
+  }
+  for field, value in pairs(spec) do
+    local problem
+    if field == "worker" and not holder then
+      problem = not check.is_name(value) and check.problem(path .. field, check.NAME, value)
+      wish.worker = value
+    elseif field == "queues" then
+      wish.wanted = type(value) == "string" and { value } or value
+      wish.entries, problem = M.parse_queues(value, path .. "queues")
+    elseif field == "count" then
+      problem = not check.is_integer(value, 1, 1000) and check.problem(path .. field, COUNT, value)
+      wish.count = value
+    else
+      problem = parse_rare(wish, field, value, path, holder)
+    end
+    if problem then
+      return nil, problem
+    end
+  end
+  if not wish.worker then
+    return nil, check.problem(path .. "worker", check.NAME, nil)
+  elseif not wish.entries then
+    return nil, check.problem(path .. "queues", QUEUES, nil)
+  end
+  if not wish.entries[2] and wish.entries[1].name then
+    wish.queue = wish.entries[1].name
+  end
+  return wish
+end
+
+---@kept
+-- What specs say, by their bytes.
+local known = {}
+
+--- As parse, of the bytes of a call's only argument.
+---@return table? wish
+---@return string? problem
+function M.read(blob)
+  local wish = memory.LASTS and known[blob]
+  if wish then
+    return wish
+  end
+  local spec = #ARGV == 1 and check.map(blob)
+  if not spec then
+    return nil, check.not_one_spec()
+  end
+  local problem
+  wish, problem = M.parse(spec, "")
+  return memory.LASTS and wish and memory.keep(known, blob, wish) or wish, problem
+end
+
+return M

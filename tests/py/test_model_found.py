@@ -1,0 +1,106 @@
+"""What long runs of the model test came upon, as short as it gets: engine and model must agree."""
+
+import pytest
+
+from model_driver import Driver
+from servers import RedisServer
+
+
+@pytest.fixture(scope="module")
+def shared():
+    with RedisServer() as server:
+        driver = Driver(server.socket)
+        yield driver
+        driver.close()
+
+
+@pytest.fixture
+def driver(shared):
+    shared.fresh()
+    yield shared
+    shared.run(["settle", {}, 0])
+
+
+def run(driver, script, label=0, **fields):
+    return driver.run([script, fields, label])
+
+
+def enqueue(driver, label, *specs):
+    run(driver, "enqueue", label, options=None, jobs=[[{"name": "a"} | spec, b"\xc0"] for spec in specs])
+
+
+def pick(driver, **fields):
+    return run(driver, "pick", worker="w", queues="*", **fields)
+
+
+def failed_and_running(driver):
+    """`job:first.0` failed for good, `job:first.1` runs."""
+    enqueue(driver, "first", {}, {})
+    pick(driver, count=2)
+    failure = {"id": "job:first.0", "token": 1, "type": "failure", "should_retry": False}
+    run(driver, "finish", worker="w", outcomes=[[failure, b"\xc0"]])
+
+
+def finish_with(driver, *specs):
+    """`job:first.1` is done, jobs follow it, and a pick sweeps in the same call."""
+    success = {"id": "job:first.1", "token": 1, "type": "success"}
+    follow = [[{"name": "a"} | spec, b"\xc0"] for spec in specs]
+    outcomes = [[success, b"\xc0", follow]]
+    return run(driver, "finish", "next", worker="w", outcomes=outcomes, pick={"queues": "*"})
+
+
+FAILING = {"depends": ["job:first.0"], "if_failed": "fail"}
+
+
+def test_a_dependency_that_failed_fails_a_job_in_the_sweep_so_the_next_of_its_key_meets_it(driver):
+    failed_and_running(driver)
+    reply = finish_with(driver, FAILING | {"unique": "u"}, {"unique": "u", "if_exists": "latest"})
+    [(_, first, second)] = reply[0]
+    assert first[1] == 1 and list(second) == [first[0], 0]
+    [doc] = run(driver, "get", ids=["job:next.0"])
+    assert (doc["status"], doc["reason"]) == ("error", "dependency")
+    run(driver, "check")
+
+
+def test_a_job_that_comes_and_goes_in_one_call_while_the_clock_is_back(driver):
+    failed_and_running(driver)
+    run(driver, "config", set={"error_max": 0})
+    run(driver, "clock", delta_ms=-3000)
+    finish_with(driver, FAILING)
+    run(driver, "check")
+
+
+def test_who_was_woken_goes_on_with_another_request(driver):
+    wait = {"on": "all", "ms": 60000}
+    enqueue(driver, "first", {})
+    pick(driver, request="r")
+    run(driver, "cancel", ids=["job:first.0"], force=True)
+    run(driver, "pick", worker="other", queues="*", wait=wait)
+    enqueue(driver, "second", {})
+    run(driver, "wake", on="all", pick={"worker": "other", "queues": "*", "wait": wait, "request": "r"})
+    assert [job.status for job in driver.model.jobs.values()] == ["cancelled", "running"]
+
+
+@pytest.mark.parametrize("ends", ["before", "after"])
+@pytest.mark.parametrize("seconds", [0, 0.001, 5])
+def test_a_smooth_rate_that_was_over_when_its_key_was_put_on_hold_and_the_clock_went_back(
+    driver, ends, seconds
+):
+    """The engine has forgotten the last start by then, unless a job still runs under the key."""
+    rate = {"limit": 1, "period": 0.5, "smooth": True}
+    run(driver, "constrain", id="k", match={"name": "a"}, rate=rate)
+    enqueue(driver, "first", {}, {})
+    pick(driver)
+    run(driver, "clock", delta_ms=1000)
+    success = [{"id": "job:first.0", "token": 1, "type": "success"}, b"\xc0"]
+    if ends == "before":
+        run(driver, "finish", worker="w", outcomes=[success])
+    run(driver, "hold", id="k", seconds=5)
+    run(driver, "clock", delta_ms=-800)
+    if ends == "after":
+        run(driver, "finish", worker="w", outcomes=[success])
+    run(driver, "check")
+    run(driver, "hold", id="k", seconds=seconds)
+    run(driver, "check")
+    pick(driver)
+    run(driver, "check")

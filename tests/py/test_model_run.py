@@ -1,0 +1,61 @@
+"""A failing sequence gets smaller, and keeps to what failed."""
+
+import pytest
+
+from model_driver import Driver
+from model_jobs import ErrorReply
+from model_run import replay, shrink
+from servers import RedisServer
+
+
+class Wrong(Driver):
+    """Talks to an engine with faults: by operation, what changes its reply."""
+
+    faults = ()
+
+    def call(self, script, **fields):
+        reply = super().call(script, **fields)
+        return self.faults[script](reply, fields) if script in self.faults else reply
+
+
+@pytest.fixture(scope="module")
+def driver():
+    with RedisServer() as server:
+        driver = Wrong(server.socket)
+        yield driver
+        driver.close()
+
+
+def shrunk(driver, operations):
+    return shrink(driver, operations, replay(driver, operations))
+
+
+def wrong_priority_else_wrong_timeout(docs, _):
+    for doc in docs:
+        field = "priority" if doc["priority"] > 0 else "timeout"
+        doc[field] += 1
+    return docs
+
+
+def test_it_keeps_to_the_field_that_differed(driver):
+    driver.faults = {"get": wrong_priority_else_wrong_timeout}
+    specs = [{"name": "a", "queue": "b", "tags": ["x"], "priority": 5, "timeout": 3}, {"name": "b"}]
+    enqueue = ["enqueue", {"options": None, "jobs": [[spec, b"\xc0"] for spec in specs]}, "l"]
+    cancel, get = ["cancel", {"ids": ["job:l.1"]}, 0], ["get", {"ids": ["job:l.0"]}, 0]
+    jobs = [[{"name": "a", "priority": 5}, b"\xc0"]]
+    assert shrunk(driver, [cancel, enqueue, cancel, get]) == [
+        ["enqueue", {"options": None, "jobs": jobs}, "l"], get
+    ]  # fmt: skip
+
+
+def refuse_tags(reply, fields):
+    return ErrorReply("INVALID", "job.tags", "no tags, please") if "tags" in fields["job"] else reply
+
+
+def test_it_keeps_to_the_refusal(driver):
+    """Not to the others that come of leaving out what is required."""
+    driver.faults = {"schedule": refuse_tags}
+    fields = {"id": "s", "every": 60, "limit": 3, "argument": b"\xc0"}
+    schedule = ["schedule", fields | {"job": {"name": "a", "tags": ["x"]}}, 0]
+    small = shrunk(driver, [["tick", {}, 0], schedule])
+    assert small == [["schedule", {"id": "s", "job": {"tags": []}, "argument": b"\xc0"}, 0]]
