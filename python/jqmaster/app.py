@@ -54,9 +54,10 @@ class JQ(Operations):
     `url`: a Redis (`redis://`, `rediss://`, `unix://`) or a JQ master (`http://`, several with commas);
     default: the variable `JQ_URL`, or the master on this machine. `namespace` is for Redis; a master has its
     own. So is `form`: "scripts" uses no functions of Redis, "functions" raises Unavailable where there are
-    none; default: the variable `JQ_FORM`, or "auto". `direct`: jobs run at once where they are enqueued,
-    without any server, see `immediate`. All else are options for all jobs. Nothing is connected before it is
-    needed.
+    none; default: the variable `JQ_FORM`, or "auto"; and `recreate`: whether a namespace that has vanished is
+    set up again, empty; default: the variable `JQ_RECREATE`, or calls raise Vanished. `direct`: jobs run at
+    once where they are enqueued, without any server, see `immediate`. All else are options for all jobs.
+    Nothing is connected before it is needed.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class JQ(Operations):
         *,
         namespace: str | None = None,
         form: Form | None = None,
+        recreate: bool | None = None,
         serializer: Serializer | None = None,
         direct: bool = False,
         **defaults: Unpack[JobOptions],
@@ -72,6 +74,7 @@ class JQ(Operations):
         self.url = url or os.environ.get("JQ_URL") or LOCAL
         self.namespace = namespace or os.environ.get("JQ_NAMESPACE") or "{jq}"
         self.form = cast(Form, form or os.environ.get("JQ_FORM") or "auto")
+        self.recreate = os.environ.get("JQ_RECREATE") == "1" if recreate is None else recreate
         self.serializer: Serializer = serializer or MessagePack()
         self.defaults: JobOptions = cast(JobOptions, options.check(dict(defaults)))
         self.tasks: dict[str, Task[..., Any]] = {}
@@ -338,7 +341,7 @@ class JQ(Operations):
 
     def _transport(self) -> Transport:
         if self.is_redis:
-            return RedisTransport(self.url, self.namespace, self.form)
+            return RedisTransport(self.url, self.namespace, self.form, recreate=self.recreate)
         if not self.url.startswith(("http://", "https://")):
             raise ValueError(f"{self.url}: expected redis://, rediss://, unix://, http:// or https://")
         from .transport_http import HttpTransport

@@ -20,7 +20,8 @@ from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialWithJitterBackoff
 
-from .errors import Invalid, JQError, NoFunctions, Unavailable, Version, from_redis
+from . import redis_options
+from .errors import Invalid, JQError, NoFunctions, Unavailable, Vanished, Version, from_redis
 from .luabuild import Script, library_of
 from .scripts import (
     FORMS,
@@ -54,20 +55,20 @@ def connect(url: str, *, retries: int = 0, max_connections: int = 64) -> Redis:
 
     There is no limit on how long a reply may take: redis-py's own would send every command through
     ``asyncio.wait_for``, which on Python 3.11 loses a cancellation that comes while the send completes.
-    ``Engine`` sets its own.
+    ``Engine`` sets its own. Raises ValueError for a URL that cannot work.
     """
-    return Redis.from_pool(
-        BlockingConnectionPool.from_url(
-            url,
-            max_connections=max_connections,
-            protocol=2,
-            decode_responses=False,
-            socket_timeout=None,
-            socket_connect_timeout=5.0,
-            health_check_interval=30,
-            retry=Retry(ExponentialWithJitterBackoff(base=0.05, cap=1.0), retries),
-        )
+    pool = BlockingConnectionPool.from_url(
+        url,
+        max_connections=max_connections,
+        protocol=2,
+        decode_responses=False,
+        socket_timeout=None,
+        socket_connect_timeout=5.0,
+        health_check_interval=30,
+        retry=Retry(ExponentialWithJitterBackoff(base=0.05, cap=1.0), retries),
     )
+    redis_options.check(pool)
+    return Redis.from_pool(pool)
 
 
 def pack(spec: Spec, path: str = "") -> bytes:
@@ -107,8 +108,8 @@ class Caller:
     which the first call shows for all callers of a pool of connections, all are called by EVALSHA.
 
     Functions and scripts that Redis has lost (FUNCTION FLUSH, SCRIPT FLUSH, restart, failover) are loaded
-    again, and a namespace that has vanished (FLUSHALL) is set up again, when a call meets it. Raises what
-    ``jqmaster.errors`` has.
+    again, and a namespace that is not set up is set up, when a call meets it. One that was there when a call
+    was made before, and has vanished (FLUSHALL), only with ``recreate``. Raises what ``jqmaster.errors`` has.
     """
 
     def __init__(
@@ -119,11 +120,15 @@ class Caller:
         scripts: Mapping[str, Script] | None = None,
         timeout_s: float = 30.0,
         form: Form = "auto",
+        recreate: bool = False,
     ) -> None:
         """``timeout_s``: how long Redis may take to answer a call; then the call raises Unavailable.
 
         ``form``: "scripts" uses EVALSHA alone; with "functions" calls raise NoFunctions where functions
         cannot be called, and do not fall back.
+
+        ``recreate``: a namespace that has vanished is set up again, empty, without its constraints, schedules
+        and settings; else calls raise Vanished until it is back.
         """
         if redis.get_encoder().decode_responses:
             raise ValueError("the client must not decode responses: arguments and results are bytes")
@@ -145,6 +150,8 @@ class Caller:
         self._server = _servers.setdefault(redis.connection_pool, _Server())
         self._meta = f"{namespace}:meta"
         self._timeout_s = timeout_s
+        self._recreates = recreate
+        self._is_known = self._is_missed = False
 
     async def form_in_use(self) -> Literal["functions", "scripts"]:
         """How the operations are called that have both forms. Asks the server if that is not known yet."""
@@ -180,15 +187,24 @@ class Caller:
         for round_ in range(_HEALS + 1):
             try:
                 async with asyncio.timeout(self._timeout_s):
-                    return await self.redis.execute_command(
+                    reply = await self.redis.execute_command(
                         *self._called(script), 2, self.namespace, self._meta, *arguments
                     )
+                if not self._is_known or self._is_missed:
+                    self._is_here()
+                return reply
             except TimeoutError as problem:
                 raise self._late(problem) from problem
             except redis.exceptions.RedisError as problem:
                 if round_ == _HEALS or not await self._heal([(script, problem)]):
                     raise from_redis(problem) from problem
         raise AssertionError("unreachable")
+
+    def _is_here(self) -> None:
+        self._is_known = True
+        if self._is_missed:
+            self._is_missed = False
+            log.warning("namespace %s is back", self.namespace)
 
     def _called(self, script: str) -> tuple[str, str]:
         """The command, and the function's name or the script's sha."""
@@ -221,6 +237,8 @@ class Caller:
                 raise self._late(problem) from problem
             except redis.exceptions.RedisError as problem:
                 raise from_redis(problem) from problem
+            if not all(isinstance(results[index], Exception) for index in waiting):
+                self._is_here()
             failed = [index for index in waiting if isinstance(results[index], redis.exceptions.RedisError)]
             waiting = [index for index in failed if _lost(results[index])]
             if round_ == _HEALS or not await self._heal(
@@ -239,7 +257,7 @@ class Caller:
             if "functions" in lost:
                 self._do_without_functions(lost["functions"])
             if "namespace" in lost:
-                log.warning("namespace %s is not set up in this Redis: setting it up", self.namespace)
+                self._allow_setup()
                 current = await self.redis.hexists(f"{self.namespace}:manifest", "version")
                 await install(
                     self.redis, self.namespace, self.scripts, make_current=not current, form=self.form
@@ -260,6 +278,19 @@ class Caller:
         except redis.exceptions.RedisError as problem:
             raise from_redis(problem) from problem
         return bool(lost)
+
+    def _allow_setup(self) -> None:
+        """Raise Vanished when the namespace was there, and is not to be set up again."""
+        if not self._is_known:
+            log.warning("namespace %s is not set up in this Redis: setting it up", self.namespace)
+        elif self._recreates:
+            log.error("namespace %s has vanished from this Redis: setting it up again, empty", self.namespace)
+        else:
+            vanished = Vanished(self.namespace)
+            if not self._is_missed:
+                self._is_missed = True
+                log.error("%s", vanished.message)
+            raise vanished
 
     def _do_without_functions(self, problem: Exception) -> None:
         if self.form == "functions":

@@ -85,9 +85,9 @@ class Transport(Protocol):
 class RedisTransport:
     """By the scripts, with no master in between."""
 
-    def __init__(self, url: str, namespace: str, form: Form = "auto") -> None:
+    def __init__(self, url: str, namespace: str, form: Form = "auto", *, recreate: bool = False) -> None:
         self._redis = connect(url)
-        self._engine = Engine(self._redis, namespace, form=form)
+        self._engine = Engine(self._redis, namespace, form=form, recreate=recreate)
         self._enqueuing = Coalescer(self._engine)
         self._results: Together[str, list[Any]] = Together(self._ask_results)
         self._ended = Ended(cast(Engine, _Watching(self._engine)), self._redis)

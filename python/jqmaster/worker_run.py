@@ -30,6 +30,7 @@ class WorkOptions:
     redis_url: str | None = None
     namespace: str = "{jq}"
     form: Form = "auto"  # with redis_url: how operations are called
+    recreate: bool = False  # with redis_url: set a namespace up again that has vanished
     push: bool = False
     register: bool = False  # without push: be listed, and hear when asked to be quiet or to stop
     synchronous: bool = False
@@ -81,6 +82,7 @@ async def _work(options: WorkOptions, stop: asyncio.Event) -> None:
         source = RedisSource.from_url(
             options.redis_url, options.namespace, queues, order=options.order, name=options.name,
             form=options.form,
+            recreate=options.recreate,
         )  # fmt: skip
     else:
         source = HttpSource(options.masters, queues, order=options.order, name=options.name)

@@ -326,7 +326,8 @@ class Generator(ConstraintGenerator, MoreGenerator):
         return fields
 
     def refuse(self):
-        fields = {"worker": self.registered(), "why": self.rng.choice(("unknown", "busy", "unreachable"))}
+        why = self.rng.choice(("unknown", "busy", "unreachable", "gone"))
+        fields = {"worker": self.registered(), "why": why}
         id, jobs = self.driver.names.get(fields["worker"]), self.driver.model.jobs.values()
         held = [j for j in jobs if j.status == "running" and j.worker_id == id]
         fields["jobs"] = [[self.label(j.id, "job"), j.attempt] for j in held[:2]]

@@ -54,6 +54,13 @@ def _add_migrate(parser: Parser) -> None:
     )  # fmt: skip
 
 
+def _add_recreate(parser: Parser) -> None:
+    parser.option(
+        "--recreate", action="store_true", variable="JQ_RECREATE",
+        help="set the namespace up again, empty, when it vanishes from Redis; else stop until it is back",
+    )  # fmt: skip
+
+
 def _add_serve(commands: Any) -> None:
     parser = command(commands, "serve", _serve, "run a JQ master", _SERVE)
     _redis_options(parser)
@@ -90,6 +97,7 @@ def _add_serve(commands: Any) -> None:
         help="queues that /metrics shows one by one, at most 1000 (default: %(default)s)",
     )  # fmt: skip
     _add_migrate(parser)
+    _add_recreate(parser)
 
 
 def _add_work(commands: Any) -> None:
@@ -133,6 +141,7 @@ def _add_work(commands: Any) -> None:
         "--stop-timeout", variable="JQ_STOP_TIMEOUT", default=10.0, type=duration, metavar="TIME",
         help="how long running jobs have to finish (default: 10 s)",
     )  # fmt: skip
+    _add_recreate(parser)
     parser.option("--json-logs", action="store_true", help="log JSON objects, one a line")
 
 
@@ -144,7 +153,8 @@ def _serve(options: argparse.Namespace, _parser: Parser) -> int:
             redis_url=options.redis, namespace=options.namespace, form=options.form,
             host=options.host, port=options.port,
             unix=options.unix, data_dir=options.data_dir, stop_timeout_s=options.stop_timeout,
-            migrate=options.migrate, access_log=options.access_log, log_format=options.log_format,
+            migrate=options.migrate, recreate=options.recreate,
+            access_log=options.access_log, log_format=options.log_format,
             metrics_queues=options.metrics_queues,
             allowed_hosts=options.allowed_hosts.split(",") if options.allowed_hosts else (),
         )
@@ -203,7 +213,7 @@ def _work(options: argparse.Namespace, parser: Parser) -> int:
     given = {
         "masters": options.master.split(",") if options.master else [], "redis_url": options.redis,
         "namespace": options.namespace, "form": options.form, "push": options.push,
-        "register": options.register,
+        "register": options.register, "recreate": options.recreate,
         "synchronous": options.synchronous,
         "queues": options.queues.split(",") if options.queues else None, "concurrency": options.concurrency,
         "host": options.host, "port": options.port, "name": options.name,
