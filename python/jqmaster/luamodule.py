@@ -167,9 +167,7 @@ def parse_item(module: Module, index: int) -> tuple[list[Item], int]:
         if cursor.text(name + 1) != "(":
             raise cursor.error(index, f"expected 'function {table}.name(…)'")
         cold = is_marked(token, "cold")
-        item = Item(
-            module.name, cursor.text(name), True, cold, cursor, index, name + 1, after, token.line
-        )
+        item = Item(module.name, cursor.text(name), True, cold, cursor, index, name + 1, after, token.line)
         add_item(module, item, index, public=not local)
         return [item], after
     if texts[0] == "local" and cursor.is_name(index + 1):

@@ -13,37 +13,27 @@ import logging
 import random
 import secrets
 from collections import deque
+from collections.abc import AsyncIterator
 from typing import Any
 
 import redis.asyncio as redis_asyncio
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
+
+from jqmaster.place import REPLY_S, place_of
 
 log = logging.getLogger("jqmaster.wake")
 
 WINDOW_MS = 60_000  # the longest sleep that protocol.md allows
 RECONNECT_FIRST_S = 0.05
-RECONNECT_CAP_S = 2.0
+RECONNECT_CAP_S = 1.0
 STOP_TIMEOUT_S = 2.0
-# How long one BZPOPMIN blocks. Short: nobody has to end it from outside, and of a client that Redis still takes
-# for alive none lasts longer than this, which would swallow a marker.
+# How long one BZPOPMIN blocks. Short: nobody has to end it from outside, and one whose client is gone, which
+# Redis may not know, swallows no marker for long.
 BLOCK_S = 3.0
 LINGER_S = 5.0  # how long a connection without sleepers is kept
 
 Marker = tuple[bytes, float]
 """A marker as it was taken: member and score."""
-
-
-def blocking_client(redis: redis_asyncio.Redis) -> redis_asyncio.Redis:
-    """A client of one connection to the same server, for commands that block: no read timeout, and no silent
-    retry, since whoever sleeps must learn that the connection was gone."""
-    pool = redis.connection_pool
-    settings = dict(pool.connection_kwargs)
-    settings.update(socket_timeout=None, health_check_interval=0, protocol=2)
-    settings.update(retry=Retry(NoBackoff(), 0), retry_on_error=[])
-    own = redis_asyncio.ConnectionPool(connection_class=pool.connection_class, max_connections=1, **settings)
-    return redis_asyncio.Redis.from_pool(own)
 
 
 def backoff_s(failures: int) -> float:
@@ -72,11 +62,12 @@ class Channel:
     def __init__(self, redis: redis_asyncio.Redis, key: str) -> None:
         self.key = key
         self._redis = redis
+        self._place = place_of(redis)
         self._sleepers: deque[_Sleeper] = deque()
         self._sleeper_came = asyncio.Event()
         self._listener: asyncio.Task[None] | None = None
-        # To end our own BZPOPMIN, which waits for this key as well. CLIENT UNBLOCK would crash Redis 7.0 while
-        # CLIENT PAUSE or FAILOVER holds the command back.
+        # To end our own BZPOPMIN, which waits for this key as well. CLIENT UNBLOCK would crash Redis 7.0
+        # while CLIENT PAUSE or FAILOVER holds the command back.
         self._own_key = f"{key}:{secrets.token_hex(6)}"
         self._is_blocked = False
         self._stopped = False
@@ -209,7 +200,7 @@ class Channel:
     async def _put(self, key: str, marker: Marker) -> None:
         member, score = marker
         with contextlib.suppress(RedisError, OSError):
-            async with self._redis.pipeline(transaction=True) as pipe:
+            async with self._redis.pipeline(transaction=False) as pipe:
                 pipe.zadd(key, {member: score})
                 # Whoever sleeps looks within the window anyway; a channel nobody uses any more leaves no key.
                 pipe.pexpire(key, WINDOW_MS)
@@ -219,30 +210,29 @@ class Channel:
         """Runs as long as there are sleepers, and `LINGER_S` more."""
         failures = 0
         while not self._stopped:
-            client = blocking_client(self._redis)
             try:
-                async with client.client() as connection:
-                    await self._take_markers(connection)
-                    failures = 0
+                async with self._place.line(BLOCK_S + REPLY_S) as line:
+                    async for marker in self._markers(line):
+                        failures = 0
+                        if marker is not None:
+                            self._give(marker)
                     pause_s = 0.0
-            except (RedisError, OSError, TimeoutError) as error:
+            except (RedisError, OSError) as error:
                 log.info("lost Redis while waiting on %s: %s", self.key, error)
-                # A marker may have gone with the connection, so everybody looks. And somebody once more when Redis
-                # has certainly forgotten the connection, which it may not know is gone.
+                # A marker may have gone with the connection, so everybody looks. And somebody once more when
+                # Redis has forgotten the connection, too.
                 self.wake_all()
                 self.look_in(round(BLOCK_S * 1000) + 100)
                 pause_s = backoff_s(failures)
                 failures += 1
-            finally:
-                with contextlib.suppress(Exception):
-                    await client.aclose()
             if pause_s:
                 await asyncio.sleep(pause_s)
             # No await between this look and the end: a sleeper that comes later starts a new listener.
             if not self._sleepers:
                 return
 
-    async def _take_markers(self, connection: redis_asyncio.Redis) -> None:
+    async def _markers(self, line: Any) -> AsyncIterator[Marker | None]:
+        """What is there, and None when nothing came for so long; until nobody has slept for `LINGER_S`."""
         while not self._stopped:
             if not self._sleepers:
                 self._sleeper_came.clear()
@@ -253,9 +243,9 @@ class Channel:
                 continue
             self._is_blocked = True
             try:
-                async with asyncio.timeout(BLOCK_S + 10):
-                    reply: Any = await connection.bzpopmin([self.key, self._own_key], BLOCK_S)
+                await line.send_command("BZPOPMIN", self.key, self._own_key, BLOCK_S)
+                reply = await line.read_response()
             finally:
                 self._is_blocked = False
-            if reply is not None and bytes(reply[0]) == self.key.encode():
-                self._give((bytes(reply[1]), float(reply[2])))
+            is_ours = reply is not None and bytes(reply[0]) == self.key.encode()
+            yield (bytes(reply[1]), float(reply[2])) if is_ours else None

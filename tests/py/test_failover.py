@@ -1,18 +1,29 @@
-"""Redis fails over, pauses, moves or falls silent: everybody finds their way back, and nobody has to be restarted."""
+"""Redis fails over, pauses, moves or falls silent: all find their way back, and nobody is restarted."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
 import pytest
 from redis.asyncio import Redis
 
-from jqmaster.engine import connect
+from jqmaster import replies
+from jqmaster.ended import Ended
+from jqmaster.engine import Engine, connect
+from jqmaster.errors import Unavailable
+from jqmaster.events import EventFeed
+from jqmaster.scripts import load
+from jqmaster.waiting import Waiting
 from jqmaster.wake import Channel
+from parts import enqueue, eventually
 from servers import RedisServer
+from topologies import Node, Proxy, nodes, until
 
+NAMESPACE = "{jq}"
+LONG_S = 60.0
 SOON_S = 20.0
 
 
@@ -20,6 +31,96 @@ SOON_S = 20.0
 async def redis(fresh_server: RedisServer) -> AsyncIterator[Redis]:
     async with connect(fresh_server.url) as redis:
         yield redis
+
+
+class Client:
+    """All that keeps a connection, on one URL: calls, a worker's long poll, a wait for an end, events."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.redis = connect(url)
+        self.engine = Engine(self.redis, NAMESPACE)
+        self.waiting = Waiting(self.engine, self.redis)
+        self.ended = Ended(self.engine, self.redis)
+        self.events = EventFeed(self.engine, self.redis)
+        self.seen: list[bytes] = []
+        self._following: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Client:
+        await load(self.redis, NAMESPACE)
+        await self.engine.config({"events_max": 1000})
+        self._following = asyncio.create_task(self._follow(await self.events.last_id()))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._following is not None
+        self._following.cancel()
+        await asyncio.gather(self.waiting.stop(), self.ended.stop(), self.events.stop())
+        await self.redis.aclose()
+
+    async def _follow(self, last: str) -> None:
+        while True:
+            with contextlib.suppress(Unavailable):
+                async for event in self.events.after(last, 60):
+                    if event is not None:
+                        last = event[0]
+                        self.seen.append(event[1])
+
+    async def until_answered(self, ask: Callable[[], Awaitable[object]], timeout_s: float) -> object:
+        """What a caller does who repeats what is safe to repeat."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            try:
+                return await ask()
+            except Unavailable:
+                assert time.monotonic() < deadline
+                await asyncio.sleep(0.05)
+
+    async def goes_on(self, fault: Callable[[], Awaitable[object]], within_s: float) -> None:
+        """What waits already when `fault` comes, and what comes later, is served soon; nothing false is said.
+        `fault` returns when a new client could go on."""
+        first = await enqueue(self.engine, "first")
+        [held] = (await self.engine.pick("w", "first")).jobs
+        end = asyncio.create_task(self.ended.wait(first.encode(), LONG_S))
+        poll = asyncio.create_task(self.waiting.pick({"worker": "w", "queues": "mail"}, LONG_S))
+        await eventually(lambda: self.ended.is_subscribed and self.waiting._channels)
+        await asyncio.sleep(0.3)
+        before = len(self.seen)
+        await fault()
+        began = time.monotonic()
+
+        async def late() -> float:
+            """The start of a job that comes now, by another client."""
+            reply = await poll
+            assert [job.id for job in replies.picked(reply).jobs] == [second]
+            return time.monotonic() - began
+
+        async with other_client(self) as engine:
+            second = await enqueue(engine)
+            started = asyncio.create_task(late())
+            await engine.finish("w", [({"id": held.id, "token": held.token, "type": "success"}, b"\xc0")])
+            # Who asks now with little time is told the truth, or that it cannot be known.
+            with contextlib.suppress(Unavailable):
+                assert await self.ended.wait(first.encode(), 0.5) == "done"
+            assert await asyncio.wait_for(end, within_s + 5) == "done"
+            took_s = await asyncio.wait_for(started, within_s + 5)
+            await self.until_answered(lambda: self.engine.get(first), within_s)
+            await eventually(lambda: len(self.seen) >= before + 3, within_s)
+            third = await enqueue(self.engine, "third")
+            [job] = (await self.engine.pick("w", "third")).jobs
+            later = asyncio.create_task(self.ended.wait(third.encode(), LONG_S))
+            await eventually(lambda: self.ended.is_subscribed, 5)
+            await engine.finish("w", [({"id": job.id, "token": job.token, "type": "success"}, b"\xc0")])
+            assert await asyncio.wait_for(later, 1) == "done"  # it was told: nobody looks so soon
+            assert await engine.audit_all() == []
+        assert took_s <= within_s
+
+
+@contextlib.asynccontextmanager
+async def other_client(client: Client) -> AsyncIterator[Engine]:
+    """One that was started after the fault, at the same URL."""
+    async with connect(client.url) as redis:
+        yield Engine(redis, NAMESPACE)
 
 
 async def test_sleepers_that_leave_during_a_pause_do_not_crash_redis(
@@ -44,3 +145,71 @@ async def test_sleepers_that_leave_during_a_pause_do_not_crash_redis(
     with contextlib.closing(fresh_server.client()) as client:
         assert client.ping()
     assert fresh_server.process is not None and fresh_server.process.poll() is None
+
+
+@pytest.fixture
+def pair() -> Iterator[list[Node]]:
+    """A primary and its replica."""
+    with nodes(2) as (primary, replica):
+        replica.follow(primary)
+        until(replica.has_caught_up)
+        yield [primary, replica]
+
+
+async def test_a_primary_that_became_a_replica_is_left(pair: list[Node]) -> None:
+    """Behind an address that goes to the new primary, with all connections to the old one kept open."""
+    async with Proxy(pair[0]) as proxy, Client(proxy.url) as client:
+
+        async def swap() -> None:
+            await asyncio.to_thread(pair[1].follow, None)
+            proxy.target = pair[1]
+            await asyncio.to_thread(pair[0].follow, pair[1])
+            await asyncio.to_thread(until, pair[0].has_caught_up)
+
+        await client.goes_on(swap, 1.5)
+
+
+@pytest.mark.parametrize("silent_s", [1, 6])
+async def test_links_that_fell_silent_are_found_out(fresh_server: RedisServer, silent_s: float) -> None:
+    async with Proxy(fresh_server) as proxy, Client(proxy.url) as client:
+
+        async def cut() -> None:
+            proxy.silence()
+            await asyncio.sleep(silent_s)
+            proxy.heal()
+
+        await client.goes_on(cut, 5)
+
+
+async def test_no_end_is_denied_while_redis_cannot_be_heard(fresh_server: RedisServer) -> None:
+    async with Proxy(fresh_server) as proxy, Client(proxy.url) as client:
+        job = await enqueue(client.engine)
+        wait = asyncio.create_task(client.ended.wait(job.encode(), 1))
+        await asyncio.sleep(0.3)
+        proxy.silence()
+        with pytest.raises(Unavailable):
+            await asyncio.wait_for(wait, 10)
+
+
+async def test_a_slow_redis_is_not_taken_for_a_dead_link(fresh_server: RedisServer) -> None:
+    async with Client(fresh_server.url) as client:
+        job = await enqueue(client.engine)
+        await asyncio.sleep(0.3)
+        ids = {line.split()[0] for line in await connections(fresh_server)}
+        with fresh_server.client() as pausing:
+            pausing.execute_command("CLIENT", "PAUSE", 4000, "ALL")
+        assert (await client.engine.get(job))[0] is not None  # no Unavailable in between
+        await asyncio.sleep(0.5)
+        assert ids <= {line.split()[0] for line in await connections(fresh_server)}
+
+
+async def connections(server: RedisServer) -> list[bytes]:
+    """Those of clients that have called scripts or wait for something."""
+
+    def ask() -> list[bytes]:
+        with server.client() as client:
+            client.set_response_callback("CLIENT LIST", lambda reply, **_: reply)
+            lines = bytes(client.execute_command("CLIENT LIST")).splitlines()
+        return [line for line in lines if b"cmd=client" not in line]
+
+    return await asyncio.to_thread(ask)
