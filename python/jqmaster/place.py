@@ -49,6 +49,7 @@ T = TypeVar("T")
 log = logging.getLogger("jqmaster.place")
 
 CONNECT_S = 3.0  # with TLS, password and all
+CONNECT_FOUND_S = 1.5  # the same where another address may be found instead
 REPLY_S = 1.0  # who hears nothing for longer raises a doubt
 LOOK_S = 0.5
 GRACE_S = 0.2  # for a reply that came before that to the doubt, and has not been read
@@ -109,11 +110,16 @@ class Place:
         pool.jq_place = self
 
     def serve(self, namespace: str) -> None:
-        """Say which namespace is asked for. Raises ValueError for one in another slot of a cluster."""
+        """Say which namespace is asked for. Raises Unavailable for one in another slot of a cluster."""
         if self.namespace is None:
             self.namespace = namespace
         if self.topology is not None:
             self.topology.serve(namespace)
+
+    @property
+    def connect_s(self) -> float:
+        """How long connecting may take."""
+        return CONNECT_S if self.topology is None else CONNECT_FOUND_S
 
     async def address(self) -> Address | None:
         """Where to connect to; None for what the URL says. Raises RedisError."""
@@ -217,7 +223,7 @@ class Place:
         waits = {one: one.to_send() for one in self._awaiting if one.heard_at + one.reply_s < since}
         before = self._address
         try:
-            async with asyncio.timeout(CONNECT_S), self.line(math.inf) as fresh:
+            async with asyncio.timeout(self.connect_s), self.line(math.inf) as fresh:
                 await fresh.send_command(*self._small)
                 with contextlib.suppress(ResponseError):
                     await fresh.read_response()
@@ -290,8 +296,9 @@ class _Placed(AbstractConnection):
             self.cut()
             await self.disconnect(nowait=True)
         kind: Any = super()
+        await self.place.address()  # which has a limit of its own
         try:
-            async with asyncio.timeout(CONNECT_S):
+            async with asyncio.timeout(self.place.connect_s):
                 await kind.connect()
         except RedisError as problem:
             self.place.unreachable(self, problem)

@@ -16,6 +16,7 @@ from redis.crc import key_slot
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
+from jqmaster.errors import Unavailable
 from jqmaster.redis_url import Address, Target
 
 ANSWER_S = 1.0  # for all of them
@@ -75,7 +76,7 @@ class Cluster:
     def serve(self, namespace: str) -> None:
         slot = key_slot(namespace.encode())
         if self._slot not in (None, slot):
-            raise ValueError(f"{namespace}: a client of a cluster serves one namespace; make another")
+            raise Unavailable(f"a client of a cluster serves one namespace; {namespace} is in another slot")
         self._slot = slot
 
     async def find(self) -> Address:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
@@ -20,7 +21,7 @@ from jqmaster.waiting import Waiting
 from jqmaster.wake import Channel
 from parts import enqueue, eventually
 from servers import RedisServer
-from topologies import Node, Proxy, nodes, until
+from topologies import Cluster, Node, Proxy, Sentinels, cluster, nodes, until
 
 NAMESPACE = "{jq}"
 LONG_S = 60.0
@@ -78,7 +79,7 @@ class Client:
 
     async def goes_on(self, fault: Callable[[], Awaitable[object]], within_s: float) -> None:
         """What waits already when `fault` comes, and what comes later, is served soon; nothing false is said.
-        `fault` returns when a new client could go on."""
+        `fault` returns when there is a server that could serve."""
         first = await enqueue(self.engine, "first")
         [held] = (await self.engine.pick("w", "first")).jobs
         end = asyncio.create_task(self.ended.wait(first.encode(), LONG_S))
@@ -96,6 +97,7 @@ class Client:
             return time.monotonic() - began
 
         async with other_client(self) as engine:
+            await self.until_answered(lambda: engine.get(first), within_s)
             second = await enqueue(engine)
             started = asyncio.create_task(late())
             await engine.finish("w", [({"id": held.id, "token": held.token, "type": "success"}, b"\xc0")])
@@ -213,3 +215,94 @@ async def connections(server: RedisServer) -> list[bytes]:
         return [line for line in lines if b"cmd=client" not in line]
 
     return await asyncio.to_thread(ask)
+
+
+@pytest.fixture
+def sentinels(pair: list[Node]) -> Iterator[Sentinels]:
+    with Sentinels(pair[0]) as sentinels:
+        yield sentinels
+
+
+async def test_sentinels_are_followed_to_the_next_primary(sentinels: Sentinels, pair: list[Node]) -> None:
+    async with Client(sentinels.url) as client:
+
+        async def fail_over() -> None:
+            await asyncio.to_thread(sentinels.failover)
+            await eventually(lambda: is_primary(pair[1]))
+
+        await client.goes_on(fail_over, 3)
+
+
+async def test_sentinels_are_followed_after_a_kill(sentinels: Sentinels, pair: list[Node]) -> None:
+    async with Client(sentinels.url) as client:
+
+        async def kill() -> None:
+            pair[0].kill()
+            await eventually(lambda: is_primary(pair[1]), 30)
+
+        await client.goes_on(kill, 3)
+
+
+def is_primary(server: Node) -> bool:
+    return bool(server.do("ROLE")[0] == b"master")
+
+
+@pytest.fixture(scope="module")
+def two_nodes() -> Iterator[Cluster]:
+    with cluster(2) as servers:
+        yield servers
+
+
+@pytest.mark.parametrize("pause_s", [0, 0.3])
+async def test_a_slot_that_moves_away_is_followed(two_nodes: Cluster, pause_s: float) -> None:
+    async with Client(two_nodes.url) as client:
+        await client.goes_on(lambda: move(two_nodes, pause_s), 2)
+
+
+async def test_a_slot_that_comes_back_is_heard_again(two_nodes: Cluster) -> None:
+    """Redis cancels shard subscriptions when a slot goes, and does not renew them when it returns."""
+
+    async def there_and_back() -> None:
+        await move(two_nodes)
+        await move(two_nodes)
+
+    async with Client(two_nodes.url) as client:
+        await client.goes_on(there_and_back, 2)
+
+
+async def move(servers: Cluster, pause_s: float = 0) -> None:
+    owner = await asyncio.to_thread(servers.owner, NAMESPACE)
+    [target] = [server for server in servers.servers if server is not owner]
+    await asyncio.to_thread(servers.move, NAMESPACE, target, pause_s)
+
+
+@pytest.fixture
+def whole_cluster() -> Iterator[Cluster]:
+    with cluster(3, replicas=1) as servers:
+        yield servers
+
+
+async def test_a_cluster_is_followed_through_a_planned_failover(whole_cluster: Cluster) -> None:
+    owner = whole_cluster.owner(NAMESPACE)
+    replica = whole_cluster.replica_of(owner)
+    async with Client(whole_cluster.url) as client:
+
+        async def fail_over() -> None:
+            until(lambda: replica.do("CLUSTER", "FAILOVER"))
+            await eventually(lambda: is_primary(replica), 20)
+
+        await client.goes_on(fail_over, 1.5)
+
+
+@pytest.mark.parametrize("how", ["kill", "freeze"])
+async def test_a_cluster_is_followed_when_a_primary_is_gone(whole_cluster: Cluster, how: str) -> None:
+    owner = whole_cluster.owner(NAMESPACE)
+    replica = whole_cluster.replica_of(owner)
+    async with Client(whole_cluster.url) as client:
+
+        async def lose() -> None:
+            assert owner.process is not None
+            owner.process.send_signal(signal.SIGKILL if how == "kill" else signal.SIGSTOP)
+            await eventually(lambda: is_primary(replica), 30)
+
+        await client.goes_on(lose, 3)
