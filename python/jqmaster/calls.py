@@ -66,7 +66,6 @@ def connect(url: str, *, retries: int = 0, max_connections: int = 64) -> Redis:
             decode_responses=False,
             socket_timeout=None,
             socket_connect_timeout=CONNECT_S,
-            health_check_interval=30,
             retry=Retry(ExponentialWithJitterBackoff(base=0.05, cap=1.0), retries),
         )
     )

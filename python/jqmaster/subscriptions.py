@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import redis.asyncio as redis_asyncio
-from redis.exceptions import RedisError, ResponseError
+from redis.exceptions import NoPermissionError, RedisError
 
 from jqmaster.place import REPLY_S, place_of
 from jqmaster.wake import backoff_s
@@ -117,7 +117,8 @@ class Subscriptions:
                     while True:
                         message = await self._next(line)
                         failures = 0
-                        await self._take(line, *message)
+                        if isinstance(message, list):
+                            await self._take(line, *message)
             except (RedisError, OSError) as error:
                 log.info("lost the subscriptions: %s", error)
             finally:
@@ -127,16 +128,20 @@ class Subscriptions:
             failures += 1
 
     async def _next(self, line: Any) -> Any:
-        """The next message. When there is none for a while, Redis is asked for a sign of life, and doubted as
-        for any other reply."""
+        """What comes next. When nothing does for a while, Redis is asked for a sign of life, and doubted
+        as for any other reply."""
         line.reply_s = math.inf
-        message = await line.read_response(timeout=PING_EVERY_S, push_request=True)
-        while message is None:
-            line.reply_s = REPLY_S
-            with contextlib.suppress(ResponseError):  # a user who may not PING gets a reply, too
+        try:
+            message = await line.read_response(timeout=PING_EVERY_S, push_request=True)
+            if message is None:
+                line.reply_s = REPLY_S
                 await line.send_command("PING", check_health=False)
                 message = await line.read_response(push_request=True)
-        return message
+            return message
+        except NoPermissionError as problem:
+            if "'ping'" not in str(problem):
+                raise
+            return None  # a sign of life, too
 
     async def _take(self, line: Any, kind: bytes, channel: bytes, payload: Any = None) -> None:
         listeners = self._listeners.get(channel)

@@ -35,7 +35,7 @@ class Topology(Protocol):
 
 def make(target: Target, kind: Any, settings: Mapping[str, Any]) -> Topology:
     """For a URL. `kind` and `settings` are those of connections to its servers."""
-    left_out = {"place", "host", "port", "db", "health_check_interval"}
+    left_out = {"place", "host", "port", "db"}
     if target.kind == "cluster":
         return Cluster(target.hosts, kind, {name: settings[name] for name in settings.keys() - left_out})
     left_out |= {"username", "password"}
