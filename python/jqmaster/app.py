@@ -87,7 +87,7 @@ class JQ(Operations):
             self.link = self._memory(raises=False)
 
     def __repr__(self) -> str:
-        shown = re.sub(r"//[^/@]*@", "//", self.url)  # without a password
+        shown = re.sub(r"//[^/@]*@", "//", redis_url.without_password(self.url))
         return f"<JQ {shown} {self.namespace}>"
 
     @property

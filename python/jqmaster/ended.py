@@ -50,7 +50,7 @@ class Ended:
         stops; None for an unknown job. Raises Unavailable when the first look fails, or the last."""
         deadline = asyncio.get_running_loop().time() + timeout_s
         if timeout_s <= 0 or self._stopped:
-            return await self._look(job_id)
+            return await self._look_at_last(job_id)
         alarm = asyncio.Event()
         self._waiters.setdefault(job_id, set()).add(alarm)
         try:

@@ -6,8 +6,9 @@ Imports nothing of redis-py, for commands that need none.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Literal, NamedTuple
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 SCHEMES = tuple(f"{one}://" for one in (
     "redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster",
@@ -15,6 +16,7 @@ SCHEMES = tuple(f"{one}://" for one in (
 FORMS = "redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://"
 
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:@/]+))(?::(\d{1,5}))?")
+_OWN = "sentinel_"
 _PORTS = {"sentinel": 26379, "cluster": 6379}
 
 Address = tuple[str, int]
@@ -27,6 +29,7 @@ class Target(NamedTuple):
     url: str
     hosts: tuple[Address, ...] = ()
     service: str = ""
+    sentinel: Mapping[str, str] = {}  # username and password that the Sentinels themselves ask for
 
 
 def is_redis(url: str) -> bool:
@@ -50,13 +53,19 @@ def parse(url: str) -> Target:
         raise ValueError("expected the name of the service behind the hosts: redis+sentinel://a,b,c/mymaster")
     if kind == "cluster" and database not in ("", "0"):
         raise ValueError("a cluster has no databases: nothing may follow the hosts but options")
+    options = parse_qsl(parts.query, keep_blank_values=True)
+    own = {name.removeprefix(_OWN): value for name, value in options if name.startswith(_OWN)}
+    if not own.keys() <= {"username", "password"} or (own and kind == "cluster"):
+        raise ValueError("options for Sentinels are sentinel_username and sentinel_password")
+    query = urlencode([pair for pair in options if not pair[0].startswith(_OWN)])
     first = re.sub(r",.*", "", listed)
-    plain = urlunsplit((scheme, f"{user}{at}{first}", f"/{database}" if database else "", parts.query, ""))
-    return Target(kind, plain, hosts, service)  # type: ignore[arg-type] # looked at above
+    plain = urlunsplit((scheme, f"{user}{at}{first}", f"/{database}" if database else "", query, ""))
+    return Target(kind, plain, hosts, service, own)  # type: ignore[arg-type] # looked at above
 
 
 def without_password(url: str) -> str:
     """`url` fit for a log."""
+    url = re.sub(r"(password=)[^&#]*", r"\1***", url)
     parts = urlsplit(url)
     user, at, hosts = parts.netloc.rpartition("@")
     name, colon, _ = user.partition(":")

@@ -39,9 +39,8 @@ def make(target: Target, kind: Any, settings: Mapping[str, Any]) -> Topology:
     if target.kind == "cluster":
         return Cluster(target.hosts, kind, {name: settings[name] for name in settings.keys() - left_out})
     left_out |= {"username", "password"}
-    return Sentinels(
-        target.hosts, target.service, kind, {name: settings[name] for name in settings.keys() - left_out}
-    )
+    to_nodes = {name: settings[name] for name in settings.keys() - left_out}
+    return Sentinels(target.hosts, target.service, kind, {**to_nodes, **target.sentinel})
 
 
 class Sentinels:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import signal
+import subprocess
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
 
 import pytest
 from redis.asyncio import Redis
@@ -21,7 +24,7 @@ from jqmaster.waiting import Waiting
 from jqmaster.wake import Channel
 from parts import enqueue, eventually
 from servers import RedisServer
-from topologies import Cluster, Node, Proxy, Sentinels, cluster, nodes, until
+from topologies import Cluster, Node, Proxy, Sentinels, cluster, free_ports, nodes, until
 
 NAMESPACE = "{jq}"
 LONG_S = 60.0
@@ -274,6 +277,53 @@ async def move(servers: Cluster, pause_s: float = 0) -> None:
     owner = await asyncio.to_thread(servers.owner, NAMESPACE)
     [target] = [server for server in servers.servers if server is not owner]
     await asyncio.to_thread(servers.move, NAMESPACE, target, pause_s)
+
+
+async def test_the_documented_user_in_a_cluster(two_nodes: Cluster) -> None:
+    async with connect(two_nodes.url) as redis:
+        await load(redis, NAMESPACE)
+    page = (Path(__file__).parents[2] / "docs" / "protocol.md").read_text()
+    [rules] = re.findall(r"```\nACL SETUSER jq on >secret (.*?)```", page, re.DOTALL)
+    for server in two_nodes.servers:
+        server.do("ACL", "SETUSER", "jq", "reset", "on", ">secret", *rules.split(), "+cluster|slots")
+    async with connect(two_nodes.url.replace("//", "//jq:secret@")) as redis:
+        engine, ended = Engine(redis, NAMESPACE), Ended(Engine(redis, NAMESPACE), redis)
+        job = await enqueue(engine)
+        await move(two_nodes)
+        [held] = (await engine.pick("w", "mail")).jobs
+        wait = asyncio.create_task(ended.wait(job.encode(), LONG_S))
+        await eventually(lambda: ended.is_subscribed)
+        await engine.finish("w", [({"id": held.id, "token": held.token, "type": "success"}, b"\xc0")])
+        assert await asyncio.wait_for(wait, 2) == "done"
+        await ended.stop()
+
+
+def certificates(folder: Path) -> None:
+    """An authority, and a certificate of this machine, for servers and clients alike."""
+    for command in (
+        "req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.crt -days 2 -subj /CN=jq",
+        "req -newkey rsa:2048 -nodes -keyout own.key -out own.csr -subj /CN=127.0.0.1",
+        "x509 -req -in own.csr -CA ca.crt -CAkey ca.key -CAcreateserial -out own.crt -days 2 -extfile names",
+    ):
+        (folder / "names").write_text("subjectAltName=IP:127.0.0.1")
+        subprocess.run(["openssl", *command.split()], cwd=folder, check=True, capture_output=True)
+
+
+async def test_a_cluster_with_tls(tmp_path: Path) -> None:
+    certificates(tmp_path)
+    files = {name: str(tmp_path / name) for name in ("ca.crt", "own.crt", "own.key")}
+    [port] = free_ports(1)
+    with cluster(
+        1, 0, 1500, "--tls-ca-cert-file", files["ca.crt"], "--tls-cert-file", files["own.crt"],
+        "--tls-key-file", files["own.key"], "--tls-cluster", "yes", "--tls-port", str(port),
+    ):  # fmt: skip
+        options = (
+            f"ssl_ca_certs={files['ca.crt']}&ssl_certfile={files['own.crt']}&ssl_keyfile={files['own.key']}"
+        )
+        async with Client(f"rediss+cluster://127.0.0.1:{port}?{options}") as client:
+            job = await enqueue(client.engine)
+            assert await client.ended.wait(job.encode(), 0.1) == "queued"
+            await eventually(lambda: client.seen)
 
 
 @pytest.fixture

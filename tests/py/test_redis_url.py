@@ -28,8 +28,11 @@ from jqmaster.redis_url import Target, parse, without_password
             Target("sentinel", "redis://:secret@a", (("a", 26379), ("b", 2)), "jobs"),
         ),
         (
-            "rediss+sentinel://a/jobs/3?ssl_ca_certs=/ca.pem",
-            Target("sentinel", "rediss://a/3?ssl_ca_certs=/ca.pem", (("a", 26379),), "jobs"),
+            "rediss+sentinel://a/jobs/3?ssl_ca_certs=/ca.pem&sentinel_password=other",
+            Target(
+                "sentinel", "rediss://a/3?ssl_ca_certs=%2Fca.pem", (("a", 26379),), "jobs",
+                {"password": "other"},
+            ),
         ),
     ],
 )  # fmt: skip
@@ -49,6 +52,7 @@ def test_what_a_url_names(url: str, target: Target) -> None:
         ("redis+cluster://", "host"),
         ("redis://host?nonsense=1", "nonsense"),
         ("redis+cluster://host?nonsense=1", "nonsense"),
+        ("redis+sentinel://host/jobs?sentinel_port=1", "sentinel_password"),
     ],
 )
 def test_a_wrong_url_is_refused(url: str, says: str) -> None:
@@ -64,6 +68,11 @@ def test_a_wrong_url_is_refused(url: str, says: str) -> None:
         ("redis://user@host", "redis://user@host"),
         ("redis://user:p@ss@host/1?a=b", "redis://user:***@host/1?a=b"),
         ("redis+sentinel://:secret@a:1,b:2/jobs", "redis+sentinel://:***@a:1,b:2/jobs"),
+        (
+            "redis+sentinel://a/jobs?sentinel_password=x&a=b",
+            "redis+sentinel://a/jobs?sentinel_password=***&a=b",
+        ),
+        ("unix:///a/b.sock?password=x", "unix:///a/b.sock?password=***"),
         ("http://host:8400", "http://host:8400"),
     ],
 )

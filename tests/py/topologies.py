@@ -211,14 +211,16 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def cluster(primaries: int = 3, replicas: int = 0, timeout_ms: int = 1500) -> Iterator[Cluster]:
+def cluster(
+    primaries: int = 3, replicas: int = 0, timeout_ms: int = 1500, *arguments: str
+) -> Iterator[Cluster]:
     count = primaries * (1 + replicas)
     with contextlib.ExitStack() as stack:
         buses = free_ports(2 * count)
         servers = [
             stack.enter_context(Node(
                 port, "--cluster-enabled", "yes", "--cluster-node-timeout", str(timeout_ms),
-                "--cluster-port", str(bus), "--cluster-replica-validity-factor", "0",
+                "--cluster-port", str(bus), "--cluster-replica-validity-factor", "0", *arguments,
             ))
             for port, bus in zip(buses[::2], buses[1::2], strict=True)
         ]  # fmt: skip
