@@ -231,7 +231,7 @@ async def test_sentinels_are_followed_to_the_next_primary(sentinels: Sentinels, 
 
         async def fail_over() -> None:
             await asyncio.to_thread(sentinels.failover)
-            await eventually(lambda: is_primary(pair[1]))
+            await eventually(pair[1].is_primary)
 
         await client.goes_on(fail_over, 3)
 
@@ -241,13 +241,9 @@ async def test_sentinels_are_followed_after_a_kill(sentinels: Sentinels, pair: l
 
         async def kill() -> None:
             pair[0].kill()
-            await eventually(lambda: is_primary(pair[1]), 30)
+            await eventually(pair[1].is_primary, 30)
 
         await client.goes_on(kill, 3)
-
-
-def is_primary(server: Node) -> bool:
-    return bool(server.do("ROLE")[0] == b"master")
 
 
 @pytest.fixture(scope="module")
@@ -339,7 +335,7 @@ async def test_a_cluster_is_followed_through_a_planned_failover(whole_cluster: C
 
         async def fail_over() -> None:
             until(lambda: replica.do("CLUSTER", "FAILOVER"))
-            await eventually(lambda: is_primary(replica), 20)
+            await eventually(replica.is_primary, 20)
 
         await client.goes_on(fail_over, 1.5)
 
@@ -353,6 +349,6 @@ async def test_a_cluster_is_followed_when_a_primary_is_gone(whole_cluster: Clust
         async def lose() -> None:
             assert owner.process is not None
             owner.process.send_signal(signal.SIGKILL if how == "kill" else signal.SIGSTOP)
-            await eventually(lambda: is_primary(replica), 30)
+            await eventually(replica.is_primary, 30)
 
         await client.goes_on(lose, 3)

@@ -63,6 +63,10 @@ class Node(RedisServer):
         """Be the replica of another one, or a primary."""
         self.do("REPLICAOF", *(("NO", "ONE") if other is None else ("127.0.0.1", other.port)))
 
+    def is_primary(self) -> bool:
+        """Whether it takes itself for one."""
+        return bool(self.do("ROLE")[0] == b"master")
+
     def has_caught_up(self) -> bool:
         """Whether it is a replica that has all there is."""
         with self.client() as client:
@@ -206,7 +210,8 @@ class Cluster:
         while keys := source.do("CLUSTER", "GETKEYSINSLOT", slot, max(1, half)):
             source.do("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *keys)
             time.sleep(pause_s)
-        for server in (target, source, *self.primaries):
+        others = [one for one in self.servers if one.process is not None and one not in (source, target)]
+        for server in (target, source, *(one for one in others if one.is_primary())):
             server.do("CLUSTER", "SETSLOT", slot, "NODE", self.id_of(target))
 
 
