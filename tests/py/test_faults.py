@@ -213,7 +213,8 @@ async def _status(client: AsyncClient, job: str, status: str) -> bool:
 
 
 async def _attempt(client: AsyncClient, job: str, attempt: int) -> bool:
-    return bool((await client.get(job))["attempt"] == attempt)
+    """Or a later one: the dead worker may have been tried once more."""
+    return bool((await client.get(job))["attempt"] >= attempt)
 
 
 async def _queue(engine: Engine, done: int) -> bool:
