@@ -19,6 +19,7 @@ import contextlib
 import functools
 import logging
 import math
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
@@ -75,13 +76,13 @@ def _is_wrong_place(problem: Any) -> bool:
 
 async def patiently(work: Callable[[], Awaitable[T]]) -> T:
     """The result of `work`, which may be done twice, once Redis does not refuse it in passing."""
-    deadline = asyncio.get_running_loop().time() + PASSES_S
+    deadline = time.monotonic() + PASSES_S
     while True:
         try:
             return await work()
         except (RedisError, JQError) as problem:
             cause = problem.__cause__ if isinstance(problem, JQError) else problem
-            if not is_passing(cause) or asyncio.get_running_loop().time() > deadline:
+            if not is_passing(cause) or time.monotonic() > deadline:
                 raise
         await asyncio.sleep(PASSING_S)
 
@@ -123,13 +124,12 @@ class Place:
 
     async def address(self) -> Address | None:
         """Where to connect to; None for what the URL says. Raises RedisError."""
-        if self.topology is None:
-            return None
+        if self.topology is None or self._address is not None:
+            return self._address
         async with self._looking_up:
             if self._address is None:
-                loop = asyncio.get_running_loop()
-                await asyncio.sleep(self._looked_up + LOOK_UP_AGAIN_S - loop.time())
-                self._looked_up = loop.time()
+                await asyncio.sleep(self._looked_up + LOOK_UP_AGAIN_S - time.monotonic())
+                self._looked_up = time.monotonic()
                 self._address = await self.topology.find()
             return self._address
 
@@ -159,11 +159,10 @@ class Place:
 
     def awaits(self, connection: Any) -> None:
         """Somebody waits for it."""
-        loop = asyncio.get_running_loop()
-        connection.heard_at = loop.time()
+        connection.heard_at = time.monotonic()
         self._awaiting.add(connection)
         if self._timer is None:
-            self._timer = loop.call_later(LOOK_S, self._look)
+            self._timer = asyncio.get_running_loop().call_later(LOOK_S, self._look)
 
     def got(self, connection: Any) -> None:
         """Nobody waits for it any more."""
@@ -180,7 +179,7 @@ class Place:
         if isinstance(problem, MovedError) and self.topology is not None:
             self._leave(connection, problem, (problem.host or connection.host, int(problem.port)))
         elif isinstance(problem, MovedError) or _is_wrong_place(problem):
-            now = asyncio.get_running_loop().time()
+            now = time.monotonic()
             if now >= self._left + LEAVE_AGAIN_S:
                 self._left = now
                 self._leave(connection, problem, None)
@@ -209,7 +208,7 @@ class Place:
         if not self._awaiting:
             return
         loop = asyncio.get_running_loop()
-        if any(one.heard_at + one.reply_s < loop.time() for one in self._awaiting):
+        if any(one.heard_at + one.reply_s < time.monotonic() for one in self._awaiting):
             task = loop.create_task(self._doubt(), name="doubt")
             self._doubts.add(task)
             task.add_done_callback(self._doubts.discard)
@@ -218,8 +217,7 @@ class Place:
             self._timer = loop.call_later(LOOK_S, self._look)
 
     async def _doubt(self) -> None:
-        loop = asyncio.get_running_loop()
-        since, generation = loop.time(), self.generation
+        since, generation = time.monotonic(), self.generation
         waits = {one: one.to_send() for one in self._awaiting if one.heard_at + one.reply_s < since}
         before = self._address
         try:
@@ -292,7 +290,9 @@ class _Placed(AbstractConnection):
         return 0 if self._writer is None else self._writer.transport.get_write_buffer_size()
 
     async def connect(self) -> None:
-        if self.is_connected and self.generation != self.place.generation:
+        if self.is_connected:
+            if self.generation == self.place.generation:
+                return
             self.cut()
             await self.disconnect(nowait=True)
         kind: Any = super()
@@ -320,7 +320,7 @@ class _Placed(AbstractConnection):
         feed = reader.feed_data
 
         def heard(data: bytes) -> None:
-            self.heard_at = asyncio.get_running_loop().time()
+            self.heard_at = time.monotonic()
             feed(data)
 
         reader.feed_data = heard

@@ -69,6 +69,7 @@ async def test_planned_failovers_by_sentinels_lose_nothing(folder: Path) -> None
         await asyncio.sleep(0.3)
         # Sentinels let the old primary go on for some seconds. What it took then would be lost.
         await asyncio.to_thread(primary.do, "CLIENT", "PAUSE", 30_000, "WRITE")
+        await asyncio.to_thread(until, lambda: primary.offset() == replica.offset())
         await asyncio.to_thread(sentinels.failover)
         await asyncio.to_thread(until, replica.is_primary)
         await all_is_done(site, pushing, sent)

@@ -67,6 +67,12 @@ class Node(RedisServer):
         """Whether it takes itself for one."""
         return bool(self.do("ROLE")[0] == b"master")
 
+    def offset(self) -> int:
+        """How far its data set has come."""
+        with self.client() as client:
+            said: Any = client.info("replication")
+        return int(said["master_repl_offset"])
+
     def has_caught_up(self) -> bool:
         """Whether it is a replica that has all there is."""
         with self.client() as client:
