@@ -15,12 +15,12 @@ from redis.exceptions import RedisError
 from jqmaster.engine import Engine
 from jqmaster.errors import from_redis
 from jqmaster.fanout import Fanout
+from jqmaster.place import REPLY_S, patiently, place_of
 from jqmaster.subscriptions import Messages, Subscriptions
-from jqmaster.wake import backoff_s, blocking_client
+from jqmaster.wake import BLOCK_S, backoff_s
 
 log = logging.getLogger("jqmaster.events")
 
-BLOCK_MS = 10_000
 PAGE = 500
 MOST_BEHIND = 5000
 STOP_TIMEOUT_S = 2.0
@@ -146,7 +146,8 @@ class EventFeed:
 
     async def _ask(self, *command: Any) -> list[Event]:
         try:
-            reply = await asyncio.shield(asyncio.ensure_future(self._redis.execute_command(*command)))
+            asked = patiently(lambda: self._redis.execute_command(*command))
+            reply = await asyncio.shield(asyncio.ensure_future(asked))
         except RedisError as problem:
             raise from_redis(problem) from problem
         return [(bytes(event_id).decode(), _event(fields)) for event_id, fields in _pairs(reply)]
@@ -164,27 +165,26 @@ class EventFeed:
         failures = 0
         last: str | None = None
         while True:
-            client = blocking_client(self._redis)
             try:
                 if last is None:
                     last = await self.last_id()
                     # Between a follower's start and now something may have come.
                     self._latest.clear()
                     self._fanout.tell()
-                while True:
-                    reply = await client.execute_command(
-                        "XREAD", "COUNT", PAGE, "BLOCK", BLOCK_MS, "STREAMS", self._key, last
-                    )
-                    failures = 0
-                    for _, items in _streams(reply):
-                        for event_id, fields in _pairs(items):
+                async with place_of(self._redis).line(BLOCK_S + REPLY_S) as line:
+                    while True:
+                        block_ms = round(BLOCK_S * 1000)
+                        await line.send_command(
+                            "XREAD", "COUNT", PAGE, "BLOCK", block_ms, "STREAMS", self._key, last
+                        )
+                        reply = await line.read_response()
+                        failures = 0
+                        for event_id, fields in _pairs(reply[0][1] if reply else ()):
                             last = bytes(event_id).decode()
                             self._latest.add((last, _event(fields)))
-                    self._fanout.tell()
+                        self._fanout.tell()
             except Exception as error:
                 log.info("lost the stream of events: %s", error)
-            finally:
-                await client.aclose()
             await asyncio.sleep(backoff_s(failures))
             failures += 1
 
@@ -197,9 +197,3 @@ def _event(fields: Any) -> bytes:
 
 def _pairs(reply: Any) -> list[Any]:
     return [pair for pair in reply or [] if pair[1] is not None]
-
-
-def _streams(reply: Any) -> list[Any]:
-    if not reply:
-        return []
-    return list(reply.items()) if isinstance(reply, dict) else list(reply)

@@ -15,7 +15,6 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 import hypercorn.asyncio
 import hypercorn.config
@@ -31,6 +30,7 @@ from jqmaster.events import EventFeed
 from jqmaster.figures import MOST_QUEUES
 from jqmaster.http.app import create_app
 from jqmaster.master import Master
+from jqmaster.redis_url import without_password
 from jqmaster.scripts import Form
 from jqmaster.waiting import Waiting
 
@@ -276,14 +276,6 @@ def _bind_unix(path: Path) -> socket.socket:
     finally:
         os.umask(before)
     return bound
-
-
-def without_password(url: str) -> str:
-    """`url` fit for a log."""
-    parts = urlsplit(url)
-    if parts.password is None:
-        return url
-    return urlunsplit(parts._replace(netloc=f"{parts.username or ''}:***@{parts.netloc.rpartition('@')[2]}"))
 
 
 def run(options: ServeOptions) -> int:

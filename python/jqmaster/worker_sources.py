@@ -62,8 +62,7 @@ class RedisSource:
 
     async def finish(self, outcomes: list[Outcome], want: int) -> tuple[list[str], list[Job]]:
         said = [
-            ({**one.spec, "id": one.job.id, "token": one.job.token}, one.blob, one.follow)
-            for one in outcomes
+            ({**one.spec, "id": one.job.id, "token": one.job.token}, one.blob, one.follow) for one in outcomes
         ]
         pick = {**self._wish, "count": want} if want else None
         finished = await self._engine.finish(self.worker, said, pick=pick)

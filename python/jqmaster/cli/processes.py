@@ -12,6 +12,7 @@ from typing import Any
 
 from jqmaster.cli.options import FORM_HELP, Parser, command, duration, form, namespace, port, positive, span
 from jqmaster.cli.status import EXIT_OK, EXIT_UNAVAILABLE
+from jqmaster.redis_url import FORMS, is_redis, without_password
 
 _WORK = """\
 MODULE:NAME names a JQ object, such as hello:jq, or a map of job names to
@@ -35,7 +36,7 @@ def add(commands: Any) -> None:
 
 
 def _redis_options(parser: Parser) -> None:
-    parser.option("--redis", variable="JQ_REDIS", metavar="URL", help="Redis: redis://, rediss:// or unix://")
+    parser.option("--redis", variable="JQ_REDIS", metavar="URL", help=f"Redis: {FORMS}")
     parser.option(
         "--namespace", variable="JQ_NAMESPACE", metavar="NAMESPACE", default="{jq}", type=namespace,
         help="in braces (default: %(default)s)",
@@ -171,11 +172,8 @@ def _load(options: argparse.Namespace, parser: Parser) -> int:
     from jqmaster import scripts
     from jqmaster.engine import connect
     from jqmaster.errors import JQError, UnsuitableServer
-    from jqmaster.server import without_password
 
-    if options.redis is None and os.environ.get("JQ_URL", "").startswith(
-        ("redis://", "rediss://", "unix://")
-    ):
+    if options.redis is None and is_redis(os.environ.get("JQ_URL", "")):
         options.redis = os.environ["JQ_URL"]
     if options.redis is None:
         parser.error("--redis or JQ_REDIS is required")
