@@ -253,7 +253,7 @@ def place_of(redis: redis_asyncio.Redis) -> Place:
 
 
 def pool_at(target: Target, **settings: Any) -> redis_asyncio.BlockingConnectionPool:
-    """The pool of a client whose connections live at a place. Raises ValueError for a URL that will not do."""
+    """The pool of a client whose connections live at a place. Raises ValueError for a URL that cannot be."""
     place = Place()
     options: dict[str, Any] = {**settings, **parse_url(target.url)}
     kind = options.pop("connection_class", Connection)
