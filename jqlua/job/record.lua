@@ -67,6 +67,7 @@ local open = {}
 -- options, units, and those below}.
 local rests = {}
 
+M.UNITS_OF_REST = 7
 local BYTES = 8
 local TOLD = 9 -- of a worker's document
 local HEAD = 10
@@ -158,15 +159,19 @@ end
 ---@return table rest
 local function rest_of(job)
   local rest = job[M.REST]
-  if rest and rest[7] == job[M.UNITS] and rest[6] == job[M.OPTIONS] and rest[3] == job[M.PRIORITY]
-    and rest[2] == job[M.QUEUE] and rest[1] == job[M.NAME] and rest[4] == job[M.MAX_RETRY]
-    and rest[5] == job[M.TIMEOUT_MS] then
-    return rest
-  end
   local name, queue, options = job[M.NAME], job[M.QUEUE], job[M.OPTIONS]
-  local own_queue = queue == name and "" or queue
-  local bytes = struct.pack(REST, #name, name, #own_queue, own_queue, job[M.PRIORITY], job[M.MAX_RETRY],
-    job[M.TIMEOUT_MS], #options, options) .. job[M.UNITS]
+  local bytes
+  if rest and rest[6] == options and rest[3] == job[M.PRIORITY] and rest[2] == queue and rest[1] == name
+    and rest[4] == job[M.MAX_RETRY] and rest[5] == job[M.TIMEOUT_MS] then
+    if rest[7] == job[M.UNITS] then
+      return rest
+    end
+    bytes = rest[BYTES]:sub(1, -1 - #rest[7]) .. job[M.UNITS]
+  else
+    local own_queue = queue == name and "" or queue
+    bytes = struct.pack(REST, #name, name, #own_queue, own_queue, job[M.PRIORITY], job[M.MAX_RETRY],
+      job[M.TIMEOUT_MS], #options, options) .. job[M.UNITS]
+  end
   rest = rests[bytes] or memory.keep(rests, bytes, {
     name, queue, job[M.PRIORITY], job[M.MAX_RETRY], job[M.TIMEOUT_MS], options, job[M.UNITS], bytes, false, false,
     false,
@@ -207,7 +212,7 @@ end
 -- means more than to write this.
 local first_starts = {}
 
---- What the first start of a job that has nothing rare writes, besides the part that tells of this run.
+--- What the first start of a job that has nothing rare but its units writes, besides the part that tells of this run.
 ---@param raw string its record
 ---@return table|false first
 function M.first_start(raw)
@@ -215,7 +220,7 @@ function M.first_start(raw)
   if first == nil then
     first = false
     local job = M.decode("", raw)
-    if job[M.ATTEMPT] == 0 and job[M.FLAGS] < M.STARTED and job[M.OPTIONS] == "" then
+    if job[M.ATTEMPT] == 0 and job[M.FLAGS] % M.LANED < M.STARTED and job[M.OPTIONS] == "" then
       M.begin(job)
       job[M.STATE] = states.RUNNING
       first = { front_of(job), job[M.REST], job[M.TIMEOUT_MS] }
@@ -283,28 +288,29 @@ function M.first_run(first, id, run, digits)
   return first[1] .. run .. first[2][BYTES], document_of(first[2], id, 1, 0, "1-" .. digits)
 end
 
---- A job that runs for the first time and has nothing rare, by its record.
+--- A job that runs for the first time and has nothing rare but units, by its record.
 ---@param raw string|false
 ---@return string? digits of its token; nil for any other
 ---@return number? started_ms
----@return table? rest {name, queue, ...}
+---@return table? rest {name, queue, ...}, with its units at UNITS_OF_REST
 function M.plain_run(raw)
-  if not raw or raw:byte() ~= M.STARTED or raw:sub(2, 7) ~= "r-\0\0\0\1" or raw:byte(MARK) ~= 0 then
+  if not raw or raw:byte() % M.LANED ~= M.STARTED or raw:sub(2, 7) ~= "r-\0\0\0\1" or raw:byte(MARK) ~= 0 then
     return nil
   end
   local started_ms, _, _, digits, _, after = struct.unpack(">ddBc12Bc0", raw, 12)
   local bytes = raw:sub(after)
   local rest = rests[bytes] or decode_rest(bytes)
-  if rest[6] == "" and rest[7] == "" then
+  if rest[6] == "" then
     return digits, started_ms, rest
   end
 end
 
---- The record of such a job that succeeded.
+--- The record of such a job that succeeded, and has given its units back.
 ---@param raw string
+---@param section string its units
 ---@return string record
-function M.succeeded(raw, ended_ms)
-  return "\2ds" .. raw:sub(4, 19) .. struct.pack(">d", ended_ms) .. raw:sub(MARK)
+function M.succeeded(raw, section, ended_ms)
+  return "\2ds" .. raw:sub(4, 19) .. struct.pack(">d", ended_ms) .. raw:sub(MARK, -1 - #section)
 end
 
 --- Has it written at the next flush.

@@ -8,6 +8,8 @@ local settings = require "jqlua.settings.settings"
 local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
 local lineup = require "jqlua.limits.placement"
+local taking = require "jqlua.limits.taking"
+local units = require "jqlua.limits.units"
 local queue = require "jqlua.queue.record"
 local transition = require "jqlua.life.transition"
 local failure = require "jqlua.life.failure"
@@ -150,7 +152,7 @@ function M.succeed(of, result, finished_at)
   end
 end
 
---- As succeed, for a job that has nothing rare: its record is changed without being taken apart.
+--- As succeed, for a job that has nothing rare but units: its record is changed without being taken apart.
 ---@param said table outcome
 ---@param key string of the record
 ---@param raw string|false
@@ -170,8 +172,12 @@ function M.succeed_plain(said, key, raw, is_only)
   if state[meta.COUNTED] then
     statlog.done(rest[2], rest[1], job.created_ms(said.id), started_ms)
   end
+  local section = rest[job.UNITS_OF_REST]
+  if section ~= "" then
+    taking.give_back(units.parse(section))
+  end
   transition.finish(owner, said.id)
-  job.save_raw(said.id, key, job.succeeded(raw, state[meta.NOW_MS]), is_only)
+  job.save_raw(said.id, key, job.succeeded(raw, section, state[meta.NOW_MS]), is_only)
   return "done"
 end
 

@@ -208,6 +208,35 @@ function M.matching(queue_name, name, stores)
   return list
 end
 
+--- What every job of a queue and name needs, if that depends on nothing else.
+---@param list table[] definitions that may match
+local function find_fixed(list, queue_name, name)
+  local facts, entries = { queue = queue_name, name = name }, {}
+  for i, definition in ipairs(list) do
+    if definition.b or type(definition.k or 1) ~= "number" or not matcher.test(definition.m, facts) then
+      return false
+    end
+    entries[i] = M.entry(definition)
+  end
+  return { entries = entries, units = false }
+end
+
+--- As entries, where they are the same for all jobs of a queue and name.
+---@param stores? boolean as of matching
+---@return table|false fixed {entries, not to be changed; units, of those who wait there with nothing else, once known}
+function M.fixed(queue_name, name, stores)
+  local list = M.matching(queue_name, name, stores)
+  local known_fixed, pair = list.fixed, queue_name .. "\0" .. name
+  if not known_fixed then
+    known_fixed = {}
+    list.fixed = known_fixed
+  end
+  if known_fixed[pair] == nil then
+    known_fixed[pair] = memory.keep(known_fixed, pair, find_fixed(list, queue_name, name))
+  end
+  return known_fixed[pair]
+end
+
 --- The units that a job needs, by the constraints as they are.
 ---@param facts table
 ---@param stores? boolean as of matching

@@ -133,6 +133,7 @@ local function first_of(index, name, path)
       return {
         priority = priority, id = member:sub(9, 22), member = member, lane = member:sub(24), path = path,
         rival = entries[3] or false, rival_priority = entries[4] or false, job = false, units = false,
+        argument = false,
       }
     end
     local digest = member:sub(24)
@@ -159,7 +160,7 @@ end
 
 --- The first lane of an index, as far as is known.
 ---@return table? place {priority, id, member, lane, path, rival: the member behind it, rival_priority, and to be filled
---- in: job, units}
+--- in: job, units, argument if it was read}
 ---@return boolean? is_more when the looks allowed were used up
 function M.first(index, name)
   return first_of(index, name, "")

@@ -12,6 +12,8 @@ local lane = require "jqlua.limits.lane"
 local lineup = require "jqlua.limits.placement"
 local queue = require "jqlua.queue.record"
 local ready = require "jqlua.limits.lane_index"
+local keys = require "jqlua.base.keys"
+local opened = require "jqlua.limits.opened"
 local keyrecord = require "jqlua.limits.keyrecord"
 local parking = require "jqlua.limits.parking"
 local room = require "jqlua.limits.room"
@@ -24,6 +26,8 @@ local call = redis.call
 local STEPS = 100
 -- Plain jobs that are looked at anew in one go.
 local PAGE = 8
+-- Notes in opened.found that a head was read.
+local LOOKED = ""
 
 local function moved(of, owner)
   local is_moved = lineup.review(of, owner)
@@ -49,6 +53,17 @@ local function move_entry(owner, index, place, of, entries)
   parking.pass_on(owner, entries)
 end
 
+--- Reads the head of a lane: the first that a call looks at, which is likely to start, with its argument.
+local function read_head(place, id)
+  if opened.found[LOOKED] then
+    return job.read(id)
+  end
+  opened.found[LOOKED] = true
+  local raws = call("MGET", keys.JOB .. id, keys.ARGUMENT .. id)
+  place.argument = raws[2]
+  return job.note(id, raws[1])
+end
+
 --- The best lane of a queue whose head may start now. Those that may not are parked on the way.
 ---@return table? place as ready.first gives it, with job and units
 ---@return boolean? is_more when the looks allowed were used up
@@ -63,7 +78,7 @@ local function best_lane(owner, is_settled)
       return nil, true
     end
     local priority, id = lane.head(place.lane)
-    local of = id and job.read(id)
+    local of = id and read_head(place, id)
     local own = of and units.of(of)
     local entries = own and own[units.ENTRIES]
     if own then

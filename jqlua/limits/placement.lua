@@ -56,21 +56,26 @@ end
 ---@param stores? boolean as of constraint.matching
 ---@return table units
 function M.units(of, owner, argument, stores)
-  local facts = constraint.facts(of, argument)
-  local entries = meta.state[meta.VERSION] > 0 and constraint.entries(of, facts, stores) or {}
-  local before = units.of(of)
-  if before then
-    entries = keep_taken(entries, before)
+  local name, before = owner[queue.NAME], units.of(of)
+  local is_constrained, is_fair = meta.state[meta.VERSION] > 0, queue.has(owner, queue.FAIR)
+  local fixed = is_constrained and constraint.fixed(name, of[job.NAME], stores)
+  if fixed and not is_fair and not before then
+    fixed.units = fixed.units or units.of_need(name, "", {}, fixed.entries)
+    return fixed.units
   end
-  local path, groups = "", {}
-  if queue.has(owner, queue.FAIR) then
+  local facts, path, groups = constraint.facts(of, argument), "", {}
+  local entries = fixed and fixed.entries or is_constrained and constraint.entries(of, facts, stores) or {}
+  if is_fair then
     local fairness = M.fairness(owner)
     for i, level in ipairs(fairness.l) do
       groups[i] = constraint.value(level.b, facts, of)
     end
-    path = ready.path_of(owner[queue.NAME], fairness.g, groups)
+    path = ready.path_of(name, fairness.g, groups)
   end
-  return units.of_need(owner[queue.NAME], path, groups, entries)
+  if before then
+    entries = keep_taken(entries, before)
+  end
+  return units.of_need(name, path, groups, entries)
 end
 
 --- A lower bound of a queue's ready jobs.

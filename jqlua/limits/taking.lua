@@ -54,30 +54,47 @@ function M.take(of, own)
   units.put(of, units.replaced(own, taken))
 end
 
+--- A unit that a job has comes back.
+local function give_back(entry)
+  local limit = opened.limits[entry[units.NUMBER]]
+  if limit then
+    count(limit, entry, -1)
+    parking.reopen(opened.keys[entry[units.NAME]])
+  end
+end
+
+--- A job has ended: all its units come back.
+---@param own table
+function M.give_back(own)
+  local entries = own[units.ENTRIES]
+  keyrecord.fetch(entries)
+  for i = 1, #entries do
+    if entries[i][units.IS_TAKEN] then
+      give_back(entries[i])
+    end
+  end
+end
+
 --- A job leaves: gives its units back.
 ---@param keeps boolean whether it keeps those of strict order: it will run again
 function M.leave(of, keeps)
   local own = units.of(of)
   if not own then
     return
+  elseif not keeps then
+    M.give_back(own)
+    return units.put(of, nil)
   end
   local entries, left = own[units.ENTRIES], {}
   keyrecord.fetch(entries)
-  for i = 1, #entries do
-    local entry = entries[i]
-    local is_given_back = entry[units.IS_TAKEN] and not (keeps and entry[units.IS_STRICT])
-    if is_given_back then
-      local limit = opened.limits[entry[units.NUMBER]]
-      if limit then
-        count(limit, entry, -1)
-        parking.reopen(opened.keys[entry[units.NAME]])
-      end
-    end
-    if keeps then
-      left[i] = is_given_back and units.with(entry, false) or entry
+  for i, entry in ipairs(entries) do
+    left[i] = entry
+    if entry[units.IS_TAKEN] and not entry[units.IS_STRICT] then
+      give_back(entry)
+      left[i] = units.with(entry, false)
     end
   end
-  units.put(of, keeps and units.replaced(own, left) or nil)
+  units.put(of, units.replaced(own, left))
 end
 
 return M

@@ -98,13 +98,16 @@ local function decode(section)
   return memory.keep(known, section, { lane, path, groups, entries, section, false })
 end
 
+---@param section string not empty
+---@return table units
+function M.parse(section)
+  return known[section] or decode(section)
+end
+
 ---@return table? units nil when the job has none
 function M.of(of)
   local section = of[job.UNITS]
-  if section == "" then
-    return nil
-  end
-  return known[section] or decode(section)
+  return section ~= "" and M.parse(section) or nil
 end
 
 --- A section without its lane.
@@ -140,7 +143,7 @@ function M.of_need(queue_name, path, groups, entries)
   local units = known[name]
   if not units then
     local section = lane_of(queue_name, path, entries) .. need
-    units = memory.keep(known, name, known[section] or decode(section))
+    units = memory.keep(known, name, M.parse(section))
   end
   return units
 end
@@ -151,7 +154,7 @@ end
 function M.replaced(units, entries)
   local lane = units and units[M.LANE] or string.rep("0", M.DIGEST)
   local section = lane .. encode_need(units and units[M.PATH] or "", units and units[M.GROUPS] or {}, entries)
-  return known[section] or decode(section)
+  return M.parse(section)
 end
 
 --- The same units, all of them taken.

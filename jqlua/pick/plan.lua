@@ -112,16 +112,36 @@ function M.start_all(owner, popped, plan, reply)
 end
 
 ---@cold
---- Starts the head of a queue that has lanes, and those of its lane behind it that come next.
----@param most number
-function M.start_lane(head, most, plan, reply)
-  local started, wanted = lanestart.take(head, most), {}
+---@return table arguments
+local function read_arguments(head, started)
+  local known = head.place and head.place.argument
+  if known and not started[2] then
+    return { known }
+  end
+  local wanted = {}
   for i, of in ipairs(started) do
     wanted[i] = keys.ARGUMENT .. of[job.ID]
   end
-  local arguments = started[1] and call("MGET", unpack(wanted))
+  return call("MGET", unpack(wanted))
+end
+
+---@cold
+--- Starts the head of a queue that has lanes, and those of its lane behind it that come next.
+---@param most number
+function M.start_lane(head, most, plan, reply)
+  local started = lanestart.take(head, most)
+  local arguments = started[1] and read_arguments(head, started)
+  local wish, is_registered = plan[M.WISH], plan[M.IS_REGISTERED]
   for i, of in ipairs(started) do
-    append(plan, reply, attempt.start(of, plan[M.WISH].worker, plan[M.IS_REGISTERED]), arguments[i], of)
+    local document
+    if wish.request or of[job.OPTIONS] ~= "" or job.has(of, job.STARTED) then
+      document = attempt.start(of, wish.worker, is_registered)
+    else
+      local id = of[job.ID]
+      document = attempt.start_popped(head.queue, id, keys.JOB .. id, job.encode(of), wish.worker, is_registered)
+      of[job.STATE] = states.RUNNING
+    end
+    append(plan, reply, document, arguments[i], of)
   end
   grow(plan, reply)
 end

@@ -21,7 +21,7 @@ from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, cast, overload
 
 from . import handle as handles
-from . import options, tracing
+from . import options, redis_url, tracing
 from .app_operation import Operations
 from .calling import MessagePack, Serializer
 from .handle import Handle
@@ -45,18 +45,18 @@ MiddlewareT = TypeVar("MiddlewareT", bound="Middleware")
 
 LOCAL = "http://127.0.0.1:8400"
 BATCH = 1000
-_REDIS = ("redis://", "rediss://", "unix://")
 
 
 class JQ(Operations):
     """Jobs of one namespace. Works from any thread and any event loop, and after a fork.
 
-    `url`: a Redis (`redis://`, `rediss://`, `unix://`) or a JQ master (`http://`, several with commas);
-    default: the variable `JQ_URL`, or the master on this machine. `namespace` is for Redis; a master has its
-    own. So is `form`: "scripts" uses no functions of Redis, "functions" raises Unavailable where there are
-    none; default: the variable `JQ_FORM`, or "auto". `direct`: jobs run at once where they are enqueued,
-    without any server, see `immediate`. All else are options for all jobs. Nothing is connected before it is
-    needed.
+    `url`: a Redis (`redis://`, `unix://`, `redis+sentinel://`, `redis+cluster://`, with TLS `rediss…`) or a
+    JQ master (`http://`, several with commas); default: the variable `JQ_URL`, or the master on this machine.
+    `namespace` is for Redis; a master has its own. So is `form`: "scripts" uses no functions of Redis,
+    "functions" raises Unavailable where there are none; default: the variable `JQ_FORM`, or "auto"; and
+    `recreate`: whether a namespace that has vanished is set up again, empty; default: the variable
+    `JQ_RECREATE`, or calls raise Vanished. `direct`: jobs run at once where they are enqueued, without any
+    server, see `immediate`. All else are options for all jobs. Nothing is connected before it is needed.
     """
 
     def __init__(
@@ -65,6 +65,7 @@ class JQ(Operations):
         *,
         namespace: str | None = None,
         form: Form | None = None,
+        recreate: bool | None = None,
         serializer: Serializer | None = None,
         direct: bool = False,
         **defaults: Unpack[JobOptions],
@@ -72,6 +73,7 @@ class JQ(Operations):
         self.url = url or os.environ.get("JQ_URL") or LOCAL
         self.namespace = namespace or os.environ.get("JQ_NAMESPACE") or "{jq}"
         self.form = cast(Form, form or os.environ.get("JQ_FORM") or "auto")
+        self.recreate = os.environ.get("JQ_RECREATE") == "1" if recreate is None else recreate
         self.serializer: Serializer = serializer or MessagePack()
         self.defaults: JobOptions = cast(JobOptions, options.check(dict(defaults)))
         self.tasks: dict[str, Task[..., Any]] = {}
@@ -87,13 +89,13 @@ class JQ(Operations):
             self.link = self._memory(raises=False)
 
     def __repr__(self) -> str:
-        shown = re.sub(r"//[^/@]*@", "//", self.url)  # without a password
+        shown = re.sub(r"//[^/@]*@", "//", redis_url.without_password(self.url))
         return f"<JQ {shown} {self.namespace}>"
 
     @property
     def is_redis(self) -> bool:
         """Whether `url` is that of a Redis."""
-        return self.url.startswith(_REDIS)
+        return redis_url.is_redis(self.url)
 
     # -- defining ---------------------------------------------------------------------------------
 
@@ -338,9 +340,9 @@ class JQ(Operations):
 
     def _transport(self) -> Transport:
         if self.is_redis:
-            return RedisTransport(self.url, self.namespace, self.form)
+            return RedisTransport(self.url, self.namespace, self.form, recreate=self.recreate)
         if not self.url.startswith(("http://", "https://")):
-            raise ValueError(f"{self.url}: expected redis://, rediss://, unix://, http:// or https://")
+            raise ValueError(f"{self.url}: expected {redis_url.FORMS}, or http://, https://")
         from .transport_http import HttpTransport
 
         return HttpTransport(self.url.split(","))

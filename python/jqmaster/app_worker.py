@@ -194,6 +194,7 @@ class AppWorker:
             given["namespace"] = self._jq.namespace
         if given.get("form", "auto") == "auto":
             given["form"] = self._jq.form
+        given["recreate"] = given.get("recreate") or self._jq.recreate
         if not given.get("masters") and given.get("redis_url") is None:
             if self._jq.is_redis:
                 given["redis_url"] = self._jq.url

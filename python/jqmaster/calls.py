@@ -10,18 +10,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
-from weakref import WeakKeyDictionary
 
 import msgpack
 import redis.exceptions
-from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialWithJitterBackoff
 
-from .errors import Invalid, JQError, NoFunctions, Unavailable, Version, from_redis
+from . import redis_url
+from .errors import Invalid, JQError, NoFunctions, Unavailable, Vanished, Version, from_redis
 from .luabuild import Script, library_of
+from .place import CONNECT_S, PASSES_S, is_passing, place_of, pool_at
 from .scripts import (
     FORMS,
     Form,
@@ -33,6 +34,7 @@ from .scripts import (
     is_missing_function,
     refuses_functions,
 )
+from .wake import backoff_s
 
 log = logging.getLogger(__name__)
 
@@ -47,24 +49,23 @@ _HEALS = 4  # rounds: functions, scripts, namespace lost, and what another flush
 
 
 def connect(url: str, *, retries: int = 0, max_connections: int = 64) -> Redis:
-    """A Redis client for ``redis://``, ``rediss://`` or ``unix://`` URLs, with replies as bytes.
+    """A Redis client for a URL (`redis_url`), with replies as bytes. Raises ValueError.
 
     ``retries``: how often a command whose reply was lost is sent again; leave it 0 unless every call is safe
     to repeat. More than ``max_connections`` calls at a time wait for each other. Connects on first use.
 
     There is no limit on how long a reply may take: redis-py's own would send every command through
     ``asyncio.wait_for``, which on Python 3.11 loses a cancellation that comes while the send completes.
-    ``Engine`` sets its own.
+    ``Engine`` sets its own. Raises ValueError for a URL that cannot work.
     """
     return Redis.from_pool(
-        BlockingConnectionPool.from_url(
-            url,
+        pool_at(
+            redis_url.parse(url),
             max_connections=max_connections,
             protocol=2,
             decode_responses=False,
             socket_timeout=None,
-            socket_connect_timeout=5.0,
-            health_check_interval=30,
+            socket_connect_timeout=CONNECT_S,
             retry=Retry(ExponentialWithJitterBackoff(base=0.05, cap=1.0), retries),
         )
     )
@@ -91,15 +92,6 @@ def given(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-class _Server:
-    """What is known of the server behind a pool of connections."""
-
-    has_functions: bool | None = None  # None: not known yet, and taken for true
-
-
-_servers: WeakKeyDictionary[Any, _Server] = WeakKeyDictionary()  # by pool
-
-
 class Caller:
     """Runs the operations of one namespace. Holds no connection of its own; whoever made ``redis`` closes it.
 
@@ -107,8 +99,8 @@ class Caller:
     which the first call shows for all callers of a pool of connections, all are called by EVALSHA.
 
     Functions and scripts that Redis has lost (FUNCTION FLUSH, SCRIPT FLUSH, restart, failover) are loaded
-    again, and a namespace that has vanished (FLUSHALL) is set up again, when a call meets it. Raises what
-    ``jqmaster.errors`` has.
+    again, and a namespace that is not set up is set up, when a call meets it. One that was there when a call
+    was made before, and has vanished (FLUSHALL), only with ``recreate``. Raises what ``jqmaster.errors`` has.
     """
 
     def __init__(
@@ -119,11 +111,15 @@ class Caller:
         scripts: Mapping[str, Script] | None = None,
         timeout_s: float = 30.0,
         form: Form = "auto",
+        recreate: bool = False,
     ) -> None:
         """``timeout_s``: how long Redis may take to answer a call; then the call raises Unavailable.
 
         ``form``: "scripts" uses EVALSHA alone; with "functions" calls raise NoFunctions where functions
         cannot be called, and do not fall back.
+
+        ``recreate``: a namespace that has vanished is set up again, empty, without its constraints, schedules
+        and settings; else calls raise Vanished until it is back.
         """
         if redis.get_encoder().decode_responses:
             raise ValueError("the client must not decode responses: arguments and results are bytes")
@@ -142,23 +138,26 @@ class Caller:
             if self._library
             else {}
         )
-        self._server = _servers.setdefault(redis.connection_pool, _Server())
+        self._place = place_of(redis)
+        self._place.serve(namespace)
         self._meta = f"{namespace}:meta"
         self._timeout_s = timeout_s
+        self._recreates = recreate
+        self._is_known = self._is_missed = False
 
     async def form_in_use(self) -> Literal["functions", "scripts"]:
         """How the operations are called that have both forms. Asks the server if that is not known yet."""
         if self._library is None:
             return "scripts"
-        if self._server.has_functions is None:
+        if self._place.has_functions is None:
             try:
                 async with asyncio.timeout(self._timeout_s):
-                    self._server.has_functions = await has_functions(self.redis, self._library)
+                    self._place.has_functions = await has_functions(self.redis, self._library)
             except TimeoutError as problem:
                 raise self._late(problem) from problem
             except redis.exceptions.RedisError as problem:
                 raise from_redis(problem) from problem
-        return "functions" if self._server.has_functions else "scripts"
+        return "functions" if self._place.has_functions else "scripts"
 
     async def call(self, script: str, *arguments: Argument) -> Any:
         """Run one operation; its reply as it came: bytes, integers, lists, None."""
@@ -177,22 +176,32 @@ class Caller:
             self.observe(script, code, time.perf_counter() - started)
 
     async def _call(self, script: str, arguments: Sequence[Argument]) -> Any:
-        for round_ in range(_HEALS + 1):
+        again: _Again | None = None
+        while True:
             try:
                 async with asyncio.timeout(self._timeout_s):
-                    return await self.redis.execute_command(
+                    reply = await self.redis.execute_command(
                         *self._called(script), 2, self.namespace, self._meta, *arguments
                     )
+                if not self._is_known or self._is_missed:
+                    self._is_here()
+                return reply
             except TimeoutError as problem:
                 raise self._late(problem) from problem
             except redis.exceptions.RedisError as problem:
-                if round_ == _HEALS or not await self._heal([(script, problem)]):
+                again = again or _Again(self._heal)
+                if not await again.after([(script, problem)]):
                     raise from_redis(problem) from problem
-        raise AssertionError("unreachable")
+
+    def _is_here(self) -> None:
+        self._is_known = True
+        if self._is_missed:
+            self._is_missed = False
+            log.warning("namespace %s is back", self.namespace)
 
     def _called(self, script: str) -> tuple[str, str]:
         """The command, and the function's name or the script's sha."""
-        if self._server.has_functions is not False and (function := self._functions.get(script)):
+        if self._place.has_functions is not False and (function := self._functions.get(script)):
             return "FCALL", function
         return "EVALSHA", self.scripts[script].sha
 
@@ -207,7 +216,8 @@ class Caller:
         """
         results: list[Any] = [None] * len(calls)
         waiting = list(range(len(calls)))
-        for round_ in range(_HEALS + 1):
+        again = _Again(self._heal)
+        while True:
             try:
                 async with self.redis.pipeline(transaction=False) as pipe:
                     for index in waiting:
@@ -221,11 +231,10 @@ class Caller:
                 raise self._late(problem) from problem
             except redis.exceptions.RedisError as problem:
                 raise from_redis(problem) from problem
-            failed = [index for index in waiting if isinstance(results[index], redis.exceptions.RedisError)]
-            waiting = [index for index in failed if _lost(results[index])]
-            if round_ == _HEALS or not await self._heal(
-                [(calls[index][0], results[index]) for index in waiting]
-            ):
+            if not all(isinstance(results[index], Exception) for index in waiting):
+                self._is_here()
+            waiting = [index for index in waiting if is_passing(results[index]) or _lost(results[index])]
+            if not await again.after([(calls[index][0], results[index]) for index in waiting]):
                 break
         return [
             from_redis(reply) if isinstance(reply, redis.exceptions.RedisError) else reply
@@ -233,39 +242,76 @@ class Caller:
         ]
 
     async def _heal(self, failures: Sequence[tuple[str, Exception]]) -> bool:
-        """Bring back what these calls missed. False when there is nothing to bring back."""
+        """Bring back what these calls missed. False when there is nothing. Raises RedisError, JQError."""
         lost = {kind: problem for _, problem in failures if (kind := _lost(problem))}
-        try:
-            if "functions" in lost:
-                self._do_without_functions(lost["functions"])
-            if "namespace" in lost:
-                log.warning("namespace %s is not set up in this Redis: setting it up", self.namespace)
-                current = await self.redis.hexists(f"{self.namespace}:manifest", "version")
-                await install(
-                    self.redis, self.namespace, self.scripts, make_current=not current, form=self.form
-                )
-                return True
-            if "library" in lost and self._library:
-                log.info("Redis has lost the functions of namespace %s: loading them", self.namespace)
-                if not await bring_library(
-                    self.redis, self.namespace, self.scripts, self._library, self.form
-                ):
-                    self._do_without_functions(lost["library"])
-            if "scripts" in lost:
-                log.info("Redis has lost the scripts of namespace %s: loading them", self.namespace)
-                async with self.redis.pipeline(transaction=False) as pipe:
-                    for name in {name for name, problem in failures if _lost(problem) == "scripts"}:
-                        pipe.script_load(self.scripts[name].source)
-                    await pipe.execute()
-        except redis.exceptions.RedisError as problem:
-            raise from_redis(problem) from problem
+        if "functions" in lost:
+            self._do_without_functions(lost["functions"])
+        if "namespace" in lost:
+            self._allow_setup()
+            current = await self.redis.hexists(f"{self.namespace}:manifest", "version")
+            await install(self.redis, self.namespace, self.scripts, make_current=not current, form=self.form)
+            return True
+        if "library" in lost and self._library:
+            log.info("Redis has lost the functions of namespace %s: loading them", self.namespace)
+            if not await bring_library(self.redis, self.namespace, self.scripts, self._library, self.form):
+                self._do_without_functions(lost["library"])
+        if "scripts" in lost:
+            log.info("Redis has lost the scripts of namespace %s: loading them", self.namespace)
+            async with self.redis.pipeline(transaction=False) as pipe:
+                for name in {name for name, problem in failures if _lost(problem) == "scripts"}:
+                    pipe.script_load(self.scripts[name].source)
+                await pipe.execute()
         return bool(lost)
+
+    def _allow_setup(self) -> None:
+        """Raise Vanished when the namespace was there, and is not to be set up again."""
+        if not self._is_known:
+            log.warning("namespace %s is not set up in this Redis: setting it up", self.namespace)
+        elif self._recreates:
+            log.error("namespace %s has vanished from this Redis: setting it up again, empty", self.namespace)
+        else:
+            vanished = Vanished(self.namespace)
+            if not self._is_missed:
+                self._is_missed = True
+                log.error("%s", vanished.message)
+            raise vanished
 
     def _do_without_functions(self, problem: Exception) -> None:
         if self.form == "functions":
             raise NoFunctions(problem) from problem
         log.info("functions cannot be used in this Redis, scripts are: %s", problem)
-        self._server.has_functions = False
+        self._place.has_functions = False
+
+
+class _Again:
+    """When a call is made again that was refused: it has changed nothing then."""
+
+    def __init__(self, heal: Callable[[Sequence[tuple[str, Exception]]], Awaitable[bool]]) -> None:
+        self._heal = heal
+        self._since = time.monotonic()
+        self._heals = self._passes = 0
+
+    async def after(self, failures: Sequence[tuple[str, Exception]]) -> bool:
+        """Whether to ask again, now: what was lost is back, or the namespace was just not to be found there
+        (`place` knows of it). Raises JQError."""
+        passing = [problem for _, problem in failures if is_passing(problem)]
+        if passing:
+            if time.monotonic() - self._since > PASSES_S:
+                return False
+            if self._passes or not isinstance(passing[0], redis.exceptions.MovedError):
+                await asyncio.sleep(backoff_s(self._passes))
+            self._passes += 1
+        lost = [failure for failure in failures if _lost(failure[1])]
+        if not lost or self._heals == _HEALS:
+            return bool(passing)
+        self._heals += 1
+        try:
+            return await self._heal(lost)
+        except (redis.exceptions.RedisError, JQError) as problem:
+            refusal = problem if isinstance(problem, JQError) else from_redis(problem)
+            if isinstance(refusal.__cause__, Exception) and is_passing(refusal.__cause__):
+                return await self.after([("", refusal.__cause__)])
+            raise refusal from refusal.__cause__
 
 
 def _lost(problem: Any) -> Literal["functions", "library", "scripts", "namespace"] | None:

@@ -22,6 +22,9 @@ from jqmaster.http.jsonform import to_msgpack
 from jqmaster.http.message import MSGPACK, unknown_field
 
 CONNECT_TIMEOUT_S = 5.0
+# Before it is said that there is no way to a worker. Somebody who starts again, or a proxy in between that
+# loads its settings, is back within that time.
+PAUSES_S = (0.1, 0.9)
 STALE_WITHIN_S = (
     0.25  # a worker that closed an idle connection shows it at once; later it is the job that broke it
 )
@@ -33,7 +36,7 @@ _OUTCOME_FIELDS = (
     "type", "result", "error", "message", "reason", "should_retry", "group", "finished_at", "move", "enqueue",
 )  # fmt: skip
 
-Why = Literal["unknown", "busy", "unreachable"]
+Why = Literal["unknown", "busy", "unreachable", "gone"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,7 @@ Answer = Accepted | Refused | Finished | Lapses
 
 def outcome_of(answer: Answer) -> str:
     """In a word: `accepted`, `done`, `moved`, `failed`, `lapsed`, or why it was refused: `unknown`, `busy`,
-    `unreachable`."""
+    `unreachable`, `gone`."""
     match answer:
         case Refused():
             return answer.why
@@ -149,7 +152,9 @@ async def deliver(session: aiohttp.ClientSession, job: Assigned) -> Answer:
     """Send `job` to its worker and read the answer. Raises nothing but cancellation."""
     body = wire.extend_map(job.document, {"argument": job.argument})
     deadline = time.monotonic() + job.timeout_s
-    for last_try in (False, True):
+    pauses = iter(PAUSES_S)
+    may_be_stale = is_gone = True
+    while True:
         started = time.monotonic()
         exchange = Exchange()
         timeout = aiohttp.ClientTimeout(total=max(0.001, deadline - started), sock_connect=CONNECT_TIMEOUT_S)
@@ -159,18 +164,31 @@ async def deliver(session: aiohttp.ClientSession, job: Assigned) -> Answer:
                 headers={"content-type": MSGPACK, "accept": MSGPACK}, trace_request_ctx=exchange,
             ) as response:  # fmt: skip
                 return await _read(response, job)
-        except (aiohttp.ClientConnectorError, aiohttp.ServerTimeoutError, aiohttp.InvalidURL):
+        except (aiohttp.ServerTimeoutError, aiohttp.InvalidURL):
             return Refused("unreachable", message="the worker could not be reached")
         except TimeoutError:
             return Lapses()
         except (aiohttp.ClientError, OSError) as error:
-            if not exchange.sent:
-                return Refused("unreachable", message="the worker could not be reached")
-            if exchange.reused and not last_try and time.monotonic() - started < STALE_WITHIN_S:
+            if exchange.sent:
+                is_quick = time.monotonic() - started < STALE_WITHIN_S
+                if not (exchange.reused and may_be_stale and is_quick):
+                    reason = str(error) or type(error).__name__
+                    return failure(f"the worker broke the connection before it answered: {reason}")
+                may_be_stale = False
                 continue
-            reason = str(error) or type(error).__name__
-            return failure(f"the worker broke the connection before it answered: {reason}")
-    raise AssertionError("unreachable")
+            is_gone = is_gone and _is_nobody_there(error)
+            pause_s = next(pauses, None)
+            if pause_s is None and is_gone:
+                return Refused("gone", message="the worker is gone: nobody listens there")
+            if pause_s is None or time.monotonic() + pause_s >= deadline:
+                return Refused("unreachable", message="the worker could not be reached")
+        await asyncio.sleep(pause_s)
+
+
+def _is_nobody_there(error: Exception) -> bool:
+    """Whether the worker's host says that nobody listens, which no cut line, name service or proxy under way
+    says."""
+    return isinstance(getattr(error, "os_error", error), ConnectionRefusedError)
 
 
 async def _read(response: aiohttp.ClientResponse, job: Assigned) -> Answer:

@@ -76,6 +76,7 @@ def check(facts: Facts) -> Iterator[Finding]:
         ("lapsed", "no lease lapsed in the last hour", _lapsed),
         ("workers", "all registered workers can be reached", _workers),
         ("failures", "no group of failures grows", _failures),
+        ("whole", "all was looked at", _whole),
     ):
         found = list(one(facts))
         yield from found or [Finding(name, "ok", fine)]
@@ -269,6 +270,32 @@ def _failures(facts: Facts) -> Iterator[Finding]:
             f"`jqmaster jobs --group {quote(name)}` lists them, "
             f"`jqmaster retry --group {quote(name)}` has them run again.",
             name, {"recent": recent, "count": group["count"]},
+        )  # fmt: skip
+
+
+_PARTS = {
+    "queues": "queues",
+    "workers": "registered workers",
+    "schedules": "schedules",
+    "constraints": "constraints",
+    "heads": "queues with waiting jobs, for the next of them",
+    "due": "queues, for what is overdue",
+    "keys": "keys of constraints",
+    "samples": "queues, for jobs under constraints",
+    "series": "queues, for leases that lapsed",
+    "failures": "groups of failures",
+    "groups": "groups that grow",
+}
+
+
+def _whole(facts: Facts) -> Iterator[Finding]:
+    if facts.left_out:
+        parts = [f"{done:,} {_PARTS[what]}" for what, done in facts.left_out.items()]
+        yield Finding(
+            "whole", "note", "not all was looked at: it would have taken too long",
+            f"Looked at were only {', '.join(parts)}.",
+            "What is not told here may be wrong elsewhere: `jqmaster queues` lists all queues.",
+            values=dict(facts.left_out),
         )  # fmt: skip
 
 

@@ -1,39 +1,61 @@
-"""What `doctor` looks at in a namespace: a bounded number of calls, whatever its size."""
+"""What `doctor` looks at in a namespace. Each part ends after a while, whatever the namespace's size."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgpack
 
 from . import doctor_paths
+from .client import asks
 from .engine import Engine
 from .errors import NotFound
 from .replies import Document
+
+if TYPE_CHECKING:
+    from .client import AsyncClient
 
 _HOUR_MS = 3_600_000
 # Of queues, groups, … one looks at so many, those most likely to matter first.
 MOST_QUEUES, MOST_GROUPS, MOST_BLOCKED, MOST_CONSTRAINTS, MOST_KEYS = 200, 20, 20, 100, 1000
 MOST_SAMPLES = 20
 RECENT = 100
+PART_S = 1.0  # for each part
+
+What = Literal["queues", "workers", "constraints", "schedules", "failures", "series"]
 
 
 class Source(Protocol):
-    """Where facts come from: `EngineSource`, or `jqmaster.client.AsyncClient`, which has all of it."""
+    """Where facts come from: by the scripts (`EngineSource`), or by way of a master (`ClientSource`)."""
 
-    async def queues(self) -> list[Document]: ...
-    async def workers(self) -> list[Document]: ...
-    async def constraints(self) -> list[Document]: ...
-    async def usage(self, constraint_id: str) -> list[Document]: ...
-    async def schedules(self) -> list[Document]: ...
-    async def failures(self) -> list[Document]: ...
-    async def series(self, by: str, **period: Any) -> list[Document]: ...
+    def every(self, what: What, **period: Any) -> AsyncIterator[Document]:
+        """All there is, page by page."""
+
+    def keys(self, constraint_id: str) -> AsyncIterator[Document]:
+        """The keys of a constraint that are in use."""
+
+    def jobs(self, **where: Any) -> AsyncIterator[Document]: ...
+    async def stats(self, by: str, *, from_ms: int) -> list[Document]: ...
     async def explain(self, job_id: str) -> Document: ...
     async def get(self, job_id: str) -> Document: ...
-    def jobs(self, **where: Any) -> Any: ...
+
+
+class ClientSource:
+    """By way of a master."""
+
+    def __init__(self, client: AsyncClient) -> None:
+        self.jobs, self.stats, self.explain, self.get = client.jobs, client.stats, client.explain, client.get
+        self._pages = client._pages
+
+    def every(self, what: What, **period: Any) -> AsyncIterator[Document]:
+        path = ("stats", "series") if what == "series" else (what,)
+        return self._pages(asks.listing(what, what, *path, **period))
+
+    def keys(self, constraint_id: str) -> AsyncIterator[Document]:
+        return self._pages(asks.listing("usage", "keys", "constraint", constraint_id, "usage"))
 
 
 class EngineSource:
@@ -41,30 +63,13 @@ class EngineSource:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self.stats, self.explain = engine.stats, engine.explain
 
-    async def queues(self) -> list[Document]:
-        return await self._all(self._engine.queues)
+    def every(self, what: What, **period: Any) -> AsyncIterator[Document]:
+        return self._pages(getattr(self._engine, what), **period)
 
-    async def workers(self) -> list[Document]:
-        return await self._all(self._engine.workers)
-
-    async def constraints(self) -> list[Document]:
-        return await self._all(self._engine.constraints)
-
-    async def usage(self, constraint_id: str) -> list[Document]:
-        return (await self._engine.usage(constraint_id, count=MOST_KEYS)).documents
-
-    async def schedules(self) -> list[Document]:
-        return await self._all(self._engine.schedules)
-
-    async def failures(self) -> list[Document]:
-        return await self._all(self._engine.failures)
-
-    async def series(self, by: str, **period: Any) -> list[Document]:
-        return await self._all(lambda **page: self._engine.series(by, **period, **page))
-
-    async def explain(self, job_id: str) -> Document:
-        return await self._engine.explain(job_id)
+    def keys(self, constraint_id: str) -> AsyncIterator[Document]:
+        return self._pages(self._engine.usage, constraint_id)
 
     async def get(self, job_id: str) -> Document:
         [document] = await self._engine.get(job_id)
@@ -73,23 +78,20 @@ class EngineSource:
         return document
 
     async def jobs(self, *, newest: bool = False, brief: bool = False, count: int = 100, **where: Any) -> Any:
+        async for document in self._pages(self._engine.jobs, where, newest=newest, brief=brief, count=count):
+            if "argument" in document:
+                document["argument"] = _opened(document["argument"])
+            yield document
+
+    async def _pages(
+        self, ask: Any, *given: Any, count: int = 1000, **options: Any
+    ) -> AsyncIterator[Document]:
         cursor = None
         while cursor != "":
-            page = await self._engine.jobs(where, newest=newest, brief=brief, count=count, cursor=cursor)
+            page = await ask(*given, **options, cursor=cursor, count=count)
             for document in page.documents:
-                if "argument" in document:
-                    document["argument"] = _opened(document["argument"])
                 yield document
             cursor = page.cursor
-
-    async def _all(self, ask: Any) -> list[Document]:
-        found: list[Document] = []
-        cursor = None
-        while cursor != "":
-            page = await ask(cursor=cursor, count=1000)
-            found += page.documents
-            cursor = page.cursor
-        return found
 
 
 def _opened(argument: bytes) -> Any:
@@ -114,6 +116,8 @@ class Facts:
     """`now_ms`: of the clock that all moments here are of, as near as it is known."""
 
     now_ms: int
+    part_s: float = PART_S
+    left_out: dict[str, int] = field(default_factory=dict)  # what took too long, and how many were looked at
     queues: list[Document] = field(default_factory=list)
     workers: list[Document] = field(default_factory=list)
     schedules: list[Document] = field(default_factory=list)
@@ -132,36 +136,91 @@ class Facts:
     )  # group, how many lately, and more
 
 
-async def gather(source: Source, now_ms: int | None = None) -> Facts:
+class _Time:
+    """The time that one part may take. What is left when it is up is noted in `facts`."""
+
+    def __init__(self, facts: Facts, what: str) -> None:
+        self._facts, self._what, self._done = facts, what, 0
+        self._ends = time.monotonic() + facts.part_s
+
+    def is_up(self) -> bool:
+        """To be asked before each one; the first is always looked at."""
+        if self._done and time.monotonic() >= self._ends:
+            self._facts.left_out[self._what] = self._done
+            return True
+        self._done += 1
+        return False
+
+
+async def gather(source: Source, now_ms: int | None = None, *, part_s: float = PART_S) -> Facts:
     """Raises what the source does. Jobs that vanish meanwhile are passed over."""
-    facts = Facts(int(time.time() * 1000) if now_ms is None else now_ms)
-    facts.queues = await source.queues()
-    facts.workers = await source.workers()
-    facts.schedules = await source.schedules()
+    facts = Facts(int(time.time() * 1000) if now_ms is None else now_ms, part_s)
+    facts.queues = await _every(facts, source, "queues")
+    facts.workers = await _every(facts, source, "workers")
+    facts.schedules = await _every(facts, source, "schedules")
     waiting = sorted(facts.queues, key=lambda queue: -queue["queued"])
+    time_left = _Time(facts, "heads")
     for queue in [queue for queue in waiting if queue["queued"]][:MOST_QUEUES]:
+        if time_left.is_up():
+            break
         await _add_head(facts, source, queue)
+    await _add_due(facts, source)
+    constraints = (await _every(facts, source, "constraints"))[:MOST_CONSTRAINTS]
+    await _add_keys(facts, source, constraints)
+    await _add_nowhere(facts, source, constraints)
+    await _add_keepers(facts, source)
+    await _add_lapsed(facts, source)
+    await _add_failing(facts, source)
+    return facts
+
+
+async def _every(facts: Facts, source: Source, what: What, **period: Any) -> list[Document]:
+    """As many as there is time for."""
+    found: list[Document] = []
+    time_left = _Time(facts, what)
+    async for document in source.every(what, **period):
+        if time_left.is_up():
+            break
+        found.append(document)
+    return found
+
+
+async def _add_due(facts: Facts, source: Source) -> None:
+    time_left = _Time(facts, "due")
     for queue in facts.queues[:MOST_QUEUES]:
+        if time_left.is_up():
+            break
         for state in ("running", "scheduled", "retrying"):
             if queue[state]:
                 facts.due += await _first(source, 1, queue=queue["name"], status=state)
         if queue["blocked"] and len(facts.stuck) < MOST_BLOCKED:
             await _add_stuck(facts, source, queue["name"])
-    constraints = (await source.constraints())[:MOST_CONSTRAINTS]
+
+
+async def _add_keys(facts: Facts, source: Source, constraints: list[Document]) -> None:
+    time_left = _Time(facts, "keys")
     for constraint in constraints:
-        if constraint["keys"] or constraint.get("opens_ms"):
-            try:
-                facts.keys += [(constraint, key) for key in await source.usage(constraint["id"])]
-            except NotFound:
-                continue
-    await _add_nowhere(facts, source, constraints)
-    await _add_keepers(facts, source)
+        if not (constraint["keys"] or constraint.get("opens_ms")):
+            continue
+        keys = 0
+        try:
+            async for key in source.keys(constraint["id"]):
+                if keys == MOST_KEYS or time_left.is_up():
+                    break
+                facts.keys.append((constraint, key))
+                keys += 1
+        except NotFound:
+            continue
+
+
+async def _add_lapsed(facts: Facts, source: Source) -> None:
+    """Where none lapsed at all there is no need to look queue by queue."""
     hour = facts.now_ms // 60_000 * 60_000 - _HOUR_MS
-    for one in await source.series("minute", from_ms=hour):
+    if not any(minute["lapsed"] for minute in await source.stats("minute", from_ms=hour)):
+        return
+    for one in await _every(facts, source, "series", by="minute", from_ms=hour):
         if one["lapsed"]:
             facts.lapsed[one["queue"]] = facts.lapsed.get(one["queue"], 0) + one["lapsed"]
-    await _add_failing(facts, source)
-    return facts
 
 
 async def _first(source: Source, count: int, *, brief: bool = True, **where: Any) -> list[Document]:
@@ -217,6 +276,7 @@ async def _add_keepers(facts: Facts, source: Source) -> None:
 async def _add_nowhere(facts: Facts, source: Source, constraints: list[Document]) -> None:
     """A job's queue is named like it, unless somebody said otherwise: there one looks, not everywhere."""
     samples: dict[str | None, list[Document]] = {}
+    time_left = _Time(facts, "samples")
     for constraint in constraints:
         is_one_name, name = doctor_paths.text_of(constraint, "name")
         is_one_queue, queue = doctor_paths.text_of(constraint, "queue")
@@ -224,7 +284,7 @@ async def _add_nowhere(facts: Facts, source: Source, constraints: list[Document]
             continue
         place = queue or name
         if place not in samples:
-            if len(samples) == MOST_SAMPLES:
+            if len(samples) == MOST_SAMPLES or time_left.is_up():
                 continue
             where = {"queue": place} if place else {}
             samples[place] = await _first(source, doctor_paths.SAMPLED, brief=False, newest=True, **where)
@@ -235,8 +295,12 @@ async def _add_nowhere(facts: Facts, source: Source, constraints: list[Document]
 
 async def _add_failing(facts: Facts, source: Source) -> None:
     begin = facts.now_ms - _HOUR_MS
-    groups = sorted(await source.failures(), key=lambda group: -group["last_ms"])
+    found = await _every(facts, source, "failures")
+    groups = sorted(found, key=lambda group: -group["last_ms"])
+    time_left = _Time(facts, "groups")
     for group in [group for group in groups if group["last_ms"] >= begin][:MOST_GROUPS]:
+        if time_left.is_up():
+            break
         recent = 0
         async for job in source.jobs(group=group["group"], newest=True, brief=True, count=RECENT):
             if (job.get("ended_ms") or 0) < begin or recent == RECENT:

@@ -4,54 +4,58 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
+import itertools
+from collections.abc import Coroutine
 from typing import Any
 
 import redis.asyncio as redis_asyncio
-from redis.exceptions import RedisError
 
 from jqmaster.engine import Engine
 from jqmaster.errors import Unavailable
-from jqmaster.wake import backoff_s, blocking_client
-
-log = logging.getLogger("jqmaster.ended")
+from jqmaster.place import place_of
+from jqmaster.subscriptions import Subscriptions
+from jqmaster.together import Together
 
 ENDED = frozenset({"done", "error", "cancelled"})
-SUBSCRIBE_TIMEOUT_S = 5.0
+LOOK_EVERY_S = 5  # although nothing was said
+DEAF_S = 1  # the same without a subscription
+LAST_LOOK_S = 5.0
 STOP_TIMEOUT_S = 2.0
 
 
 class Ended:
     """Tells those who wait when a job reaches `done`, `error` or `cancelled`.
 
-    The subscription is made for the first who waits and kept. When Redis was away everybody asks again, since
-    an announcement may have been missed.
+    The subscription is made for the first who waits and kept. Whenever an announcement may have been missed
+    everybody asks again; now and then as well, and at the end of their time.
     """
 
     def __init__(self, engine: Engine, redis: redis_asyncio.Redis) -> None:
-        self._engine = engine
         self._redis = redis
         self._channel = f"{engine.namespace}:ended"
+        self._subscriptions = Subscriptions(redis)
+        self._asked: Together[bytes, Any] = Together(lambda ids: engine.call("watch", *ids))
         self._waiters: dict[bytes, set[asyncio.Event]] = {}
         self._states: dict[asyncio.Event, str] = {}
-        self._listener: asyncio.Task[None] | None = None
-        self._subscribed = asyncio.Event()
+        self._tasks: dict[str, asyncio.Task[None]] = {}
         self._stopped = False
+
+    @property
+    def is_subscribed(self) -> bool:
+        """Whether an end would be heard of now."""
+        return self._subscriptions.is_ready(self._channel)
 
     async def wait(self, job_id: bytes, timeout_s: float) -> str | None:
         """The state of `job_id` once it has ended, or after `timeout_s` seconds, or as soon as the master
-        stops; None for an unknown job. Raises Unavailable when even the first look fails."""
+        stops; None for an unknown job. Raises Unavailable when the first look fails, or the last."""
         deadline = asyncio.get_running_loop().time() + timeout_s
         if timeout_s <= 0 or self._stopped:
-            return await self._look(job_id)
+            return await self._look_at_last(job_id)
         alarm = asyncio.Event()
         self._waiters.setdefault(job_id, set()).add(alarm)
         try:
-            try:
-                async with asyncio.timeout(min(timeout_s, SUBSCRIBE_TIMEOUT_S)):
-                    await self._subscribe()
-            except TimeoutError:
-                return await self._look(job_id)
+            self._run("listen", self._listen)
+            self._run("look", self._look_now_and_then)
             return await self._until(job_id, alarm, deadline)
         finally:
             self._leave(job_id, alarm)
@@ -64,9 +68,11 @@ class Ended:
     async def stop(self) -> None:
         """`drain`, and close the subscription; bounded by `STOP_TIMEOUT_S`."""
         self.drain()
-        if self._listener is not None:
-            self._listener.cancel()
-            await asyncio.wait({self._listener}, timeout=STOP_TIMEOUT_S)
+        for task in self._tasks.values():
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(set(self._tasks.values()), timeout=STOP_TIMEOUT_S)
+        await self._subscriptions.stop()
 
     # -- parts ------------------------------------------------------------------------------------
 
@@ -82,13 +88,30 @@ class Ended:
                     with contextlib.suppress(Unavailable):
                         state = await self._look(job_id)
             except TimeoutError:
-                return state
+                return await self._look_at_last(job_id)
         return state
 
     async def _look(self, job_id: bytes) -> str | None:
         # In a task of its own: in Python 3.11 `wait_for`, which redis-py uses, may swallow a cancellation.
-        [state] = await asyncio.shield(asyncio.ensure_future(self._engine.call("watch", job_id)))
+        state = await asyncio.shield(asyncio.ensure_future(self._asked.get(job_id)))
         return None if state is None else bytes(state).decode()
+
+    async def _look_at_last(self, job_id: bytes) -> str | None:
+        """Nobody may be told that a job goes on which has ended, only because nothing was heard of it."""
+        try:
+            async with asyncio.timeout(LAST_LOOK_S):
+                return await self._look(job_id)
+        except TimeoutError as problem:
+            raise Unavailable(f"Redis did not answer within {LAST_LOOK_S:g} s", problem) from problem
+
+    async def _look_now_and_then(self) -> None:
+        for second in itertools.count(1):
+            await asyncio.sleep(DEAF_S)
+            if not self._waiters:
+                return
+            if not self.is_subscribed or second % LOOK_EVERY_S == 0:
+                await place_of(self._redis).check(self._redis)
+                self._alarm_all()
 
     def _leave(self, job_id: bytes, alarm: asyncio.Event) -> None:
         self._states.pop(alarm, None)
@@ -103,39 +126,20 @@ class Ended:
             for alarm in alarms:
                 alarm.set()
 
-    async def _subscribe(self) -> None:
-        if self._listener is None or self._listener.done():
-            self._listener = asyncio.create_task(self._listen(), name="ended jobs")
-        await self._subscribed.wait()
+    def _run(self, name: str, work: Any) -> None:
+        task = self._tasks.get(name)
+        if task is None or task.done():
+            coroutine: Coroutine[Any, Any, None] = work()
+            self._tasks[name] = asyncio.create_task(coroutine, name=f"ended jobs: {name}")
 
     async def _listen(self) -> None:
-        failures = 0
-        while not self._stopped:
-            client = blocking_client(self._redis)
-            try:
-                connection: Any = client.connection_pool.make_connection()
-                await connection.connect()
-                try:
-                    await connection.send_command("SSUBSCRIBE", self._channel)
-                    while not self._stopped:
-                        kind, _, payload = await connection.read_response(push_request=True)
-                        if kind == b"ssubscribe":
-                            failures = 0
-                            self._subscribed.set()
-                            self._alarm_all()
-                        elif kind == b"smessage":
-                            self._announce(payload)
-                finally:
-                    await connection.disconnect(nowait=True)
-            except (RedisError, OSError) as error:
-                log.info("lost the subscription to ended jobs: %s", error)
-            finally:
-                self._subscribed.clear()
-            await asyncio.sleep(backoff_s(failures))
-            failures += 1
-
-    def _announce(self, payload: bytes) -> None:
-        job_id, _, state = payload.partition(b" ")
-        for alarm in self._waiters.get(job_id, ()):
-            self._states[alarm] = state.decode()
-            alarm.set()
+        async with self._subscriptions.listen(self._channel) as messages:
+            while True:
+                message = await messages.get()
+                if message is None:
+                    self._alarm_all()
+                    continue
+                job_id, _, state = message.partition(b" ")
+                for alarm in self._waiters.get(job_id, ()):
+                    self._states[alarm] = state.decode()
+                    alarm.set()

@@ -113,8 +113,8 @@ class WorkCalls(Caller):
         self, worker: str, jobs: Sequence[Holding], why: str, *, retry_after: float | None = None,
         message: str | None = None,
     ) -> list[str]:  # fmt: skip
-        """Give back what a worker did not take; ``why``: unknown, busy, unreachable. ``retry_after`` in s.
-        ``message`` is for the jobs' history."""
+        """Give back what a worker did not take; ``why``: unknown, busy, unreachable, gone. ``retry_after`` in
+        seconds; ``message`` is for the jobs' history."""
         spec = given(worker=worker, jobs=list(jobs), why=why, retry_after=retry_after, message=message)
         return replies.texts(await self.call("refuse", pack(spec)))
 

@@ -87,6 +87,21 @@ class Unavailable(JQError):
         self.cause = cause
 
 
+class Vanished(Unavailable):
+    """A namespace that was there is not set up any more: Redis was emptied, or is another one.
+
+    Nothing was carried out. It goes on when the namespace is back, from a backup or set up by somebody.
+    """
+
+    code = "VERSION"
+
+    def __init__(self, namespace: str) -> None:
+        super().__init__(
+            f"namespace {namespace} was here and has vanished: Redis was emptied, or is another one. "
+            "Bring its data back; or `jqmaster load` sets it up anew, as --recreate does by itself"
+        )
+
+
 class UnsuitableServer(Exception):
     """This Redis cannot carry JQ; the message says why and what to change."""
 

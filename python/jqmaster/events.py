@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import bisect
 import logging
-from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager
 from typing import Any
@@ -14,12 +14,13 @@ from redis.exceptions import RedisError
 
 from jqmaster.engine import Engine
 from jqmaster.errors import from_redis
+from jqmaster.fanout import Fanout
+from jqmaster.place import REPLY_S, patiently, place_of
 from jqmaster.subscriptions import Messages, Subscriptions
-from jqmaster.wake import backoff_s, blocking_client
+from jqmaster.wake import BLOCK_S, backoff_s
 
 log = logging.getLogger("jqmaster.events")
 
-BLOCK_MS = 10_000
 PAGE = 500
 MOST_BEHIND = 5000
 STOP_TIMEOUT_S = 2.0
@@ -34,11 +35,33 @@ def order(event_id: str) -> tuple[int, int]:
     return int(moment), int(number or 0)
 
 
-class _Follower:
+class _Latest:
+    """The latest events, once for all who follow. They are numbered as they come."""
+
     def __init__(self) -> None:
-        self.events: deque[Event] = deque()
-        self.came = asyncio.Event()
-        self.is_behind = False
+        self._events: list[Event] = []
+        self.first = 0  # its number
+
+    def add(self, event: Event) -> None:
+        self._events.append(event)
+        if len(self._events) >= 2 * MOST_BEHIND:
+            del self._events[:MOST_BEHIND]
+            self.first += MOST_BEHIND
+
+    def clear(self) -> None:
+        """There is a gap: no number from before is good any more."""
+        self.first += len(self._events) + 1
+        self._events.clear()
+
+    def behind(self, event_id: str) -> int:
+        """The number of the first event behind this one."""
+        return self.first + bisect.bisect_right(self._events, order(event_id), key=lambda one: order(one[0]))
+
+    def read(self, number: int) -> list[Event] | None:
+        """A page of events from this one on; None if it is gone."""
+        if number < self.first:
+            return None
+        return self._events[number - self.first : number - self.first + PAGE]
 
 
 class EventFeed:
@@ -49,9 +72,11 @@ class EventFeed:
         self._of_job = f"{engine.namespace}:job:"
         self._redis = redis
         self._subscriptions = Subscriptions(redis)
-        self._followers: set[_Follower] = set()
+        self._latest = _Latest()
+        self._fanout = Fanout()
+        self._followers = 0
         self._reader: asyncio.Task[None] | None = None
-        self._stopped = asyncio.Event()
+        self._stopped = False
 
     def of_job(self, job_id: str) -> AbstractAsyncContextManager[Messages]:
         """What is published of a tracked job. None among it: look how it stands, something may be missed."""
@@ -69,44 +94,44 @@ class EventFeed:
         found = await self._ask("XRANGE", self._key, "-", "+", "COUNT", 1)
         return bool(found) and order(found[0][0]) > order(event_id)
 
-    async def after(self, event_id: str, alive_every_s: float) -> AsyncGenerator[Event | None, None]:
-        """Events behind this one, without end, or until `stop`; None when there was none for a while."""
-        follower = self._follow()
-        last = event_id
+    async def after(self, event_id: str, alive_every_s: float) -> AsyncGenerator[list[Event] | None, None]:
+        """Events behind this one as they come, those that came together at once; without end, or until
+        `stop`. None when there was none for a while."""
+        self._followers += 1
+        if self._reader is None or self._reader.done():
+            self._latest.clear()
+            self._reader = asyncio.create_task(self._read(), name="events")
+        last, number = event_id, -1
         try:
-            follower.is_behind = True
-            while not self._stopped.is_set():
-                if follower.is_behind:
+            while not self._stopped:
+                page = self._latest.read(number)
+                if page:
+                    number += len(page)
+                    if order(page[0][0]) <= order(last):  # the connection brings what was read before it
+                        page = [event for event in page if order(event[0]) > order(last)]
+                    if page:
+                        last = page[-1][0]
+                        yield page
+                elif page is None:
                     # Read what there is, and only then trust what the connection brings.
-                    follower.is_behind = False
-                    follower.events.clear()
-                    async for event in self._range(last):
-                        last = event[0]
-                        yield event
-                while follower.events and not follower.is_behind:
-                    event = follower.events.popleft()
-                    if order(event[0]) > order(last):
-                        last = event[0]
-                        yield event
-                if follower.is_behind:
-                    continue
-                follower.came.clear()
-                try:
-                    async with asyncio.timeout(alive_every_s):
-                        await follower.came.wait()
-                except TimeoutError:
+                    number = self._latest.first
+                    async for page in self._range(last):
+                        last = page[-1][0]
+                        yield page
+                    if number == self._latest.first:
+                        number = self._latest.behind(last)
+                elif not await self._fanout.wait(alive_every_s):
                     yield None
         finally:
-            self._followers.discard(follower)
+            self._followers -= 1
             if not self._followers and self._reader is not None:
                 self._reader.cancel()
                 self._reader = None
 
     def drain(self) -> None:
         """End what is followed, soon."""
-        self._stopped.set()
-        for follower in self._followers:
-            follower.came.set()
+        self._stopped = True
+        self._fanout.tell()
         self._subscriptions.tell_all()
 
     async def stop(self) -> None:
@@ -119,25 +144,19 @@ class EventFeed:
 
     # -- parts ------------------------------------------------------------------------------------
 
-    def _follow(self) -> _Follower:
-        follower = _Follower()
-        self._followers.add(follower)
-        if self._reader is None or self._reader.done():
-            self._reader = asyncio.create_task(self._read(), name="events")
-        return follower
-
     async def _ask(self, *command: Any) -> list[Event]:
         try:
-            reply = await asyncio.shield(asyncio.ensure_future(self._redis.execute_command(*command)))
+            asked = patiently(lambda: self._redis.execute_command(*command))
+            reply = await asyncio.shield(asyncio.ensure_future(asked))
         except RedisError as problem:
             raise from_redis(problem) from problem
         return [(bytes(event_id).decode(), _event(fields)) for event_id, fields in _pairs(reply)]
 
-    async def _range(self, last: str) -> AsyncGenerator[Event, None]:
+    async def _range(self, last: str) -> AsyncGenerator[list[Event], None]:
         while True:
             page = await self._ask("XRANGE", self._key, f"({last}", "+", "COUNT", PAGE)
-            for event in page:
-                yield event
+            if page:
+                yield page
             if len(page) < PAGE:
                 return
             last = page[-1][0]
@@ -146,35 +165,28 @@ class EventFeed:
         failures = 0
         last: str | None = None
         while True:
-            client = blocking_client(self._redis)
             try:
                 if last is None:
                     last = await self.last_id()
                     # Between a follower's start and now something may have come.
-                    self._give(None)
-                while True:
-                    reply = await client.execute_command(
-                        "XREAD", "COUNT", PAGE, "BLOCK", BLOCK_MS, "STREAMS", self._key, last
-                    )
-                    failures = 0
-                    for _, items in _streams(reply):
-                        for event_id, fields in _pairs(items):
+                    self._latest.clear()
+                    self._fanout.tell()
+                async with place_of(self._redis).line(BLOCK_S + REPLY_S) as line:
+                    while True:
+                        block_ms = round(BLOCK_S * 1000)
+                        await line.send_command(
+                            "XREAD", "COUNT", PAGE, "BLOCK", block_ms, "STREAMS", self._key, last
+                        )
+                        reply = await line.read_response()
+                        failures = 0
+                        for event_id, fields in _pairs(reply[0][1] if reply else ()):
                             last = bytes(event_id).decode()
-                            self._give((last, _event(fields)))
+                            self._latest.add((last, _event(fields)))
+                        self._fanout.tell()
             except Exception as error:
                 log.info("lost the stream of events: %s", error)
-            finally:
-                await client.aclose()
             await asyncio.sleep(backoff_s(failures))
             failures += 1
-
-    def _give(self, event: Event | None) -> None:
-        for follower in self._followers:
-            if event is None or len(follower.events) >= MOST_BEHIND:
-                follower.is_behind = True
-            else:
-                follower.events.append(event)
-            follower.came.set()
 
 
 def _event(fields: Any) -> bytes:
@@ -185,9 +197,3 @@ def _event(fields: Any) -> bytes:
 
 def _pairs(reply: Any) -> list[Any]:
     return [pair for pair in reply or [] if pair[1] is not None]
-
-
-def _streams(reply: Any) -> list[Any]:
-    if not reply:
-        return []
-    return list(reply.items()) if isinstance(reply, dict) else list(reply)

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from . import replies
 from .calls import given, pack
-from .errors import JQError
+from .errors import JQError, Unavailable
 from .replies import Document
 from .tally import Rest, Tally
+from .together import Shared
 
 if TYPE_CHECKING:
     from .master import Engine
@@ -35,6 +36,8 @@ _MOST_CONSTRAINTS = 200
 _MOST_SCHEDULES = 200
 _MOST_WORKERS = 1000
 _AT_ONCE = 10  # calls
+_MOST_LOOK_S = 5.0  # half of what Prometheus waits for a scrape
+_MOST_REPLY_S = 30.0  # as calls have
 _HOUR_MS = 3_600_000
 _DOCTOR_EVERY_S = 60.0
 _DOCTOR_QUEUES = 1000
@@ -106,26 +109,29 @@ class Figures:
         self._from_ms: int | None = None
         self._findings: list[Any] = []
         self._findings_at = -_DOCTOR_EVERY_S
-        self._lock = asyncio.Lock()
+        self._looking = Shared(self._look)
 
-    async def look(self) -> Look:
-        """Everything. Raises what the engine does."""
-        async with self._lock:
-            look = Look()
-            was_chosen, had_rest = frozenset(self._chosen), self._rest is not None
-            look.queues = await self._queues()
-            look.known_queues, look.round_s = self._known, time.monotonic() - self._round_ended
-            await self._count(was_chosen, had_rest)
-            look.tallies = {name: self._tallies[name] for name in self._chosen}
-            if self._rest is not None:
-                look.queues.append(self._rest)
-                look.tallies[OTHERS] = self._others
-            look.constraints = await self._first("constraints", _MOST_CONSTRAINTS)
-            look.schedules = await self._schedules()
-            look.workers = await self._first("workers", _MOST_WORKERS)
-            look.commands = await self._commands()
-            look.findings = await self._examined()
-            return look
+    async def look(self, most_s: float = _MOST_LOOK_S) -> Look:
+        """Everything. Raises what the engine does, and Unavailable when it takes longer. Then the look goes
+        on: one that is broken off would leave counters half way."""
+        return await self._looking.get(most_s)
+
+    async def _look(self) -> Look:
+        look = Look()
+        was_chosen, had_rest = frozenset(self._chosen), self._rest is not None
+        look.queues = await self._queues()
+        look.known_queues, look.round_s = self._known, time.monotonic() - self._round_ended
+        await self._count(was_chosen, had_rest)
+        look.tallies = {name: self._tallies[name] for name in self._chosen}
+        if self._rest is not None:
+            look.queues.append(self._rest)
+            look.tallies[OTHERS] = self._others
+        look.constraints = await self._first("constraints", _MOST_CONSTRAINTS)
+        look.schedules = await self._schedules()
+        look.workers = await self._first("workers", _MOST_WORKERS)
+        look.commands = await self._commands()
+        look.findings = await self._examined()
+        return look
 
     # -- queues -----------------------------------------------------------------------------------
 
@@ -225,14 +231,19 @@ class Figures:
         redis = getattr(self._engine, "redis", None)
         if redis is None:
             return int(time.time() * 1000)
-        seconds, micros = await redis.time()
+        try:
+            async with asyncio.timeout(_MOST_REPLY_S):
+                seconds, micros = await redis.time()
+        except TimeoutError as late:
+            raise Unavailable(f"Redis did not answer within {_MOST_REPLY_S:g} s", late) from late
         return int(seconds) * 1000 + int(micros) // 1000
 
     async def _commands(self) -> dict[str, dict[str, Any]]:
         """What Redis says of commands; nothing where this user may not ask."""
         redis = getattr(self._engine, "redis", None)
         try:
-            found = {} if redis is None else await redis.info("commandstats")
+            async with asyncio.timeout(_MOST_REPLY_S):
+                found = {} if redis is None else await redis.info("commandstats")
         except Exception:
             return {}
         return {

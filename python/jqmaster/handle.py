@@ -261,11 +261,12 @@ async def wait(transport: Transport, job_id: str, timeout: float | None) -> str:
             state = await transport.ended(job_id, min(LOOK_AGAIN_S, left_s))
             failures, last_answer = 0, time.monotonic()
         except Unavailable:
-            if time.monotonic() > min(deadline, last_answer + AWAY_S):
+            # At the deadline, too: nobody knows that the job has not ended.
+            if time.monotonic() >= min(deadline, last_answer + AWAY_S):
                 raise
-            state = ""
             await asyncio.sleep(min(backoff_s(failures), max(0.0, deadline - time.monotonic())))
             failures += 1
+            continue
         if state in ENDED:
             return state
         if time.monotonic() >= deadline:

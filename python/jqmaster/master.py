@@ -65,8 +65,11 @@ class Events(Protocol):
     async def is_missing(self, event_id: str, /) -> bool:
         """Whether what came right behind this event may be gone."""
 
-    def after(self, event_id: str, alive_every_s: float, /) -> AsyncGenerator[tuple[str, bytes] | None, None]:
-        """Events (id, packed) behind this one, without end; None when there was none for a while."""
+    def after(
+        self, event_id: str, alive_every_s: float, /
+    ) -> AsyncGenerator[list[tuple[str, bytes]] | None, None]:
+        """Events (id, packed) behind this one, some at once, without end; None when there was none for a
+        while."""
 
     def of_job(self, job_id: str, /) -> AbstractAsyncContextManager[Messages]:
         """The events of a tracked job."""

@@ -16,8 +16,10 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 
 from .calls import pack
 from .engine import Engine
-from .errors import JQError
+from .errors import JQError, Unavailable
+from .fanout import Fanout
 from .replies import Document
+from .together import Shared
 
 log = logging.getLogger("jqmaster.overview")
 
@@ -38,13 +40,17 @@ _MOST_WORKERS = 1000
 _REST = 200  # times as long as it took
 _MOST_REST_S = 300.0
 _STOP_S = 2.0
-_FIRST_ALERTS_S = 5.0
+_FIRST_ALERTS_S = 1.0
+_FIRST_ROUND_S = 0.5  # in one look
+_MOST_LOOK_S = 5.0
+_MOST_EXAMINED_S = 60.0
 
-Ask = Callable[[], Awaitable[None]]
+Ask = Callable[[], Awaitable[bool | None]]
 
 
 class _Part:
-    """Something that is looked at every so often, and less often when looking takes long."""
+    """Something that is looked at every so often, and less often when looking takes long. Where `ask` gives
+    true there is more to see at the next look."""
 
     def __init__(self, every_s: float, ask: Ask) -> None:
         self._every_s = every_s
@@ -56,7 +62,8 @@ class _Part:
         began = time.monotonic()
         if began < self._due:
             return
-        await self._ask()
+        if await self._ask():
+            return
         self._took.append(time.monotonic() - began)
         # A little less than the beat, else every other beat would come too early. The least of the last
         # times: others had a part in what took longer.
@@ -66,11 +73,12 @@ class _Part:
 class Overview:
     """Looks at a namespace for those who follow it. Nothing to start; `stop` ends everybody's following."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, first_round_s: float = _FIRST_ROUND_S) -> None:
         self._engine = engine
+        self._first_round_s = first_round_s
         self._known: dict[str, Document] = {}
         self._round: set[str] = set()
-        self._cursor: str | None = None
+        self._cursor = ""
         self._round_began_ms = self._as_of_ms = 0
         self._top: list[str] = []
         self._trends: dict[str, Document] = {}
@@ -89,18 +97,19 @@ class Overview:
             _Part(30.0, self._look_at_hour),
         )
         self._examine = _Part(30.0, self._look_for_alerts)
-        self._lock = asyncio.Lock()
+        self._looking = Shared(self._look_now)
         self._looked_at = -EVERY_S
         self._packed = b""
         self._number = 0
         self._trouble: JQError | None = None
         self._followers = 0
         self._loop: asyncio.Task[None] | None = None
-        self._told = asyncio.Event()
+        self._fanout = Fanout()
         self._stopped = False
 
     async def document(self) -> bytes:
-        """The document, packed, as of two seconds ago at most. Raises what the engine does."""
+        """The document, packed, as of two seconds ago at most. Raises what the engine does, and Unavailable
+        when that takes more than some seconds."""
         is_first = self._alerts is None
         await self._look()
         if is_first and self._examining is not None:
@@ -117,15 +126,11 @@ class Overview:
         seen = self._number if time.monotonic() - self._looked_at > EVERY_S else -1
         try:
             while not self._stopped:
-                told = self._told
                 if self._number != seen and (self._packed or self._trouble):
                     seen = self._number
                     yield self._trouble or self._packed
                     continue
-                try:
-                    async with asyncio.timeout(alive_every_s):
-                        await told.wait()
-                except TimeoutError:
+                if not await self._fanout.wait(alive_every_s):
                     yield None
         finally:
             self._followers -= 1
@@ -141,7 +146,7 @@ class Overview:
     async def stop(self) -> None:
         """`drain`, and end what is under way; bounded."""
         self.drain()
-        tasks = {task for task in (self._loop, self._examining) if task is not None}
+        tasks = {task for task in (self._loop, self._looking.task, self._examining) if task is not None}
         for task in tasks:
             task.cancel()
         if tasks:
@@ -163,22 +168,29 @@ class Overview:
 
     def _tell(self) -> None:
         self._number += 1
-        told, self._told = self._told, asyncio.Event()
-        told.set()
+        self._fanout.tell()
 
     async def _look(self) -> None:
-        async with self._lock:
-            if time.monotonic() - self._looked_at < EVERY_S * 0.9:
-                return
-            seconds, micros = await self._time()
-            self._now_ms = seconds * 1000 + micros // 1000
-            for part in self._parts:
-                await part.look()
-            if self._examining is None or self._examining.done():
-                # By itself: it may take longer than anybody should wait for the rest.
-                self._examining = asyncio.create_task(self._examine.look(), name="alerts")
-            self._pack()
-            self._looked_at = time.monotonic()
+        if time.monotonic() - self._looked_at >= EVERY_S * 0.9:
+            await self._looking.get(_MOST_LOOK_S + 1)
+
+    async def _look_now(self) -> None:
+        try:
+            async with asyncio.timeout(_MOST_LOOK_S):
+                await self._look_at_parts()
+        except TimeoutError as late:
+            raise Unavailable(f"Redis took more than {_MOST_LOOK_S:g} s", late) from late
+
+    async def _look_at_parts(self) -> None:
+        seconds, micros = await self._time()
+        self._now_ms = seconds * 1000 + micros // 1000
+        for part in self._parts:
+            await part.look()
+        if self._examining is None or self._examining.done():
+            # By itself: it may take longer than anybody should wait for the rest.
+            self._examining = asyncio.create_task(self._examine.look(), name="alerts")
+        self._pack()
+        self._looked_at = time.monotonic()
 
     async def _time(self) -> tuple[int, int]:
         import redis.exceptions
@@ -193,10 +205,12 @@ class Overview:
 
     # -- what is looked at ------------------------------------------------------------------------
 
-    async def _look_at_queues(self) -> None:
-        """Go on through the queues; the first time, through all of them."""
-        is_first = self._cursor is None
-        if self._top and len(self._known) > _PAGE:
+    async def _look_at_queues(self) -> bool:
+        """Go on through the queues; the first time, as far as there is time in each look. True: not through
+        yet."""
+        is_first = not self._as_of_ms
+        ends = time.monotonic() + self._first_round_s
+        if self._top and len(self._known) > _PAGE and not is_first:
             page = await self._engine.queues(self._top)
             found = {str(document["name"]): document for document in page.documents}
             for name in self._top:
@@ -205,20 +219,21 @@ class Overview:
         while True:
             if not self._cursor:
                 self._round, self._round_began_ms = set(), self._now_ms
-            page = await self._engine.queues(cursor=self._cursor or "", count=_PAGE)
+            page = await self._engine.queues(cursor=self._cursor, count=_PAGE)
             for document in page.documents:
                 self._known[document["name"]] = document
                 self._round.add(document["name"])
             self._cursor = page.cursor
-            if page.cursor == "":
+            if not page.cursor:
                 for name in [name for name in self._known if name not in self._round]:
                     del self._known[name]
                 self._as_of_ms = self._round_began_ms
                 break
-            if not is_first:
+            if not is_first or time.monotonic() >= ends:
                 break
         best = heapq.nlargest(_TOP, self._known.values(), key=_weight)
         self._top = [document["name"] for document in best]
+        return not self._as_of_ms
 
     async def _look_at_minutes(self) -> None:
         from_ms = (self._now_ms // _MINUTE_MS - MINUTES) * _MINUTE_MS
@@ -266,10 +281,11 @@ class Overview:
         from .doctor_facts import EngineSource
 
         try:
-            source = EngineSource(self._engine)
-            findings = await doctor.examine(source, await doctor_redis.look(self._engine))
-        except JQError as problem:
-            log.info("cannot look for alerts: %s", problem)
+            async with asyncio.timeout(_MOST_EXAMINED_S):
+                source = EngineSource(self._engine)
+                findings = await doctor.examine(source, await doctor_redis.look(self._engine))
+        except (JQError, TimeoutError) as problem:
+            log.info("cannot look for alerts: %s", problem or type(problem).__name__)
             return
         except Exception:
             log.exception("cannot look for alerts")
@@ -298,7 +314,7 @@ class Overview:
                 "totals": totals,
                 "queues": {
                     "count": len(self._known), "paused": paused, "top": top,
-                    "as_of_ms": self._as_of_ms or self._now_ms,
+                    "as_of_ms": self._as_of_ms or self._now_ms, "more": not self._as_of_ms,
                     "rest": {"count": len(self._known) - len(top), **rest},
                 },
                 "minutes": self._minutes,

@@ -17,6 +17,7 @@ from redis.exceptions import NoPermissionError, ResponseError
 from . import luabuild
 from .errors import NoFunctions, UnsuitableServer, from_redis
 from .luabuild import Bundle, Clock, Library, Script, library_of, version_of
+from .place import patiently, place_of
 
 log = logging.getLogger(__name__)
 
@@ -114,12 +115,16 @@ async def load(
     Raises ValueError (namespace), UnsuitableServer, Version (data of another schema: the manifest is left
     alone), Conflict (an import has begun), Unavailable.
     """
-    check_namespace(namespace)
-    await check_server(client)
+    place_of(client).serve(check_namespace(namespace))
     scripts = builtin() if scripts is None else scripts
-    if migrate:
-        await _migrate(client, namespace, scripts["migrate"])
-    return await install(client, namespace, scripts, make_current=make_current, form=form)
+
+    async def work() -> str:
+        await check_server(client)
+        if migrate:
+            await _migrate(client, namespace, scripts["migrate"])
+        return await install(client, namespace, scripts, make_current=make_current, form=form)
+
+    return await patiently(work)
 
 
 async def _migrate(client: Redis, namespace: str, script: Script) -> None:

@@ -15,14 +15,12 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 import hypercorn.asyncio
 import hypercorn.config
 import redis.asyncio as redis_asyncio
-import uvloop
 
-from jqmaster import __version__, access, scripts
+from jqmaster import __version__, access, open_files, scripts
 from jqmaster.dispatch import Dispatch
 from jqmaster.embedded import EmbeddedRedis, EmbeddedRedisError
 from jqmaster.ended import Ended
@@ -32,6 +30,7 @@ from jqmaster.events import EventFeed
 from jqmaster.figures import MOST_QUEUES
 from jqmaster.http.app import create_app
 from jqmaster.master import Master
+from jqmaster.redis_url import without_password
 from jqmaster.scripts import Form
 from jqmaster.waiting import Waiting
 
@@ -67,6 +66,7 @@ class ServeOptions:
     stop_timeout_s: float = 10.0
     max_deliveries: int = 1000
     migrate: bool = False  # data of an older schema
+    recreate: bool = False  # set a namespace up again that has vanished
     access_log: bool = False  # a line for each request and delivery
     log_format: str = "text"  # or json
     metrics_queues: int = MOST_QUEUES  # shown one by one in /metrics
@@ -182,7 +182,7 @@ class Server:
             raise StartError(
                 f"cannot use Redis at {without_password(self.redis_url)}: {error}", EXIT_REDIS
             ) from None
-        engine = Engine(self._redis, options.namespace, form=options.form)
+        engine = Engine(self._redis, options.namespace, form=options.form, recreate=options.recreate)
         self._waiting = Waiting(engine, self._redis)
         self._ended = Ended(engine, self._redis)
         self._events = EventFeed(engine, self._redis)
@@ -278,18 +278,11 @@ def _bind_unix(path: Path) -> socket.socket:
     return bound
 
 
-def without_password(url: str) -> str:
-    """`url` fit for a log."""
-    parts = urlsplit(url)
-    if parts.password is None:
-        return url
-    return urlunsplit(parts._replace(netloc=f"{parts.username or ''}:***@{parts.netloc.rpartition('@')[2]}"))
-
-
 def run(options: ServeOptions) -> int:
     """Serve until SIGTERM or SIGINT, and return the exit code. A second signal exits at once."""
     access.set_up(access_log=options.access_log, log_format=options.log_format)
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    open_files.raise_limit()
+    with asyncio.Runner(loop_factory=open_files.Loop) as runner:
         return runner.run(_run(options))
 
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import redis.asyncio as redis_asyncio
-from redis.exceptions import RedisError
+from redis.exceptions import NoPermissionError, RedisError
 
-from jqmaster.wake import backoff_s, blocking_client
+from jqmaster.place import REPLY_S, place_of
+from jqmaster.wake import backoff_s
 
 log = logging.getLogger("jqmaster.subscriptions")
 
 MOST_WAITING = 1000
+PING_EVERY_S = 2.5
 STOP_TIMEOUT_S = 2.0
 
 
@@ -45,7 +48,7 @@ class Subscriptions:
     """One connection to `redis`, made for the first listener and closed after the last."""
 
     def __init__(self, redis: redis_asyncio.Redis) -> None:
-        self._redis = redis
+        self._place = place_of(redis)
         self._listeners: dict[bytes, set[Messages]] = {}
         self._ready: set[bytes] = set()  # channels that are subscribed to
         self._connection: Any = None
@@ -77,6 +80,10 @@ class Subscriptions:
                 self._reader.cancel()
                 self._reader = None
 
+    def is_ready(self, channel: str) -> bool:
+        """Whether messages of a channel that somebody listens to are heard now."""
+        return channel.encode() in self._ready
+
     async def stop(self) -> None:
         """Close the connection; everybody gets a gap. Bounded by `STOP_TIMEOUT_S`."""
         self.tell_all()
@@ -101,29 +108,51 @@ class Subscriptions:
     async def _read(self) -> None:
         failures = 0
         while True:
-            connection: Any = blocking_client(self._redis).connection_pool.make_connection()
             try:
-                await connection.connect()
-                # From here on who adds a channel subscribes to it; twice does no harm.
-                self._connection = connection
-                for channel in list(self._listeners):
-                    await connection.send_command("SSUBSCRIBE", channel)
-                while True:
-                    kind, channel, payload = await connection.read_response(push_request=True)
-                    failures = 0
-                    listeners = self._listeners.get(channel)
-                    if listeners is None or kind not in (b"ssubscribe", b"smessage"):
-                        continue
-                    if kind == b"ssubscribe":
-                        self._ready.add(channel)
-                    for messages in listeners:
-                        messages.put(None if kind == b"ssubscribe" else payload)
+                async with self._place.line(math.inf) as line:
+                    # From here on who adds a channel subscribes to it; twice does no harm.
+                    self._connection = line
+                    for channel in list(self._listeners):
+                        await line.send_command("SSUBSCRIBE", channel)
+                    while True:
+                        message = await self._next(line)
+                        failures = 0
+                        if isinstance(message, list):
+                            await self._take(line, *message)
             except (RedisError, OSError) as error:
                 log.info("lost the subscriptions: %s", error)
             finally:
-                if self._connection is connection:
-                    self._connection = None
-                    self._ready.clear()
-                await connection.disconnect(nowait=True)
+                self._connection = None
+                self._ready.clear()
             await asyncio.sleep(backoff_s(failures))
             failures += 1
+
+    async def _next(self, line: Any) -> Any:
+        """What comes next. When nothing does for a while, Redis is asked for a sign of life, and doubted
+        as for any other reply."""
+        line.reply_s = math.inf
+        try:
+            message = await line.read_response(timeout=PING_EVERY_S, push_request=True)
+            if message is None:
+                line.reply_s = REPLY_S
+                await line.send_command("PING", check_health=False)
+                message = await line.read_response(push_request=True)
+            return message
+        except NoPermissionError as problem:
+            if "'ping'" not in str(problem):
+                raise
+            return None  # a sign of life, too
+
+    async def _take(self, line: Any, kind: bytes, channel: bytes, payload: Any = None) -> None:
+        listeners = self._listeners.get(channel)
+        if not listeners:
+            return
+        if kind == b"sunsubscribe":
+            # Redis says so unasked when the slot goes elsewhere. It may have come back: try here first.
+            self._ready.discard(channel)
+            await line.send_command("SSUBSCRIBE", channel)
+        elif kind in (b"ssubscribe", b"smessage"):
+            if kind == b"ssubscribe":
+                self._ready.add(channel)
+            for messages in listeners:
+                messages.put(None if kind == b"ssubscribe" else payload)

@@ -56,13 +56,21 @@ def jq_redis() -> Iterator[str]:
 @pytest.fixture
 def jq_namespace(jq_redis: str) -> Iterator[str]:
     """A namespace of this test's own. What is in it goes with it."""
-    from redis import Redis
+    from .portal import run
 
     namespace = "{test-" + secrets.token_hex(6) + "}"
     yield namespace
-    with Redis.from_url(jq_redis) as client:
-        for key in client.scan_iter(match=f"{namespace}*", count=1000):
-            client.unlink(key)
+    run(_clear(jq_redis, namespace))
+
+
+async def _clear(url: str, namespace: str) -> None:
+    from .engine import connect
+    from .place import place_of
+
+    async with connect(url) as client:
+        place_of(client).serve(namespace)
+        async for key in client.scan_iter(match=f"{namespace}*", count=1000):
+            await client.unlink(key)
 
 
 @pytest.fixture

@@ -1,11 +1,11 @@
-"""Many who ask at the same time share calls: while one is under way, whatever is asked goes with the next."""
+"""Many who ask at the same time share calls."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Generic, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, Generic, TypeVar
 
 from jqmaster.errors import JQError, Unavailable
 
@@ -15,9 +15,33 @@ V = TypeVar("V")
 MOST = 200
 
 
+class Shared(Generic[V]):
+    """One call of `ask` for all who want its answer while it is under way. Who gives up does not end it."""
+
+    def __init__(self, ask: Callable[[], Coroutine[Any, Any, V]]) -> None:
+        self._ask = ask
+        self.task: asyncio.Task[V] | None = None
+
+    async def get(self, most_s: float) -> V:
+        """Raises what `ask` raises, and Unavailable when there is no answer after so long."""
+        if self.task is None or self.task.done():
+            self.task = asyncio.create_task(self._ask())
+            # Nobody may be left to hear why it failed.
+            self.task.add_done_callback(lambda task: task.cancelled() or task.exception())
+        task = self.task
+        await asyncio.wait({task}, timeout=most_s)
+        if not task.done():
+            raise Unavailable(f"no answer within {most_s:g} s")
+        if task.cancelled():
+            raise Unavailable("it was stopped")
+        return task.result()
+
+
 class Together(Generic[K, V]):
-    """`ask` gets up to `MOST` keys, and gives a value or an error for each. When it refuses all of them,
-    which changes nothing, each is asked for alone."""
+    """While a call is under way, whatever is asked goes with the next. `ask` gets up to `MOST` keys, and
+    gives a value or an error for each. When it refuses all of them, which changes nothing, each is asked for
+    alone.
+    """
 
     def __init__(self, ask: Callable[[Sequence[K]], Awaitable[Sequence[V | JQError]]]) -> None:
         self._ask = ask

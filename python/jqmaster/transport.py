@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from jqmaster.ended import Ended
 from jqmaster.engine import Engine, connect, pack
@@ -85,12 +85,12 @@ class Transport(Protocol):
 class RedisTransport:
     """By the scripts, with no master in between."""
 
-    def __init__(self, url: str, namespace: str, form: Form = "auto") -> None:
+    def __init__(self, url: str, namespace: str, form: Form = "auto", *, recreate: bool = False) -> None:
         self._redis = connect(url)
-        self._engine = Engine(self._redis, namespace, form=form)
+        self._engine = Engine(self._redis, namespace, form=form, recreate=recreate)
         self._enqueuing = Coalescer(self._engine)
         self._results: Together[str, list[Any]] = Together(self._ask_results)
-        self._ended = Ended(cast(Engine, _Watching(self._engine)), self._redis)
+        self._ended = Ended(self._engine, self._redis)
 
     async def enqueue(self, jobs: Sequence[Prepared], request: str | None) -> list[Enqueued]:
         if len(jobs) == 1 and request is None and _stands_alone(jobs[0][0]):
@@ -176,17 +176,6 @@ class RedisTransport:
             await self._ended.stop()
         finally:
             await self._redis.aclose()
-
-
-class _Watching:
-    """What `Ended` needs of an engine, for many who wait."""
-
-    def __init__(self, engine: Engine) -> None:
-        self.namespace = engine.namespace
-        self._states: Together[bytes, Any] = Together(lambda ids: engine.call("watch", *ids))
-
-    async def call(self, _script: str, job_id: bytes) -> list[Any]:
-        return [await self._states.get(job_id)]
 
 
 def _stands_alone(spec: Mapping[str, Any]) -> bool:

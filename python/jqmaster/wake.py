@@ -11,38 +11,29 @@ import asyncio
 import contextlib
 import logging
 import random
+import secrets
 from collections import deque
+from collections.abc import AsyncIterator
 from typing import Any
 
 import redis.asyncio as redis_asyncio
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
+
+from jqmaster.place import REPLY_S, place_of
 
 log = logging.getLogger("jqmaster.wake")
 
 WINDOW_MS = 60_000  # the longest sleep that protocol.md allows
 RECONNECT_FIRST_S = 0.05
-RECONNECT_CAP_S = 2.0
+RECONNECT_CAP_S = 1.0
 STOP_TIMEOUT_S = 2.0
-UNBLOCK_AFTER_S = (
-    0.1  # a sleeper often comes back within a millisecond; only then is unblocking worth a command
-)
+# How long one BZPOPMIN blocks. Short: nobody has to end it from outside, and one whose client is gone, which
+# Redis may not know, swallows no marker for long.
+BLOCK_S = 3.0
 LINGER_S = 5.0  # how long a connection without sleepers is kept
 
 Marker = tuple[bytes, float]
 """A marker as it was taken: member and score."""
-
-
-def blocking_client(redis: redis_asyncio.Redis) -> redis_asyncio.Redis:
-    """A client of one connection to the same server, for commands that block: no read timeout, and no silent
-    retry, since whoever sleeps must learn that the connection was gone."""
-    pool = redis.connection_pool
-    settings = dict(pool.connection_kwargs)
-    settings.update(socket_timeout=None, health_check_interval=0, protocol=2)
-    settings.update(retry=Retry(NoBackoff(), 0), retry_on_error=[])
-    own = redis_asyncio.ConnectionPool(connection_class=pool.connection_class, max_connections=1, **settings)
-    return redis_asyncio.Redis.from_pool(own)
 
 
 def backoff_s(failures: int) -> float:
@@ -71,14 +62,16 @@ class Channel:
     def __init__(self, redis: redis_asyncio.Redis, key: str) -> None:
         self.key = key
         self._redis = redis
+        self._place = place_of(redis)
         self._sleepers: deque[_Sleeper] = deque()
         self._sleeper_came = asyncio.Event()
         self._listener: asyncio.Task[None] | None = None
-        self._client_id: int | None = None
-        self._blocked = False
+        # To end our own BZPOPMIN, which waits for this key as well. CLIENT UNBLOCK would crash Redis 7.0
+        # while CLIENT PAUSE or FAILOVER holds the command back.
+        self._own_key = f"{key}:{secrets.token_hex(6)}"
+        self._is_blocked = False
         self._stopped = False
         self._timer: asyncio.TimerHandle | None = None
-        self._unblock_timer: asyncio.TimerHandle | None = None
         self._background: set[asyncio.Task[None]] = set()
 
     @property
@@ -164,18 +157,19 @@ class Channel:
         if not self._stopped:
             self._stopped = True
             self.wake_all()
-            self._spawn(self._put_back((b"1", 0.0)))
+            self._spawn(self._put(self.key, (b"1", 0.0)))
 
     async def stop(self) -> None:
         """`hand_over`, and close the connection, within about `STOP_TIMEOUT_S`."""
         self.hand_over()
-        self._cancel_timers()
+        if self._timer is not None:
+            self._timer.cancel()
         self._sleeper_came.set()
         if self._listener is not None:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(STOP_TIMEOUT_S):
-                    await self._unblock()
-                    await asyncio.wait({self._listener})
+            # A marker may be on its way: the reply is still read, if it comes in time.
+            if self._is_blocked:
+                self._spawn(self._put(self._own_key, (b"1", 0.0)))
+            await asyncio.wait({self._listener}, timeout=STOP_TIMEOUT_S)
             self._listener.cancel()
             await asyncio.wait({self._listener}, timeout=STOP_TIMEOUT_S)
         # Last: the listener may have taken one more marker, which has to go back.
@@ -187,24 +181,10 @@ class Channel:
     def _leave(self, sleeper: _Sleeper) -> None:
         with contextlib.suppress(ValueError):
             self._sleepers.remove(sleeper)
-        if not self._sleepers and not self._stopped and self._unblock_timer is None:
-            loop = asyncio.get_running_loop()
-            self._unblock_timer = loop.call_later(UNBLOCK_AFTER_S, self._on_unblock_timer)
 
     def _on_timer(self) -> None:
         self._timer = None
         self.wake_one()
-
-    def _on_unblock_timer(self) -> None:
-        self._unblock_timer = None
-        if not self._sleepers:
-            self._spawn(self._unblock())
-
-    def _cancel_timers(self) -> None:
-        for timer in (self._timer, self._unblock_timer):
-            if timer is not None:
-                timer.cancel()
-        self._timer = self._unblock_timer = None
 
     def _spawn(self, work: Any) -> None:
         task = asyncio.create_task(work, name=f"wake {self.key}")
@@ -215,56 +195,44 @@ class Channel:
         if self._sleepers:
             self._sleepers.popleft().wake(marker)
         else:
-            self._spawn(self._put_back(marker))
+            self._spawn(self._put(self.key, marker))
 
-    async def _put_back(self, marker: Marker) -> None:
+    async def _put(self, key: str, marker: Marker) -> None:
         member, score = marker
         with contextlib.suppress(RedisError, OSError):
-            async with self._redis.pipeline(transaction=True) as pipe:
-                pipe.zadd(self.key, {member: score})
+            async with self._redis.pipeline(transaction=False) as pipe:
+                pipe.zadd(key, {member: score})
                 # Whoever sleeps looks within the window anyway; a channel nobody uses any more leaves no key.
-                pipe.pexpire(self.key, WINDOW_MS)
+                pipe.pexpire(key, WINDOW_MS)
                 await pipe.execute()
-
-    async def _unblock(self) -> None:
-        """End the blocking command from outside instead of closing its connection: its reply is still read,
-        so a marker that was popped at this very moment is not lost."""
-        with contextlib.suppress(RedisError, OSError, TimeoutError):
-            async with asyncio.timeout(STOP_TIMEOUT_S):
-                while self._blocked and self._client_id is not None and not self._sleepers:
-                    # 0: the command is on its way and has not arrived.
-                    if await self._redis.client_unblock(self._client_id):
-                        return
-                    await asyncio.sleep(0.01)
 
     async def _listen(self) -> None:
         """Runs as long as there are sleepers, and `LINGER_S` more."""
         failures = 0
         while not self._stopped:
-            client = blocking_client(self._redis)
             try:
-                async with client.client() as connection:
-                    self._client_id = int(await connection.client_id())
-                    failures = 0
-                    await self._take_markers(connection)
+                async with self._place.line(BLOCK_S + REPLY_S) as line:
+                    async for marker in self._markers(line):
+                        failures = 0
+                        if marker is not None:
+                            self._give(marker)
                     pause_s = 0.0
-            except (RedisError, OSError, TimeoutError) as error:
+            except (RedisError, OSError) as error:
                 log.info("lost Redis while waiting on %s: %s", self.key, error)
-                # A marker may have gone with the connection, so everybody looks.
+                # A marker may have gone with the connection, so everybody looks. And somebody once more when
+                # Redis has forgotten the connection, too.
                 self.wake_all()
+                self.look_in(round(BLOCK_S * 1000) + 100)
                 pause_s = backoff_s(failures)
                 failures += 1
-            finally:
-                self._client_id = None
-                with contextlib.suppress(Exception):
-                    await client.aclose()
             if pause_s:
                 await asyncio.sleep(pause_s)
             # No await between this look and the end: a sleeper that comes later starts a new listener.
             if not self._sleepers:
                 return
 
-    async def _take_markers(self, connection: redis_asyncio.Redis) -> None:
+    async def _markers(self, line: Any) -> AsyncIterator[Marker | None]:
+        """What is there, and None when nothing came for so long; until nobody has slept for `LINGER_S`."""
         while not self._stopped:
             if not self._sleepers:
                 self._sleeper_came.clear()
@@ -273,11 +241,11 @@ class Channel:
                 except TimeoutError:
                     return
                 continue
-            self._blocked = True
+            self._is_blocked = True
             try:
-                async with asyncio.timeout(WINDOW_MS / 1000 + 10):
-                    reply: Any = await connection.bzpopmin(self.key, WINDOW_MS / 1000)
+                await line.send_command("BZPOPMIN", self.key, self._own_key, BLOCK_S)
+                reply = await line.read_response()
             finally:
-                self._blocked = False
-            if reply is not None:
-                self._give((bytes(reply[1]), float(reply[2])))
+                self._is_blocked = False
+            is_ours = reply is not None and bytes(reply[0]) == self.key.encode()
+            yield (bytes(reply[1]), float(reply[2])) if is_ours else None

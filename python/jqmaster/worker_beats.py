@@ -154,9 +154,7 @@ class Heartbeats:
                 if note is not None:
                     notes[running.job.held] = note
             try:
-                return await self._source.heartbeat(
-                    [running.job.held for running in sent], notes
-                )
+                return await self._source.heartbeat([running.job.held for running in sent], notes)
             except JQError:
                 for running in sent:
                     note = notes.get(running.job.held)

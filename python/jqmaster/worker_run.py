@@ -13,7 +13,8 @@ from typing import Any
 
 import uvloop
 
-from jqmaster.errors import JQError, Unavailable
+from jqmaster.errors import Invalid, JQError, Unavailable
+from jqmaster.redis_url import without_password
 from jqmaster.scripts import Form
 from jqmaster.wake import backoff_s
 from jqmaster.worker import Function, Outcome, Worker, queues_for
@@ -30,6 +31,7 @@ class WorkOptions:
     redis_url: str | None = None
     namespace: str = "{jq}"
     form: Form = "auto"  # with redis_url: how operations are called
+    recreate: bool = False  # with redis_url: set a namespace up again that has vanished
     push: bool = False
     register: bool = False  # without push: be listed, and hear when asked to be quiet or to stop
     synchronous: bool = False
@@ -78,10 +80,13 @@ async def _work(options: WorkOptions, stop: asyncio.Event) -> None:
     queues = queues_for(options.functions, options.queues)
     source: HttpSource | RedisSource
     if options.redis_url is not None:
-        source = RedisSource.from_url(
-            options.redis_url, options.namespace, queues, order=options.order, name=options.name,
-            form=options.form,
-        )  # fmt: skip
+        try:
+            source = RedisSource.from_url(
+                options.redis_url, options.namespace, queues, order=options.order, name=options.name,
+                form=options.form, recreate=options.recreate,
+            )  # fmt: skip
+        except ValueError as error:
+            raise Invalid(f"{without_password(options.redis_url)}: {error}") from error
     else:
         source = HttpSource(options.masters, queues, order=options.order, name=options.name)
     worker = Worker(

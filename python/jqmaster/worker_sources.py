@@ -39,12 +39,12 @@ class RedisSource:
 
     def __init__(
         self, redis: redis_asyncio.Redis, namespace: str, queues: Sequence[str], *, order: str = "priority",
-        name: str | None = None, form: Form = "auto",
+        name: str | None = None, form: Form = "auto", recreate: bool = False,
     ) -> None:  # fmt: skip
         self.name = name or default_name()
         self.worker = self.name
         self._redis = redis
-        self._engine = Engine(redis, namespace, form=form)
+        self._engine = Engine(redis, namespace, form=form, recreate=recreate)
         self._waiting = Waiting(self._engine, redis)
         self._wish: dict[str, Any] = {"queues": list(queues), "order": order}
         self._registration: dict[str, Any] | None = None
@@ -62,8 +62,7 @@ class RedisSource:
 
     async def finish(self, outcomes: list[Outcome], want: int) -> tuple[list[str], list[Job]]:
         said = [
-            ({**one.spec, "id": one.job.id, "token": one.job.token}, one.blob, one.follow)
-            for one in outcomes
+            ({**one.spec, "id": one.job.id, "token": one.job.token}, one.blob, one.follow) for one in outcomes
         ]
         pick = {**self._wish, "count": want} if want else None
         finished = await self._engine.finish(self.worker, said, pick=pick)

@@ -27,7 +27,7 @@ describe("refuse", function()
     return jq:call("refuse", spec)[1]
   end
 
-  for _, why in ipairs({ "unknown", "busy", "unreachable" }) do
+  for _, why in ipairs({ "unknown", "busy", "unreachable", "gone" }) do
     it(why .. " gives the job back, no retry spent", function()
       local job = assigned({ name = "a", max_retry = 0 })
       assert.are.equal("queued", refuse(job, why))
@@ -118,12 +118,11 @@ describe("refuse", function()
   end)
 
   describe("unreachable", function()
-    it("fails the other jobs of the worker with reason timeout", function()
-      jq:enqueue_all("a", { name = "a", max_retry = 0 }, "a")
+    it("leaves the worker its other jobs", function()
+      jq:enqueue_all("a", "a")
       local jobs = jq:assign()
-      refuse(jobs[3], "unreachable")
-      assert.are.same({ "retrying", "error", "queued" }, jq:statuses(space.ids(jobs)))
-      assert.are.equal("timeout", jq:get(jobs[1].id).reason)
+      refuse(jobs[1], "unreachable")
+      assert.are.same({ "queued", "running" }, jq:statuses(space.ids(jobs)))
     end)
     it("gives the worker nothing until it gives a sign of life", function()
       local job = assigned()
@@ -143,6 +142,24 @@ describe("refuse", function()
       local other = jq:register({ url = "http://other/" })
       refuse(job, "unreachable")
       assert.are.equal(other, jq:assign()[1].to)
+    end)
+  end)
+
+  describe("gone", function()
+    it("fails the other jobs of the worker with reason timeout", function()
+      jq:enqueue_all("a", { name = "a", max_retry = 0 }, "a")
+      local jobs = jq:assign()
+      refuse(jobs[3], "gone")
+      assert.are.same({ "retrying", "error", "queued" }, jq:statuses(space.ids(jobs)))
+      assert.are.equal("timeout", jq:get(jobs[1].id).reason)
+    end)
+    it("makes the worker unreachable until it gives a sign of life", function()
+      local job = assigned()
+      refuse(job, "gone", { retry_after = 600 })
+      assert.are.equal("unreachable", jq:worker(worker).state)
+      assert.are.same({}, space.ids(jq:assign()))
+      jq:call("heartbeat", { worker = worker, jobs = {} })
+      assert.are.same({ job.id }, space.ids(jq:assign()))
     end)
   end)
 
@@ -173,8 +190,8 @@ describe("refuse", function()
     end
   end
   specs.refused_values(it, current, "refuse", with("why"), {
-    { "a missing why", nil, "INVALID why: expected unknown, busy or unreachable, got nothing" },
-    { "another why", "tired", 'INVALID why: expected unknown, busy or unreachable, got "tired"' },
+    { "a missing why", nil, "INVALID why: expected unknown, busy, unreachable or gone, got nothing" },
+    { "another why", "tired", 'INVALID why: expected unknown, busy, unreachable or gone, got "tired"' },
   })
   local expected = "INVALID retry_after: expected seconds from 0 to 3600, got "
   specs.refused_values(it, current, "refuse", with("retry_after"), {

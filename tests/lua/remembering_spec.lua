@@ -69,6 +69,32 @@ describe("what a library remembers", function()
     other:close()
   end)
 
+  it("is nothing of another namespace's constraints, nor of those that a copy had", function()
+    local other = space.new()
+    jq:constrain({ id = "c", concurrency = 1 }, { name = "a" })
+    other:constrain({ id = "c", concurrency = 1, by = "argument.v" }, { name = "a" })
+    local copy = jq:snapshot()
+    for _, one in ipairs({ jq, other }) do
+      for i = 1, 3 do
+        one:enqueue("a", { v = i })
+      end
+    end
+    assert.are.equal(1, #jq:pick({ queues = "a", count = 10 }))
+    assert.are.equal(3, #other:pick({ queues = "a", count = 10 }))
+    other:close()
+    wipe()
+    for key, value in pairs(copy) do
+      jq:redis("RESTORE", key, 0, value, "REPLACE")
+    end
+    -- The same number and version as before.
+    jq:unconstrain("c")
+    jq:constrain({ id = "d", rate = { limit = 2, period = 60 } }, { name = "a" })
+    for i = 4, 7 do
+      jq:enqueue("a", { v = i })
+    end
+    assert.are.equal(2, #jq:pick({ queues = "a", count = 10 }))
+  end)
+
   it("has bounds, beyond which it is begun anew", function()
     for i = 1, 600 do
       life({ name = "a", queue = "q" .. i % 300, priority = i })

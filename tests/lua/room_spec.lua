@@ -157,6 +157,9 @@ describe("a constraint with concurrency", function()
       ["refuse, unreachable"] = function(worker, job)
         jq:call("refuse", { worker = worker, jobs = { jq:held(job) }, why = "unreachable" })
       end,
+      ["refuse, gone"] = function(worker, job)
+        jq:call("refuse", { worker = worker, jobs = { jq:held(job) }, why = "gone" })
+      end,
     }
     for way, go in pairs(pushed_ways) do
       it("on " .. way, function()
@@ -178,7 +181,7 @@ describe("a constraint with concurrency", function()
       local ids = jq:enqueue_many({ name = "a" }, 4)
       local jobs = jq:push()
       assert.are.same({ ids[1], ids[2] }, space.ids(jobs))
-      jq:call("refuse", { worker = worker, jobs = { jq:held(jobs[1]) }, why = "unreachable" })
+      jq:call("refuse", { worker = worker, jobs = { jq:held(jobs[1]) }, why = "gone" })
       assert.are.equal("retrying", jq:status(ids[2]))
       assert.are.same({ ids[1], ids[3] }, jq:start_ids("a"))
     end)

@@ -194,11 +194,11 @@ describe("worker", function()
         jq:call("heartbeat", { worker = id, jobs = {} })
       end
     end)
-    it("count attempts that failed because the worker could not be reached", function()
+    it("count attempts that failed because the worker is gone", function()
       local id = pushed({ max_jobs = 3 })
       jq:enqueue_many({ name = "a" }, 3)
       local job = jq:assign()[1]
-      jq:call("refuse", { worker = id, jobs = { jq:held(job) }, why = "unreachable" })
+      jq:call("refuse", { worker = id, jobs = { jq:held(job) }, why = "gone" })
       assert.are.equal(2, jq:worker(id).lapsed)
     end)
     it("count attempts of which the worker says that they timed out, and no other failures", function()

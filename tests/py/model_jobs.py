@@ -77,6 +77,7 @@ class Job:
     if_failed: str | None = None
     max_runtime: float | None = None
     track: bool = False
+    headers: dict | None = None
     schedule: str | None = None
     schedule_ms: int | None = None
     status: str | None = None  # None: not yet there
@@ -356,7 +357,7 @@ class Jobs:
             "keep_result", "created_ms", "argument", "worker_id", "started_ms", "due_ms", "ended_ms",
             "expires_ms", "finished_at", "reason", "message", "error", "tags", "unique", "unique_for",
             "max_runtime", "ready_ms", "schedule", "schedule_ms", "progress", "progress_message", "group",
-            "depends", "if_failed")}  # fmt: skip
+            "depends", "if_failed", "headers")}  # fmt: skip
         doc["track"] = job.track or None
         doc["waits_for"] = sorted(job.waits_for) if job.status == "blocked" else None
         doc["result"] = job.result if self.has_result(job) else None
@@ -375,7 +376,7 @@ class Jobs:
     def picked_document(self, job):
         keys = ("id", "token", "name", "queue", "priority", "attempt", "retry_count", "timeout")
         doc = {k: getattr(job, k) for k in keys}
-        more = {k: getattr(job, k) for k in ("depends", "schedule", "schedule_ms", "max_runtime")}
+        more = {k: getattr(job, k) for k in ("depends", "schedule", "schedule_ms", "max_runtime", "headers")}
         return doc | {k: v for k, v in more.items() if v is not None}
 
     def created(self, id):

@@ -192,12 +192,7 @@ class Generator(ConstraintGenerator, MoreGenerator):
         return spec
 
     def pick(self):
-        fields = self.pick_spec()
-        if self.chance(0.35):
-            channel = self.rng.choice(list(CHANNELS))
-            wait = {"on": channel, "ms": self.rng.choice((1, 1000, 1000, 5000, 60000))}
-            fields |= {"queues": CHANNELS[channel], "wait": wait}
-        return {"worker": self.worker(), **fields}
+        return {"worker": self.worker(), **self.pick_spec()}
 
     def wake(self):
         """Somebody asleep takes the marker of his channel, if it is set, and picks."""
@@ -220,6 +215,10 @@ class Generator(ConstraintGenerator, MoreGenerator):
             fields["order"] = self.rng.choice(("priority", "ordered", "round_robin", "shuffled"))
         if self.chance(0.25):
             fields["request"] = self.token()
+        if self.chance(0.35):
+            channel = self.rng.choice(list(CHANNELS))
+            wait = {"on": channel, "ms": self.rng.choice((1, 1000, 1000, 5000, 60000))}
+            fields |= {"queues": CHANNELS[channel], "wait": wait}
         return fields
 
     def outcome(self, label, token):
@@ -327,7 +326,8 @@ class Generator(ConstraintGenerator, MoreGenerator):
         return fields
 
     def refuse(self):
-        fields = {"worker": self.registered(), "why": self.rng.choice(("unknown", "busy", "unreachable"))}
+        why = self.rng.choice(("unknown", "busy", "unreachable", "gone"))
+        fields = {"worker": self.registered(), "why": why}
         id, jobs = self.driver.names.get(fields["worker"]), self.driver.model.jobs.values()
         held = [j for j in jobs if j.status == "running" and j.worker_id == id]
         fields["jobs"] = [[self.label(j.id, "job"), j.attempt] for j in held[:2]]

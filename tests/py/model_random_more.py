@@ -7,6 +7,7 @@ import os
 UNIQUE = ["u1", "u1", "u2", "u é"]
 TAGS = ["t1", "t2", "x", "é y"]
 GROUPS = ["g1", "g2", "other", "timeout"]
+HEADERS = [{"tenant": "é"}, {"traceparent": "00-ab", "empty": ""}]
 SCHEDULES = ["s1", "s2", "s é"]
 CRONS = ["* * * * *", "*/5 * * * *", "0 0 29 2 *", "30 4 1,15 * 5", "@hourly", "@weekly",
          "10-50/20 */6 * jan-dec 1-5",
@@ -74,6 +75,8 @@ class MoreGenerator:
                 spec["if_failed"] = self.rng.choice(("wait", "fail", "run"))
         if self.has("limits", 0.4):
             spec["max_runtime"] = self.rng.choice((0.001, 2, 10, 60, 4000000))
+        if self.chance(0.1):
+            spec["headers"] = self.rng.choice(HEADERS)
         if self.has("events", 0.15):
             spec["track"] = self.chance(0.8)
         if self.features & {"finding", "following"} and self.chance(0.3):

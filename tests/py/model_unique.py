@@ -6,7 +6,7 @@ from model_documents import Documents
 from model_jobs import ENDED, WAITING, ErrorReply, Job, Refused, accepted, expect, ms, same
 
 FIELDS = ("name", "priority", "max_retry", "keep_result", "timeout", "tags", "unique", "unique_for",
-          "max_runtime", "track")  # fmt: skip
+          "max_runtime", "track", "headers")  # fmt: skip
 
 
 @dataclass
@@ -67,7 +67,7 @@ class Unique(Documents):
     def enqueue(self, reply, options, jobs):
         token = (options or {}).get("request")
         if token:
-            asked = repr(jobs)
+            asked = repr([[spec | {"headers": None}, argument] for spec, argument in jobs])
             until_ms, (before, answer) = self.requests.get(("enqueue", token), (0, (None, None)))
             if self.now < until_ms:
                 if before != asked:

@@ -232,7 +232,8 @@ class Workers(Order):
                     refusing.refused.add(job.name)
             same(answer, job.status if job else self.over(id, token, "release", answer), "refuse")
         if why != "unknown":
-            refusing.resting, refusing.resting_until_ms = why, self.now + max(1, ms(retry_after))
-        if why == "unreachable":
+            refusing.resting = "unreachable" if why == "gone" else why
+            refusing.resting_until_ms = self.now + max(1, ms(retry_after))
+        if why == "gone":
             for job in self.held(refusing):
                 self.fail(job, "lapse", "timeout", message=SOME_TEXT)

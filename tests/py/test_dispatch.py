@@ -6,8 +6,10 @@ import asyncio
 import contextlib
 import email.utils
 import itertools
+import socket
 import time
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import msgpack
@@ -183,6 +185,73 @@ async def test_a_worker_that_cannot_be_reached_loses_its_jobs_to_others(
     assert delivered[held]["retry_count"] == 1
     [document] = await engine.get(held)
     assert document is not None and document["reason"] == "timeout"
+
+
+@asynccontextmanager
+async def listening_again(handler: Any, port: int) -> AsyncIterator[None]:
+    """Somebody listens at this port."""
+    app = web.Application()
+    app.router.add_post("/worker-job", handler)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", port, reuse_address=True).start()
+    try:
+        yield
+    finally:
+        await runner.cleanup()
+
+
+async def test_a_worker_that_refuses_connections_for_a_moment_keeps_its_jobs(
+    engine: Engine, dispatch: Dispatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivery, "PAUSES_S", (1.0, 4.0))  # time enough to listen again
+    refused = asyncio.Event()
+    looked = delivery._is_nobody_there
+
+    def look(error: Exception) -> bool:
+        refused.set()
+        return looked(error)
+
+    monkeypatch.setattr(delivery, "_is_nobody_there", look)
+    async with worker(engine, ACCEPTED) as stub:
+        held = await enqueue(engine)
+        await stub.delivered()
+    job = await enqueue(engine)  # its delivery finds nobody there
+    async with asyncio.timeout(SOON_S):
+        await refused.wait()
+    async with listening_again(stub.take, int(stub.url.rpartition(":")[2])):
+        assert [one["id"] for one in await stub.delivered(2)] == [held, job]
+        assert [one["attempt"] for one in stub.jobs] == [1, 1]
+        assert await status(engine, held) == await status(engine, job) == "running"
+        [found] = (await engine.workers()).documents
+        assert (found["state"], found["held"]) == ("ready", 2)
+
+
+async def test_a_worker_to_which_there_is_no_way_keeps_its_jobs(
+    engine: Engine, dispatch: Dispatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivery, "CONNECT_TIMEOUT_S", 0.5)
+    async with worker(engine, ACCEPTED) as stub:
+        held = await enqueue(engine)
+        await stub.delivered()
+    port = int(stub.url.rpartition(":")[2])
+    with contextlib.ExitStack() as stack:
+        # Nobody accepts, and no more connections may wait: from now on packets to that port are dropped.
+        listener = stack.enter_context(socket.socket())
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", port))
+        listener.listen(0)
+        for _ in range(4):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(("127.0.0.1", port))
+        job = await enqueue(engine)
+        await eventually(lambda: dispatch.counts.refused, SOON_S)
+        assert await status(engine, held) == "running"
+        async with worker(engine, ACCEPTED) as other:
+            assert [one["id"] for one in await other.delivered()] == [job]
+        states = {one["id"]: (one["state"], one["held"]) for one in (await engine.workers()).documents}
+        assert states[stub.id] == ("unreachable", 1)
 
 
 async def test_a_kept_connection_that_went_stale_costs_the_job_nothing(

@@ -13,7 +13,7 @@ from conftest import SettableEngine
 from jqmaster import doctor, doctor_redis
 from jqmaster.client import AsyncClient
 from jqmaster.doctor import Finding
-from jqmaster.doctor_facts import EngineSource, gather
+from jqmaster.doctor_facts import ClientSource, EngineSource, gather
 from jqmaster.doctor_redis import Server
 from jqmaster.engine import Engine
 
@@ -174,6 +174,28 @@ def test_a_redis_that_is_well() -> None:
     assert {one.level for one in doctor_redis.check(WELL)} == {"ok"}
 
 
+async def test_very_many_of_everything_are_looked_at_in_part_and_it_says_so(settable: SettableEngine) -> None:
+    for start in range(0, 3000, 1000):
+        await settable.enqueue([({"name": f"q{n}"}, NIL) for n in range(start, start + 1000)])
+    await settable.advance(60)
+    calls: list[str] = []
+    settable.observe = lambda script, _code, _seconds: calls.append(script)
+    facts = await gather(EngineSource(settable), settable.now_ms, part_s=0)  # time for one of each
+    assert len(facts.queues) == 1 == len(facts.heads) and len(calls) < 15
+    whole = {one.check: one for one in doctor.check(facts)}["whole"]
+    assert whole.level == "note" and whole.values == {"queues": 1} and "only 1 queues" in whole.means
+    facts = await gather(EngineSource(settable), settable.now_ms, part_s=60)
+    assert len(facts.queues) == 3000 and not facts.left_out
+
+
+async def test_leases_are_not_looked_for_queue_by_queue_where_none_lapsed(settable: SettableEngine) -> None:
+    await settable.enqueue([({"name": f"q{n}"}, NIL) for n in range(50)])
+    calls: list[str] = []
+    settable.observe = lambda script, _code, _seconds: calls.append(script)
+    await found(settable)
+    assert calls.count("stats") == 1
+
+
 @pytest.mark.parametrize(
     ("changes", "check", "level"),
     [
@@ -232,7 +254,7 @@ def test_the_command(straight: Cli) -> None:
 async def test_a_master_gives_the_same_facts(straight: Cli, engine: Engine) -> None:
     await engine.enqueue([({"name": "mail"}, NIL)])
     async with AsyncClient(straight.url) as client:
-        theirs = await gather(client)
+        theirs = await gather(ClientSource(client))
     ours = await gather(EngineSource(engine))
     assert [one["name"] for one in theirs.queues] == [one["name"] for one in ours.queues] == ["mail"]
     assert theirs.heads[0].explained["id"] == ours.heads[0].explained["id"]

@@ -45,7 +45,7 @@ async def waiting(ended: Ended, job: str, timeout_s: float = 30) -> asyncio.Task
 
     def sleeps() -> bool:
         alarms = [alarm for waiters in ended._waiters.values() for alarm in waiters]
-        return looks > 0 and ended._subscribed.is_set() and not any(alarm.is_set() for alarm in alarms)
+        return looks > 0 and ended.is_subscribed and not any(alarm.is_set() for alarm in alarms)
 
     await eventually(sleeps)
     await asyncio.sleep(0.05)  # a second look, for what the subscription may have missed, is over then

@@ -348,7 +348,7 @@ class TestHealing:
 
     async def test_a_namespace_never_set_up_or_flushed(self, fresh_server: RedisServer) -> None:
         async with connect(fresh_server.url) as client:
-            engine = Engine(client)
+            engine = Engine(client, recreate=True)
             for _ in range(2):
                 await engine.enqueue([({"name": "a"}, NIL)])
                 assert await client.hget("{jq}:manifest", "enqueue") == builtin()["enqueue"].sha.encode()

@@ -144,42 +144,50 @@ WRONG_KEYS = [
     [NAMESPACE + ":meta", NAMESPACE], [*KEYS, NAMESPACE + ":due"],
 ]  # fmt: skip
 SCRIPTS = sorted({case.script for case in CASES})
-VALID = {
-    "enqueue": [encode({"name": "a"}), b"\xc0"],
-    "pick": [encode({"worker": "w", "queues": "*"})],
-    "finish": [encode({"worker": "w"}), encode({"id": RUNNING, "token": HOLD, "type": "success"}), b"\xc0"],
-    "heartbeat": [encode({"worker": "w", "jobs": [[RUNNING, HOLD]]})],
-    "release": [encode({"worker": "w", "jobs": [[RUNNING, HOLD]]})],
-    "cancel": [encode({"ids": [WAITING]})],
-    "result": [DONE],
-    "get": [DONE],
-    "watch": [WAITING],
-    "queue": [encode({"name": "new"})],
-    "register": [encode({"name": "w", "queues": "*"})],
-    "unregister": [encode({"worker": WORKER})],
-    "assign": [encode({"master": "m"})],
-    "refuse": [encode({"worker": WORKER, "jobs": [[RUNNING, HOLD]], "why": "busy"})],
-    "setup": [],
-    "migrate": [],
-    "import": [encode(["key", "seq", "string", 0, 0, ["1"]])],
-    "constrain": [encode({"id": "new", "concurrency": 1}), encode({"name": "a"})],
-    "unconstrain": [encode({"id": "known"})],
-    "usage": [encode({"id": "known"})],
-    "hold": [encode({"id": "known", "seconds": 1})],
-    "explain": [WAITING],
-    "schedule": [encode({"id": "new", "every": 1, "job": {"name": "a"}}), b"\xc0"],
-    "unschedule": [encode({"id": "known"})],
-    "worker": [encode({"worker": WORKER, "request": "quiet"})],
-    "track": [encode({"ids": [WAITING]})],
-    "change": [encode({"id": WAITING, "priority": 1}), b""],
-    "depend": [encode({"id": WAITING, "remove": [DONE]})],
-    "kick": [encode({"ids": [RUNNING]})],
-    "history": [WAITING],
-    "stats": [encode({"by": "hour"})],
-} | FINDING | {
-    script: [encode({})]
-    for script in ("tick", "queues", "workers", "constraints", "config", "audit", "schedules", "export")
-}
+VALID = (
+    {
+        "enqueue": [encode({"name": "a"}), b"\xc0"],
+        "pick": [encode({"worker": "w", "queues": "*"})],
+        "finish": [
+            encode({"worker": "w"}),
+            encode({"id": RUNNING, "token": HOLD, "type": "success"}),
+            b"\xc0",
+        ],
+        "heartbeat": [encode({"worker": "w", "jobs": [[RUNNING, HOLD]]})],
+        "release": [encode({"worker": "w", "jobs": [[RUNNING, HOLD]]})],
+        "cancel": [encode({"ids": [WAITING]})],
+        "result": [DONE],
+        "get": [DONE],
+        "watch": [WAITING],
+        "queue": [encode({"name": "new"})],
+        "register": [encode({"name": "w", "queues": "*"})],
+        "unregister": [encode({"worker": WORKER})],
+        "assign": [encode({"master": "m"})],
+        "refuse": [encode({"worker": WORKER, "jobs": [[RUNNING, HOLD]], "why": "busy"})],
+        "setup": [],
+        "migrate": [],
+        "import": [encode(["key", "seq", "string", 0, 0, ["1"]])],
+        "constrain": [encode({"id": "new", "concurrency": 1}), encode({"name": "a"})],
+        "unconstrain": [encode({"id": "known"})],
+        "usage": [encode({"id": "known"})],
+        "hold": [encode({"id": "known", "seconds": 1})],
+        "explain": [WAITING],
+        "schedule": [encode({"id": "new", "every": 1, "job": {"name": "a"}}), b"\xc0"],
+        "unschedule": [encode({"id": "known"})],
+        "worker": [encode({"worker": WORKER, "request": "quiet"})],
+        "track": [encode({"ids": [WAITING]})],
+        "change": [encode({"id": WAITING, "priority": 1}), b""],
+        "depend": [encode({"id": WAITING, "remove": [DONE]})],
+        "kick": [encode({"ids": [RUNNING]})],
+        "history": [WAITING],
+        "stats": [encode({"by": "hour"})],
+    }
+    | FINDING
+    | {
+        script: [encode({})]
+        for script in ("tick", "queues", "workers", "constraints", "config", "audit", "schedules", "export")
+    }
+)
 
 
 @pytest.mark.parametrize("keys", WRONG_KEYS, ids=str)

@@ -90,7 +90,7 @@ class TestWhatIsCalled:
             await load(client, "{jq}", form="scripts")
             manifest = await manifest_of(client)
             assert not [field for field in manifest if "library" in field or "functions" in field]
-            engine = Engine(client, form="scripts")
+            engine = Engine(client, form="scripts", recreate=True)
             await life(engine)
             assert await engine.form_in_use() == "scripts"
             await client.flushall()
@@ -139,7 +139,7 @@ class TestWhatIsLost:
     async def test_what_a_flush_took_is_brought_back(self, fresh_server: RedisServer, flush: str) -> None:
         async with connect(fresh_server.url) as client:
             await load(client, "{jq}")
-            engine = Engine(client)
+            engine = Engine(client, recreate=True)
             for _ in range(2):
                 await client.execute_command(*flush.split())
                 await life(engine)

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
+import os
+import select
+import socket
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import aiohttp
 import pytest
 
 from http_support import validator
 from jqmaster.engine import Engine, connect
+from jqmaster.fanout import AT_ONCE, Fanout
 from jqmaster.server import ServeOptions, Server
 from parts import eventually
+from processes import MasterProcess
 
 UNKNOWN = "0" * 14
 
@@ -128,7 +136,7 @@ async def test_nothing_is_left_when_clients_go(server: Server, own: Engine) -> N
             for path in ("/events", f"/job/{job_id}/events") * 5:
                 response = await session.get(server.url + path)
                 await response.content.readline()
-            assert len(events._followers) == 5
+            assert events._followers == 5
         await eventually(lambda: not events._followers and not events._subscriptions._listeners)
         assert events._reader is None and events._subscriptions._reader is None
 
@@ -155,3 +163,103 @@ async def test_a_server_that_stops_takes_no_more_followers(
     for path in ("/events", f"/job/{job_id}/events"):
         async with session.get(server.url + path) as response:
             assert response.status == 503
+
+
+# -- many listeners -------------------------------------------------------------------------------
+
+
+async def test_events_that_come_together_go_out_together(
+    server: Server, own: Engine, session: aiohttp.ClientSession
+) -> None:
+    await own.config({"events_max": 10_000})
+    async with session.get(server.url + "/events") as response:
+        for _ in range(2):
+            await own.enqueue([({"name": "a"}, b"\xc0")] * 1000)
+        events = pieces = 0
+        async for data, is_end in response.content.iter_chunks():
+            events += data.count(b"data: ")
+            pieces += is_end
+            if events == 2000:
+                break
+    assert pieces < 500
+
+
+def cpu_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def test_those_who_never_read_do_not_make_others_wait(
+    redis_url: str, namespace: str, own: Engine
+) -> None:
+    await own.config({"events_max": 10_000})
+    with (
+        MasterProcess("--redis", redis_url, "--namespace", namespace) as master,
+        contextlib.ExitStack() as stack,
+    ):
+        for _ in range(200):
+            stream = stack.enter_context(socket.create_connection(("127.0.0.1", master.port)))
+            stream.sendall(b"GET /events HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
+            assert stream.recv(65536)
+        async with aiohttp.ClientSession() as session, session.get(master.url + "/events") as response:
+            await lines(response, 1)
+            before = cpu_s(master.pid)
+            jobs = []
+            for _ in range(20):
+                jobs += await own.enqueue([({"name": "a"}, b"\xc0")] * 100)
+            came = [line for line in await lines(response, 4000) if line.startswith("data: ")]
+            assert [json.loads(line[6:])["id"] for line in came] == [job.id for job in jobs]
+            # Of the processor, as the machine may be busy. A piece for each event and stream takes 9 s of it.
+            used, last = cpu_s(master.pid), -1.0
+            while last < used < before + 3:
+                await asyncio.sleep(1)
+                used, last = cpu_s(master.pid), used
+            assert used < before + 3
+
+
+async def test_many_listeners_are_woken_a_few_at_a_time() -> None:
+    fanout = Fanout()
+    woken: list[int] = []
+
+    async def listen(number: int) -> None:
+        assert await fanout.wait(60)
+        woken.append(number)
+
+    listeners = [asyncio.create_task(listen(number)) for number in range(50 * AT_ONCE)]
+    await asyncio.sleep(0)
+    fanout.tell()
+    for turns in range(1, 11):  # a request takes some turns of the loop
+        await asyncio.sleep(0)
+        assert 0 < len(woken) <= turns * AT_ONCE
+    await asyncio.wait(listeners)
+    assert woken == list(range(50 * AT_ONCE))
+    assert not await fanout.wait(0.01)
+
+
+async def test_requests_are_answered_in_the_middle_of_a_fanout(
+    redis_url: str, namespace: str, own: Engine
+) -> None:
+    with (
+        MasterProcess("--redis", redis_url, "--namespace", namespace) as master,
+        contextlib.ExitStack() as stack,
+    ):
+        streams = select.poll()
+        sockets = {}
+        for _ in range(600):
+            stream = stack.enter_context(socket.create_connection(("127.0.0.1", master.port)))
+            stream.sendall(b"GET /events HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
+            assert stream.recv(65536)
+            sockets[stream.fileno()] = stream
+            streams.register(stream, select.POLLIN)
+        async with aiohttp.ClientSession() as session:
+            for _ in range(30):
+                await asyncio.sleep(0.2)
+                for number, _event in streams.poll(0):  # lines that say that it lives
+                    sockets[number].recv(1 << 20)
+                await enqueue(own)
+                await eventually(lambda: streams.poll(0), 30)
+                async with session.get(f"{master.url}/alive") as answer:
+                    assert answer.status == 200
+                if len(streams.poll(0)) < len(sockets):
+                    return
+        raise AssertionError("all streams had been served before each answer")

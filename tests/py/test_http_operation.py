@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from typing import Any
 from urllib.parse import quote
 
@@ -318,7 +320,7 @@ async def lonely(request: pytest.FixtureRequest, fresh_server: RedisServer, name
     """An API whose Redis is its own, to be broken."""
     async with connect(fresh_server.url) as client:
         await install(client, namespace, builtin(), make_current=True)
-        engine = Engine(client, namespace)
+        engine = Engine(client, namespace, recreate=True)
         waiting, ended = Waiting(engine, client), Ended(engine, client)
         master = Master(engine, waiting, ended, Pokes())
         yield Api(create_app(master, fast=request.param == "fast"), master), fresh_server
@@ -370,6 +372,20 @@ async def test_without_redis_everything_is_503_until_it_is_back(lonely: Any) -> 
     server.start()
     assert (await api.get("/health")).status == 200
     await api.enqueue()
+
+
+async def test_a_redis_that_hangs_makes_no_master_look_dead(lonely: Any) -> None:
+    api, server = lonely
+    await api.enqueue()
+    os.kill(server.process.pid, signal.SIGSTOP)
+    try:
+        async with asyncio.timeout(15):  # far less than the 30 s that calls wait for Redis
+            assert (await api.get("/alive")).value == {"status": "ok"}
+            probes = await asyncio.gather(*(api.get("/health") for _ in range(3)))
+        assert [(one.status, one.error["code"]) for one in probes] == [(503, "UNAVAILABLE")] * 3
+    finally:
+        os.kill(server.process.pid, signal.SIGCONT)
+    assert (await api.get("/health")).status == 200
 
 
 async def test_a_full_redis_takes_no_jobs_and_lets_the_rest_drain(lonely: Any) -> None:

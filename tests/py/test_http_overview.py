@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import aiohttp
 import pytest
 
-from http_support import Api, api, master  # noqa: F401 (fixtures)
+from http_support import Api, api, master, unpack  # noqa: F401 (fixtures)
 from jqmaster.engine import Engine, pack
 from jqmaster.overview import _PAGE, _TOP, Overview
 from jqmaster.server import ServeOptions, Server
 from parts import eventually
+from servers import RedisServer
 
 
 def counting(engine: Engine, calls: list[str]) -> None:
@@ -107,6 +110,40 @@ async def test_many_queues_are_looked_at_in_turn(
         assert len(calls) <= 20
 
 
+async def test_the_first_look_does_not_go_through_all_queues_at_once(engine: Engine) -> None:
+    names = [f"q{number:04d}" for number in range(5 * _PAGE)]
+    await enqueue(engine, *names)
+    overview = Overview(engine, first_round_s=0)  # one page in a look
+    found, looks = unpack(await overview.document()), 1
+    assert found["queues"]["more"] and 0 < found["queues"]["count"] <= _PAGE
+    while found["queues"]["more"]:
+        overview._looked_at = -100.0  # two seconds later, without any pause of its parts
+        found, looks = unpack(await overview.document()), looks + 1
+        assert looks < 100
+    assert looks >= 5 and found["queues"]["count"] == found["totals"]["queued"] == len(names)
+    await overview.stop()
+
+
+async def test_when_redis_hangs_those_who_look_learn_it_together(
+    fresh_server: RedisServer, namespace: str
+) -> None:
+    async with Server(ServeOptions(redis_url=fresh_server.url, namespace=namespace, port=0)) as server:
+        os.kill(fresh_server.process.pid, signal.SIGSTOP)
+        try:
+            async with aiohttp.ClientSession() as session, asyncio.timeout(25):  # calls wait for 30 s each
+                urls = [f"{server.url}/overview"] * 3 + [f"{server.url}/metrics"] * 2
+                answers = await asyncio.gather(*(_answer(session, url) for url in urls))
+        finally:
+            os.kill(fresh_server.process.pid, signal.SIGCONT)
+    assert [status for status, _ in answers] == [503] * 3 + [200] * 2
+    assert all("\njq_up 0.0\n" in text for _, text in answers[3:])
+
+
+async def _answer(session: aiohttp.ClientSession, url: str) -> tuple[int, str]:
+    async with session.get(url) as response:
+        return response.status, (await response.read()).decode("latin-1")
+
+
 def rested(overview: Overview) -> None:
     """As if the pauses were over."""
     overview._looked_at = -100.0
@@ -128,8 +165,6 @@ async def test_what_is_forgotten_goes(overview: Overview, engine: Engine) -> Non
 
 
 async def test_the_rest_is_what_is_not_shown(overview: Overview, engine: Engine) -> None:
-    from http_support import unpack
-
     await enqueue(engine, *(f"q{number}" for number in range(_TOP + 4)))
     found = unpack(await overview.document())
     assert len(found["queues"]["top"]) == _TOP

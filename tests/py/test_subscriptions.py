@@ -79,6 +79,22 @@ async def test_a_lost_connection_is_a_gap_and_comes_back(redis: Redis, subscript
         assert await word(messages) == b"one"
 
 
+async def test_silence_is_no_loss_also_for_who_may_not_ping(
+    redis: Redis, fresh_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jqmaster.subscriptions.PING_EVERY_S", 0.05)
+    await redis.execute_command("ACL", "SETUSER", "deaf", "on", ">secret", "~*", "&*", "+@all", "-ping")
+    for user in ("", "deaf:secret@"):
+        async with connect(f"unix://{user}{fresh_server.socket}") as client:
+            subscriptions = Subscriptions(client)
+            async with subscriptions.listen("{t}:a") as messages:
+                assert await messages.get() is None
+                await asyncio.sleep(0.5)
+                await redis.execute_command("SPUBLISH", "{t}:a", "one")
+                assert await messages.get() == b"one"
+            await subscriptions.stop()
+
+
 async def test_who_is_far_behind_gets_a_gap(redis: Redis, subscriptions: Subscriptions) -> None:
     async with subscriptions.listen("{t}:a") as messages:
         assert await messages.get() is None

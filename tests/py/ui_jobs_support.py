@@ -40,9 +40,7 @@ class Site(Server):
     def fail(self, queue: str, count: int = 1, message: str = "it broke", **more: Any) -> list[str]:
         """Let jobs of a queue run and fail for good; their ids."""
         failure = {"type": "failure", "message": message, "should_retry": False, **more}
-        outcomes = [
-            {"id": job["id"], "token": job["token"], **failure} for job in self.start(queue, count)
-        ]
+        outcomes = [{"id": job["id"], "token": job["token"], **failure} for job in self.start(queue, count)]
         self.call("POST", "/done", {"outcomes": outcomes}, **{"worker-id": "hand"})
         return [outcome["id"] for outcome in outcomes]
 

@@ -60,9 +60,10 @@ def _of_redis(options: argparse.Namespace) -> list[Finding]:
 async def _of_master(url: str) -> list[Finding]:
     from jqmaster import doctor
     from jqmaster.client import AsyncClient
+    from jqmaster.doctor_facts import ClientSource
 
     async with AsyncClient(url) as client:
-        return await doctor.examine(client)
+        return await doctor.examine(ClientSource(client))
 
 
 def _print(finding: Finding) -> None:

@@ -7,6 +7,8 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
+from jqmaster.redis_url import FORMS
+
 FORM_HELP = "how operations are called: functions, scripts, or auto, which is functions where they can be"
 
 Run = Callable[[argparse.Namespace, "Parser"], int]
@@ -66,7 +68,7 @@ def reach(parser: Parser, *, nested: bool = False, json: bool = True) -> Parser:
     group: Any = parser.add_argument_group("where to ask")
     for flags, variable, metavar, text, kind in (
         ("--url", "JQ_URL", "URL", "a master, http://…; or as --redis", str),
-        ("--redis", "JQ_REDIS", "URL", "a Redis: redis://, rediss:// or unix://", str),
+        ("--redis", "JQ_REDIS", "URL", f"a Redis: {FORMS}", str),
         ("--namespace", "JQ_NAMESPACE", "{NAME}", "with a Redis: the namespace; default {jq}", namespace),
         ("--form", "JQ_FORM", "FORM", f"with a Redis: {FORM_HELP}", form),
     ):

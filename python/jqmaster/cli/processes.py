@@ -12,6 +12,7 @@ from typing import Any
 
 from jqmaster.cli.options import FORM_HELP, Parser, command, duration, form, namespace, port, positive, span
 from jqmaster.cli.status import EXIT_OK, EXIT_UNAVAILABLE
+from jqmaster.redis_url import FORMS, is_redis, without_password
 
 _WORK = """\
 MODULE:NAME names a JQ object, such as hello:jq, or a map of job names to
@@ -35,7 +36,7 @@ def add(commands: Any) -> None:
 
 
 def _redis_options(parser: Parser) -> None:
-    parser.option("--redis", variable="JQ_REDIS", metavar="URL", help="Redis: redis://, rediss:// or unix://")
+    parser.option("--redis", variable="JQ_REDIS", metavar="URL", help=f"Redis: {FORMS}")
     parser.option(
         "--namespace", variable="JQ_NAMESPACE", metavar="NAMESPACE", default="{jq}", type=namespace,
         help="in braces (default: %(default)s)",
@@ -51,6 +52,13 @@ def _add_migrate(parser: Parser) -> None:
     parser.option(
         "--migrate", action="store_true", variable="JQ_MIGRATE",
         help="bring data of an older schema up to this one; older scripts refuse it from then on",
+    )  # fmt: skip
+
+
+def _add_recreate(parser: Parser) -> None:
+    parser.option(
+        "--recreate", action="store_true", variable="JQ_RECREATE",
+        help="set the namespace up again, empty, when it vanishes from Redis; else stop until it is back",
     )  # fmt: skip
 
 
@@ -90,6 +98,7 @@ def _add_serve(commands: Any) -> None:
         help="queues that /metrics shows one by one, at most 1000 (default: %(default)s)",
     )  # fmt: skip
     _add_migrate(parser)
+    _add_recreate(parser)
 
 
 def _add_work(commands: Any) -> None:
@@ -133,6 +142,7 @@ def _add_work(commands: Any) -> None:
         "--stop-timeout", variable="JQ_STOP_TIMEOUT", default=10.0, type=duration, metavar="TIME",
         help="how long running jobs have to finish (default: 10 s)",
     )  # fmt: skip
+    _add_recreate(parser)
     parser.option("--json-logs", action="store_true", help="log JSON objects, one a line")
 
 
@@ -144,7 +154,8 @@ def _serve(options: argparse.Namespace, _parser: Parser) -> int:
             redis_url=options.redis, namespace=options.namespace, form=options.form,
             host=options.host, port=options.port,
             unix=options.unix, data_dir=options.data_dir, stop_timeout_s=options.stop_timeout,
-            migrate=options.migrate, access_log=options.access_log, log_format=options.log_format,
+            migrate=options.migrate, recreate=options.recreate,
+            access_log=options.access_log, log_format=options.log_format,
             metrics_queues=options.metrics_queues,
             allowed_hosts=options.allowed_hosts.split(",") if options.allowed_hosts else (),
         )
@@ -161,11 +172,8 @@ def _load(options: argparse.Namespace, parser: Parser) -> int:
     from jqmaster import scripts
     from jqmaster.engine import connect
     from jqmaster.errors import JQError, UnsuitableServer
-    from jqmaster.server import without_password
 
-    if options.redis is None and os.environ.get("JQ_URL", "").startswith(
-        ("redis://", "rediss://", "unix://")
-    ):
+    if options.redis is None and is_redis(os.environ.get("JQ_URL", "")):
         options.redis = os.environ["JQ_URL"]
     if options.redis is None:
         parser.error("--redis or JQ_REDIS is required")
@@ -203,7 +211,7 @@ def _work(options: argparse.Namespace, parser: Parser) -> int:
     given = {
         "masters": options.master.split(",") if options.master else [], "redis_url": options.redis,
         "namespace": options.namespace, "form": options.form, "push": options.push,
-        "register": options.register,
+        "register": options.register, "recreate": options.recreate,
         "synchronous": options.synchronous,
         "queues": options.queues.split(",") if options.queues else None, "concurrency": options.concurrency,
         "host": options.host, "port": options.port, "name": options.name,

@@ -6,6 +6,7 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
+from jqmaster import redis_url
 from jqmaster.cli.status import EXIT_USAGE, Refused
 
 if TYPE_CHECKING:
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from jqmaster.scripts import Form
 
 LOCAL = "http://127.0.0.1:8400"
-REDIS_SCHEMES = ("redis://", "rediss://", "unix://")
 NAMESPACE = "{jq}"
 
 
@@ -24,14 +24,12 @@ class Place:
         self.url = url
         self.namespace = namespace
         self.form = form
-        self.is_redis = url.startswith(REDIS_SCHEMES)
+        self.is_redis = redis_url.is_redis(url)
 
     @property
     def shown(self) -> str:
         """The URL, fit for a log."""
-        from jqmaster.server import without_password
-
-        return without_password(self.url)
+        return redis_url.without_password(self.url)
 
     def __str__(self) -> str:
         return f"{self.shown} {self.namespace}" if self.is_redis else self.shown
@@ -47,12 +45,13 @@ def place(options: argparse.Namespace) -> Place:
             raise Refused("give --url or --redis, not both", EXIT_USAGE, "INVALID")
         if said_redis:
             url = None
-    chosen = str(url or redis or LOCAL).split(",")[0]
-    if not chosen.startswith((*REDIS_SCHEMES, "http://", "https://")) or (
-        chosen == redis and not chosen.startswith(REDIS_SCHEMES)
-    ):
-        forms = "redis://, rediss:// or unix://" if chosen == redis else "http://, https://, redis://, …"
-        raise Refused(f"{chosen}: expected a URL that begins with {forms}", EXIT_USAGE, "INVALID")
+    chosen = str(url or redis or LOCAL)
+    if not redis_url.is_redis(chosen):
+        chosen = chosen.split(",")[0]
+        is_for_redis = not url and redis
+        if is_for_redis or not chosen.startswith(("http://", "https://")):
+            forms = redis_url.FORMS if is_for_redis else "http://, https://, redis://, …"
+            raise Refused(f"{chosen}: expected a URL that begins with {forms}", EXIT_USAGE, "INVALID")
     return Place(chosen, options.namespace or NAMESPACE, options.form or "auto")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import redis.exceptions
 
-from jqmaster.errors import JQError, Unavailable
+from jqmaster.errors import JQError, Unavailable, Vanished
 
 # The engine's codes. VERSION is 503 and not 500: the server is well, its Redis is not (yet) what it serves.
 STATUS = {
@@ -61,7 +61,7 @@ def from_engine(error: JQError, field: str | None) -> HttpError:
     message = error.message
     if error.code == "INTERNAL":
         message = "an operation failed inside Redis; this server's log has the details"
-    elif isinstance(error, Unavailable):
+    elif isinstance(error, Unavailable) and not isinstance(error, Vanished):
         message = _unavailable(error)
     elif field:
         message = f"{field}: {message}"

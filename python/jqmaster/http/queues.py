@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from jqmaster.errors import Unavailable
 from jqmaster.http import wire
 from jqmaster.http.errors import HttpError
 from jqmaster.http.jobs import draining
@@ -19,6 +21,7 @@ _QUEUE_FIELDS = ("paused", "max_waiting", "fair", "set", "unset")
 _WAITING = "queued,scheduled,blocked,retrying"
 DEFAULT_PURGE_S = 10.0
 MOST_PURGE_S = 60.0
+READY_S = 1.0
 
 
 async def list_queues(master: Master, request: Request) -> Reply:
@@ -118,16 +121,26 @@ async def set_config(master: Master, request: Request) -> Reply:
     return Reply(200, await master.engine.call("config", wire.pack_spec({"set": body})))
 
 
+async def alive(_master: Master, _request: Request) -> Reply:
+    """`GET /alive`: 200 as long as this process answers at all; asks nobody."""
+    return Reply(200, wire.pack({"status": "ok"}))
+
+
 async def health(master: Master, _request: Request) -> Reply:
     """`GET /health`: 200 while this master can serve, with the form in which it calls operations; 503 when it
-    is stopping or Redis cannot be used.
+    is stopping, or Redis cannot be used or does not answer within `READY_S`.
 
     It asks Redis for the settings, so it also finds a namespace that is missing or of another schema.
     """
     if master.draining.is_set():
         raise draining()
-    await master.engine.call("config", wire.pack({}))
-    return Reply(200, wire.pack({"status": "ok", "form": await master.engine.form_in_use()}))
+    try:
+        async with asyncio.timeout(READY_S):
+            await master.engine.call("config", wire.pack({}))
+            form = await master.engine.form_in_use()
+    except TimeoutError as late:
+        raise Unavailable(f"Redis did not answer within {READY_S:g} s", late) from late
+    return Reply(200, wire.pack({"status": "ok", "form": form}))
 
 
 @cache

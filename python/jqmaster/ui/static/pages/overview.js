@@ -194,6 +194,7 @@ export async function render(view) {
     const others = data.queues.count - Math.min(15, data.queues.top.length);
     const old = data.now_ms - data.queues.as_of_ms;
     fill(rest, others > 0 ? [link('/queues', `${count(others)} more ${others === 1 ? 'queue' : 'queues'}`)] : link('/queues', 'All queues'),
+      data.queues.more ? h('span', {}, `Only the first ${count(data.queues.count)} queues were looked at yet`) : null,
       old > 10000 ? h('span', {}, 'Sums of all queues are of the last ', duration(old)) : null);
     fill(waits, h('h2', {}, 'How long jobs waited and ran', data.hour ? h('span', { class: 'crumb' }, ' · since ', ago(data.hour.begin_ms)) : null), times(data.hour));
   }

@@ -1,0 +1,79 @@
+"""URLs of Redis, wherever one is taken: one server, one that Sentinels know, or a cluster.
+
+Imports nothing of redis-py, for commands that need none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+SCHEMES = tuple(f"{one}://" for one in (
+    "redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster",
+))  # fmt: skip
+FORMS = "redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://"
+
+_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:@/]+))(?::(\d{1,5}))?")
+_OWN = "sentinel_"
+_PORTS = {"sentinel": 26379, "cluster": 6379}
+
+Address = tuple[str, int]
+
+
+class Target(NamedTuple):
+    """What a URL names. `url` is in redis-py's form; its host is only the first of `hosts`."""
+
+    kind: Literal["server", "sentinel", "cluster"]
+    url: str
+    hosts: tuple[Address, ...] = ()
+    service: str = ""
+    sentinel: Mapping[str, str] = {}  # username and password that the Sentinels themselves ask for
+
+
+def is_redis(url: str) -> bool:
+    """Whether a URL is that of a Redis."""
+    return url.startswith(SCHEMES)
+
+
+def parse(url: str) -> Target:
+    """Raises ValueError, which does not show the password."""
+    if not is_redis(url):
+        raise ValueError(f"expected a URL that begins with {FORMS}")
+    parts = urlsplit(url)
+    scheme, _, kind = parts.scheme.partition("+")
+    if kind not in ("sentinel", "cluster"):
+        return Target("server", url)
+    user, at, listed = parts.netloc.rpartition("@")
+    hosts = tuple(_address(one, _PORTS[kind]) for one in listed.split(","))
+    path = parts.path.strip("/")
+    service, _, database = path.partition("/") if kind == "sentinel" else ("", "", path)
+    if kind == "sentinel" and not service:
+        raise ValueError("expected the name of the service behind the hosts: redis+sentinel://a,b,c/mymaster")
+    if kind == "cluster" and database not in ("", "0"):
+        raise ValueError("a cluster has no databases: nothing may follow the hosts but options")
+    options = parse_qsl(parts.query, keep_blank_values=True)
+    own = {name.removeprefix(_OWN): value for name, value in options if name.startswith(_OWN)}
+    if not own.keys() <= {"username", "password"} or (own and kind == "cluster"):
+        raise ValueError("options for Sentinels are sentinel_username and sentinel_password")
+    query = urlencode([pair for pair in options if not pair[0].startswith(_OWN)])
+    first = re.sub(r",.*", "", listed)
+    plain = urlunsplit((scheme, f"{user}{at}{first}", f"/{database}" if database else "", query, ""))
+    return Target(kind, plain, hosts, service, own)  # type: ignore[arg-type] # looked at above
+
+
+def without_password(url: str) -> str:
+    """`url` fit for a log."""
+    url = re.sub(r"(password=)[^&#]*", r"\1***", url)
+    parts = urlsplit(url)
+    user, at, hosts = parts.netloc.rpartition("@")
+    name, colon, _ = user.partition(":")
+    return urlunsplit(parts._replace(netloc=f"{name}:***@{hosts}")) if at and colon else url
+
+
+def _address(text: str, port: int) -> Address:
+    match = _HOST.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r}: expected host or host:port, several with commas")
+    return match[1] or match[2], int(match[3] or port)

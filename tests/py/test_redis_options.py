@@ -1,0 +1,143 @@
+"""What a Redis URL says beside the address, and TLS to a real server."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from cli_support import Said, call  # noqa: F401 (fixture)
+from jqmaster import JQ
+from jqmaster.calls import connect
+from jqmaster.server import ServeOptions, Server, StartError
+from processes import MasterProcess, Process
+from servers import RedisServer
+
+APP = """
+from jqmaster import JQ
+jq = JQ({url!r}, namespace={namespace!r})
+
+@jq.job(keep_result=True)
+def double(number: int) -> int:
+    return 2 * number
+"""
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("?nonsense=1", "unknown option: nonsense"),
+        ("?db=0&Ssl_ca_certs=x", "unknown option: Ssl_ca_certs"),
+        ("?ssl_ca_certs={here}", "options of TLS need rediss://"),
+        ("?ssl_ca_certs=/no/such/ca.pem", "/no/such/ca.pem (ssl_ca_certs of the Redis URL)"),
+    ],
+)
+async def test_what_a_url_cannot_mean_is_said_by_name_at_once(
+    redis_url: str, query: str, said: str, call: object, tmp_path: Path
+) -> None:
+    url = redis_url + query.format(here=__file__)
+    with pytest.raises(ValueError) as refused:
+        connect(url)
+    assert said in str(refused.value)
+    with pytest.raises(StartError) as master:
+        await Server(ServeOptions(redis_url=url, port=0)).start()
+    assert said in str(master.value)
+    told: Said = await asyncio.to_thread(call, "get", "--redis", url, "00000000000001")  # type: ignore[arg-type]
+    assert told.code == 2 and said in told.err
+    (tmp_path / "shop.py").write_text(APP.format(url=url, namespace="{url}"))
+    with Process("jqmaster.cli", "work", "shop:jq", folder=tmp_path) as worker:
+        assert worker.ends() == 2 and said in worker.text and "ready" not in worker.text
+
+
+async def test_options_that_there_are_work(redis_url: str) -> None:
+    async with connect(redis_url + "?db=3&client_name=shop") as client:
+        assert await client.client_getname() in ("shop", b"shop")
+
+
+# -- TLS ------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Tls:
+    server: RedisServer
+    port: int
+    ca: Path
+
+    def url(self, **given: str | Path) -> str:
+        folder = self.ca.parent
+        own = {"ssl_certfile": folder / "own.crt", "ssl_keyfile": folder / "own.key"}
+        chosen = {"ssl_ca_certs": self.ca, **own, **given}
+        query = "&".join(f"{name}={value}" for name, value in chosen.items() if value)
+        return f"rediss://127.0.0.1:{self.port}?{query}"
+
+
+def openssl(folder: Path, *arguments: str) -> None:
+    done = subprocess.run(["openssl", *arguments], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def certificates(folder: Path) -> None:
+    """`ca.crt`, and signed by it `own.crt` with `own.key`, good for 127.0.0.1 and for clients."""
+    key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+    for name in ("ca", "other-ca"):
+        openssl(folder, "req", "-x509", *key, "-subj", f"/CN={name}", "-days", "2",
+                "-keyout", f"{name}.key", "-out", f"{name}.crt")  # fmt: skip
+    openssl(folder, "req", *key, "-subj", "/CN=jq", "-keyout", "own.key", "-out", "own.csr")
+    (folder / "names").write_text("subjectAltName=IP:127.0.0.1\n")
+    openssl(folder, "x509", "-req", "-in", "own.csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial",
+            "-days", "2", "-extfile", "names", "-out", "own.crt")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def tls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tls]:
+    """A Redis that wants to see clients' certificates, on a port of its own."""
+    if shutil.which("openssl") is None:
+        pytest.skip("there is no openssl to make certificates")
+    folder = tmp_path_factory.mktemp("tls")
+    certificates(folder)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    files = {"tls-ca-cert-file": "ca.crt", "tls-cert-file": "own.crt", "tls-key-file": "own.key"}
+    options = [part for name, file in files.items() for part in (f"--{name}", str(folder / file))]
+    with RedisServer("--bind", "127.0.0.1", "--tls-port", str(port), *options) as server:
+        yield Tls(server, port, folder / "ca.crt")
+
+
+async def test_library_worker_and_master_speak_tls(tls: Tls, tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text(APP.format(url=tls.url(), namespace="{tls}"))
+    with (
+        MasterProcess("--redis", tls.url(), "--namespace", "{tls}") as master,
+        Process("jqmaster.cli", "work", "shop:jq", folder=tmp_path, ready="ready"),
+    ):
+        jq = JQ(tls.url(), namespace="{tls}")
+        # With waits: blocking reads and subscriptions go over connections of their own.
+        handle = jq.task("double", keep_result=True).enqueue(21)
+        assert await asyncio.to_thread(handle.result, 60) == 42
+        async with aiohttp.ClientSession() as session, session.get(f"{master.url}/health") as answer:
+            assert answer.status == 200
+        jq.close()
+
+
+async def test_a_server_of_another_authority_is_refused(tls: Tls) -> None:
+    with pytest.raises(StartError, match="CERTIFICATE_VERIFY_FAILED"):
+        url = tls.url(ssl_ca_certs=tls.ca.with_name("other-ca.crt"))
+        await Server(ServeOptions(redis_url=url, port=0)).start()
+
+
+async def test_a_client_without_a_certificate_is_refused(tls: Tls) -> None:
+    with pytest.raises(StartError, match="cannot use Redis at"):
+        await Server(ServeOptions(redis_url=tls.url(ssl_certfile="", ssl_keyfile=""), port=0)).start()
+
+
+async def test_a_file_that_holds_no_certificates_is_named(tls: Tls, tmp_path: Path) -> None:
+    empty = tmp_path / "empty.pem"
+    empty.write_text("nothing\n")
+    with pytest.raises(ValueError, match=r"empty\.pem"):
+        connect(tls.url(ssl_ca_certs=empty))

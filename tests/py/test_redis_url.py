@@ -1,0 +1,80 @@
+"""URLs of Redis: what they name, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from jqmaster.engine import connect
+from jqmaster.redis_url import Target, parse, without_password
+
+
+@pytest.mark.parametrize(
+    ("url", "target"),
+    [
+        ("redis://host:1/2", Target("server", "redis://host:1/2")),
+        ("unix:///a/b,c.sock", Target("server", "unix:///a/b,c.sock")),
+        (
+            "redis+cluster://a:1,b,[::1]:3?socket_read_size=10",
+            Target(
+                "cluster", "redis://a:1?socket_read_size=10", (("a", 1), ("b", 6379), ("::1", 3))
+            ),
+        ),
+        (
+            "rediss+cluster://user:p%40ss@a:1,b:2/0",
+            Target("cluster", "rediss://user:p%40ss@a:1/0", (("a", 1), ("b", 2))),
+        ),
+        (
+            "redis+sentinel://:secret@a,b:2/jobs",
+            Target("sentinel", "redis://:secret@a", (("a", 26379), ("b", 2)), "jobs"),
+        ),
+        (
+            "rediss+sentinel://a/jobs/3?ssl_check_hostname=no&sentinel_password=other",
+            Target(
+                "sentinel", "rediss://a/3?ssl_check_hostname=no", (("a", 26379),), "jobs",
+                {"password": "other"},
+            ),
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_url_names(url: str, target: Target) -> None:
+    assert parse(url) == target
+    client = connect(url)
+    assert client.connection_pool.connection_kwargs.get("password") in (None, "secret", "p@ss")
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("http://host", "redis\\+cluster"),
+        ("redis+sentinel://a,b", "name of the service"),
+        ("redis+cluster://a,b/1", "no databases"),
+        ("redis+cluster://user:secret@a:x", "'a:x'"),
+        ("redis+cluster://", "host"),
+        ("redis://host?nonsense=1", "nonsense"),
+        ("redis+cluster://host?nonsense=1", "nonsense"),
+        ("redis+sentinel://host/jobs?sentinel_port=1", "sentinel_password"),
+    ],
+)
+def test_a_wrong_url_is_refused(url: str, says: str) -> None:
+    with pytest.raises(ValueError, match=says) as caught:
+        connect(url)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("redis://host:1", "redis://host:1"),
+        ("redis://user@host", "redis://user@host"),
+        ("redis://user:p@ss@host/1?a=b", "redis://user:***@host/1?a=b"),
+        ("redis+sentinel://:secret@a:1,b:2/jobs", "redis+sentinel://:***@a:1,b:2/jobs"),
+        (
+            "redis+sentinel://a/jobs?sentinel_password=x&a=b",
+            "redis+sentinel://a/jobs?sentinel_password=***&a=b",
+        ),
+        ("unix:///a/b.sock?password=x", "unix:///a/b.sock?password=***"),
+        ("http://host:8400", "http://host:8400"),
+    ],
+)
+def test_a_log_shows_no_password(url: str, shown: str) -> None:
+    assert without_password(url) == shown
