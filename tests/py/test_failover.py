@@ -65,10 +65,9 @@ class Client:
     async def _follow(self, last: str) -> None:
         while True:
             with contextlib.suppress(Unavailable):
-                async for event in self.events.after(last, 60):
-                    if event is not None:
-                        last = event[0]
-                        self.seen.append(event[1])
+                async for page in self.events.after(last, 60):
+                    for last, event in page or ():
+                        self.seen.append(event)
 
     async def until_answered(self, ask: Callable[[], Awaitable[object]], timeout_s: float) -> object:
         """What a caller does who repeats what is safe to repeat."""

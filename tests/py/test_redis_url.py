@@ -28,9 +28,9 @@ from jqmaster.redis_url import Target, parse, without_password
             Target("sentinel", "redis://:secret@a", (("a", 26379), ("b", 2)), "jobs"),
         ),
         (
-            "rediss+sentinel://a/jobs/3?ssl_ca_path=/tmp&sentinel_password=other",
+            "rediss+sentinel://a/jobs/3?ssl_check_hostname=no&sentinel_password=other",
             Target(
-                "sentinel", "rediss://a/3?ssl_ca_path=%2Ftmp", (("a", 26379),), "jobs",
+                "sentinel", "rediss://a/3?ssl_check_hostname=no", (("a", 26379),), "jobs",
                 {"password": "other"},
             ),
         ),
