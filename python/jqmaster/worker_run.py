@@ -13,7 +13,7 @@ from typing import Any
 
 import uvloop
 
-from jqmaster.errors import Invalid, JQError, Unavailable
+from jqmaster.errors import JQError, Unavailable
 from jqmaster.redis_url import without_password
 from jqmaster.scripts import Form
 from jqmaster.wake import backoff_s
@@ -86,7 +86,7 @@ async def _work(options: WorkOptions, stop: asyncio.Event) -> None:
                 form=options.form, recreate=options.recreate,
             )  # fmt: skip
         except ValueError as error:
-            raise Invalid(f"{without_password(options.redis_url)}: {error}") from error
+            raise ValueError(f"{without_password(options.redis_url)}: {error}") from None
     else:
         source = HttpSource(options.masters, queues, order=options.order, name=options.name)
     worker = Worker(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -80,7 +81,8 @@ async def _of_job(master: Master, events: Events, job_id: str, spec: bytes) -> A
     async with events.of_job(job_id) as messages:
         while not master.draining.is_set():
             try:
-                async with asyncio.timeout(ALIVE_EVERY_S):
+                # By chance, as many streams that began together should not all be written to at once.
+                async with asyncio.timeout(ALIVE_EVERY_S * random.uniform(0.7, 1.0)):
                     packed = await messages.get()
             except TimeoutError:
                 yield _ALIVE
