@@ -66,8 +66,9 @@ class Client:
         while True:
             with contextlib.suppress(Unavailable):
                 async for page in self.events.after(last, 60):
-                    for last, event in page or ():
-                        self.seen.append(event)
+                    if page:
+                        last = page[-1][0]
+                        self.seen += [event for _, event in page]
 
     async def until_answered(self, ask: Callable[[], Awaitable[object]], timeout_s: float) -> object:
         """What a caller does who repeats what is safe to repeat."""
