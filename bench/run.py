@@ -2,6 +2,8 @@
 
     bench/run.py                         everything but the counting of instructions
     bench/run.py --instructions          the counting alone (callgrind)
+    bench/run.py --targets               of all parts, the counting too, only what a target is about
+    bench/run.py --form scripts          operations called by EVALSHA, results beside those of functions
     bench/run.py --parts engine,http     some parts
     bench/run.py --parts constraints --rows life,keys   some rows of constraints
     bench/run.py --quick                 small numbers, results are not kept
@@ -41,6 +43,7 @@ PARTS = {
     "counted": "Instructions under constraints",
 }
 
+FORMS = ("functions", "scripts")
 COUNTING = ("instructions", "counted")
 """Parts that run under callgrind, when they are asked for."""
 
@@ -65,14 +68,16 @@ def run_part(name: str, options: Options) -> dict[str, Any]:
     }
 
 
-def keep(name: str, found: dict[str, Any]) -> None:
+def keep(name: str, form: str, found: dict[str, Any]) -> None:
     """Replace a part's results. Read again now: another run may have written other parts meanwhile."""
     path = HERE / "results.json"
-    write((json.loads(path.read_text()) if path.exists() else {}) | {name: found})
+    key = name if form == FORMS[0] else f"{name}, {form}"
+    write((json.loads(path.read_text()) if path.exists() else {}) | {key: found})
 
 
 def write(results: dict[str, Any]) -> None:
-    ordered = {name: results[name] for name in PARTS if name in results}
+    keys = {f"{name}{more}": name for more in ("", f", {FORMS[1]}") for name in PARTS}
+    ordered = {key: results[key] for key in keys if key in results}
     (HERE / "results.json").write_text(json.dumps(ordered, indent=1, ensure_ascii=False) + "\n")
     text = [
         "# Bench results",
@@ -81,10 +86,10 @@ def write(results: dict[str, Any]) -> None:
     ]
     text += ["", "## Targets", ""]
     text.append(target_table([target for part in ordered.values() for target in part["targets"]]))
-    for name, part in ordered.items():
-        facts = part["machine"]
+    for key, part in ordered.items():
+        facts, name = part["machine"], keys[key]
         module = importlib.import_module(f"parts.{name}")
-        text += ["", f"## {PARTS[name]}", "", module.markdown(part["data"]), ""]
+        text += ["", f"## {PARTS[name]}{key.removeprefix(name)}", "", module.markdown(part["data"]), ""]
         made = f"`{part['command']}`, {part['when']}, {part['seconds']} s, engine {part['engine']}"
         where = f"{facts['cores']} cores with load {facts['load']}, Redis {facts['redis']}"
         text.append(f"{made}; {where}, Python {facts['python']}, Node {facts['node']}.")
@@ -97,9 +102,11 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--parts", default="", help="comma-separated: " + ", ".join(PARTS))
     parser.add_argument("--instructions", action="store_true", help="count instructions with callgrind")
+    parser.add_argument("--targets", action="store_true", help="only what targets are about, of all parts")
+    parser.add_argument("--form", choices=FORMS, default=FORMS[0], help="how operations are called")
     parser.add_argument("--quick", action="store_true", help="small numbers; results are not kept")
     parser.add_argument(
-        "--rounds", type=int, default=5, help="contenders take turns this often; medians count"
+        "--rounds", type=int, default=0, help="contenders take turns so often, medians count; 5, of targets 3"
     )
     parser.add_argument("--no-peers", action="store_true", help="leave BullMQ out")
     parser.add_argument("--rows", default="", help="of constraints, these rows alone; results are not kept")
@@ -110,7 +117,7 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
         parser.error(f"no such part: {', '.join(unknown)}; there are {', '.join(PARTS)}")
     if chosen.instructions:
         names += [name for name in COUNTING if name not in names]
-    chosen.names = names or [name for name in PARTS if name not in COUNTING]
+    chosen.names = names or [name for name in PARTS if chosen.targets or name not in COUNTING]
     return chosen
 
 
@@ -120,11 +127,15 @@ def main() -> int:
     os.chdir(HERE)
     options = Options(
         quick=chosen.quick,
-        rounds=2 if chosen.quick else chosen.rounds,
+        rounds=chosen.rounds or (2 if chosen.quick else 3 if chosen.targets else 5),
         peers=not chosen.no_peers,
         rows=[row for row in chosen.rows.split(",") if row],
+        form=chosen.form,
+        targets=chosen.targets,
     )
+    os.environ["JQ_FORM"] = options.form  # of the programs that run beside
     failed = []
+    targets: list[dict[str, Any]] = []
     for name in chosen.names:
         try:
             found = run_part(name, options)
@@ -134,8 +145,11 @@ def main() -> int:
             print(f"{name} failed: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
             failed.append(name)
         else:
+            targets += found["targets"]
             if not (chosen.quick or chosen.no_write or chosen.rows):
-                keep(name, found)
+                keep(name, options.form, found)
+    if len(chosen.names) > 1:
+        print(f"\n## All targets\n\n{target_table(targets)}", flush=True)
     return 1 if failed else 0
 
 

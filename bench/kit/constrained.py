@@ -47,7 +47,7 @@ class Constrained(JQ):
     ) -> None:
         super().__init__(settings, form=form)
         self.setup = setup
-        self.name = " ".join(filter(None, ["jq", self.name.removeprefix("jq").strip(), setup.name]))
+        self.name += f" {setup.name}"
         self.numbers = 0
 
     def prepare(self, wire: Wire) -> None:

@@ -132,7 +132,6 @@ class JQ:
         self.form = form
         self.namespace = "{jq}"
         self.name = "jq" + "".join(f" {key}={value}" for key, value in self.settings.items())
-        self.name += " scripts" if form == "scripts" else ""
 
     def prepare(self, wire: Wire) -> None:
         wire.call("FLUSHALL")
@@ -159,9 +158,13 @@ class JQ:
 
     def command(self, script: str, *arguments: Any) -> Command:
         keys = 2, self.namespace, f"{self.namespace}:meta"
+        return pack(*self.called(script), *keys, *arguments)
+
+    def called(self, script: str) -> tuple[str, str]:
+        """The command, and what it names."""
         if script in self.functions:
-            return pack("FCALL", self.functions[script], *keys, *arguments)
-        return pack("EVALSHA", self.sha[script], *keys, *arguments)
+            return "FCALL", self.functions[script]
+        return "EVALSHA", self.sha[script].decode()
 
     def enqueue(self, jobs: int, batch: int) -> list[Command]:
         if not self.spread:

@@ -11,6 +11,9 @@ import hiredis
 Command = bytes
 """A whole command as it goes over the wire, packed before anything is measured."""
 
+OPERATIONS = ("fcall", "evalsha")
+"""Commands that call operations, one for each form."""
+
 
 def pack(*command: str | bytes | int | float) -> Command:
     packed: bytes = hiredis.pack_command(command)
@@ -68,10 +71,11 @@ class Wire:
         return (float(info["used_cpu_user"]) + float(info["used_cpu_sys"])) * 1e6
 
     def script_us(self) -> tuple[int, float]:
-        """Number of EVALSHA calls since the last reset, and the microseconds they took inside Redis."""
-        line = self.info("commandstats").get("cmdstat_evalsha", "calls=0,usec=0")
-        fields = dict(field.split("=") for field in line.split(","))
-        return int(fields["calls"]), float(fields["usec"])
+        """Number of operations called since the last reset, and the microseconds they took inside Redis."""
+        stats = self.info("commandstats")
+        lines = [stats[f"cmdstat_{name}"] for name in OPERATIONS if f"cmdstat_{name}" in stats]
+        each = [dict(field.split("=") for field in line.split(",")) for line in lines]
+        return sum(int(one["calls"]) for one in each), sum(float(one["usec"]) for one in each)
 
     def used_memory(self) -> int:
         return int(self.info("memory")["used_memory"])

@@ -95,18 +95,20 @@ def compare(
     kinds: dict[str, Round],
     modes: Iterable[Mode],
     jobs: int,
-    rounds: int,
+    options: Options,
 ) -> list[Found]:
     """The second setup over the first, taking turns round by round, for each kind of round in each mode."""
     cells = [(kind, mode) for kind in kinds for mode in modes]
     seen: dict[tuple[str, Mode], list[tuple[float, float]]] = {cell: [] for cell in cells}
     with ExitStack() as stack:
-        both = [(stack.enter_context(Server()).wire(), Constrained(setup)) for setup in sides]
+        both = [
+            (stack.enter_context(Server()).wire(), Constrained(setup, form=options.form)) for setup in sides
+        ]
         for wire, jq in both:
             jq.prepare(wire)
             for kind, mode in cells:
                 kinds[kind](wire, jq, mode, 200)
-        for turn in range(rounds):
+        for turn in range(options.rounds):
             for kind, mode in cells:
                 # Who goes first changes: what else the machine does would favour one.
                 costs = [kinds[kind](wire, jq, mode, jobs) for wire, jq in both[:: 1 - 2 * (turn % 2)]]
@@ -135,7 +137,7 @@ def held_jobs(options: Options) -> list[Found]:
 
     kinds = {f"free jobs {how}": free(packed) for how, packed in FREE.items()}
     sides = (held(0), held(most))
-    return compare(f"pick, {most:,} held", sides, kinds, (PIPELINED, BATCHES), jobs, options.rounds)
+    return compare(f"pick, {most:,} held", sides, kinds, (PIPELINED, BATCHES), jobs, options)
 
 
 def keys(options: Options) -> list[Found]:
@@ -151,7 +153,7 @@ def keys(options: Options) -> list[Found]:
             with_waiting(by_customer(count, concurrency), waiting) for count in (few, many)
         )
         what = f"pick and finish, {many:,} keys over {few}"
-        found += compare(what, (few_keys, many_keys), {how: round_of}, modes, jobs, options.rounds)
+        found += compare(what, (few_keys, many_keys), {how: round_of}, modes, jobs, options)
     return found
 
 
@@ -159,14 +161,14 @@ def names(options: Options) -> list[Found]:
     setup = other_names(1_000)
     modes, jobs = (SINGLY, PIPELINED, BATCHES), options.scaled(5_000, 1_000)
     what = "enqueue, 1,000 constraints on other names"
-    return compare(what, (without(setup), setup), {"": enqueues}, modes, jobs, options.rounds)
+    return compare(what, (without(setup), setup), {"": enqueues}, modes, jobs, options)
 
 
 def conditions(options: Options) -> list[Found]:
     setup = two_conditions()
     modes, jobs = (SINGLY, PIPELINED, BATCHES), options.scaled(5_000, 1_000)
     what = "enqueue, one constraint with two conditions"
-    return compare(what, (without(setup), setup), {"": enqueues}, modes, jobs, options.rounds)
+    return compare(what, (without(setup), setup), {"": enqueues}, modes, jobs, options)
 
 
 def life(options: Options) -> list[Found]:
@@ -175,8 +177,8 @@ def life(options: Options) -> list[Found]:
     kinds = {"three calls": lives, "finish fetching the next": lives_next}
     busy: dict[str, Round] = {"finish fetching the next, as many run as may": lives_next}
     return [
-        *compare("life", (without(is_open), is_open), kinds, modes, jobs, options.rounds),
-        *compare("life", (without(full), full), busy, (PIPELINED,), jobs, options.rounds),
+        *compare("life", (without(is_open), is_open), kinds, modes, jobs, options),
+        *compare("life", (without(full), full), busy, (PIPELINED,), jobs, options),
     ]
 
 
@@ -186,7 +188,7 @@ def adding(options: Options) -> list[Found]:
     setup = without(by_customer(1_000))
     found: list[Found] = []
     with Server() as server:
-        wire, jq = server.wire(), Constrained(setup)
+        wire, jq = server.wire(), Constrained(setup, form=options.form)
         jq.prepare(wire)
         # Nobody renews their leases: they have to last.
         wire.pipelined(jq.jobs(map(setup.argument, range(1_000)), 1000, timeout=100_000))
@@ -227,7 +229,7 @@ def sharing(options: Options) -> list[Found]:
         for setup in (fair(10), without(fair(10))):
             each: dict[str, list[dict[str, float]]] = {"alone": [], "flooded": []}
             with Server() as server:
-                wire, jq = server.wire(), Constrained(setup)
+                wire, jq = server.wire(), Constrained(setup, form=options.form)
                 for seed in range(rounds):
                     for which, number in (("alone", 0), ("flooded", flood)):
                         jq.prepare(wire)

@@ -58,11 +58,11 @@ def pairs() -> list[Pair]:
     return found
 
 
-def count(setup: Setup, operations: tuple[str, ...], batch: int, jobs: int) -> Counts:
+def count(setup: Setup, operations: tuple[str, ...], batch: int, jobs: int, form: str) -> Counts:
     """On a server of its own: what others left in Lua or malloc would be counted."""
     for _ in range(TRIES):
         with CountedServer() as server:
-            wire, jq = server.wire(), Constrained(setup)
+            wire, jq = server.wire(), Constrained(setup, form=form)
             jq.prepare(wire)
             try:
                 life(server, wire, jq, batch, WARM_UP * batch)
@@ -80,7 +80,9 @@ def run(options: Options) -> dict[str, Any]:
     rows = []
     for pair in pairs():
         for batch in BATCHES:
-            base, counts = (count(setup, pair.operations, batch, jobs) for setup in (pair.base, pair.setup))
+            base, counts = (
+                count(setup, pair.operations, batch, jobs, options.form) for setup in (pair.base, pair.setup)
+            )
             base_ir, ir = (sum(side[name] for name in pair.operations) for side in (base, counts))
             mode = "singly" if batch == 1 else f"batches of {batch}"
             row = {"what": pair.what, "mode": mode, "limit": pair.limit, "base_ir": base_ir, "ir": ir}

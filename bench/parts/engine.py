@@ -16,7 +16,7 @@ from kit.wire import Wire
 
 
 def run(options: Options) -> dict[str, Any]:
-    contenders: list[Contender] = [Floor(), JQ(), JQ({"done_max": 0})]
+    contenders: list[Contender] = [Floor(), JQ(form=options.form), JQ({"done_max": 0}, form=options.form)]
     jobs = {mode.name: options.scaled(20_000 if mode is BATCHES else 5_000, 1_000) for mode in MODES}
     rounds: dict[str, list[dict[str, Any]]] = {}
     result: dict[str, Any] = {"jobs": jobs, "rounds": options.rounds}

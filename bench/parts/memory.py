@@ -27,7 +27,7 @@ def settled(wire: Wire) -> int:
 def run(options: Options) -> dict[str, Any]:
     jobs = options.scaled(200_000, 20_000)
     found: dict[str, float] = {}
-    contenders: list[Contender] = [Floor(), JQ()]
+    contenders: list[Contender] = [Floor(), JQ(form=options.form)]
     for contender in contenders:
         with Server() as server:
             wire = server.wire()

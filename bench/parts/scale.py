@@ -31,9 +31,10 @@ def run(options: Options) -> dict[str, Any]:
     cells: list[tuple[str, str, Contender, int]] = [
         (contender.name, f"{size:,} waiting", contender, size)
         for size in sizes
-        for contender in (Floor(), JQ())
+        for contender in (Floor(), JQ(form=options.form))
     ]
-    cells.append(("jq", f"{many:,} in {QUEUES:,} queues, picked with *", JQ(queues="*", spread=QUEUES), many))
+    all_queues = JQ(queues="*", spread=QUEUES, form=options.form)
+    cells.append(("jq", f"{many:,} in {QUEUES:,} queues, picked with *", all_queues, many))
     jobs = options.scaled(4_000, 1_000)
     rounds: dict[tuple[str, str], list[dict[str, Any]]] = {}
     with ExitStack() as stack:
