@@ -35,16 +35,18 @@ PARTS = {
     "scale": "Cost with many jobs and many queues",
     "memory": "Memory",
     "latency": "From enqueue to start, on an idle system",
+    "library": "The Python library, beside BullMQ",
     "http": "HTTP",
     "workers": "One worker process, beside other job queues",
     "constraints": "Constraints and fair queues",
     "bounds": "The longest calls",
     "instructions": "Instructions per job",
     "counted": "Instructions under constraints",
+    "callers": "Instructions as our own workers call",
 }
 
 FORMS = ("functions", "scripts")
-COUNTING = ("instructions", "counted")
+COUNTING = ("instructions", "counted", "callers")
 """Parts that run under callgrind, when they are asked for."""
 
 

@@ -31,8 +31,7 @@ def run(options: Options) -> dict[str, Any]:
             result["bullmq_skipped"] = why
         else:
             server = stack.enter_context(Server())
-            driver = BullMQ(server.path)
-            stack.callback(driver.stop)
+            driver = stack.enter_context(BullMQ(server.path))
             result["bullmq"] = driver.version
             bullmq_round(server.wire(), driver, 300)
         for _ in range(options.rounds):

@@ -60,8 +60,7 @@ def life(ops: dict[str, float]) -> dict[str, float]:
 
 def bullmq(jobs: int) -> dict[str, Any]:
     """Adding singly and in bulk, and a worker's whole drain at concurrency 32, its start and end included."""
-    with CountedServer() as server:
-        driver = BullMQ(server.path)
+    with CountedServer() as server, BullMQ(server.path) as driver:
         found: dict[str, Any] = {"version": driver.version}
         driver.step("add", 32)
         driver.step("drain", 32)
@@ -69,7 +68,6 @@ def bullmq(jobs: int) -> dict[str, Any]:
             server.zero()
             driver.step(step, jobs)
             found[step] = server.count().total / jobs
-        driver.stop()
     found["life"] = found["add"] + found["drain"]
     found["life_bulk"] = found["addBulk"] + found["drain"]
     return found
