@@ -41,7 +41,7 @@ PARTS = {
     "constraints": "Constraints and fair queues",
     "bounds": "The longest calls",
     "instructions": "Instructions per job",
-    "counted": "Instructions under constraints",
+    "counted": "Instructions by what jobs use",
     "callers": "Instructions as our own workers call",
 }
 

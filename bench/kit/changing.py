@@ -9,10 +9,11 @@ import msgpack
 
 from kit.constrained import Constrained
 from kit.contenders import WORKER
-from kit.wire import Command, Wire
+from kit.wire import INFO, Command, Wire, cpu_us, pack
 
 INFO_CALLS = 200
 MOST_CALLS = 2_000_000
+RESET = pack("SLOWLOG", "RESET")
 
 
 @dataclass
@@ -29,11 +30,10 @@ class Longest:
     all_cpu_ms: list[float] = field(default_factory=list)
 
     def send(self, wire: Wire, what: str, command: Command) -> Any:
-        wire.call("SLOWLOG", "RESET")
-        before_us = wire.cpu_us()
-        reply = wire.send(command)
-        cpu_ms = max(0.0, wire.cpu_us() - before_us - self.info_us) / 1000
-        entries = wire.call("SLOWLOG", "GET", 10)
+        _, before, reply, after, entries = wire.pipelined(
+            [RESET, INFO, command, INFO, pack("SLOWLOG", "GET", 10)]
+        )
+        cpu_ms = max(0.0, cpu_us(after) - cpu_us(before) - self.info_us) / 1000
         calls = (entry for entry in entries if entry[3][0] in (b"EVALSHA", b"FCALL"))
         wall_ms = max((entry[2] / 1000 for entry in calls), default=0.0)
         cpu_ms = min(cpu_ms, wall_ms)
@@ -62,7 +62,7 @@ def carried_out(wire: Wire, jq: Constrained, what: str, change: Command) -> dict
         if number % 5 == 0:
             longest.send(wire, "enqueue", jq.enqueue(1, 1)[0])
             count = 10 if number % 50 == 0 else 1
-            spec = {"worker": WORKER, "queues": jq.queues, "count": count}
+            spec = {"worker": WORKER, "count": count} | jq.wish
             reply = longest.send(wire, f"pick of {count}", jq.command("pick", msgpack.packb(spec)))
             empty += not reply[1:]
             if tokens := jq.picked([reply], 1):

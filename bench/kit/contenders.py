@@ -127,7 +127,7 @@ class JQ:
         form: str = "functions",
     ) -> None:
         self.settings = settings or {}
-        self.queues = queues
+        self.wish: dict[str, Any] = {"queues": queues}
         self.spread = spread
         self.form = form
         self.namespace = "{jq}"
@@ -178,7 +178,7 @@ class JQ:
         ]
 
     def pick(self, jobs: int, batch: int) -> list[Command]:
-        spec = {"worker": WORKER, "queues": self.queues}
+        spec = {"worker": WORKER, **self.wish}
         if batch > 1:
             spec["count"] = batch
         return [self.command("pick", msgpack.packb(spec))] * (jobs // batch)
@@ -200,7 +200,7 @@ class JQ:
         return sum(reply.count(b"done") for reply in replies)
 
     def finish_next(self, tokens: Sequence[Token], batch: int) -> list[Command]:
-        pick: dict[str, Any] = {"queues": self.queues}
+        pick = dict(self.wish)
         if batch > 1:
             pick["count"] = batch
         return [self._finish({"worker": WORKER, "pick": pick}, part) for part in chunks(tokens, batch)]

@@ -20,6 +20,19 @@ def pack(*command: str | bytes | int | float) -> Command:
     return packed
 
 
+INFO = pack("INFO", "cpu")
+
+
+def fields(info: bytes) -> dict[str, str]:
+    return dict(line.split(":", 1) for line in info.decode().splitlines() if ":" in line)
+
+
+def cpu_us(info: bytes) -> float:
+    """Of an answer to ``INFO``."""
+    found = fields(info)
+    return (float(found["used_cpu_user"]) + float(found["used_cpu_sys"])) * 1e6
+
+
 class Wire:
     """One connection over a unix socket. Error replies are raised as ``hiredis.ReplyError``."""
 
@@ -62,19 +75,17 @@ class Wire:
         return replies
 
     def info(self, section: str) -> dict[str, str]:
-        text = self.call("INFO", section).decode()
-        return dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+        return fields(self.call("INFO", section))
 
     def cpu_us(self) -> float:
         """CPU time the server has used so far, user and system, in microseconds."""
-        info = self.info("cpu")
-        return (float(info["used_cpu_user"]) + float(info["used_cpu_sys"])) * 1e6
+        return cpu_us(self.send(INFO))
 
     def script_us(self) -> tuple[int, float]:
         """Number of operations called since the last reset, and the microseconds they took inside Redis."""
         stats = self.info("commandstats")
         lines = [stats[f"cmdstat_{name}"] for name in OPERATIONS if f"cmdstat_{name}" in stats]
-        each = [dict(field.split("=") for field in line.split(",")) for line in lines]
+        each = [dict(part.split("=") for part in line.split(",")) for line in lines]
         return sum(int(one["calls"]) for one in each), sum(float(one["usec"]) for one in each)
 
     def used_memory(self) -> int:

@@ -1,7 +1,7 @@
-"""Instructions in Redis for the life of a job as our own workers call it, over the same calls made by the bench.
+"""Instructions in Redis for the life of a job as our own workers call it, over the bench's own calls.
 
-The bench's calls have the least specs there are. What a client adds (a list of one queue, a token for repeating,
-a wish to sleep, a worker's heartbeats and subscriptions, a master's own calls) must cost next to nothing.
+These have the least specs there are. What a client adds (a list of one queue, a token for repeating, a wish
+to sleep, heartbeats and subscriptions, a master's own calls) must cost next to nothing.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def own(row: Row, jobs: int, form: str) -> Counts:
         commands = jq.enqueue(jobs, 1)
         wire.one_by_one(commands[:WARM_UP])
         enqueue = counted(server, jobs, lambda: wire.one_by_one(commands))
-        return life(enqueue, counted(server, jobs, lambda: work(wire, jq, jobs + WARM_UP, row)))
+        return life(enqueue, counted(server, jobs + WARM_UP, lambda: work(wire, jq, jobs + WARM_UP, row)))
 
 
 def start(stack: ExitStack, server: Server, caller: str, form: str) -> Driver:
@@ -100,7 +100,7 @@ def theirs(row: Row, jobs: int, form: str) -> Counts:
         driver.step("enqueue", WARM_UP)
         enqueue = counted(server, jobs, lambda: driver.step("enqueue", jobs))
         working = ("work", jobs + WARM_UP, row.slots)
-        return life(enqueue, counted(server, jobs, lambda: driver.step(*working)))
+        return life(enqueue, counted(server, jobs + WARM_UP, lambda: driver.step(*working)))
 
 
 def run(options: Options) -> dict[str, Any]:
@@ -141,8 +141,8 @@ def markdown(result: dict[str, Any]) -> str:
     ]
     head = ["", "enqueue, bench", "enqueue", "work, bench", "work", "life, bench", "life", ""]
     note = (
-        f"Ir in Redis per job (callgrind), {result['jobs']} jobs, one call at a time. Work: from the start of a "
-        "worker until it has stopped, all it calls included; the bench fetches, and finishes fetching the next, "
-        "as many at a time as that worker does."
+        f"Ir in Redis per job (callgrind), {result['jobs']} jobs, one call at a time. Work: from the start "
+        "of a worker until it has stopped, all it calls included; the bench fetches, and finishes fetching "
+        "the next, as many at a time as that worker does."
     )
     return table(head, rows) + "\n\n" + note

@@ -95,6 +95,6 @@ def markdown(result: dict[str, Any]) -> str:
     few, many = result["jobs"]
     note = (
         f"Medians of {result['rounds']} rounds in turn. Starts: {few} jobs a round, 10 to 30 ms apart, "
-        f"enqueued in one process and run in another. CPU: {many:,} jobs a round, each awaited before the next."
+        f"enqueued in one process and run in another. CPU: {many:,} jobs a round, each awaited alone."
     )
     return table(head, rows) + "\n\n" + note
