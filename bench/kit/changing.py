@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,9 +51,12 @@ def info_us(wire: Wire) -> float:
     return (wire.cpu_us() - started) / (INFO_CALLS + 1)
 
 
-def carried_out(wire: Wire, jq: Constrained, what: str, change: Command) -> dict[str, Any]:
-    """Make a change and go on calling until it is carried out: an enqueue, a pick of
+def carried_out(
+    wire: Wire, jq: Constrained, what: str, change: Command, limit_s: float = float("inf")
+) -> dict[str, Any]:
+    """Make a change and go on calling until it is carried out, or for so long: an enqueue, a pick of
     one or ten jobs and their finish now and then, ticks else. Every call is measured."""
+    until = time.monotonic() + limit_s
     wire.call("CONFIG", "SET", "slowlog-log-slower-than", "0")
     longest = Longest(info_us(wire))
     longest.send(wire, what, change)
@@ -68,8 +72,10 @@ def carried_out(wire: Wire, jq: Constrained, what: str, change: Command) -> dict
             if tokens := jq.picked([reply], 1):
                 longest.send(wire, "finish", jq.finish(tokens, len(tokens))[0])
         next_ms, moved = longest.send(wire, "tick", tick)
-        if moved == 0 and not 0 <= next_ms < 100:
+        if (moved == 0 and not 0 <= next_ms < 100) or time.monotonic() > until:
             break
+        if moved == 0 and next_ms:
+            time.sleep(next_ms / 1000)
     else:
         raise RuntimeError(f"{what} was not carried out within {MOST_CALLS} ticks")
     wire.call("CONFIG", "SET", "slowlog-log-slower-than", "10000")

@@ -203,8 +203,9 @@ def adding(options: Options) -> list[Found]:
             ("making it one key", jq.constrain({"id": "few", "concurrency": 1_100}, match)),
             ("removing it", jq.command("unconstrain", msgpack.packb({"id": "few"}))),
         ]
+        limit_s = 60 if options.targets else float("inf")
         for what, change in changes[:1] if options.targets else changes:
-            one_change = carried_out(wire, jq, what, change)
+            one_change = carried_out(wire, jq, what, change, limit_s)
             found.append(one_change)
             print(change_line(one_change), flush=True)
     return found
