@@ -15,5 +15,6 @@ class Options:
     rows: list[str] = field(default_factory=list)
     """of a part that can leave rows out; empty is all"""
 
-    def scaled(self, count: int, quick: int) -> int:
-        return quick if self.quick else count
+    def scaled(self, count: int, quick: int, targets: int | None = None) -> int:
+        """``targets``: what is enough for these."""
+        return quick if self.quick else targets if self.targets and targets else count

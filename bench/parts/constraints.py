@@ -25,7 +25,7 @@ from kit.constrained import (
     without,
 )
 from kit.contenders import NAME
-from kit.counting import WINDOW, expect
+from kit.counting import WINDOW, expect, picked_all
 from kit.options import Options
 from kit.report import Target, at_least, at_most, table
 from kit.rounds import BATCHES, PIPELINED, SINGLY, Mode, round_next
@@ -51,12 +51,13 @@ def enqueues(wire: Wire, jq: Constrained, mode: Mode, jobs: int) -> float:
 
 def takes(wire: Wire, jq: Constrained, mode: Mode, jobs: int) -> tuple[float, float]:
     """Pick as many jobs, and finish them."""
-    replies, picking = cost(wire, jobs, mode, jq.pick(jobs, mode.batch))
-    tokens = jq.picked(replies, mode.batch)
-    expect(len(tokens), jobs, f"{jq.name} pick")
+    commands = jq.pick(jobs, mode.batch)
+    tokens, found = measured(
+        wire, jobs, lambda: picked_all(jq, lambda some: mode.send(wire, some), commands, jobs, mode.batch)
+    )
     replies, finishing = cost(wire, jobs, mode, jq.finish(tokens, mode.batch))
     expect(jq.finished(replies), jobs, f"{jq.name} finish")
-    return picking, finishing
+    return found["cpu_us"], finishing
 
 
 def picks(wire: Wire, jq: Constrained, mode: Mode, jobs: int) -> float:

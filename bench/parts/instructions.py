@@ -20,7 +20,7 @@ FACTS_BULLMQ = 491_000
 def run(options: Options) -> dict[str, Any]:
     contenders: list[Contender] = [Floor(), JQ(form=options.form), JQ({"done_max": 0}, form=options.form)]
     jobs = options.scaled(1600, 800)
-    rounds = 1 if options.quick else 3
+    rounds = options.scaled(3, 1, 1)
     seen: dict[str, dict[str, dict[str, list[float]]]] = {}
     for _ in range(rounds):
         for contender in contenders:

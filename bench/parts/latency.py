@@ -74,7 +74,7 @@ def push(jobs: int) -> dict[str, float]:
 
 
 def run(options: Options) -> dict[str, Any]:
-    jobs = options.scaled(1_000, 150)
+    jobs = options.scaled(1_000, 150, 400)
     found = {"direct worker": direct(jobs, options.form), "HTTP push worker": push(jobs)}
     return {"jobs": jobs, "workers": found}
 
