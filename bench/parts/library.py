@@ -53,7 +53,7 @@ def run(options: Options) -> dict[str, Any]:
     with ExitStack() as stack:
         found = sides(stack, not why)
         for who in found:
-            enqueues(found, who, 5 * many)  # Node compiles what runs often: its first thousands cost much more
+            enqueues(found, who, 5 * many)  # Node compiles what runs often: its first thousands are dear
         for turn in range(options.rounds):
             for who in list(found)[:: 1 - 2 * (turn % 2)]:
                 cpu_us.setdefault(who, []).append(enqueues(found, who, many))
