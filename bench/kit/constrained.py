@@ -166,7 +166,7 @@ def two_conditions() -> Setup:
 def fair(tenants: int, name: str = "fair") -> Setup:
     of_each = [argument(tenant) for tenant in range(tenants)]
     levels = [{"by": "argument.customer"}]
-    return Setup(name, [], lambda number: of_each[number % tenants], levels)
+    return Setup(name, [], lambda number: of_each[number % tenants], fair=levels)
 
 
 def shaped(name: str, spec: Callable[[int], Spec] = lambda number: {}, **wish: Any) -> Setup:
