@@ -18,6 +18,7 @@ import argparse
 import importlib
 import json
 import os
+import resource
 import sys
 import time
 from collections.abc import Sequence
@@ -50,19 +51,27 @@ COUNTING = ("instructions", "counted", "callers")
 """Parts that run under callgrind, when they are asked for."""
 
 
+def used_cpu_s() -> float:
+    """Here, and in all programs that have ended: tells how long a run takes where nothing else runs."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
 def run_part(name: str, options: Options) -> dict[str, Any]:
     module = importlib.import_module(f"parts.{name}")
-    started = time.monotonic()
+    started, cpu_s = time.monotonic(), used_cpu_s()
     print(f"\n## {PARTS[name]}", flush=True)
     data = module.run(options)
     targets = [target.as_dict() for target in module.targets(data)]
     print(module.markdown(data))
     if targets:
         print("\n" + target_table(targets), flush=True)
+    seconds = round(time.monotonic() - started)
+    print(f"\n{name} took {seconds} s, and {used_cpu_s() - cpu_s:.0f} s of CPU time", flush=True)
     return {
         "command": " ".join(["bench/run.py", *sys.argv[1:]]),
         "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "seconds": round(time.monotonic() - started),
+        "seconds": seconds,
         "engine": engine_digest(),
         "machine": machine(),
         "data": data,

@@ -227,8 +227,9 @@ def sharing(options: Options) -> list[Found]:
     """Nine light tenants, alone and beside a flood, in a fair queue and in a plain one."""
     found = []
     flood = options.scaled(10_000, 1_000)
-    rounds = 1 if options.quick else 3
-    for is_burst, how in ((True, "100 jobs each at once"), (False, "single jobs")):
+    rounds = options.scaled(3, 1, 1)
+    kinds = ((True, "100 jobs each at once"), (False, "single jobs"))
+    for is_burst, how in kinds[:1] if options.targets else kinds:
         for setup in (fair(10), without(fair(10))):
             each: dict[str, list[dict[str, float]]] = {"alone": [], "flooded": []}
             with Server() as server:
