@@ -104,7 +104,7 @@ def theirs(row: Row, jobs: int, form: str) -> Counts:
 
 
 def run(options: Options) -> dict[str, Any]:
-    jobs = options.scaled(600, 150)
+    jobs = options.scaled(600, 150, 400)
     why = node_example.install()
     if why:
         print(f"without the Node example: {why}")

@@ -91,7 +91,7 @@ def count(setup: Setup, has_next: bool, batch: int, jobs: int, form: str) -> Cou
 
 
 def run(options: Options) -> dict[str, Any]:
-    jobs = options.scaled(400, 200)
+    jobs = options.scaled(400, 200, 200)
     rows = []
     seen: dict[tuple[int, int], Counts] = {}
 
