@@ -71,11 +71,12 @@ def setting(text: str) -> tuple[str, Any]:
 
 def contender_of(options: argparse.Namespace) -> Contender:
     settings = dict(options.set)
+    form = "scripts" if options.steps else options.form
     if options.contender == "floor":
         return Floor()
     if options.constraint:
-        return Constrained(SETUPS[options.constraint](), settings, form=options.form)
-    return JQ(settings, form=options.form)
+        return Constrained(SETUPS[options.constraint](), settings, form=form)
+    return JQ(settings, form=form)
 
 
 def main() -> None:
@@ -92,7 +93,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1600)
     parser.add_argument("--set", type=setting, action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--top", type=int, default=0, help="also the functions with the most of their own")
-    parser.add_argument("--steps", action="store_true", help="cut the built script after each statement")
+    parser.add_argument("--steps", action="store_true", help="cut the script (that form) at each statement")
     parser.add_argument("--price", metavar="LUA", help="instructions of a piece of Lua")
     options = parser.parse_args()
     end_on_termination()

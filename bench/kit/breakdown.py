@@ -128,7 +128,7 @@ class Breakdown:
 
 
 def split(profile: Profile, names: Names, jobs: int) -> Breakdown:
-    """Divide a profile of EVALSHA calls; all figures are per job."""
+    """Divide a profile of calls of one operation; all figures are per job."""
 
     def rows(costs: dict[str, list[int]]) -> list[Row]:
         found = [(name, calls / jobs, cost / jobs) for name, (calls, cost) in costs.items()]
@@ -137,7 +137,7 @@ def split(profile: Profile, names: Names, jobs: int) -> Breakdown:
     commands = {
         name: cost
         for name, cost in profile.called_by("call").items()
-        if name.endswith("Command") and not name.startswith(("eval", "script"))
+        if name.endswith("Command") and not name.startswith(("eval", "fcall", "function", "script"))
     }
     functions: dict[str, list[int]] = {}
     for address, cost in profile.called_by(names.precall).items():

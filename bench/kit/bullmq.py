@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
-from typing import Any
 
 from kit.contenders import BENCH
+from kit.processes import Driver
 
 DIRECTORY = BENCH / "bullmq"
 
@@ -28,39 +27,9 @@ def install() -> str | None:
     return None if result.returncode == 0 else "npm install failed: " + result.stderr.strip()[-300:]
 
 
-class BullMQ:
-    """One Node process connected to the server at ``path``."""
+class BullMQ(Driver):
+    """One Node process connected to the server at ``path``; its steps: ``bullmq/driver.js``."""
 
     def __init__(self, path: str) -> None:
-        self.process = subprocess.Popen(
-            ["node", "driver.js", path],
-            cwd=DIRECTORY,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            bufsize=1,
-        )
-        self.version = self._reply()["version"]
-
-    def _reply(self) -> Any:
-        assert self.process.stdout
-        line = self.process.stdout.readline()
-        if not line:
-            raise RuntimeError("the BullMQ driver ended")
-        return json.loads(line)
-
-    def step(self, step: str, jobs: int) -> float:
-        """Run a step of driver.js; returns the milliseconds it took."""
-        assert self.process.stdin
-        self.process.stdin.write(f"{step} {jobs}\n")
-        self.process.stdin.flush()
-        return float(self._reply()["ms"])
-
-    def stop(self) -> None:
-        assert self.process.stdin
-        self.process.stdin.close()
-        try:
-            self.process.wait(10)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        super().__init__("node", "bullmq/driver.js", path)
+        self.version = str(self.ready["version"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,10 +10,11 @@ import msgpack
 
 from kit.constrained import Constrained
 from kit.contenders import WORKER
-from kit.wire import Command, Wire
+from kit.wire import INFO, Command, Wire, cpu_us, pack
 
 INFO_CALLS = 200
 MOST_CALLS = 2_000_000
+RESET = pack("SLOWLOG", "RESET")
 
 
 @dataclass
@@ -29,11 +31,10 @@ class Longest:
     all_cpu_ms: list[float] = field(default_factory=list)
 
     def send(self, wire: Wire, what: str, command: Command) -> Any:
-        wire.call("SLOWLOG", "RESET")
-        before_us = wire.cpu_us()
-        reply = wire.send(command)
-        cpu_ms = max(0.0, wire.cpu_us() - before_us - self.info_us) / 1000
-        entries = wire.call("SLOWLOG", "GET", 10)
+        _, before, reply, after, entries = wire.pipelined(
+            [RESET, INFO, command, INFO, pack("SLOWLOG", "GET", 10)]
+        )
+        cpu_ms = max(0.0, cpu_us(after) - cpu_us(before) - self.info_us) / 1000
         calls = (entry for entry in entries if entry[3][0] in (b"EVALSHA", b"FCALL"))
         wall_ms = max((entry[2] / 1000 for entry in calls), default=0.0)
         cpu_ms = min(cpu_ms, wall_ms)
@@ -50,9 +51,12 @@ def info_us(wire: Wire) -> float:
     return (wire.cpu_us() - started) / (INFO_CALLS + 1)
 
 
-def carried_out(wire: Wire, jq: Constrained, what: str, change: Command) -> dict[str, Any]:
-    """Make a change and go on calling until it is carried out: an enqueue, a pick of
+def carried_out(
+    wire: Wire, jq: Constrained, what: str, change: Command, limit_s: float = float("inf")
+) -> dict[str, Any]:
+    """Make a change and go on calling until it is carried out, or for so long: an enqueue, a pick of
     one or ten jobs and their finish now and then, ticks else. Every call is measured."""
+    until = time.monotonic() + limit_s
     wire.call("CONFIG", "SET", "slowlog-log-slower-than", "0")
     longest = Longest(info_us(wire))
     longest.send(wire, what, change)
@@ -62,14 +66,16 @@ def carried_out(wire: Wire, jq: Constrained, what: str, change: Command) -> dict
         if number % 5 == 0:
             longest.send(wire, "enqueue", jq.enqueue(1, 1)[0])
             count = 10 if number % 50 == 0 else 1
-            spec = {"worker": WORKER, "queues": jq.queues, "count": count}
+            spec = {"worker": WORKER, "count": count} | jq.wish
             reply = longest.send(wire, f"pick of {count}", jq.command("pick", msgpack.packb(spec)))
             empty += not reply[1:]
             if tokens := jq.picked([reply], 1):
                 longest.send(wire, "finish", jq.finish(tokens, len(tokens))[0])
         next_ms, moved = longest.send(wire, "tick", tick)
-        if moved == 0 and not 0 <= next_ms < 100:
+        if (moved == 0 and not 0 <= next_ms < 100) or time.monotonic() > until:
             break
+        if moved == 0 and next_ms:
+            time.sleep(next_ms / 1000)
     else:
         raise RuntimeError(f"{what} was not carried out within {MOST_CALLS} ticks")
     wire.call("CONFIG", "SET", "slowlog-log-slower-than", "10000")

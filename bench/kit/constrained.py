@@ -34,6 +34,10 @@ class Setup:
     constraints: list[tuple[Spec, Spec]] = field(default_factory=list)
     argument: Callable[[int], bytes] = lambda number: ARGUMENT
     """of the job with this number"""
+    spec: Callable[[int], Spec] = lambda number: {}
+    """what else the job with this number is given"""
+    wish: Spec = field(default_factory=dict)
+    """what else a pick is given"""
     fair: list[Spec] | None = None
     fill: Callable[[Wire, Constrained], None] | None = None
     """brings in what waits before anything is measured"""
@@ -47,7 +51,8 @@ class Constrained(JQ):
     ) -> None:
         super().__init__(settings, form=form)
         self.setup = setup
-        self.name = " ".join(filter(None, ["jq", self.name.removeprefix("jq").strip(), setup.name]))
+        self.wish |= setup.wish
+        self.name += f" {setup.name}"
         self.numbers = 0
 
     def prepare(self, wire: Wire) -> None:
@@ -84,14 +89,20 @@ class Constrained(JQ):
 
     def jobs(self, arguments: Iterable[bytes], batch: int, **spec: Any) -> list[Command]:
         packed = msgpack.packb({"name": NAME} | spec)
+        return self.calls([(packed, one) for one in arguments], batch)
+
+    def calls(self, pairs: list[tuple[bytes, bytes]], batch: int) -> list[Command]:
         return [
-            self.command("enqueue", *[item for one in part for item in (packed, one)])
-            for part in chunks(list(arguments), batch)
+            self.command("enqueue", *[item for pair in part for item in pair])
+            for part in chunks(pairs, batch)
         ]
 
     def enqueue(self, jobs: int, batch: int) -> list[Command]:
-        first, self.numbers = self.numbers, self.numbers + jobs
-        return self.jobs(map(self.setup.argument, range(first, first + jobs)), batch)
+        numbers = range(self.numbers, self.numbers + jobs)
+        self.numbers += jobs
+        setup = self.setup
+        pairs = [(msgpack.packb({"name": NAME} | setup.spec(n)), setup.argument(n)) for n in numbers]
+        return self.calls(pairs, batch)
 
 
 def by_customer(keys: int, concurrency: int = OPEN, name: str = "") -> Setup:
@@ -166,9 +177,21 @@ def two_conditions() -> Setup:
 def fair(tenants: int, name: str = "fair") -> Setup:
     of_each = [argument(tenant) for tenant in range(tenants)]
     levels = [{"by": "argument.customer"}]
-    return Setup(name, [], lambda number: of_each[number % tenants], levels)
+    return Setup(name, [], lambda number: of_each[number % tenants], fair=levels)
 
 
+def shaped(name: str, spec: Callable[[int], Spec] = lambda number: {}, **wish: Any) -> Setup:
+    """Nothing in force, but jobs or picks are given more."""
+    return Setup(name, [], spec=spec, wish=wish)
+
+
+WAIT = {"on": "channel", "ms": 1000}
+SHAPES = {
+    "specs": lambda: shaped("a different spec for each job", lambda number: {"timeout": 30 + number / 1000}),
+    "tag": lambda: shaped("one tag", lambda number: {"tags": ["t"]}),
+    "list": lambda: shaped("list of three queues", queues=[NAME, "b", "c"]),
+    "wait": lambda: shaped("with wait", wait=WAIT),
+}
 SETUPS: dict[str, Callable[[], Setup]] = {
     "concurrency": one,
     "customer": lambda: by_customer(10, name="customer"),
@@ -180,5 +203,6 @@ SETUPS: dict[str, Callable[[], Setup]] = {
         "rate", [({"id": "rate", "rate": {"limit": 1_000_000, "period": 60}}, {"name": NAME})]
     ),
     "fair": lambda: fair(10),
+    **SHAPES,
 }
 """What ``ir.py --constraint`` knows: each costs one kind of thing, in an otherwise plain namespace."""

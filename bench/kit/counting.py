@@ -8,7 +8,7 @@ from typing import Any
 
 from kit.callgrind import CountedServer, Profile
 from kit.contenders import JQ, Contender, Token
-from kit.wire import Wire
+from kit.wire import Command, Wire
 
 WINDOW = 32
 """Jobs a worker holds at a time while finish fetches the next."""
@@ -19,9 +19,24 @@ def expect(found: int, wanted: int, what: str) -> None:
         raise RuntimeError(f"{what}: expected {wanted} jobs, found {found}")
 
 
+Send = Callable[[list[Command]], list[Any]]
+
+
+def picked_all(jq: Contender, send: Send, commands: list[Command], jobs: int, batch: int) -> list[Token]:
+    """Pick by ``commands``, and on until there are ``jobs``: a pick that costs much ends before that."""
+    tokens = jq.picked(send(commands), batch)
+    while left := jobs - len(tokens):
+        count = min(left, batch)
+        found = jq.picked(send(jq.pick(count, count)), count)
+        if not found:
+            raise RuntimeError(f"{jq.name} pick: {left} of {jobs} jobs do not come")
+        tokens += found
+    return tokens
+
+
 def drive_next(wire: Wire, jq: JQ, tokens: list[Token], jobs: int, batch: int) -> list[Token]:
     """Finish ``jobs`` jobs, each call fetching as many as it finishes; returns what is held then."""
-    left = jobs
+    left, held = jobs, len(tokens)
     while left > 0:
         calls = jq.finish_next(tokens[:left], batch)
         replies = wire.pipelined(calls)
@@ -29,6 +44,8 @@ def drive_next(wire: Wire, jq: JQ, tokens: list[Token], jobs: int, batch: int) -
         expect(jq.finished(replies), finishing, "jq finish fetching the next")
         left -= finishing
         tokens = tokens[finishing:] + jq.picked_next(replies, batch)
+        if missing := held - len(tokens):
+            tokens += picked_all(jq, wire.pipelined, [], missing, batch)
     return tokens
 
 
@@ -87,10 +104,10 @@ def life(
     _, profiles["enqueue"] = _counted(server, lambda: wire.pipelined(commands))
     commands = contender.pick(jobs, batch)
     started = time.monotonic()
-    replies, profiles["pick"] = _counted(server, lambda: wire.pipelined(commands))
+    tokens, profiles["pick"] = _counted(
+        server, lambda: picked_all(contender, wire.pipelined, commands, jobs, batch)
+    )
     _in_time(started)
-    tokens = contender.picked(replies, batch)
-    expect(len(tokens), jobs, f"{contender.name} pick")
     commands = contender.finish(tokens, batch)
     replies, profiles["finish"] = _counted(server, lambda: wire.pipelined(commands))
     _in_time(started)
@@ -102,8 +119,7 @@ def life_next(server: CountedServer, wire: Wire, jq: JQ, batch: int, jobs: int) 
     """Finish fetching the next. Raises TooSlow."""
     held = batch if batch > 1 else WINDOW
     wire.pipelined(jq.enqueue(jobs + held, batch))
-    tokens = jq.picked(wire.pipelined(jq.pick(held, batch)), batch)
-    expect(len(tokens), held, "jq pick")
+    tokens = picked_all(jq, wire.pipelined, [], held, batch)
     started = time.monotonic()
     tokens, profile = _counted(server, lambda: drive_next(wire, jq, tokens, jobs, batch))
     _in_time(started)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import os
 import socket
 import subprocess
@@ -10,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from kit.contenders import BENCH
 
@@ -26,14 +28,15 @@ def free_port() -> int:
 class Program:
     """A child process, ended on leaving the ``with``."""
 
-    def __init__(self, *command: str, output: bool = False) -> None:
+    def __init__(self, *command: str, output: bool = False, driven: bool = False) -> None:
         environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
         self.process = subprocess.Popen(
             command,
             cwd=BENCH,
             env=environment,
             text=True,
-            stdout=subprocess.PIPE if output else subprocess.DEVNULL,
+            stdin=subprocess.PIPE if driven else None,
+            stdout=subprocess.PIPE if output or driven else subprocess.DEVNULL,
         )
 
     def line(self) -> str:
@@ -62,8 +65,42 @@ class Program:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        if self.process.stdout:
-            self.process.stdout.close()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe:
+                pipe.close()
+
+
+class Driver(Program):
+    """A program that says it is ready, then does a step for each line it gets. What it says is JSON."""
+
+    def __init__(self, *command: str) -> None:
+        super().__init__(*command, driven=True)
+        self.ready = self._answer()
+
+    def _answer(self) -> dict[str, Any]:
+        while not (line := self.line()).startswith("{"):
+            pass  # what a worker prints
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def begin(self, *words: str | int) -> None:
+        """Have it do a step, and do something else meanwhile; `end` has its answer."""
+        assert self.process.stdin
+        self.process.stdin.write(" ".join(map(str, words)) + "\n")
+        self.process.stdin.flush()
+
+    def end(self) -> dict[str, Any]:
+        return self._answer()
+
+    def step(self, *words: str | int) -> dict[str, Any]:
+        """`ms` that it took, `cpu_us` that the program used, and what else the step tells."""
+        self.begin(*words)
+        return self.end()
+
+
+def library(url: str) -> Driver:
+    """The Python library at this URL; its steps: ``tools/library.py``."""
+    return Driver(sys.executable, "tools/library.py", url)
 
 
 def python(*arguments: str, output: bool = False) -> Program:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kit.contenders import JQ, Contender
-from kit.counting import WINDOW, drive_next, expect
+from kit.counting import WINDOW, drive_next, expect, picked_all
 from kit.timing import measured, total
 from kit.wire import Command, Wire
 
@@ -35,9 +35,9 @@ def round_of(wire: Wire, contender: Contender, mode: Mode, jobs: int) -> dict[st
     commands = contender.enqueue(jobs, batch)
     _, found["enqueue"] = measured(wire, jobs, lambda: mode.send(wire, commands))
     commands = contender.pick(jobs, batch)
-    replies, found["pick"] = measured(wire, jobs, lambda: mode.send(wire, commands))
-    tokens = contender.picked(replies, batch)
-    expect(len(tokens), jobs, f"{contender.name} pick")
+    tokens, found["pick"] = measured(
+        wire, jobs, lambda: picked_all(contender, lambda some: mode.send(wire, some), commands, jobs, batch)
+    )
     commands = contender.finish(tokens, batch)
     replies, found["finish"] = measured(wire, jobs, lambda: mode.send(wire, commands))
     expect(contender.finished(replies), jobs, f"{contender.name} finish")
@@ -51,8 +51,7 @@ def round_of(wire: Wire, contender: Contender, mode: Mode, jobs: int) -> dict[st
 def round_next(wire: Wire, jq: JQ, mode: Mode, jobs: int) -> dict[str, Any]:
     held = mode.batch if mode.batch > 1 else 1 if mode.depth == 1 else WINDOW
     wire.pipelined(jq.enqueue(jobs + held, mode.batch))
-    tokens = jq.picked(wire.pipelined(jq.pick(held, mode.batch)), mode.batch)
-    expect(len(tokens), held, "jq pick")
+    tokens = picked_all(jq, wire.pipelined, [], held, mode.batch)
     tokens, cost = measured(wire, jobs, lambda: drive_next(wire, jq, tokens, jobs, mode.batch))
     wire.pipelined(jq.finish(tokens, mode.batch))
     return {"finish_next": cost}

@@ -11,10 +11,26 @@ import hiredis
 Command = bytes
 """A whole command as it goes over the wire, packed before anything is measured."""
 
+OPERATIONS = ("fcall", "evalsha")
+"""Commands that call operations, one for each form."""
+
 
 def pack(*command: str | bytes | int | float) -> Command:
     packed: bytes = hiredis.pack_command(command)
     return packed
+
+
+INFO = pack("INFO", "cpu")
+
+
+def fields(info: bytes) -> dict[str, str]:
+    return dict(line.split(":", 1) for line in info.decode().splitlines() if ":" in line)
+
+
+def cpu_us(info: bytes) -> float:
+    """Of an answer to ``INFO``."""
+    found = fields(info)
+    return (float(found["used_cpu_user"]) + float(found["used_cpu_sys"])) * 1e6
 
 
 class Wire:
@@ -59,19 +75,18 @@ class Wire:
         return replies
 
     def info(self, section: str) -> dict[str, str]:
-        text = self.call("INFO", section).decode()
-        return dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+        return fields(self.call("INFO", section))
 
     def cpu_us(self) -> float:
         """CPU time the server has used so far, user and system, in microseconds."""
-        info = self.info("cpu")
-        return (float(info["used_cpu_user"]) + float(info["used_cpu_sys"])) * 1e6
+        return cpu_us(self.send(INFO))
 
     def script_us(self) -> tuple[int, float]:
-        """Number of EVALSHA calls since the last reset, and the microseconds they took inside Redis."""
-        line = self.info("commandstats").get("cmdstat_evalsha", "calls=0,usec=0")
-        fields = dict(field.split("=") for field in line.split(","))
-        return int(fields["calls"]), float(fields["usec"])
+        """Number of operations called since the last reset, and the microseconds they took inside Redis."""
+        stats = self.info("commandstats")
+        lines = [stats[f"cmdstat_{name}"] for name in OPERATIONS if f"cmdstat_{name}" in stats]
+        each = [dict(part.split("=") for part in line.split(",")) for line in lines]
+        return sum(int(one["calls"]) for one in each), sum(float(one["usec"]) for one in each)
 
     def used_memory(self) -> int:
         return int(self.info("memory")["used_memory"])

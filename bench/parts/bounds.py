@@ -659,6 +659,8 @@ def run(options: Options) -> list[dict[str, Any]]:
         for one in ROWS:
             if options.rows and not any(one.what.startswith(name) for name in options.rows):
                 continue
+            if options.targets and one.is_sized:
+                continue
             result: dict[str, Any] = {"what": one.what, "is_sized": one.is_sized}
             for form in ("functions", "scripts"):
                 jq = Hostile(wire, form)

@@ -25,7 +25,7 @@ from kit.constrained import (
     without,
 )
 from kit.contenders import NAME
-from kit.counting import WINDOW, expect
+from kit.counting import WINDOW, expect, picked_all
 from kit.options import Options
 from kit.report import Target, at_least, at_most, table
 from kit.rounds import BATCHES, PIPELINED, SINGLY, Mode, round_next
@@ -51,12 +51,13 @@ def enqueues(wire: Wire, jq: Constrained, mode: Mode, jobs: int) -> float:
 
 def takes(wire: Wire, jq: Constrained, mode: Mode, jobs: int) -> tuple[float, float]:
     """Pick as many jobs, and finish them."""
-    replies, picking = cost(wire, jobs, mode, jq.pick(jobs, mode.batch))
-    tokens = jq.picked(replies, mode.batch)
-    expect(len(tokens), jobs, f"{jq.name} pick")
+    commands = jq.pick(jobs, mode.batch)
+    tokens, found = measured(
+        wire, jobs, lambda: picked_all(jq, lambda some: mode.send(wire, some), commands, jobs, mode.batch)
+    )
     replies, finishing = cost(wire, jobs, mode, jq.finish(tokens, mode.batch))
     expect(jq.finished(replies), jobs, f"{jq.name} finish")
-    return picking, finishing
+    return found["cpu_us"], finishing
 
 
 def picks(wire: Wire, jq: Constrained, mode: Mode, jobs: int) -> float:
@@ -95,18 +96,20 @@ def compare(
     kinds: dict[str, Round],
     modes: Iterable[Mode],
     jobs: int,
-    rounds: int,
+    options: Options,
 ) -> list[Found]:
     """The second setup over the first, taking turns round by round, for each kind of round in each mode."""
     cells = [(kind, mode) for kind in kinds for mode in modes]
     seen: dict[tuple[str, Mode], list[tuple[float, float]]] = {cell: [] for cell in cells}
     with ExitStack() as stack:
-        both = [(stack.enter_context(Server()).wire(), Constrained(setup)) for setup in sides]
+        both = [
+            (stack.enter_context(Server()).wire(), Constrained(setup, form=options.form)) for setup in sides
+        ]
         for wire, jq in both:
             jq.prepare(wire)
             for kind, mode in cells:
                 kinds[kind](wire, jq, mode, 200)
-        for turn in range(rounds):
+        for turn in range(options.rounds):
             for kind, mode in cells:
                 # Who goes first changes: what else the machine does would favour one.
                 costs = [kinds[kind](wire, jq, mode, jobs) for wire, jq in both[:: 1 - 2 * (turn % 2)]]
@@ -135,7 +138,7 @@ def held_jobs(options: Options) -> list[Found]:
 
     kinds = {f"free jobs {how}": free(packed) for how, packed in FREE.items()}
     sides = (held(0), held(most))
-    return compare(f"pick, {most:,} held", sides, kinds, (PIPELINED, BATCHES), jobs, options.rounds)
+    return compare(f"pick, {most:,} held", sides, kinds, (PIPELINED, BATCHES), jobs, options)
 
 
 def keys(options: Options) -> list[Found]:
@@ -151,7 +154,7 @@ def keys(options: Options) -> list[Found]:
             with_waiting(by_customer(count, concurrency), waiting) for count in (few, many)
         )
         what = f"pick and finish, {many:,} keys over {few}"
-        found += compare(what, (few_keys, many_keys), {how: round_of}, modes, jobs, options.rounds)
+        found += compare(what, (few_keys, many_keys), {how: round_of}, modes, jobs, options)
     return found
 
 
@@ -159,14 +162,14 @@ def names(options: Options) -> list[Found]:
     setup = other_names(1_000)
     modes, jobs = (SINGLY, PIPELINED, BATCHES), options.scaled(5_000, 1_000)
     what = "enqueue, 1,000 constraints on other names"
-    return compare(what, (without(setup), setup), {"": enqueues}, modes, jobs, options.rounds)
+    return compare(what, (without(setup), setup), {"": enqueues}, modes, jobs, options)
 
 
 def conditions(options: Options) -> list[Found]:
     setup = two_conditions()
     modes, jobs = (SINGLY, PIPELINED, BATCHES), options.scaled(5_000, 1_000)
     what = "enqueue, one constraint with two conditions"
-    return compare(what, (without(setup), setup), {"": enqueues}, modes, jobs, options.rounds)
+    return compare(what, (without(setup), setup), {"": enqueues}, modes, jobs, options)
 
 
 def life(options: Options) -> list[Found]:
@@ -175,8 +178,8 @@ def life(options: Options) -> list[Found]:
     kinds = {"three calls": lives, "finish fetching the next": lives_next}
     busy: dict[str, Round] = {"finish fetching the next, as many run as may": lives_next}
     return [
-        *compare("life", (without(is_open), is_open), kinds, modes, jobs, options.rounds),
-        *compare("life", (without(full), full), busy, (PIPELINED,), jobs, options.rounds),
+        *compare("life", (without(is_open), is_open), kinds, modes, jobs, options),
+        *compare("life", (without(full), full), busy, (PIPELINED,), jobs, options),
     ]
 
 
@@ -186,7 +189,7 @@ def adding(options: Options) -> list[Found]:
     setup = without(by_customer(1_000))
     found: list[Found] = []
     with Server() as server:
-        wire, jq = server.wire(), Constrained(setup)
+        wire, jq = server.wire(), Constrained(setup, form=options.form)
         jq.prepare(wire)
         # Nobody renews their leases: they have to last.
         wire.pipelined(jq.jobs(map(setup.argument, range(1_000)), 1000, timeout=100_000))
@@ -195,13 +198,15 @@ def adding(options: Options) -> list[Found]:
             wire.pipelined(jq.enqueue(min(waiting, 100_000), 1000), depth=4)
         match = {"name": NAME, "argument.size": {"lt": 1_000_000}}
         few = {"id": "few", "by": "argument.customer", "concurrency": 3}
-        for what, change in (
+        changes = [
             ("adding one with 1,000 keys", jq.constrain(few, match)),
             ("widening it", jq.constrain(few | {"concurrency": 5}, match)),
             ("making it one key", jq.constrain({"id": "few", "concurrency": 1_100}, match)),
             ("removing it", jq.command("unconstrain", msgpack.packb({"id": "few"}))),
-        ):
-            one_change = carried_out(wire, jq, what, change)
+        ]
+        limit_s = 60 if options.targets else float("inf")
+        for what, change in changes[:1] if options.targets else changes:
+            one_change = carried_out(wire, jq, what, change, limit_s)
             found.append(one_change)
             print(change_line(one_change), flush=True)
     return found
@@ -222,12 +227,13 @@ def sharing(options: Options) -> list[Found]:
     """Nine light tenants, alone and beside a flood, in a fair queue and in a plain one."""
     found = []
     flood = options.scaled(10_000, 1_000)
-    rounds = 1 if options.quick else 3
-    for is_burst, how in ((True, "100 jobs each at once"), (False, "single jobs")):
+    rounds = options.scaled(3, 1, 1)
+    kinds = ((True, "100 jobs each at once"), (False, "single jobs"))
+    for is_burst, how in kinds[:1] if options.targets else kinds:
         for setup in (fair(10), without(fair(10))):
             each: dict[str, list[dict[str, float]]] = {"alone": [], "flooded": []}
             with Server() as server:
-                wire, jq = server.wire(), Constrained(setup)
+                wire, jq = server.wire(), Constrained(setup, form=options.form)
                 for seed in range(rounds):
                     for which, number in (("alone", 0), ("flooded", flood)):
                         jq.prepare(wire)

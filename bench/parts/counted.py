@@ -1,4 +1,4 @@
-"""Instructions under constraints, beside the same without: repeatable whatever else the machine does."""
+"""Instructions by what jobs use, beside the same without: repeatable whatever else the machine does."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from kit.callgrind import CountedServer
 from kit.constrained import (
     FREE,
+    SHAPES,
     Constrained,
     Setup,
     by_customer,
@@ -40,14 +41,28 @@ class Pair:
     setup: Setup
     operations: tuple[str, ...]
     limit: float
+    batches: tuple[int, ...] = BATCHES
+
+    @property
+    def is_life(self) -> bool:
+        return self.operations in LIVES.values()
+
+
+LIVES = {"three calls": ("enqueue", "pick", "finish"), "finish fetching the next": ("enqueue", "finish_next")}
+SHAPE_LIMITS = {"specs": 1.25, "tag": 1.3, "list": 1.3, "wait": 1.1}
 
 
 def pairs() -> list[Pair]:
+    bare, constrained = without(one()), one()
+    shapes = [(SHAPES[name](), limit, (1,)) for name, limit in SHAPE_LIMITS.items()]
+    found = [
+        Pair(f"life, {how}, {setup.name}", bare, setup, operations, limit, batches)
+        for setup, limit, batches in [*shapes, (constrained, 1.6, BATCHES)]
+        for how, operations in LIVES.items()
+    ]
     plain = without(two_conditions())
     few, many = (with_waiting(by_customer(keys), WAITING) for keys in (10, WAITING))
-    found = [
-        Pair("life, three calls", without(one()), one(), ("enqueue", "pick", "finish"), 1.6),
-        Pair("life, finish fetching the next", without(one()), one(), ("enqueue", "finish_next"), 1.6),
+    found += [
         Pair("enqueue, 1,000 constraints on other names", plain, other_names(1_000), ("enqueue",), 1.1),
         Pair("enqueue, one constraint with two conditions", plain, two_conditions(), ("enqueue",), 2.0),
         Pair(f"pick and finish, {WAITING:,} keys over 10", few, many, ("pick", "finish"), 1.5),
@@ -58,16 +73,16 @@ def pairs() -> list[Pair]:
     return found
 
 
-def count(setup: Setup, operations: tuple[str, ...], batch: int, jobs: int) -> Counts:
+def count(setup: Setup, has_next: bool, batch: int, jobs: int, form: str) -> Counts:
     """On a server of its own: what others left in Lua or malloc would be counted."""
     for _ in range(TRIES):
         with CountedServer() as server:
-            wire, jq = server.wire(), Constrained(setup)
+            wire, jq = server.wire(), Constrained(setup, form=form)
             jq.prepare(wire)
             try:
                 life(server, wire, jq, batch, WARM_UP * batch)
                 profiles = life(server, wire, jq, batch, jobs)
-                if "finish_next" in operations:
+                if has_next:
                     profiles |= life_next(server, wire, jq, batch, jobs)
             except TooSlow:
                 continue
@@ -76,11 +91,20 @@ def count(setup: Setup, operations: tuple[str, ...], batch: int, jobs: int) -> C
 
 
 def run(options: Options) -> dict[str, Any]:
-    jobs = options.scaled(400, 200)
+    jobs = options.scaled(400, 200, 200)
     rows = []
-    for pair in pairs():
-        for batch in BATCHES:
-            base, counts = (count(setup, pair.operations, batch, jobs) for setup in (pair.base, pair.setup))
+    seen: dict[tuple[int, int], Counts] = {}
+
+    def counts_of(setup: Setup, pair: Pair, batch: int) -> Counts:
+        key = id(setup), batch
+        if key not in seen:
+            seen[key] = count(setup, pair.is_life, batch, jobs, options.form)
+        return seen[key]
+
+    compared = pairs()  # kept, since setups are known by their ids
+    for pair in compared:
+        for batch in pair.batches:
+            base, counts = (counts_of(setup, pair, batch) for setup in (pair.base, pair.setup))
             base_ir, ir = (sum(side[name] for name in pair.operations) for side in (base, counts))
             mode = "singly" if batch == 1 else f"batches of {batch}"
             row = {"what": pair.what, "mode": mode, "limit": pair.limit, "base_ir": base_ir, "ir": ir}

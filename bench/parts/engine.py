@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from operator import truediv
+from statistics import median
 from typing import Any
 
 from kit.bullmq import BullMQ, install
@@ -14,9 +16,16 @@ from kit.server import Server
 from kit.timing import measured, medians, total
 from kit.wire import Wire
 
+HOW = {"life": "three calls", "life_next": "finish + next"}
+LIMITS = {
+    ("floor", "singly", "life"): 1.7,
+    ("BullMQ", "pipelined", "life_next"): 0.5,
+    ("BullMQ", "batches of 100", "life_next"): 0.2,
+}
+
 
 def run(options: Options) -> dict[str, Any]:
-    contenders: list[Contender] = [Floor(), JQ(), JQ({"done_max": 0})]
+    contenders: list[Contender] = [Floor(), JQ(form=options.form), JQ({"done_max": 0}, form=options.form)]
     jobs = {mode.name: options.scaled(20_000 if mode is BATCHES else 5_000, 1_000) for mode in MODES}
     rounds: dict[str, list[dict[str, Any]]] = {}
     result: dict[str, Any] = {"jobs": jobs, "rounds": options.rounds}
@@ -31,8 +40,7 @@ def run(options: Options) -> dict[str, Any]:
             result["bullmq_skipped"] = why
         else:
             server = stack.enter_context(Server())
-            driver = BullMQ(server.path)
-            stack.callback(driver.stop)
+            driver = stack.enter_context(BullMQ(server.path))
             result["bullmq"] = driver.version
             bullmq_round(server.wire(), driver, 300)
         for _ in range(options.rounds):
@@ -43,7 +51,16 @@ def run(options: Options) -> dict[str, Any]:
                 found = bullmq_round(server.wire(), driver, options.scaled(5_000, 1_000))
                 rounds.setdefault("BullMQ", []).append(found)
     result["contenders"] = {name: medians(found) for name, found in rounds.items()}
+    result["ratios"] = []
+    for name in filter(lambda name: name.startswith("jq"), rounds):
+        for other, mode, life in (key for key in LIMITS if key[0] in rounds):
+            own, base = (cpu_us(rounds[who], mode, life) for who in (name, other))
+            result["ratios"].append([name, other, mode, life, median(map(truediv, own, base))])
     return result
+
+
+def cpu_us(rounds: list[dict[str, Any]], mode: str, life: str) -> list[float]:
+    return [found[mode][life]["cpu_us"] for found in rounds]
 
 
 def bullmq_round(wire: Wire, driver: BullMQ, jobs: int) -> dict[str, Any]:
@@ -58,18 +75,15 @@ def bullmq_round(wire: Wire, driver: BullMQ, jobs: int) -> dict[str, Any]:
 
 
 def targets(result: dict[str, Any]) -> list[Target]:
-    everyone = result["contenders"]
-    if "BullMQ" not in everyone:
-        return []
-    peer = everyone["BullMQ"]
-    found = []
-    for name, jq in everyone.items():
-        if not name.startswith("jq"):
-            continue
-        for mode, column, limit in (("pipelined", "life_next", 0.5), ("batches of 100", "life_next", 0.2)):
-            ratio = jq[mode][column]["cpu_us"] / peer[mode][column]["cpu_us"]
-            found.append(at_most(f"{name}: life, {mode}, Redis CPU over BullMQ's", ratio, limit, " ×"))
-    return found
+    return [
+        at_most(
+            f"{name}: life, {HOW[life]}, {mode}, Redis CPU over {other}'s",
+            ratio,
+            LIMITS[other, mode, life],
+            " ×",
+        )
+        for name, other, mode, life, ratio in result["ratios"]
+    ]
 
 
 COLUMNS = ("enqueue", "pick", "finish", "finish_next", "life", "life_next")

@@ -18,9 +18,9 @@ FACTS_BULLMQ = 491_000
 
 
 def run(options: Options) -> dict[str, Any]:
-    contenders: list[Contender] = [Floor(), JQ(), JQ({"done_max": 0})]
+    contenders: list[Contender] = [Floor(), JQ(form=options.form), JQ({"done_max": 0}, form=options.form)]
     jobs = options.scaled(1600, 800)
-    rounds = 1 if options.quick else 3
+    rounds = options.scaled(3, 1, 1)
     seen: dict[str, dict[str, dict[str, list[float]]]] = {}
     for _ in range(rounds):
         for contender in contenders:
@@ -60,8 +60,7 @@ def life(ops: dict[str, float]) -> dict[str, float]:
 
 def bullmq(jobs: int) -> dict[str, Any]:
     """Adding singly and in bulk, and a worker's whole drain at concurrency 32, its start and end included."""
-    with CountedServer() as server:
-        driver = BullMQ(server.path)
+    with CountedServer() as server, BullMQ(server.path) as driver:
         found: dict[str, Any] = {"version": driver.version}
         driver.step("add", 32)
         driver.step("drain", 32)
@@ -69,7 +68,6 @@ def bullmq(jobs: int) -> dict[str, Any]:
             server.zero()
             driver.step(step, jobs)
             found[step] = server.count().total / jobs
-        driver.stop()
     found["life"] = found["add"] + found["drain"]
     found["life_bulk"] = found["addBulk"] + found["drain"]
     return found

@@ -36,13 +36,13 @@ def percentiles(waited_ms: list[float]) -> dict[str, float]:
     }
 
 
-def direct(jobs: int) -> dict[str, float]:
+def direct(jobs: int, form: str) -> dict[str, float]:
     with Server() as redis:
-        wire, jq = redis.wire(), JQ()
+        wire, jq = redis.wire(), JQ(form=form)
         jq.prepare(wire)
-        sha = {name: sha.decode() for name, sha in jq.sha.items()}
+        kind, pick = jq.called("pick")
         spec = msgpack.packb({"name": QUEUE})
-        command = ("tools/direct_worker.py", redis.path, sha["pick"], sha["finish"], str(jobs))
+        command = ("tools/direct_worker.py", redis.path, kind, pick, jq.called("finish")[1], str(jobs))
         with python(*command, output=True) as worker:
             worker.line()
             at_random(jobs, lambda argument: wire.send(jq.command("enqueue", spec, argument)))
@@ -74,8 +74,9 @@ def push(jobs: int) -> dict[str, float]:
 
 
 def run(options: Options) -> dict[str, Any]:
-    jobs = options.scaled(1_000, 150)
-    return {"jobs": jobs, "workers": {"direct worker": direct(jobs), "HTTP push worker": push(jobs)}}
+    jobs = options.scaled(1_000, 150, 400)
+    found = {"direct worker": direct(jobs, options.form), "HTTP push worker": push(jobs)}
+    return {"jobs": jobs, "workers": found}
 
 
 def targets(result: dict[str, Any]) -> list[Target]:

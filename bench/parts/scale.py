@@ -26,14 +26,18 @@ def fill(wire: Wire, contender: Contender, jobs: int) -> None:
 
 
 def run(options: Options) -> dict[str, Any]:
-    sizes = [1_000, 10_000] if options.quick else [1_000, 100_000, 1_000_000]
+    sizes = [1_000, 10_000] if options.quick else [1_000, 1_000_000]
+    if not (options.quick or options.targets):
+        sizes.insert(1, 100_000)
     many = options.scaled(100_000, 20_000)
     cells: list[tuple[str, str, Contender, int]] = [
         (contender.name, f"{size:,} waiting", contender, size)
         for size in sizes
-        for contender in (Floor(), JQ())
+        for contender in (Floor(), JQ(form=options.form))
     ]
-    cells.append(("jq", f"{many:,} in {QUEUES:,} queues, picked with *", JQ(queues="*", spread=QUEUES), many))
+    if not options.targets:
+        all_queues = JQ(queues="*", spread=QUEUES, form=options.form)
+        cells.append(("jq", f"{many:,} in {QUEUES:,} queues, picked with *", all_queues, many))
     jobs = options.scaled(4_000, 1_000)
     rounds: dict[tuple[str, str], list[dict[str, Any]]] = {}
     with ExitStack() as stack:
@@ -60,18 +64,22 @@ def run(options: Options) -> dict[str, Any]:
 
 
 def targets(result: dict[str, Any]) -> list[Target]:
-    def growth(contender: str, mode: str) -> float:
-        """Most over fewest, within each round: what else the machine does then touches both."""
-        rows = [
+    def of(contender: str) -> list[dict[str, Any]]:
+        """Its rows, fewest waiting first."""
+        return [
             row for row in result["rows"] if row["contender"] == contender and "queues" not in row["what"]
         ]
+
+    def growth(contender: str, mode: str) -> float:
+        """Most over fewest, within each round: what else the machine does then touches both."""
+        rows = of(contender)
         pairs = zip(rows[-1]["lives"][mode], rows[0]["lives"][mode], strict=True)
         return median(most / fewest for most, fewest in pairs)
 
     found = []
     for mode in MODES:
         jq, floor = growth("jq", mode.name), growth("floor", mode.name)
-        most = result["rows"][-2]["what"]
+        most = of("jq")[-1]["what"]
         target = at_most(f"jq: {most} over 1,000, {mode.name}", jq, max(1.5, floor), " ×")
         target.value += f" (floor {floor:.2f} ×)"
         found.append(target)

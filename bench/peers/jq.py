@@ -7,35 +7,29 @@ import time
 
 import uvloop
 
-from jqmaster import load
-from jqmaster.engine import Engine, connect, pack
-from jqmaster.worker import Worker
-from jqmaster.worker_sources import RedisSource
+from jqmaster import JQ, load
+from jqmaster.engine import connect
+
+jobs, concurrency = map(int, sys.argv[2:])
+jq = JQ(f"unix://{sys.argv[1]}")
+done, began, stop = 0, 0.0, asyncio.Event()
 
 
-async def main(path: str, jobs: int, concurrency: int) -> None:
-    url, namespace = f"unix://{path}", "{bench}"
-    redis = connect(url)
-    await load(redis, namespace)
-    engine = Engine(redis, namespace)
-    spec, argument = pack({"name": "noop"}), pack(None)
-    for first in range(0, jobs, 1000):
-        await engine.call("enqueue", *[spec, argument] * min(1000, jobs - first))
-
-    done, began, stop = 0, 0.0, asyncio.Event()
-
-    async def noop(argument: object) -> None:
-        nonlocal done, began
-        began = began or time.perf_counter()
-        done += 1
-        if done == jobs:
-            print(json.dumps({"seconds": time.perf_counter() - began}), flush=True)
-            stop.set()
-
-    source = RedisSource.from_url(url, namespace, ["noop"])
-    await Worker({"noop": noop}, source, concurrency=concurrency).run(stop)
-    await source.stop()
-    await redis.aclose()
+@jq.job
+async def noop() -> None:
+    global done, began
+    began = began or time.perf_counter()
+    done += 1
+    if done == jobs:
+        print(json.dumps({"seconds": time.perf_counter() - began}), flush=True)
+        stop.set()
 
 
-uvloop.run(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))
+async def main() -> None:
+    async with connect(jq.url) as redis:
+        await load(redis, jq.namespace)
+    await jq.aenqueue_many(noop.job() for _ in range(jobs))
+    await jq.worker(concurrency=concurrency).serve(stop)
+
+
+uvloop.run(main())

@@ -1,6 +1,6 @@
 """A worker straight on Redis, as docs/protocol.md section 5 says: pick, sleep on the marker, pick again.
 
-    tools/direct_worker.py <socket> <pick sha> <finish sha> <jobs>
+    tools/direct_worker.py <socket> <command> <pick> <finish> <jobs>      (FCALL or EVALSHA, what it names)
 
 A job's argument is the moment it was enqueued (monotonic clock, shared by all processes of a machine). Prints
 "ready", then the milliseconds from enqueue to start of every job as one line of JSON.
@@ -22,14 +22,14 @@ from kit.wire import Wire
 CHANNEL, WAIT_MS = "bench", 30_000
 
 
-def main(path: str, pick_sha: str, finish_sha: str, jobs: int) -> None:
+def main(path: str, command: str, pick: str, finish: str, jobs: int) -> None:
     wire = Wire(path)
     spec = msgpack.packb({"worker": "direct", "queues": "latency", "wait": {"on": CHANNEL, "ms": WAIT_MS}})
     keys = (2, "{jq}", "{jq}:meta")
     waited_ms: list[float] = []
     print("ready", flush=True)
     while len(waited_ms) < jobs:
-        next_ms, *found = wire.call("EVALSHA", pick_sha, *keys, spec)
+        next_ms, *found = wire.call(command, pick, *keys, spec)
         now = time.monotonic_ns()
         if not found:
             limit_ms = WAIT_MS if next_ms < 0 else min(WAIT_MS, max(1, next_ms))
@@ -39,9 +39,9 @@ def main(path: str, pick_sha: str, finish_sha: str, jobs: int) -> None:
             waited_ms.append((now - msgpack.unpackb(argument)) / 1e6)
             job = msgpack.unpackb(document)
             outcome = msgpack.packb({"id": job["id"], "token": job["token"], "type": "success"})
-            wire.call("EVALSHA", finish_sha, *keys, msgpack.packb({"worker": "direct"}), outcome, b"\xc0")
+            wire.call(command, finish, *keys, msgpack.packb({"worker": "direct"}), outcome, b"\xc0")
     print(json.dumps(waited_ms), flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]))
+    main(*sys.argv[1:5], int(sys.argv[5]))

@@ -102,7 +102,7 @@ class Runner:
                 message = f"the result of {task.name} cannot be packed: {error}"
                 raise JobFailed(message, retry=False) from error
 
-        attempt.__dict__["jq_takes_bytes"] = True
+        attempt.__dict__["jq_takes_bytes"] = True  # which only a coroutine function may say
         return attempt
 
     async def _invoke(

@@ -70,18 +70,19 @@ class Attempt:
             self._span.set_attribute("jq.outcome", "success")
 
 
-_NOTHING = Attempt()
+_NOTHING = contextlib.nullcontext(Attempt())
 
 
-@contextlib.contextmanager
-def running(job: Job) -> Iterator[Attempt]:
+def running(job: Job) -> contextlib.AbstractContextManager[Attempt]:
     """Run an attempt within its span: part of the trace in which the job was enqueued, and linked to the span
     that did it, however long ago."""
     # Without an SDK nobody records spans; what a job's headers say is still passed on.
     is_idle = trace is None or isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
-    if trace is None or (is_idle and not job.headers):
-        yield _NOTHING
-        return
+    return _NOTHING if trace is None or (is_idle and not job.headers) else _spanned(job)
+
+
+@contextlib.contextmanager
+def _spanned(job: Job) -> Iterator[Attempt]:
     context = TraceContextTextMapPropagator().extract(dict(job.headers)) if job.headers else None
     cause = trace.get_current_span(context).get_span_context() if context is not None else None
     links = [trace.Link(cause)] if cause is not None and cause.is_valid else []

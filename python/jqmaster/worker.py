@@ -114,11 +114,11 @@ class Worker:
         function = self.functions.get(job.name)
         renews = renews and not getattr(function, "jq_no_renewal", False)
         loop = asyncio.get_running_loop()
-        notes = Notebook(lambda: loop.call_soon_threadsafe(self._beats.changed))
+        notes = Notebook(lambda: loop.call_soon_threadsafe(self._beats.said))
         running = Running(job, renews, time.monotonic() + job.timeout, notes)
         running.task = asyncio.create_task(self._attend(running, function, report or self._report))
         self._running[job.held] = running
-        self._beats.changed()
+        self._beats.started(running)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until `stop` is set, or the worker is asked to stop; then finish what runs within
@@ -146,21 +146,27 @@ class Worker:
     ) -> None:
         key = running.job.held
         try:
-            async with asyncio.timeout(None if running.renews else running.job.timeout) as limit:
-                with tracing.running(running.job) as attempt:
-                    ending = await self._ending_of(running, function)
-                    attempt.ended(ending)
-                if running.notes.is_used:
-                    await self._beats.tell_rest(running, ending)
+            if running.renews:
+                ending = await self._attempt(running, function)
+            else:
+                async with asyncio.timeout(running.job.timeout) as limit:
+                    ending = await self._attempt(running, function)
         except TimeoutError:
-            assert limit.expired()
+            assert not running.renews and limit.expired()
             log.warning("job %s (%s) ran out of its time", running.job.id, running.job.name)
             return
         finally:
             del self._running[key]
             self._room_came.set()
-            self._beats.changed()
         report(ending)
+
+    async def _attempt(self, running: Running, function: Function | None) -> Ending:
+        with tracing.running(running.job) as attempt:
+            ending = await self._ending_of(running, function)
+            attempt.ended(ending)
+        if running.notes.is_used:
+            await self._beats.tell_rest(running, ending)
+        return ending
 
     async def _ending_of(self, running: Running, function: Function | None) -> Ending:
         job = running.job
@@ -168,14 +174,14 @@ class Worker:
         if function is None:
             return failed(job, f"this worker has no function for jobs named {job.name}")
         try:
-            if getattr(function, "jq_takes_bytes", False):
-                argument: Any = job.argument
-            else:
-                argument = msgpack.unpackb(job.argument, strict_map_key=False)
+            takes_bytes = getattr(function, "jq_takes_bytes", False)
+            argument: Any = job.argument
+            if not takes_bytes:
+                argument = msgpack.unpackb(argument, strict_map_key=False)
         except (ValueError, msgpack.UnpackException) as error:
             return failed(job, f"the argument cannot be read: {error}", retry=False)
         try:
-            if inspect.iscoroutinefunction(function):
+            if takes_bytes or inspect.iscoroutinefunction(function):  # which costs as much as all else here
                 result = await function(argument)
             else:
                 context = contextvars.copy_context()
@@ -258,7 +264,6 @@ class Worker:
             for job in jobs:
                 self.start(job)
             self._room_came.set()
-            self._beats.changed()
             for outcome, state in zip(outcomes, states, strict=True):
                 if state.isupper():
                     log.warning("job %s attempt %d: %s", outcome.job.id, outcome.job.attempt, state)

@@ -67,6 +67,11 @@ class Running:
     task: asyncio.Task[None] = field(init=False)
 
 
+def _renewal(running: Running) -> float:
+    """When its lease is to be renewed."""
+    return running.ends - running.job.timeout * 2 / 3
+
+
 class Heartbeats:
     """Beats for the jobs in `running`, which belongs to the worker.
 
@@ -88,10 +93,16 @@ class Heartbeats:
         self._changed = asyncio.Event()
         self._beating = asyncio.Lock()
         self._last_beat = 0.0
+        self._looks_at = 0.0  # when `run` looks next, unless something changes
         self._must_look = False
 
-    def changed(self) -> None:
-        """Jobs have come or gone, or said something."""
+    def started(self, running: Running) -> None:
+        """A job has come. Most come and go before anything is due: one that is due sooner is looked at."""
+        if running.renews and _renewal(running) < self._looks_at:
+            self._changed.set()
+
+    def said(self) -> None:
+        """A job has said something."""
         self._changed.set()
 
     def look(self) -> None:
@@ -102,15 +113,12 @@ class Heartbeats:
     async def run(self) -> None:
         """Beat until cancelled."""
         while True:
-            held = [running for running in self._running.values() if running.renews]
-            noted = [running for running in self._running.values() if running.notes.has_more]
-            renewal = min(
-                (running.ends - running.job.timeout * 2 / 3 for running in held), default=float("inf")
-            )
+            _, noted, renewal = self._due()
             now = time.monotonic()
             wait_s = min(ALIVE_EVERY_S, max(SOONEST_RENEWAL_S, renewal - now))
             if noted or self._must_look:
                 wait_s = min(wait_s, max(0.0, self._last_beat + SOONEST_RENEWAL_S - now))
+            self._looks_at = now + wait_s
             self._changed.clear()
             try:
                 async with asyncio.timeout(wait_s):
@@ -119,11 +127,18 @@ class Heartbeats:
                     continue
             except TimeoutError:
                 pass
+            held, noted, renewal = self._due()  # without those that have ended meanwhile
             if not noted or renewal <= time.monotonic():
                 noted = held + [running for running in noted if not running.renews]
             self._must_look = False
             if noted or self._source.is_registered:
                 await self._renew(noted)
+
+    def _due(self) -> tuple[list[Running], list[Running], float]:
+        """Whose leases are renewed, who has something to say, and when the first renewal is due."""
+        held = [running for running in self._running.values() if running.renews]
+        noted = [running for running in self._running.values() if running.notes.has_more]
+        return held, noted, min(map(_renewal, held), default=float("inf"))
 
     async def _renew(self, sent: list[Running]) -> None:
         self._last_beat = time.monotonic()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -15,9 +15,11 @@ import pytest
 from redis.asyncio import Redis
 
 from jqmaster.engine import Engine, connect
+from jqmaster.replies import Beat, Note
 from jqmaster.server import ServeOptions, Server
-from jqmaster.worker import Function, JobFailed, Outcome, current_job, no_renewal
+from jqmaster.worker import Function, JobFailed, Key, Outcome, Worker, current_job, no_renewal
 from jqmaster.worker_run import WorkOptions, work
+from jqmaster.worker_sources import RedisSource
 from parts import enqueue, eventually, status, until
 
 WAYS = ("redis", "http", "push", "synchronous")
@@ -154,6 +156,32 @@ async def test_a_heartbeat_keeps_a_long_job(way: str, server: Server, own: Engin
         job = await enqueue(own, "long", timeout=0.5)
         document = await until(own, job, "done", "retrying", "error")
         assert (document["status"], document["attempt"]) == ("done", 1)
+
+
+async def test_only_jobs_that_still_run_are_renewed(
+    own: Engine, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jqmaster.worker_beats.ALIVE_EVERY_S", 0.03)
+    renewed: list[bool] = []
+    stop = asyncio.Event()
+
+    class Source(RedisSource):
+        async def heartbeat(self, held: list[Key], notes: Mapping[Key, Note]) -> Beat:
+            renewed.extend(worker.holds(key) for key in held)
+            return await super().heartbeat(held, notes)
+
+    async def short(argument: float) -> None:
+        await asyncio.sleep(argument)
+
+    worker = Worker({"short": short}, source := Source.from_url(redis_url, own.namespace, ["short"]))
+    running = asyncio.create_task(worker.run(stop))
+    jobs = [await enqueue(own, "short", 0.01 + 0.001 * number) for number in range(60)]
+    for job in jobs:
+        await until(own, job, "done")
+    stop.set()
+    await running
+    await source.stop()
+    assert renewed and all(renewed)
 
 
 @pytest.mark.parametrize("way", WAYS)
