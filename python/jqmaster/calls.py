@@ -22,7 +22,7 @@ from redis.backoff import ExponentialWithJitterBackoff
 from . import redis_url
 from .errors import Invalid, JQError, NoFunctions, Unavailable, Vanished, Version, from_redis
 from .luabuild import Script, library_of
-from .place import CONNECT_S, PASSES_S, is_passing, place_of, pool_at
+from .place import CONNECT_S, PASSES_S, is_passing, place_of, pool_at, refusal
 from .scripts import (
     FORMS,
     Form,
@@ -298,7 +298,7 @@ class _Again:
         if passing:
             if time.monotonic() - self._since > PASSES_S:
                 return False
-            if self._passes or not isinstance(passing[0], redis.exceptions.MovedError):
+            if self._passes or refusal(passing[0]) != "MOVED":
                 await asyncio.sleep(backoff_s(self._passes))
             self._passes += 1
         lost = [failure for failure in failures if _lost(failure[1])]
@@ -308,10 +308,10 @@ class _Again:
         try:
             return await self._heal(lost)
         except (redis.exceptions.RedisError, JQError) as problem:
-            refusal = problem if isinstance(problem, JQError) else from_redis(problem)
-            if isinstance(refusal.__cause__, Exception) and is_passing(refusal.__cause__):
-                return await self.after([("", refusal.__cause__)])
-            raise refusal from refusal.__cause__
+            known = problem if isinstance(problem, JQError) else from_redis(problem)
+            if isinstance(known.__cause__, Exception) and is_passing(known.__cause__):
+                return await self.after([("", known.__cause__)])
+            raise known from known.__cause__
 
 
 def _lost(problem: Any) -> Literal["functions", "library", "scripts", "namespace"] | None:

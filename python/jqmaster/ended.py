@@ -19,7 +19,7 @@ from jqmaster.together import Together
 ENDED = frozenset({"done", "error", "cancelled"})
 LOOK_EVERY_S = 5  # although nothing was said
 DEAF_S = 1  # the same without a subscription
-LAST_LOOK_S = 5.0
+LOOK_S = 5.0  # how long one may take
 STOP_TIMEOUT_S = 2.0
 
 
@@ -50,13 +50,14 @@ class Ended:
         stops; None for an unknown job. Raises Unavailable when the first look fails, or the last."""
         deadline = asyncio.get_running_loop().time() + timeout_s
         if timeout_s <= 0 or self._stopped:
-            return await self._look_at_last(job_id)
+            return await self._look_within(LOOK_S, job_id)
         alarm = asyncio.Event()
         self._waiters.setdefault(job_id, set()).add(alarm)
         try:
             self._run("listen", self._listen)
             self._run("look", self._look_now_and_then)
-            return await self._until(job_id, alarm, deadline)
+            state = await self._look_within(max(LOOK_S, timeout_s), job_id)
+            return await self._until(state, job_id, alarm, deadline)
         finally:
             self._leave(job_id, alarm)
 
@@ -76,8 +77,9 @@ class Ended:
 
     # -- parts ------------------------------------------------------------------------------------
 
-    async def _until(self, job_id: bytes, alarm: asyncio.Event, deadline: float) -> str | None:
-        state = await self._look(job_id)
+    async def _until(
+        self, state: str | None, job_id: bytes, alarm: asyncio.Event, deadline: float
+    ) -> str | None:
         while state is not None and state not in ENDED and not self._stopped:
             try:
                 async with asyncio.timeout_at(deadline):
@@ -88,21 +90,25 @@ class Ended:
                     with contextlib.suppress(Unavailable):
                         state = await self._look(job_id)
             except TimeoutError:
-                return await self._look_at_last(job_id)
+                # Nobody may be told that a job goes on which has ended, only because nothing was heard of it.
+                return await self._look_within(LOOK_S, job_id)
         return state
 
     async def _look(self, job_id: bytes) -> str | None:
         # In a task of its own: in Python 3.11 `wait_for`, which redis-py uses, may swallow a cancellation.
-        state = await asyncio.shield(asyncio.ensure_future(self._asked.get(job_id)))
+        asking = asyncio.ensure_future(self._asked.get(job_id))
+        asking.add_done_callback(
+            lambda one: one.cancelled() or one.exception()
+        )  # also if nobody waits any more
+        state = await asyncio.shield(asking)
         return None if state is None else bytes(state).decode()
 
-    async def _look_at_last(self, job_id: bytes) -> str | None:
-        """Nobody may be told that a job goes on which has ended, only because nothing was heard of it."""
+    async def _look_within(self, seconds: float, job_id: bytes) -> str | None:
         try:
-            async with asyncio.timeout(LAST_LOOK_S):
+            async with asyncio.timeout(seconds):
                 return await self._look(job_id)
         except TimeoutError as problem:
-            raise Unavailable(f"Redis did not answer within {LAST_LOOK_S:g} s", problem) from problem
+            raise Unavailable(f"Redis did not answer within {seconds:g} s", problem) from problem
 
     async def _look_now_and_then(self) -> None:
         for second in itertools.count(1):

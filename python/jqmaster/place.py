@@ -47,6 +47,15 @@ from jqmaster.topology import Topology
 
 T = TypeVar("T")
 
+_CODES: dict[type, str] = {
+    MovedError: "MOVED", AskError: "ASK", TryAgainError: "TRYAGAIN", ReadOnlyError: "READONLY",
+    ClusterDownError: "CLUSTERDOWN", BusyLoadingError: "LOADING",
+}  # fmt: skip
+# What blocks is sent away with UNBLOCKED when its server becomes a replica.
+_WRONG_PLACE = frozenset({"MOVED", "READONLY", "CLUSTERDOWN", "MASTERDOWN", "LOADING", "UNBLOCKED"})
+# ASK is one: of the two keys of a call one never exists, so while a slot moves no node can serve it.
+_PASSING = _WRONG_PLACE | {"ASK", "TRYAGAIN"}
+
 log = logging.getLogger("jqmaster.place")
 
 CONNECT_S = 3.0  # with TLS, password and all
@@ -61,17 +70,17 @@ PASSING_S = 0.1
 PROBE_KEY = "probe"  # never exists
 
 
+def refusal(problem: Any) -> str:
+    """The code of an error reply. redis-py cuts off those it has a class for, which each version decides."""
+    for kind in type(problem).__mro__:
+        if kind in _CODES:
+            return _CODES[kind]
+    return str(problem).partition(" ")[0] if isinstance(problem, ResponseError) else ""
+
+
 def is_passing(problem: Any) -> bool:
     """Whether Redis refused a call, which has changed nothing, for a reason that passes: ask again."""
-    # ASK is one: of the two keys of a call one never exists, so while a slot moves no node can serve it.
-    return isinstance(problem, AskError | TryAgainError) or _is_wrong_place(problem)
-
-
-def _is_wrong_place(problem: Any) -> bool:
-    if isinstance(problem, ReadOnlyError | ClusterDownError | BusyLoadingError):
-        return True
-    # What blocks is sent away when its server becomes a replica.
-    return isinstance(problem, ResponseError) and str(problem).startswith("UNBLOCKED")
+    return refusal(problem) in _PASSING
 
 
 async def patiently(work: Callable[[], Awaitable[T]]) -> T:
@@ -176,9 +185,11 @@ class Place:
 
     def refused(self, connection: Any, problem: Exception) -> None:
         """Redis answered this."""
-        if isinstance(problem, MovedError) and self.topology is not None:
-            self._leave(connection, problem, (problem.host or connection.host, int(problem.port)))
-        elif isinstance(problem, MovedError) or _is_wrong_place(problem):
+        code = refusal(problem)
+        if code == "MOVED" and self.topology is not None:
+            host, _, port = str(problem).rpartition(" ")[2].rpartition(":")
+            self._leave(connection, problem, (host or connection.host, int(port)))
+        elif code in _WRONG_PLACE:
             now = time.monotonic()
             if now >= self._left + LEAVE_AGAIN_S:
                 self._left = now

@@ -120,11 +120,22 @@ async def load(
 
     async def work() -> str:
         await check_server(client)
+        await _check_key(client, namespace)
         if migrate:
             await _migrate(client, namespace, scripts["migrate"])
         return await install(client, namespace, scripts, make_current=make_current, form=form)
 
     return await patiently(work)
+
+
+async def _check_key(client: Redis, namespace: str) -> None:
+    """A key named as the namespace would have scripts run on half a key space while its slot moves."""
+    try:
+        is_there = await client.exists(namespace)
+    except redis.exceptions.RedisError as problem:
+        raise from_redis(problem) from problem
+    if is_there:
+        raise UnsuitableServer(f"there is a key named {namespace}, which no namespace may have: remove it")
 
 
 async def _migrate(client: Redis, namespace: str, script: Script) -> None:

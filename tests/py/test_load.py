@@ -321,3 +321,13 @@ def test_a_client_that_speaks_only_redis_can_work_from_the_manifest(fresh_server
         assert created == 1
         _, doc, argument = call("pick", msgpack.packb({"worker": "w1", "queues": "mail"}))
         assert msgpack.unpackb(doc)["id"].encode() == job_id and msgpack.unpackb(argument) == ["to", 1]
+
+
+async def test_a_key_named_as_the_namespace_is_refused(redis: Redis, namespace: str) -> None:
+    """It would defeat what keeps scripts off half a key space while a slot moves."""
+    await redis.set(namespace, "x")
+    with pytest.raises(UnsuitableServer, match=f"key named {namespace}"):
+        await load(redis, namespace)
+    assert not await redis.exists(f"{namespace}:meta")
+    await redis.unlink(namespace)
+    await load(redis, namespace)
