@@ -189,11 +189,8 @@ class Place:
         if code == "MOVED" and self.topology is not None:
             host, _, port = str(problem).rpartition(" ")[2].rpartition(":")
             self._leave(connection, problem, (host or connection.host, int(port)))
-        elif code in _WRONG_PLACE:
-            now = time.monotonic()
-            if now >= self._left + LEAVE_AGAIN_S:
-                self._left = now
-                self._leave(connection, problem, None)
+        elif code in _WRONG_PLACE and time.monotonic() >= self._left + LEAVE_AGAIN_S:
+            self._leave(connection, problem, None)
 
     # -- parts ------------------------------------------------------------------------------------
 
@@ -207,6 +204,7 @@ class Place:
         if connection.generation != self.generation:
             return  # it is of a server that has been left already
         log.info("leaving %s: %s", self._address or "this server", problem)
+        self._left = time.monotonic()
         self.generation += 1
         self.has_functions = None
         self._address = address
