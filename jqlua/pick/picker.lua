@@ -25,10 +25,10 @@ local SWEEP_STEPS = 100
 local STEPS_OF_A_JOB = 0.5
 
 ---@cold
---- The jobs that this request got before, as far as their attempts still run. When none does: pick anew.
+--- The jobs that this request got before, as far as their attempts still run. What else there is nobody has looked
+--- for: pick anew.
 local function repeat_jobs(reply, remembered)
-  local place = #reply + 1
-  reply[place] = 0
+  reply[#reply + 1] = 0
   for i = 1, #remembered, 2 do
     local of = job.read(remembered[i])
     local token = remembered[i + 1]
@@ -38,7 +38,6 @@ local function repeat_jobs(reply, remembered)
     if of and attempt.runs(of, token) then
       local n = #reply
       reply[n + 1], reply[n + 2] = job.document(of), call("GET", keys.ARGUMENT .. remembered[i])
-      reply[place] = meta.next_ms()
     end
   end
 end

@@ -90,7 +90,7 @@ class Model(Schedules):
         self.sign_of_life(worker)
         until_ms, answer = self.requests.get(("pick", request), (0, []))
         if answer and (self.now < until_ms or self.is_repeat(reply, answer)):
-            return self.picked_again(reply, answer, queues)
+            return self.picked_again(reply, answer)
         self.gets_up(worker, wait)
         due_before = self.due_count()
         self.sweep(left_some=reply[0] == 0)
@@ -107,7 +107,7 @@ class Model(Schedules):
             same(argument, job.argument, "argument of a picked job")
         openings = []
         if len(taken) < count:
-            self.check_nothing_left(reply[0], queues)
+            self.check_nothing_left(reply[0], queues, due_before)
             openings = self.openings(queues)
         self.check_next(reply[0], due_before, also=openings, given=len(reply) - 1)
         if wait and not taken and reply[0] != 0:
@@ -115,15 +115,12 @@ class Model(Schedules):
         if request:
             self.remember("pick", request, [(job.id, job.token) for job in taken])
 
-    def picked_again(self, reply, answer, queues):
+    def picked_again(self, reply, answer):
         jobs = [job for job in (self.holds(*held) for held in answer) if job]
         same([argument for _, argument in reply[1:]], [job.argument for job in jobs], "repeated pick")
         for job, (doc, _) in zip(jobs, reply[1:], strict=True):
             self.check_document(doc, self.picked_document(job), "repeated pick")
-        if jobs:
-            self.check_next(reply[0], float("inf"), also=self.openings(queues))
-        else:
-            same(reply[0], 0, "next_ms of a repeated pick whose jobs are over")
+        same(reply[0], 0, "next_ms of a repeated pick")
 
     def remember(self, operation, token, answer):
         self.requests[operation, token] = (self.now + ms(self.settings["request_ttl"]), answer)
