@@ -180,8 +180,10 @@ class Constraint:
                 self.starts[key] = starts[drops:] or [(starts[-1][0], 0)]
             self.held_until_ms[key] = hold_ms
             spent = self.spent(key, now) if self.rate and not self.is_smooth else 0
-            shown = (doc.get("starts", 0), doc.get("opens_ms", now), doc.get("hold_ms"))
-            if (spent, self.opens_ms(key, cost, now), self.hold_shown(key, now)) == shown:
+            opens_ms = doc.get("opens_ms", now)
+            expected_ms = opens_ms if key in self.doubtful else self.opens_ms(key, cost, now)
+            shown = (doc.get("starts", 0), opens_ms, doc.get("hold_ms"))
+            if (spent, expected_ms, self.hold_shown(key, now)) == shown:
                 return
         if starts:
             self.starts[key] = starts

@@ -104,3 +104,16 @@ def test_a_smooth_rate_that_was_over_when_its_key_was_put_on_hold_and_the_clock_
     run(driver, "check")
     pick(driver)
     run(driver, "check")
+
+
+def test_a_hold_that_was_over_when_the_clock_went_back_may_be_forgotten_beside_a_smooth_rate(driver):
+    enqueue(driver, "jobs", {}, {"delay": 600}, {"priority": -5})
+    pick(driver)
+    rate = {"limit": 5, "period": 0.5, "smooth": True}
+    run(driver, "constrain", id="c", rate=rate, match={"name": {"ne": "b"}})
+    run(driver, "release", worker="w", jobs=[["job:jobs.2", 1]], hold={"c": 0.05})
+    run(driver, "clock", delta_ms=50)
+    pick(driver)
+    run(driver, "clock", delta_ms=500)
+    run(driver, "clock", delta_ms=-40000)
+    run(driver, "usage", id="c")
