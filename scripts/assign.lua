@@ -105,7 +105,7 @@ while assigned < limit do
     local n = #reply
     reply[n + 1], reply[n + 2], reply[n + 3] = holder, worker.load(holder).u, document
     reply[n + 4] = redis.call("GET", keys.ARGUMENT .. head.id)
-    assigned, bytes = assigned + 1, bytes + #reply[n + 4]
+    assigned, bytes = assigned + 1, bytes + #(reply[n + 4] or "")
     if bytes >= plans.MOST_BYTES then
       is_more = true
       break

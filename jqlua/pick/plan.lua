@@ -4,7 +4,6 @@ local meta = require "jqlua.base.meta"
 local heads = require "jqlua.queue.heads"
 local lanestart = require "jqlua.limits.lane_start"
 local attempt = require "jqlua.life.attempt"
-local batch = require "jqlua.base.writes"
 local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
 local queue = require "jqlua.queue.record"
@@ -24,10 +23,11 @@ M.PLACE = 6 -- of next_ms in the reply; jobs stand behind it
 M.BYTES = 7 -- of arguments in the reply
 M.CHUNK = 8 -- how many jobs to take at once
 
--- How long arguments are shows when they are read. So few jobs are taken at first, then twice as many each time, and
--- no more when the reply has this many bytes; those that were too many go back.
+-- How long arguments are shows when they are read. So few jobs are taken at first, then more, never many, and none when
+-- the reply has this many bytes; those that were too many go back. Of a lane none goes back.
 M.MOST_BYTES = 4194304
 local FIRST_CHUNK = 8
+local MOST_IN_CHUNK = 32
 
 -- Expired jobs that one pick ends on its way, beyond those of the sweep.
 M.MOST_EXPIRED = 100
@@ -72,7 +72,7 @@ end
 local function grow(plan, reply)
   local started, bytes = (#reply - plan[M.PLACE]) / 2, plan[M.BYTES]
   local most = started > 0 and math.ceil((M.MOST_BYTES - bytes) * started / bytes) or meta.NONE
-  plan[M.CHUNK] = math.max(1, math.min(2 * plan[M.CHUNK], most))
+  plan[M.CHUNK] = math.max(1, math.min(MOST_IN_CHUNK, 2 * plan[M.CHUNK], most))
 end
 
 --- How many more jobs to take for the plan's reply.
@@ -97,7 +97,8 @@ function M.start_all(owner, popped, plan, reply)
   for i = 1, #popped, 2 do
     local id, raw = popped[i], records[i]
     if plan[M.BYTES] >= M.MOST_BYTES then
-      batch.add(queue.key(owner, states.QUEUED), tonumber(popped[i + 1]), id)
+      -- At once: who looks whether more is ready, and for whom, is to see it.
+      call("ZADD", queue.key(owner, states.QUEUED), popped[i + 1], id)
     elseif wish.request and raw then
       local of = job.decode(id, raw)
       append(plan, reply, attempt.start(of, wish.worker, is_registered), records[i + 1], of)

@@ -342,7 +342,8 @@ class JQ(Operations):
         if self.is_redis:
             return RedisTransport(self.url, self.namespace, self.form, recreate=self.recreate)
         if not self.url.startswith(("http://", "https://")):
-            raise ValueError(f"{self.url}: expected {redis_url.FORMS}, or http://, https://")
+            shown = redis_url.without_password(self.url)
+            raise ValueError(f"{shown}: expected {redis_url.FORMS}, or http://, https://")
         from .transport_http import HttpTransport
 
         return HttpTransport(self.url.split(","))

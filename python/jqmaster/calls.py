@@ -184,7 +184,7 @@ class Caller:
                         *self._called(script), 2, self.namespace, self._meta, *arguments
                     )
                 if not self._is_known or self._is_missed:
-                    self._is_here()
+                    self._is_here(script)
                 return reply
             except TimeoutError as problem:
                 raise self._late(problem) from problem
@@ -193,7 +193,9 @@ class Caller:
                 if not await again.after([(script, problem)]):
                     raise from_redis(problem) from problem
 
-    def _is_here(self) -> None:
+    def _is_here(self, script: str) -> None:
+        if script == "import":  # the one operation that has no namespace to work in
+            return
         self._is_known = True
         if self._is_missed:
             self._is_missed = False
@@ -231,8 +233,10 @@ class Caller:
                 raise self._late(problem) from problem
             except redis.exceptions.RedisError as problem:
                 raise from_redis(problem) from problem
-            if not all(isinstance(results[index], Exception) for index in waiting):
-                self._is_here()
+            if not self._is_known or self._is_missed:
+                for index in waiting:
+                    if not isinstance(results[index], Exception):
+                        self._is_here(calls[index][0])
             waiting = [index for index in waiting if is_passing(results[index]) or _lost(results[index])]
             if not await again.after([(calls[index][0], results[index]) for index in waiting]):
                 break

@@ -21,7 +21,7 @@ import redis.asyncio as redis_asyncio
 from jqmaster import access, delivery
 from jqmaster.delivery import Accepted, Assigned, Finished, Refused
 from jqmaster.engine import Engine, pack
-from jqmaster.errors import Invalid, JQError, NotFound, Unavailable
+from jqmaster.errors import Invalid, JQError, NotFound, Unavailable, Vanished
 from jqmaster.meters import Meters
 from jqmaster.wake import WINDOW_MS, Channel, backoff_s
 
@@ -129,6 +129,7 @@ class Dispatch:
                 raise
             except Exception as error:
                 level = logging.WARNING if isinstance(error, Unavailable) else logging.ERROR
+                level = logging.DEBUG if isinstance(error, Vanished) else level  # that was said once
                 log.log(level, "cannot assign jobs, trying again: %s", error, exc_info=level == logging.ERROR)
                 await asyncio.sleep(backoff_s(failures))
                 failures += 1

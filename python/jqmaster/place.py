@@ -69,6 +69,7 @@ LOOK_UP_AGAIN_S = 0.2
 PASSES_S = 3.0  # how long a refusal that passes is waited out
 PASSING_S = 0.1
 _OFTEN = frozenset(["FCALL", "EVALSHA"])
+SLOWEST_BYTES_PER_S = 100_000  # a command that is sent so slowly is still under way
 PROBE_KEY = "probe"  # never exists
 
 
@@ -109,7 +110,8 @@ class Place:
         self._address: Address | None = None
         self._looked_up = self._left = -math.inf
         self._looking_up = asyncio.Lock()
-        self._awaiting: set[Any] = set()  # connections on which somebody waits
+        self._failure: RedisError | None = None  # of the last look, if it found nothing
+        self._awaiting: dict[Any, int] = {}  # connections on which somebody waits: how many do
         self._timer: asyncio.TimerHandle | None = None
         self._doubts: set[asyncio.Task[None]] = set()
         self._pool: Any = None
@@ -137,11 +139,19 @@ class Place:
         """Where to connect to; None for what the URL says. Raises RedisError."""
         if self.topology is None or self._address is not None:
             return self._address
+        asked = time.monotonic()
         async with self._looking_up:
             if self._address is None:
+                if self._failure is not None and self._looked_up > asked:
+                    raise self._failure  # somebody looked meanwhile
                 await asyncio.sleep(self._looked_up + LOOK_UP_AGAIN_S - time.monotonic())
                 self._looked_up = time.monotonic()
-                self._address = await self.topology.find()
+                self._failure = None
+                try:
+                    self._address = await self.topology.find()
+                except RedisError as problem:
+                    self._failure = problem
+                    raise
             return self._address
 
     @asynccontextmanager
@@ -169,15 +179,21 @@ class Place:
     # -- what connections tell --------------------------------------------------------------------
 
     def awaits(self, connection: Any) -> None:
-        """Somebody waits for it."""
-        connection.heard_at = time.monotonic()
-        self._awaiting.add(connection)
+        """Somebody waits for it. Somebody else may do so, too: who sends while another reads."""
+        waiting = self._awaiting.get(connection, 0)
+        if not waiting:
+            connection.heard_at = time.monotonic()
+        self._awaiting[connection] = waiting + 1
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(LOOK_S, self._look)
 
     def got(self, connection: Any) -> None:
-        """Nobody waits for it any more."""
-        self._awaiting.discard(connection)
+        """One waits for it no more."""
+        waiting = self._awaiting.get(connection, 0)
+        if waiting > 1:
+            self._awaiting[connection] = waiting - 1
+        else:
+            self._awaiting.pop(connection, None)
 
     def unreachable(self, connection: Any, problem: Exception) -> None:
         """It could not connect."""
@@ -219,7 +235,7 @@ class Place:
         if not self._awaiting:
             return
         loop = asyncio.get_running_loop()
-        if any(one.heard_at + one.reply_s < time.monotonic() for one in self._awaiting):
+        if any(one.is_late(time.monotonic()) for one in self._awaiting):
             task = loop.create_task(self._doubt(), name="doubt")
             self._doubts.add(task)
             task.add_done_callback(self._doubts.discard)
@@ -229,13 +245,16 @@ class Place:
 
     async def _doubt(self) -> None:
         since, generation = time.monotonic(), self.generation
-        waits = {one: one.to_send() for one in self._awaiting if one.heard_at + one.reply_s < since}
+        waits = {one: one.to_send() for one in self._awaiting if one.is_late(since)}
         before = self._address
         try:
             async with asyncio.timeout(self.connect_s), self.line(math.inf) as fresh:
                 await fresh.send_command(*self._small)
-                with contextlib.suppress(ResponseError):
+                try:
                     await fresh.read_response()
+                except ResponseError as problem:
+                    if str(problem).startswith("BUSY"):
+                        return  # a long script: nobody is served
             await asyncio.sleep(GRACE_S)
         except (RedisError, OSError) as problem:
             if self.topology is None or generation != self.generation:
@@ -284,6 +303,7 @@ class _Placed(AbstractConnection):
         self.generation = place.generation
         self.heard_at = -math.inf
         self.reply_s = REPLY_S
+        self.sending_s = 0.0  # how long what was sent last may take on its way
         self.is_line = False
         super().__init__(**settings)
 
@@ -298,6 +318,10 @@ class _Placed(AbstractConnection):
         """Break it: who uses it gets an error at once. Unsent data would keep it from closing."""
         if self._writer is not None:
             self._writer.transport.abort()
+
+    def is_late(self, now: float) -> bool:
+        """Whether a reply should have come."""
+        return self.heard_at + self.reply_s + self.sending_s < now
 
     def to_send(self) -> int:
         """How many bytes wait for the network."""
@@ -339,10 +363,12 @@ class _Placed(AbstractConnection):
 
         reader.feed_data = heard
 
-    async def send_packed_command(self, *arguments: Any, **more: Any) -> None:
+    async def send_packed_command(self, command: Any, *arguments: Any, **more: Any) -> None:
+        size = len(command) if isinstance(command, bytes | str) else sum(map(len, command))
+        self.sending_s = size / SLOWEST_BYTES_PER_S
         self.place.awaits(self)
         try:
-            await super().send_packed_command(*arguments, **more)
+            await super().send_packed_command(command, *arguments, **more)
         finally:
             self.place.got(self)
 

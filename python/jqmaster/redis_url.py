@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
 
 SCHEMES = tuple(f"{one}://" for one in (
     "redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster",
@@ -17,6 +17,7 @@ FORMS = "redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://"
 
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:@/]+))(?::(\d{1,5}))?")
 _OWN = "sentinel_"
+ENCODED = "in user and password /, ?, # and @ are percent-encoded"
 _PORTS = {"sentinel": 26379, "cluster": 6379}
 
 Address = tuple[str, int]
@@ -43,6 +44,8 @@ def parse(url: str) -> Target:
         raise ValueError(f"expected a URL that begins with {FORMS}")
     parts = urlsplit(url)
     scheme, _, kind = parts.scheme.partition("+")
+    if parts.scheme != "unix" and not _is_whole(url, parts, bool(kind)):
+        raise ValueError(f"no host and port to be seen; {ENCODED}")
     if kind not in ("sentinel", "cluster"):
         return Target("server", url)
     user, at, listed = parts.netloc.rpartition("@")
@@ -63,17 +66,25 @@ def parse(url: str) -> Target:
     return Target(kind, plain, hosts, service, own)  # type: ignore[arg-type] # looked at above
 
 
+def _is_whole(url: str, parts: SplitResult, has_hosts: bool) -> bool:
+    """Whether user and password end where they should: else a part of them would be taken for an address."""
+    _, at, host = parts.netloc.rpartition("@")
+    if has_hosts:
+        return bool(at) or "@" not in url
+    return "@" not in parts.path and re.fullmatch(r"(\[[^\[\]@]*\]|[^\[\]:@]*)(:\d*)?", host) is not None
+
+
 def without_password(url: str) -> str:
-    """`url` fit for a log."""
+    """`url` fit for a log, also one that is none."""
     url = re.sub(r"(password=)[^&#]*", r"\1***", url)
-    parts = urlsplit(url)
-    user, at, hosts = parts.netloc.rpartition("@")
+    scheme, mark, rest = url.partition("://")
+    user, at, hosts = rest.rpartition("@")
     name, colon, _ = user.partition(":")
-    return urlunsplit(parts._replace(netloc=f"{name}:***@{hosts}")) if at and colon else url
+    return f"{scheme}{mark}{name}:***@{hosts}" if at and colon else url
 
 
 def _address(text: str, port: int) -> Address:
     match = _HOST.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r}: expected host or host:port, several with commas")
+        raise ValueError(f"{text!r}: expected host or host:port, several with commas; {ENCODED}")
     return match[1] or match[2], int(match[3] or port)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from jqmaster.errors import JQError, NotFound, Unavailable
+from jqmaster.errors import JQError, NotFound, Unavailable, Vanished
 from jqmaster.replies import Beat, Job, Note
 from jqmaster.wake import backoff_s
 from jqmaster.worker_ending import Ending, Outcome
@@ -148,8 +148,11 @@ class Heartbeats:
             await self._source.register_again()
             return
         except JQError as error:
-            log.warning("no heartbeat: %s", error)
-            await asyncio.sleep(SOONEST_RENEWAL_S)
+            if isinstance(error, Vanished):  # which was said once, and lasts
+                await asyncio.sleep(1)
+            else:
+                log.warning("no heartbeat: %s", error)
+                await asyncio.sleep(SOONEST_RENEWAL_S)
             return
         now = time.monotonic()
         for running, answer in zip(sent, beat.answers, strict=True):

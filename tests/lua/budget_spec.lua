@@ -227,6 +227,45 @@ describe("a call that finds much to do", function()
         return jq:note(space.picked(reply))
       end)
     end)
+    it("and what goes back is found by all who come next", function()
+      jq:sleep("other", "d", "b")
+      jq:sleep("next", "c", "*")
+      for _ = 1, 20 do
+        jq:enqueue({ name = "a", timeout = LONG_S }, ARGUMENT)
+      end
+      local pick = { queues = "*", count = 50, wait = { on = "c", ms = 1000 } }
+      local first = jq:pick(pick)
+      assert.are.equal(0, first.next_ms)
+      assert.is_true(jq:is_woken("c"))
+      assert.are.same({}, jq:audit())
+      assert.are.equal(20, #first + #jq:start({ queues = "*" }))
+    end)
+    for what, constraint in pairs({ ["a queue"] = false, ["a lane"] = { id = "c", concurrency = 1000 } }) do
+      it("of " .. what .. " whose arguments get longer", function()
+        if constraint then
+          jq:constrain(constraint, { name = "a" })
+        end
+        jq:enqueue_many({ name = "a", timeout = LONG_S }, 100)
+        for _ = 1, 60 do
+          jq:enqueue({ name = "a", timeout = LONG_S }, ARGUMENT)
+        end
+        jq:settle()
+        local bytes = 0
+        for _, job in ipairs(jq:pick({ queues = "a", count = 1000 })) do
+          bytes = bytes + #job.blob
+        end
+        assert.is_true(bytes <= 33 * #ARGUMENT, bytes .. " bytes")
+        assert.are.same({}, jq:audit())
+      end)
+    end
+    it("though a job's argument was deleted by hand", function()
+      jq:register({ url = "http://127.0.0.1:1", max_jobs = 100 })
+      local key = jq.name .. ":a:" .. jq:enqueue("a")
+      jq:redis("DEL", key)
+      assert.are.equal(1, #jq:assign())
+      jq:redis("SET", key, ARGUMENT)
+      assert.are.same({}, jq:audit())
+    end)
     it("to workers that are pushed to", function()
       jq:register({ url = "http://127.0.0.1:1", max_jobs = 100 })
       all_in_order(function()

@@ -427,8 +427,9 @@ describe("finish", function()
       local function once()
         return { finish_and_pick({ queues = "a", request = "r" }, outcome(job), NIL) }
       end
-      local first = once()
-      assert.are.same(first, jq:unchanged(once))
+      local first, again = once(), jq:unchanged(once)
+      first[2].next_ms = 0 -- nobody has looked for more
+      assert.are.same(first, again)
     end)
     it("ends the attempts first, so that a registered worker has its room", function()
       local worker = jq:register({ queues = "a", url = "http://w/" })

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import signal
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -13,6 +14,8 @@ from jqmaster.engine import Engine, connect
 from jqmaster.scripts import builtin, install
 from servers import RedisServer
 
+# A shell that starts the tests in the background has them ignore it, and whatever they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 @pytest.fixture(scope="session")
 def redis_server() -> Iterator[RedisServer]:

@@ -51,7 +51,8 @@ def place(options: argparse.Namespace) -> Place:
         is_for_redis = not url and redis
         if is_for_redis or not chosen.startswith(("http://", "https://")):
             forms = redis_url.FORMS if is_for_redis else "http://, https://, redis://, …"
-            raise Refused(f"{chosen}: expected a URL that begins with {forms}", EXIT_USAGE, "INVALID")
+            shown = redis_url.without_password(chosen)
+            raise Refused(f"{shown}: expected a URL that begins with {forms}", EXIT_USAGE, "INVALID")
     return Place(chosen, options.namespace or NAMESPACE, options.form or "auto")
 
 
