@@ -20,6 +20,7 @@ from jqmaster.engine import Engine, connect
 from jqmaster.errors import Unavailable
 from jqmaster.events import EventFeed
 from jqmaster.scripts import load
+from jqmaster.subscriptions import Subscriptions
 from jqmaster.waiting import Waiting
 from jqmaster.wake import Channel
 from parts import enqueue, eventually
@@ -196,6 +197,38 @@ async def test_links_that_fell_silent_are_found_out(fresh_server: RedisServer, s
             proxy.heal()
 
         await client.goes_on(cut, 5)
+
+
+async def test_a_slow_upload_is_no_dead_link(fresh_server: RedisServer) -> None:
+    async with Proxy(fresh_server) as proxy:
+        redis = connect(proxy.url)
+        proxy.bytes_per_s = 1_000_000
+        # Far longer than a reply may take: others ask meanwhile, and are answered.
+        upload = asyncio.create_task(redis.set("long", b"x" * 4_000_000))
+        while not upload.done():
+            await redis.get("short")
+            await asyncio.sleep(0.2)
+        assert await upload
+        await redis.aclose()
+
+
+async def test_a_dead_link_is_found_out_though_somebody_sends_on_it(fresh_server: RedisServer) -> None:
+    async with Proxy(fresh_server) as proxy:
+        redis = connect(proxy.url)
+        subscriptions = Subscriptions(redis)
+        async with subscriptions.listen(f"{NAMESPACE}:job:a") as messages:
+            assert await messages.get() is None
+            proxy.silence()
+            proxy.heal()
+            heard = asyncio.create_task(messages.get())  # the gap: there is a new line
+            for number in range(200):
+                async with subscriptions.listen(f"{NAMESPACE}:job:b{number}"):
+                    await asyncio.sleep(0.1)
+                if heard.done():
+                    break
+            assert heard.done() and heard.result() is None
+        await subscriptions.stop()
+        await redis.aclose()
 
 
 async def test_no_end_is_denied_while_redis_cannot_be_heard(fresh_server: RedisServer) -> None:

@@ -244,6 +244,7 @@ class Proxy:
     def __init__(self, target: Node) -> None:
         self.target = target
         self.url = ""
+        self.bytes_per_s: float | None = None  # of a connection, one way; None: as fast as it goes
         self._is_silent = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server
@@ -291,5 +292,7 @@ class Proxy:
                     continue
                 writer.write(data)
                 await writer.drain()
+                if self.bytes_per_s:
+                    await asyncio.sleep(len(data) / self.bytes_per_s)
         if writer not in self._dead:
             writer.close()
