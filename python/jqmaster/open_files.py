@@ -88,7 +88,11 @@ class _Guest(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         # Once the request is here: who gets the answer before may take it for another's.
         if not self._transport.is_closing():
-            self._transport.write(_refusal(b"application/json" in data))
+            is_json = b"application/json" in data
+            # A process that is full is alive: who asks that would restart it.
+            asks_alive = data.startswith(b"GET /alive ")
+            alive = _answer(b"200 OK", {"status": "ok"}, is_json)
+            self._transport.write(alive if asks_alive else _refusal(is_json))
             self._transport.close()
 
 
@@ -105,12 +109,16 @@ def _closing(transport: Any, received: Callable[[], Any]) -> Callable[[], Any]:
 
 def _refusal(is_json: bool) -> bytes:
     error = HttpError(503, "UNAVAILABLE", "this server has too many connections; another may have room")
-    body = wire.pack(error.body())
+    return _answer(b"503 Service Unavailable", error.body(), is_json, *error.headers())
+
+
+def _answer(status: bytes, document: object, is_json: bool, *more: tuple[bytes, bytes]) -> bytes:
+    body = wire.pack(document)
     if is_json:
         body = jsonform.to_json(body)
     headers = [
         (b"content-type", b"application/json" if is_json else b"application/msgpack"),
-        (b"content-length", b"%d" % len(body)), (b"connection", b"close"), *error.headers(),
+        (b"content-length", b"%d" % len(body)), (b"connection", b"close"), *more,
     ]  # fmt: skip
-    lines = [b"HTTP/1.1 503 Service Unavailable", *(b"%s: %s" % header for header in headers), b"", body]
+    lines = [b"HTTP/1.1 " + status, *(b"%s: %s" % header for header in headers), b"", body]
     return b"\r\n".join(lines)

@@ -17,7 +17,7 @@ from jqmaster.client import Client
 from jqmaster.errors import Unavailable
 from processes import MasterProcess
 
-GET = b"GET /alive HTTP/1.1\r\nhost: 127.0.0.1\r\n%s\r\n"
+GET = b"GET %s HTTP/1.1\r\nhost: 127.0.0.1\r\n%s\r\n"
 
 
 def limit_of(pid: int) -> int:
@@ -25,9 +25,9 @@ def limit_of(pid: int) -> int:
     return int(next(line for line in lines if line.startswith("Max open files")).split()[3])
 
 
-def ask(connection: socket.socket, header: bytes = b"") -> tuple[bytes, bytes]:
+def ask(connection: socket.socket, header: bytes = b"", path: bytes = b"/health") -> tuple[bytes, bytes]:
     """Head and body of the answer to a request."""
-    connection.sendall(GET % header)
+    connection.sendall(GET % (path, header))
     answer = b""
     while b"\r\n\r\n" not in answer:
         piece = connection.recv(65536)
@@ -66,6 +66,8 @@ def test_at_the_limit_new_connections_get_503_and_the_others_go_on(redis_url: st
         assert msgpack.unpackb(body)["error"]["code"] == "UNAVAILABLE"
         head, body = ask(connect(), b"accept: application/json\r\n")
         assert head.startswith(b"HTTP/1.1 503 ") and json.loads(body)["error"]["code"] == "UNAVAILABLE"
+        head, body = ask(connect(), path=b"/alive")  # else it would be restarted, and all the others lost
+        assert b" 200 " in head and msgpack.unpackb(body) == {"status": "ok"}
         assert b" 200 " in ask(kept)[0]
         assert "connections are refused" in master.text and "the limit is 200" in master.text
         with Client(master.url) as client, pytest.raises(Unavailable, match="too many connections"):
