@@ -13,7 +13,7 @@ from setuptools.command.build_py import build_py
 ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT / "python"))
 
-from jqmaster import luabuild  # noqa: E402 - it needs nothing but the standard library
+from jqmaster.bundle import build as luabuild  # noqa: E402 - it needs nothing but the standard library
 
 
 class BuildWithData(build_py):

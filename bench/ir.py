@@ -80,12 +80,8 @@ def contender_of(options: argparse.Namespace) -> Contender:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--op", choices=["enqueue", "pick", "finish", "finish_next", "all", "life"], default="all"
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--op", choices=["enqueue", "pick", "finish", "finish_next", "all", "life"], default="all")
     parser.add_argument("--contender", choices=["jq", "floor"], default="jq")
     parser.add_argument("--constraint", choices=SETUPS, help="what is in force (kit/constrained.py)")
     parser.add_argument("--form", choices=["functions", "scripts"], default="functions")

@@ -108,9 +108,7 @@ def write(results: dict[str, Any]) -> None:
 
 
 def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", default="", help="comma-separated: " + ", ".join(PARTS))
     parser.add_argument("--instructions", action="store_true", help="count instructions with callgrind")
     parser.add_argument("--targets", action="store_true", help="only what targets are about, of all parts")

@@ -19,8 +19,8 @@ import msgpack
 from kit.server import Server, end_on_termination
 from playwright.async_api import Browser, Page, async_playwright
 
-from jqmaster import server as jq
-from jqmaster.engine import Engine
+from jqmaster.engine.engine import Engine
+from jqmaster.master import server as jq
 
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 ROUNDS = 5
@@ -130,9 +130,7 @@ async def run(options: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=100_000)
     parser.add_argument("--seconds", type=float, default=20.0)
     end_on_termination()

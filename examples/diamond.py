@@ -8,8 +8,8 @@ import sys
 from typing import Any
 
 from jqmaster.client import AsyncClient
-from jqmaster.worker import current_job
-from jqmaster.worker_run import WorkOptions, work
+from jqmaster.worker.worker import current_job
+from jqmaster.worker.run import WorkOptions, work
 
 
 async def main(url: str) -> None:

@@ -8,8 +8,8 @@ import sys
 
 import msgpack
 
-from jqmaster.engine import Engine, connect
-from jqmaster.scripts import load
+from jqmaster.engine.engine import Engine, connect
+from jqmaster.engine.scripts import load
 
 
 async def main(url: str) -> None:

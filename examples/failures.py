@@ -8,8 +8,8 @@ import sys
 from typing import Any
 
 from jqmaster.client import AsyncClient
-from jqmaster.worker import JobFailed
-from jqmaster.worker_run import WorkOptions, work
+from jqmaster.worker.worker import JobFailed
+from jqmaster.worker.run import WorkOptions, work
 
 shop_is_down = True
 

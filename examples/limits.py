@@ -10,7 +10,7 @@ import sys
 from collections import Counter
 
 from jqmaster.client import AsyncClient
-from jqmaster.worker_run import WorkOptions, work
+from jqmaster.worker.run import WorkOptions, work
 
 MAIL = "example-mail"
 LIMIT = "example-mail-per-customer"

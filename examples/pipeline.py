@@ -8,8 +8,8 @@ import sys
 from typing import Any
 
 from jqmaster.client import AsyncClient
-from jqmaster.worker import FollowUp, Move
-from jqmaster.worker_run import WorkOptions, work
+from jqmaster.worker.worker import FollowUp, Move
+from jqmaster.worker.run import WorkOptions, work
 
 
 def download(argument: dict[str, Any]) -> Move:

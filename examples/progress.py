@@ -7,8 +7,8 @@ import asyncio
 import sys
 
 from jqmaster.client import AsyncClient
-from jqmaster.worker import checkpoint, current_job, progress
-from jqmaster.worker_run import WorkOptions, work
+from jqmaster.worker.worker import checkpoint, current_job, progress
+from jqmaster.worker.run import WorkOptions, work
 
 PAGES = 6
 

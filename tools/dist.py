@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from jqmaster import luabuild
+from jqmaster.bundle import build as luabuild
 
 ROOT = Path(__file__).resolve().parents[1]
 

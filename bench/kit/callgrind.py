@@ -76,9 +76,7 @@ def parse(path: Path) -> Profile:
     profile = Profile()
     names: dict[str, str] = {}
     function = called = ""
-    in_call = (
-        False  # the next cost line belongs to the call; its count may be 0 for frames older than the zero
-    )
+    in_call = False  # the next cost line belongs to the call; its count may be 0 for frames older than the zero
 
     def named(text: str) -> str:
         match = NAME.fullmatch(text)

@@ -31,9 +31,7 @@ class Longest:
     all_cpu_ms: list[float] = field(default_factory=list)
 
     def send(self, wire: Wire, what: str, command: Command) -> Any:
-        _, before, reply, after, entries = wire.pipelined(
-            [RESET, INFO, command, INFO, pack("SLOWLOG", "GET", 10)]
-        )
+        _, before, reply, after, entries = wire.pipelined([RESET, INFO, command, INFO, pack("SLOWLOG", "GET", 10)])
         cpu_ms = max(0.0, cpu_us(after) - cpu_us(before) - self.info_us) / 1000
         calls = (entry for entry in entries if entry[3][0] in (b"EVALSHA", b"FCALL"))
         wall_ms = max((entry[2] / 1000 for entry in calls), default=0.0)

@@ -46,9 +46,7 @@ class Setup:
 class Constrained(JQ):
     """JQ with constraints in force, or a fair queue. Arguments differ from job to job."""
 
-    def __init__(
-        self, setup: Setup, settings: dict[str, Any] | None = None, form: str = "functions"
-    ) -> None:
+    def __init__(self, setup: Setup, settings: dict[str, Any] | None = None, form: str = "functions") -> None:
         super().__init__(settings, form=form)
         self.setup = setup
         self.wish |= setup.wish
@@ -92,10 +90,7 @@ class Constrained(JQ):
         return self.calls([(packed, one) for one in arguments], batch)
 
     def calls(self, pairs: list[tuple[bytes, bytes]], batch: int) -> list[Command]:
-        return [
-            self.command("enqueue", *[item for pair in part for item in pair])
-            for part in chunks(pairs, batch)
-        ]
+        return [self.command("enqueue", *[item for pair in part for item in pair]) for part in chunks(pairs, batch)]
 
     def enqueue(self, jobs: int, batch: int) -> list[Command]:
         numbers = range(self.numbers, self.numbers + jobs)
@@ -199,9 +194,7 @@ SETUPS: dict[str, Callable[[], Setup]] = {
     "two-conditions": two_conditions,
     "other-names": lambda: other_names(1_000),
     "held": lambda: held(10_000),
-    "rate": lambda: Setup(
-        "rate", [({"id": "rate", "rate": {"limit": 1_000_000, "period": 60}}, {"name": NAME})]
-    ),
+    "rate": lambda: Setup("rate", [({"id": "rate", "rate": {"limit": 1_000_000, "period": 60}}, {"name": NAME})]),
     "fair": lambda: fair(10),
     **SHAPES,
 }

@@ -53,7 +53,7 @@ def chunks(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
 def built() -> Any:
     """The engine, built once: one run measures one engine, also while somebody edits it."""
     sys.path.insert(0, str(BENCH.parent / "python"))
-    from jqmaster import luabuild
+    from jqmaster.bundle import build as luabuild
 
     return luabuild.build()
 
@@ -78,8 +78,7 @@ class Floor:
         wire.call("FLUSHALL")
         wire.call("SCRIPT", "FLUSH")
         self.sha = {
-            path.stem: wire.call("SCRIPT", "LOAD", path.read_bytes())
-            for path in (BENCH / "floor").glob("*.lua")
+            path.stem: wire.call("SCRIPT", "LOAD", path.read_bytes()) for path in (BENCH / "floor").glob("*.lua")
         }
 
     def _command(self, script: str, *arguments: Any) -> Command:
@@ -183,10 +182,7 @@ class JQ:
             return [self.command("enqueue", *[spec, ARGUMENT] * batch)] * (jobs // batch)
         specs = [msgpack.packb({"name": NAME, "queue": f"queue{i % self.spread:05}"}) for i in range(jobs)]
         pairs = [(spec, ARGUMENT) for spec in specs]
-        return [
-            self.command("enqueue", *[item for pair in part for item in pair])
-            for part in chunks(pairs, batch)
-        ]
+        return [self.command("enqueue", *[item for pair in part for item in pair]) for part in chunks(pairs, batch)]
 
     def pick(self, jobs: int, batch: int) -> list[Command]:
         spec = {"worker": WORKER, **self.wish}

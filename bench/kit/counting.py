@@ -57,9 +57,7 @@ LEASE_S = 30
 TRIES = 5
 
 
-def operations(
-    server: CountedServer, contender: Contender, batch: int, jobs: int = 1600
-) -> dict[str, Profile]:
+def operations(server: CountedServer, contender: Contender, batch: int, jobs: int = 1600) -> dict[str, Profile]:
     """Profiles of enqueue, pick and finish, and for JQ of finish fetching the next."""
     for last in [False] * (TRIES - 1) + [True]:
         wire = server.wire()
@@ -84,9 +82,7 @@ def _in_time(started: float) -> None:
         raise TooSlow(f"a step took more than {LEASE_S / 2} s: the machine is too busy, try again later")
 
 
-def _freshly(
-    server: CountedServer, wire: Wire, contender: Contender, batch: int, jobs: int
-) -> dict[str, Profile]:
+def _freshly(server: CountedServer, wire: Wire, contender: Contender, batch: int, jobs: int) -> dict[str, Profile]:
     contender.prepare(wire)
     profiles = life(server, wire, contender, batch, jobs)
     if isinstance(contender, JQ):
@@ -95,18 +91,14 @@ def _freshly(
     return profiles
 
 
-def life(
-    server: CountedServer, wire: Wire, contender: Contender, batch: int, jobs: int
-) -> dict[str, Profile]:
+def life(server: CountedServer, wire: Wire, contender: Contender, batch: int, jobs: int) -> dict[str, Profile]:
     """Enqueue, pick and finish in a namespace that is set up. Raises TooSlow."""
     profiles: dict[str, Profile] = {}
     commands = contender.enqueue(jobs, batch)
     _, profiles["enqueue"] = _counted(server, lambda: wire.pipelined(commands))
     commands = contender.pick(jobs, batch)
     started = time.monotonic()
-    tokens, profiles["pick"] = _counted(
-        server, lambda: picked_all(contender, wire.pipelined, commands, jobs, batch)
-    )
+    tokens, profiles["pick"] = _counted(server, lambda: picked_all(contender, wire.pipelined, commands, jobs, batch))
     _in_time(started)
     commands = contender.finish(tokens, batch)
     replies, profiles["finish"] = _counted(server, lambda: wire.pipelined(commands))

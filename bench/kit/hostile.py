@@ -22,7 +22,7 @@ ALL = 1000
 @cache
 def built() -> Any:
     built_for_use()  # makes the package known
-    from jqmaster import luabuild
+    from jqmaster.bundle import build as luabuild
 
     return luabuild.build(clock="settable")
 
@@ -98,9 +98,7 @@ class Hostile:
                 return tokens
         raise RuntimeError("a pick answers 0 for ever")
 
-    def outcomes(
-        self, tokens: Sequence[tuple[str, str]], blob: bytes = NIL, **more: Any
-    ) -> Iterator[list[Any]]:
+    def outcomes(self, tokens: Sequence[tuple[str, str]], blob: bytes = NIL, **more: Any) -> Iterator[list[Any]]:
         """The arguments of finishes of ALL jobs each."""
         for part in chunks(tokens, ALL):
             given = [[{"id": id, "token": token, "type": "success"} | more, blob] for id, token in part]

@@ -31,9 +31,7 @@ def medians(rounds: list[dict[str, Any]]) -> dict[str, Any]:
     """The median of every figure over rounds of the same shape."""
     first = rounds[0]
     return {
-        key: medians([r[key] for r in rounds])
-        if isinstance(first[key], dict)
-        else median(r[key] for r in rounds)
+        key: medians([r[key] for r in rounds]) if isinstance(first[key], dict) else median(r[key] for r in rounds)
         for key in first
     }
 

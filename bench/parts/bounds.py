@@ -35,9 +35,7 @@ class Row:
 ROWS: list[Row] = []
 
 
-def row(
-    what: str, is_sized: bool = False
-) -> Callable[[Callable[[Hostile], None]], Callable[[Hostile], None]]:
+def row(what: str, is_sized: bool = False) -> Callable[[Callable[[Hostile], None]], Callable[[Hostile], None]]:
     def add(run: Callable[[Hostile], None]) -> Callable[[Hostile], None]:
         ROWS.append(Row(what, what.split()[0].rstrip(":,"), run, is_sized))
         return run
@@ -344,9 +342,7 @@ def _(jq: Hostile) -> None:
 @row("pick of 1 past 10,000 queues whose best job went")
 def _(jq: Hostile) -> None:
     jq.call("pick", {"worker": "w", "queues": "q*"})
-    made = jq.enqueue(
-        [{"name": NAME, "queue": long(f"q{number}"), "priority": -1} for number in range(2 * MANY)]
-    )
+    made = jq.enqueue([{"name": NAME, "queue": long(f"q{number}"), "priority": -1} for number in range(2 * MANY)])
     jq.enqueue([{"name": NAME, "queue": long(f"q{number}"), "priority": 1} for number in range(2 * MANY)])
     for first in range(0, len(made), ALL):
         jq.call("cancel", {"ids": made[first : first + ALL]})
@@ -512,9 +508,7 @@ def _(jq: Hostile) -> None:
 def _(jq: Hostile) -> None:
     jq.many(50 * ALL)
     for number in range(ALL):
-        worker = jq.call(
-            "register", {"name": f"w{number}", "queues": [long(f"q{n}") for n in range(9)] + ["*"]}
-        )
+        worker = jq.call("register", {"name": f"w{number}", "queues": [long(f"q{n}") for n in range(9)] + ["*"]})
         if number < 500:
             jq.start(100, worker.decode())
     for _ in range(CALLS):
@@ -676,9 +670,7 @@ def run(options: Options) -> list[dict[str, Any]]:
 
 def line(found: dict[str, Any]) -> str:
     forms = [form for form in ("functions", "scripts") if form in found]
-    return (
-        found["what"] + ": " + ", ".join(f"{f} {found[f]:.2f} ({found[f'{f} most']:.2f}) ms" for f in forms)
-    )
+    return found["what"] + ": " + ", ".join(f"{f} {found[f]:.2f} ({found[f'{f} most']:.2f}) ms" for f in forms)
 
 
 def longest(found: dict[str, Any]) -> float:
@@ -692,9 +684,6 @@ def targets(found: list[dict[str, Any]]) -> list[Target]:
 
 
 def markdown(found: list[dict[str, Any]]) -> str:
-    rows = [
-        [one["what"] + (" *" if one["is_sized"] else ""), one.get("functions"), one["scripts"]]
-        for one in found
-    ]
+    rows = [[one["what"] + (" *" if one["is_sized"] else ""), one.get("functions"), one["scripts"]] for one in found]
     text = f"Redis CPU ms of one call, the median of {CALLS}. * sized by its caller."
     return table(["", "functions", "scripts"], rows) + "\n\n" + text

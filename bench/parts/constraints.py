@@ -102,9 +102,7 @@ def compare(
     cells = [(kind, mode) for kind in kinds for mode in modes]
     seen: dict[tuple[str, Mode], list[tuple[float, float]]] = {cell: [] for cell in cells}
     with ExitStack() as stack:
-        both = [
-            (stack.enter_context(Server()).wire(), Constrained(setup, form=options.form)) for setup in sides
-        ]
+        both = [(stack.enter_context(Server()).wire(), Constrained(setup, form=options.form)) for setup in sides]
         for wire, jq in both:
             jq.prepare(wire)
             for kind, mode in cells:
@@ -150,9 +148,7 @@ def keys(options: Options) -> list[Found]:
         (OPEN, "all open", picks_and_finishes, (PIPELINED, BATCHES)),
         (2, "2 of a key at once", in_windows, (PIPELINED,)),
     ):
-        few_keys, many_keys = (
-            with_waiting(by_customer(count, concurrency), waiting) for count in (few, many)
-        )
+        few_keys, many_keys = (with_waiting(by_customer(count, concurrency), waiting) for count in (few, many))
         what = f"pick and finish, {many:,} keys over {few}"
         found += compare(what, (few_keys, many_keys), {how: round_of}, modes, jobs, options)
     return found
@@ -242,13 +238,11 @@ def sharing(options: Options) -> list[Found]:
                 "what": how,
                 "queue": "fair" if setup.fair else "plain",
                 **{
-                    which: {name: median(one[name] for one in some) for name in some[0]}
-                    for which, some in each.items()
+                    which: {name: median(one[name] for one in some) for name in some[0]} for which, some in each.items()
                 },
             }
             row["ratio"] = median(
-                flooded["wait"] / alone["wait"]
-                for alone, flooded in zip(each["alone"], each["flooded"], strict=True)
+                flooded["wait"] / alone["wait"] for alone, flooded in zip(each["alone"], each["flooded"], strict=True)
             )
             found.append(row)
             print(sharing_line(row), flush=True)

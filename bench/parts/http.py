@@ -88,9 +88,7 @@ def targets(result: dict[str, Any]) -> list[Target]:
     over = 100 * ratios[f"{BULK_ALONE} over {ALONE}"]
     bulk_cpu = 100 * cases[ALONE]["server_cpu_us"] / cases[BULK_ALONE]["server_cpu_us"]
     cpu = cases["echo"]["server_cpu_us"] / cases["POST /job"]["server_cpu_us"]
-    single = at_least(
-        "HTTP: POST /job over a bare Quart echo, requests/s", ratios["POST /job over echo"], 0.85, " ×"
-    )
+    single = at_least("HTTP: POST /job over a bare Quart echo, requests/s", ratios["POST /job over echo"], 0.85, " ×")
     single.value += f" (by the server's CPU {cpu:.2f} ×)"
     bulk = at_least("HTTP: jobs/s, 100 in one POST over one, one POST at a time", over, 50, " ×", 1)
     bulk.value += f" (by the server's CPU {bulk_cpu:.1f} ×)"

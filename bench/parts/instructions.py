@@ -32,9 +32,7 @@ def run(options: Options) -> dict[str, Any]:
                 for name, profile in profiles.items():
                     cell.setdefault(name, []).append(profile.total / jobs)
     found = {
-        name: {
-            batch: life({op: median(values) for op, values in ops.items()}) for batch, ops in batches.items()
-        }
+        name: {batch: life({op: median(values) for op, values in ops.items()}) for batch, ops in batches.items()}
         for name, batches in seen.items()
     }
     spread = max(
@@ -106,9 +104,7 @@ def markdown(result: dict[str, Any]) -> str:
     for name, batches in result["contenders"].items():
         for batch, ops in batches.items():
             columns = ("enqueue", "pick", "finish", "finish_next", "life", "life_next")
-            rows.append(
-                [name, "singly" if batch == "1" else f"batches of {batch}", *[ops.get(c) for c in columns]]
-            )
+            rows.append([name, "singly" if batch == "1" else f"batches of {batch}", *[ops.get(c) for c in columns]])
     if peer := result.get("bullmq"):
         name = f"BullMQ {peer['version']}"
         rows.append([name, "add, worker c=32", peer["add"], None, None, peer["drain"], None, peer["life"]])

@@ -87,8 +87,6 @@ def targets(result: dict[str, Any]) -> list[Target]:
 
 
 def markdown(result: dict[str, Any]) -> str:
-    rows = [
-        [who, found["p50_ms"], found["p99_ms"], found["max_ms"]] for who, found in result["workers"].items()
-    ]
+    rows = [[who, found["p50_ms"], found["p99_ms"], found["max_ms"]] for who, found in result["workers"].items()]
     note = f"{result['jobs']:,} jobs, 10 to 30 ms apart; from before enqueueing until the worker has it."
     return table(["", "p50 ms", "p99 ms", "max ms"], rows) + "\n\n" + note

@@ -50,9 +50,7 @@ def run(options: Options) -> dict[str, Any]:
 
 
 def targets(result: dict[str, Any]) -> list[Target]:
-    return [
-        at_most("jq: bytes per waiting job above a 200-byte argument", result["bytes"]["jq"], 320, digits=0)
-    ]
+    return [at_most("jq: bytes per waiting job above a 200-byte argument", result["bytes"]["jq"], 320, digits=0)]
 
 
 def markdown(result: dict[str, Any]) -> str:

@@ -66,9 +66,7 @@ def run(options: Options) -> dict[str, Any]:
 def targets(result: dict[str, Any]) -> list[Target]:
     def of(contender: str) -> list[dict[str, Any]]:
         """Its rows, fewest waiting first."""
-        return [
-            row for row in result["rows"] if row["contender"] == contender and "queues" not in row["what"]
-        ]
+        return [row for row in result["rows"] if row["contender"] == contender and "queues" not in row["what"]]
 
     def growth(contender: str, mode: str) -> float:
         """Most over fewest, within each round: what else the machine does then touches both."""

@@ -8,7 +8,7 @@ import time
 import uvloop
 
 from jqmaster import JQ, load
-from jqmaster.engine import connect
+from jqmaster.engine.engine import connect
 
 jobs, concurrency = map(int, sys.argv[2:])
 jq = JQ(f"unix://{sys.argv[1]}")

@@ -13,7 +13,7 @@ from hypercorn.asyncio import serve
 from hypercorn.config import Config
 from quart import Quart, Response, request
 
-from jqmaster.server import BACKLOG, KEEP_ALIVE_REQUESTS, KEEP_ALIVE_S
+from jqmaster.master.server import BACKLOG, KEEP_ALIVE_REQUESTS, KEEP_ALIVE_S
 
 app = Quart("echo", static_folder=None)
 

@@ -1,15 +1,15 @@
 """The library, driven: a step for each line on stdin, a line of JSON for each when it is done.
 
-    tools/library.py <url>
+tools/library.py <url>
 
-    load               put the scripts into Redis, and set the namespace up
-    enqueue N          one job at a time, each awaited
-    plain N            the same from plain code
-    spaced N           as enqueue, 10 to 30 ms apart; the argument is the moment
-    spaced_plain N     the same from plain code, and for a plain function
-    serve              a worker from now on
-    waits N            ms from enqueueing to running of the N jobs that the worker started
-    work N C           a worker with C slots, until so many jobs have ended
+load               put the scripts into Redis, and set the namespace up
+enqueue N          one job at a time, each awaited
+plain N            the same from plain code
+spaced N           as enqueue, 10 to 30 ms apart; the argument is the moment
+spaced_plain N     the same from plain code, and for a plain function
+serve              a worker from now on
+waits N            ms from enqueueing to running of the N jobs that the worker started
+work N C           a worker with C slots, until so many jobs have ended
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any
 import uvloop
 
 from jqmaster import JQ, load
-from jqmaster.engine import connect
+from jqmaster.engine.engine import connect
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 

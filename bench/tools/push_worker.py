@@ -16,10 +16,7 @@ import msgpack
 import uvloop
 
 OUTCOME = msgpack.packb({"type": "success"})
-ANSWER = (
-    b"HTTP/1.1 200 OK\r\ncontent-type: application/msgpack\r\ncontent-length: %d\r\n\r\n" % len(OUTCOME)
-    + OUTCOME
-)
+ANSWER = b"HTTP/1.1 200 OK\r\ncontent-type: application/msgpack\r\ncontent-length: %d\r\n\r\n" % len(OUTCOME) + OUTCOME
 
 
 class Delivery(asyncio.Protocol):

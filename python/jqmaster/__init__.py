@@ -10,16 +10,25 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from .app import JQ
-    from .calling import MessagePack
-    from .client import AsyncClient, Client
-    from .engine import Engine, connect
-    from .errors import JQError
-    from .handle import Handle, JobCancelled, JobError, NoResult
-    from .replies import Job
-    from .scripts import load
-    from .task import Call, Task
-    from .worker import FollowUp, JobFailed, JobReleased, Move, Worker, checkpoint, current_job, progress
+    from jqmaster.app.app import JQ
+    from jqmaster.app.calling import MessagePack
+    from jqmaster.app.handle import Handle, JobCancelled, JobError, NoResult
+    from jqmaster.app.task import Call, Task
+    from jqmaster.client import AsyncClient, Client
+    from jqmaster.engine.engine import Engine, connect
+    from jqmaster.engine.replies import Job
+    from jqmaster.engine.scripts import load
+    from jqmaster.errors import JQError
+    from jqmaster.worker.worker import (
+        FollowUp,
+        JobFailed,
+        JobReleased,
+        Move,
+        Worker,
+        checkpoint,
+        current_job,
+        progress,
+    )
 
 __all__ = [
     "JQ",
@@ -50,28 +59,28 @@ __all__ = [
 
 _MODULES = {
     "AsyncClient": "client",
-    "Call": "task",
-    "checkpoint": "worker",
+    "Call": "app.task",
+    "checkpoint": "worker.worker",
     "Client": "client",
-    "connect": "engine",
-    "current_job": "worker",
-    "Engine": "engine",
-    "FollowUp": "worker",
-    "Handle": "handle",
-    "Job": "replies",
-    "JobCancelled": "handle",
-    "JobError": "handle",
-    "JobFailed": "worker",
-    "JobReleased": "worker",
-    "JQ": "app",
+    "connect": "engine.engine",
+    "current_job": "worker.worker",
+    "Engine": "engine.engine",
+    "FollowUp": "worker.worker",
+    "Handle": "app.handle",
+    "Job": "engine.replies",
+    "JobCancelled": "app.handle",
+    "JobError": "app.handle",
+    "JobFailed": "worker.worker",
+    "JobReleased": "worker.worker",
+    "JQ": "app.app",
     "JQError": "errors",
-    "load": "scripts",
-    "MessagePack": "calling",
-    "Move": "worker",
-    "NoResult": "handle",
-    "progress": "worker",
-    "Task": "task",
-    "Worker": "worker",
+    "load": "engine.scripts",
+    "MessagePack": "app.calling",
+    "Move": "worker.worker",
+    "NoResult": "app.handle",
+    "progress": "worker.worker",
+    "Task": "app.task",
+    "Worker": "worker.worker",
 }
 
 

@@ -24,11 +24,7 @@ class JQError(Exception):
         super().__init__(message, path)
 
     def __str__(self) -> str:
-        return (
-            f"{self.code} {self.path}: {self.message}"
-            if self.path
-            else f"{self.code} {self.message}".rstrip()
-        )
+        return f"{self.code} {self.path}: {self.message}" if self.path else f"{self.code} {self.message}".rstrip()
 
 
 class Invalid(JQError):
@@ -114,9 +110,7 @@ class NoFunctions(Unavailable, UnsuitableServer):
         super().__init__(f"functions cannot be used in this Redis ({why}); form scripts or auto can", cause)
 
 
-_CLASSES: dict[str, type[JQError]] = {
-    kind.code: kind for kind in (Invalid, NotFound, Conflict, Lost, Full, Version)
-}
+_CLASSES: dict[str, type[JQError]] = {kind.code: kind for kind in (Invalid, NotFound, Conflict, Lost, Full, Version)}
 
 
 def parse(text: str) -> JQError | None:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from .app import JQ
+    from jqmaster.app.app import JQ
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -41,7 +41,7 @@ def jq_redis() -> Iterator[str]:
     if given:
         yield given
         return
-    from .embedded import EmbeddedRedis, EmbeddedRedisError
+    from jqmaster.master.embedded import EmbeddedRedis, EmbeddedRedisError
 
     folder = tempfile.mkdtemp(prefix="jq-")
     try:
@@ -56,7 +56,7 @@ def jq_redis() -> Iterator[str]:
 @pytest.fixture
 def jq_namespace(jq_redis: str) -> Iterator[str]:
     """A namespace of this test's own. What is in it goes with it."""
-    from .portal import run
+    from jqmaster.app.portal import run
 
     namespace = "{test-" + secrets.token_hex(6) + "}"
     yield namespace
@@ -64,8 +64,8 @@ def jq_namespace(jq_redis: str) -> Iterator[str]:
 
 
 async def _clear(url: str, namespace: str) -> None:
-    from .engine import connect
-    from .place import place_of
+    from jqmaster.connection.place import place_of
+    from jqmaster.engine.engine import connect
 
     async with connect(url) as client:
         place_of(client).serve(namespace)
@@ -76,7 +76,7 @@ async def _clear(url: str, namespace: str) -> None:
 @pytest.fixture
 def jq(request: pytest.FixtureRequest, jq_redis: str, jq_namespace: str) -> Iterator[JQ]:
     """The object under test, on a private Redis and in a namespace of its own."""
-    from .app import JQ
+    from jqmaster.app.app import JQ
 
     where = str(request.config.getini("jq_app"))
     app = _named(where) if where else JQ()
@@ -127,7 +127,7 @@ def working(jq: JQ, **options: Any) -> Iterator[None]:
 
 
 def _named(where: str) -> JQ:
-    from .app import JQ
+    from jqmaster.app.app import JQ
 
     module, _, name = where.partition(":")
     try:

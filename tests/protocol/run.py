@@ -154,15 +154,11 @@ class Case:
             if self.fits("$number", value) and least <= value <= most:
                 return None
         elif isinstance(pattern, list) and isinstance(value, list) and len(pattern) == len(value):
-            parts = (
-                self.differs(*pair, f"{path}[{i}]") for i, pair in enumerate(zip(pattern, value, strict=True))
-            )
+            parts = (self.differs(*pair, f"{path}[{i}]") for i, pair in enumerate(zip(pattern, value, strict=True)))
             return next(filter(None, parts), None)
         elif isinstance(pattern, dict) and (isinstance(value, dict) or value == []):
             found = value or {}
-            fields = (
-                self.differs(item, found.get(key, ABSENT), f"{path}.{key}") for key, item in pattern.items()
-            )
+            fields = (self.differs(item, found.get(key, ABSENT), f"{path}.{key}") for key, item in pattern.items())
             return next(filter(None, fields), None)
         elif pattern == value and isinstance(pattern, bool) == isinstance(value, bool):
             return None

@@ -46,9 +46,7 @@ def of_copying(invalid, case):
         yield invalid("import", what, "records[1]", good, pack(record))
     for blob in BYTES:
         yield invalid("import", f"{len(blob)} bytes {blob[:8]!r}", "records[1]", good, blob)
-    yield invalid(
-        "import", "more behind the end", "records[0]", pack(["end", "0" * 16, "\0\3" + "\0" * 200]), good
-    )
+    yield invalid("import", "more behind the end", "records[0]", pack(["end", "0" * 16, "\0\3" + "\0" * 200]), good)
     yield case("import: into what is set up", "import", [good], "CONFLICT", None)
     newer = pack(["begin", 5, "0" * 16])
     yield case("import: a newer schema", "import", [newer], "VERSION", None)

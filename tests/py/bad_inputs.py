@@ -289,9 +289,7 @@ def of_target(target):
             says = f"did you mean {name}?"
             yield case(f"unknown {near}", target.base | {near: 1}, unknown + near, says)
     for name in target.required:
-        yield case(
-            f"no {name}", {k: v for k, v in target.base.items() if k != name}, target.prefix + name, "nothing"
-        )
+        yield case(f"no {name}", {k: v for k, v in target.base.items() if k != name}, target.prefix + name, "nothing")
         yield case(f"{name} nil", target.base | {name: None}, target.prefix + name, "nothing")
     says = "unknown field, expected one of" if len(target.fields) > 1 else "unknown field"
     yield case("unknown zzzzzzzz", target.base | {"zzzzzzzz": 1}, unknown + "zzzzzzzz", says)
@@ -335,9 +333,7 @@ def of_calls():
     yield invalid("enqueue", "empty argument", "jobs[0].argument", job, b"")
     yield invalid("enqueue", "only the last wrong", "jobs[4].priority",
                   *[job, BLOB] * 4, encode({"name": "a", "priority": 1.5}), BLOB)  # fmt: skip
-    yield invalid(
-        "enqueue", "only the last argument empty", "jobs[999].argument", *[job, BLOB] * 999, job, b""
-    )
+    yield invalid("enqueue", "only the last argument empty", "jobs[999].argument", *[job, BLOB] * 999, job, b"")
     yield invalid("enqueue", "only the last no map", "jobs[2]", *[job, BLOB] * 2, b"\x93", BLOB)
     both = {"name": "a", "delay": 1, "run_at": 1}
     yield invalid("enqueue", "delay and run_at", "jobs[0].delay", encode(both), BLOB, says="both")
@@ -368,17 +364,11 @@ def of_calls():
     yield invalid("finish", "a blob too many", "outcomes", worker, outcome, BLOB, BLOB)
     yield invalid("finish", "1001 outcomes", "outcomes", worker, *[outcome, BLOB] * 1001)
     yield invalid("finish", "empty blob", "outcomes[0].blob", worker, outcome, b"")
-    yield invalid(
-        "finish", "only the last blob empty", "outcomes[2].blob", worker, *[outcome, BLOB] * 2, outcome, b""
-    )
-    yield invalid(
-        "finish", "only the last wrong", "outcomes[2].reason", worker, *[outcome, BLOB] * 2, late, BLOB
-    )
+    yield invalid("finish", "only the last blob empty", "outcomes[2].blob", worker, *[outcome, BLOB] * 2, outcome, b"")
+    yield invalid("finish", "only the last wrong", "outcomes[2].reason", worker, *[outcome, BLOB] * 2, late, BLOB)
     for field, value in (("reason", "other"), ("should_retry", True), ("message", "")):
         success = {"id": RUNNING, "token": HOLD, "type": "success", field: value}
-        yield invalid(
-            "finish", f"success with {field}", f"outcomes[0].{field}", worker, encode(success), BLOB
-        )
+        yield invalid("finish", f"success with {field}", f"outcomes[0].{field}", worker, encode(success), BLOB)
     picking = {"queues": "a", "worker": "v"}
     yield invalid("finish", "pick with a worker", "pick.worker", encode({"worker": "w", "pick": picking}))
     yield refused("finish", "outcomes, and a pick of an unknown worker", "NOTFOUND", "worker",
@@ -401,9 +391,7 @@ def of_calls():
                   encode({"master": "m", "wait": {"on": "jobs", "ms": 5}}))  # fmt: skip
     for script, field, base in (("pick", "queues", {"worker": "w"}), ("register", "queues", {"name": "w"})):
         for name in ("", 5, "\0", "x" * 256):
-            yield invalid(
-                script, f"second of queues {show(name)}", "queues[1]", encode({**base, field: ["a", name]})
-            )
+            yield invalid(script, f"second of queues {show(name)}", "queues[1]", encode({**base, field: ["a", name]}))
     for script, base in (("heartbeat", {"worker": "w"}), ("release", {"worker": "w"}),
                          ("refuse", {"worker": WORKER, "why": "busy"})):  # fmt: skip
         for path, what, jobs in of_pairs():

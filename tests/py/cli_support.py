@@ -79,9 +79,7 @@ def call(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> 
 
 
 @pytest.fixture(params=["redis", "master"])
-def cli_(
-    request: pytest.FixtureRequest, call: Callable[..., Said], redis_url: str, namespace: str
-) -> Iterator[Cli]:
+def cli_(request: pytest.FixtureRequest, call: Callable[..., Said], redis_url: str, namespace: str) -> Iterator[Cli]:
     """A command line on a namespace of its own, both ways."""
     with live_server(redis_url, namespace) as live:
         straight = ["--redis", redis_url, "--namespace", namespace]

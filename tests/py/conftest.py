@@ -10,12 +10,13 @@ import pytest
 from redis import Redis as SyncRedis
 from redis.asyncio import Redis
 
-from jqmaster.engine import Engine, connect
-from jqmaster.scripts import builtin, install
+from jqmaster.engine.engine import Engine, connect
+from jqmaster.engine.scripts import builtin, install
 from servers import RedisServer
 
 # A shell that starts the tests in the background has them ignore it, and whatever they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 @pytest.fixture(scope="session")
 def redis_server() -> Iterator[RedisServer]:

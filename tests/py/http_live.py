@@ -14,13 +14,13 @@ import hypercorn.asyncio
 import hypercorn.config
 
 from http_support import Pokes
-from jqmaster.ended import Ended
-from jqmaster.engine import Engine, connect
-from jqmaster.events import EventFeed
-from jqmaster.http.app import create_app
-from jqmaster.master import Master
-from jqmaster.scripts import builtin, install
-from jqmaster.waiting import Waiting
+from jqmaster.engine.ended import Ended
+from jqmaster.engine.engine import Engine, connect
+from jqmaster.engine.scripts import builtin, install
+from jqmaster.engine.waiting import Waiting
+from jqmaster.master.events import EventFeed
+from jqmaster.master.http.app import create_app
+from jqmaster.master.master import Master
 
 
 @dataclass

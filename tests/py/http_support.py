@@ -18,12 +18,12 @@ import yaml
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
-from jqmaster.ended import Ended
-from jqmaster.engine import Engine
-from jqmaster.events import EventFeed
-from jqmaster.http.app import create_app
-from jqmaster.master import Master
-from jqmaster.waiting import Waiting
+from jqmaster.engine.ended import Ended
+from jqmaster.engine.engine import Engine
+from jqmaster.engine.waiting import Waiting
+from jqmaster.master.events import EventFeed
+from jqmaster.master.http.app import create_app
+from jqmaster.master.master import Master
 
 MSGPACK = "application/msgpack"
 JSON = "application/json"
@@ -185,9 +185,7 @@ class Api:
         return await self.post("/done", body, worker_id=worker)
 
 
-async def asgi(
-    app: Any, method: str, target: str, headers: dict[str, str], body: bytes, chunks: int = 1
-) -> Answer:
+async def asgi(app: Any, method: str, target: str, headers: dict[str, str], body: bytes, chunks: int = 1) -> Answer:
     """One request to an ASGI application, its scope as Hypercorn makes it."""
     path, _, query = target.partition("?")
     sent = [(name.encode("latin-1"), value.encode("utf-8")) for name, value in headers.items()]

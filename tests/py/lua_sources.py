@@ -9,13 +9,11 @@ from typing import Any
 
 import pytest
 
-from jqmaster.luabuild import BuildError, build
+from jqmaster.bundle.build import BuildError, build
 from servers import RedisServer
 
 
-def write(
-    root: Path, script: str, *, common: Mapping[str, Sequence[str]] | None = None, **modules: str
-) -> Path:
+def write(root: Path, script: str, *, common: Mapping[str, Sequence[str]] | None = None, **modules: str) -> Path:
     """Write sources: the script ``op``, what ``common`` calls need, and modules, as ``base/clock``."""
     (root / "scripts").mkdir(exist_ok=True)
     (root / "jqlua").mkdir(exist_ok=True)
@@ -43,8 +41,6 @@ def run(tmp_path: Path, redis_server: RedisServer) -> Callable[..., Any]:
     def go(script: str, *arguments: object, **sources: Any) -> Any:
         root = write(tmp_path, script, **sources)
         with redis_server.client() as client:
-            return client.execute_command(
-                "EVAL", build(root)["op"].source, 2, "{b}", "{b}:meta", *map(str, arguments)
-            )
+            return client.execute_command("EVAL", build(root)["op"].source, 2, "{b}", "{b}:meta", *map(str, arguments))
 
     return go

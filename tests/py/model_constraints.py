@@ -109,19 +109,13 @@ class Constraint:
             return moment
         if self.is_smooth:
             due_ms = self.next_ms.get(key, 0)
-            return (
-                moment
-                if self.date(key, now) >= due_ms - ROUNDING
-                else max(moment, math.ceil(due_ms - ROUNDING))
-            )
+            return moment if self.date(key, now) >= due_ms - ROUNDING else max(moment, math.ceil(due_ms - ROUNDING))
         left = self.rate["limit"] - cost
         if self.spent(key, now) <= left:
             return moment
         # Later the date of a start is the moment itself, as every start in the window is over by then.
         ends = sorted(date + self.period_ms for date, _ in self.window(key, now))
-        return max(
-            moment, math.ceil(next(end for end in ends if self.spent(key, end) <= left or end == ends[-1]))
-        )
+        return max(moment, math.ceil(next(end for end in ends if self.spent(key, end) <= left or end == ends[-1])))
 
     def hold_shown(self, key, now):
         """Until when the key is on hold, as documents tell it."""
@@ -162,9 +156,7 @@ class Constraint:
         starts, held_ms = self.starts.get(key, []), self.held_until_ms.get(key, 0)
         over = self.count_over(key, before_ms)
         if doc is None:
-            if max(held_ms, self.next_ms.get(key, 0)) <= before_ms and (
-                self.is_smooth or over == len(starts)
-            ):
+            if max(held_ms, self.next_ms.get(key, 0)) <= before_ms and (self.is_smooth or over == len(starts)):
                 for kept in (self.starts, self.next_ms, self.held_until_ms):
                     kept.pop(key, None)
                 self.doubtful.discard(key)
@@ -280,9 +272,7 @@ class Constraints(Statistics):
         if not self.constraints:
             return []
         holders = self.holders()
-        jobs = [
-            j for j in self.jobs.values() if j.status == "queued" and self.is_open(j, queues) and suits(j)
-        ]
+        jobs = [j for j in self.jobs.values() if j.status == "queued" and self.is_open(j, queues) and suits(j)]
         moments = [self.opening_ms(j, holders) for j in jobs]
         return [moment for moment in moments if moment is not None and moment > self.now]
 

@@ -168,11 +168,7 @@ class Dependencies(Unique):
         if not states:  # the record is gone at once
             ends = {"cancel": "cancelled", "fail": "error", "expire": "error"}  # as they come in a sweep
             # One that came to depend on what is cancelled with all may have come too late for that.
-            likely = (
-                sorted(may & set(ends), key=["fail", "expire", "cancel"].index)
-                if job.is_doomed is None
-                else ends
-            )
+            likely = sorted(may & set(ends), key=["fail", "expire", "cancel"].index) if job.is_doomed is None else ends
             may_be_gone = [
                 does for does in likely
                 if does in may and self.most_kept(job.queue, ends[does]) <= len(self.ended)
@@ -247,11 +243,7 @@ class Dependencies(Unique):
         if job.status not in ("queued", "scheduled", "blocked") or job.attempt:
             errors.append(("CONFLICT", "id"))
         paths = [f"add[{i}]" for i in range(len(add))]
-        errors += [
-            ("NOTFOUND", at)
-            for at, other in zip(paths, add, strict=True)
-            if self.is_unknown(other, reply, at)
-        ]
+        errors += [("NOTFOUND", at) for at, other in zip(paths, add, strict=True) if self.is_unknown(other, reply, at)]
         errors += [("INVALID", at) for at, other in zip(paths, add, strict=True) if other in remove]
         depends = list(dict.fromkeys([*(d for d in job.depends or [] if d not in remove), *add]))
         if len(depends) > MOST:

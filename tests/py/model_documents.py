@@ -51,9 +51,7 @@ class Documents(Sleepers):
     def keys_at_work(self, constraint, holders):
         """Those that jobs hold, and those with starts in the window."""
         starts = {key for key in constraint.starts if constraint.spent(key, self.now)}
-        return {key for id, key in holders if id == constraint.id} | (
-            starts if not constraint.is_smooth else set()
-        )
+        return {key for id, key in holders if id == constraint.id} | (starts if not constraint.is_smooth else set())
 
     def keys_ever(self, constraint):
         for job in self.jobs.values():
@@ -108,9 +106,7 @@ class Documents(Sleepers):
     def check_use(self, doc, constraint, key, holders):
         """Takes what `usage` says of a key, besides `running`, out of the document."""
         is_full = holders.get((constraint.id, key), 0) >= (constraint.concurrency or math.inf)
-        self.check_window(
-            doc, constraint, key, None if constraint.is_weighted() else constraint.cost, is_full
-        )
+        self.check_window(doc, constraint, key, None if constraint.is_weighted() else constraint.cost, is_full)
         queued = [j for j in self.jobs.values() if j.status == "queued" and constraint.key_of(j) == key]
         lanes, held = doc.pop("lanes"), doc.pop("held")
         expect(lanes >= 0 and 0 <= held <= len(queued), "lanes and jobs held", lanes, held, len(queued))
@@ -190,19 +186,11 @@ class Documents(Sleepers):
             self.check_window(doc, constraint, key, cost, not self.has_place(constraint, key, job, holders))
             expect(("by" in doc) == ("by" in constraint.given), "explain: by", doc)
             by = doc.pop("by", [])
-            by = (
-                by
-                if isinstance(constraint.given.get("by"), list)
-                else [by]
-                if "by" in constraint.given
-                else []
-            )
+            by = by if isinstance(constraint.given.get("by"), list) else [by] if "by" in constraint.given else []
             allowed = list(product(*map(shown_part, constraint.values[key])))
             expect(tuple(map(key_part, by)) in allowed, "explain: by", by, allowed)
             limits = {name: doc.pop(name) for name in ("concurrency", "rate") if name in doc}
-            given = {
-                name: constraint.given[name] for name in ("concurrency", "rate") if name in constraint.given
-            }
+            given = {name: constraint.given[name] for name in ("concurrency", "rate") if name in constraint.given}
             same(told(limits), told(given), "explain: limits")
             same(doc, {}, "explain: unknown fields of a constraint")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from redis.connection import UnixDomainSocketConnection
 from redis.exceptions import ResponseError
 
-from jqmaster import luabuild
+from jqmaster.bundle import build as luabuild
 from model import ErrorReply, Mismatch, Model, Refused, expect
 from model_wire import DECODE, ENCODE, finished, parse_error, plain_document, spec_only, text
 
@@ -335,9 +335,7 @@ class Driver:
         """The model knows all jobs there are."""
         unknown = set(self.ids_after("")) - set(self.model.jobs)
         expect(not unknown, "records of unknown jobs", unknown)
-        missing = [
-            job for job in self.model.jobs.values() if not job.may_be_gone and not self.is_there(job.id)
-        ]
+        missing = [job for job in self.model.jobs.values() if not job.may_be_gone and not self.is_there(job.id)]
         expect(not missing, "no records of jobs", missing)
 
     def is_there(self, id):

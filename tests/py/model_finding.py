@@ -38,9 +38,7 @@ class Finding(Following):
         return (0, job.id) if job.status == "blocked" else (job.due_ms, job.id)
 
     def is_found(self, job, where):
-        equal = all(
-            where.get(field, getattr(job, field)) == getattr(job, field) for field in ("queue", "name")
-        )
+        equal = all(where.get(field, getattr(job, field)) == getattr(job, field) for field in ("queue", "name"))
         if not equal or not is_in(job.status, where.get("status", STATES)):
             return False
         if "group" in where and (job.status != "error" or job.group != where["group"]):
@@ -91,9 +89,7 @@ class Finding(Following):
         for job in self.found(where):
             doc = self.look(job.id) if job.may_be_gone or self.now < self.latest else {}
             is_unsure, before = job.may_be_gone and doc is None, job.status
-            if (
-                doc and doc["status"] == before
-            ):  # the clock went back: it came there after the call, so to say
+            if doc and doc["status"] == before:  # the clock went back: it came there after the call, so to say
                 continue
             if is_unsure and do != self.discard_one:  # it was gone before
                 self.jobs.pop(job.id)
@@ -112,9 +108,7 @@ class Finding(Following):
         if job.status not in RETRIED:
             return "CONFLICT"
         if job.status in ENDED and job.unique is not None:
-            refused = answer == "CONFLICT" or (
-                not answer and (self.look(job.id) or {}).get("status") != "queued"
-            )
+            refused = answer == "CONFLICT" or (not answer and (self.look(job.id) or {}).get("status") != "queued")
             key = self.keys.get(job.unique)
             if key and self.owner(job.unique, key.id if refused else None) not in (None, job.id):
                 return "CONFLICT"
@@ -125,9 +119,7 @@ class Finding(Following):
         if job.attempt == 0:
             job.ready_ms = doc.get("ready_ms")
         if job.expires_ms is not None:
-            expect(
-                doc.get("expires_ms") in (None, job.expires_ms), "expires_ms of a job that is retried", doc
-            )
+            expect(doc.get("expires_ms") in (None, job.expires_ms), "expires_ms of a job that is retried", doc)
             job.expires_ms = doc.get("expires_ms")
         return "queued"
 
@@ -153,9 +145,7 @@ class Finding(Following):
         self.each_found(self.cancel_found, reply, where, **more)
 
     def cancel_found(self, job, _, force=False, dependents="leave"):
-        if job.status in ENDED or (
-            job.status == "running" and not (force or self.settings["cancel_running"])
-        ):
+        if job.status in ENDED or (job.status == "running" and not (force or self.settings["cancel_running"])):
             return "CONFLICT"
         self.cancel_one(job, job.status, force)
         if dependents == "cancel":

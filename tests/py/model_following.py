@@ -71,9 +71,7 @@ class Following(Dependencies):
         """Of outcomes that are too late, what follows may be looked at, or not."""
         for i, (outcome, _, *follows) in enumerate(outcomes):
             errors = [
-                e
-                for some in follows
-                for e in self.unknown_dependencies(reply, some, f"outcomes[{i}].enqueue[{{}}]")
+                e for some in follows for e in self.unknown_dependencies(reply, some, f"outcomes[{i}].enqueue[{{}}]")
             ]
             if self.holds(outcome["id"], outcome["token"]) or isinstance(reply, ErrorReply):
                 yield from errors
@@ -124,9 +122,7 @@ class Following(Dependencies):
             job = self.present(spec["id"], answer == "NOTFOUND")
             if not job:
                 same(answer, "NOTFOUND", "change")
-            elif (job.status == "running" or job.status in ENDED) and (
-                argument or set(spec) != {"id", "tags"}
-            ):
+            elif (job.status == "running" or job.status in ENDED) and (argument or set(spec) != {"id", "tags"}):
                 same(answer, "CONFLICT", "change")
             else:
                 self.apply(job, spec, argument)

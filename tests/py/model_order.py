@@ -78,9 +78,7 @@ class Fair:
             groups.setdefault(key_part(self.values(job)[len(node) - 1]), []).append(job)
         found = []
         for turns in self.node(node, now):
-            heads = [
-                job for value in turns.next(groups) for job in self.below(groups[value], (*node, value), now)
-            ]
+            heads = [job for value in turns.next(groups) for job in self.below(groups[value], (*node, value), now)]
             # On a level above others, which of equals comes first may be known from an earlier look.
             found += [min(heads, key=rank)] if len(node) == len(self.levels) else heads
         return found
@@ -125,9 +123,7 @@ class Order(Constraints):
     def startable(self, queues="*"):
         """Pairs of a job that may start and the unsure keys which it needs, best rank first."""
         waiting = [job for job in self.jobs.values() if job.status == "queued"]
-        open = {
-            job.queue for job in {job.queue: job for job in waiting}.values() if self.is_open(job, queues)
-        }
+        open = {job.queue for job in {job.queue: job for job in waiting}.values() if self.is_open(job, queues)}
         waiting = sorted((job for job in waiting if job.queue in open), key=rank)
         if not self.constraints:
             return [(job, set()) for job in waiting]

@@ -363,9 +363,7 @@ class Generator(ConstraintGenerator, MoreGenerator):
             delta = self.rng.choice((1, 7, 20, 50, 51, 100, 250, 1000))
         if self.is_constrained and self.chance(0.3):
             waits = [moment - self.driver.model.now for moment in self.opening_moments()]
-            return {
-                "delta_ms": max(1, min((w for w in waits if w > 0), default=delta) - self.rng.choice((0, 1)))
-            }
+            return {"delta_ms": max(1, min((w for w in waits if w > 0), default=delta) - self.rng.choice((0, 1)))}
         if self.chance(0.04):
             delta = self.rng.choice((4_000_000, 90_000_000))
         elif self.chance(0.08):

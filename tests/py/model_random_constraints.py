@@ -75,9 +75,7 @@ class ConstraintGenerator:
     def changed(self, old):
         """An old constraint, the same or with something else about it."""
         fields = {"id": old.id, **old.given, "match": msgpack_to_plain(old.match)}
-        change = self.rng.choice(
-            ("nothing", "limit", "limit", "concurrency", "concurrency", "limits", "match", "by")
-        )
+        change = self.rng.choice(("nothing", "limit", "limit", "concurrency", "concurrency", "limits", "match", "by"))
         if change == "limit" and old.rate:
             fields["rate"] = {**old.rate, "limit": self.rng.randint(1, 5)}
         elif change == "concurrency" and old.concurrency and not old.is_strict:
@@ -141,9 +139,7 @@ class ConstraintGenerator:
         if constraint and "by" in constraint.given:
             is_list = isinstance(constraint.given["by"], list)
             seen = [v for v in constraint.values.values() if all(map(self.may_be_named, v))]
-            values = (
-                self.rng.choice(seen) if seen else [self.rng.choice((1, "x", 2.5)) for _ in constraint.paths]
-            )
+            values = self.rng.choice(seen) if seen else [self.rng.choice((1, "x", 2.5)) for _ in constraint.paths]
             fields["by"] = values if is_list else values[0]
             if self.chance(0.03):
                 fields.pop("by")

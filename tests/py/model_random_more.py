@@ -229,11 +229,7 @@ class MoreGenerator:
         return {"count": self.rng.choice((1, 2, 100))}
 
     def tags(self):
-        return (
-            {"top": self.rng.choice((1, 3, 100))}
-            if self.chance(0.4)
-            else {"count": self.rng.choice((1, 2, 100))}
-        )
+        return {"top": self.rng.choice((1, 3, 100))} if self.chance(0.4) else {"count": self.rng.choice((1, 2, 100))}
 
     def forget(self):
         known = list(self.driver.model.queues)
@@ -311,9 +307,7 @@ class MoreGenerator:
 
     def own_settings(self):
         names = [
-            name
-            for name in self.settings
-            if name.startswith(("retry_", "result_", "done_", "error_", "cancelled_"))
+            name for name in self.settings if name.startswith(("retry_", "result_", "done_", "error_", "cancelled_"))
         ]
         names += ["lease_grace"] if "limits" in self.features else []
         own = list(self.driver.model.own_settings.get(queue := self.rng.choice(self.queues_used), ()))

@@ -156,9 +156,7 @@ def run(driver, seed, steps, progress=lambda done: None, disagreed=stop_at):
 
 
 def main(description):
-    parser = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=100_000)
     parser.add_argument("--form", choices=["functions", "scripts"], default=FORM)
     parser.add_argument("--seed", default=str(random.SystemRandom().randrange(10**6)))

@@ -23,9 +23,7 @@ class Schedule:
     last_id: str | None = None
 
     def __post_init__(self):
-        self.cron = (
-            Cron(self.given["cron"], self.given.get("utc_offset", 0)) if "cron" in self.given else None
-        )
+        self.cron = Cron(self.given["cron"], self.given.get("utc_offset", 0)) if "cron" in self.given else None
         self.every_ms = ms(self.given.get("every", 0))
         self.end_ms = ms(self.given["end"]) if "end" in self.given else float("inf")
         self.is_paused = self.given.get("paused", False)
@@ -107,9 +105,7 @@ class Schedules(Finding):
             schedule.last_ms, schedule.last_id = job.schedule_ms, job_id
         for id in due:
             queue = self.queue_of(self.schedules[id])
-            came = sum(
-                len(made[other.id]) for other in map(self.schedules.get, due) if self.queue_of(other) == queue
-            )
+            came = sum(len(made[other.id]) for other in map(self.schedules.get, due) if self.queue_of(other) == queue)
             limit = self.queues.get(queue, {}).get("max_waiting")
             was_full = limit and max(waiting_before.get(queue, 0) + came, self.waiting(queue)) >= limit
             self.check_made(self.schedules[id], made[id], left_some, taken_before, was_full)

@@ -60,9 +60,7 @@ class Trace(Jobs):
         same(reply["forgotten"], len(gone), "history: forgotten")
         same(set(reply), {"id", "events", "forgotten"}, "history: fields")
         attempts = {job.events[n].get("attempt") for n in gone} - {None}
-        expected = [
-            told for n, told in enumerate(job.events) if n not in gone and told.get("attempt") not in attempts
-        ]
+        expected = [told for n, told in enumerate(job.events) if n not in gone and told.get("attempt") not in attempts]
         same([told["event"] for told in reply["events"]], [told["event"] for told in expected], "history")
         for told, all in zip(reply["events"], expected, strict=True):
             needed = {"event", "time_ms", *TOLD.get(all["event"], ())} & set(all)

@@ -88,8 +88,7 @@ def enqueued(reply):
 def finished(reply, count):
     """The answers of so many outcomes, and where there was a pick its reply."""
     answers = [
-        [answer[0], *grouped(answer[1:], 2)] if isinstance(answer, list) else answer
-        for answer in text(reply[:count])
+        [answer[0], *grouped(answer[1:], 2)] if isinstance(answer, list) else answer for answer in text(reply[:count])
     ]
     return [answers, picked(reply[count:])] if len(reply) > count else [answers]
 

@@ -71,8 +71,7 @@ class Workers(Order):
     def list_workers(self, reply, count=None):
         accepted(reply)
         shown = {
-            doc["id"]: {**doc, "refused": sorted(doc["refused"]), "running": sorted(doc["running"])}
-            for doc in reply
+            doc["id"]: {**doc, "refused": sorted(doc["refused"]), "running": sorted(doc["running"])} for doc in reply
         }
         expect(len(shown) == len(reply), "a worker twice", reply)
         expected = {w.id: self.worker_document(w) for w in self.workers.values()}
@@ -165,9 +164,7 @@ class Workers(Order):
         for jobs in self.worlds("*", job):
             is_best = is_best or (is_free and job in jobs)
             for sight in (lambda jobs, _: jobs, self.in_sight):
-                nexts = [
-                    self.heads([j for j in sight(jobs, w) if self.takes(w, j)], w.queues) for w in takers
-                ]
+                nexts = [self.heads([j for j in sight(jobs, w) if self.takes(w, j)], w.queues) for w in takers]
                 is_best = is_best or self.may_be_least(job, [heads for heads in nexts if heads])
         expect(is_best, "not the best job that can be assigned", job, self.now)
         # Nor whether it is the one whose turn it is for others, among whom the load decides.

@@ -13,7 +13,7 @@ import msgpack
 from aiohttp import web
 from redis.asyncio import Redis
 
-from jqmaster.engine import Engine
+from jqmaster.engine.engine import Engine
 
 _numbers = itertools.count()
 
@@ -110,9 +110,7 @@ def answers(status: int, body: Any = b"", **headers: str) -> Handler:
 
     async def answer(_job: dict[str, Any]) -> web.Response:
         shown = {name.replace("_", "-"): value for name, value in headers.items()}
-        return web.Response(
-            status=status, body=packed, headers={"content-type": "application/msgpack", **shown}
-        )
+        return web.Response(status=status, body=packed, headers={"content-type": "application/msgpack", **shown})
 
     return answer
 

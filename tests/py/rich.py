@@ -167,9 +167,7 @@ async def _constraints(space: Space) -> None:
         await space.engine.call("constrain", pack(definition), pack(match))
     for number in range(6):
         customer = {"customer": "ab"[number % 2], "cost": number % 2 + 1}
-        await space.add(
-            f"limited {number}", customer, name="limited", tags=["rated"] if number % 3 else ["free"]
-        )
+        await space.add(f"limited {number}", customer, name="limited", tags=["rated"] if number % 3 else ["free"])
         await space.add(f"smooth {number}", number, name="smooth")
         await space.add(f"strict {number}", number, name="strict", priority=number % 2)
         await space.add(f"binary {number}", {"a": b"\0{b}:" + bytes([number % 2])}, name="binary")
@@ -185,9 +183,7 @@ async def _fair(space: Space) -> None:
     levels = [{"by": "argument.customer", "weights": {"a": 3}}, {"by": "name"}]
     await space.call("queue", name="fair", fair=levels)
     for number in range(9):
-        await space.add(
-            f"fair {number}", {"customer": "abc"[number % 3]}, name=f"kind {number % 2}", queue="fair"
-        )
+        await space.add(f"fair {number}", {"customer": "abc"[number % 3]}, name=f"kind {number % 2}", queue="fair")
     await space.add("fair and limited", {"customer": "a"}, name="limited", queue="fair")
     assert len(await space.pick("fair", count=3)) == 3
 
@@ -209,9 +205,7 @@ async def fill_newer(space: Space) -> None:
     await _linked(space)
     job = {"name": "regular", "tags": ["scheduled"], "keep_result": True}
     for number, fields in enumerate(({"every": 60}, {"cron": "*/5 * * * *", "limit": 3})):
-        await space.engine.call(
-            "schedule", pack({"id": f"plan {number}", **fields, "job": job}), pack(number)
-        )
+        await space.engine.call("schedule", pack({"id": f"plan {number}", **fields, "job": job}), pack(number))
     await space.engine.advance(301)
     await space.call("tick", limit=1000)
     [scheduled] = await space.pick("regular")
@@ -223,9 +217,7 @@ async def fill_newer(space: Space) -> None:
     await space.pick("grouped")
     await space.fail(space.jobs["of a group"], should_retry=False, group="disk full")
     await space.add("changed", name="changed", max_runtime=100)
-    await space.engine.call(
-        "change", pack({"id": space.jobs["changed"], "tags": ["after"], "priority": 3}), b""
-    )
+    await space.engine.call("change", pack({"id": space.jobs["changed"], "tags": ["after"], "priority": 3}), b"")
     await space.add("kicked", name="kicked")
     await space.pick("kicked")
     await space.call("kick", ids=[space.jobs["kicked"]])
@@ -236,9 +228,7 @@ async def fill_newer(space: Space) -> None:
 
 async def _unique(space: Space) -> None:
     for name in ("waits", "ended"):
-        await space.add(
-            f"unique {name}", name=f"unique {name}", unique=f"key:{name}", unique_for=5000, queue="own"
-        )
+        await space.add(f"unique {name}", name=f"unique {name}", unique=f"key:{name}", unique_for=5000, queue="own")
     await space.pick("own", count=2)
     await space.finish(space.jobs["unique ended"])
     await space.add("latest", name="unique waits", unique="key:waits", if_exists="latest", queue="own")

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from app_support import jq, transport, working
 from jqmaster import JQ, JobCancelled, JobError, NoResult
-from jqmaster.calling import MessagePack, Signature
+from jqmaster.app.calling import MessagePack, Signature
 from jqmaster.errors import Conflict, Invalid, NotFound, Unavailable
 from servers import RedisServer
 

@@ -81,9 +81,7 @@ def test_several_loops_share_one_object(jq: JQ) -> None:
 
     results: list[int] = []
     with working(jq):
-        threads = [
-            threading.Thread(target=lambda n=n: results.append(asyncio.run(main(n)))) for n in range(5)
-        ]
+        threads = [threading.Thread(target=lambda n=n: results.append(asyncio.run(main(n)))) for n in range(5)]
         for thread in threads:
             thread.start()
         for thread in threads:

@@ -102,11 +102,7 @@ def test_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not problems
     lines = PROGRAM.split("\n")
     expected = {
-        (number, found[1])
-        for number, line in enumerate(lines, 1)
-        if (found := re.search(r"# wrong: ([\w-]+)", line))
+        (number, found[1]) for number, line in enumerate(lines, 1) if (found := re.search(r"# wrong: ([\w-]+)", line))
     }
-    found_ = {
-        (int(found[1]), found[2]) for found in re.finditer(r"program\.py:(\d+): error: .*\[([\w-]+)\]", said)
-    }
+    found_ = {(int(found[1]), found[2]) for found in re.finditer(r"program\.py:(\d+): error: .*\[([\w-]+)\]", said)}
     assert found_ == expected, said

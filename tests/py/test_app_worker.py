@@ -15,7 +15,7 @@ import pytest
 
 from app_support import jq, working
 from jqmaster import JQ, FollowUp, JobError, JobFailed, JobReleased, Move, checkpoint, current_job, progress
-from jqmaster.joblog import JobFilter, JsonLines
+from jqmaster.worker.joblog import JobFilter, JsonLines
 from processes import Process
 
 __all__ = ["jq"]
@@ -311,9 +311,7 @@ async def test_workers_bring_their_schedules(jq: JQ) -> None:
     assert (nightly["cron"], nightly["job"]["priority"], nightly["job"]["name"]) == ("0 3 * * *", 2, "clean")
     assert jq.serializer.loads(nightly["argument"]) == {"what": "all"}
     # Who pauses one does not find it running again after a deployment.
-    await jq.link.arun(
-        lambda it: it.schedule("clean", ({"name": "clean"}, b"\xc0"), {"every": 3600, "paused": True})
-    )
+    await jq.link.arun(lambda it: it.schedule("clean", ({"name": "clean"}, b"\xc0"), {"every": 3600, "paused": True}))
     await jq.aburst()
     hourly = await jq.link.arun(lambda it: it.schedules("clean"))
     assert hourly is not None and hourly["paused"] is True
@@ -393,9 +391,7 @@ def test_a_worker_by_its_object(
     }[how]
     jq = JQ(redis_url, namespace=namespace)
     if how != "redis given":
-        (tmp_path / "program.py").write_text(
-            PROGRAM.replace("JQ()", f"JQ({redis_url!r}, namespace={namespace!r})")
-        )
+        (tmp_path / "program.py").write_text(PROGRAM.replace("JQ()", f"JQ({redis_url!r}, namespace={namespace!r})"))
     with Process(*command, ready="is ready", folder=tmp_path) as worker:
         assert jq.task("add").enqueue(40, 2).result(timeout=20) == 42
         worker.signal()
@@ -403,9 +399,7 @@ def test_a_worker_by_its_object(
         assert worker.text.rstrip().endswith(" has stopped")
 
 
-def test_processes_of_a_program_that_is_its_own_worker(
-    redis_url: str, namespace: str, tmp_path: Path
-) -> None:
+def test_processes_of_a_program_that_is_its_own_worker(redis_url: str, namespace: str, tmp_path: Path) -> None:
     program = PROGRAM.replace("JQ()", f"JQ({redis_url!r}, namespace={namespace!r})")
     (tmp_path / "program.py").write_text(program.replace("@jq.job", "@jq.job(process=True)"))
     with Process("program", ready="is ready", folder=tmp_path) as worker:

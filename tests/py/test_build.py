@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from jqmaster import luabuild
-from jqmaster.luabuild import Builder, build
-from jqmaster.lualink import Linker
+from jqmaster.bundle import build as luabuild
+from jqmaster.bundle.build import Builder, build
+from jqmaster.bundle.link import Linker
 from lua_sources import run, write  # noqa: F401
 from servers import RedisServer
 
@@ -47,9 +47,7 @@ class TestShaking:
         assert "(n) return n end" not in source and "nothing" not in source
 
     def test_an_item_follows_what_it_needs_through_other_modules(self, run: Any) -> None:
-        other = (
-            'local m = require "jqlua.m"\nlocal K = {}\nK.f = function(n) return m.used(n) * 10 end\nreturn K'
-        )
+        other = 'local m = require "jqlua.m"\nlocal K = {}\nK.f = function(n) return m.used(n) * 10 end\nreturn K'
         assert run('local o = require("jqlua.o")\nreturn o.f(1)', m=MODULE, o=other) == 90
 
     def test_a_function_may_call_itself(self, run: Any) -> None:
@@ -183,16 +181,12 @@ class TestCommon:
             client.eval(source, 0, *map(str, arguments))
             return client.llen("added")
 
-    def test_what_the_first_call_needs_is_there_at_once(
-        self, tmp_path: Path, redis_server: RedisServer
-    ) -> None:
+    def test_what_the_first_call_needs_is_there_at_once(self, tmp_path: Path, redis_server: RedisServer) -> None:
         assert self.added(tmp_path, redis_server, 5) == 2  # functions of the module, and a table
         plain = ["m.plain", "m.count", "m.counts"]
         assert self.added(tmp_path, redis_server, 5, plain=plain) == 0
 
-    def test_what_others_need_together_is_added_together(
-        self, tmp_path: Path, redis_server: RedisServer
-    ) -> None:
+    def test_what_others_need_together_is_added_together(self, tmp_path: Path, redis_server: RedisServer) -> None:
         plain = ["m.plain", "m.count", "m.counts"]
         apart = self.added(tmp_path, redis_server, 5, 1, plain=plain)
         assert apart == 5  # other, deep, which is cold, and three values

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import redis
 
-from jqmaster.luabuild import build
+from jqmaster.bundle.build import build
 from lua_sources import refusal, run, write  # noqa: F401
 from servers import RedisServer
 

@@ -11,10 +11,10 @@ import pytest
 import redis as blocking
 
 import jqmaster
+from jqmaster.bundle.build import version_of
 from jqmaster.cli.options import parsers
 from jqmaster.cli.run import build, main
-from jqmaster.luabuild import version_of
-from jqmaster.scripts import builtin
+from jqmaster.engine.scripts import builtin
 
 
 def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -25,9 +25,7 @@ def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("words", [words for words, _ in parsers(build())], ids=" ".join)
-def test_help_names_every_option_and_its_variable(
-    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_help_names_every_option_and_its_variable(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main([*words, "--help"])
     said = capsys.readouterr().out
@@ -59,12 +57,8 @@ def test_help_in_a_process_of_its_own() -> None:
 def test_bash_completes(line: list[str], offered: list[str], tmp_path: Path) -> None:
     script = tmp_path / "completion.bash"
     script.write_text(run("completion", "bash").stdout)
-    program = (
-        'source "$1"; shift; COMP_WORDS=(jqmaster "$@"); COMP_CWORD=$#; _jqmaster; echo "${COMPREPLY[@]}"'
-    )
-    ended = subprocess.run(
-        ["bash", "-c", program, "-", str(script), *line], capture_output=True, text=True, check=True
-    )
+    program = 'source "$1"; shift; COMP_WORDS=(jqmaster "$@"); COMP_CWORD=$#; _jqmaster; echo "${COMPREPLY[@]}"'
+    ended = subprocess.run(["bash", "-c", program, "-", str(script), *line], capture_output=True, text=True, check=True)
     assert ended.stdout.split() == offered, ended.stderr
 
 

@@ -30,9 +30,7 @@ def work(cli: Cli, queue: str, *, fails: str | None = None) -> str:
 
 
 def test_enqueue_prints_the_id_and_get_shows_the_job(cli_: Cli) -> None:
-    job_id = cli_.ok(
-        "enqueue", "mail", '{"to": "ann"}', "--priority", "-5", "--tag", "a", "--tag", "b"
-    ).out.strip()
+    job_id = cli_.ok("enqueue", "mail", '{"to": "ann"}', "--priority", "-5", "--tag", "a", "--tag", "b").out.strip()
     text = cli_.ok("get", job_id).out
     assert "status    queued" in text and 'argument  {"to":"ann"}' in text and "tags      a, b" in text
     shown = cli_.ok("get", job_id, "--json").document

@@ -18,10 +18,7 @@ def test_queues_are_listed_and_changed(cli_: Cli) -> None:
     [head, mail, metrics] = cli_.ok("queues").out.splitlines()
     assert head.split() == ["QUEUE", "QUEUED", "IN/MIN"]
     assert mail.split()[:2] == ["mail", "2"] and metrics.split()[:2] == ["metrics", "1"]
-    assert (
-        cli_.ok("queues", "pause", "m*").out
-        == "mail is paused; 2 jobs wait\nmetrics is paused; 1 job waits\n"
-    )
+    assert cli_.ok("queues", "pause", "m*").out == "mail is paused; 2 jobs wait\nmetrics is paused; 1 job waits\n"
     assert "paused" in cli_.ok("queues").out.splitlines()[1]
     assert cli_.ok("queues", "resume", "mail", "--json").document["paused"] is False
     assert cli_.ok("queues", "limit", "mail", "2").out == "mail takes jobs while fewer than 2 wait\n"
@@ -41,9 +38,7 @@ def test_queues_are_shared_fairly_and_made_on_purpose_only(cli_: Cli) -> None:
         refused = cli_.run("queues", *verb)
         assert refused.code == 3 and "no such queue: new; with --new it is made" in refused.err
     cli_.ok("queues", "limit", "new", "5", "--new")
-    assert (
-        "shared by     argument.customer\n" in cli_.ok("queues", "set", "new", "fair=argument.customer").out
-    )
+    assert "shared by     argument.customer\n" in cli_.ok("queues", "set", "new", "fair=argument.customer").out
     levels = '[{"by": "argument.customer", "weights": {"acme": 3}}, {"by": "name"}]'
     shown = cli_.ok("queues", "set", "new", f"fair={levels}", "result_ttl=60").out
     assert "argument.customer (acme 3), then name\n" in shown and "60 (own setting)" in shown
@@ -96,9 +91,7 @@ def test_constraints_show_how_much_is_in_use(cli_: Cli) -> None:
         "constraints", "set", "c", '{"name": "mail"}', "--by", "argument.to", "--concurrency", "2",
         "--rate", "100/min",
     )  # fmt: skip
-    assert said.out == (
-        'created c: 2 at once, 100 in 60 s for each argument.to, of jobs that match {"name":"mail"}\n'
-    )
+    assert said.out == ('created c: 2 at once, 100 in 60 s for each argument.to, of jobs that match {"name":"mail"}\n')
     cli_.ok("constraints", "set", "total", '{"name": "other"}', "--concurrency", "1")
     rows = cli_.ok("constraints").out.splitlines()
     assert "0 in 0 keys" in rows[1] and "░░░░░░░░ 0/1" in rows[2]
@@ -125,9 +118,7 @@ def test_who_holds_a_constraint_with_keys_must_say_which(cli_: Cli) -> None:
 
 def test_limits_are_shown_whole_where_bars_would_cut_them(cli_: Cli) -> None:
     limit = ("--concurrency", "1000", "--rate", "100000/60s")
-    cli_.ok(
-        "constraints", "set", "per-customer-upstream", '{"name": "a"}', "--by", "argument.customer", *limit
-    )
+    cli_.ok("constraints", "set", "per-customer-upstream", '{"name": "a"}', "--by", "argument.customer", *limit)
     cli_.ok("constraints", "set", "upstream-in-all", '{"name": "a"}', *limit)
     shown = cli_.ok("constraints").out
     assert shown.count("1,000 at once, 100,000 in 60 s") == 2 and "░" not in shown
@@ -141,10 +132,7 @@ def test_where_to_ask_may_stand_in_front_of_the_command(cli_: Cli) -> None:
 
 def test_schedules(cli_: Cli) -> None:
     assert cli_.ok("schedules").out == "no schedules\n"
-    assert (
-        "nightly: 0 3 * * *, next "
-        in cli_.ok("schedules", "set", "nightly", "report", "--cron", "0 3 * * *").out
-    )
+    assert "nightly: 0 3 * * *, next " in cli_.ok("schedules", "set", "nightly", "report", "--cron", "0 3 * * *").out
     made = cli_.ok(
         "schedules", "set", "often", "ping", '{"$bin": "/wA="}', "--every", "5m", "--job", '{"queue": "q"}',
         "--paused", "--json",

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import jqmaster
-from jqmaster.engine import Engine
+from jqmaster.engine.engine import Engine
 
 PATIENCE_S = 30.0
 

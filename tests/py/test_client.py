@@ -12,9 +12,9 @@ import msgpack
 import pytest
 
 from jqmaster.client import AsyncClient, Client, Event
-from jqmaster.engine import Engine, connect
+from jqmaster.engine.engine import Engine, connect
 from jqmaster.errors import Conflict, Invalid, NotFound
-from jqmaster.server import ServeOptions, Server
+from jqmaster.master.server import ServeOptions, Server
 from parts import eventually
 
 UNKNOWN = "0" * 14
@@ -152,9 +152,7 @@ async def test_dependencies(call: Call) -> None:
 
 
 async def test_finding_jobs(call: Call) -> None:
-    jobs = await call(
-        "enqueue_many", [{"name": "a", "tags": ["t", f"n{n % 2}"], "argument": n} for n in range(5)]
-    )
+    jobs = await call("enqueue_many", [{"name": "a", "tags": ["t", f"n{n % 2}"], "argument": n} for n in range(5)])
     assert [job["id"] for job in await call("jobs", tag="t")] == jobs
     assert [job["id"] for job in await call("jobs", tag="n1", newest=True)] == [jobs[3], jobs[1]]
     assert "argument" not in (await call("jobs", status=["queued"], brief=True, count=2))[0]
@@ -186,9 +184,7 @@ async def test_history_and_tracking(call: Call, own: Engine) -> None:
 
 
 async def test_queues(call: Call) -> None:
-    assert (await call("set_queue", "a/b", max_waiting=5, set={"retry_base": 2}))["settings"] == {
-        "retry_base": 2
-    }
+    assert (await call("set_queue", "a/b", max_waiting=5, set={"retry_base": 2}))["settings"] == {"retry_base": 2}
     fair = [{"by": "argument", "weights": {"x": 2}}]
     assert (await call("set_queue", "a/b", unset=["retry_base"], fair=fair))["fair"] == fair
     assert (await call("pause", "a/b"))["paused"] is True
@@ -251,9 +247,7 @@ async def test_a_copy(call: Call, own: Engine) -> None:
 # Events
 
 
-def follow(
-    server: Server, kind: str, got: list[Event], method: str, *args: Any, **more: Any
-) -> asyncio.Task[None]:
+def follow(server: Server, kind: str, got: list[Event], method: str, *args: Any, **more: Any) -> asyncio.Task[None]:
     """Adds what comes to `got`, in the background."""
 
     def blocking() -> None:

@@ -14,10 +14,10 @@ from typing import Any
 import msgpack
 import redis
 
-from jqmaster.engine import pack
-from jqmaster.luabuild import Builder
-from jqmaster.lualink import Linker
-from jqmaster.luamodule import Item
+from jqmaster.bundle.build import Builder
+from jqmaster.bundle.link import Linker
+from jqmaster.bundle.module import Item
+from jqmaster.engine.engine import pack
 from servers import RedisServer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -67,9 +67,7 @@ class Recorder:
 def started(reply: list[Any]) -> list[list[str]]:
     """Ids and tokens of jobs in a pick's reply."""
     documents = [msgpack.unpackb(part) for part in reply if isinstance(part, bytes) and part[0] >= 0x80]
-    return [
-        [found["id"], found["token"]] for found in documents if isinstance(found, dict) and "token" in found
-    ]
+    return [[found["id"], found["token"]] for found in documents if isinstance(found, dict) and "token" in found]
 
 
 def outcome(held: list[str], **more: object) -> dict[str, object]:
@@ -116,14 +114,10 @@ def with_worker(call: Call) -> None:
 
 def pushed(call: Call) -> None:
     """Jobs that a master assigns."""
-    worker = call(
-        "register", {"name": "w", "queues": [QUEUE], "url": "http://127.0.0.1:1/", "max_jobs": 9}
-    ).decode()
+    worker = call("register", {"name": "w", "queues": [QUEUE], "url": "http://127.0.0.1:1/", "max_jobs": 9}).decode()
     for record in "", "pushed":
         call("enqueue", {"name": QUEUE}, ARGUMENT)
-        reply = call(
-            "assign", {"master": "m", "limit": 9, "wait": {"on": "push", "ms": 60000}}, record=record
-        )
+        reply = call("assign", {"master": "m", "limit": 9, "wait": {"on": "push", "ms": 60000}}, record=record)
         call("heartbeat", {"worker": worker, "jobs": started(reply), "control": True}, record=record)
         call("finish", {"worker": worker}, outcome(started(reply)[0]), b"\xc0", record=record)
 
@@ -137,9 +131,7 @@ def constrained(call: Call) -> None:
         for _ in range(3):
             call("enqueue", {"name": QUEUE}, ARGUMENT, record=record)
         [held] = started(call("pick", {"worker": "w", "queues": QUEUE}, record=record))
-        reply = call(
-            "finish", {"worker": "w", "pick": {"queues": QUEUE}}, outcome(held), b"\xc0", record=record
-        )
+        reply = call("finish", {"worker": "w", "pick": {"queues": QUEUE}}, outcome(held), b"\xc0", record=record)
         call("finish", {"worker": "w"}, outcome(started(reply)[0]), b"\xc0")
 
 

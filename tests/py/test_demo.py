@@ -22,8 +22,8 @@ from jqmaster.demo.functions import invoice_result
 from jqmaster.demo.journal import Entry, Journal, Moment, read
 from jqmaster.demo.limits import AT_ONCE, check_limits, message_limit, most_at_once, most_within
 from jqmaster.demo.plan import FLOODING, OTHERS, Sent, make_plan
-from jqmaster.replies import Job
-from jqmaster.worker import Outcome, current_job
+from jqmaster.engine.replies import Job
+from jqmaster.worker.worker import Outcome, current_job
 from processes import Process
 
 pytestmark = pytest.mark.timeout(120)
@@ -52,9 +52,7 @@ def test_the_demo_holds_and_leaves_nothing_behind() -> None:
         assert time.monotonic() - began < 90
         assert "nothing was finished twice" in demo.text
         assert "kill -9" in demo.text
-        assert re.search(
-            r"wait\? reports-per-customer of 'globex' has \d of 4 running; \d+ are ahead", demo.text
-        )
+        assert re.search(r"wait\? reports-per-customer of 'globex' has \d of 4 running; \d+ are ahead", demo.text)
         assert re.search(r"globex sent 60 reports .* up to 4 running at once \(4 are allowed\)", demo.text)
         assert re.search(r"20 text messages .* up to 4 of them in any second \(4 are allowed\)", demo.text)
         assert re.search(r"^all\s+1000\s+930\s+60\s+10\s", demo.text, re.M)

@@ -17,10 +17,10 @@ import pytest
 from aiohttp import web
 from redis.asyncio import Redis
 
-from jqmaster import delivery
-from jqmaster.dispatch import Dispatch
-from jqmaster.engine import Engine, connect
-from jqmaster.scripts import load
+from jqmaster.engine.engine import Engine, connect
+from jqmaster.engine.scripts import load
+from jqmaster.master import delivery
+from jqmaster.master.dispatch import Dispatch
 from parts import answers, commands, enqueue, eventually, listening, status, until, worker
 from servers import RedisServer
 
@@ -151,9 +151,7 @@ async def test_404_sends_the_job_elsewhere_and_never_back(engine: Engine, dispat
 
 
 @pytest.mark.parametrize("code", [429, 503])
-async def test_a_busy_worker_gets_nothing_until_it_said(
-    engine: Engine, dispatch: Dispatch, code: int
-) -> None:
+async def test_a_busy_worker_gets_nothing_until_it_said(engine: Engine, dispatch: Dispatch, code: int) -> None:
     times: list[float] = []
 
     async def busy_first(_job: dict[str, Any]) -> web.Response:
@@ -171,9 +169,7 @@ async def test_a_busy_worker_gets_nothing_until_it_said(
     assert 0.9 < times[1] - times[0] < 4
 
 
-async def test_a_worker_that_cannot_be_reached_loses_its_jobs_to_others(
-    engine: Engine, dispatch: Dispatch
-) -> None:
+async def test_a_worker_that_cannot_be_reached_loses_its_jobs_to_others(engine: Engine, dispatch: Dispatch) -> None:
     async with worker(engine, ACCEPTED) as gone:
         held = await enqueue(engine, retry_base=0.01)
         await gone.delivered()
@@ -254,9 +250,7 @@ async def test_a_worker_to_which_there_is_no_way_keeps_its_jobs(
         assert states[stub.id] == ("unreachable", 1)
 
 
-async def test_a_kept_connection_that_went_stale_costs_the_job_nothing(
-    engine: Engine, dispatch: Dispatch
-) -> None:
+async def test_a_kept_connection_that_went_stale_costs_the_job_nothing(engine: Engine, dispatch: Dispatch) -> None:
     """The server takes one request per connection and closes it under the second."""
     connections = itertools.count()
 
@@ -282,9 +276,7 @@ async def test_a_kept_connection_that_went_stale_costs_the_job_nothing(
     assert dispatch.counts.refused == 0 and dispatch.counts.finished == 0
 
 
-async def test_a_connection_that_breaks_under_the_job_is_a_failure(
-    engine: Engine, dispatch: Dispatch
-) -> None:
+async def test_a_connection_that_breaks_under_the_job_is_a_failure(engine: Engine, dispatch: Dispatch) -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.close()

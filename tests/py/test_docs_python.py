@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from jqmaster import JQ, JobError, JobReleased, current_job
-from jqmaster.options import JobOptions
-from jqmaster.task import ScheduleOptions, TaskOptions
+from jqmaster.app.task import ScheduleOptions, TaskOptions
+from jqmaster.engine.options import JobOptions
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "python.md").read_text()
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -10,12 +10,12 @@ import pytest
 
 from cli_support import Cli, call, straight  # noqa: F401 (fixtures)
 from conftest import SettableEngine
-from jqmaster import doctor, doctor_redis
 from jqmaster.client import AsyncClient
-from jqmaster.doctor import Finding
-from jqmaster.doctor_facts import ClientSource, EngineSource, gather
-from jqmaster.doctor_redis import Server
-from jqmaster.engine import Engine
+from jqmaster.doctor import doctor, redis_side
+from jqmaster.doctor.doctor import Finding
+from jqmaster.doctor.facts import ClientSource, EngineSource, gather
+from jqmaster.doctor.redis_side import Server
+from jqmaster.engine.engine import Engine
 
 NIL = b"\xc0"
 
@@ -107,9 +107,7 @@ async def test_a_constraint_that_never_finds_what_it_asks_for(settable: Settable
     rate = {"limit": 10, "period": 60}
     await settable.constrain("right", right, rate=rate, cost="argument.size")
     await settable.constrain("wrong", wrong, rate=rate, cost="argument.sice")
-    await settable.constrain(
-        "absent", {"argument.plan": {"exists": False}, "not": {"argument.x": 1}}, concurrency=1
-    )
+    await settable.constrain("absent", {"argument.plan": {"exists": False}, "not": {"argument.x": 1}}, concurrency=1)
     await settable.constrain("others", {"name": "mail.*", "argument.x": 1}, concurrency=1)
     argument = msgpack.packb({"to": [{"country": "FR"}], "a.b": 2, 7: 0, "size": 3})
     await settable.enqueue([({"name": "mail"}, argument)] * 2)
@@ -171,7 +169,7 @@ WELL = Server(
 
 
 def test_a_redis_that_is_well() -> None:
-    assert {one.level for one in doctor_redis.check(WELL)} == {"ok"}
+    assert {one.level for one in redis_side.check(WELL)} == {"ok"}
 
 
 async def test_very_many_of_everything_are_looked_at_in_part_and_it_says_so(settable: SettableEngine) -> None:
@@ -219,26 +217,26 @@ async def test_leases_are_not_looked_for_queue_by_queue_where_none_lapsed(settab
 )
 def test_a_redis_that_is_not(changes: dict, check: str, level: str) -> None:
     info = {**WELL.info, **changes.pop("info", {})}
-    [finding] = [one for one in doctor_redis.check(replace(WELL, info=info, **changes)) if one.level != "ok"]
+    [finding] = [one for one in redis_side.check(replace(WELL, info=info, **changes)) if one.level != "ok"]
     assert (finding.check, finding.level) == (check, level)
     assert finding.do and finding.means
 
 
 async def test_looking_at_a_real_redis(engine: Engine) -> None:
-    server = await doctor_redis.look(engine)
+    server = await redis_side.look(engine)
     assert abs(server.now_ms - time.time() * 1000) < 60_000 and server.current == server.own
     findings = await doctor.examine(EngineSource(engine), server)
     assert [one.check for one in findings if one.level in ("problem", "warning")] == ["persistence"]
 
 
 async def test_redis_forbids_to_be_looked_at(engine: Engine, redis_server: object) -> None:
-    from jqmaster.engine import connect
+    from jqmaster.engine.engine import connect
 
     rules = ("on", ">pw", "~*", "&*", "+@all", "-config", "-info", "-slowlog")
     await engine.redis.execute_command("ACL", "SETUSER", "blind", *rules)
     async with connect(f"unix://blind:pw@{redis_server.socket}") as client:  # type: ignore[attr-defined]
-        server = await doctor_redis.look(Engine(client, engine.namespace))
-    assert {one.level for one in doctor_redis.check(server)} <= {"note", "ok"}
+        server = await redis_side.look(Engine(client, engine.namespace))
+    assert {one.level for one in redis_side.check(server)} <= {"note", "ok"}
 
 
 def test_the_command(straight: Cli) -> None:

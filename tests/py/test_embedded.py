@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 import redis
 
-from jqmaster import embedded
-from jqmaster.embedded import EmbeddedRedis, EmbeddedRedisError
+from jqmaster.master import embedded
+from jqmaster.master.embedded import EmbeddedRedis, EmbeddedRedisError
 
 
 @pytest.fixture

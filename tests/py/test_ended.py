@@ -9,9 +9,9 @@ from collections.abc import AsyncIterator
 import pytest
 from redis.asyncio import Redis
 
-from jqmaster.ended import Ended
-from jqmaster.engine import Engine, connect
-from jqmaster.scripts import load
+from jqmaster.engine.ended import Ended
+from jqmaster.engine.engine import Engine, connect
+from jqmaster.engine.scripts import load
 from parts import commands, enqueue, eventually
 from servers import RedisServer
 

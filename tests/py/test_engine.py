@@ -16,7 +16,10 @@ from redis.exceptions import OutOfMemoryError, ResponseError
 
 import jqmaster
 from conftest import SettableEngine
-from jqmaster.engine import Engine, connect, pack
+from jqmaster.bundle.build import make_script
+from jqmaster.engine.engine import Engine, connect, pack
+from jqmaster.engine.replies import document
+from jqmaster.engine.scripts import builtin
 from jqmaster.errors import (
     Conflict,
     Full,
@@ -30,9 +33,6 @@ from jqmaster.errors import (
     from_redis,
     parse,
 )
-from jqmaster.luabuild import make_script
-from jqmaster.replies import document
-from jqmaster.scripts import builtin
 from servers import RedisServer
 
 NIL = b"\xc0"
@@ -249,9 +249,7 @@ class TestErrors:
         error = from_redis(original)
         assert isinstance(error, Unavailable) and error.cause is original and "OOM" in str(error)
         assert isinstance(from_redis(RedisConnectionError("refused")), Unavailable)
-        lua = from_redis(
-            ResponseError("user_script:3: attempt to index a nil value script: ab, on @user_script:3.")
-        )
+        lua = from_redis(ResponseError("user_script:3: attempt to index a nil value script: ab, on @user_script:3."))
         assert isinstance(lua, Internal)
         lua = from_redis(ResponseError("user_function:3: bad script: jq_1_pick, on @user_function:3."))
         assert isinstance(lua, Internal)
@@ -356,9 +354,7 @@ class TestHealing:
             replies = await engine.pipeline([("enqueue", [pack({"name": "a"}), NIL])] * 3)
             assert [len(reply) for reply in replies] == [2, 2, 2]
 
-    async def test_setting_up_again_does_not_displace_the_current_version(
-        self, redis: Redis, engine: Engine
-    ) -> None:
+    async def test_setting_up_again_does_not_displace_the_current_version(self, redis: Redis, engine: Engine) -> None:
         scripts = dict(builtin()) | {"extra": make_script("extra", "#!lua\nreturn 1", "read")}
         older = Engine(redis, engine.namespace, scripts=scripts)
         await redis.delete(f"{engine.namespace}:meta")

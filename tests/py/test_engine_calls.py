@@ -10,10 +10,10 @@ import msgpack
 import pytest
 
 import jqmaster
-from jqmaster.engine import Engine
+from jqmaster.engine.engine import Engine
+from jqmaster.engine.replies import Beat, Enqueued, Job, Note
+from jqmaster.engine.scripts import builtin
 from jqmaster.errors import Conflict, Invalid, NotFound
-from jqmaster.replies import Beat, Enqueued, Job, Note
-from jqmaster.scripts import builtin
 
 NIL = b"\xc0"
 UNKNOWN = "0" * 14
@@ -134,9 +134,7 @@ async def test_schedules_and_statistics(engine: Engine) -> None:
     assert minute["enqueued"] >= 1
     assert (await engine.series("day", name="a")).documents[0]["queue"] == "a"
     assert (await engine.queue("a", set={"done_max": 1}))["settings"] == {"done_max": 1}
-    assert (await engine.queue("a", unset=["done_max"], fair=[{"by": "argument"}]))["fair"] == [
-        {"by": "argument"}
-    ]
+    assert (await engine.queue("a", unset=["done_max"], fair=[{"by": "argument"}]))["fair"] == [{"by": "argument"}]
     assert {one["name"] for one in await engine.describe()} == set(await engine.config())
 
 

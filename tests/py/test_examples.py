@@ -160,9 +160,7 @@ def test_direct(redis_url: str) -> None:
 def test_any_worker(master: MasterProcess) -> None:
     code = ("any_worker", master.url)
     with Process(*code, ready="registered", folder=EXAMPLES) as worker, Client(master.url) as client:
-        jobs = client.enqueue_many(
-            {"name": "shout", "argument": text, "keep_result": True} for text in ("a", "b", "c")
-        )
+        jobs = client.enqueue_many({"name": "shout", "argument": text, "keep_result": True} for text in ("a", "b", "c"))
         for job in jobs:
             assert client.wait(job, 20)["status"] == "done"
         assert [client.result(job) for job in jobs] == ["A", "B", "C"]

@@ -15,10 +15,10 @@ from redis.asyncio import Redis
 from bad_copying import RECORDS
 from bad_copying import pack as pack_record
 from conftest import SettableEngine
-from jqmaster import copying
-from jqmaster.engine import Engine, connect
+from jqmaster.engine.engine import Engine, connect
+from jqmaster.engine.scripts import builtin
 from jqmaster.errors import Conflict, Invalid, JQError, Version
-from jqmaster.scripts import builtin
+from jqmaster.master import copying
 from keyspace import read_keys
 from rich import Space, fill, fill_newer
 from servers import RedisServer
@@ -106,9 +106,7 @@ class TestCopy:
             await import_(target, await export(source))
             await check_copy(source, target)
 
-    async def test_the_copy_works_on_like_the_original(
-        self, source: SettableEngine, target: SettableEngine
-    ) -> None:
+    async def test_the_copy_works_on_like_the_original(self, source: SettableEngine, target: SettableEngine) -> None:
         await import_(target, await export(source))
         done = await work_off(target)
         assert done == await work_off(source) > 20
@@ -117,13 +115,9 @@ class TestCopy:
     async def test_nothing_that_is_copied_has_the_namespaces_name_in_it(self, source: SettableEngine) -> None:
         assert [record for record in await export(source) if source.namespace.encode() in record] == []
 
-    async def test_keys_go_when_they_would_have_gone(
-        self, source: SettableEngine, target: SettableEngine
-    ) -> None:
+    async def test_keys_go_when_they_would_have_gone(self, source: SettableEngine, target: SettableEngine) -> None:
         await import_(target, await export(source))
-        [was, is_] = [
-            await engine.redis.pttl(f"{engine.namespace}:request:e:token") for engine in (source, target)
-        ]
+        [was, is_] = [await engine.redis.pttl(f"{engine.namespace}:request:e:token") for engine in (source, target)]
         assert 0 < is_ <= was + 1000
 
     async def test_what_does_not_move_meanwhile_is_copied_whole(
@@ -174,9 +168,7 @@ class TestPages:
         await check_copy(settable, target)
         assert len((await target.pick("w", "a", 1000)).jobs) == 1000
 
-    async def test_large_arguments_come_one_by_one(
-        self, settable: SettableEngine, target: SettableEngine
-    ) -> None:
+    async def test_large_arguments_come_one_by_one(self, settable: SettableEngine, target: SettableEngine) -> None:
         argument = msgpack.packb(b"\xff" * (3 << 20))
         for _ in range(5):
             await settable.enqueue([({"name": "a"}, argument)])
@@ -191,9 +183,7 @@ class TestPages:
         await import_(target, records, 3)
         await check_copy(settable, target)
 
-    async def test_keys_of_every_type_in_several_pages(
-        self, settable: SettableEngine, target: SettableEngine
-    ) -> None:
+    async def test_keys_of_every_type_in_several_pages(self, settable: SettableEngine, target: SettableEngine) -> None:
         """Larger than any of ours usually are."""
         client, name = settable.redis, settable.namespace
         numbers = [f"{number:05}" for number in range(1234)]
@@ -239,9 +229,7 @@ class TestImport:
         with pytest.raises(Conflict, match="is set up"):
             await import_(target, records)
 
-    async def test_not_beside_what_is_there_already(
-        self, source: SettableEngine, target: SettableEngine
-    ) -> None:
+    async def test_not_beside_what_is_there_already(self, source: SettableEngine, target: SettableEngine) -> None:
         records = await export(source)
         await source.redis.zadd(f"{target.namespace}:due", {"x": 1})
         with pytest.raises(Conflict, match="holds keys"):
@@ -299,9 +287,7 @@ async def test_cursors_that_were_made_up_do_no_harm(engine: Engine, suffix: str,
 
 
 class TestFiles:
-    async def test_a_namespace_goes_into_a_file_and_back(
-        self, source: SettableEngine, target: SettableEngine
-    ) -> None:
+    async def test_a_namespace_goes_into_a_file_and_back(self, source: SettableEngine, target: SettableEngine) -> None:
         file = io.BytesIO()
         await copying.write_file(source, file)
         file.seek(0)

@@ -14,15 +14,16 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from jqmaster import JQ, replies
-from jqmaster.ended import Ended
-from jqmaster.engine import Engine, connect
+from jqmaster import JQ
+from jqmaster.connection.subscriptions import Subscriptions
+from jqmaster.connection.wake import Channel
+from jqmaster.engine import replies
+from jqmaster.engine.ended import Ended
+from jqmaster.engine.engine import Engine, connect
+from jqmaster.engine.scripts import load
+from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import Unavailable
-from jqmaster.events import EventFeed
-from jqmaster.scripts import load
-from jqmaster.subscriptions import Subscriptions
-from jqmaster.waiting import Waiting
-from jqmaster.wake import Channel
+from jqmaster.master.events import EventFeed
 from parts import enqueue, eventually
 from servers import RedisServer
 from topologies import Cluster, Node, Proxy, Sentinels, cluster, free_ports, nodes, until
@@ -141,9 +142,7 @@ async def other_client(client: Client) -> AsyncIterator[Engine]:
         yield Engine(redis, NAMESPACE)
 
 
-async def test_sleepers_that_leave_during_a_pause_do_not_crash_redis(
-    fresh_server: RedisServer, redis: Redis
-) -> None:
+async def test_sleepers_that_leave_during_a_pause_do_not_crash_redis(fresh_server: RedisServer, redis: Redis) -> None:
     """Redis 7.0 panics at CLIENT UNBLOCK of a command that CLIENT PAUSE or FAILOVER holds back."""
     channels = [Channel(redis, f"{{t}}:wake:{number}") for number in range(4)]
     for _ in range(12):
@@ -369,9 +368,7 @@ async def test_a_cluster_with_tls(tmp_path: Path) -> None:
         1, 0, 1500, "--tls-ca-cert-file", files["ca.crt"], "--tls-cert-file", files["own.crt"],
         "--tls-key-file", files["own.key"], "--tls-cluster", "yes", "--tls-port", str(port),
     ):  # fmt: skip
-        options = (
-            f"ssl_ca_certs={files['ca.crt']}&ssl_certfile={files['own.crt']}&ssl_keyfile={files['own.key']}"
-        )
+        options = f"ssl_ca_certs={files['ca.crt']}&ssl_certfile={files['own.crt']}&ssl_keyfile={files['own.key']}"
         async with Client(f"rediss+cluster://127.0.0.1:{port}?{options}") as client:
             job = await enqueue(client.engine)
             assert await client.ended.wait(job.encode(), 0.1) == "queued"

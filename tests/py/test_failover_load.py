@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from jqmaster.demo import journal
-from jqmaster.engine import Engine, connect
+from jqmaster.engine.engine import Engine, connect
 from parts import eventually
 from test_faults import JOBS, NAMESPACE, Site, _ended, check, folder, push
 from topologies import Cluster, Sentinels, cluster, nodes, until

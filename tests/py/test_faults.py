@@ -17,7 +17,7 @@ import pytest
 
 from jqmaster.client import AsyncClient
 from jqmaster.demo import journal
-from jqmaster.engine import Engine, connect
+from jqmaster.engine.engine import Engine, connect
 from jqmaster.errors import Unavailable
 from parts import eventually
 from processes import MasterProcess, Process

@@ -14,12 +14,12 @@ import pytest
 from redis.asyncio import Redis
 
 from jqmaster import JQ
+from jqmaster.bundle.build import Bundle, Library, version_of
 from jqmaster.cli import options
-from jqmaster.engine import Engine, connect, pack
+from jqmaster.engine.engine import Engine, connect, pack
+from jqmaster.engine.scripts import FORMS, builtin, fetch, load
 from jqmaster.errors import Invalid, NoFunctions, Unavailable
-from jqmaster.luabuild import Bundle, Library, version_of
-from jqmaster.scripts import FORMS, builtin, fetch, load
-from jqmaster.server import ServeOptions, Server
+from jqmaster.master.server import ServeOptions, Server
 from jqmaster.testing import working
 from servers import RedisServer
 
@@ -83,9 +83,7 @@ class TestWhatIsCalled:
             assert await calls(client) == {"fcall": 2, "evalsha": 1}
             assert await engine.form_in_use() == "functions"
 
-    async def test_form_scripts_loads_no_library_and_calls_no_function(
-        self, fresh_server: RedisServer
-    ) -> None:
+    async def test_form_scripts_loads_no_library_and_calls_no_function(self, fresh_server: RedisServer) -> None:
         async with connect(fresh_server.url) as client:
             await load(client, "{jq}", form="scripts")
             manifest = await manifest_of(client)
@@ -149,9 +147,7 @@ class TestWhatIsLost:
                 assert [len(reply) for reply in (replies[0], replies[2])] == [2, 2]
             assert await libraries(client) == {(await manifest_of(client))["library"]}
 
-    async def test_a_pipeline_that_misses_everything_does_nothing_twice(
-        self, fresh_server: RedisServer
-    ) -> None:
+    async def test_a_pipeline_that_misses_everything_does_nothing_twice(self, fresh_server: RedisServer) -> None:
         async with connect(fresh_server.url) as client:
             await load(client, "{jq}")
             for flush in ("FUNCTION", "SCRIPT"):
@@ -172,9 +168,7 @@ class TestWhatIsLost:
 
 
 class TestVersions:
-    async def test_the_manifest_names_the_library_and_its_functions(
-        self, redis: Redis, namespace: str
-    ) -> None:
+    async def test_the_manifest_names_the_library_and_its_functions(self, redis: Redis, namespace: str) -> None:
         ours = await load(redis, namespace)
         manifest = await manifest_of(redis, namespace)
         library = builtin().library
@@ -188,9 +182,7 @@ class TestVersions:
     async def test_a_version_is_that_of_its_library_too(self) -> None:
         assert len({version_of(scripts) for scripts in (builtin(), version("jq_b"), version("jq_c"))}) == 3
 
-    async def test_the_library_of_the_version_before_stays_and_older_ones_go(
-        self, fresh_server: RedisServer
-    ) -> None:
+    async def test_the_library_of_the_version_before_stays_and_older_ones_go(self, fresh_server: RedisServer) -> None:
         async with connect(fresh_server.url) as client:
             versions = [version(f"jq_{letter}") for letter in "abcd"]
             a, b, c, d = (version_of(scripts) for scripts in versions)
@@ -324,9 +316,7 @@ class TestPermissions:
                 await life(engine)
                 assert await engine.form_in_use() == form
                 await engine.config()
-                assert set(await calls(admin)) == (
-                    {"fcall", "evalsha"} if form == "functions" else {"evalsha"}
-                )
+                assert set(await calls(admin)) == ({"fcall", "evalsha"} if form == "functions" else {"evalsha"})
                 with pytest.raises(Unavailable, match="NOPERM"):
                     await Engine(client, "{other}", form=form).enqueue([({"name": "a"}, NIL)])  # type: ignore[arg-type]
 
@@ -356,9 +346,7 @@ class TestPermissions:
                 with pytest.raises(NoFunctions, match="fcall"):
                     await life(Engine(client, form="functions"))
 
-    async def test_who_may_not_load_functions_calls_those_that_are_there(
-        self, fresh_server: RedisServer
-    ) -> None:
+    async def test_who_may_not_load_functions_calls_those_that_are_there(self, fresh_server: RedisServer) -> None:
         async with connect(fresh_server.url) as admin:
             url = await self.user(admin, fresh_server, "~*", "&*", "+@all", "-function")
             async with connect(url) as client:
@@ -384,9 +372,7 @@ async def health(server: Server) -> dict:
 
 
 @pytest.mark.parametrize("form", ["auto", "scripts"])
-def test_the_library_and_its_worker(
-    fresh_server: RedisServer, form: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_library_and_its_worker(fresh_server: RedisServer, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JQ_FORM", form)
     jq = JQ(fresh_server.url)
 

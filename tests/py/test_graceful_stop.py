@@ -19,10 +19,10 @@ import pytest
 from aiohttp import web
 
 from jqmaster.client import AsyncClient
-from jqmaster.embedded import EmbeddedRedis
-from jqmaster.engine import Engine, connect
+from jqmaster.engine.engine import Engine, connect
 from jqmaster.errors import Unavailable
-from jqmaster.server import ServeOptions, Server, StartError
+from jqmaster.master.embedded import EmbeddedRedis
+from jqmaster.master.server import ServeOptions, Server, StartError
 from parts import enqueue, eventually, listening, until
 from processes import MasterProcess, Process
 from servers import RedisServer
@@ -54,9 +54,7 @@ async def test_sigterm_answers_long_polls_at_once(redis_url: str, namespace: str
             engine = Engine(redis, namespace)
             job = await enqueue(engine, "other")
             await eventually(lambda: _sleeps(engine, 1))
-            pick = asyncio.create_task(
-                _post(session, f"{master.url}/pick", {"queues": "mail", "timeout": 60})
-            )
+            pick = asyncio.create_task(_post(session, f"{master.url}/pick", {"queues": "mail", "timeout": 60}))
             poll = asyncio.create_task(session.get(f"{master.url}/job/{job}/polling?timeout=60"))
             await eventually(lambda: _sleeps(engine, 2))
             began = time.monotonic()

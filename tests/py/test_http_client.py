@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from jqmaster.client import AsyncClient, Client
-from jqmaster.engine import Engine, connect
+from jqmaster.engine.engine import Engine, connect
 from jqmaster.errors import Invalid, NotFound
-from jqmaster.server import ServeOptions, Server
-from jqmaster.worker import Function, JobReleased
-from jqmaster.worker_run import WorkOptions, work
+from jqmaster.master.server import ServeOptions, Server
+from jqmaster.worker.run import WorkOptions, work
+from jqmaster.worker.worker import Function, JobReleased
 from parts import enqueue, eventually, status, until
 
 WAYS = ("redis", "http", "push", "synchronous")
@@ -167,9 +167,7 @@ async def test_a_function_may_put_its_job_off(way: str, server: Server, own: Eng
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("gone", ["gone", "also: gone"])
-async def test_a_hold_on_what_is_gone_puts_the_job_off(
-    way: str, gone: str, server: Server, own: Engine
-) -> None:
+async def test_a_hold_on_what_is_gone_puts_the_job_off(way: str, gone: str, server: Server, own: Engine) -> None:
     def mail(argument: Any) -> None:
         raise JobReleased("429", delay=1, hold={gone: 2000, "there": 1000})
 
@@ -258,9 +256,7 @@ async def test_jobs_start_when_their_window_opens(way: str, server: Server, own:
 
 @pytest.mark.parametrize("opened_by", ["hold", "unconstrain", "constrain", "resume"])
 @pytest.mark.parametrize("way", WAYS)
-async def test_held_jobs_start_when_somebody_opens(
-    way: str, opened_by: str, server: Server, own: Engine
-) -> None:
+async def test_held_jobs_start_when_somebody_opens(way: str, opened_by: str, server: Server, own: Engine) -> None:
     async def mail(argument: Any) -> None:
         pass
 

@@ -86,9 +86,7 @@ async def test_a_wrong_change_is_named(api: Api, body: Any, field: str) -> None:
     answer = await api("PATCH", f"/job/{job_id}", body)
     assert (answer.status, answer.error["field"]) == (400, field)
     if field != "id" and field != "name":
-        answer = await api.post(
-            "/jobs/change", {"jobs": [{"id": job_id, "priority": 1}, {"id": job_id, **body}]}
-        )
+        answer = await api.post("/jobs/change", {"jobs": [{"id": job_id, "priority": 1}, {"id": job_id, **body}]})
         assert (answer.status, answer.error["field"]) == (400, f"jobs[1].{field}")
 
 
@@ -100,9 +98,7 @@ async def test_nothing_to_change_is_refused(api: Api) -> None:
 
 async def test_many_are_changed_at_once(api: Api) -> None:
     first, second = await api.enqueue("mail", argument=1), await api.enqueue("mail", argument=2)
-    body = {
-        "jobs": [{"id": first, "argument": 3}, {"id": UNKNOWN, "priority": 1}, {"id": second, "priority": -1}]
-    }
+    body = {"jobs": [{"id": first, "argument": 3}, {"id": UNKNOWN, "priority": 1}, {"id": second, "priority": -1}]}
     assert (await api.post("/jobs/change", body)).value == {"jobs": ["queued", "NOTFOUND", "queued"]}
     assert [job["argument"] for job in await api.pick(count=2)] == [2, 3]
 
@@ -155,9 +151,7 @@ async def test_all_that_failed_run_again_step_by_step(api: Api) -> None:
     assert changed == 5
     assert {await state(api, job_id) for job_id in ids} == {"queued"}
     assert await state(api, other) == "error"
-    assert (await api.post("/jobs/retry", {"ids": [other, UNKNOWN]})).value == {
-        "jobs": ["queued", "NOTFOUND"]
-    }
+    assert (await api.post("/jobs/retry", {"ids": [other, UNKNOWN]})).value == {"jobs": ["queued", "NOTFOUND"]}
 
 
 async def test_a_removed_job_is_gone(api: Api) -> None:

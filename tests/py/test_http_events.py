@@ -15,9 +15,9 @@ import aiohttp
 import pytest
 
 from http_support import validator
-from jqmaster.engine import Engine, connect
-from jqmaster.fanout import AT_ONCE, Fanout
-from jqmaster.server import ServeOptions, Server
+from jqmaster.engine.engine import Engine, connect
+from jqmaster.master.fanout import AT_ONCE, Fanout
+from jqmaster.master.server import ServeOptions, Server
 from parts import eventually
 from processes import MasterProcess
 
@@ -105,9 +105,7 @@ async def test_a_quiet_stream_shows_that_it_lives(
 
 
 @pytest.mark.parametrize("last", ["x", "1", "1-", "1-1-1", "-1-1", "１-1", "9" * 30 + "-1"])
-async def test_an_id_that_cannot_be_one(
-    server: Server, own: Engine, session: aiohttp.ClientSession, last: str
-) -> None:
+async def test_an_id_that_cannot_be_one(server: Server, own: Engine, session: aiohttp.ClientSession, last: str) -> None:
     async with session.get(server.url + "/events", headers={"last-event-id": last}) as response:
         assert response.status == 400
 
@@ -149,9 +147,7 @@ async def test_a_thousand_events_come_in_order_to_all(server: Server, own: Engin
         await own.config({"events_max": 10_000})
         jobs = await own.enqueue([({"name": "a"}, b"\xc0")] * 1000)
         for stream in streams:
-            found = [
-                json.loads(line[6:])["id"] for line in await lines(stream, 2000) if line.startswith("data: ")
-            ]
+            found = [json.loads(line[6:])["id"] for line in await lines(stream, 2000) if line.startswith("data: ")]
             assert found == [job.id for job in jobs]
 
 
@@ -189,9 +185,7 @@ def cpu_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-async def test_those_who_never_read_do_not_make_others_wait(
-    redis_url: str, namespace: str, own: Engine
-) -> None:
+async def test_those_who_never_read_do_not_make_others_wait(redis_url: str, namespace: str, own: Engine) -> None:
     await own.config({"events_max": 10_000})
     with (
         MasterProcess("--redis", redis_url, "--namespace", namespace) as master,
@@ -236,9 +230,7 @@ async def test_many_listeners_are_woken_a_few_at_a_time() -> None:
     assert not await fanout.wait(0.01)
 
 
-async def test_requests_are_answered_in_the_middle_of_a_fanout(
-    redis_url: str, namespace: str, own: Engine
-) -> None:
+async def test_requests_are_answered_in_the_middle_of_a_fanout(redis_url: str, namespace: str, own: Engine) -> None:
     with (
         MasterProcess("--redis", redis_url, "--namespace", namespace) as master,
         contextlib.ExitStack() as stack,

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 import requests
 
-from jqmaster.server import ServeOptions, Server
+from jqmaster.master.server import ServeOptions, Server
 
 OWN = ["localhost", "LOCALHOST:8400", "jq.localhost", "localhost.", "127.0.0.1:1", "10.1.2.3", "[::1]:8400"]
 OTHERS = ["evil.example", "evil.example:8400", "127.0.0.1.evil.example", "notlocalhost", "[evil]", "é"]
@@ -32,9 +32,7 @@ async def statuses(server: Server, names: list[str]) -> set[int]:
     return await asyncio.to_thread(ask)
 
 
-async def test_a_master_on_loopback_answers_to_addresses_and_localhost_alone(
-    redis_url: str, namespace: str
-) -> None:
+async def test_a_master_on_loopback_answers_to_addresses_and_localhost_alone(redis_url: str, namespace: str) -> None:
     async with Server(options(redis_url, namespace)) as server:
         assert await statuses(server, OWN) == {200}
         assert await statuses(server, OTHERS) == {403}

@@ -10,7 +10,7 @@ import msgpack
 import pytest
 
 from http_support import JSON, Api, api, master  # noqa: F401
-from jqmaster.engine import Engine
+from jqmaster.engine.engine import Engine
 
 UNKNOWN = "0" * 14
 
@@ -130,9 +130,7 @@ async def test_a_wrong_note_is_named(api: Api, notes: Any, field: str, as_map: b
     assert (answer.status, answer.error["field"]) == (400, path)
 
 
-@pytest.mark.parametrize(
-    "jobs", [5, [5], [[]], [["x", 1, {"argument": 1}, 5]], [{"argument": 1}], "argument"]
-)
+@pytest.mark.parametrize("jobs", [5, [5], [[]], [["x", 1, {"argument": 1}, 5]], [{"argument": 1}], "argument"])
 async def test_a_wrong_list_of_leases_is_refused(api: Api, jobs: Any) -> None:
     answer = await api.post("/worker/heartbeat", {"jobs": jobs, "worker": "argument"})
     assert (answer.status, answer.error["field"][:4]) == (400, "jobs")
@@ -270,9 +268,7 @@ async def test_what_there_is_to_set(api: Api) -> None:
     described = (await api.get("/config?describe")).value["settings"]
     assert {one["name"]: one["value"] for one in described} == settings
     assert all(one["meaning"] for one in described)
-    assert (
-        await api("PATCH", "/config", {"events_max": 7, "lease_grace": 1.5, "stats": False})
-    ).status == 200
+    assert (await api("PATCH", "/config", {"events_max": 7, "lease_grace": 1.5, "stats": False})).status == 200
     assert (await api.get("/config?describe=x")).error["field"] == "describe"
 
 
@@ -280,9 +276,7 @@ async def test_what_there_is_to_set(api: Api) -> None:
 
 
 async def test_a_namespace_is_copied(api: Api) -> None:
-    ids = (await api.post("/jobs", [{"name": "a", "argument": [number]} for number in range(300)])).value[
-        "job_ids"
-    ]
+    ids = (await api.post("/jobs", [{"name": "a", "argument": [number]} for number in range(300)])).value["job_ids"]
     await api("PUT", "/constraint/c", {"match": {"name": "a"}, "concurrency": 1})
     records = (await api.get("/export")).raw
     namespace = "{c" + secrets.token_hex(6) + "}"

@@ -12,12 +12,12 @@ import msgpack
 import pytest
 
 from http_support import JSON, MSGPACK, Api, Pokes, api, asgi, hold_against_document, master  # noqa: F401
-from jqmaster.ended import Ended
-from jqmaster.engine import Engine, connect
-from jqmaster.http.app import create_app
-from jqmaster.master import Master
-from jqmaster.scripts import builtin, install
-from jqmaster.waiting import Waiting
+from jqmaster.engine.ended import Ended
+from jqmaster.engine.engine import Engine, connect
+from jqmaster.engine.scripts import builtin, install
+from jqmaster.engine.waiting import Waiting
+from jqmaster.master.http.app import create_app
+from jqmaster.master.master import Master
 from servers import RedisServer
 
 ODD_NAMES = (
@@ -173,9 +173,7 @@ async def test_a_draining_master_takes_no_new_work(api: Api) -> None:
 # Content types
 
 
-@pytest.mark.parametrize(
-    "name", [MSGPACK, "application/x-msgpack", "application/vnd.msgpack", "Application/MsgPack"]
-)
+@pytest.mark.parametrize("name", [MSGPACK, "application/x-msgpack", "application/vnd.msgpack", "Application/MsgPack"])
 async def test_messagepack_has_three_names(api: Api, name: str) -> None:
     raw = msgpack.packb({"name": "mail"})
     answer = await api.post("/job", raw=raw, content_type=name)
@@ -225,9 +223,7 @@ async def test_another_content_type_is_refused(api: Api, name: str) -> None:
         ("", False, MSGPACK),
     ],
 )
-async def test_the_answer_comes_as_accepted(
-    api: Api, accept: str | None, json_body: bool, expected: str
-) -> None:
+async def test_the_answer_comes_as_accepted(api: Api, accept: str | None, json_body: bool, expected: str) -> None:
     headers = {} if accept is None else {"accept": accept}
     content_type = JSON if json_body else MSGPACK
     for body, status in (({"name": "mail"}, 201), ({"name": ""}, 400)):
@@ -235,9 +231,7 @@ async def test_the_answer_comes_as_accepted(
         assert (answer.status, answer.headers["content-type"]) == (status, expected)
 
 
-@pytest.mark.parametrize(
-    "accept", ["text/html", "application/json;q=0", "*/*;q=0", "image/*", "application/json;q=x"]
-)
+@pytest.mark.parametrize("accept", ["text/html", "application/json;q=0", "*/*;q=0", "image/*", "application/json;q=x"])
 async def test_what_cannot_be_answered_changes_nothing(api: Api, accept: str) -> None:
     answer = await api.post("/job", {"name": "mail"}, accept=accept)
     assert (answer.status, answer.error["code"]) == (406, "NOTACCEPTABLE")

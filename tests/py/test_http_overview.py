@@ -13,9 +13,9 @@ import aiohttp
 import pytest
 
 from http_support import Api, api, master, unpack  # noqa: F401 (fixtures)
-from jqmaster.engine import Engine, pack
-from jqmaster.overview import _PAGE, _TOP, Overview
-from jqmaster.server import ServeOptions, Server
+from jqmaster.engine.engine import Engine, pack
+from jqmaster.master.overview import _PAGE, _TOP, Overview
+from jqmaster.master.server import ServeOptions, Server
 from parts import eventually
 from servers import RedisServer
 
@@ -124,9 +124,7 @@ async def test_the_first_look_does_not_go_through_all_queues_at_once(engine: Eng
     await overview.stop()
 
 
-async def test_when_redis_hangs_those_who_look_learn_it_together(
-    fresh_server: RedisServer, namespace: str
-) -> None:
+async def test_when_redis_hangs_those_who_look_learn_it_together(fresh_server: RedisServer, namespace: str) -> None:
     async with Server(ServeOptions(redis_url=fresh_server.url, namespace=namespace, port=0)) as server:
         os.kill(fresh_server.process.pid, signal.SIGSTOP)
         try:

@@ -34,9 +34,7 @@ async def call(
     if body is not None:
         sent.setdefault("content-type", MSGPACK)
     data = None if body is None else msgpack.packb(body)
-    async with session.request(
-        method, URL(live.url + path, encoded=True), data=data, headers=sent
-    ) as response:
+    async with session.request(method, URL(live.url + path, encoded=True), data=data, headers=sent) as response:
         names = {name.lower(): value for name, value in response.headers.items()}
         answer = Answer(response.status, names, await response.read())
     hold_against_document(method, path.partition("?")[0], answer)
@@ -65,10 +63,7 @@ async def test_the_main_job_end_to_end(live: Live) -> None:
 async def test_a_job_reaches_a_long_poll_at_once(live: Live) -> None:
     async with aiohttp.ClientSession() as session:
         wish = {"queues": "a", "timeout": 30}
-        polls = [
-            asyncio.create_task(call(session, live, "POST", "/pick", wish, worker_id=f"w{n}"))
-            for n in range(3)
-        ]
+        polls = [asyncio.create_task(call(session, live, "POST", "/pick", wish, worker_id=f"w{n}")) for n in range(3)]
         await asyncio.sleep(0.2)
         started = time.monotonic()
         await call(session, live, "POST", "/jobs", [{"name": "a", "argument": n} for n in range(3)])
@@ -79,9 +74,7 @@ async def test_a_job_reaches_a_long_poll_at_once(live: Live) -> None:
 
 async def test_who_has_gone_away_gets_no_job(live: Live) -> None:
     body = msgpack.packb({"queues": "a", "timeout": 60})
-    request = (
-        f"POST /pick HTTP/1.1\r\nhost: x\r\nworker-id: gone\r\ncontent-length: {len(body)}\r\n\r\n".encode()
-    )
+    request = f"POST /pick HTTP/1.1\r\nhost: x\r\nworker-id: gone\r\ncontent-length: {len(body)}\r\n\r\n".encode()
     gone = [socket.create_connection(("127.0.0.1", live.port)) for _ in range(3)]
     for connection in gone:
         connection.sendall(request + body)
@@ -109,9 +102,7 @@ async def test_names_in_paths_stay_what_they_are(live: Live, path: str) -> None:
 
 async def test_draining_answers_open_polls(live: Live) -> None:
     async with aiohttp.ClientSession() as session:
-        poll = asyncio.create_task(
-            call(session, live, "POST", "/pick", {"queues": "a", "timeout": 60}, worker_id="w")
-        )
+        poll = asyncio.create_task(call(session, live, "POST", "/pick", {"queues": "a", "timeout": 60}, worker_id="w"))
         await asyncio.sleep(0.2)
         live.loop.call_soon_threadsafe(live.master.draining.set)
         async with asyncio.timeout(5):
@@ -155,9 +146,7 @@ def test_a_chunked_body_is_read(live: Live) -> None:
 
 def test_a_body_over_the_limit_is_refused_early(live: Live) -> None:
     with socket.create_connection(("127.0.0.1", live.port)) as connection:
-        connection.sendall(
-            b"POST /job HTTP/1.1\r\nhost: x\r\ncontent-length: 999999999\r\n\r\n" + b"x" * 1000
-        )
+        connection.sendall(b"POST /job HTTP/1.1\r\nhost: x\r\ncontent-length: 999999999\r\n\r\n" + b"x" * 1000)
         connection.settimeout(10)
         assert connection.recv(100).startswith(b"HTTP/1.1 413 ")
 

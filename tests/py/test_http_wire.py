@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from http_support import JSON, Api, api, master  # noqa: F401
-from jqmaster.http import jsonform, wire
-from jqmaster.http.errors import HttpError
+from jqmaster.wire import jsonform, packform
+from jqmaster.wire.errors import HttpError
 
 NESTED = b"\x91" * 900 + b"\x01"
 # Values that a decoder and encoder in between would change or refuse.
@@ -138,9 +138,7 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize(
-    "path", ["/job", "/jobs", "/done", "/pick", "/worker", "/release", "/worker/heartbeat"]
-)
+@pytest.mark.parametrize("path", ["/job", "/jobs", "/done", "/pick", "/worker", "/release", "/worker/heartbeat"])
 @pytest.mark.parametrize(("body", "message"), BROKEN.values(), ids=BROKEN.keys())
 async def test_a_broken_body_is_refused(api: Api, path: str, body: bytes, message: str) -> None:
     answer = await api.post(path, raw=body, worker_id="w")
@@ -155,9 +153,7 @@ async def test_a_broken_body_is_refused(api: Api, path: str, body: bytes, messag
 
 @pytest.mark.parametrize("end", range(1, 60, 3))
 async def test_every_truncation_is_refused(api: Api, end: int) -> None:
-    body = msgpack.packb(
-        {"jobs": [{"name": "mail", "argument": {"a": [1.5, b"x"]}, "priority": 7}], "request": "r"}
-    )
+    body = msgpack.packb({"jobs": [{"name": "mail", "argument": {"a": [1.5, b"x"]}, "priority": 7}], "request": "r"})
     answer = await api.post("/jobs", raw=body[:end])
     assert answer.status == 400
     assert "truncated" in answer.error["message"] or "expected" in answer.error["message"]
@@ -267,9 +263,7 @@ async def test_broken_json_is_refused_in_json(api: Api) -> None:
 
 
 def values(leaf: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    keys = st.one_of(
-        st.text(max_size=4), st.integers(-5, 5), st.sampled_from(["$bin", "$map", "$float", "$ext"])
-    )
+    keys = st.one_of(st.text(max_size=4), st.integers(-5, 5), st.sampled_from(["$bin", "$map", "$float", "$ext"]))
     return st.recursive(
         leaf,
         lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=4),
@@ -299,7 +293,7 @@ def test_any_value_survives_json(value: Any) -> None:
 @given(st.binary(max_size=40))
 def test_any_bytes_are_one_value_or_refused(raw: bytes) -> None:
     try:
-        wire.check(raw)
+        packform.check(raw)
     except HttpError as error:
         assert error.status == 400
         return
@@ -310,7 +304,7 @@ def test_any_bytes_are_one_value_or_refused(raw: bytes) -> None:
 @given(st.binary(max_size=60))
 def test_any_bytes_as_json_are_one_value_or_refused(raw: bytes) -> None:
     try:
-        wire.check(jsonform.to_msgpack(raw))
+        packform.check(jsonform.to_msgpack(raw))
     except HttpError as error:
         assert error.status == 400
 
@@ -318,14 +312,14 @@ def test_any_bytes_as_json_are_one_value_or_refused(raw: bytes) -> None:
 @pytest.mark.parametrize("size", [0, 1, 15, 16, 17, 65535, 65536])
 def test_headers_of_every_size(size: int) -> None:
     items = [b"\x01"] * size
-    assert wire.raw_array(items) == msgpack.packb([1] * size)
-    packed = wire.raw_map({f"k{n}": b"\x01" for n in range(size)})
+    assert packform.raw_array(items) == msgpack.packb([1] * size)
+    packed = packform.raw_map({f"k{n}": b"\x01" for n in range(size)})
     assert packed == msgpack.packb({f"k{n}": 1 for n in range(size)})
-    longer = wire.extend_map(packed, {"x": b"\x02", "y": b"\x03"})
+    longer = packform.extend_map(packed, {"x": b"\x02", "y": b"\x03"})
     assert msgpack.unpackb(longer) == {f"k{n}": 1 for n in range(size)} | {"x": 2, "y": 3}
 
 
 def test_a_level_below_the_limit_is_taken() -> None:
-    wire.check(b"\x91" * 990 + b"\x01")
+    packform.check(b"\x91" * 990 + b"\x01")
     with pytest.raises(HttpError, match="nested"):
-        wire.check(b"\x91" * 1010 + b"\x01")
+        packform.check(b"\x91" * 1010 + b"\x01")

@@ -308,9 +308,7 @@ async def test_many_outcomes_and_the_next_jobs(api: Api) -> None:
         {**held[2], "token": TOKEN, "type": "success"},
         {"id": UNKNOWN, "token": TOKEN, "type": "failure"},
     ]
-    answer = await api.post(
-        "/done", {"outcomes": outcomes, "pick": {"queues": "*", "count": 9}}, worker_id="w"
-    )
+    answer = await api.post("/done", {"outcomes": outcomes, "pick": {"queues": "*", "count": 9}}, worker_id="w")
     assert answer.value["states"] == ["done", "error", "LOST", "NOTFOUND"]
     assert [job["argument"] for job in answer.value["jobs"]] == [3]
     assert (await api.get(f"/job/{jobs[0]['id']}/result")).value == "r"

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from jqmaster.engine import connect
-from jqmaster.scripts import builtin, load
+from jqmaster.engine.engine import connect
+from jqmaster.engine.scripts import builtin, load
 from servers import RedisServer
 
 ROOT = Path(__file__).parents[2]
@@ -43,9 +43,7 @@ BOTH_FORMS = pytest.mark.parametrize("form", ["functions", "scripts"])
 
 def run(*command: str | Path, **environment: str) -> list[str]:
     """The lines that a program prints; it must end well."""
-    ended = subprocess.run(
-        command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=60
-    )
+    ended = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=60)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return ended.stdout.splitlines()
 

@@ -14,10 +14,10 @@ from redis import exceptions as redis_exceptions
 from redis.asyncio import Redis
 
 from jqmaster import cli
-from jqmaster.engine import Engine, connect
+from jqmaster.bundle.build import Bundle, Library, dump, make_script, version_of
+from jqmaster.engine.engine import Engine, connect
+from jqmaster.engine.scripts import builtin, check_namespace, check_server, fetch, load, read_built
 from jqmaster.errors import Unavailable, UnsuitableServer, Version
-from jqmaster.luabuild import Bundle, Library, dump, make_script, version_of
-from jqmaster.scripts import builtin, check_namespace, check_server, fetch, load, read_built
 from servers import RedisServer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,9 +38,7 @@ def other_version(*gone: str) -> dict:
 
 
 class TestManifest:
-    async def test_it_names_every_script_with_sha_source_and_flags(
-        self, redis: Redis, namespace: str
-    ) -> None:
+    async def test_it_names_every_script_with_sha_source_and_flags(self, redis: Redis, namespace: str) -> None:
         version = await load(redis, namespace)
         manifest = await manifest_of(redis, namespace)
         assert manifest["version"] == version
@@ -48,9 +46,7 @@ class TestManifest:
             assert manifest[name] == manifest[f"{version}/{name}"] == script.sha
             assert manifest[f"source:{script.sha}"] == script.source
             assert manifest[f"flags:{script.sha}"] == script.flags
-        assert await redis.script_exists(*(script.sha for script in builtin().values())) == [True] * len(
-            builtin()
-        )
+        assert await redis.script_exists(*(script.sha for script in builtin().values())) == [True] * len(builtin())
 
     async def test_loading_again_changes_nothing(self, redis: Redis, namespace: str) -> None:
         version = await load(redis, namespace)
@@ -70,9 +66,7 @@ class TestManifest:
             engine = Engine(redis, namespace, scripts=scripts)
             assert (await engine.queue("mail"))["name"] == "mail"
 
-    async def test_another_version_can_be_loaded_beside_the_current_one(
-        self, redis: Redis, namespace: str
-    ) -> None:
+    async def test_another_version_can_be_loaded_beside_the_current_one(self, redis: Redis, namespace: str) -> None:
         current = await load(redis, namespace)
         before = await manifest_of(redis, namespace)
         beside = await load(redis, namespace, other_version(), make_current=False)
@@ -86,9 +80,7 @@ class TestManifest:
         engine = Engine(redis, namespace, scripts=await fetch(redis, namespace))
         assert engine.scripts == builtin()
 
-    async def test_there_is_nothing_to_fetch_where_nothing_was_loaded(
-        self, redis: Redis, namespace: str
-    ) -> None:
+    async def test_there_is_nothing_to_fetch_where_nothing_was_loaded(self, redis: Redis, namespace: str) -> None:
         with pytest.raises(LookupError, match="has no scripts"):
             await fetch(redis, namespace)
         await load(redis, namespace)
@@ -156,9 +148,7 @@ class TestServerCheck:
     async def test_loading_needs_neither_config_nor_info(
         self, redis: Redis, redis_server: RedisServer, namespace: str, caplog: pytest.LogCaptureFixture
     ) -> None:
-        await redis.execute_command(
-            "ACL", "SETUSER", "loader", "on", ">pw", "~*", "+@all", "-config", "-info"
-        )
+        await redis.execute_command("ACL", "SETUSER", "loader", "on", ">pw", "~*", "+@all", "-config", "-info")
         async with connect(f"unix://loader:pw@{redis_server.socket}") as client:
             with pytest.raises(redis_exceptions.NoPermissionError):
                 await client.config_get("maxmemory-policy")
@@ -217,10 +207,7 @@ class TestLoaderWithoutPython:
         for _ in range(2):  # safe to repeat
             done = load_sh(dist, "-s", str(fresh_server.socket), "--", namespace)
             assert done.returncode == 0, done.stderr
-        assert (
-            done.stdout
-            == f"{namespace}: version {version_of(builtin())} of the scripts is loaded and current\n"
-        )
+        assert done.stdout == f"{namespace}: version {version_of(builtin())} of the scripts is loaded and current\n"
         await load(redis, namespace)
         async with connect(fresh_server.url) as client:
             assert await manifest_of(client, namespace) == await manifest_of(redis, namespace)
@@ -239,9 +226,7 @@ class TestLoaderWithoutPython:
         assert manifest["version"] == version_of(builtin())
         assert "brand_new" not in manifest and f"{version_of(other_version())}/brand_new" in manifest
 
-    async def test_it_deletes_libraries_older_than_the_one_before(
-        self, dist: Path, fresh_server: RedisServer
-    ) -> None:
+    async def test_it_deletes_libraries_older_than_the_one_before(self, dist: Path, fresh_server: RedisServer) -> None:
         async with connect(fresh_server.url) as client:
             for name in ("jq_a", "jq_b"):
                 scripts = Bundle(builtin())

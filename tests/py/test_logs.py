@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from http_support import Api, api, master  # noqa: F401
-from jqmaster import access
-from jqmaster.dispatch import Dispatch
-from jqmaster.engine import Engine
-from jqmaster.joblog import JsonLines
+from jqmaster.engine.engine import Engine
+from jqmaster.master.dispatch import Dispatch
+from jqmaster.wire import access
+from jqmaster.worker.joblog import JsonLines
 from parts import answers, enqueue, eventually, worker
 
 
@@ -88,9 +88,7 @@ async def test_a_pick_that_found_nothing_names_no_job(api: Api, lines: Any) -> N
 @pytest.mark.parametrize(
     ("method", "path", "status"), [("GET", "/nowhere", 404), ("PUT", "/queues", 405), ("POST", "/job", 400)]
 )
-async def test_refused_requests_have_a_line_as_well(
-    api: Api, lines: Any, method: str, path: str, status: int
-) -> None:
+async def test_refused_requests_have_a_line_as_well(api: Api, lines: Any, method: str, path: str, status: int) -> None:
     answer = await api(method, path, raw=b"\xc1")
     [line] = lines
     assert (line["path"], line["status"]) == (path, status)

@@ -11,11 +11,11 @@ import msgpack
 import pytest
 from aiohttp import web
 
-from jqmaster import dispatch
 from jqmaster.client import AsyncClient
-from jqmaster.engine import Engine, connect
-from jqmaster.server import ServeOptions, Server
-from jqmaster.worker_run import WorkOptions, work
+from jqmaster.engine.engine import Engine, connect
+from jqmaster.master import dispatch
+from jqmaster.master.server import ServeOptions, Server
+from jqmaster.worker.run import WorkOptions, work
 from parts import answers, commands, enqueue, eventually, until, worker
 from servers import RedisServer
 
@@ -43,9 +43,7 @@ async def test_every_job_is_delivered_once(masters: Masters, own: Engine) -> Non
         made = []
         for master in masters * 3:
             async with AsyncClient(master.url) as client:
-                made += await client.enqueue_many(
-                    [{"name": "mail", "argument": number} for number in range(40)]
-                )
+                made += await client.enqueue_many([{"name": "mail", "argument": number} for number in range(40)])
         await eventually(lambda: _done(own, "mail", len(made)), 30)
         delivered = Counter(job["id"] for stub in (one, two) for job in stub.jobs)
     assert delivered == Counter(made)
@@ -57,9 +55,7 @@ async def _done(engine: Engine, queue: str, count: int) -> bool:
     return bool(found and found[0]["done"] == count)
 
 
-async def test_what_one_master_takes_another_delivers_and_a_third_hears_of(
-    masters: Masters, own: Engine
-) -> None:
+async def test_what_one_master_takes_another_delivers_and_a_third_hears_of(masters: Masters, own: Engine) -> None:
     """The worker reports to the third, the pusher waits at the second; the first is gone."""
     first, second, third = masters
     async with (

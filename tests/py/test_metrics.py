@@ -16,10 +16,10 @@ from prometheus_client.parser import text_string_to_metric_families as parse
 
 from conftest import SettableEngine
 from http_support import Api, Master, api, master  # noqa: F401
-from jqmaster.dispatch import Dispatch
-from jqmaster.engine import Engine
-from jqmaster.figures import OTHERS, Figures
-from jqmaster.tally import Rest, Tally, cumulative
+from jqmaster.engine.engine import Engine
+from jqmaster.master.dispatch import Dispatch
+from jqmaster.master.figures import OTHERS, Figures
+from jqmaster.master.tally import Rest, Tally, cumulative
 from parts import answers, commands, enqueue, eventually, until, worker
 
 HOUR_S = 3600
@@ -185,9 +185,7 @@ async def test_all_counters_only_grow(api: Api) -> None:
         before = after
 
 
-async def test_of_many_queues_the_largest_are_shown_and_the_others_summed_up(
-    api: Api, engine: Engine
-) -> None:
+async def test_of_many_queues_the_largest_are_shown_and_the_others_summed_up(api: Api, engine: Engine) -> None:
     api.master.figures = Figures(engine, 2)
     for number in range(6):
         for _ in range(number + 1):
@@ -380,11 +378,7 @@ async def test_openmetrics_is_given_to_those_who_take_it(api: Api) -> None:
     assert answer.headers["content-type"].startswith("application/openmetrics-text")
     figure = Figure(parse_openmetrics(answer.value))
     assert figure("jq_queue_jobs", queue="mail", state="queued") == 1
-    assert (
-        (await api.get("/metrics", accept="text/html,*/*;q=0.8"))
-        .headers["content-type"]
-        .startswith("text/plain")
-    )
+    assert (await api.get("/metrics", accept="text/html,*/*;q=0.8")).headers["content-type"].startswith("text/plain")
     assert (await api.get("/metrics", accept="image/png")).status == 406
 
 
@@ -407,7 +401,7 @@ async def test_without_the_library_it_says_what_is_missing(api: Api, monkeypatch
 
 
 async def test_without_redis_the_masters_own_figures_are_there(api: Api, fresh_server: Any) -> None:
-    from jqmaster.engine import connect
+    from jqmaster.engine.engine import connect
 
     lost = connect(fresh_server.url)
     fresh_server.kill()

@@ -19,11 +19,11 @@ from redis import exceptions as redis_exceptions
 from redis.asyncio import Redis
 
 from conftest import SettableEngine
-from jqmaster import scripts
-from jqmaster.copying import export_records
-from jqmaster.engine import Engine, connect
+from jqmaster.engine import scripts
+from jqmaster.engine.engine import Engine, connect
+from jqmaster.engine.scripts import builtin
 from jqmaster.errors import Version
-from jqmaster.scripts import builtin
+from jqmaster.master.copying import export_records
 from keyspace import read_keys, write_keys
 from rich import Space, pack
 from servers import RedisServer
@@ -58,8 +58,7 @@ class Before:
 
 def _document(raw: bytes) -> dict[str, Any]:
     return {
-        name.decode(): _plain(value)
-        for name, value in msgpack.unpackb(raw, raw=True, strict_map_key=False).items()
+        name.decode(): _plain(value) for name, value in msgpack.unpackb(raw, raw=True, strict_map_key=False).items()
     }
 
 
@@ -172,9 +171,7 @@ async def one_move(space: Space, rng: random.Random, ids: list[str], queues: lis
     elif move == "time":
         await space.engine.call("change", pack({"id": id_, "delay": rng.choice([0, 1, 9000])}), b"")
     elif move == "tags":
-        await space.engine.call(
-            "change", pack({"id": id_, "tags": rng.choice([[], ["bulk"], ["x", "y"]])}), b""
-        )
+        await space.engine.call("change", pack({"id": id_, "tags": rng.choice([[], ["bulk"], ["x", "y"]])}), b"")
     elif move in ("cancel", "retry", "discard"):
         await space.call(move, ids=[id_])
 
@@ -227,21 +224,17 @@ class TestAfter:
             was = before.documents[id_]
             assert {name: document.get(name) for name in was} == was
         queues = (await engine.queues(count=1000)).documents
-        assert [
-            {name: queue[name] for name in was} for queue, was in zip(queues, before.queues, strict=True)
-        ] == (before.queues)
+        assert [{name: queue[name] for name in was} for queue, was in zip(queues, before.queues, strict=True)] == (
+            before.queues
+        )
 
-    async def test_settings_are_kept_and_the_new_ones_have_their_defaults(
-        self, engine: SettableEngine
-    ) -> None:
+    async def test_settings_are_kept_and_the_new_ones_have_their_defaults(self, engine: SettableEngine) -> None:
         await engine.call("migrate")
         settings = await engine.config()
         assert settings["retry_base"] == 10 and settings["done_max"] == 5000
         assert {name: settings[name] for name in NEW_SETTINGS} == NEW_SETTINGS
 
-    async def test_everything_stored_comes_into_the_indexes(
-        self, engine: SettableEngine, before: Before
-    ) -> None:
+    async def test_everything_stored_comes_into_the_indexes(self, engine: SettableEngine, before: Before) -> None:
         await migrate(engine)
         await check_indexes(engine, before)
         assert await engine.audit_all() == []
@@ -381,9 +374,7 @@ class TestWorkGoesOn:
         await check_indexes_now(engine)
 
     @pytest.mark.parametrize("seed", range(3))
-    async def test_whatever_happens_meanwhile(
-        self, engine: SettableEngine, before: Before, seed: int
-    ) -> None:
+    async def test_whatever_happens_meanwhile(self, engine: SettableEngine, before: Before, seed: int) -> None:
         rng = random.Random(seed)
         space = Space(engine)
         ids = list(before.documents)
@@ -418,18 +409,14 @@ class TestWorkGoesOn:
         assert await index(engine, "failed") == Counter()
         there = [document for document in await engine.get(*before.documents) if document]
         assert len(there) < len(before.documents)
-        assert await index(engine, "tagged") == Counter(
-            tag for document in there for tag in document.get("tags", ())
-        )
+        assert await index(engine, "tagged") == Counter(tag for document in there for tag in document.get("tags", ()))
         assert await engine.audit_all() == []
 
 
 class TestTokens:
     """What schema 3 started has the number of its attempt as its token, until it starts again."""
 
-    async def test_it_is_done_at_once_and_nothing_else_changes(
-        self, engine3: SettableEngine, before3: Before
-    ) -> None:
+    async def test_it_is_done_at_once_and_nothing_else_changes(self, engine3: SettableEngine, before3: Before) -> None:
         was = _without_ttl(await read_keys(engine3.redis, engine3.namespace))
         assert await engine3.call("migrate") == SCHEMA
         now = _without_ttl(await read_keys(engine3.redis, engine3.namespace))
@@ -442,9 +429,7 @@ class TestTokens:
         assert await engine3.call("migrate") == SCHEMA
         assert _without_ttl(await read_keys(engine3.redis, engine3.namespace)) == now
 
-    async def test_each_namespace_gets_a_secret_of_its_own(
-        self, engine3: SettableEngine, before3: Before
-    ) -> None:
+    async def test_each_namespace_gets_a_secret_of_its_own(self, engine3: SettableEngine, before3: Before) -> None:
         secrets = set()
         for _ in range(3):
             await write_keys(engine3.redis, engine3.namespace, before3.keys)
@@ -490,9 +475,7 @@ class TestTokens:
         [asked] = [id_ for id_, one in before3.documents.items() if one["queue"] == "asked"]
         again = await engine3.call("enqueue", pack({"request": "token"}), pack({"name": "asked"}), pack(1))
         assert again == [asked.encode(), 1]
-        reply = await engine3.call(
-            "pick", pack({"worker": "picker", "queues": "asked", "request": "pick token"})
-        )
+        reply = await engine3.call("pick", pack({"worker": "picker", "queues": "asked", "request": "pick token"}))
         assert msgpack.unpackb(reply[1])["token"] == "1-"
 
     async def test_a_migration_from_schema_2_that_is_under_way_goes_on(

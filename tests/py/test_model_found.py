@@ -83,9 +83,7 @@ def test_who_was_woken_goes_on_with_another_request(driver):
 
 @pytest.mark.parametrize("ends", ["before", "after"])
 @pytest.mark.parametrize("seconds", [0, 0.001, 5])
-def test_a_smooth_rate_that_was_over_when_its_key_was_put_on_hold_and_the_clock_went_back(
-    driver, ends, seconds
-):
+def test_a_smooth_rate_that_was_over_when_its_key_was_put_on_hold_and_the_clock_went_back(driver, ends, seconds):
     """The engine has forgotten the last start by then, unless a job still runs under the key."""
     rate = {"limit": 1, "period": 0.5, "smooth": True}
     run(driver, "constrain", id="k", match={"name": "a"}, rate=rate)

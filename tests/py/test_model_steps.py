@@ -92,9 +92,7 @@ class TestFinding:
     @pytest.mark.parametrize("count", [None, 7])
     def test_all_jobs_that_fit_are_retried_and_discarded(self, driver, count):
         page = {} if count is None else {"count": count}
-        jobs = enqueue(
-            driver, "all", *[{"tags": ["odd" if number % 2 else "even"]} for number in range(MANY)]
-        )
+        jobs = enqueue(driver, "all", *[{"tags": ["odd" if number % 2 else "even"]} for number in range(MANY)])
         finish(driver, *jobs, type="failure", should_retry=False, group="g", message="no such host")
         run(driver, "jobs", where={"group": "g"}, **page)
         run(driver, "failures", **page)

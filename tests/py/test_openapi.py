@@ -24,9 +24,9 @@ from schemathesis.specs.openapi.checks import (
 
 from http_live import Live, live_server
 from http_support import JSON, MSGPACK, document, escape, validator
-from jqmaster.http.errors import STATUS
-from jqmaster.http.queues import document as served
-from jqmaster.http.routes import ROUTES
+from jqmaster.master.http.queues import document as served
+from jqmaster.master.http.routes import ROUTES
+from jqmaster.wire.errors import STATUS
 
 METHODS = ("get", "post", "put", "patch", "delete")
 # Their answers have one form, and some go on without end.
@@ -40,9 +40,7 @@ def test_the_document_is_valid(name: str) -> None:
 
 
 def test_every_route_is_documented_and_nothing_else() -> None:
-    described = {
-        (m.upper(), path) for path, item in document()["paths"].items() for m in METHODS if m in item
-    }
+    described = {(m.upper(), path) for path, item in document()["paths"].items() for m in METHODS if m in item}
     assert described == {(route.method, route.path) for route in ROUTES}
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from bad_inputs import JOB, UNIQUE
 from http_support import document
-from jqmaster import options
+from jqmaster.engine import options
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEC = (ROOT / "jqlua/job/spec.lua").read_text()

@@ -15,8 +15,8 @@ import pytest
 
 from cli_support import Said, call  # noqa: F401 (fixture)
 from jqmaster import JQ
-from jqmaster.calls import connect
-from jqmaster.server import ServeOptions, Server, StartError
+from jqmaster.engine.calls import connect
+from jqmaster.master.server import ServeOptions, Server, StartError
 from processes import MasterProcess, Process
 from servers import RedisServer
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from jqmaster.engine import connect
-from jqmaster.redis_url import Target, parse, without_password
+from jqmaster.connection.url import Target, parse, without_password
+from jqmaster.engine.engine import connect
 
 
 @pytest.mark.parametrize(

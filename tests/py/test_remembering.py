@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from jqmaster import copying
-from jqmaster.engine import Engine, connect
+from jqmaster.engine.engine import Engine, connect
+from jqmaster.engine.scripts import load
 from jqmaster.errors import Full
-from jqmaster.scripts import load
+from jqmaster.master import copying
 from parts import eventually
 from servers import RedisServer
 
@@ -284,7 +284,5 @@ class TestFailover:
         await one.lead()
         [job] = (await one.engine.pick("w", "line")).jobs
         assert (job.id, job.attempt) == (lost.id, lost.attempt) and job.token != lost.token
-        outcomes = [
-            ({"id": job.id, "token": token, "type": "success"}, NIL) for token in (lost.token, job.token)
-        ]
+        outcomes = [({"id": job.id, "token": token, "type": "success"}, NIL) for token in (lost.token, job.token)]
         assert (await one.engine.finish("w", outcomes)).states == ["LOST", "done"]

@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator
 import pytest
 from redis.asyncio import Redis
 
-from jqmaster.engine import connect
-from jqmaster.subscriptions import MOST_WAITING, Messages, Subscriptions
+from jqmaster.connection.subscriptions import MOST_WAITING, Messages, Subscriptions
+from jqmaster.engine.engine import connect
 from parts import eventually
 from servers import RedisServer
 

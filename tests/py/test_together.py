@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from jqmaster.connection.together import Together
 from jqmaster.errors import Invalid, JQError, NotFound, Unavailable
-from jqmaster.together import Together
 
 
 class Asked:

@@ -13,9 +13,10 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from http_support import Api, api, master  # noqa: F401
-from jqmaster import JQ, tracing
-from jqmaster.engine import Engine
-from jqmaster.worker import FollowUp, JobFailed, JobReleased, current_job
+from jqmaster import JQ
+from jqmaster.engine.engine import Engine
+from jqmaster.wire import tracing
+from jqmaster.worker.worker import FollowUp, JobFailed, JobReleased, current_job
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 PARENT = f"00-{TRACE}-00f067aa0ba902b7-01"
@@ -65,9 +66,7 @@ async def test_the_context_of_a_request_goes_to_the_worker(api: Api) -> None:
 
 
 async def test_it_goes_to_all_jobs_of_a_request(api: Api) -> None:
-    await api.post(
-        "/jobs", [{"name": "mail"}, {"name": "mail", "headers": {"tenant": "7"}}], traceparent=PARENT
-    )
+    await api.post("/jobs", [{"name": "mail"}, {"name": "mail", "headers": {"tenant": "7"}}], traceparent=PARENT)
     found = [job["headers"] for job in await api.pick("mail", count=2)]
     assert found == [{"traceparent": PARENT}, {"tenant": "7", "traceparent": PARENT}]
 
@@ -158,9 +157,7 @@ async def test_headers_are_there_without_a_server(jq: JQ) -> None:
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-async def test_a_jobs_span_goes_on_with_the_trace(
-    jq: JQ, spans: InMemorySpanExporter, is_async: bool
-) -> None:
+async def test_a_jobs_span_goes_on_with_the_trace(jq: JQ, spans: InMemorySpanExporter, is_async: bool) -> None:
     tracer = trace.get_tracer("test")
 
     def inner() -> None:

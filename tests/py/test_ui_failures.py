@@ -151,9 +151,7 @@ def test_a_unique_key_that_is_taken(page: Page, site: Site) -> None:
 
 
 def test_enqueue_again_begins_as_the_job_was(page: Page, site: Site) -> None:
-    job = site.add(
-        "mail", queue="slow", argument={"n": 1.0, "big": 2**60 + 1}, priority=4, max_retry=2, tags=["eu"]
-    )
+    job = site.add("mail", queue="slow", argument={"n": 1.0, "big": 2**60 + 1}, priority=4, max_retry=2, tags=["eu"])
     page.goto(f"/ui/enqueue?from={job}")
     expect(page.get_by_label("Queue", exact=True)).to_have_value("slow")
     expect(page.get_by_label("Priority")).to_have_value("4")

@@ -12,10 +12,10 @@ from redis.asyncio import Redis
 
 from cli_support import Said, call  # noqa: F401 (fixture)
 from jqmaster import JQ
-from jqmaster.calls import connect, pack
-from jqmaster.engine import Engine
+from jqmaster.engine.calls import connect, pack
+from jqmaster.engine.engine import Engine
+from jqmaster.engine.waiting import channel_of
 from jqmaster.errors import Vanished
-from jqmaster.waiting import channel_of
 from parts import eventually
 from processes import MasterProcess, Process
 from servers import RedisServer
@@ -61,9 +61,7 @@ async def _asks_again(transport: Any, client: Redis) -> None:
     await transport.enqueue([({"name": "a"}, NIL)], None)
 
 
-async def test_it_goes_on_when_its_data_is_back(
-    fresh_server: RedisServer, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_it_goes_on_when_its_data_is_back(fresh_server: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
     async with connect(fresh_server.url) as client:
         engine = Engine(client)
         job = await one(engine)

@@ -10,11 +10,12 @@ from collections.abc import AsyncIterator
 import pytest
 from redis.asyncio import Redis
 
-from jqmaster import replies, wake
-from jqmaster.engine import Engine, connect
+from jqmaster.connection import wake
+from jqmaster.engine import replies
+from jqmaster.engine.engine import Engine, connect
+from jqmaster.engine.scripts import load
+from jqmaster.engine.waiting import Waiting, channel_of
 from jqmaster.errors import JQError
-from jqmaster.scripts import load
-from jqmaster.waiting import Waiting, channel_of
 from parts import asleep, commands, enqueue, eventually, status
 from servers import RedisServer
 
@@ -33,9 +34,7 @@ def ids(reply: list[object]) -> list[str]:
     return [job.id for job in replies.picked(reply).jobs]
 
 
-def poll(
-    waiting: Waiting, worker: str = "w", queues: object = "mail", timeout_s: float = LONG_S, **more: object
-):
+def poll(waiting: Waiting, worker: str = "w", queues: object = "mail", timeout_s: float = LONG_S, **more: object):
     return asyncio.create_task(waiting.pick({"worker": worker, "queues": queues, **more}, timeout_s))
 
 
@@ -59,9 +58,7 @@ async def test_a_poll_without_time_does_not_wait(waiting: Waiting) -> None:
     assert await waiting.pick({"worker": "w", "queues": "mail"}, 0) == [-1]
 
 
-async def test_a_repeated_request_whose_jobs_are_over_is_answered_at_once(
-    engine: Engine, waiting: Waiting
-) -> None:
+async def test_a_repeated_request_whose_jobs_are_over_is_answered_at_once(engine: Engine, waiting: Waiting) -> None:
     job = await enqueue(engine)
     [picked] = (await engine.pick("w", "mail", request="r")).jobs
     await engine.finish("w", [({"id": job, "token": picked.token, "type": "success"}, b"\xc0")])
@@ -114,9 +111,7 @@ async def test_a_delayed_job_ends_the_poll_on_time(engine: Engine, waiting: Wait
     assert time.monotonic() - began < 20
 
 
-async def test_a_delayed_job_that_comes_while_polls_sleep_is_on_time(
-    engine: Engine, waiting: Waiting
-) -> None:
+async def test_a_delayed_job_that_comes_while_polls_sleep_is_on_time(engine: Engine, waiting: Waiting) -> None:
     polls = [poll(waiting, f"w{number}") for number in range(3)]
     await asleep(engine)
     job = await enqueue(engine, delay=0.3)
@@ -154,9 +149,7 @@ async def test_a_sleeper_cancelled_while_it_wakes_passes_the_wake_on(
     await channel.stop()
 
 
-async def test_the_last_sleeper_cancelled_while_it_wakes_puts_the_marker_back(
-    engine: Engine, redis: Redis
-) -> None:
+async def test_the_last_sleeper_cancelled_while_it_wakes_puts_the_marker_back(engine: Engine, redis: Redis) -> None:
     channel = wake.Channel(redis, f"{engine.namespace}:wake:test")
     only = asyncio.create_task(channel.sleep(LONG_S))
     await eventually(lambda: channel.sleepers == 1)

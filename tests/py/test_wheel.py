@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 import jqmaster
+from jqmaster.bundle.build import version_of
 from jqmaster.client import Client
-from jqmaster.luabuild import version_of
-from jqmaster.scripts import builtin
+from jqmaster.engine.scripts import builtin
 from servers import RedisServer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -102,9 +102,7 @@ def test_it_carries_built_scripts_and_apis_but_no_sources(installed: Path, tmp_p
     command = "import jqmaster, pathlib; print(pathlib.Path(jqmaster.__file__).parent)"
     package = Path(run(installed / "python", "-c", command, cwd=tmp_path).strip())
     assert {path.stem for path in package.glob("lua/*.lua")} == {*builtin(), "library"}
-    assert {path.name for path in package.glob("openapi/*")} == {
-        path.name for path in ROOT.glob("openapi/*.yaml")
-    }
+    assert {path.name for path in package.glob("openapi/*")} == {path.name for path in ROOT.glob("openapi/*.yaml")}
     assert (package / "py.typed").exists()
     modules = {path.relative_to(package) for path in package.rglob("*.py")}
     here = Path(jqmaster.__file__).parent

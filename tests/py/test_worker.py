@@ -14,12 +14,12 @@ import msgpack
 import pytest
 from redis.asyncio import Redis
 
-from jqmaster.engine import Engine, connect
-from jqmaster.replies import Beat, Note
-from jqmaster.server import ServeOptions, Server
-from jqmaster.worker import Function, JobFailed, Key, Outcome, Worker, current_job, no_renewal
-from jqmaster.worker_run import WorkOptions, work
-from jqmaster.worker_sources import RedisSource
+from jqmaster.engine.engine import Engine, connect
+from jqmaster.engine.replies import Beat, Note
+from jqmaster.master.server import ServeOptions, Server
+from jqmaster.worker.run import WorkOptions, work
+from jqmaster.worker.sources import RedisSource
+from jqmaster.worker.worker import Function, JobFailed, Key, Outcome, Worker, current_job, no_renewal
 from parts import enqueue, eventually, status, until
 
 WAYS = ("redis", "http", "push", "synchronous")
@@ -43,18 +43,14 @@ async def own(redis_url: str, namespace: str, server: Server) -> AsyncIterator[E
 class Working:
     """A worker in this process."""
 
-    def __init__(
-        self, stop: asyncio.Event, task: asyncio.Task[None], outcomes: list[tuple[Outcome, str]]
-    ) -> None:
+    def __init__(self, stop: asyncio.Event, task: asyncio.Task[None], outcomes: list[tuple[Outcome, str]]) -> None:
         self.stop = stop
         self.task = task
         self.outcomes = outcomes
 
 
 @asynccontextmanager
-async def working(
-    way: str, server: Server, functions: dict[str, Function], **more: Any
-) -> AsyncIterator[Working]:
+async def working(way: str, server: Server, functions: dict[str, Function], **more: Any) -> AsyncIterator[Working]:
     stop = asyncio.Event()
     outcomes: list[tuple[Outcome, str]] = []
     options = WorkOptions(
@@ -113,9 +109,7 @@ async def test_outcomes_of_every_kind(way: str, server: Server, own: Engine) -> 
         document = await until(own, bad, "error")
         assert document["retry_count"] == 2 and document["message"] == "ValueError: no such thing"
         error = msgpack.unpackb(document["error"])
-        assert error["type"] == "ValueError" and "worker.py" not in error["traceback"].replace(
-            "test_worker.py", ""
-        )
+        assert error["type"] == "ValueError" and "worker.py" not in error["traceback"].replace("test_worker.py", "")
         document = await until(own, worst, "error")
         assert (document["retry_count"], document["message"]) == (1, "never")
         assert msgpack.unpackb(document["error"]) == {"why": 5}
@@ -222,9 +216,7 @@ async def test_a_cancelled_job_is_stopped(way: str, server: Server, own: Engine)
 
 
 @pytest.mark.parametrize("way", ["redis", "http", "push"])
-async def test_a_stop_lets_running_jobs_finish_and_gives_the_rest_back(
-    way: str, server: Server, own: Engine
-) -> None:
+async def test_a_stop_lets_running_jobs_finish_and_gives_the_rest_back(way: str, server: Server, own: Engine) -> None:
     began, go_on = asyncio.Event(), asyncio.Event()
 
     async def short(argument: Any) -> None:

@@ -10,9 +10,9 @@ import msgpack
 import pytest
 
 from jqmaster.client import AsyncClient
-from jqmaster.engine import Engine, connect
-from jqmaster.server import ServeOptions, Server
-from jqmaster.worker import (
+from jqmaster.engine.engine import Engine, connect
+from jqmaster.master.server import ServeOptions, Server
+from jqmaster.worker.worker import (
     FollowUp,
     JobFailed,
     JobReleased,
@@ -284,9 +284,7 @@ async def test_a_quiet_worker_takes_no_more(
 
 
 @pytest.mark.parametrize("way", ["redis"])
-async def test_a_worker_that_is_asked_to_stop_finishes_what_it_has(
-    way: str, server: Server, own: Engine
-) -> None:
+async def test_a_worker_that_is_asked_to_stop_finishes_what_it_has(way: str, server: Server, own: Engine) -> None:
     go_on, started = asyncio.Event(), asyncio.Event()
 
     async def wait(argument: Any) -> None:
@@ -306,9 +304,7 @@ async def test_a_worker_that_is_asked_to_stop_finishes_what_it_has(
         assert await _workers(own) == []
 
 
-async def test_a_worker_hears_of_it_over_http(
-    server: Server, own: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_worker_hears_of_it_over_http(server: Server, own: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jqmaster.worker_beats.ALIVE_EVERY_S", 0.05)
     for way in ("http", "push"):
         async with working(way, server, {"wait": print}, register=True) as worker:
@@ -322,9 +318,7 @@ async def _workers(engine: Engine) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("ends", ["cancel", "kick"])
-async def test_a_worker_on_redis_hears_at_once_that_a_job_is_gone(
-    ends: str, server: Server, own: Engine
-) -> None:
+async def test_a_worker_on_redis_hears_at_once_that_a_job_is_gone(ends: str, server: Server, own: Engine) -> None:
     started, stopped = asyncio.Event(), asyncio.Event()
 
     async def wait(argument: Any) -> None:

@@ -46,13 +46,9 @@ class Node(RedisServer):
     """A server with a port."""
 
     def __init__(self, port: int, *arguments: str) -> None:
-        super().__init__(
-            "--port", str(port), "--bind", "127.0.0.1", "--repl-diskless-sync-delay", "0", *arguments
-        )
+        super().__init__("--port", str(port), "--bind", "127.0.0.1", "--repl-diskless-sync-delay", "0", *arguments)
         self.port = port
-        self.bus = (
-            int(arguments[arguments.index("--cluster-port") + 1]) if "--cluster-port" in arguments else 0
-        )
+        self.bus = int(arguments[arguments.index("--cluster-port") + 1]) if "--cluster-port" in arguments else 0
 
     def do(self, *command: Any) -> Any:
         """One command."""
@@ -222,9 +218,7 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def cluster(
-    primaries: int = 3, replicas: int = 0, timeout_ms: int = 1500, *arguments: str
-) -> Iterator[Cluster]:
+def cluster(primaries: int = 3, replicas: int = 0, timeout_ms: int = 1500, *arguments: str) -> Iterator[Cluster]:
     count = primaries * (1 + replicas)
     with contextlib.ExitStack() as stack:
         buses = free_ports(2 * count)

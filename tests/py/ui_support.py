@@ -80,9 +80,7 @@ class Ui:
         if LATENCY_MS or SLOWER > 1:
             devtools = context.new_cdp_session(self.page)
             unlimited = {"downloadThroughput": -1, "uploadThroughput": -1}
-            devtools.send(
-                "Network.emulateNetworkConditions", {"offline": False, "latency": LATENCY_MS, **unlimited}
-            )
+            devtools.send("Network.emulateNetworkConditions", {"offline": False, "latency": LATENCY_MS, **unlimited})
             devtools.send("Emulation.setCPUThrottlingRate", {"rate": SLOWER})
         self.problems: list[str] = []
         self.requested: list[str] = []

@@ -31,9 +31,7 @@ _PINGS, _TRIPS = 500, 300
 
 def add(commands: Any) -> None:
     parser = reach(command(commands, "bench", _bench, "measure your Redis with jobs that do nothing", _MORE))
-    parser.option(
-        "--jobs", type=positive, default=5000, metavar="N", help="for each step (default: %(default)s)"
-    )
+    parser.option("--jobs", type=positive, default=5000, metavar="N", help="for each step (default: %(default)s)")
     parser.option("--concurrency", type=positive, default=16, metavar="N", help="(default: %(default)s)")
 
 
@@ -57,18 +55,14 @@ def _bench(options: argparse.Namespace, _parser: Parser) -> int:
     )  # fmt: skip
     for row in rows:
         rate = show.count(row["per_second"]) if row.get("per_second") else ""
-        table.add(
-            row["step"], rate, *(show.milliseconds(row[name]) for name in ("p50_ms", "p99_ms", "max_ms"))
-        )
+        table.add(row["step"], rate, *(show.milliseconds(row[name]) for name in ("p50_ms", "p99_ms", "max_ms")))
     table.print()
     print(show.paint(f"in {namespace}, which is removed; times are of one call", "dim"))
     return EXIT_OK
 
 
-async def _measure(
-    client: RedisClient, options: argparse.Namespace, rows: list[dict[str, Any]], bar: Progress
-) -> None:
-    from jqmaster import scripts
+async def _measure(client: RedisClient, options: argparse.Namespace, rows: list[dict[str, Any]], bar: Progress) -> None:
+    from jqmaster.engine import scripts
 
     engine = client.engine
     await scripts.load(client.redis, client.namespace, form=client.where.form)
@@ -86,14 +80,10 @@ async def _measure(
     calls = max(1, options.jobs // _BATCH)
     rows.append(await _timed(f"enqueue, {_BATCH} in a call", many, calls, 4, bar, jobs=_BATCH))
     await _work(client, options, rows, bar)
-    rows.append(
-        await _timed("enqueue, pick and finish one job", lambda: _trip(engine, spec), _TRIPS, 1, bar, jobs=1)
-    )
+    rows.append(await _timed("enqueue, pick and finish one job", lambda: _trip(engine, spec), _TRIPS, 1, bar, jobs=1))
 
 
-async def _work(
-    client: RedisClient, options: argparse.Namespace, rows: list[dict[str, Any]], bar: Progress
-) -> None:
+async def _work(client: RedisClient, options: argparse.Namespace, rows: list[dict[str, Any]], bar: Progress) -> None:
     """Workers of one job at a time, which finish and fetch the next in one call."""
     engine, held = client.engine, asyncio.Queue[Any]()
     picked = await engine.pick("bench", "bench", options.concurrency)
@@ -108,9 +98,7 @@ async def _work(
             held.put_nowait(following)
 
     count = min(options.jobs, 2 * options.jobs - options.concurrency) or 1
-    rows.append(
-        await _timed("work: finish and fetch the next", step, count, options.concurrency, bar, jobs=1)
-    )
+    rows.append(await _timed("work: finish and fetch the next", step, count, options.concurrency, bar, jobs=1))
 
 
 async def _trip(engine: Any, spec: dict[str, Any]) -> None:

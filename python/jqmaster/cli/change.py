@@ -46,9 +46,7 @@ def add(commands: Any) -> None:
         parser.option("--yes", "-y", action="store_true", help="do not ask")
         parser.option("--dry-run", action="store_true", help="only count the jobs that fit")
         if name == "cancel":
-            parser.option(
-                "--force", action="store_true", help="also running jobs where the settings protect them"
-            )
+            parser.option("--force", action="store_true", help="also running jobs where the settings protect them")
             parser.option(
                 "--dependents", type=choice("leave", "cancel", "refuse"), metavar="leave|cancel|refuse",
                 help="jobs that wait for these (default: leave)",
@@ -95,9 +93,7 @@ def _named(client: AnyClient, options: argparse.Namespace, ids: list[str]) -> in
             elif options.what == "kick":
                 answers += client.kick_many(part, delay=options.delay)
             else:
-                answers += client.cancel_many(
-                    part, force=options.force or None, dependents=options.dependents
-                )
+                answers += client.cancel_many(part, force=options.force or None, dependents=options.dependents)
             progress.add(len(part))
     return _told(options, ids, answers)
 

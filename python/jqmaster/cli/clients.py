@@ -75,9 +75,9 @@ class RedisClient(AnyClient):
     """Straight on Redis. `engine` and `run` are for what has no request."""
 
     def __init__(self, where: Place, *, creates: bool) -> None:
-        from jqmaster.ended import Ended
-        from jqmaster.engine import Engine, connect
-        from jqmaster.master import Master
+        from jqmaster.engine.ended import Ended
+        from jqmaster.engine.engine import Engine, connect
+        from jqmaster.master.master import Master
 
         super().__init__()
         url, namespace = where.url, where.namespace
@@ -147,7 +147,7 @@ class RedisClient(AnyClient):
         timeout_s: float | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> tuple[int, bytes]:
-        from jqmaster.http.routes import respond
+        from jqmaster.master.http.routes import respond
 
         parts = urlsplit(path)
         route, params = _route(method, parts.path)
@@ -161,7 +161,7 @@ class RedisClient(AnyClient):
 
 
 def _route(method: str, path: str) -> tuple[Any, dict[str, str]]:
-    from jqmaster.http.routes import ROUTES
+    from jqmaster.master.http.routes import ROUTES
 
     segments = path.strip("/").split("/")
     for route in ROUTES:

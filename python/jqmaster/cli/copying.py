@@ -32,14 +32,12 @@ than the master's own."""
 def add(commands: Any) -> None:
     parser = command(commands, "export", _export, "write all that a namespace has into a file", _EXPORT)
     reach(parser).add_argument("file", metavar="FILE", help="or - for stdout")
-    parser = command(
-        commands, "import", _import, "read such a file into a namespace that is not set up", _IMPORT
-    )
+    parser = command(commands, "import", _import, "read such a file into a namespace that is not set up", _IMPORT)
     reach(parser).add_argument("file", metavar="FILE", help="or - for stdin")
 
 
 def _export(options: argparse.Namespace, _parser: Parser) -> int:
-    from jqmaster import copying
+    from jqmaster.master import copying
 
     if options.file == "-" and show.is_terminal():
         raise Refused("the file is not for a terminal: send stdout elsewhere", EXIT_USAGE, "INVALID")
@@ -87,8 +85,8 @@ def _records(client: AnyClient) -> Iterator[bytes]:
 
 
 def _import(options: argparse.Namespace, parser: Parser) -> int:
-    from jqmaster import copying
     from jqmaster.cli.clients import RedisClient
+    from jqmaster.master import copying
 
     with _opened(options.file, "rb") as file, open_client(options, creates=True) as client:
         size = Path(options.file).stat().st_size if options.file != "-" else None

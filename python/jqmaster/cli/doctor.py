@@ -13,7 +13,7 @@ from jqmaster.cli.reach import on_redis, place
 from jqmaster.cli.status import EXIT_FAILED, EXIT_OK
 
 if TYPE_CHECKING:
-    from jqmaster.doctor import Finding
+    from jqmaster.doctor.doctor import Finding
 
 _MORE = """\
 Exit code 1 if there is a problem or a warning. By way of a master Redis itself
@@ -27,7 +27,7 @@ def add(commands: Any) -> None:
 
 
 def _doctor(options: argparse.Namespace, _parser: Parser) -> int:
-    from jqmaster import doctor
+    from jqmaster.doctor import doctor
 
     where = place(options)
     findings = _of_redis(options) if where.is_redis else asyncio.run(_of_master(where.url))
@@ -46,21 +46,21 @@ def _doctor(options: argparse.Namespace, _parser: Parser) -> int:
 
 
 def _of_redis(options: argparse.Namespace) -> list[Finding]:
-    from jqmaster import doctor, doctor_redis
-    from jqmaster.doctor_facts import EngineSource
+    from jqmaster.doctor import doctor, redis_side
+    from jqmaster.doctor.facts import EngineSource
 
     with on_redis(place(options)) as client:
-        server = client.run(doctor_redis.look(client.engine))
+        server = client.run(redis_side.look(client.engine))
         if server.trouble:
-            return sorted(doctor_redis.check(server), key=lambda finding: doctor.ORDER.index(finding.level))
+            return sorted(redis_side.check(server), key=lambda finding: doctor.ORDER.index(finding.level))
         found: list[Finding] = client.run(doctor.examine(EngineSource(client.engine), server))
         return found
 
 
 async def _of_master(url: str) -> list[Finding]:
-    from jqmaster import doctor
     from jqmaster.client import AsyncClient
-    from jqmaster.doctor_facts import ClientSource
+    from jqmaster.doctor import doctor
+    from jqmaster.doctor.facts import ClientSource
 
     async with AsyncClient(url) as client:
         return await doctor.examine(ClientSource(client))

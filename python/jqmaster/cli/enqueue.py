@@ -66,9 +66,7 @@ def add(commands: Any) -> None:
     parser.option("--depends", action=Several, metavar="ID", help="runs when this job is done; likewise")
     parser.option("--keep-result", action="store_true", help="keep what the function returns")
     parser.option("--track", action="store_true", help="publish each of its transitions")
-    parser.option(
-        "--request", metavar="TOKEN", help="repeating the command with the same token enqueues nothing twice"
-    )
+    parser.option("--request", metavar="TOKEN", help="repeating the command with the same token enqueues nothing twice")
     parser.option("--lines", action="store_true", help="each line of ARGUMENT is the argument of a job")
     parser.option("--wait", action="store_true", help="wait for its end, and print its result")
     parser.option("--wait-timeout", type=span, metavar="TIME", help="but no longer; then exit with 5")
@@ -119,10 +117,7 @@ def _enqueue_lines(options: argparse.Namespace) -> int:
                 values.print_lines([{"id": one.id, "created": one.created} for one in added])
     if not options.json:
         there = len(jobs) - created
-        print(
-            f"enqueued {show.counted(created, 'job')}"
-            + (f", {show.count(there)} were there" if there else "")
-        )
+        print(f"enqueued {show.counted(created, 'job')}" + (f", {show.count(there)} were there" if there else ""))
     return EXIT_OK
 
 
@@ -149,16 +144,16 @@ def _spec(options: argparse.Namespace) -> dict[str, Any]:
 def _send(client: Any, jobs: list[tuple[dict[str, Any], bytes]], request: str | None) -> list[Enqueued]:
     from jqmaster.client import asks
     from jqmaster.errors import JQError
-    from jqmaster.http import wire
+    from jqmaster.wire import packform
 
     # The arguments go as they were packed: binary data and the like would not survive being unpacked.
-    bodies = [wire.extend_map(wire.pack(spec), {"argument": argument}) for spec, argument in jobs]
-    body = {"jobs": wire.raw_array(bodies)}
+    bodies = [packform.extend_map(packform.pack(spec), {"argument": argument}) for spec, argument in jobs]
+    body = {"jobs": packform.raw_array(bodies)}
     if request is not None:
-        body["request"] = wire.pack(request)
+        body["request"] = packform.pack(request)
     ask = asks.enqueue_many([], None)
     try:
-        enqueued: list[Enqueued] = client.do(asks.Ask(ask.method, ask.path, ask.read, wire.raw_map(body)))
+        enqueued: list[Enqueued] = client.do(asks.Ask(ask.method, ask.path, ask.read, packform.raw_map(body)))
         return enqueued
     except JQError as error:
         if len(jobs) == 1:

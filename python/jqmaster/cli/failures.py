@@ -17,9 +17,7 @@ The most recent first. `jobs --group GROUP` lists the jobs of a group,
 
 def add(commands: Any) -> None:
     parser = reach(command(commands, "failures", _failures, "list failures by group", _MORE))
-    parser.option(
-        "--limit", type=positive, default=50, metavar="N", help="at most so many (default: %(default)s)"
-    )
+    parser.option("--limit", type=positive, default=50, metavar="N", help="at most so many (default: %(default)s)")
 
 
 def message_of(group: dict[str, Any]) -> str:

@@ -15,9 +15,7 @@ from jqmaster.cli.status import EXIT_OK
 def add(commands: Any) -> None:
     jobs = command(commands, "jobs", _jobs, "find jobs")
     where.add(jobs)
-    jobs.option(
-        "--limit", type=positive, default=20, metavar="N", help="at most so many (default: %(default)s)"
-    )
+    jobs.option("--limit", type=positive, default=20, metavar="N", help="at most so many (default: %(default)s)")
     jobs.option("--all", action="store_true", help="all of them")
     jobs.option("--newest", action="store_true", help="the newest first, within a state")
     jobs.option("--full", action="store_true", help="with --json: with argument, result and error")

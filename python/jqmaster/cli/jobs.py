@@ -172,9 +172,7 @@ def _print_raw(value: Any) -> None:
     elif isinstance(value, str):
         sys.stdout.buffer.write(value.encode("utf-8", "surrogateescape"))
     else:
-        raise Refused(
-            f"--raw: the result is no text and no binary data: {values.as_json(value)[:60]}", EXIT_USAGE
-        )
+        raise Refused(f"--raw: the result is no text and no binary data: {values.as_json(value)[:60]}", EXIT_USAGE)
     sys.stdout.flush()
 
 
@@ -198,9 +196,7 @@ def _history(options: argparse.Namespace, _parser: Parser) -> int:
         [show.Column("TIME"), show.Column("AFTER", right=True), show.Column("EVENT"),
          show.Column("ATTEMPT", right=True), show.Column("WORKER", shrinks=1), show.Column("WHAT", shrinks=2)]
     )  # fmt: skip
-    days = {
-        show.clock(moment)[:10] for moment in (*(one["time_ms"] for one in told["events"]), show.now_ms())
-    }
+    days = {show.clock(moment)[:10] for moment in (*(one["time_ms"] for one in told["events"]), show.now_ms())}
     one_day = len(days) == 1
     before = None
     for event in told["events"]:

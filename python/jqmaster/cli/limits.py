@@ -7,17 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from jqmaster.cli import show, values
-from jqmaster.cli.options import (
-    Parser,
-    Several,
-    choice,
-    command,
-    duration,
-    positive,
-    reach,
-    span,
-    verbs,
-)
+from jqmaster.cli.options import Parser, Several, choice, command, duration, positive, reach, span, verbs
 from jqmaster.cli.reach import open_client
 from jqmaster.cli.status import EXIT_OK, EXIT_USAGE, Refused
 
@@ -36,9 +26,7 @@ def add(commands: Any) -> None:
     under = verbs(parser)
     shown = reach(command(under, "show", _show, "show a constraint, and its keys in use"), nested=True)
     shown.add_argument("id", metavar="ID")
-    shown.option(
-        "--limit", type=positive, default=20, metavar="N", help="keys at most (default: %(default)s)"
-    )
+    shown.option("--limit", type=positive, default=20, metavar="N", help="keys at most (default: %(default)s)")
     setting = reach(command(under, "set", _set, "create a constraint, or replace it", _SET), nested=True)
     setting.add_argument("id", metavar="ID")
     setting.add_argument("match", metavar="MATCH")
@@ -56,9 +44,7 @@ def add(commands: Any) -> None:
         metavar="strict",
         help="one after the other, also when one fails",
     )
-    delete = reach(
-        command(under, "delete", _delete, "delete constraints; what they held is free"), nested=True
-    )
+    delete = reach(command(under, "delete", _delete, "delete constraints; what they held is free"), nested=True)
     delete.add_argument("ids", metavar="ID", nargs="+")
     hold = reach(command(under, "hold", _hold, "start nothing under a constraint for a while"), nested=True)
     hold.add_argument("id", metavar="ID")
@@ -93,9 +79,7 @@ def use(one: dict[str, Any]) -> tuple[float | None, str]:
     if one.get("by") is not None:
         return None, f"{show.count(one['running'])} in {show.counted(one['keys'], 'key')}"
     if one.get("concurrency"):
-        return one["running"] / one[
-            "concurrency"
-        ], f"{show.count(one['running'])}/{show.count(one['concurrency'])}"
+        return one["running"] / one["concurrency"], f"{show.count(one['running'])}/{show.count(one['concurrency'])}"
     if one.get("rate") and one.get("starts") is not None:
         return one["starts"] / one["rate"]["limit"], f"{one['starts']:g}/{show.count(one['rate']['limit'])}"
     return None, f"{show.count(one['running'])} run"
@@ -183,9 +167,9 @@ def _show(options: argparse.Namespace, _parser: Parser) -> int:
         [("constraint", one["id"]), ("match", values.as_json(one["match"])), ("limit", limit_text(one)),
          ("cost", one.get("cost")), ("in use", text if share is None else f"{show.bar(share)} {text}")]
     )  # fmt: skip
-    busiest = sorted(
-        keys, key=lambda key: (-key["running"], -(key.get("held") or 0), -(key.get("hold_ms") or 0))
-    )[: options.limit]
+    busiest = sorted(keys, key=lambda key: (-key["running"], -(key.get("held") or 0), -(key.get("hold_ms") or 0)))[
+        : options.limit
+    ]
     made = show.Table(
         [show.Column("KEY", shrinks=1), show.Column("RUN", right=True), show.Column("STARTS", right=True),
          show.Column("HELD", right=True, colour="yellow"), show.Column("OPENS")]
@@ -248,9 +232,7 @@ def _match(text: str) -> dict[str, Any]:
     if not isinstance(match, dict):
         name = stripped if is_word else match if isinstance(match, str) else "send_mail"
         example = values.as_json({"name": name})
-        raise Refused(
-            f"MATCH: expected a map of conditions, such as '{example}'; got {text}", EXIT_USAGE, "INVALID"
-        )
+        raise Refused(f"MATCH: expected a map of conditions, such as '{example}'; got {text}", EXIT_USAGE, "INVALID")
     return match
 
 
@@ -314,9 +296,7 @@ def _hold(options: argparse.Namespace, _parser: Parser) -> int:
             which = f"constraint {options.id} has a key for each {_by({'by': paths})}"
             if options.by is None:
                 raise Refused(f"{which}: say with --by which one", EXIT_USAGE, "INVALID") from None
-            raise Refused(
-                f"--by: {error.message.removeprefix('by: ')}; {which}", EXIT_USAGE, "INVALID"
-            ) from None
+            raise Refused(f"--by: {error.message.removeprefix('by: ')}; {which}", EXIT_USAGE, "INVALID") from None
     if options.json:
         values.print_json({"until_ms": until_ms})
         return EXIT_OK

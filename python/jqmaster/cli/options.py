@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
-from jqmaster.redis_url import FORMS
+from jqmaster.connection.url import FORMS
 
 FORM_HELP = "how operations are called: functions, scripts, or auto, which is functions where they can be"
 
@@ -111,9 +111,7 @@ def add_environment(root: argparse.ArgumentParser) -> None:
 
 
 def _add_variable(parser: Any, action: argparse.Action, words: tuple[str, ...]) -> None:
-    name = getattr(action, "variable", None) or "_".join(["JQ", *words, action.dest]).upper().replace(
-        "-", "_"
-    )
+    name = getattr(action, "variable", None) or "_".join(["JQ", *words, action.dest]).upper().replace("-", "_")
     action.__dict__["variable"] = name
     action.help = f"{action.help or ''} [{name}]"
     given = os.environ.get(name)
@@ -162,7 +160,7 @@ def describe_more(root: argparse.ArgumentParser) -> None:
 
 
 def namespace(text: str) -> str:
-    from jqmaster.scripts import check_namespace
+    from jqmaster.engine.scripts import check_namespace
 
     try:
         return check_namespace(text)
@@ -226,9 +224,7 @@ def duration(text: str) -> float:
     except (ValueError, KeyError):
         seconds = -1.0
     if not 0 <= seconds <= 1e10:
-        raise argparse.ArgumentTypeError(
-            f"expected seconds, or a number with ms, s, m, h, d or w, got {text!r}"
-        )
+        raise argparse.ArgumentTypeError(f"expected seconds, or a number with ms, s, m, h, d or w, got {text!r}")
     return seconds
 
 

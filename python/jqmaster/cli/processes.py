@@ -12,7 +12,7 @@ from typing import Any
 
 from jqmaster.cli.options import FORM_HELP, Parser, command, duration, form, namespace, port, positive, span
 from jqmaster.cli.status import EXIT_OK, EXIT_UNAVAILABLE
-from jqmaster.redis_url import FORMS, is_redis, without_password
+from jqmaster.connection.url import FORMS, is_redis, without_password
 
 _WORK = """\
 MODULE:NAME names a JQ object, such as hello:jq, or a map of job names to
@@ -28,9 +28,7 @@ def add(commands: Any) -> None:
     _redis_options(parser)
     _add_migrate(parser)
     demo = command(commands, "demo", _demo, "show it all working, in under a minute")
-    demo.option(
-        "--jobs", type=positive, default=3000, metavar="N", help="about so many (default: %(default)s)"
-    )
+    demo.option("--jobs", type=positive, default=3000, metavar="N", help="about so many (default: %(default)s)")
     _form_option(demo)
     command(commands, "version", _version, "print the versions of the package and of the scripts")
 
@@ -65,9 +63,7 @@ def _add_recreate(parser: Parser) -> None:
 def _add_serve(commands: Any) -> None:
     parser = command(commands, "serve", _serve, "run a JQ master", _SERVE)
     _redis_options(parser)
-    parser.option(
-        "--host", variable="JQ_HOST", default="127.0.0.1", help="listen there (default: %(default)s)"
-    )
+    parser.option("--host", variable="JQ_HOST", default="127.0.0.1", help="listen there (default: %(default)s)")
     parser.option(
         "--port",
         variable="JQ_PORT",
@@ -103,12 +99,8 @@ def _add_serve(commands: Any) -> None:
 
 def _add_work(commands: Any) -> None:
     parser = command(commands, "work", _work, "run a worker", _WORK)
-    parser.add_argument(
-        "functions", metavar="MODULE:NAME", help="a JQ object, or a map of job names to functions"
-    )
-    parser.option(
-        "--master", variable="JQ_MASTER", metavar="URL", help="a JQ master; several with commas between"
-    )
+    parser.add_argument("functions", metavar="MODULE:NAME", help="a JQ object, or a map of job names to functions")
+    parser.option("--master", variable="JQ_MASTER", metavar="URL", help="a JQ master; several with commas between")
     _redis_options(parser)
     parser.option("--push", action="store_true", help="listen, and have jobs pushed")
     parser.option(
@@ -147,7 +139,7 @@ def _add_work(commands: Any) -> None:
 
 
 def _serve(options: argparse.Namespace, _parser: Parser) -> int:
-    from jqmaster.server import ServeOptions, run
+    from jqmaster.master.server import ServeOptions, run
 
     return run(
         ServeOptions(
@@ -169,8 +161,8 @@ def _shown_queues(text: str) -> int:
 
 
 def _load(options: argparse.Namespace, parser: Parser) -> int:
-    from jqmaster import scripts
-    from jqmaster.engine import connect
+    from jqmaster.engine import scripts
+    from jqmaster.engine.engine import connect
     from jqmaster.errors import JQError, UnsuitableServer
 
     if options.redis is None and is_redis(os.environ.get("JQ_URL", "")):
@@ -180,9 +172,7 @@ def _load(options: argparse.Namespace, parser: Parser) -> int:
 
     async def load() -> tuple[str, Any]:
         async with connect(options.redis) as client:
-            version = await scripts.load(
-                client, options.namespace, migrate=options.migrate, form=options.form
-            )
+            version = await scripts.load(client, options.namespace, migrate=options.migrate, form=options.form)
             return version, await client.hget(f"{options.namespace}:manifest", "library")
 
     try:
@@ -199,8 +189,8 @@ def _load(options: argparse.Namespace, parser: Parser) -> int:
 
 
 def _work(options: argparse.Namespace, parser: Parser) -> int:
-    from jqmaster import joblog
-    from jqmaster.worker_run import WorkOptions, run
+    from jqmaster.worker import joblog
+    from jqmaster.worker.run import WorkOptions, run
 
     joblog.install(json_lines=options.json_logs)
     if options.synchronous and not options.push:
@@ -230,7 +220,7 @@ def _work(options: argparse.Namespace, parser: Parser) -> int:
 
 def _jobs(where: str, parser: Parser) -> Any:
     """The JQ object, or the map of functions, that the command line names."""
-    from jqmaster.app import JQ
+    from jqmaster.app.app import JQ
 
     module_name, _, attribute = where.partition(":")
     sys.path.insert(0, os.getcwd())
@@ -254,7 +244,8 @@ def _demo(options: argparse.Namespace, _parser: Parser) -> int:
 
 def version_line() -> str:
     """The version, and the forms that there are of it."""
-    from jqmaster import luabuild, scripts
+    from jqmaster.bundle import build as luabuild
+    from jqmaster.engine import scripts
 
     built = scripts.builtin()
     functions = f", functions {built.library.name}" if built.library else ""

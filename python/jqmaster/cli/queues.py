@@ -40,9 +40,7 @@ def add(commands: Any) -> None:
     limit = reach(command(under, "limit", _limit, "refuse jobs of a queue when so many wait"), nested=True)
     limit.add_argument("queue", metavar="NAME")
     limit.add_argument("max_waiting", metavar="N", type=whole(0, 2**31 - 1), help="0: no limit")
-    own = reach(
-        command(under, "set", _set, "give a queue settings of its own, or share it fairly", _SET), nested=True
-    )
+    own = reach(command(under, "set", _set, "give a queue settings of its own, or share it fairly", _SET), nested=True)
     own.add_argument("queue", metavar="NAME")
     own.add_argument("settings", metavar="SETTING=VALUE", nargs="+", help="SETTING= takes it away")
     for verb in (limit, own):
@@ -79,9 +77,7 @@ def _list(options: argparse.Namespace, _parser: Parser) -> int:
     if options.json:
         for queue in queues:
             came, went = rated.get(queue["name"], (0.0, 0.0))
-            values.print_json(
-                {**queue, "enqueued_per_minute": round(came, 3), "done_per_minute": round(went, 3)}
-            )
+            values.print_json({**queue, "enqueued_per_minute": round(came, 3), "done_per_minute": round(went, 3)})
         return EXIT_OK
     table(queues, rated).print("no queues yet; they come with their first job")
     return EXIT_OK
@@ -140,9 +136,7 @@ def _pause(options: argparse.Namespace, _parser: Parser) -> int:
                 values.print_json(queue)
                 continue
             waiting = queue["queued"]
-            then = (
-                f"; {show.counted(waiting, 'job')} {'waits' if waiting == 1 else 'wait'}" if waiting else ""
-            )
+            then = f"; {show.counted(waiting, 'job')} {'waits' if waiting == 1 else 'wait'}" if waiting else ""
             print(f"{show.plain(name)} {'is paused' if options.paused else 'goes on'}{then}")
     return EXIT_OK
 
@@ -152,9 +146,7 @@ def _matching(client: AnyClient, names: list[str]) -> list[str]:
     known = [queue["name"] for queue in client.queues()]
     found: list[str] = []
     for name in names:
-        fitting = [
-            one for one in known if fnmatch.fnmatchcase(one, name.replace("[", "[[]").replace("?", "[?]"))
-        ]
+        fitting = [one for one in known if fnmatch.fnmatchcase(one, name.replace("[", "[[]").replace("?", "[?]"))]
         if not fitting:
             raise Refused(f"no such queue: {name}", EXIT_NOT_FOUND, "NOTFOUND")
         found += [one for one in fitting if one not in found]
@@ -168,9 +160,7 @@ def _limit(options: argparse.Namespace, _parser: Parser) -> int:
     if options.json:
         return _print_queue(options, queue)
     if options.max_waiting:
-        print(
-            f"{show.plain(options.queue)} takes jobs while fewer than {show.count(options.max_waiting)} wait"
-        )
+        print(f"{show.plain(options.queue)} takes jobs while fewer than {show.count(options.max_waiting)} wait")
     else:
         print(f"{show.plain(options.queue)} has no limit")
     return EXIT_OK

@@ -6,12 +6,12 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
-from jqmaster import redis_url
 from jqmaster.cli.status import EXIT_USAGE, Refused
+from jqmaster.connection import url as redis_url
 
 if TYPE_CHECKING:
     from jqmaster.cli.clients import AnyClient, RedisClient
-    from jqmaster.scripts import Form
+    from jqmaster.engine.scripts import Form
 
 LOCAL = "http://127.0.0.1:8400"
 NAMESPACE = "{jq}"

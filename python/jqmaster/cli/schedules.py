@@ -37,9 +37,7 @@ def add(commands: Any) -> None:
     under = verbs(parser)
     shown = reach(command(under, "show", _show, "show a schedule, and when it comes next"), nested=True)
     shown.add_argument("id", metavar="ID")
-    shown.option(
-        "--next", type=whole(0, 100), default=5, metavar="N", help="moments to come (default: %(default)s)"
-    )
+    shown.option("--next", type=whole(0, 100), default=5, metavar="N", help="moments to come (default: %(default)s)")
     _add_set(under)
     for name, text in (("pause", "let moments pass without jobs"), ("resume", "make jobs again")):
         verb = reach(command(under, name, _pause, text), nested=True)
@@ -55,9 +53,7 @@ def _add_set(under: Any) -> None:
     setting.add_argument("name", metavar="NAME", help="the job's name")
     setting.add_argument("argument", metavar="ARGUMENT", nargs="?", help="JSON, @FILE or - (default: nil)")
     setting.option("--every", type=span, metavar="TIME", help="again and again after so long: 30s, 5m, 1d")
-    setting.option(
-        "--offset", type=duration, metavar="TIME", help="with --every: so long behind its multiples"
-    )
+    setting.option("--offset", type=duration, metavar="TIME", help="with --every: so long behind its multiples")
     setting.option("--cron", metavar="FIELDS", help="'0 3 * * *', '*/10 8-17 * * mon-fri', @daily")
     setting.option(
         "--utc-offset",
@@ -154,9 +150,7 @@ def _set(options: argparse.Namespace, parser: Parser) -> int:
     if options.json:
         values.print_json(one)
     else:
-        comes = (
-            f", next {show.clock(one['next_ms'])}, {show.when(one['next_ms'])}" if one.get("next_ms") else ""
-        )
+        comes = f", next {show.clock(one['next_ms'])}, {show.when(one['next_ms'])}" if one.get("next_ms") else ""
         paused = ", paused" if one.get("paused") else ""
         print(f"{show.plain(one['id'])}: {rhythm(one)}{comes}{paused}")
     return EXIT_OK
@@ -166,12 +160,12 @@ def _put(
     client: AnyClient, schedule_id: str, job: dict[str, Any], argument: bytes, when: dict[str, Any]
 ) -> dict[str, Any]:
     from jqmaster.client import asks
-    from jqmaster.http import wire
+    from jqmaster.wire import packform
 
     ask = asks.schedule(schedule_id, job, None, when)
-    fields = {"job": wire.pack(job), "argument": argument}
-    fields |= {name: wire.pack(value) for name, value in when.items() if value is not None}
-    return client.do(asks.Ask(ask.method, ask.path, ask.read, wire.raw_map(fields)))
+    fields = {"job": packform.pack(job), "argument": argument}
+    fields |= {name: packform.pack(value) for name, value in when.items() if value is not None}
+    return client.do(asks.Ask(ask.method, ask.path, ask.read, packform.raw_map(fields)))
 
 
 def _pause(options: argparse.Namespace, _parser: Parser) -> int:

@@ -41,9 +41,7 @@ def _value(name: str, text: str) -> bool | float:
     try:
         return int(text) if text.lstrip("-").isdigit() else float(text)
     except ValueError:
-        raise Refused(
-            f"{name}: expected a number, true or false, got {text!r}", EXIT_USAGE, "INVALID"
-        ) from None
+        raise Refused(f"{name}: expected a number, true or false, got {text!r}", EXIT_USAGE, "INVALID") from None
 
 
 def _config(options: argparse.Namespace, _parser: Parser) -> int:

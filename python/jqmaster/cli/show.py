@@ -59,8 +59,7 @@ def width(text: str) -> int:
     if text.isascii():
         return len(text)
     return sum(
-        0 if unicodedata.combining(one) else 2 if unicodedata.east_asian_width(one) in "WF" else 1
-        for one in text
+        0 if unicodedata.combining(one) else 2 if unicodedata.east_asian_width(one) in "WF" else 1 for one in text
     )
 
 
@@ -124,8 +123,7 @@ class Table:
             cells = [[_text(row[number]) for number in shown] for row in self.rows]
             kinds = [self.columns[number] for number in shown]
             widths = [
-                max([width(kind.title), *(width(row[place]) for row in cells)])
-                for place, kind in enumerate(kinds)
+                max([width(kind.title), *(width(row[place]) for row in cells)]) for place, kind in enumerate(kinds)
             ]
             natural = list(widths)
             if columns is not None:
@@ -137,9 +135,7 @@ class Table:
             if not useless:
                 break
             shown.remove(useless[-1])
-        lines = (
-            [self._line([kind.title for kind in kinds], ["bold"] * len(kinds), kinds, widths)] if head else []
-        )
+        lines = [self._line([kind.title for kind in kinds], ["bold"] * len(kinds), kinds, widths)] if head else []
         for row, original in zip(cells, self.rows, strict=True):
             colours = [_colour(original[number]) or self.columns[number].colour for number in shown]
             lines.append(self._line(row, colours, kinds, widths))
@@ -156,11 +152,7 @@ class Table:
         last = len(cells) - 1
         for place, (cell, colour) in enumerate(zip(cells, colours, strict=True)):
             text = cut(cell, widths[place])
-            padded = (
-                text
-                if place == last and not kinds[place].right
-                else pad(text, widths[place], kinds[place].right)
-            )
+            padded = text if place == last and not kinds[place].right else pad(text, widths[place], kinds[place].right)
             parts.append(paint(padded, colour) if text.strip() else padded)
         return "  ".join(parts).rstrip()
 

@@ -32,16 +32,10 @@ def add(commands: Any) -> None:
     )
     parser.option("--queue", metavar="NAME", help="of this queue")
     parser.option("--name", metavar="NAME", help="of jobs of this name")
-    parser.option(
-        "--last", type=span, metavar="TIME", help="how far back (default: 30 minutes, 24 hours or 30 days)"
-    )
-    parser.option(
-        "--series", action="store_true", help="one row for each queue and name, over the whole time"
-    )
+    parser.option("--last", type=span, metavar="TIME", help="how far back (default: 30 minutes, 24 hours or 30 days)")
+    parser.option("--series", action="store_true", help="one row for each queue and name, over the whole time")
     parser.option("--spark", action="store_true", help="one line for each count instead of a table")
-    parser.option(
-        "--limit", type=positive, default=50, metavar="N", help="with --series (default: %(default)s)"
-    )
+    parser.option("--limit", type=positive, default=50, metavar="N", help="with --series (default: %(default)s)")
     reach(parser)
 
 

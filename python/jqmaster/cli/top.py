@@ -32,9 +32,7 @@ _LEAST_ROWS = 8
 
 def add(commands: Any) -> None:
     parser = reach(command(commands, "top", _top, "watch queues, workers and failures, live", _MORE))
-    parser.option(
-        "--every", type=span, default=1.0, metavar="TIME", help="look so often (default: once a second)"
-    )
+    parser.option("--every", type=span, default=1.0, metavar="TIME", help="look so often (default: once a second)")
     parser.option(
         "--sort",
         type=choice(*ORDERS),
@@ -133,9 +131,7 @@ class Screen:
             lines += part[:room]
             if len(part) > room > 0:
                 lines[-1] = show.paint(f"… {len(part) - room + 1} more", "dim")
-        keys = (
-            f"q quit  s sort: {watch.order}{' (turned)' if watch.is_reversed else ''}  r turn  p pause  +/-"
-        )
+        keys = f"q quit  s sort: {watch.order}{' (turned)' if watch.is_reversed else ''}  r turn  p pause  +/-"
         foot = f"{keys} {show.duration(self._every_s)}"
         if self._paused:
             foot = f"paused, p goes on  {foot}"

@@ -75,9 +75,7 @@ class Watch:
 
     def sorted(self, snapshot: Snapshot) -> Snapshot:
         """The same look, in the order that is wanted now."""
-        queues = sorted(
-            snapshot.queues, key=lambda queue: self._place(queue, snapshot), reverse=self.is_reversed
-        )
+        queues = sorted(snapshot.queues, key=lambda queue: self._place(queue, snapshot), reverse=self.is_reversed)
         return replace(snapshot, queues=queues)
 
     def _place(self, queue: dict[str, Any], snapshot: Snapshot) -> tuple[Any, ...]:
@@ -101,9 +99,7 @@ class Watch:
         if passed_s <= 0:
             return dict.fromkeys(_COUNTED, 0.0)
         latest_s = self._sums[-1][0] - self._sums[-2][0]
-        self.trace = [*self.trace, max(0, last["done"] - self._sums[-2][1]["done"]) / max(0.01, latest_s)][
-            -_TRACE:
-        ]
+        self.trace = [*self.trace, max(0, last["done"] - self._sums[-2][1]["done"]) / max(0.01, latest_s)][-_TRACE:]
         if now_ms - self._begin_ms > 90 * 60_000:
             self._begin_ms, self._sums = (now_ms // 60_000 - 1) * 60_000, []
         return {name: max(0, last[name] - first[name]) / passed_s for name in _COUNTED}

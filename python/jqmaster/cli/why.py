@@ -61,10 +61,7 @@ def _keeper(client: AnyClient, wanted: dict[str, Any]) -> dict[str, Any] | None:
         except NotFound:
             continue
         # To the one that has the place it is open, though it is full.
-        if any(
-            one["id"] == wanted["id"] and one.get("by") == wanted.get("by") and one.get("open")
-            for one in entries
-        ):
+        if any(one["id"] == wanted["id"] and one.get("by") == wanted.get("by") and one.get("open") for one in entries):
             return job
     return None
 
@@ -98,9 +95,7 @@ def reasons(
             lines += _constraint(one, one["id"] in strict, now)
             keeper = strict.get(one["id"])
             if keeper and keeper.get("due_ms"):
-                lines.append(
-                    f"job {keeper['id']} has the place, and is tried again {show.soon(keeper['due_ms'], now)}"
-                )
+                lines.append(f"job {keeper['id']} has the place, and is tried again {show.soon(keeper['due_ms'], now)}")
     return lines + _turn(told, status, now)
 
 
@@ -114,9 +109,7 @@ def _constraint(one: dict[str, Any], is_strict: bool, now: int) -> list[str]:
     concurrency = one.get("concurrency")
     if concurrency and one.get("running", 0) >= concurrency:
         kept = "in use (strict order: a job keeps its place until it has ended for good)"
-        used.append(
-            f"{show.count(one['running'])} of {show.count(concurrency)} {kept if is_strict else 'run'}"
-        )
+        used.append(f"{show.count(one['running'])} of {show.count(concurrency)} {kept if is_strict else 'run'}")
     if opens_ms and opens_ms > hold_ms and _is_used_up(one):
         used.append(f"{_rate(one)}; it opens {show.soon(opens_ms, now)}")
     if used:
@@ -164,9 +157,7 @@ def _turn(told: dict[str, Any], status: str, now: int) -> list[str]:
     if waiting:
         lines.append("a worker waits for jobs of its queue")
     if not workers and not waiting and not running:
-        lines.append(
-            "nobody serves its queue: no worker is registered for it, and none waits for a job of it"
-        )
+        lines.append("nobody serves its queue: no worker is registered for it, and none waits for a job of it")
     if not told.get("held") and not told.get("paused") and status == "queued" and not ahead and not running:
         lines.append("it is next")
     return lines

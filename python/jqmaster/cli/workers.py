@@ -19,9 +19,7 @@ _STATES = {"ready": "green", "pulling": "green", "full": "cyan", "busy": "yellow
 
 
 def add(commands: Any) -> None:
-    parser = reach(
-        command(commands, "workers", _list, "list registered workers; ask them to be quiet or stop", _MORE)
-    )
+    parser = reach(command(commands, "workers", _list, "list registered workers; ask them to be quiet or stop", _MORE))
     under = verbs(parser)
     for name, text in (
         ("quiet", "ask workers to finish what they have and take no more"),

@@ -53,9 +53,7 @@ class AsyncJobMethods(AsyncAsking):
         """As `Client.enqueue`."""
         return await self._do(asks.enqueue(name, argument, options))
 
-    async def enqueue_many(
-        self, jobs: Iterable[Mapping[str, Any]], *, request: str | None = None
-    ) -> list[str]:
+    async def enqueue_many(self, jobs: Iterable[Mapping[str, Any]], *, request: str | None = None) -> list[str]:
         """As `Client.enqueue_many`."""
         return [enqueued.id for enqueued in await self._do(asks.enqueue_many(jobs, request))]
 

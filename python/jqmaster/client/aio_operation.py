@@ -104,17 +104,12 @@ class AsyncOperationMethods(AsyncAsking):
 
     async def usage(self, constraint_id: str) -> list[Document]:
         """As `Client.usage`."""
-        return [
-            one
-            async for one in self._pages(asks.listing("usage", "keys", "constraint", constraint_id, "usage"))
-        ]
+        return [one async for one in self._pages(asks.listing("usage", "keys", "constraint", constraint_id, "usage"))]
 
     async def hold(self, constraint_id: str, seconds: float, by: Any = None) -> int:
         """As `Client.hold`."""
         until_ms = asks.field("until_ms", int)
-        return await self._do(
-            asks.constraint("POST", constraint_id, "hold", until_ms, seconds=seconds, by=by)
-        )
+        return await self._do(asks.constraint("POST", constraint_id, "hold", until_ms, seconds=seconds, by=by))
 
     # -- schedules --------------------------------------------------------------------------------
 
@@ -134,12 +129,7 @@ class AsyncOperationMethods(AsyncAsking):
 
     async def schedules(self, *, next: int | None = None) -> list[Document]:
         """As `Client.schedules`."""
-        return [
-            one
-            async for one in self._pages(
-                asks.listing("schedules", next=next, count=20 if next else asks.PAGE)
-            )
-        ]
+        return [one async for one in self._pages(asks.listing("schedules", next=next, count=20 if next else asks.PAGE))]
 
     # -- workers ----------------------------------------------------------------------------------
 
@@ -176,10 +166,7 @@ class AsyncOperationMethods(AsyncAsking):
 
     async def series(self, by: str = "hour", **period: Any) -> list[Document]:
         """As `Client.series`."""
-        return [
-            one
-            async for one in self._pages(asks.listing("series", "series", "stats", "series", by=by, **period))
-        ]
+        return [one async for one in self._pages(asks.listing("series", "series", "stats", "series", by=by, **period))]
 
     async def config(self) -> Document:
         """As `Client.config`."""

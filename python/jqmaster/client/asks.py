@@ -10,9 +10,9 @@ from urllib.parse import quote, urlencode
 
 import msgpack
 
-from jqmaster import tracing
 from jqmaster.errors import Conflict, Full, Internal, Invalid, JQError, NotFound, Unavailable
-from jqmaster.http.message import MSGPACK
+from jqmaster.wire import tracing
+from jqmaster.wire.message import MSGPACK
 
 T = TypeVar("T")
 Document = dict[str, Any]
@@ -124,9 +124,7 @@ def step(value: Any) -> tuple[str, int]:
 # How requests are made.
 
 
-def listing(
-    what: str, read_as: str | None = None, /, *segments: str, **query: Any
-) -> Callable[[str], Ask[Any]]:
+def listing(what: str, read_as: str | None = None, /, *segments: str, **query: Any) -> Callable[[str], Ask[Any]]:
     """Asks for a listing's page behind a cursor."""
     path = segments or (what,)
     return lambda cursor: Ask(
@@ -206,9 +204,7 @@ def kick_queue(name: str, delay: float | None) -> Ask[tuple[int, bool]]:
     return Ask("POST", place("queue", name, "kick"), _kicked, pack(given({"delay": delay, "count": PAGE})))
 
 
-def schedule(
-    schedule_id: str, job_spec: Mapping[str, Any], argument: Any, options: Mapping[str, Any]
-) -> Ask[Document]:
+def schedule(schedule_id: str, job_spec: Mapping[str, Any], argument: Any, options: Mapping[str, Any]) -> Ask[Document]:
     body = {"job": dict(job_spec), "argument": argument, **given(options)}
     return Ask("PUT", place("schedule", schedule_id), dict, pack(body))
 
@@ -218,9 +214,7 @@ def search(options: Mapping[str, Any]) -> Callable[[str], Ask[Any]]:
     states = known.get("status")
     if states is not None and not isinstance(states, str):
         known["status"] = ",".join(states)
-    return listing(
-        "jobs", "jobs", "jobs", **{name: value for name, value in known.items() if value is not False}
-    )
+    return listing("jobs", "jobs", "jobs", **{name: value for name, value in known.items() if value is not False})
 
 
 def tags(top: int | None) -> Callable[[str], Ask[Any]]:

@@ -121,9 +121,7 @@ class JobMethods(Asking):
         """Change what a job that was never started waits for; its state. Raises NotFound, Conflict."""
         more = None if add is None else list(add)
         less = None if remove is None else list(remove)
-        return self._do(
-            asks.job("POST", job_id, "depends", asks.status, add=more, remove=less, if_failed=if_failed)
-        )
+        return self._do(asks.job("POST", job_id, "depends", asks.status, add=more, remove=less, if_failed=if_failed))
 
     def kick(self, job_id: str, *, delay: float | None = None) -> str:
         """Take a running job from its worker; it waits again. Its state then. Raises NotFound, Conflict."""
@@ -160,9 +158,7 @@ class JobMethods(Asking):
         """The same for all that match; how many. Conditions as for `retry_where`."""
         return self._steps(asks.steps("discard", where))
 
-    def cancel_many(
-        self, ids: Iterable[str], *, force: bool | None = None, dependents: str | None = None
-    ) -> list[str]:
+    def cancel_many(self, ids: Iterable[str], *, force: bool | None = None, dependents: str | None = None) -> list[str]:
         """Cancel up to 1000 jobs: per job the state it was in, `NOTFOUND` or `CONFLICT`."""
         return self._do(asks.each("cancel", ids, force=force, dependents=dependents))
 

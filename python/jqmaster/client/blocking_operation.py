@@ -122,9 +122,7 @@ class OperationMethods(Asking):
 
     # -- schedules --------------------------------------------------------------------------------
 
-    def schedule(
-        self, schedule_id: str, job: Mapping[str, Any], argument: Any = None, **options: Any
-    ) -> Document:
+    def schedule(self, schedule_id: str, job: Mapping[str, Any], argument: Any = None, **options: Any) -> Document:
         """Create a recurring job, or replace it whole; its document.
 
         `job`: `{"name": …}` and the other fields of an enqueued one. `options`: `every` (seconds) or `cron`,

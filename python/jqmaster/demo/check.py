@@ -90,9 +90,7 @@ def _result_problems(sent: Sent, results: Mapping[str, Any], verdict: Verdict) -
     return []
 
 
-def _journal_problems(
-    document: Mapping[str, Any], accepted: Sequence[tuple[str, Entry]], killed: str
-) -> list[str]:
+def _journal_problems(document: Mapping[str, Any], accepted: Sequence[tuple[str, Entry]], killed: str) -> list[str]:
     problems = []
     ends = [(worker, entry) for worker, entry in accepted if entry.state in FINAL]
     if len(ends) > 1:
@@ -111,11 +109,7 @@ def _journal_problems(
 def table(verdict: Verdict) -> str:
     """The summary, one line per kind of job."""
     columns = ("done", "error", "cancelled")
-    head = (
-        f"{'kind':<14}{'sent':>7}"
-        + "".join(f"{name:>11}" for name in columns)
-        + f"{'failures':>10}{'results':>9}"
-    )
+    head = f"{'kind':<14}{'sent':>7}" + "".join(f"{name:>11}" for name in columns) + f"{'failures':>10}{'results':>9}"
     lines = [head, "-" * len(head)]
     kinds = sorted(verdict.sent)
     for kind in kinds:

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 from typing import Any
 
-from jqmaster.worker import JobFailed, current_job, no_renewal
+from jqmaster.worker.worker import JobFailed, current_job, no_renewal
 
 
 async def thumbnail(argument: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from jqmaster.worker import Outcome, current_job
+from jqmaster.worker.worker import Outcome, current_job
 
 AsyncFunction = Callable[[Any], Awaitable[Any]]
 

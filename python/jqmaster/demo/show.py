@@ -19,9 +19,9 @@ from jqmaster.client import AsyncClient
 from jqmaster.demo import check, journal, limits
 from jqmaster.demo.plan import FLOODING, Sent, make_plan
 from jqmaster.demo.processes import DidNotStart, Processes
-from jqmaster.engine import Engine, connect
+from jqmaster.engine.engine import Engine, connect
+from jqmaster.engine.scripts import FORMS, Form
 from jqmaster.errors import JQError
-from jqmaster.scripts import FORMS, Form
 
 DEADLINE_S = 55.0
 BATCH = 100
@@ -192,13 +192,10 @@ class Show:
             results |= dict(zip(few, await asyncio.gather(*map(client.result, few)), strict=True))
         return results
 
-    def _conclude(
-        self, verdict: check.Verdict, outcomes: dict[str, list[journal.Entry]], lines: Sequence[str]
-    ) -> bool:
+    def _conclude(self, verdict: check.Verdict, outcomes: dict[str, list[journal.Entry]], lines: Sequence[str]) -> bool:
         print("\n" + check.table(verdict))
         finished = ", ".join(
-            f"{name} {sum(entry.state in check.FINAL for entry in entries)}"
-            for name, entries in outcomes.items()
+            f"{name} {sum(entry.state in check.FINAL for entry in entries)}" for name, entries in outcomes.items()
         )
         print(f"\nfinished by {finished}; {self._progress.elapsed_s:.1f} s in all")
         print(*lines, sep="\n")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from jqmaster.demo.functions import FUNCTIONS
 from jqmaster.demo.journal import Journal
-from jqmaster.worker_run import WorkOptions, run
+from jqmaster.worker.run import WorkOptions, run
 
 CONCURRENCY = 16
 

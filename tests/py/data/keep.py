@@ -10,9 +10,9 @@ from pathlib import Path
 import msgpack
 
 from conftest import SettableEngine
-from jqmaster import luabuild
-from jqmaster.engine import connect
-from jqmaster.scripts import install
+from jqmaster.bundle import build as luabuild
+from jqmaster.engine.engine import connect
+from jqmaster.engine.scripts import install
 from keyspace import read_keys
 from rich import fill
 from servers import RedisServer

@@ -1,0 +1,267 @@
+"""A function as a kind of job: called, it runs here; enqueued, it runs in a worker."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    Literal,
+    ParamSpec,
+    Protocol,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    overload,
+)
+
+import msgpack
+
+from jqmaster.app import calling
+from jqmaster.engine import options
+from jqmaster.engine.options import JobOptions, Seconds
+from jqmaster.wire import tracing
+
+if TYPE_CHECKING:
+    from jqmaster.app.app import JQ
+    from jqmaster.app.handle import Handle
+
+P = ParamSpec("P")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+Exceptions = tuple[type[BaseException], ...] | type[BaseException]
+
+
+class TaskOptions(JobOptions, total=False):
+    """Those of each job, and those of its kind."""
+
+    name: str | None
+    """The name of its jobs; default: the function's."""
+    process: bool
+    """Run it in a process of its own kind, for work that keeps a processor busy."""
+    retry_on: Exceptions | None
+    """Only these exceptions lead to a retry; default: all."""
+    give_up_on: Exceptions | None
+    """These never do."""
+
+
+class Call(Mapping[str, Any], Generic[R_co]):
+    """A call that is not enqueued yet: for `JQ.enqueue_many`, `FollowUp` and `depends`. As a map: its spec
+    and `argument`, ready to be packed."""
+
+    __slots__ = ("argument", "options", "task")
+
+    def __init__(self, task: Task[..., Any], argument: bytes, chosen: JobOptions) -> None:
+        self.task = task
+        self.argument = argument
+        self.options = chosen
+
+    def spec(self) -> dict[str, Any]:
+        """Its spec; `depends` still as it was given."""
+        return options.spec_of(self.task.name, self.options)
+
+    def fields(self, siblings: Sequence[Any] = ()) -> dict[str, Any]:
+        """The map. `depends` on `siblings` are their indexes. Raises ValueError for other calls."""
+        spec = tracing.injected(self.spec())
+        if "depends" in spec:
+            spec["depends"] = [_reference(one, siblings) for one in spec["depends"]]
+        return {**spec, "argument": msgpack.unpackb(self.argument, strict_map_key=False)}
+
+    def __getitem__(self, name: str) -> Any:
+        return self.fields()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.fields())
+
+    def __len__(self) -> int:
+        return len(self.fields())
+
+    def __repr__(self) -> str:
+        return f"<call of {self.task.name}>"
+
+    # Two calls are two jobs, also with the same arguments.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+
+def _reference(one: Any, siblings: Sequence[Any]) -> str | int:
+    if not isinstance(one, Call):
+        return one if isinstance(one, str | int) else str(one.id)
+    for index, sibling in enumerate(siblings):
+        if sibling is one:
+            return index
+    raise ValueError(f"{one!r} is not enqueued; depends takes calls of the same enqueue_many or FollowUp")
+
+
+class Enqueuer(Generic[P, R]):
+    """What a task, and a task with options, have in common."""
+
+    _task: Task[..., Any]
+    _chosen: JobOptions
+
+    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Handle[R]:
+        """Enqueue a call with these arguments. Raises TypeError when they do not fit the function, and what
+        `jqmaster.errors` has."""
+        return self._task.jq.enqueue_call(self.job(*args, **kwargs))
+
+    async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> Handle[R]:
+        """As `enqueue`."""
+        return await self._task.jq.aenqueue_call(self.job(*args, **kwargs))
+
+    def job(self, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
+        """The call, for `JQ.enqueue_many`, `FollowUp` and `depends`."""
+        return Call(self._task, *self._task.prepare(args, kwargs, self._chosen))
+
+    def map(self, arguments: Iterable[Any]) -> list[Handle[R]]:
+        """Enqueue one job for each of `arguments`, 1000 in a call: a tuple holds positional arguments,
+        anything else is the one argument."""
+        return self._task.jq.enqueue_many(self._each(arguments))
+
+    async def amap(self, arguments: Iterable[Any]) -> list[Handle[R]]:
+        """As `map`."""
+        return await self._task.jq.aenqueue_many(self._each(arguments))
+
+    def _each(self, arguments: Iterable[Any]) -> list[Call[R]]:
+        task, chosen = self._task, self._chosen
+        return [Call(task, *task.prepare(one if isinstance(one, tuple) else (one,), {}, chosen)) for one in arguments]
+
+
+class WithOptions(Enqueuer[P, R]):
+    """A task with options for the jobs to come."""
+
+    def __init__(self, task: Task[..., Any], chosen: JobOptions) -> None:
+        self._task = task
+        self._chosen = chosen
+
+    def options(self, **more: Unpack[JobOptions]) -> WithOptions[P, R]:
+        """With these as well."""
+        return WithOptions(self._task, {**self._chosen, **options.check(dict(more))})  # type: ignore[typeddict-item]
+
+
+class Task(Enqueuer[P, R]):
+    """A kind of job. `function` is what was decorated; None for one that lives elsewhere."""
+
+    def __init__(self, jq: JQ, function: Callable[..., Any] | None, name: str, given: Mapping[str, Any]) -> None:
+        own: dict[str, Any] = dict(given)
+        self.jq = jq
+        self.function = function
+        self.name = name
+        self.process: bool = own.pop("process", False)
+        self.retry_on: Exceptions | None = own.pop("retry_on", None)
+        self.give_up_on: Exceptions | None = own.pop("give_up_on", None)
+        self.signature = None if function is None else calling.Signature(function)
+        self.is_async = inspect.iscoroutinefunction(function)
+        if self.process and self.is_async:
+            raise TypeError(f"{name}: process=True is for plain functions, not for async ones")
+        if self.process and "<locals>" in getattr(function, "__qualname__", ""):
+            raise TypeError(f"{name}: a process finds only functions at the top of a module")
+        self.returns_none = function is not None and _returned(function) in (None, "None")
+        self._task = self
+        self._chosen: JobOptions = options.check(own)  # type: ignore[assignment]
+        if function is not None:
+            functools.update_wrapper(self, function, updated=())  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        return f"<task {self.name}>"
+
+    def __reduce__(self) -> str:
+        # As a function is pickled: by its name.
+        return str(getattr(self, "__qualname__", self.name))
+
+    @property
+    def chosen(self) -> JobOptions:
+        """The options of each of its jobs."""
+        return self._chosen
+
+    @property
+    def queue(self) -> str:
+        """Where its jobs wait, unless they are told otherwise."""
+        return self._chosen.get("queue") or self.jq.defaults.get("queue") or self.name
+
+    def options(self, **chosen: Unpack[JobOptions]) -> WithOptions[P, R]:
+        """The task with options for the jobs to come: `add.options(delay=5).enqueue(1, 2)`."""
+        return WithOptions(self, {**self._chosen, **options.check(dict(chosen))})  # type: ignore[typeddict-item]
+
+    def prepare(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], chosen: JobOptions) -> tuple[bytes, JobOptions]:
+        """The argument packed, and all options of a call."""
+        if self.signature is None:
+            value = calling.join(args, kwargs)
+        else:
+            try:
+                value = self.signature.encode(args, kwargs)
+            except TypeError as error:
+                raise TypeError(f"{self.name}{self.signature.misfit(error, kwargs)}") from None
+        argument = self.jq.serializer.dumps(value)
+        merged: dict[str, Any] = {"keep_result": not self.returns_none, **self.jq.defaults, **chosen}
+        if "unique" in merged:
+            merged["unique"] = options.unique_key(merged["unique"], self.name, argument, args, kwargs)
+        return argument, merged  # type: ignore[return-value]
+
+
+def _returned(function: Callable[..., Any]) -> Any:
+    """What a function is annotated to return; "" if it does not say, or cannot be asked now."""
+    try:
+        return function.__annotations__.get("return", "")
+    except (AttributeError, NameError):
+        return ""
+
+
+class SyncTask(Task[P, R]):
+    """A plain function. It runs in a thread of the worker."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        if self.function is None:
+            raise TypeError(f"{self.name} lives elsewhere: it can be enqueued only")
+        result: R = self.function(*args, **kwargs)
+        return result
+
+
+class AsyncTask(Task[P, R]):
+    """An async function. It runs on the worker's event loop."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R]:
+        assert self.function is not None
+        result: Coroutine[Any, Any, R] = self.function(*args, **kwargs)
+        return result
+
+
+class Decorator(Protocol):
+    """What `@jq.job(...)` gives."""
+
+    @overload
+    def __call__(  # type: ignore[overload-overlap] # the first that fits is meant
+        self, function: Callable[P, Coroutine[Any, Any, R]], /
+    ) -> AsyncTask[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> SyncTask[P, R]: ...
+
+
+class When(TypedDict, total=False):
+    """When a recurring job is made (docs/protocol.md, section 16)."""
+
+    every: Seconds | None
+    offset: Seconds | None
+    cron: str | None
+    utc_offset: int | None
+    """Minutes by which the clock of `cron` is ahead of UTC."""
+    start: datetime | float | None
+    """A datetime with a time zone, or Unix seconds; likewise `end`."""
+    end: datetime | float | None
+    limit: int | None
+    catch_up: Literal["one", "all", "none"] | None
+    backlog: int | None
+    paused: bool | None
+
+
+class ScheduleOptions(When, total=False):
+    """And what it is given."""
+
+    id: str | None
+    """Of the schedule; default: the task's name."""
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    options: JobOptions

@@ -1,0 +1,252 @@
+"""A worker for the jobs of a `JQ`: arguments, middleware, retry rules, threads and processes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import msgpack
+
+from jqmaster.app.calling import Serializer
+from jqmaster.app.task import Call, ScheduleOptions, Task
+from jqmaster.connection.wake import backoff_s
+from jqmaster.engine.replies import Job
+from jqmaster.errors import JQError, Unavailable
+from jqmaster.worker.ending import FollowUp, JobFailed, JobReleased, Move, Packed, group_of, trace
+from jqmaster.worker.notes import current_job
+from jqmaster.worker.process_pool import ProcessPool
+
+if TYPE_CHECKING:
+    from jqmaster.app.app import JQ
+    from jqmaster.worker.run import WorkOptions
+
+Middleware = Callable[[Job, Callable[[], Awaitable[Any]]], Awaitable[Any]]
+
+log = logging.getLogger("jqmaster.jobs")
+
+DEFAULT_NAMESPACE = "{jq}"
+
+
+class Runner:
+    """Calls functions for jobs, in one process. `in_place`: plain functions run in the caller's thread."""
+
+    def __init__(self, jq: JQ, concurrency: int, *, in_place: bool = False) -> None:
+        self.errors: dict[tuple[str, str], BaseException] | None = None
+        """When this is a map: what attempts raised."""
+        self._jq = jq
+        self._in_place = in_place
+        self._concurrency = concurrency
+        self._threads: ThreadPoolExecutor | None = None
+        self._processes: ProcessPool | None = None
+
+    def functions(self) -> dict[str, Callable[[Any], Any]]:
+        """For `Worker`: by names of jobs, what is called with their packed arguments."""
+        return {name: self._function(task) for name, task in self._jq.tasks.items()}
+
+    async def call(self, task: Task[..., Any], job: Job) -> Any:
+        """Run one attempt; its result. Raises JobFailed and JobReleased only; JobFailed has its cause."""
+        try:
+            assert task.signature is not None
+            args, kwargs = task.signature.decode(self._jq.serializer.loads(job.argument))
+        except (TypeError, ValueError) as error:
+            message = f"the argument does not fit {task.name}{task.signature}: {error}"
+            raise JobFailed(message, retry=False) from error
+        call: Callable[[], Awaitable[Any]] = partial(self._invoke, task, job, args, kwargs)
+        for middleware in reversed(self._jq.middlewares):
+            call = partial(middleware, job, call)
+        try:
+            return await call()
+        except JobReleased:
+            raise
+        except Exception as error:
+            raise self._failed(task, job, error) from error
+
+    @asynccontextmanager
+    async def alive(self) -> AsyncIterator[None]:
+        """What surrounds a worker: lifespans, hooks, schedules; and the end of threads and processes."""
+        tried = asyncio.Event()
+        async with AsyncExitStack() as stack:
+            stack.callback(self._end)
+            schedules = asyncio.create_task(self._bring_schedules(tried), name="schedules")
+            stack.callback(schedules.cancel)
+            await tried.wait()
+            for lifespan in self._jq.lifespans:
+                self._jq.state = await stack.enter_async_context(lifespan())
+            for hook in reversed(self._jq.shutdowns):
+                stack.push_async_callback(_called, hook)
+            for hook in self._jq.startups:
+                await _called(hook)
+            yield
+
+    # -- parts ------------------------------------------------------------------------------------
+
+    def _function(self, task: Task[..., Any]) -> Callable[[bytes], Awaitable[Any]]:
+        serializer = self._jq.serializer
+
+        async def attempt(_argument: bytes) -> Any:
+            job = current_job.get()
+            result = await self.call(task, job)
+            try:
+                if isinstance(result, FollowUp | Move):
+                    return plain(result, serializer)
+                return Packed(serializer.dumps(result))
+            except (TypeError, ValueError, OverflowError) as error:
+                message = f"the result of {task.name} cannot be packed: {error}"
+                raise JobFailed(message, retry=False) from error
+
+        attempt.__dict__["jq_takes_bytes"] = True  # which only a coroutine function may say
+        return attempt
+
+    async def _invoke(self, task: Task[..., Any], job: Job, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        function = task.function
+        assert function is not None
+        if task.is_async:
+            return await function(*args, **kwargs)
+        if self._in_place:
+            return function(*args, **kwargs)
+        if task.process:
+            if self._processes is None:
+                self._processes = ProcessPool(self._concurrency)
+            return await self._processes.run(function, job, args, kwargs)
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(self._concurrency, "job")
+        context = contextvars.copy_context()
+        call = partial(context.run, function, *args, **kwargs)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+
+    def _failed(self, task: Task[..., Any], job: Job, error: Exception) -> JobFailed:
+        if self.errors is not None:
+            self.errors[job.held] = error
+        retry = getattr(error, "retry", True) if isinstance(error, JobFailed) else _retries(task, error)
+        if isinstance(error, JobFailed):
+            message, value, group = str(error), error.error, error.group or group_of(error)
+        else:
+            message, group = f"{type(error).__name__}: {error}", group_of(error)
+            value = {"type": type(error).__name__, "traceback": trace(error, __file__)}
+        if not self._in_place:
+            about = "" if retry else ", for good"
+            log.warning(
+                "job %s (%s) failed in attempt %d%s: %s", job.id, job.name, job.attempt, about, message,
+                exc_info=error if log.isEnabledFor(logging.INFO) else None,
+            )  # fmt: skip
+        return JobFailed(message, retry=retry, error=value, group=group)
+
+    async def _bring_schedules(self, tried: asyncio.Event) -> None:
+        """Sets `tried` when all are brought, or the server cannot be reached: it gets them later, then."""
+        try:
+            for schedule_id, (task, when) in self._jq.recurring.items():
+                await self._bring_schedule(schedule_id, task, when, tried)
+        finally:
+            tried.set()
+
+    async def _bring_schedule(
+        self, schedule_id: str, task: Task[..., Any], when: ScheduleOptions, tried: asyncio.Event
+    ) -> None:
+        failures = 0
+        while True:
+            try:
+                await bring_schedule(self._jq, schedule_id, task, when)
+                return
+            except Unavailable as error:
+                level = logging.DEBUG if failures else logging.WARNING
+                log.log(level, "schedule %s comes later: %s", schedule_id, error)
+                tried.set()
+                await asyncio.sleep(backoff_s(failures))
+                failures += 1
+            except (JQError, TypeError, ValueError) as error:
+                log.error("schedule %s is refused: %s", schedule_id, error)
+                return
+
+    def _end(self) -> None:
+        if self._threads is not None:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+        if self._processes is not None:
+            self._processes.stop()
+
+
+class AppWorker:
+    """See `JQ.worker`."""
+
+    def __init__(self, jq: JQ, queues: Sequence[str] | None, **given: Any) -> None:
+        self._jq = jq
+        self._queues = queues
+        self._given = given
+
+    def options(self) -> WorkOptions:
+        """For `jqmaster.worker_run`. Raises ValueError when there is no job to work on."""
+        from jqmaster.worker.run import WorkOptions
+
+        if not self._jq.tasks:
+            raise ValueError("there are no jobs: decorate functions with @jq.job, and import their modules")
+        runner = Runner(self._jq, self._given.get("concurrency", 8))
+        given = {**self._given, "queues": self._queues or queues_of(self._jq)}
+        if given.get("namespace", DEFAULT_NAMESPACE) == DEFAULT_NAMESPACE:
+            given["namespace"] = self._jq.namespace
+        if given.get("form", "auto") == "auto":
+            given["form"] = self._jq.form
+        given["recreate"] = given.get("recreate") or self._jq.recreate
+        if not given.get("masters") and given.get("redis_url") is None:
+            if self._jq.is_redis:
+                given["redis_url"] = self._jq.url
+            else:
+                given["masters"] = self._jq.url.split(",")
+        return WorkOptions(functions=runner.functions(), around=runner.alive, **given)
+
+    def run(self) -> int:
+        """Work until SIGTERM or SIGINT, then finish what runs; the process's exit code."""
+        from jqmaster.worker.run import run
+
+        return run(self.options())
+
+    async def serve(self, stop: asyncio.Event) -> None:
+        """Work until `stop` is set. Raises when the worker cannot listen, or is refused."""
+        from jqmaster.worker.run import work
+
+        await work(self.options(), stop)
+
+
+def plain(result: Any, serializer: Serializer) -> Any:
+    """A result, or what follows, as MessagePack's own types. Raises what `serializer` raises."""
+    if isinstance(result, FollowUp):
+        jobs = list(result.jobs)
+        fields = [dict(one) if not isinstance(one, Call) else one.fields(jobs) for one in jobs]
+        return FollowUp(plain(result.result, serializer), fields)
+    if isinstance(result, Move):
+        return replace(result, argument=plain(result.argument, serializer))
+    return msgpack.unpackb(serializer.dumps(result), strict_map_key=False)
+
+
+def queues_of(jq: JQ) -> list[str]:
+    """Where the jobs of an object wait, unless they are told otherwise when they are enqueued."""
+    return sorted({task.queue for task in jq.tasks.values()})
+
+
+async def bring_schedule(jq: JQ, schedule_id: str, task: Task[..., Any], when: ScheduleOptions) -> None:
+    """Create or replace a schedule. One that is paused stays so, unless `when` says otherwise."""
+    given: dict[str, Any] = dict(when)
+    chosen: Any = {**task.chosen, **given.pop("options", {})}
+    call: Call[Any] = Call(task, *task.prepare(given.pop("args", ()), given.pop("kwargs", {}), chosen))
+    if given.get("paused") is None:
+        before = await jq.link.arun(lambda it: it.schedules(schedule_id))
+        given["paused"] = bool(before and before.get("paused"))
+    await jq.arepeat(schedule_id, call, **given)
+
+
+def _retries(task: Task[..., Any], error: Exception) -> bool:
+    if task.give_up_on is not None and isinstance(error, task.give_up_on):
+        return False
+    return task.retry_on is None or isinstance(error, task.retry_on)
+
+
+async def _called(hook: Callable[[], Any]) -> None:
+    found = hook()
+    if inspect.isawaitable(found):
+        await found

@@ -1,0 +1,214 @@
+"""Bundles ``scripts/*.lua`` and the modules in ``jqlua/`` into one self-contained chunk per script.
+
+The operations of a job's life become a library of Redis functions as well.
+
+The same sources give the same bytes, and so the same shas, on any machine.
+``python -m jqmaster.luabuild [--clock settable] OUTDIR`` writes the chunks and their ``manifest.json``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from jqmaster import __version__
+from jqmaster.bundle.library import link_library
+from jqmaster.bundle.limits import check_limits
+from jqmaster.bundle.link import Linker
+from jqmaster.bundle.module import Module, ScriptBody, parse_module, parse_script
+from jqmaster.bundle.tokens import BuildError, Cursor
+
+__all__ = ["BuildError", "Script", "build", "dump", "version_of"]
+
+Clock = Literal["server", "settable"]
+
+# ``write`` is refused whole when Redis is out of memory; ``drain`` runs all the same, so that a full
+# system can be emptied; ``read`` may run on replicas.
+SHEBANGS = {"write": "#!lua", "drain": "#!lua flags=allow-oom", "read": "#!lua flags=no-writes"}
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A script as Redis gets it. ``sha`` is the SHA-1 of ``source`` in hex; flags: write, drain or read."""
+
+    name: str
+    source: str
+    sha: str
+    flags: str
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """A library of Redis functions. The one for an operation is called ``<name>_<operation>``."""
+
+    name: str
+    source: str
+    functions: frozenset[str]  # operations
+
+
+class Bundle(dict[str, Script]):
+    """The scripts by name, and the library. Both are built from the same modules."""
+
+    library: Library | None = None
+
+
+def checkout() -> Path:
+    """The root of the repository this package runs from."""
+    return Path(__file__).resolve().parents[2]
+
+
+def build(source_dir: Path | None = None, clock: Clock = "server") -> Bundle:
+    """Build every script of ``source_dir`` (its ``scripts/`` and ``jqlua/``; default: this repository).
+
+    ``clock="settable"`` puts ``jqlua/base/clock_settable.lua`` in the place of ``jqlua/base/clock.lua``:
+    tests then set the time. Raises BuildError, with file and line, for sources outside the supported subset.
+    """
+    return Builder(source_dir or checkout(), clock).build()
+
+
+def library_of(scripts: Mapping[str, Script]) -> Library | None:
+    """The library of a Bundle; None for any other map of scripts."""
+    return getattr(scripts, "library", None)
+
+
+def version_of(scripts: Mapping[str, Script]) -> str:
+    """The version of scripts and their library: the package's, and a digest, as ``0.1.0+3f2a9c1d``."""
+    lines = "".join(f"{name} {scripts[name].sha} {scripts[name].flags}\n" for name in sorted(scripts))
+    if library := library_of(scripts):
+        lines += f"{library.name} {hashlib.sha1(library.source.encode()).hexdigest()}\n"
+    return f"{__version__}+{hashlib.sha1(lines.encode()).hexdigest()[:8]}"
+
+
+def make_script(name: str, source: str, flags: str) -> Script:
+    return Script(name, source, hashlib.sha1(source.encode()).hexdigest(), flags)
+
+
+def make_library(bodies: Sequence[ScriptBody]) -> Library:
+    named = link_library(bodies)
+    name = f"jq_{hashlib.sha1(named('jq').encode()).hexdigest()[:8]}"
+    return Library(name, named(name), frozenset(body.name for body in bodies))
+
+
+def build_cached(clock: Clock = "server") -> Bundle:
+    """As ``build``, for this repository. Keeps the result in ``build/``, so that it is built once."""
+    root = checkout()
+    sources = [*root.glob("scripts/*.*"), *root.glob("jqlua/**/*.lua")]
+    sources += Path(__file__).parent.glob("lua*.py")
+    digest = hashlib.sha1()
+    for path in sorted(sources):
+        digest.update(f"{path.name} {path.stat().st_size}\n".encode() + path.read_bytes())
+    cache = root / "build" / f"scripts-{clock}.json"
+    try:
+        known = json.loads(cache.read_text())
+        if known["sources"] == digest.hexdigest():
+            bundle = Bundle((name, make_script(name, *entry)) for name, entry in known["scripts"].items())
+            name, source, functions = known["library"]
+            bundle.library = Library(name, source, frozenset(functions))
+            return bundle
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    scripts = build(root, clock)
+    library = scripts.library
+    kept = [library.name, library.source, sorted(library.functions)] if library else None
+    entries = {script.name: [script.source, script.flags] for script in scripts.values()}
+    try:
+        cache.parent.mkdir(exist_ok=True)
+        # Written beside and moved: another process sees the old file or the new one, whole.
+        with tempfile.NamedTemporaryFile("w", dir=cache.parent, delete=False) as file:
+            json.dump({"sources": digest.hexdigest(), "scripts": entries, "library": kept}, file)
+        os.replace(file.name, cache)
+    except OSError:
+        pass  # A checkout that cannot be written to works too.
+    return scripts
+
+
+class Builder:
+    """Parses each module once for all scripts."""
+
+    def __init__(self, root: Path, clock: Clock) -> None:
+        self.root = root
+        self.replaced = {"base.clock": "base.clock_settable"} if clock == "settable" else {}
+        self.modules: dict[str, Module] = {}
+        self.opened: list[str] = []
+        common = root / "scripts" / "common.json"
+        self.common = json.loads(common.read_text()) if common.is_file() else {}
+
+    def bodies(self) -> list[ScriptBody]:
+        paths = sorted((self.root / "scripts").glob("*.lua"))
+        if not paths:
+            raise BuildError(str(self.root / "scripts"), 0, "there are no scripts here")
+        return [parse_script(path.stem, _read(path), f"scripts/{path.name}", self.require) for path in paths]
+
+    def build(self) -> Bundle:
+        bodies = self.bodies()
+        bundle = Bundle((body.name, self.script(body)) for body in bodies)
+        functions = [body for body in bodies if body.is_function]
+        if functions:
+            bundle.library = make_library(functions)
+        return bundle
+
+    def script(self, body: ScriptBody) -> Script:
+        calls = list(self.common.get(body.name, {}).values())
+        source = SHEBANGS[body.flags] + "\n" + Linker(body, calls).link()
+        check_limits(source.partition("\n")[2], f"{body.name} (built)")
+        return make_script(body.name, source, body.flags)
+
+    def require(self, name: str, cursor: Cursor, index: int) -> Module:
+        if name in self.opened:
+            circle = " -> ".join([*self.opened[self.opened.index(name) :], name])
+            raise cursor.error(index, f"modules require each other: {circle}")
+        if name not in self.modules:
+            file = f"jqlua/{self.replaced.get(name, name).replace('.', '/')}.lua"
+            path = self.root / file
+            if not path.is_file():
+                raise cursor.error(index, f"there is no module jqlua.{name}")
+            self.opened.append(name)
+            self.modules[name] = parse_module(name, _read(path), file, self.require)
+            self.opened.pop()
+        return self.modules[name]
+
+
+def _read(path: Path) -> str:
+    return path.read_bytes().decode("utf-8").replace("\r\n", "\n")
+
+
+def dump(scripts: Mapping[str, Script], directory: Path) -> None:
+    """Write each script to ``directory`` as ``<name>.lua``, the library as ``library.lua``, and what they are
+    as ``manifest.json``."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for script in scripts.values():
+        (directory / f"{script.name}.lua").write_bytes(script.source.encode())
+    if library := library_of(scripts):
+        (directory / "library.lua").write_bytes(library.source.encode())
+    manifest = {
+        "version": version_of(scripts),
+        "scripts": {name: {"sha": scripts[name].sha, "flags": scripts[name].flags} for name in sorted(scripts)},
+        "library": library and {"name": library.name, "functions": sorted(library.functions)},
+    }
+    (directory / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="jqmaster.luabuild", description="Build the Lua scripts.")
+    parser.add_argument("--clock", choices=["server", "settable"], default="server")
+    parser.add_argument("--sources", type=Path, help="directory that holds scripts/ and jqlua/")
+    parser.add_argument("outdir", type=Path)
+    options = parser.parse_args(arguments)
+    try:
+        scripts = build(options.sources, options.clock)
+    except BuildError as problem:
+        parser.exit(1, f"{problem}\n")
+    dump(scripts, options.outdir)
+    print(f"{len(scripts)} scripts, version {version_of(scripts)}, in {options.outdir}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,389 @@
+"""Where a namespace lives: to which server a client's connections go, and when they leave it.
+
+One `Place` belongs to each pool of connections. All connections, those of calls and those that block or
+listen (`line`), ask it for the address when they connect, and tell it what Redis refuses and for how long
+they have heard nothing:
+
+- `MOVED` tells the new address. After `READONLY`, `MASTERDOWN`, `CLUSTERDOWN`, `LOADING`, or when nobody
+  listens at the address, it is looked up again (`topology`); a fixed one is resolved again. All connections
+  go there: lines are cut at once, those of calls connect anew when they are used next.
+- Who waits for longer than a reply should take raises a doubt. A new connection asks Redis something small.
+  When that is answered, those that asked before and still hear nothing are dead, and are cut: so a slow Redis
+  is never taken for a dead connection. When it is not answered, the address is looked up again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import logging
+import math
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import hiredis
+import redis.asyncio as redis_asyncio
+from redis.asyncio.connection import AbstractConnection, Connection, parse_url
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import (
+    AskError,
+    BusyLoadingError,
+    ClusterDownError,
+    MovedError,
+    ReadOnlyError,
+    RedisError,
+    ResponseError,
+    TryAgainError,
+)
+from redis.exceptions import TimeoutError as RedisTimeoutError
+
+from jqmaster.connection import options as redis_options
+from jqmaster.connection import topology
+from jqmaster.connection.topology import Topology
+from jqmaster.connection.url import Address, Target
+from jqmaster.errors import JQError
+
+T = TypeVar("T")
+
+_CODES: dict[type, str] = {
+    MovedError: "MOVED", AskError: "ASK", TryAgainError: "TRYAGAIN", ReadOnlyError: "READONLY",
+    ClusterDownError: "CLUSTERDOWN", BusyLoadingError: "LOADING",
+}  # fmt: skip
+# What blocks is sent away with UNBLOCKED when its server becomes a replica.
+_WRONG_PLACE = frozenset({"MOVED", "READONLY", "CLUSTERDOWN", "MASTERDOWN", "LOADING", "UNBLOCKED"})
+# ASK is one: of the two keys of a call one never exists, so while a slot moves no node can serve it.
+_PASSING = _WRONG_PLACE | {"ASK", "TRYAGAIN"}
+
+log = logging.getLogger("jqmaster.place")
+
+CONNECT_S = 3.0  # with TLS, password and all
+CONNECT_FOUND_S = 1.5  # the same where another address may be found instead
+REPLY_S = 1.0  # who hears nothing for longer raises a doubt
+LOOK_S = 0.5
+GRACE_S = 0.2  # for a reply that came before that to the doubt, and has not been read
+LEAVE_AGAIN_S = 0.5
+LOOK_UP_AGAIN_S = 0.2
+PASSES_S = 3.0  # how long a refusal that passes is waited out
+PASSING_S = 0.1
+_OFTEN = frozenset(["FCALL", "EVALSHA"])
+SLOWEST_BYTES_PER_S = 100_000  # a command that is sent so slowly is still under way
+PROBE_KEY = "probe"  # never exists
+
+
+def refusal(problem: Any) -> str:
+    """The code of an error reply. redis-py cuts off those it has a class for, which each version decides."""
+    for kind in type(problem).__mro__:
+        if kind in _CODES:
+            return _CODES[kind]
+    return str(problem).partition(" ")[0] if isinstance(problem, ResponseError) else ""
+
+
+def is_passing(problem: Any) -> bool:
+    """Whether Redis refused a call, which has changed nothing, for a reason that passes: ask again."""
+    return refusal(problem) in _PASSING
+
+
+async def patiently(work: Callable[[], Awaitable[T]]) -> T:
+    """The result of `work`, which may be done twice, once Redis does not refuse it in passing."""
+    deadline = time.monotonic() + PASSES_S
+    while True:
+        try:
+            return await work()
+        except (RedisError, JQError) as problem:
+            cause = problem.__cause__ if isinstance(problem, JQError) else problem
+            if not is_passing(cause) or time.monotonic() > deadline:
+                raise
+        await asyncio.sleep(PASSING_S)
+
+
+class Place:
+    """What is known of the server behind a pool of connections."""
+
+    def __init__(self, pool: Any = None) -> None:
+        self.topology: Topology | None = None  # None: the address is fixed
+        self.has_functions: bool | None = None  # None: not known yet, and taken for true
+        self.namespace: str | None = None
+        self.generation = 0  # how often the connections have left a server
+        self._address: Address | None = None
+        self._looked_up = self._left = -math.inf
+        self._looking_up = asyncio.Lock()
+        self._failure: RedisError | None = None  # of the last look, if it found nothing
+        self._awaiting: dict[Any, int] = {}  # connections on which somebody waits: how many do
+        self._timer: asyncio.TimerHandle | None = None
+        self._doubts: set[asyncio.Task[None]] = set()
+        self._pool: Any = None
+        if pool is not None:
+            self.join(pool)
+
+    def join(self, pool: Any) -> None:
+        """Be the place of the connections of `pool`."""
+        self._pool = pool
+        pool.jq_place = self
+
+    def serve(self, namespace: str) -> None:
+        """Say which namespace is asked for. Raises Unavailable for one in another slot of a cluster."""
+        if self.namespace is None:
+            self.namespace = namespace
+        if self.topology is not None:
+            self.topology.serve(namespace)
+
+    @property
+    def connect_s(self) -> float:
+        """How long connecting may take."""
+        return CONNECT_S if self.topology is None else CONNECT_FOUND_S
+
+    async def address(self) -> Address | None:
+        """Where to connect to; None for what the URL says. Raises RedisError."""
+        if self.topology is None or self._address is not None:
+            return self._address
+        asked = time.monotonic()
+        async with self._looking_up:
+            if self._address is None:
+                if self._failure is not None and self._looked_up > asked:
+                    raise self._failure  # somebody looked meanwhile
+                await asyncio.sleep(self._looked_up + LOOK_UP_AGAIN_S - time.monotonic())
+                self._looked_up = time.monotonic()
+                self._failure = None
+                try:
+                    self._address = await self.topology.find()
+                except RedisError as problem:
+                    self._failure = problem
+                    raise
+            return self._address
+
+    @asynccontextmanager
+    async def line(self, reply_s: float = REPLY_S) -> AsyncIterator[Any]:
+        """A connection for what blocks or listens. `reply_s`: how long a reply may rightly take. It is cut
+        when its server is left: who uses it gets one of redis-py's errors, and makes another."""
+        settings = {**self._pool.connection_kwargs, "health_check_interval": 0, "socket_timeout": None}
+        settings.update(retry=Retry(NoBackoff(), 0), retry_on_error=[], protocol=2, place=self)
+        connection = _placed(self._pool.connection_class)(**settings)
+        connection.reply_s, connection.is_line = reply_s, True
+        try:
+            await connection.connect()
+            yield connection
+        finally:
+            connection.cut()
+            await connection.disconnect(nowait=True)
+
+    async def check(self, redis: redis_asyncio.Redis) -> None:
+        """Have Redis refuse, if this is not the primary of the namespace any more: for those who only read,
+        whom a replica answers as well. Bounded."""
+        with contextlib.suppress(RedisError, OSError):
+            async with asyncio.timeout(CONNECT_S):
+                await redis.execute_command(*self._small)
+
+    # -- what connections tell --------------------------------------------------------------------
+
+    def awaits(self, connection: Any) -> None:
+        """Somebody waits for it. Somebody else may do so, too: who sends while another reads."""
+        waiting = self._awaiting.get(connection, 0)
+        if not waiting:
+            connection.heard_at = time.monotonic()
+        self._awaiting[connection] = waiting + 1
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(LOOK_S, self._look)
+
+    def got(self, connection: Any) -> None:
+        """One waits for it no more."""
+        waiting = self._awaiting.get(connection, 0)
+        if waiting > 1:
+            self._awaiting[connection] = waiting - 1
+        else:
+            self._awaiting.pop(connection, None)
+
+    def unreachable(self, connection: Any, problem: Exception) -> None:
+        """It could not connect."""
+        if connection.generation == self.generation and self.topology is not None:
+            log.info("no connection to %s: %s", self._address, problem)
+            self._address = None
+
+    def refused(self, connection: Any, problem: Exception) -> None:
+        """Redis answered this."""
+        code = refusal(problem)
+        if code == "MOVED" and self.topology is not None:
+            host, _, port = str(problem).rpartition(" ")[2].rpartition(":")
+            self._leave(connection, problem, (host or connection.host, int(port)))
+        elif code in _WRONG_PLACE and time.monotonic() >= self._left + LEAVE_AGAIN_S:
+            self._leave(connection, problem, None)
+
+    # -- parts ------------------------------------------------------------------------------------
+
+    @property
+    def _small(self) -> tuple[str, str, int]:
+        """A command that changes nothing. It is refused where calls would be, by a replica and by a node that
+        does not have the slot, and held back like them while Redis pauses."""
+        return "PEXPIRE", f"{self.namespace or '{jq}'}:{PROBE_KEY}", 1
+
+    def _leave(self, connection: Any, problem: object, address: Address | None) -> None:
+        if connection.generation != self.generation:
+            return  # it is of a server that has been left already
+        log.info("leaving %s: %s", self._address or "this server", problem)
+        self._left = time.monotonic()
+        self.generation += 1
+        self.has_functions = None
+        self._address = address
+        for other in list(self._awaiting):
+            if other.is_line:
+                other.cut()
+
+    def _look(self) -> None:
+        self._timer = None
+        if not self._awaiting:
+            return
+        loop = asyncio.get_running_loop()
+        if any(one.is_late(time.monotonic()) for one in self._awaiting):
+            task = loop.create_task(self._doubt(), name="doubt")
+            self._doubts.add(task)
+            task.add_done_callback(self._doubts.discard)
+            self._timer = loop.call_later(REPLY_S, self._look)
+        else:
+            self._timer = loop.call_later(LOOK_S, self._look)
+
+    async def _doubt(self) -> None:
+        since, generation = time.monotonic(), self.generation
+        waits = {one: one.to_send() for one in self._awaiting if one.is_late(since)}
+        before = self._address
+        try:
+            async with asyncio.timeout(self.connect_s), self.line(math.inf) as fresh:
+                await fresh.send_command(*self._small)
+                try:
+                    await fresh.read_response()
+                except ResponseError as problem:
+                    if str(problem).startswith("BUSY"):
+                        return  # a long script: nobody is served
+            await asyncio.sleep(GRACE_S)
+        except (RedisError, OSError) as problem:
+            if self.topology is None or generation != self.generation:
+                return
+            self._address = None
+            with contextlib.suppress(RedisError, OSError):
+                if await self.address() == before:
+                    return
+            log.info("%s does not answer (%s): leaving it", before, problem)
+        silent = [one for one, size in waits.items() if one.heard_at < since and one.to_send() == size]
+        silent = [one for one in silent if one in self._awaiting]
+        if silent:
+            log.info("%d connections are dead: cutting them", len(silent))
+            self.generation += 1
+            for one in list(self._awaiting):
+                if one in silent or (one.is_line and one.generation != self.generation):
+                    one.cut()
+
+
+def place_of(redis: redis_asyncio.Redis) -> Place:
+    """The place of a client's connections. A client that `connect` did not make has one, too: its lines are
+    watched, its calls are its own."""
+    pool: Any = redis.connection_pool
+    place: Place | None = getattr(pool, "jq_place", None)
+    return place if place is not None else Place(pool)
+
+
+def pool_at(target: Target, **settings: Any) -> redis_asyncio.BlockingConnectionPool:
+    """The pool of a client whose connections live at a place. Raises ValueError for a URL that cannot be."""
+    place = Place()
+    options: dict[str, Any] = {**settings, **parse_url(target.url)}
+    kind = options.pop("connection_class", Connection)
+    pool = redis_asyncio.BlockingConnectionPool(connection_class=_placed(kind), place=place, **options)
+    redis_options.check(pool)
+    if target.kind != "server":
+        place.topology = topology.make(target, kind, pool.connection_kwargs)
+    place.join(pool)
+    return pool
+
+
+class _Placed(AbstractConnection):
+    """What each class of connections has in addition."""
+
+    def __init__(self, *, place: Place, **settings: Any) -> None:
+        self.place = place
+        self.generation = place.generation
+        self.heard_at = -math.inf
+        self.reply_s = REPLY_S
+        self.sending_s = 0.0  # how long what was sent last may take on its way
+        self.is_line = False
+        super().__init__(**settings)
+
+    def pack_command(self, *arguments: Any) -> list[bytes]:
+        """As redis-py's, in C for what is called all the time."""
+        if arguments[0] in _OFTEN:
+            return [hiredis.pack_command(arguments)]
+        packed: list[bytes] = super().pack_command(*arguments)
+        return packed
+
+    def cut(self) -> None:
+        """Break it: who uses it gets an error at once. Unsent data would keep it from closing."""
+        if self._writer is not None:
+            self._writer.transport.abort()
+
+    def is_late(self, now: float) -> bool:
+        """Whether a reply should have come."""
+        return self.heard_at + self.reply_s + self.sending_s < now
+
+    def to_send(self) -> int:
+        """How many bytes wait for the network."""
+        return 0 if self._writer is None else self._writer.transport.get_write_buffer_size()
+
+    async def connect(self) -> None:
+        if self.is_connected:
+            if self.generation == self.place.generation:
+                return
+            self.cut()
+            await self.disconnect(nowait=True)
+        kind: Any = super()
+        await self.place.address()  # which has a limit of its own
+        try:
+            async with asyncio.timeout(self.place.connect_s):
+                await kind.connect()
+        except RedisError as problem:
+            self.place.unreachable(self, problem)
+            raise
+        except TimeoutError as problem:
+            self.cut()
+            await self.disconnect(nowait=True)
+            self.place.unreachable(self, problem)
+            raise RedisTimeoutError("Timeout connecting to server") from problem
+
+    async def _connect(self) -> None:
+        address = await self.place.address()
+        self.generation = self.place.generation
+        if address is not None:
+            self.host, self.port = address
+        kind: Any = super()
+        await kind._connect()
+        reader: Any = self._reader
+        feed = reader.feed_data
+
+        def heard(data: bytes) -> None:
+            self.heard_at = time.monotonic()
+            feed(data)
+
+        reader.feed_data = heard
+
+    async def send_packed_command(self, command: Any, *arguments: Any, **more: Any) -> None:
+        size = len(command) if isinstance(command, bytes | str) else sum(map(len, command))
+        self.sending_s = size / SLOWEST_BYTES_PER_S
+        self.place.awaits(self)
+        try:
+            await super().send_packed_command(command, *arguments, **more)
+        finally:
+            self.place.got(self)
+
+    async def read_response(self, *arguments: Any, **more: Any) -> Any:
+        self.place.awaits(self)
+        try:
+            return await super().read_response(*arguments, **more)
+        except RedisError as problem:
+            self.place.refused(self, problem)
+            raise
+        finally:
+            self.place.got(self)
+
+
+@functools.cache
+def _placed(kind: type[AbstractConnection]) -> Any:
+    return kind if issubclass(kind, _Placed) else type(f"Placed{kind.__name__}", (_Placed, kind), {})

@@ -1,0 +1,141 @@
+"""Finding the server of a namespace: the primary that Sentinels name, or the one that has its slot.
+
+redis-py's own clients find one as well, but ask one node after the other, and believe the first that answers.
+Here all are asked at once: a dead node costs no time, one that was cut off from the others is outvoted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from redis.crc import key_slot
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import RedisError
+
+from jqmaster.connection.url import Address, Target
+from jqmaster.errors import Unavailable
+
+ANSWER_S = 1.0  # for all of them
+REST_S = 0.1  # for those behind the majority
+MOST_NODES = 30
+
+
+class Topology(Protocol):
+    """Knows whom to ask."""
+
+    def serve(self, namespace: str) -> None: ...
+
+    async def find(self) -> Address:
+        """Where the namespace lives. Raises RedisError when nobody says."""
+
+
+def make(target: Target, kind: Any, settings: Mapping[str, Any]) -> Topology:
+    """For a URL. `kind` and `settings` are those of connections to its servers."""
+    left_out = {"place", "host", "port", "db"}
+    if target.kind == "cluster":
+        return Cluster(target.hosts, kind, {name: settings[name] for name in settings.keys() - left_out})
+    left_out |= {"username", "password"}
+    to_nodes = {name: settings[name] for name in settings.keys() - left_out}
+    return Sentinels(target.hosts, target.service, kind, {**to_nodes, **target.sentinel})
+
+
+class Sentinels:
+    """`service` as those at `hosts` know it; the word of the latest failover counts."""
+
+    def __init__(self, hosts: Sequence[Address], service: str, connection: Any, settings: Mapping[str, Any]):
+        self._hosts, self._service = hosts, service
+        self._connection, self._settings = connection, settings
+
+    def serve(self, _namespace: str) -> None: ...
+
+    async def find(self) -> Address:
+        commands = [("SENTINEL", what, self._service) for what in ("GET-MASTER-ADDR-BY-NAME", "MASTER")]
+        said: list[tuple[int, Address]] = []
+        for _, (address, facts) in await _ask(self._hosts, self._connection, self._settings, commands):
+            if isinstance(address, list) and isinstance(facts, list):
+                known = dict(zip(facts[::2], facts[1::2], strict=False))
+                said.append((int(known.get(b"config-epoch", 0)), (_text(address[0]), int(address[1]))))
+        if not said:
+            raise RedisConnectionError(f"no Sentinel of {_listed(self._hosts)} knows {self._service}")
+        return max(said)[1]
+
+
+class Cluster:
+    """The primary that has a namespace's slot, as most of the nodes say."""
+
+    def __init__(self, hosts: Sequence[Address], connection: Any, settings: Mapping[str, Any]):
+        self._hosts = self._known = tuple(hosts)
+        self._connection, self._settings = connection, settings
+        self._slot: int | None = None
+
+    def serve(self, namespace: str) -> None:
+        slot = key_slot(namespace.encode())
+        if self._slot not in (None, slot):
+            raise Unavailable(f"a client of a cluster serves one namespace; {namespace} is in another slot")
+        self._slot = slot
+
+    async def find(self) -> Address:
+        owners: Counter[Address] = Counter()
+        nodes: dict[Address, None] = dict.fromkeys(self._hosts)
+        answers = await _ask(self._known, self._connection, self._settings, [("CLUSTER", "SLOTS")])
+        for asked, [ranges] in answers:
+            for first, last, *servers in ranges if isinstance(ranges, list) else ():
+                # A node that does not know its own name says nothing: it is the one that was asked.
+                found = [(_text(one[0] or b"") or asked[0], int(one[1])) for one in servers]
+                nodes |= dict.fromkeys(found)
+                if first <= (self._slot or 0) <= last:
+                    owners[found[0]] += 1
+        if not owners:
+            raise RedisConnectionError(f"nobody of {_listed(self._known)} knows who has slot {self._slot or 0}")
+        self._known = tuple(nodes)[:MOST_NODES]
+        return owners.most_common(1)[0][0]
+
+
+async def _ask(
+    hosts: Sequence[Address], kind: Any, settings: Mapping[str, Any], commands: Sequence[tuple[str, ...]]
+) -> list[tuple[Address, list[Any]]]:
+    """The answers of those who answer in time. A majority does not wait for the rest."""
+    loop = asyncio.get_running_loop()
+    asked = {asyncio.ensure_future(_ask_one(host, kind, settings, commands)): host for host in hosts}
+    deadline = loop.time() + ANSWER_S
+    pending = set(asked)
+    try:
+        while pending and loop.time() < deadline:
+            _, pending = await asyncio.wait(
+                pending, timeout=deadline - loop.time(), return_when=asyncio.FIRST_COMPLETED
+            )
+            if sum(one.done() and one.exception() is None for one in asked) * 2 > len(asked):
+                deadline = min(deadline, loop.time() + REST_S)
+    finally:
+        for one in pending:
+            one.cancel()
+    return [(host, one.result()) for one, host in asked.items() if one.done() and one.exception() is None]
+
+
+async def _ask_one(host: Address, kind: Any, settings: Mapping[str, Any], commands: Any) -> list[Any]:
+    connection = kind(host=host[0], port=host[1], **settings)
+    answers: list[Any] = []
+    try:
+        await connection.connect()
+        for command in commands:
+            await connection.send_command(*command)
+            try:
+                answers.append(await connection.read_response())
+            except RedisError as problem:
+                answers.append(problem)
+        return answers
+    finally:
+        with contextlib.suppress(RedisError, OSError):
+            await connection.disconnect(nowait=True)
+
+
+def _text(value: bytes | str) -> str:
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def _listed(hosts: Sequence[Address]) -> str:
+    return ", ".join(f"{host}:{port}" for host, port in hosts)

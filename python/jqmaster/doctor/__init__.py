@@ -1,0 +1,1 @@
+"""What is wrong with a namespace and its Redis, and what to do about it."""

@@ -1,0 +1,304 @@
+"""What `doctor` looks at in a namespace. Each part ends after a while, whatever the namespace's size."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import msgpack
+
+from jqmaster.client import asks
+from jqmaster.doctor import paths
+from jqmaster.engine.engine import Engine
+from jqmaster.engine.replies import Document
+from jqmaster.errors import NotFound
+
+if TYPE_CHECKING:
+    from jqmaster.client import AsyncClient
+
+_HOUR_MS = 3_600_000
+# Of queues, groups, … one looks at so many, those most likely to matter first.
+MOST_QUEUES, MOST_GROUPS, MOST_BLOCKED, MOST_CONSTRAINTS, MOST_KEYS = 200, 20, 20, 100, 1000
+MOST_SAMPLES = 20
+RECENT = 100
+PART_S = 1.0  # for each part
+
+What = Literal["queues", "workers", "constraints", "schedules", "failures", "series"]
+
+
+class Source(Protocol):
+    """Where facts come from: by the scripts (`EngineSource`), or by way of a master (`ClientSource`)."""
+
+    def every(self, what: What, **period: Any) -> AsyncIterator[Document]:
+        """All there is, page by page."""
+
+    def keys(self, constraint_id: str) -> AsyncIterator[Document]:
+        """The keys of a constraint that are in use."""
+
+    def jobs(self, **where: Any) -> AsyncIterator[Document]: ...
+    async def stats(self, by: str, *, from_ms: int) -> list[Document]: ...
+    async def explain(self, job_id: str) -> Document: ...
+    async def get(self, job_id: str) -> Document: ...
+
+
+class ClientSource:
+    """By way of a master."""
+
+    def __init__(self, client: AsyncClient) -> None:
+        self.jobs, self.stats, self.explain, self.get = client.jobs, client.stats, client.explain, client.get
+        self._pages = client._pages
+
+    def every(self, what: What, **period: Any) -> AsyncIterator[Document]:
+        path = ("stats", "series") if what == "series" else (what,)
+        return self._pages(asks.listing(what, what, *path, **period))
+
+    def keys(self, constraint_id: str) -> AsyncIterator[Document]:
+        return self._pages(asks.listing("usage", "keys", "constraint", constraint_id, "usage"))
+
+
+class EngineSource:
+    """By the scripts."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.stats, self.explain = engine.stats, engine.explain
+
+    def every(self, what: What, **period: Any) -> AsyncIterator[Document]:
+        return self._pages(getattr(self._engine, what), **period)
+
+    def keys(self, constraint_id: str) -> AsyncIterator[Document]:
+        return self._pages(self._engine.usage, constraint_id)
+
+    async def get(self, job_id: str) -> Document:
+        [document] = await self._engine.get(job_id)
+        if document is None:
+            raise NotFound(f"no such job: {job_id}")
+        return document
+
+    async def jobs(self, *, newest: bool = False, brief: bool = False, count: int = 100, **where: Any) -> Any:
+        async for document in self._pages(self._engine.jobs, where, newest=newest, brief=brief, count=count):
+            if "argument" in document:
+                document["argument"] = _opened(document["argument"])
+            yield document
+
+    async def _pages(self, ask: Any, *given: Any, count: int = 1000, **options: Any) -> AsyncIterator[Document]:
+        cursor = None
+        while cursor != "":
+            page = await ask(*given, **options, cursor=cursor, count=count)
+            for document in page.documents:
+                yield document
+            cursor = page.cursor
+
+
+def _opened(argument: bytes) -> Any:
+    """The argument as a client shows it; None where that is not to be had."""
+    try:
+        return msgpack.unpackb(argument, strict_map_key=False, unicode_errors="surrogateescape")
+    except (ValueError, TypeError, msgpack.UnpackException):
+        return None
+
+
+@dataclass
+class Head:
+    """The job of a queue that is next, since when it could run, and what `explain` says of it."""
+
+    queue: Document
+    since_ms: int
+    explained: Document
+
+
+@dataclass
+class Facts:
+    """`now_ms`: of the clock that all moments here are of, as near as it is known."""
+
+    now_ms: int
+    part_s: float = PART_S
+    left_out: dict[str, int] = field(default_factory=dict)  # what took too long, and how many were looked at
+    queues: list[Document] = field(default_factory=list)
+    workers: list[Document] = field(default_factory=list)
+    schedules: list[Document] = field(default_factory=list)
+    heads: list[Head] = field(default_factory=list)
+    due: list[Document] = field(default_factory=list)  # jobs that are the first due of their queue and state
+    stuck: list[tuple[Document, Document]] = field(default_factory=list)  # blocked, and what it waits for
+    keys: list[tuple[Document, Document]] = field(default_factory=list)  # constraint, and one of its keys
+    keepers: list[tuple[str, Document]] = field(default_factory=list)  # strict constraint, job that keeps a key
+    # constraint, its field, a path there that leads nowhere, in so many jobs
+    nowhere: list[tuple[Document, str, str, int]] = field(default_factory=list)
+    lapsed: dict[str, int] = field(default_factory=dict)  # by queue, in the last hour
+    failing: list[tuple[Document, int, bool]] = field(default_factory=list)  # group, how many lately, and more
+
+
+class _Time:
+    """The time that one part may take. What is left when it is up is noted in `facts`."""
+
+    def __init__(self, facts: Facts, what: str) -> None:
+        self._facts, self._what, self._done = facts, what, 0
+        self._ends = time.monotonic() + facts.part_s
+
+    def is_up(self) -> bool:
+        """To be asked before each one; the first is always looked at."""
+        if self._done and time.monotonic() >= self._ends:
+            self._facts.left_out[self._what] = self._done
+            return True
+        self._done += 1
+        return False
+
+
+async def gather(source: Source, now_ms: int | None = None, *, part_s: float = PART_S) -> Facts:
+    """Raises what the source does. Jobs that vanish meanwhile are passed over."""
+    facts = Facts(int(time.time() * 1000) if now_ms is None else now_ms, part_s)
+    facts.queues = await _every(facts, source, "queues")
+    facts.workers = await _every(facts, source, "workers")
+    facts.schedules = await _every(facts, source, "schedules")
+    waiting = sorted(facts.queues, key=lambda queue: -queue["queued"])
+    time_left = _Time(facts, "heads")
+    for queue in [queue for queue in waiting if queue["queued"]][:MOST_QUEUES]:
+        if time_left.is_up():
+            break
+        await _add_head(facts, source, queue)
+    await _add_due(facts, source)
+    constraints = (await _every(facts, source, "constraints"))[:MOST_CONSTRAINTS]
+    await _add_keys(facts, source, constraints)
+    await _add_nowhere(facts, source, constraints)
+    await _add_keepers(facts, source)
+    await _add_lapsed(facts, source)
+    await _add_failing(facts, source)
+    return facts
+
+
+async def _every(facts: Facts, source: Source, what: What, **period: Any) -> list[Document]:
+    """As many as there is time for."""
+    found: list[Document] = []
+    time_left = _Time(facts, what)
+    async for document in source.every(what, **period):
+        if time_left.is_up():
+            break
+        found.append(document)
+    return found
+
+
+async def _add_due(facts: Facts, source: Source) -> None:
+    time_left = _Time(facts, "due")
+    for queue in facts.queues[:MOST_QUEUES]:
+        if time_left.is_up():
+            break
+        for state in ("running", "scheduled", "retrying"):
+            if queue[state]:
+                facts.due += await _first(source, 1, queue=queue["name"], status=state)
+        if queue["blocked"] and len(facts.stuck) < MOST_BLOCKED:
+            await _add_stuck(facts, source, queue["name"])
+
+
+async def _add_keys(facts: Facts, source: Source, constraints: list[Document]) -> None:
+    time_left = _Time(facts, "keys")
+    for constraint in constraints:
+        if not (constraint["keys"] or constraint.get("opens_ms")):
+            continue
+        keys = 0
+        try:
+            async for key in source.keys(constraint["id"]):
+                if keys == MOST_KEYS or time_left.is_up():
+                    break
+                facts.keys.append((constraint, key))
+                keys += 1
+        except NotFound:
+            continue
+
+
+async def _add_lapsed(facts: Facts, source: Source) -> None:
+    """Where none lapsed at all there is no need to look queue by queue."""
+    hour = facts.now_ms // 60_000 * 60_000 - _HOUR_MS
+    if not any(minute["lapsed"] for minute in await source.stats("minute", from_ms=hour)):
+        return
+    for one in await _every(facts, source, "series", by="minute", from_ms=hour):
+        if one["lapsed"]:
+            facts.lapsed[one["queue"]] = facts.lapsed.get(one["queue"], 0) + one["lapsed"]
+
+
+async def _first(source: Source, count: int, *, brief: bool = True, **where: Any) -> list[Document]:
+    found = []
+    async for job in source.jobs(brief=brief, count=count, **where):
+        found.append(job)
+        if len(found) == count:
+            break
+    return found
+
+
+async def _add_head(facts: Facts, source: Source, queue: Document) -> None:
+    for job in await _first(source, 1, queue=queue["name"], status="queued"):
+        try:
+            explained = await source.explain(job["id"])
+        except NotFound:
+            continue
+        since_ms = max(job.get("ready_ms") or 0, job.get("started_ms") or 0, job["created_ms"])
+        facts.heads.append(Head(queue, since_ms, explained))
+
+
+async def _add_stuck(facts: Facts, source: Source, queue: str) -> None:
+    for job in await _first(source, MOST_BLOCKED, queue=queue, status="blocked"):
+        if job.get("if_failed") not in (None, "wait"):
+            continue
+        for job_id in _few(job.get("waits_for")):
+            try:
+                other = await source.get(job_id)
+            except NotFound:
+                continue
+            if other["status"] in ("error", "cancelled"):
+                facts.stuck.append((job, other))
+                break
+
+
+def _few(ids: Sequence[str] | None) -> Sequence[str]:
+    return (ids or [])[:5]
+
+
+async def _add_keepers(facts: Facts, source: Source) -> None:
+    """Jobs that wait for a retry and keep a key under which others are held meanwhile."""
+    strict = {one["id"] for one, key in facts.keys if one.get("order") and key.get("held")}
+    if not strict:
+        return
+    for job in await _first(source, MOST_BLOCKED, status="retrying"):
+        try:
+            told = await source.explain(job["id"])
+        except NotFound:
+            continue
+        facts.keepers += [(one["id"], job) for one in told.get("constraints") or [] if one["id"] in strict]
+
+
+async def _add_nowhere(facts: Facts, source: Source, constraints: list[Document]) -> None:
+    """A job's queue is named like it, unless somebody said otherwise: there one looks, not everywhere."""
+    samples: dict[str | None, list[Document]] = {}
+    time_left = _Time(facts, "samples")
+    for constraint in constraints:
+        is_one_name, name = paths.text_of(constraint, "name")
+        is_one_queue, queue = paths.text_of(constraint, "queue")
+        if not (is_one_name and is_one_queue and any(paths.paths_of(constraint))):
+            continue
+        place = queue or name
+        if place not in samples:
+            if len(samples) == MOST_SAMPLES or time_left.is_up():
+                continue
+            where = {"queue": place} if place else {}
+            samples[place] = await _first(source, paths.SAMPLED, brief=False, newest=True, **where)
+        arguments = [job.get("argument") for job in samples[place] if name in (None, job["name"])]
+        for field_name, path in paths.that_lead_nowhere(constraint, arguments):
+            facts.nowhere.append((constraint, field_name, path, len(arguments)))
+
+
+async def _add_failing(facts: Facts, source: Source) -> None:
+    begin = facts.now_ms - _HOUR_MS
+    found = await _every(facts, source, "failures")
+    groups = sorted(found, key=lambda group: -group["last_ms"])
+    time_left = _Time(facts, "groups")
+    for group in [group for group in groups if group["last_ms"] >= begin][:MOST_GROUPS]:
+        if time_left.is_up():
+            break
+        recent = 0
+        async for job in source.jobs(group=group["group"], newest=True, brief=True, count=RECENT):
+            if (job.get("ended_ms") or 0) < begin or recent == RECENT:
+                break
+            recent += 1
+        if recent:
+            facts.failing.append((group, recent, recent == RECENT and group["count"] > RECENT))

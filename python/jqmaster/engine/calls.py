@@ -1,0 +1,326 @@
+"""Calling scripts by name: connections, packing, and bringing back what Redis has lost.
+
+redis-py may send a command again when its reply was lost; the script then runs twice. ``connect`` therefore
+retries nothing by default. With retries, or where a caller repeats a call after ``Unavailable``, give
+``enqueue`` and ``pick`` a ``request`` token; every other operation is safe to repeat as it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+import msgpack
+import redis.exceptions
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import ExponentialWithJitterBackoff
+
+from jqmaster.bundle.build import Script, library_of
+from jqmaster.connection import url as redis_url
+from jqmaster.connection.place import CONNECT_S, PASSES_S, is_passing, place_of, pool_at, refusal
+from jqmaster.connection.wake import backoff_s
+from jqmaster.engine.scripts import (
+    FORMS,
+    Form,
+    bring_library,
+    builtin,
+    check_namespace,
+    has_functions,
+    install,
+    is_missing_function,
+    refuses_functions,
+)
+from jqmaster.errors import Invalid, JQError, NoFunctions, Unavailable, Vanished, Version, from_redis
+
+log = logging.getLogger(__name__)
+
+Argument: TypeAlias = bytes | str | int
+Spec: TypeAlias = Mapping[str, Any]
+Holding: TypeAlias = tuple[str, str]  # job id, token
+Observe: TypeAlias = Callable[[str, str, float], object]  # script, error's code or "ok", seconds
+
+ABSENT: Any = object()  # where None is a value
+
+_HEALS = 4  # rounds: functions, scripts, namespace lost, and what another flush takes
+
+
+def connect(url: str, *, retries: int = 0, max_connections: int = 64) -> Redis:
+    """A Redis client for a URL (`redis_url`), with replies as bytes. Raises ValueError.
+
+    ``retries``: how often a command whose reply was lost is sent again; leave it 0 unless every call is safe
+    to repeat. More than ``max_connections`` calls at a time wait for each other. Connects on first use.
+
+    There is no limit on how long a reply may take: redis-py's own would send every command through
+    ``asyncio.wait_for``, which on Python 3.11 loses a cancellation that comes while the send completes.
+    ``Engine`` sets its own. Raises ValueError for a URL that cannot work.
+    """
+    return Redis.from_pool(
+        pool_at(
+            redis_url.parse(url),
+            max_connections=max_connections,
+            protocol=2,
+            decode_responses=False,
+            socket_timeout=None,
+            socket_connect_timeout=CONNECT_S,
+            retry=Retry(ExponentialWithJitterBackoff(base=0.05, cap=1.0), retries),
+        )
+    )
+
+
+def pack(spec: Spec, path: str = "") -> bytes:
+    """Pack a spec. Raises Invalid, naming the field under ``path``, for what MessagePack cannot hold."""
+    try:
+        packed: bytes = msgpack.packb(spec)
+    except (TypeError, ValueError, OverflowError) as whole:
+        for key, value in spec.items():
+            try:
+                msgpack.packb({key: value})
+            except (TypeError, ValueError, OverflowError) as problem:
+                raise Invalid(f"cannot be packed as MessagePack: {problem}", f"{path}.{key}".lstrip(".")) from problem
+        raise Invalid(f"cannot be packed as MessagePack: {whole}", path or None) from whole
+    return packed
+
+
+def given(**fields: Any) -> dict[str, Any]:
+    """Those fields that are not None: an absent field means its default."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+class Caller:
+    """Runs the operations of one namespace. Holds no connection of its own; whoever made ``redis`` closes it.
+
+    An operation of the library is called by FCALL, all others by EVALSHA. Where functions cannot be called,
+    which the first call shows for all callers of a pool of connections, all are called by EVALSHA.
+
+    Functions and scripts that Redis has lost (FUNCTION FLUSH, SCRIPT FLUSH, restart, failover) are loaded
+    again, and a namespace that is not set up is set up, when a call meets it. One that was there when a call
+    was made before, and has vanished (FLUSHALL), only with ``recreate``. Raises what ``jqmaster.errors`` has.
+    """
+
+    def __init__(
+        self,
+        redis: Redis,
+        namespace: str = "{jq}",
+        *,
+        scripts: Mapping[str, Script] | None = None,
+        timeout_s: float = 30.0,
+        form: Form = "auto",
+        recreate: bool = False,
+    ) -> None:
+        """``timeout_s``: how long Redis may take to answer a call; then the call raises Unavailable.
+
+        ``form``: "scripts" uses EVALSHA alone; with "functions" calls raise NoFunctions where functions
+        cannot be called, and do not fall back.
+
+        ``recreate``: a namespace that has vanished is set up again, empty, without its constraints, schedules
+        and settings; else calls raise Vanished until it is back.
+        """
+        if redis.get_encoder().decode_responses:
+            raise ValueError("the client must not decode responses: arguments and results are bytes")
+        self.redis = redis
+        self.namespace = check_namespace(namespace)
+        self.scripts = builtin() if scripts is None else scripts
+        self.observe: Observe | None = None
+        if form not in FORMS:
+            raise ValueError(f"form: expected one of {', '.join(FORMS)}, got {form!r}")
+        self.form = form
+        self._library = None if form == "scripts" else library_of(self.scripts)
+        if form == "functions" and self._library is None:
+            raise ValueError("form: these scripts have no library of functions")
+        self._functions = (
+            {name: f"{self._library.name}_{name}" for name in self._library.functions} if self._library else {}
+        )
+        self._place = place_of(redis)
+        self._place.serve(namespace)
+        self._meta = f"{namespace}:meta"
+        self._timeout_s = timeout_s
+        self._recreates = recreate
+        self._is_known = self._is_missed = False
+
+    async def form_in_use(self) -> Literal["functions", "scripts"]:
+        """How the operations are called that have both forms. Asks the server if that is not known yet."""
+        if self._library is None:
+            return "scripts"
+        if self._place.has_functions is None:
+            try:
+                async with asyncio.timeout(self._timeout_s):
+                    self._place.has_functions = await has_functions(self.redis, self._library)
+            except TimeoutError as problem:
+                raise self._late(problem) from problem
+            except redis.exceptions.RedisError as problem:
+                raise from_redis(problem) from problem
+        return "functions" if self._place.has_functions else "scripts"
+
+    async def call(self, script: str, *arguments: Argument) -> Any:
+        """Run one operation; its reply as it came: bytes, integers, lists, None."""
+        if self.observe is None:
+            return await self._call(script, arguments)
+        started, code = time.perf_counter(), "ok"
+        try:
+            return await self._call(script, arguments)
+        except JQError as problem:
+            code = problem.code
+            raise
+        except BaseException:
+            code = "cancelled"
+            raise
+        finally:
+            self.observe(script, code, time.perf_counter() - started)
+
+    async def _call(self, script: str, arguments: Sequence[Argument]) -> Any:
+        again: _Again | None = None
+        while True:
+            try:
+                async with asyncio.timeout(self._timeout_s):
+                    reply = await self.redis.execute_command(
+                        *self._called(script), 2, self.namespace, self._meta, *arguments
+                    )
+                if not self._is_known or self._is_missed:
+                    self._is_here(script)
+                return reply
+            except TimeoutError as problem:
+                raise self._late(problem) from problem
+            except redis.exceptions.RedisError as problem:
+                again = again or _Again(self._heal)
+                if not await again.after([(script, problem)]):
+                    raise from_redis(problem) from problem
+
+    def _is_here(self, script: str) -> None:
+        if script == "import":  # the one operation that has no namespace to work in
+            return
+        self._is_known = True
+        if self._is_missed:
+            self._is_missed = False
+            log.warning("namespace %s is back", self.namespace)
+
+    def _called(self, script: str) -> tuple[str, str]:
+        """The command, and the function's name or the script's sha."""
+        if self._place.has_functions is not False and (function := self._functions.get(script)):
+            return "FCALL", function
+        return "EVALSHA", self.scripts[script].sha
+
+    def _late(self, problem: TimeoutError) -> Unavailable:
+        return Unavailable(f"Redis did not answer within {self._timeout_s:g} s", problem)
+
+    async def pipeline(self, calls: Sequence[tuple[str, Sequence[Argument]]]) -> list[Any]:
+        """Run several operations in one round trip; per call its reply, or the JQError it met.
+
+        Not a transaction: each call stands alone. Calls that met a lost function, script or namespace are
+        sent again, in their order, after the others have run. Raises Unavailable when the connection fails.
+        """
+        results: list[Any] = [None] * len(calls)
+        waiting = list(range(len(calls)))
+        again = _Again(self._heal)
+        while True:
+            try:
+                async with self.redis.pipeline(transaction=False) as pipe:
+                    for index in waiting:
+                        script, arguments = calls[index]
+                        pipe.execute_command(*self._called(script), 2, self.namespace, self._meta, *arguments)
+                    async with asyncio.timeout(self._timeout_s):
+                        answers = await pipe.execute(raise_on_error=False)
+                for index, reply in zip(waiting, answers, strict=True):
+                    results[index] = reply
+            except TimeoutError as problem:
+                raise self._late(problem) from problem
+            except redis.exceptions.RedisError as problem:
+                raise from_redis(problem) from problem
+            if not self._is_known or self._is_missed:
+                for index in waiting:
+                    if not isinstance(results[index], Exception):
+                        self._is_here(calls[index][0])
+            waiting = [index for index in waiting if is_passing(results[index]) or _lost(results[index])]
+            if not await again.after([(calls[index][0], results[index]) for index in waiting]):
+                break
+        return [from_redis(reply) if isinstance(reply, redis.exceptions.RedisError) else reply for reply in results]
+
+    async def _heal(self, failures: Sequence[tuple[str, Exception]]) -> bool:
+        """Bring back what these calls missed. False when there is nothing. Raises RedisError, JQError."""
+        lost = {kind: problem for _, problem in failures if (kind := _lost(problem))}
+        if "functions" in lost:
+            self._do_without_functions(lost["functions"])
+        if "namespace" in lost:
+            self._allow_setup()
+            current = await self.redis.hexists(f"{self.namespace}:manifest", "version")
+            await install(self.redis, self.namespace, self.scripts, make_current=not current, form=self.form)
+            return True
+        if "library" in lost and self._library:
+            log.info("Redis has lost the functions of namespace %s: loading them", self.namespace)
+            if not await bring_library(self.redis, self.namespace, self.scripts, self._library, self.form):
+                self._do_without_functions(lost["library"])
+        if "scripts" in lost:
+            log.info("Redis has lost the scripts of namespace %s: loading them", self.namespace)
+            async with self.redis.pipeline(transaction=False) as pipe:
+                for name in {name for name, problem in failures if _lost(problem) == "scripts"}:
+                    pipe.script_load(self.scripts[name].source)
+                await pipe.execute()
+        return bool(lost)
+
+    def _allow_setup(self) -> None:
+        """Raise Vanished when the namespace was there, and is not to be set up again."""
+        if not self._is_known:
+            log.warning("namespace %s is not set up in this Redis: setting it up", self.namespace)
+        elif self._recreates:
+            log.error("namespace %s has vanished from this Redis: setting it up again, empty", self.namespace)
+        else:
+            vanished = Vanished(self.namespace)
+            if not self._is_missed:
+                self._is_missed = True
+                log.error("%s", vanished.message)
+            raise vanished
+
+    def _do_without_functions(self, problem: Exception) -> None:
+        if self.form == "functions":
+            raise NoFunctions(problem) from problem
+        log.info("functions cannot be used in this Redis, scripts are: %s", problem)
+        self._place.has_functions = False
+
+
+class _Again:
+    """When a call is made again that was refused: it has changed nothing then."""
+
+    def __init__(self, heal: Callable[[Sequence[tuple[str, Exception]]], Awaitable[bool]]) -> None:
+        self._heal = heal
+        self._since = time.monotonic()
+        self._heals = self._passes = 0
+
+    async def after(self, failures: Sequence[tuple[str, Exception]]) -> bool:
+        """Whether to ask again, now: what was lost is back, or the namespace was just not to be found there
+        (`place` knows of it). Raises JQError."""
+        passing = [problem for _, problem in failures if is_passing(problem)]
+        if passing:
+            if time.monotonic() - self._since > PASSES_S:
+                return False
+            if self._passes or refusal(passing[0]) != "MOVED":
+                await asyncio.sleep(backoff_s(self._passes))
+            self._passes += 1
+        lost = [failure for failure in failures if _lost(failure[1])]
+        if not lost or self._heals == _HEALS:
+            return bool(passing)
+        self._heals += 1
+        try:
+            return await self._heal(lost)
+        except (redis.exceptions.RedisError, JQError) as problem:
+            known = problem if isinstance(problem, JQError) else from_redis(problem)
+            if isinstance(known.__cause__, Exception) and is_passing(known.__cause__):
+                return await self.after([("", known.__cause__)])
+            raise known from known.__cause__
+
+
+def _lost(problem: Any) -> Literal["functions", "library", "scripts", "namespace"] | None:
+    """What must be brought back, or done without (``functions``), for a call to succeed."""
+    if isinstance(problem, redis.exceptions.NoScriptError):
+        return "scripts"
+    if not isinstance(problem, redis.exceptions.ResponseError):
+        return None
+    if is_missing_function(problem):
+        return "library"
+    if refuses_functions(problem):
+        return "functions"
+    parsed: JQError = from_redis(problem)
+    is_absent = isinstance(parsed, Version) and "not set up" in parsed.message
+    return "namespace" if is_absent else None

@@ -1,0 +1,157 @@
+"""Operations on jobs: enqueue, look, change, end, find."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jqmaster.engine import replies
+from jqmaster.engine.calls import Argument, Caller, Spec, given, pack
+from jqmaster.engine.replies import Document, Enqueued, Page
+
+
+class JobCalls(Caller):
+    """For those who enqueue, and for those who look after jobs."""
+
+    async def enqueue(self, jobs: Sequence[tuple[Spec, bytes]], *, request: str | None = None) -> list[Enqueued]:
+        """Enqueue all of ``jobs``, (spec, argument) each, or none. ``request`` makes repeating harmless."""
+        arguments: list[Argument] = [] if request is None else [pack({"request": request})]
+        for index, (spec, argument) in enumerate(jobs):
+            arguments += (pack(spec, f"jobs[{index}]"), argument)
+        return replies.enqueued(await self.call("enqueue", *arguments))
+
+    async def get(self, *ids: str) -> list[Document | None]:
+        """Per job its document, or None. ``argument``, ``result`` and ``error`` in it are bytes."""
+        return [None if item is None else replies.document(item) for item in await self.call("get", *ids)]
+
+    async def result(self, job_id: str) -> tuple[str, bytes | None]:
+        """(state, result if there is one). Reading it starts its grace. Raises NotFound."""
+        reply = await self.call("result", job_id)
+        return replies.text(reply[0]), reply[1] if len(reply) > 1 else None
+
+    async def watch(self, *ids: str) -> list[str | None]:
+        """Per job its state, or None; the end of each will be published on ``<namespace>:ended``."""
+        return replies.texts_or_none(await self.call("watch", *ids))
+
+    async def track(self, ids: Sequence[str], *, on: bool | None = None) -> list[str | None]:
+        """Per job its state, or None; each transition is published on ``<namespace>:job:<id>`` from now on
+        (with ``on=False`` no more)."""
+        return replies.texts_or_none(await self.call("track", pack(given(ids=list(ids), on=on))))
+
+    async def history(self, job_id: str) -> Document:
+        """``{id, events: [{event, time_ms, …}, …], forgotten}``, oldest first. Raises NotFound."""
+        return replies.plain_document(await self.call("history", job_id))
+
+    async def explain(self, job_id: str) -> Document:
+        """Why a job waits: what holds it, what is ahead of it, when it may start. Raises NotFound."""
+        return replies.plain_document(await self.call("explain", job_id))
+
+    # --- changing them ---
+
+    async def cancel(
+        self, ids: Sequence[str], *, force: bool | None = None, dependents: str | None = None
+    ) -> list[str]:
+        """Cancel jobs; per job the state it was in, ``NOTFOUND`` or ``CONFLICT``.
+
+        ``dependents``: ``leave`` (default), ``cancel``, or ``refuse``: raises Conflict if there are any.
+        """
+        spec = given(ids=list(ids), force=force, dependents=dependents)
+        return replies.texts(await self.call("cancel", pack(spec)))
+
+    async def cancel_where(
+        self, where: Spec, *, cursor: str | None = None, count: int | None = None, force: bool | None = None
+    ) -> tuple[str, int]:
+        """One step of cancelling all that match: (cursor, empty at the end; jobs changed)."""
+        spec = given(where=dict(where), cursor=cursor, count=count, force=force)
+        return replies.step(await self.call("cancel", pack(spec)))
+
+    async def change(self, changes: Sequence[tuple[Spec, bytes]]) -> list[str]:
+        """Change jobs, (spec with ``id``, argument) each; an empty argument leaves the job's own.
+
+        Per job its state, ``NOTFOUND`` or ``CONFLICT``.
+        """
+        arguments: list[Argument] = []
+        for index, (spec, argument) in enumerate(changes):
+            arguments += (pack(spec, f"changes[{index}]"), argument)
+        return replies.texts(await self.call("change", *arguments))
+
+    async def depend(
+        self,
+        job_id: str,
+        *,
+        add: Sequence[str] | None = None,
+        remove: Sequence[str] | None = None,
+        if_failed: str | None = None,
+    ) -> str:
+        """Change what a job waits for; its state then. Raises NotFound, Conflict (was started; a circle)."""
+        spec = given(
+            id=job_id,
+            add=None if add is None else list(add),
+            remove=None if remove is None else list(remove),
+            if_failed=if_failed,
+        )
+        return replies.text(await self.call("depend", pack(spec)))
+
+    async def kick(self, ids: Sequence[str], *, delay: float | None = None) -> list[str]:
+        """Take running jobs from their workers; per job its state, ``CONFLICT`` (does not run), ``NOTFOUND``.
+
+        No retry is spent. ``delay`` in seconds.
+        """
+        return replies.texts(await self.call("kick", pack(given(ids=list(ids), delay=delay))))
+
+    async def kick_queue(self, queue: str, *, count: int | None = None, delay: float | None = None) -> tuple[int, bool]:
+        """The same for up to ``count`` running jobs of a queue: (how many, whether more are left)."""
+        kicked, more = await self.call("kick", pack(given(queue=queue, count=count, delay=delay)))
+        return kicked, bool(more)
+
+    async def retry(self, ids: Sequence[str]) -> list[str]:
+        """Have ended or retrying jobs run again; per job ``queued``, ``NOTFOUND`` or ``CONFLICT``."""
+        return replies.texts(await self.call("retry", pack({"ids": list(ids)})))
+
+    async def retry_where(self, where: Spec, *, cursor: str | None = None, count: int | None = None) -> tuple[str, int]:
+        """One step of it for all that match: (cursor, empty at the end; jobs changed)."""
+        spec = given(where=dict(where), cursor=cursor, count=count)
+        return replies.step(await self.call("retry", pack(spec)))
+
+    async def discard(self, ids: Sequence[str]) -> list[str]:
+        """Remove jobs that do not run, with all there is of them; per job the state it had, or why not."""
+        return replies.texts(await self.call("discard", pack({"ids": list(ids)})))
+
+    async def discard_where(
+        self, where: Spec, *, cursor: str | None = None, count: int | None = None
+    ) -> tuple[str, int]:
+        """One step of it for all that match: (cursor, empty at the end; jobs changed)."""
+        spec = given(where=dict(where), cursor=cursor, count=count)
+        return replies.step(await self.call("discard", pack(spec)))
+
+    # --- finding them ---
+
+    async def jobs(
+        self,
+        where: Spec | None = None,
+        *,
+        newest: bool | None = None,
+        brief: bool | None = None,
+        cursor: str | None = None,
+        count: int | None = None,
+    ) -> Page:
+        """A page of the jobs that match ``where`` (section 14). It may be short, or empty, before the end."""
+        spec = given(
+            where=None if where is None else dict(where),
+            newest=newest,
+            brief=brief,
+            cursor=cursor,
+            count=count,
+        )
+        reply = await self.call("jobs", pack(spec))
+        return Page(replies.text(reply[0]), [replies.document(packed) for packed in reply[1:]])
+
+    async def failures(self, *, cursor: str | None = None, count: int | None = None) -> Page:
+        """A page of the groups of jobs that failed for good."""
+        return replies.page(await self.call("failures", pack(given(cursor=cursor, count=count))))
+
+    async def tags(
+        self, *, cursor: str | None = None, count: int | None = None, top: int | None = None
+    ) -> tuple[str, list[tuple[str, int]]]:
+        """(cursor, (tag, jobs that have it) each): a page in order of tag, or the ``top`` most used."""
+        reply = await self.call("tags", pack(given(cursor=cursor, count=count, top=top)))
+        return replies.text(reply[0]), [(replies.text(tag), number) for tag, number in reply[1:]]

@@ -1,0 +1,126 @@
+"""What a job can be told beside its arguments, and the spec that comes of it (section 3 of the protocol)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from hashlib import blake2s
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+if TYPE_CHECKING:
+    from jqmaster.app.handle import Handle
+    from jqmaster.app.task import Call
+
+Seconds = float | timedelta
+
+
+class JobOptions(TypedDict, total=False):
+    """Options of a job; None stands for the default. Durations are seconds or a `timedelta`."""
+
+    queue: str | None
+    """Where it waits; default: its name."""
+    priority: int | None
+    """Smaller runs first; default 0."""
+    max_retry: int | None
+    """Retries after the first failure; default 10."""
+    retry_base: Seconds | None
+    """The first retry comes after so long, each next one after twice that; default: the queue's, 1 s."""
+    retry_cap: Seconds | None
+    """But no later than after so long; default: the queue's, an hour."""
+    retry_jitter: float | None
+    """Up to this part of it (0 to 1) is taken off at random; default: the queue's, 0.1."""
+    keep_result: bool | None
+    """Keep what the function returns, for `result`; default: unless it is annotated to return None."""
+    timeout: Seconds | None
+    """Length of the lease, which the worker renews: when a worker dies, the job goes on elsewhere after so
+    long. Default 30."""
+    max_runtime: Seconds | None
+    """The most an attempt may take; default: any time."""
+    delay: Seconds | None
+    """Not before so long from now."""
+    run_at: datetime | float | None
+    """Not before this moment: a datetime with a time zone, or Unix seconds."""
+    expires_in: Seconds | None
+    """Not started by then, counted from enqueueing: it ends as an error."""
+    tags: Sequence[str] | None
+    """To match and to find it by."""
+    unique: str | bool | Callable[..., str] | None
+    """While a job with this key has not ended, no other is made. True: the name with the arguments is the
+    key. A function is called with the job's arguments and gives it."""
+    unique_for: Seconds | None
+    """The key is kept for so long after the end as well."""
+    if_exists: Literal["keep", "replace", "latest"] | None
+    """What becomes of the second with the same key."""
+    depends: Sequence[str | Handle[Any] | Call[Any]] | None
+    """Runs when all of these are done: ids, handles, or calls further ahead in the same `enqueue_many`."""
+    if_failed: Literal["wait", "fail", "run"] | None
+    """What becomes of it when one of them fails or is cancelled."""
+    track: bool | None
+    """Publish each of its transitions."""
+    headers: Mapping[str, str] | None
+    """Texts that go with it, at most 16 of 1024 bytes in all: `current_job.get().headers` in the worker."""
+
+
+_DURATIONS = (
+    "retry_base", "retry_cap", "timeout", "max_runtime", "delay", "expires_in", "unique_for",
+)  # fmt: skip
+NAMES = frozenset(JobOptions.__annotations__)
+
+
+def check(options: dict[str, Any]) -> dict[str, Any]:
+    """`options` as they were given. Raises TypeError for a name that is none."""
+    unknown = sorted(options.keys() - NAMES)
+    if unknown:
+        raise TypeError(f"no such option: {', '.join(unknown)}; there are: {', '.join(sorted(NAMES))}")
+    return options
+
+
+def spec_of(name: str, options: JobOptions) -> dict[str, Any]:
+    """The spec, but for `unique` and `depends` where they are not plain text yet."""
+    spec: dict[str, Any] = {"name": name}
+    spec.update((key, value) for key, value in options.items() if value is not None)
+    for key in _DURATIONS:
+        if isinstance(spec.get(key), timedelta):
+            spec[key] = spec[key].total_seconds()
+    if isinstance(spec.get("run_at"), datetime):
+        spec["run_at"] = unix(spec["run_at"])
+    if "tags" in spec:
+        spec["tags"] = list(spec["tags"])
+    if "headers" in spec:
+        spec["headers"] = dict(spec["headers"])
+    return spec
+
+
+def seconds(duration: Seconds) -> float:
+    """A duration in seconds."""
+    return duration.total_seconds() if isinstance(duration, timedelta) else duration
+
+
+def unix(moment: datetime | float) -> float:
+    """Unix seconds. Raises ValueError for a datetime without time zone, which could mean any moment."""
+    if not isinstance(moment, datetime):
+        return moment
+    if moment.tzinfo is None:
+        raise ValueError(f"{moment!r} has no time zone; say datetime.now(timezone.utc), or .astimezone()")
+    return moment.timestamp()
+
+
+def unique_key(unique: Any, name: str, argument: bytes, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """The key that the option `unique` stands for, in a job of this name and argument; None for none."""
+    if unique is True:
+        return f"{name[:200]}:{blake2s(argument, digest_size=16).hexdigest()}"
+    if callable(unique):
+        return unique(*args, **kwargs)
+    return None if unique is False else unique
+
+
+def when_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """When a schedule makes its jobs, as the engine takes it."""
+    when = {name: value for name, value in given.items() if value is not None}
+    for name in ("start", "end"):
+        if name in when:
+            when[name] = unix(when[name])
+    for name in ("every", "offset"):
+        if isinstance(when.get(name), timedelta):
+            when[name] = when[name].total_seconds()
+    return when

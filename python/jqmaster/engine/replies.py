@@ -1,0 +1,216 @@
+"""What the engine's calls return. Arguments, results and errors of jobs stay bytes, one MessagePack value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+import msgpack
+
+Document: TypeAlias = dict[str, Any]
+_BLOBS = frozenset(["argument", "result", "error"])
+
+
+class Enqueued(NamedTuple):
+    """``created`` is false where the job was there before."""
+
+    id: str
+    created: bool
+
+
+class Job(NamedTuple):
+    """A job just started. ``(id, token)`` is what its outcome presents; ``timeout``: its lease, seconds."""
+
+    id: str
+    token: str
+    name: str
+    queue: str
+    priority: int
+    attempt: int
+    retry_count: int
+    timeout: float
+    argument: bytes
+    depends: tuple[str, ...] = ()  # ids of the jobs it waited for
+    schedule: str | None = None  # of which it was made, for the moment ``schedule_ms``
+    schedule_ms: int | None = None
+    max_runtime: float | None = None  # seconds after which the attempt ends, heartbeats or not
+    headers: Mapping[str, str] = {}  # as given when it was enqueued; nobody writes to it
+
+    @property
+    def held(self) -> tuple[str, str]:
+        """As who has it names it."""
+        return self.id, self.token
+
+
+# Not ``**fields``: scripts of a later version may tell more.
+_JOB_FIELDS = Job._fields[: Job._fields.index("argument")]
+_RARE_JOB_FIELDS = ("schedule", "schedule_ms", "max_runtime")
+
+
+class Picked(NamedTuple):
+    """``next_ms``: nothing becomes ready by time alone before; 0: pick again at once; -1: nothing planned."""
+
+    next_ms: int
+    jobs: list[Job]
+
+
+class Finished(NamedTuple):
+    """A state per outcome (upper case: why not), and the next jobs when these were asked for.
+
+    ``enqueued``: by the outcome's index, the jobs that followed it.
+    """
+
+    states: list[str]
+    picked: Picked | None
+    enqueued: dict[int, list[Enqueued]] = {}  # noqa: RUF012 (nobody writes to it)
+
+
+class Note(NamedTuple):
+    """What a running job says of itself. ``argument``: its argument from the next attempt on, packed."""
+
+    progress: float | None = None
+    message: str | None = None
+    argument: bytes | None = None
+
+
+class Beat(NamedTuple):
+    """Per job the remaining milliseconds of its lease or why it is gone; and what is asked of the worker."""
+
+    answers: list[int | str]
+    request: str
+
+
+class Assignment(NamedTuple):
+    """A job started on a registered worker, to be delivered to ``url``."""
+
+    worker: str
+    url: str
+    job: Job
+
+
+class Assigned(NamedTuple):
+    """``next_ms`` as in Picked."""
+
+    next_ms: int
+    assignments: list[Assignment]
+
+
+class Page(NamedTuple):
+    """Documents in order; ``cursor`` continues the listing, empty at its end."""
+
+    cursor: str
+    documents: list[Document]
+
+
+class Audited(NamedTuple):
+    """Problems found in one step; ``cursor`` continues, ``"0"`` at the end."""
+
+    cursor: str
+    problems: list[str]
+
+
+def text(value: Any) -> str:
+    """Text of a reply. What is not UTF-8 shows as replacement characters."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def texts(values: list[Any]) -> list[str]:
+    return [text(value) for value in values]
+
+
+def texts_or_none(values: list[Any]) -> list[str | None]:
+    return [None if value is None else text(value) for value in values]
+
+
+def states(values: list[Any]) -> list[int | str]:
+    return [value if isinstance(value, int) else text(value) for value in values]
+
+
+def step(reply: list[Any]) -> tuple[str, int]:
+    """A step through what matches: where to go on, and how many jobs were changed."""
+    return text(reply[0]), int(reply[1])
+
+
+def document(packed: bytes) -> Document:
+    """Decode a job's document. Its blobs stay bytes, as they came; other text need not be UTF-8.
+
+    A blob that is not one complete MessagePack value, which only a direct client could have brought in, takes
+    the fields behind it with it.
+    """
+    unpacker = msgpack.Unpacker(raw=True, strict_map_key=False, max_buffer_size=max(len(packed), 1))
+    unpacker.feed(packed)
+    fields: Document = {}
+    for _ in range(unpacker.read_map_header()):
+        name = text(unpacker.unpack())
+        start = unpacker.tell()
+        if name not in _BLOBS:
+            fields[name] = _decoded(unpacker.unpack())
+            continue
+        try:
+            unpacker.skip()
+        except (ValueError, msgpack.UnpackException):
+            fields[name] = packed[start:]
+            break
+        fields[name] = packed[start : unpacker.tell()]
+    return fields
+
+
+def plain_document(packed: bytes) -> Document:
+    """Decode a document without blobs: a queue's (its ``error`` is a count), a worker's, the settings."""
+    fields: Document = _decoded(msgpack.unpackb(packed, raw=True))
+    return fields
+
+
+def plain_value(packed: bytes) -> Any:
+    """Decode a value of which all text is UTF-8."""
+    return _decoded(msgpack.unpackb(packed, raw=True))
+
+
+def _decoded(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return text(value)
+    if isinstance(value, list):
+        return [_decoded(item) for item in value]
+    if isinstance(value, dict):
+        return {text(key): _decoded(item) for key, item in value.items()}
+    return value
+
+
+def job(packed: bytes, argument: bytes) -> Job:
+    fields = msgpack.unpackb(packed)
+    return job_of(fields, argument)
+
+
+def job_of(fields: Mapping[str, Any], argument: bytes) -> Job:
+    """A job from its fields. Raises KeyError when one is missing that is always there."""
+    common: list[Any] = [fields[name] for name in _JOB_FIELDS]
+    if len(fields) <= len(common):
+        return Job._make([*common, argument, (), None, None, None, {}])
+    rare = [fields.get(name) for name in _RARE_JOB_FIELDS]
+    headers = fields.get("headers") or {}
+    return Job._make([*common, argument, tuple(fields.get("depends") or ()), *rare, headers])
+
+
+def enqueued(reply: list[Any]) -> list[Enqueued]:
+    return [Enqueued(text(id_), bool(created)) for id_, created in pairs(reply)]
+
+
+def pairs(reply: list[Any]) -> Iterator[tuple[Any, Any]]:
+    """The parts of a flat list, two at a time."""
+    return zip(reply[::2], reply[1::2], strict=True)
+
+
+def finished(reply: list[Any], outcomes: int) -> Finished:
+    """Of so many ``outcomes``; behind their answers stands what was picked."""
+    answers = reply[:outcomes]
+    states = [text(answer[0] if isinstance(answer, list) else answer) for answer in answers]
+    followed = {index: enqueued(answer[1:]) for index, answer in enumerate(answers) if isinstance(answer, list)}
+    return Finished(states, picked(reply[outcomes:]) if len(reply) > outcomes else None, followed)
+
+
+def picked(reply: list[Any]) -> Picked:
+    return Picked(reply[0], [job(packed, argument) for packed, argument in pairs(reply[1:])])
+
+
+def page(reply: list[Any]) -> Page:
+    return Page(text(reply[0]), [plain_document(packed) for packed in reply[1:]])

@@ -1,0 +1,135 @@
+"""Operations for workers, and for masters that push to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jqmaster.engine import replies
+from jqmaster.engine.calls import Argument, Caller, Holding, Spec, given, pack
+from jqmaster.engine.replies import Assigned, Assignment, Beat, Finished, Note, Page, Picked
+
+Follow = Sequence[tuple[Spec, bytes]]  # jobs that an outcome enqueues: (spec, argument) each
+
+
+class WorkCalls(Caller):
+    """Getting jobs, keeping them, saying what became of them."""
+
+    async def pick(self, worker: str, queues: str | Sequence[str], count: int = 1, **options: Any) -> Picked:
+        """Start up to ``count`` jobs. ``options``: ``order``, ``request``, ``wait``."""
+        spec = given(worker=worker, queues=queues, count=count, **options)
+        return replies.picked(await self.call("pick", pack(spec)))
+
+    async def heartbeat(
+        self, worker: str, jobs: Sequence[Holding] = (), *, notes: Mapping[Holding, Note] | None = None
+    ) -> list[int | str]:
+        """Renew leases: per job the remaining milliseconds, or ``LOST`` or ``CANCELLED``.
+
+        ``notes``: what some of the jobs have to say of themselves.
+        """
+        arguments = _heartbeat({"worker": worker}, jobs, notes)
+        return replies.states(await self.call("heartbeat", *arguments))
+
+    async def beat(
+        self, worker: str, jobs: Sequence[Holding] = (), *, notes: Mapping[Holding, Note] | None = None
+    ) -> Beat:
+        """The same, and what was asked of the registered ``worker``: ``quiet``, ``stop`` or ``""``."""
+        arguments = _heartbeat({"worker": worker, "control": True}, jobs, notes)
+        answers, request = await self.call("heartbeat", *arguments)
+        return Beat(replies.states(answers), replies.text(request))
+
+    async def finish(
+        self,
+        worker: str,
+        outcomes: Sequence[tuple[Spec, bytes] | tuple[Spec, bytes, Follow]] = (),
+        *,
+        pick: Spec | None = None,
+    ) -> Finished:
+        """Report outcomes: (spec, blob), or (spec, blob, jobs to enqueue in the same step).
+
+        With ``pick`` (a pick's spec without worker) fetch the next jobs as well.
+        """
+        arguments = [pack(given(worker=worker, pick=pick))]
+        for index, (outcome, blob, *rest) in enumerate(outcomes):
+            follow: Follow = rest[0] if rest else ()
+            path = f"outcomes[{index}]"
+            arguments += (pack({**outcome, **({"enqueue": len(follow)} if follow else {})}, path), blob)
+            for number, (spec, argument) in enumerate(follow):
+                arguments += (pack(spec, f"{path}.enqueue[{number}]"), argument)
+        return replies.finished(await self.call("finish", *arguments), len(outcomes))
+
+    async def release(
+        self,
+        worker: str,
+        jobs: Sequence[Holding],
+        *,
+        delay: float | None = None,
+        hold: Mapping[str, float] | None = None,
+        message: str | None = None,
+    ) -> list[str]:
+        """Give jobs back without spending a retry; per job its state or why not.
+
+        ``delay`` in seconds. ``hold``: ids of constraints, and for how many seconds the keys of these jobs
+        are closed under each. ``message``: why, for their history.
+        """
+        holds = None if hold is None else dict(hold)
+        spec = given(worker=worker, jobs=list(jobs), delay=delay, hold=holds, message=message)
+        return replies.texts(await self.call("release", pack(spec)))
+
+    # --- workers that are pushed to ---
+
+    async def register(
+        self, name: str, queues: str | Sequence[str], *, url: str | None = None, max_jobs: int | None = None
+    ) -> str:
+        """Register a worker; its id."""
+        return replies.text(
+            await self.call("register", pack(given(name=name, queues=queues, url=url, max_jobs=max_jobs)))
+        )
+
+    async def unregister(self, worker: str) -> int:
+        """Remove a worker; how many jobs went back to their queues. Raises NotFound."""
+        return int(await self.call("unregister", pack({"worker": worker})))
+
+    async def workers(self, *, cursor: str | None = None, count: int | None = None) -> Page:
+        """A page of the registered workers."""
+        return replies.page(await self.call("workers", pack(given(cursor=cursor, count=count))))
+
+    async def worker(self, worker: str, request: str) -> None:
+        """Ask a registered worker to be ``quiet``, to ``stop``, or to ``resume``. Raises NotFound."""
+        await self.call("worker", pack({"worker": worker, "request": request}))
+
+    async def assign(self, master: str, *, limit: int | None = None, wait: Spec | None = None) -> Assigned:
+        """Start jobs on registered workers with room. For masters, which then deliver them."""
+        reply = await self.call("assign", pack(given(master=master, limit=limit, wait=wait)))
+        return Assigned(
+            reply[0],
+            [
+                Assignment(replies.text(worker), replies.text(url), replies.job(packed, argument))
+                for worker, url, packed, argument in zip(*(reply[at::4] for at in range(1, 5)), strict=True)
+            ],
+        )
+
+    async def refuse(
+        self, worker: str, jobs: Sequence[Holding], why: str, *, retry_after: float | None = None,
+        message: str | None = None,
+    ) -> list[str]:  # fmt: skip
+        """Give back what a worker did not take; ``why``: unknown, busy, unreachable, gone. ``retry_after`` in
+        seconds; ``message`` is for the jobs' history."""
+        spec = given(worker=worker, jobs=list(jobs), why=why, retry_after=retry_after, message=message)
+        return replies.texts(await self.call("refuse", pack(spec)))
+
+
+def _heartbeat(spec: dict[str, Any], jobs: Sequence[Holding], notes: Mapping[Holding, Note] | None) -> list[Argument]:
+    blobs: list[Argument] = []
+    held: list[Any] = []
+    for job in jobs:
+        note = (notes or {}).get(job)
+        if note is None:
+            held.append(job)
+            continue
+        said = given(progress=note.progress, message=note.message)
+        if note.argument is not None:
+            said["argument"] = len(blobs)
+            blobs.append(note.argument)
+        held.append([*job, said])
+    return [pack({**spec, "jobs": held}), *blobs]

@@ -1,0 +1,97 @@
+"""A namespace as a file, and back (docs/protocol.md, section 18).
+
+The file: one line that says what it is, then the records of ``export``, each behind its length (4 bytes, big
+endian).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from typing import BinaryIO
+
+from redis.asyncio import Redis
+
+from jqmaster.bundle.build import Script
+from jqmaster.engine.engine import Engine, pack
+from jqmaster.engine.scripts import Form, builtin, check_namespace, check_server, install
+
+HEAD = b"JQ namespace 1\n"
+_LENGTH_BYTES = 4
+# Of an import's call: Redis reads all of it before it begins.
+_MOST_RECORDS, _MOST_BYTES = 1000, 1 << 20
+
+
+async def export_records(engine: Engine, count: int = 200) -> AsyncIterator[bytes]:
+    """Every record of the namespace, ``count`` at most with each call. What is written meanwhile may be
+    missing, or be there as it was. Raises what ``Engine.call`` does."""
+    cursor = b""
+    while True:
+        cursor, *records = await engine.call("export", pack({"cursor": cursor.decode(), "count": count}))
+        for record in records:
+            yield record
+        if not cursor:
+            return
+
+
+async def import_records(
+    client: Redis,
+    namespace: str,
+    records: Iterable[bytes],
+    scripts: Mapping[str, Script] | None = None,
+    *,
+    form: Form = "auto",
+) -> int:
+    """Write an export's records into ``namespace``, which must not be set up, and load the scripts there; how
+    many keys it has. Repeating an import that broke off completes it.
+
+    Raises Invalid (no records, or not in order), Conflict, Version, Unavailable, UnsuitableServer and
+    ValueError.
+    """
+    check_namespace(namespace)
+    await check_server(client)
+    scripts = builtin() if scripts is None else scripts
+    engine = Engine(client, namespace, scripts=scripts, form=form)
+    keys = 0
+    for chunk in _chunks(records):
+        keys += await engine.call("import", *chunk)
+    await install(client, namespace, scripts, make_current=True, form=form)
+    return keys
+
+
+def _chunks(records: Iterable[bytes]) -> Iterator[list[bytes]]:
+    chunk: list[bytes] = []
+    size = 0
+    for record in records:
+        if chunk and (len(chunk) == _MOST_RECORDS or size + len(record) > _MOST_BYTES):
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(record)
+        size += len(record)
+    if chunk:
+        yield chunk
+
+
+async def write_file(engine: Engine, file: BinaryIO) -> int:
+    """Export into a file; how many records."""
+    file.write(HEAD)
+    count = 0
+    async for record in export_records(engine):
+        write_record(file, record)
+        count += 1
+    return count
+
+
+def write_record(file: BinaryIO, record: bytes) -> None:
+    """One record of a file that begins with HEAD."""
+    file.write(len(record).to_bytes(_LENGTH_BYTES, "big") + record)
+
+
+def read_file(file: BinaryIO) -> Iterator[bytes]:
+    """The records of a file. Raises ValueError when it is none of ours, or was cut off."""
+    if file.read(len(HEAD)) != HEAD:
+        raise ValueError("this is no file that `jqmaster export` has written")
+    while head := file.read(_LENGTH_BYTES):
+        record = file.read(int.from_bytes(head, "big"))
+        if len(head) < _LENGTH_BYTES or len(record) < int.from_bytes(head, "big"):
+            raise ValueError("the file was cut off")
+        yield record

@@ -1,0 +1,229 @@
+"""Push dispatch: takes from the engine what is assigned to registered workers, and carries it to them.
+
+Which worker gets which job is decided in Lua (`assign`), so any number of masters share one namespace and
+none matters. The same loop is the namespace's clock: `assign` does what is due before it chooses, and the
+loop sleeps until the next due moment, a wake marker, or a poke.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+import redis.asyncio as redis_asyncio
+
+from jqmaster.connection.wake import WINDOW_MS, Channel, backoff_s
+from jqmaster.engine.engine import Engine, pack
+from jqmaster.errors import Invalid, JQError, NotFound, Unavailable, Vanished
+from jqmaster.master import delivery
+from jqmaster.master.delivery import Accepted, Assigned, Finished, Refused
+from jqmaster.master.meters import Meters
+from jqmaster.wire import access
+
+log = logging.getLogger("jqmaster.dispatch")
+
+CHANNEL = "push"
+BATCH = 100
+# The next due moment may be known to one master alone. If that one is killed, another looks after this time.
+LOOK_EVERY_S = 10.0
+STOP_TIMEOUT_S = 10.0
+
+
+@dataclass(slots=True)
+class Counts:
+    """What this master's dispatch has done since it started."""
+
+    assigned: int = 0
+    accepted: int = 0
+    finished: int = 0
+    refused: int = 0
+    lapsed: int = 0
+
+
+class Dispatch:
+    """Delivers jobs to registered workers, at most `max_deliveries` at a time. `start`, then `stop`."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        redis: redis_asyncio.Redis,
+        *,
+        master: str = "master",
+        max_deliveries: int = 1000,
+        meters: Meters | None = None,
+    ) -> None:
+        self.meters = meters or Meters()
+        self.counts = Counts()
+        self._engine = engine
+        self._master = master
+        self._max_deliveries = max_deliveries
+        self._channel = Channel(redis, f"{engine.namespace}:wake:{CHANNEL}")
+        self._session: aiohttp.ClientSession | None = None
+        self._loop_task: asyncio.Task[None] | None = None
+        self._deliveries: set[asyncio.Task[None]] = set()
+        self._room = asyncio.Event()
+        self._poked = False
+        self._stopping = False
+
+    @property
+    def under_way(self) -> int:
+        """Deliveries that have not been answered yet."""
+        return len(self._deliveries)
+
+    def start(self) -> None:
+        """Begin to dispatch."""
+        self._session = delivery.make_session()
+        self._loop_task = asyncio.create_task(self._run(), name="dispatch")
+
+    def poke(self) -> None:
+        """Look for deliverable jobs soon. Cheap; pokes that come together cause one look."""
+        self._poked = True
+        self._channel.wake_all()
+
+    def drain(self) -> None:
+        """Assign nothing more; deliveries under way go on."""
+        self._stopping = True
+        self._room.set()
+        self._channel.hand_over()
+
+    async def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
+        """`drain`, wait for the deliveries under way, and end what is left after `timeout_s`: those jobs'
+        leases run out, unless their workers report them to another master."""
+        self.drain()
+        deadline = asyncio.get_running_loop().time() + timeout_s
+        if self._loop_task is not None:
+            await asyncio.wait({self._loop_task}, timeout=timeout_s)
+            self._loop_task.cancel()
+        if self._deliveries:
+            left_s = max(0.0, deadline - asyncio.get_running_loop().time())
+            await asyncio.wait(set(self._deliveries), timeout=left_s)
+        for task in self._deliveries:
+            task.cancel()
+        if self._deliveries:
+            await asyncio.wait(set(self._deliveries), timeout=1.0)
+        await self._channel.stop()
+        if self._session is not None:
+            await self._session.close()
+
+    # -- the loop ---------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        failures = 0
+        while not self._stopping:
+            room = self._max_deliveries - len(self._deliveries)
+            if room <= 0:
+                self._room.clear()
+                await self._room.wait()
+                continue
+            self._poked = False
+            limit = min(room, BATCH)
+            try:
+                next_ms, *parts = await self._assign(limit)
+                failures = 0
+            except asyncio.CancelledError:
+                raise
+            except Exception as error:
+                level = logging.WARNING if isinstance(error, Unavailable) else logging.ERROR
+                level = logging.DEBUG if isinstance(error, Vanished) else level  # that was said once
+                log.log(level, "cannot assign jobs, trying again: %s", error, exc_info=level == logging.ERROR)
+                await asyncio.sleep(backoff_s(failures))
+                failures += 1
+                continue
+            for job in delivery.assigned(parts):
+                self._send(job)
+            if not parts and next_ms != 0 and not self._poked:
+                self._channel.look_in(next_ms)
+                await self._channel.sleep(LOOK_EVERY_S)
+
+    async def _assign(self, limit: int) -> list[Any]:
+        spec = {"limit": limit, "master": self._master, "wait": {"on": CHANNEL, "ms": WINDOW_MS}}
+        reply: list[Any] = await self._engine.call("assign", pack(spec))
+        return reply
+
+    def _send(self, job: Assigned) -> None:
+        self.counts.assigned += 1
+        task = asyncio.create_task(self._deliver(job), name=f"deliver {job.id}")
+        self._deliveries.add(task)
+        task.add_done_callback(self._delivered)
+
+    def _delivered(self, task: asyncio.Task[None]) -> None:
+        self._deliveries.discard(task)
+        self._room.set()
+        if not task.cancelled() and task.exception() is not None:
+            log.error("a delivery failed", exc_info=task.exception())
+
+    # -- one delivery -----------------------------------------------------------------------------
+
+    async def _deliver(self, job: Assigned) -> None:
+        assert self._session is not None
+        started = time.perf_counter()
+        answer = await delivery.deliver(self._session, job)
+        self._tell(job, answer, time.perf_counter() - started)
+        match answer:
+            case Accepted():
+                self.counts.accepted += 1
+            case Finished():
+                self.counts.finished += 1
+                await self._finish(job, answer)
+            case Refused():
+                self.counts.refused += 1
+                said = f", {answer.message[:200]}" if answer.message else ""
+                log.info("worker %s did not take job %s: %s%s", job.worker, job.id, answer.why, said)
+                await self._insist(job, lambda: self._refuse(job, answer))
+            case _:
+                self.counts.lapsed += 1
+                log.info("worker %s did not answer within the lease of job %s", job.worker, job.id)
+
+    def _tell(self, job: Assigned, answer: delivery.Answer, seconds: float) -> None:
+        outcome = delivery.outcome_of(answer)
+        self.meters.delivery(outcome, seconds)
+        if access.delivery_log.isEnabledFor(logging.INFO):
+            pairs = {
+                "job": f"{job.id}/{job.attempt}", "name": job.name, "worker": job.worker, "url": job.url,
+                "outcome": outcome, "ms": round(seconds * 1000, 3),
+            }  # fmt: skip
+            access.delivery_log.info(access.Fields("delivery", pairs))
+
+    async def _finish(self, job: Assigned, answer: Finished) -> None:
+        try:
+            await self._insist(job, lambda: self._report(job, answer))
+        except (Invalid, NotFound) as error:
+            refused = delivery.failure(f"the worker's answer is no outcome: {error.path}: {error.message}")
+            await self._insist(job, lambda: self._report(job, refused))
+
+    async def _report(self, job: Assigned, answer: Finished) -> None:
+        outcome = {**answer.spec, "id": job.id, "token": job.token}
+        spec = pack({"worker": job.worker})
+        await self._engine.call("finish", spec, pack(outcome), answer.blob, *answer.follow)
+
+    async def _refuse(self, job: Assigned, answer: Refused) -> None:
+        await self._engine.refuse(
+            job.worker, [(job.id, job.token)], answer.why, retry_after=answer.retry_after_s,
+            message=answer.message or None,
+        )  # fmt: skip
+
+    async def _insist(self, job: Assigned, say: Callable[[], Awaitable[None]]) -> None:
+        """Say it to the engine, again and again while Redis is away, for as long as the lease may stand.
+        Repeating is safe: finish and refuse go by the token."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(max(1.0, job.timeout_s)):
+                failures = 0
+                while True:
+                    try:
+                        await say()
+                        return
+                    except Unavailable as error:
+                        log.warning("cannot report job %s, trying again: %s", job.id, error)
+                        await asyncio.sleep(backoff_s(failures))
+                        failures += 1
+                    except JQError as error:
+                        if isinstance(error, Invalid) or (error.path or "").startswith("outcomes"):
+                            raise
+                        log.warning("job %s: %s", job.id, error)
+                        return

@@ -1,0 +1,136 @@
+"""The Quart application of a JQ master."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Collection, MutableMapping
+from typing import Any, cast
+
+from quart import Quart, request
+from quart import Response as QuartResponse
+from werkzeug.exceptions import (
+    HTTPException,
+    MethodNotAllowed,
+    NotFound,
+    RequestEntityTooLarge,
+    RequestTimeout,
+)
+
+from jqmaster.master.http.fast import Asgi, FastPath, Receive, Send, too_large
+from jqmaster.master.http.foreign import own_pages_only
+from jqmaster.master.http.routes import ROUTES, Response, Route, answered, failure_for, respond
+from jqmaster.master.http.ui import add_ui
+from jqmaster.master.master import Master
+from jqmaster.wire.errors import HttpError, internal
+
+MAX_CONTENT_LENGTH = 16 * 1024 * 1024
+logger = logging.getLogger("jqmaster.http")
+
+
+def create_app(
+    master: Master,
+    *,
+    max_content_length: int = MAX_CONTENT_LENGTH,
+    fast: bool = True,
+    hosts: Collection[str] | None = None,
+) -> Quart:
+    """The HTTP API over `master`, an ASGI application. It neither starts nor stops any of the master's parts.
+
+    Bodies over `max_content_length` bytes are refused with 413. `fast=False` sends every request through
+    Quart, which answers the same and more slowly. `hosts` are the names it may be asked by, beside addresses
+    and localhost; None: any.
+    """
+    app = Quart("jqmaster", static_folder=None)
+    app.config["MAX_CONTENT_LENGTH"] = max_content_length
+    # A slow reader on a bad line is not an error of the server's.
+    app.config["RESPONSE_TIMEOUT"] = None
+    # Names in paths stay as they are: no redirect for `//` or a missing slash.
+    app.url_map.merge_slashes = False
+    app.url_map.strict_slashes = True
+    for route in ROUTES:
+        app.add_url_rule(
+            route.path.replace("{", "<").replace("}", ">"),
+            endpoint=f"{route.method} {route.path}",
+            view_func=_view(master, route),
+            methods=[route.method],
+            provide_automatic_options=False,
+        )
+    add_ui(app)
+    app.after_request(_of_others(master))
+    app.register_error_handler(Exception, _on_error(master, max_content_length))
+    inner: Asgi = app.asgi_app
+    if fast:
+        inner = FastPath(inner, master, max_content_length)
+    app.asgi_app = own_pages_only(_raw_paths(inner), hosts)  # type: ignore[method-assign, assignment]
+    return app
+
+
+def _view(master: Master, route: Route) -> Callable[..., Awaitable[QuartResponse]]:
+    async def view(**params: str) -> QuartResponse:
+        body = cast(bytes, await request.get_data(cache=False))
+        return _quart(await respond(master, route, request.scope, params, body))
+
+    return view
+
+
+def _quart(response: Response) -> QuartResponse:
+    result = QuartResponse(response.stream or response.body, status=response.status)
+    del result.headers["content-type"]
+    for name, value in response.headers:
+        result.headers[name.decode("ascii")] = value.decode("ascii")
+    if response.status == 204:
+        del result.headers["content-length"]
+    return result
+
+
+def _on_error(master: Master, limit: int) -> Callable[[Exception], Awaitable[QuartResponse]]:
+    async def on_error(error: Exception) -> QuartResponse:
+        refused = failure_for(_translated(error, limit), list(request.scope["headers"]))
+        answered(master, request.scope, refused)
+        response = _quart(refused)
+        if isinstance(error, MethodNotAllowed) and error.valid_methods:
+            response.headers["allow"] = ", ".join(sorted(error.valid_methods))
+        return response
+
+    return on_error
+
+
+def _of_others(master: Master) -> Callable[[QuartResponse], Awaitable[QuartResponse]]:
+    """Counts and logs what is no part of the API, such as the pages of the user interface."""
+
+    async def after(response: QuartResponse) -> QuartResponse:
+        if "x-request-id" not in response.headers:
+            noted = Response(response.status_code, [], b"")
+            answered(master, request.scope, noted)
+            response.headers["x-request-id"] = noted.headers[0][1].decode("ascii")
+        return response
+
+    return after
+
+
+def _translated(error: Exception, limit: int) -> HttpError:
+    match error:
+        case RequestEntityTooLarge():
+            return too_large(limit)
+        case NotFound():
+            return HttpError(404, "NOTFOUND", "no such path; GET /openapi.yaml lists what there is")
+        case MethodNotAllowed():
+            return HttpError(405, "METHOD", f"{request.method} is not a method of this path")
+        case RequestTimeout():
+            return HttpError(408, "TIMEOUT", "the request's body did not arrive in time")
+        case HTTPException() if error.code is not None and 400 <= error.code < 500:
+            return HttpError(error.code, "INVALID", error.description or error.name)
+    logger.error("a request failed", exc_info=error)
+    return internal()
+
+
+def _raw_paths(app: Asgi) -> Asgi:
+    """Route on the path as it was sent: in a decoded one, a queue named `a/b` looks like two segments."""
+
+    async def asgi(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        raw = scope.get("raw_path")
+        if raw and scope["type"] == "http":
+            scope["path"] = raw.decode("latin-1")
+        await app(scope, receive, send)
+
+    return asgi

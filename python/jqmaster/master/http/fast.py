@@ -1,0 +1,113 @@
+"""The short way for the requests that are sent most: the same handlers, without Quart in between.
+
+Quart costs about as much per request as everything else together (contexts, request and response objects,
+signals). Here a request goes from ASGI straight to its handler; whatever is not hot falls through to Quart.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from jqmaster.master.http.routes import ROUTES, Response, Route, answered, failure_for, respond
+from jqmaster.master.master import Master
+from jqmaster.wire.errors import HttpError
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Any]]
+Send = Callable[[Any], Awaitable[None]]
+_JOB = "/job/{id}"
+Asgi = Callable[[Any, Any, Any], Awaitable[None]]
+
+
+def too_large(limit: int) -> HttpError:
+    """413, naming the limit in bytes."""
+    return HttpError(413, "TOOLARGE", f"the body is larger than this server takes ({limit} bytes)")
+
+
+class FastPath:
+    """ASGI application: hot verbs here, the rest through `app`."""
+
+    def __init__(self, app: Asgi, master: Master, max_content_length: int) -> None:
+        self._app = app
+        self._master = master
+        self._limit = max_content_length
+        hot = [route for route in ROUTES if route.hot]
+        self._fixed = {(route.method, route.path): route for route in hot}
+        # What may follow `/job/{id}` in a hot path.
+        self._of_job = {route.path.removeprefix(_JOB): route for route in hot if route.path.startswith(_JOB)}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection's request."""
+        if scope["type"] == "http" and not scope.get("root_path"):
+            route, params = self._route(scope["method"], scope["path"])
+            if route is not None:
+                await self._serve(route, params, scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    def _route(self, method: str, path: str) -> tuple[Route | None, dict[str, str]]:
+        route = self._fixed.get((method, path))
+        if route is not None:
+            return route, {}
+        if method == "GET" and path.startswith("/job/"):
+            job_id, slash, rest = path[len("/job/") :].partition("/")
+            if job_id:
+                return self._of_job.get(slash + rest), {"id": job_id}
+        return None, {}
+
+    async def _serve(self, route: Route, params: dict[str, str], scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            body = await self._body(scope, receive)
+        except HttpError as error:
+            refused = failure_for(error, scope["headers"])
+            answered(self._master, scope, refused, route=route)
+            await send_response(send, refused)
+            return
+        if body is None:
+            return
+        if route.path == "/pick" and b"timeout" in body:
+            # Only this one may wait long; nobody must be given jobs who has gone away in the meantime.
+            response = await self._while_connected(route, scope, body, receive)
+            if response is None:
+                return
+        else:
+            response = await respond(self._master, route, scope, params, body)
+        await send_response(send, response)
+
+    async def _body(self, scope: Scope, receive: Receive) -> bytes | None:
+        """The whole body, or None when the client left before its end. Raises 413."""
+        for name, value in scope["headers"]:
+            if name == b"content-length" and value.isdigit() and int(value) > self._limit:
+                raise too_large(self._limit)
+        chunks: list[bytes] = []
+        size = 0
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return None
+            chunk = message.get("body", b"")
+            if chunk:
+                size += len(chunk)
+                if size > self._limit:
+                    raise too_large(self._limit)
+                chunks.append(chunk)
+            if not message.get("more_body", False):
+                return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+    async def _while_connected(self, route: Route, scope: Scope, body: bytes, receive: Receive) -> Response | None:
+        answer = asyncio.ensure_future(respond(self._master, route, scope, {}, body))
+        gone = asyncio.ensure_future(receive())
+        try:
+            await asyncio.wait((answer, gone), return_when=asyncio.FIRST_COMPLETED)
+            return answer.result() if answer.done() else None
+        finally:
+            answer.cancel()
+            gone.cancel()
+
+
+async def send_response(send: Send, response: Response) -> None:
+    """A response that is no stream."""
+    await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
+    await send({"type": "http.response.body", "body": response.body, "more_body": False})

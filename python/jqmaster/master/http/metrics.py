@@ -1,0 +1,60 @@
+"""`GET /metrics`, for Prometheus."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import redis.exceptions
+
+from jqmaster.errors import JQError
+from jqmaster.master.figures import Look
+from jqmaster.master.master import Master
+from jqmaster.wire import jsonform, packform
+from jqmaster.wire.errors import HttpError
+from jqmaster.wire.message import JSON, Reply, Request
+
+log = logging.getLogger("jqmaster.metrics")
+
+_TEXT = ("text/plain", "text/*", "*/*")
+_OPENMETRICS = "application/openmetrics-text"
+
+
+async def metrics(master: Master, request: Request) -> Reply:
+    """All figures, in Prometheus' text format or in OpenMetrics. What the master itself has counted is told
+    also when Redis is out of reach."""
+    openmetrics = _wants_openmetrics(request.header("accept"))
+    try:
+        from jqmaster.master import exposition
+    except ImportError:
+        message = "this server lacks the library prometheus-client: pip install 'jqmaster[prometheus]'"
+        error = HttpError(501, "UNSUPPORTED", message)
+        return Reply(501, jsonform.to_json(packform.pack(error.body())), JSON)
+    families = exposition.Families(await _look(master), master.meters, getattr(master.dispatch, "under_way", None))
+    kind = exposition.OPENMETRICS if openmetrics else exposition.TEXT
+    return Reply(200, exposition.render(families, openmetrics=openmetrics), kind)
+
+
+async def _look(master: Master) -> Look | None:
+    try:
+        return await master.figures.look()
+    except (JQError, redis.exceptions.RedisError, OSError) as error:
+        log.warning("cannot look at the namespace: %s", error)
+        return None
+
+
+def _wants_openmetrics(accept: str | None) -> bool:
+    """Raises 406 for a client that takes neither format."""
+    taken = list(_taken(accept or "*/*"))
+    if _OPENMETRICS in taken:
+        return True
+    if not any(kind in taken for kind in _TEXT):
+        raise HttpError(406, "NOTACCEPTABLE", f"accept: this is text/plain or {_OPENMETRICS}", "accept")
+    return False
+
+
+def _taken(accept: str) -> Iterator[str]:
+    for part in accept.lower().split(","):
+        kind, *parameters = (one.strip() for one in part.split(";"))
+        if not any(one.replace(" ", "") in ("q=0", "q=0.0", "q=0.00", "q=0.000") for one in parameters):
+            yield kind

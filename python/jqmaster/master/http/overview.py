@@ -1,0 +1,56 @@
+"""Handlers of the overview: one document for all who look, now or as it changes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from functools import lru_cache
+
+from jqmaster.errors import JQError
+from jqmaster.master.http.events import ALIVE_EVERY_S, EVENT_STREAM
+from jqmaster.master.http.jobs import draining
+from jqmaster.master.master import Master
+from jqmaster.master.overview import Overview
+from jqmaster.wire import jsonform, packform
+from jqmaster.wire.errors import from_engine
+from jqmaster.wire.message import Reply, Request
+
+
+def _overview(master: Master) -> Overview:
+    if master.overview is None or master.draining.is_set():
+        raise draining()
+    return master.overview
+
+
+async def get_overview(master: Master, request: Request) -> Reply:
+    """`GET /overview`: counts, rates, workers and alerts, two seconds old at most."""
+    request.arguments(())
+    return Reply(200, await _overview(master).document())
+
+
+async def overview_events(master: Master, request: Request) -> Reply:
+    """`GET /overview/events`: the same, every two seconds."""
+    request.arguments(())
+    return Reply(200, content_type=EVENT_STREAM, stream=_follow(master, _overview(master)))
+
+
+@lru_cache(maxsize=2)
+def _event(packed: bytes) -> bytes:
+    """Made once for all who listen."""
+    return b"data: %s\n\n" % jsonform.to_json(packed)
+
+
+async def _follow(master: Master, overview: Overview) -> AsyncGenerator[bytes, None]:
+    # At once, so that the client knows that it is connected.
+    yield b":\n\n"
+    async with aclosing(overview.follow(ALIVE_EVERY_S)) as coming:
+        async for packed in coming:
+            if master.draining.is_set():
+                return
+            if packed is None:
+                yield b":\n\n"
+            elif isinstance(packed, JQError):
+                told = packform.pack(from_engine(packed, None).body())
+                yield b"event: unavailable\ndata: %s\n\n" % jsonform.to_json(told)
+            else:
+                yield _event(packed)

@@ -1,0 +1,162 @@
+"""Handlers for operators: queues, settings, health, and the API's own description."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from jqmaster.errors import Unavailable
+from jqmaster.master.http.jobs import draining
+from jqmaster.master.http.work import page, page_reply
+from jqmaster.master.master import Master
+from jqmaster.wire import packform
+from jqmaster.wire.errors import HttpError
+from jqmaster.wire.message import Reply, Request, flag, refuse_unknown, seconds
+
+_QUEUE_FIELDS = ("paused", "max_waiting", "fair", "set", "unset")
+_WAITING = "queued,scheduled,blocked,retrying"
+DEFAULT_PURGE_S = 10.0
+MOST_PURGE_S = 60.0
+READY_S = 1.0
+
+
+async def list_queues(master: Master, request: Request) -> Reply:
+    """`GET /queues`: a page of queues in order of name."""
+    return page_reply("queues", await master.engine.call("queues", packform.pack(page(request))))
+
+
+async def get_queue(master: Master, request: Request) -> Reply:
+    """`GET /queue/{name}`: its settings and counts."""
+    name = request.params["name"]
+    request.rename = _rename
+    _cursor, *documents = await master.engine.call("queues", packform.pack({"names": [name]}))
+    if not documents:
+        raise HttpError(404, "NOTFOUND", f"no such queue: {packform.printable(name)}")
+    return Reply(200, documents[0])
+
+
+def _rename(path: str) -> str:
+    return "name" if path.startswith("names") else path
+
+
+async def set_queue(master: Master, request: Request) -> Reply:
+    """`POST` or `PATCH /queue/{name}`: change what is named; a new name makes a queue."""
+    body = packform.Reader(request.body).map("")
+    refuse_unknown(body, _QUEUE_FIELDS)
+    return await _change(master, request, body)
+
+
+async def pause_queue(master: Master, request: Request) -> Reply:
+    """`POST /queue/{name}/pause`: it goes on taking jobs and starts none."""
+    return await _change(master, request, {"paused": True})
+
+
+async def resume_queue(master: Master, request: Request) -> Reply:
+    """`POST /queue/{name}/resume`."""
+    return await _change(master, request, {"paused": False})
+
+
+async def _change(master: Master, request: Request, changes: dict[str, Any]) -> Reply:
+    spec = {"name": request.params["name"], **changes}
+    document = await master.engine.call("queue", packform.pack_spec(spec))
+    return Reply(200, document)
+
+
+async def forget_queue(master: Master, request: Request) -> Reply:
+    """`DELETE /queue/{name}`: a queue without jobs goes, with its settings."""
+    request.rename = lambda path: "name" if path == "queue" else path
+    await master.engine.call("forget", packform.pack({"queue": request.params["name"]}))
+    return Reply(204)
+
+
+async def purge_queue(master: Master, request: Request) -> Reply:
+    """`DELETE /queue/{name}/jobs`: discards its jobs, by default all that wait, for up to `timeout` s."""
+    arguments = request.arguments(("status", "timeout"))
+    most_s = seconds(arguments.get("timeout", DEFAULT_PURGE_S), "timeout", MOST_PURGE_S)
+    states = arguments.get("status", _WAITING).split(",")
+    request.rename = _rename_purge
+    spec: dict[str, Any] = {"where": {"queue": request.params["name"], "status": states}, "count": 100}
+    deadline = time.monotonic() + most_s
+    discarded = 0
+    while True:
+        cursor, changed = await master.engine.call("discard", packform.pack_spec(spec))
+        discarded += changed
+        if not cursor or time.monotonic() >= deadline or master.draining.is_set():
+            return Reply(200, packform.pack({"discarded": discarded, "more": bool(cursor)}))
+        spec["cursor"] = cursor.decode()
+
+
+def _rename_purge(path: str) -> str:
+    return "status" if path.startswith("where.status") else "name"
+
+
+async def kick_queue(master: Master, request: Request) -> Reply:
+    """`POST /queue/{name}/kick`: takes its running jobs from their workers; `{count?, delay?}`."""
+    body = packform.Reader(request.body).map("") if request.body else {}
+    refuse_unknown(body, ("count", "delay"))
+    request.rename = lambda path: "name" if path == "queue" else path
+    spec = {**body, "queue": request.params["name"]}
+    kicked, more = await master.engine.call("kick", packform.pack_spec(spec))
+    master.dispatch.poke()
+    return Reply(200, packform.pack({"kicked": kicked, "more": bool(more)}))
+
+
+async def get_config(master: Master, request: Request) -> Reply:
+    """`GET /config`: all settings of the namespace; with `?describe`, what there is to set."""
+    arguments = request.arguments(("describe",))
+    if not flag(arguments.get("describe", "0"), "describe"):
+        return Reply(200, await master.engine.call("config", packform.pack({})))
+    described = await master.engine.call("config", packform.pack({"describe": True}))
+    return Reply(200, packform.raw_map({"settings": described}))
+
+
+async def set_config(master: Master, request: Request) -> Reply:
+    """`PATCH /config`: change the settings named in the body, all or none."""
+    request.rename = lambda path: path.removeprefix("set").removeprefix(".")
+    body = packform.Reader(request.body).map("")
+    return Reply(200, await master.engine.call("config", packform.pack_spec({"set": body})))
+
+
+async def alive(_master: Master, _request: Request) -> Reply:
+    """`GET /alive`: 200 as long as this process answers at all; asks nobody."""
+    return Reply(200, packform.pack({"status": "ok"}))
+
+
+async def health(master: Master, _request: Request) -> Reply:
+    """`GET /health`: 200 while this master can serve, with the form in which it calls operations; 503 when it
+    is stopping, or Redis cannot be used or does not answer within `READY_S`.
+
+    It asks Redis for the settings, so it also finds a namespace that is missing or of another schema.
+    """
+    if master.draining.is_set():
+        raise draining()
+    try:
+        async with asyncio.timeout(READY_S):
+            await master.engine.call("config", packform.pack({}))
+            form = await master.engine.form_in_use()
+    except TimeoutError as late:
+        raise Unavailable(f"Redis did not answer within {READY_S:g} s", late) from late
+    return Reply(200, packform.pack({"status": "ok", "form": form}))
+
+
+@cache
+def document(name: str) -> bytes:
+    """An OpenAPI document (`master.yaml`, `worker.yaml`), from the installed package or the source tree."""
+    packaged = resources.files("jqmaster").joinpath("openapi", name)
+    if packaged.is_file():
+        return packaged.read_bytes()
+    return (Path(__file__).resolve().parents[3] / "openapi" / name).read_bytes()
+
+
+async def master_openapi(_master: Master, _request: Request) -> Reply:
+    """`GET /openapi.yaml`: this API."""
+    return Reply(200, document("master.yaml"), "application/yaml")
+
+
+async def worker_openapi(_master: Master, _request: Request) -> Reply:
+    """`GET /worker/openapi.yaml`: the API that a worker offers to masters."""
+    return Reply(200, document("worker.yaml"), "application/yaml")

@@ -1,0 +1,324 @@
+"""A JQ master as a process: its Redis, its parts, the HTTP server, and a stop that loses nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import logging
+import os
+import signal
+import socket
+import stat
+import sys
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import hypercorn.asyncio
+import hypercorn.config
+import redis.asyncio as redis_asyncio
+
+from jqmaster import __version__
+from jqmaster.connection.url import without_password
+from jqmaster.engine import scripts
+from jqmaster.engine.ended import Ended
+from jqmaster.engine.engine import Engine, connect
+from jqmaster.engine.scripts import Form
+from jqmaster.engine.waiting import Waiting
+from jqmaster.errors import JQError, UnsuitableServer
+from jqmaster.master import open_files
+from jqmaster.master.dispatch import Dispatch
+from jqmaster.master.embedded import EmbeddedRedis, EmbeddedRedisError
+from jqmaster.master.events import EventFeed
+from jqmaster.master.figures import MOST_QUEUES
+from jqmaster.master.http.app import create_app
+from jqmaster.master.master import Master
+from jqmaster.worker import joblog
+
+log = logging.getLogger("jqmaster.server")
+
+DEFAULT_PORT = 8400
+BACKLOG = 1024
+KEEP_ALIVE_S = 75.0
+KEEP_ALIVE_REQUESTS = 1_000_000
+
+EXIT_OK, EXIT_FAILED, EXIT_REDIS, EXIT_LISTEN = 0, 1, 4, 1  # as docs/cli.md has them
+
+
+class StartError(Exception):
+    """The master cannot start; the message says why. `code` is the process's exit code."""
+
+    def __init__(self, message: str, code: int = EXIT_FAILED) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass
+class ServeOptions:
+    """What `jqmaster serve` can be told. Without `redis_url` an own Redis keeps its data in `data_dir`."""
+
+    redis_url: str | None = None
+    namespace: str = "{jq}"
+    form: Form = "auto"
+    host: str = "127.0.0.1"
+    port: int = DEFAULT_PORT  # 0: any free one
+    unix: str | None = None  # a socket's path, instead of host and port
+    data_dir: Path = field(default_factory=lambda: Path("var"))
+    stop_timeout_s: float = 10.0
+    max_deliveries: int = 1000
+    migrate: bool = False  # data of an older schema
+    recreate: bool = False  # set a namespace up again that has vanished
+    access_log: bool = False  # a line for each request and delivery
+    log_format: str = "text"  # or json
+    metrics_queues: int = MOST_QUEUES  # shown one by one in /metrics
+    allowed_hosts: Collection[str] = ()  # names to be asked by; "*": any
+
+    def hosts(self) -> Collection[str] | None:
+        """The names to be asked by, beside addresses and localhost. None: any, as when the master listens to
+        the network without having been told its names."""
+        is_local = not self.unix and (self.host == "localhost" or _is_loopback(self.host))
+        if "*" in self.allowed_hosts or not (self.allowed_hosts or is_local):
+            return None
+        return frozenset(name.lower() for name in self.allowed_hosts)
+
+
+class Server:
+    """One master. `start`, then `stop`; `url` and `redis_url` are known in between."""
+
+    def __init__(self, options: ServeOptions) -> None:
+        self.options = options
+        self.url = ""
+        self.redis_url = ""
+        self.master: Master
+        self.dispatch: Dispatch
+        self._embedded: EmbeddedRedis | None = None
+        self._redis: redis_asyncio.Redis | None = None
+        self._waiting: Waiting
+        self._ended: Ended
+        self._events: EventFeed
+        self._shutdown = asyncio.Event()
+        self._http: asyncio.Task[None] | None = None
+        self._socket: socket.socket | None = None
+        self._config: hypercorn.config.Config
+
+    async def start(self) -> None:
+        """Have Redis, load the scripts, start all parts and listen. Raises StartError, with nothing left
+        running."""
+        try:
+            await self._start()
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def stop(self) -> None:
+        """Stop within about `stop_timeout_s`: no new work, long polls answered at once, deliveries under way
+        finished, then the HTTP server, and last an own Redis."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self.options.stop_timeout_s
+        if self._redis is not None and hasattr(self, "master"):
+            self.master.draining.set()
+            self._waiting.drain()
+            self._ended.drain()
+            self._events.drain()
+            if self.master.overview is not None:
+                self.master.overview.drain()
+            # The HTTP server still answers meanwhile: outcomes of running jobs are welcome to the end.
+            await self.dispatch.stop(max(0.1, (deadline - loop.time()) * 0.6))
+            await self._stop_http(max(0.2, (deadline - loop.time()) * 0.6))
+            await asyncio.gather(self._waiting.stop(), self._ended.stop(), self._events.stop())
+            if self.master.overview is not None:
+                await self.master.overview.stop()
+        if self._redis is not None:
+            with contextlib.suppress(Exception):
+                await self._redis.aclose()
+            self._redis = None
+        if self._socket is not None:
+            self._socket.close()
+        if self.options.unix and self.url:
+            _remove(self.options.unix)
+        if self._embedded is not None:
+            embedded, self._embedded = self._embedded, None
+            await asyncio.to_thread(embedded.stop, max(1.0, deadline - loop.time()))
+
+    def abandon(self) -> None:
+        """For an exit at once: only sees to it that an own Redis does not stay behind."""
+        if self._embedded is not None:
+            self._embedded.stop(1.0)
+
+    async def failed(self) -> None:
+        """Return when the HTTP server has ended without being told to."""
+        assert self._http is not None
+        await asyncio.wait({self._http})
+
+    async def __aenter__(self) -> Server:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    # -- parts ------------------------------------------------------------------------------------
+
+    async def _start(self) -> None:
+        options = self.options
+        try:
+            scripts.check_namespace(options.namespace)
+        except ValueError as error:
+            raise StartError(str(error)) from None
+        self._listen()
+        if options.redis_url is None:
+            self._embedded = EmbeddedRedis(options.data_dir)
+            try:
+                self.redis_url = await asyncio.to_thread(self._embedded.start)
+            except EmbeddedRedisError as error:
+                raise StartError(str(error), EXIT_REDIS) from None
+        else:
+            self.redis_url = options.redis_url
+        try:
+            self._redis = connect(self.redis_url)
+            await scripts.load(self._redis, options.namespace, migrate=options.migrate, form=options.form)
+        except UnsuitableServer as error:
+            raise StartError(str(error), EXIT_REDIS) from None
+        except (JQError, ValueError) as error:
+            raise StartError(f"cannot use Redis at {without_password(self.redis_url)}: {error}", EXIT_REDIS) from None
+        engine = Engine(self._redis, options.namespace, form=options.form, recreate=options.recreate)
+        self._waiting = Waiting(engine, self._redis)
+        self._ended = Ended(engine, self._redis)
+        self._events = EventFeed(engine, self._redis)
+        self.dispatch = Dispatch(
+            engine,
+            self._redis,
+            master=f"{socket.gethostname()}:{os.getpid()}",
+            max_deliveries=options.max_deliveries,
+        )
+        self.master = Master(
+            engine, self._waiting, self._ended, self.dispatch, self._events,
+            meters=self.dispatch.meters, metrics_queues=options.metrics_queues,
+        )  # fmt: skip
+        self.dispatch.start()
+        self._serve_http()
+
+    def _listen(self) -> None:
+        """Bind before anything else: an address in use is the most common mistake, and costs nothing to
+        find."""
+        options = self.options
+        try:
+            if options.unix:
+                self._socket = _bind_unix(Path(options.unix))
+                self.url = f"unix:{options.unix}"
+            else:
+                family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+                self._socket = socket.socket(family, socket.SOCK_STREAM)
+                self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                self._socket.bind((options.host, options.port))
+                host = f"[{options.host}]" if family == socket.AF_INET6 else options.host
+                self.url = f"http://{host}:{self._socket.getsockname()[1]}"
+            self._socket.listen(BACKLOG)
+        except OSError as error:
+            where = options.unix or f"{options.host}:{options.port}"
+            raise StartError(f"cannot listen on {where}: {error.strerror or error}", EXIT_LISTEN) from None
+
+    def _serve_http(self) -> None:
+        assert self._socket is not None
+        config = hypercorn.config.Config()
+        config.bind = [f"fd://{self._socket.detach()}"]
+        self._socket = None
+        config.keep_alive_timeout = KEEP_ALIVE_S
+        config.keep_alive_max_requests = KEEP_ALIVE_REQUESTS
+        config.backlog = BACKLOG
+        config.loglevel = "WARNING"
+        config.include_server_header = False
+        self._config = config
+        app: Any = create_app(self.master, hosts=self.options.hosts())
+        serving = hypercorn.asyncio.serve(app, config, shutdown_trigger=self._shutdown.wait)
+        self._http = asyncio.create_task(serving, name="http server")
+
+    async def _stop_http(self, timeout_s: float) -> None:
+        self._shutdown.set()
+        if self._http is None:
+            return
+        self._config.graceful_timeout = timeout_s
+        await asyncio.wait({self._http}, timeout=timeout_s + 1)
+        if not self._http.done():
+            self._http.cancel()
+            await asyncio.wait({self._http}, timeout=1)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _remove(path: str) -> None:
+    with contextlib.suppress(OSError):
+        os.unlink(path)
+
+
+def _bind_unix(path: Path) -> socket.socket:
+    """A listening place that only this user may use; takes over a socket file nobody listens on any more."""
+    with contextlib.suppress(FileNotFoundError):
+        if stat.S_ISSOCK(path.lstat().st_mode):
+            with socket.socket(socket.AF_UNIX) as probe, contextlib.suppress(ConnectionRefusedError):
+                probe.connect(str(path))
+                raise OSError(0, "another server listens there")
+            path.unlink()
+    bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before = os.umask(0o077)
+    try:
+        bound.bind(str(path))
+    except BaseException:
+        bound.close()
+        raise
+    finally:
+        os.umask(before)
+    return bound
+
+
+def run(options: ServeOptions) -> int:
+    """Serve until SIGTERM or SIGINT, and return the exit code. A second signal exits at once."""
+    joblog.set_up(access_log=options.access_log, log_format=options.log_format)
+    open_files.raise_limit()
+    with asyncio.Runner(loop_factory=open_files.Loop) as runner:
+        return runner.run(_run(options))
+
+
+async def _run(options: ServeOptions) -> int:
+    server = Server(options)
+    stopping = asyncio.Event()
+
+    def on_signal(number: int) -> None:
+        if stopping.is_set():
+            server.abandon()
+            os._exit(128 + number)
+        _say("stopping; once more to stop at once")
+        stopping.set()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, on_signal, number)
+    try:
+        await server.start()
+    except StartError as error:
+        print(f"jqmaster: {error}", file=sys.stderr)
+        return error.code
+    own = " (own)" if options.redis_url is None else ""
+    _say(f"JQ master {__version__} listens on {server.url}")
+    _say(f"Redis {without_password(server.redis_url)}{own}, namespace {options.namespace}")
+    waits = [asyncio.ensure_future(stopping.wait()), asyncio.ensure_future(server.failed())]
+    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    for wait in waits:
+        wait.cancel()
+    await server.stop()
+    if not stopping.is_set():
+        print("jqmaster: the HTTP server ended by itself", file=sys.stderr)
+        return EXIT_FAILED
+    return EXIT_OK
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)

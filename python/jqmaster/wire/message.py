@@ -1,0 +1,182 @@
+"""One request and one reply, as the handlers see them, and which content types they travel in."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+from urllib.parse import parse_qsl
+
+from jqmaster.wire.errors import HttpError, invalid
+from jqmaster.wire.packform import printable
+
+MSGPACK = "application/msgpack"
+JSON = "application/json"
+_MSGPACK_TYPES = (MSGPACK, "application/x-msgpack", "application/vnd.msgpack")
+
+
+@dataclass(slots=True)
+class Request:
+    """A request, its body already in MessagePack (empty when it has none).
+
+    `rename` turns the path in an engine's error into what this request calls the thing; handlers set it when
+    the engine's spec is not shaped like the body.
+    """
+
+    params: Mapping[str, str]
+    query: bytes
+    headers: Mapping[bytes, bytes]
+    body: bytes
+    rename: Callable[[str], str] = field(default=str)
+    told: Callable[[], Mapping[str, Any]] | None = None
+    """For the log: which jobs and which worker the request was about. Asked only when there is a line."""
+
+    def header(self, name: str) -> str | None:
+        """A header's text, or None. Raises 400 when it is not UTF-8."""
+        raw = self.headers.get(name.lower().encode("ascii"))
+        if raw is None:
+            return None
+        try:
+            return raw.decode("utf-8")
+        except UnicodeDecodeError:
+            raise invalid(name, "expected valid UTF-8") from None
+
+    def arguments(self, known: Iterable[str]) -> dict[str, str]:
+        """The query's parameters, each once. Raises 400 for others than `known`."""
+        known = tuple(known)
+        result: dict[str, str] = {}
+        try:
+            pairs = parse_qsl(self.query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=20)
+        except ValueError:
+            raise invalid(None, "the query string cannot be read") from None
+        for name, value in pairs:
+            if name not in known:
+                raise unknown_field(name, known, "parameter")
+            if name in result:
+                raise invalid(name, "given twice")
+            result[name] = value
+        return result
+
+
+@dataclass(slots=True)
+class Reply:
+    """A handler's answer. `body` is one MessagePack value, or bytes of `content_type` when that is given.
+
+    `stream` goes out piece by piece instead of `body`; it is closed when the client goes away.
+    """
+
+    status: int = 200
+    body: bytes = b""
+    content_type: str | None = None
+    stream: AsyncGenerator[bytes, None] | None = None
+
+
+def unknown_field(name: str, known: Iterable[str], kind: str = "field") -> HttpError:
+    """400 for a name that is not one of `known`, with a suggestion when one is close."""
+    shown = printable(name)
+    close = difflib.get_close_matches(shown, list(known), n=1)
+    hint = f"; did you mean {close[0]}?" if close else ""
+    return invalid(shown, f"unknown {kind}{hint}")
+
+
+def refuse_unknown(fields: Iterable[str], known: Iterable[str], prefix: str = "") -> None:
+    """Raise 400 for the first of `fields` that is not one of `known`; `prefix` is the path before them."""
+    known = tuple(known)
+    for name in fields:
+        if name not in known:
+            raise unknown_field(f"{prefix}{name}", [f"{prefix}{field}" for field in known])
+
+
+def flag(text: str, name: str) -> bool:
+    """A query's parameter that is true or false; alone it is true."""
+    if re.fullmatch(r"|1|true|yes", text):
+        return True
+    if re.fullmatch(r"0|false|no", text):
+        return False
+    raise invalid(name, f"expected true or false, got {printable(text, 40)!r}")
+
+
+def seconds(value: Any, name: str, most: float) -> float:
+    """`value` as a number of seconds from 0 to `most`, or 400."""
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            raise invalid(name, f"expected a number of seconds, got {printable(value, 40)!r}") from None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise invalid(name, f"expected a number of seconds, got {type(value).__name__}")
+    if math.isnan(value) or not 0 <= value <= most:
+        raise invalid(name, f"expected 0 to {most:g} seconds, got {value:g}")
+    return float(value)
+
+
+@lru_cache(maxsize=256)
+def body_type(header: bytes | None) -> str:
+    """MSGPACK or JSON for a request's content-type; none means MessagePack. Raises 415 for others."""
+    if header is None:
+        return MSGPACK
+    media, *parameters = [part.strip().lower() for part in header.decode("latin-1").split(";")]
+    charset = "utf-8"
+    for parameter in parameters:
+        name, _, value = parameter.partition("=")
+        if name.strip() == "charset":
+            charset = value.strip().strip('"')
+    if media in _MSGPACK_TYPES:
+        return MSGPACK
+    if media == JSON and charset in ("utf-8", "utf8", "us-ascii"):
+        return JSON
+    raise HttpError(
+        415,
+        "UNSUPPORTED",
+        f"content-type: expected {MSGPACK} or {JSON} (UTF-8), got {printable(media)!r}",
+        "content-type",
+    )
+
+
+@lru_cache(maxsize=1024)
+def reply_type(accept: bytes | None, json_body: bool) -> str:
+    """The content type to answer in. Raises 406 when the client takes neither MessagePack nor JSON.
+
+    Without a preference the answer is MessagePack, or JSON when the request was, or a browser shows it.
+    """
+    is_json = json_body or (accept is not None and b"text/html" in accept)
+    offers = (JSON, *_MSGPACK_TYPES) if is_json else (*_MSGPACK_TYPES, JSON)
+    if accept is None or accept in (b"*/*", b""):
+        return offers[0]
+    ranges = _accepted(accept.decode("latin-1"))
+    best, best_quality = None, 0.0
+    for offer in offers:
+        quality = _quality(ranges, offer)
+        if quality > best_quality:
+            best, best_quality = offer, quality
+    if best is None:
+        raise HttpError(406, "NOTACCEPTABLE", f"accept: this server answers in {MSGPACK} or {JSON}", "accept")
+    return best
+
+
+def _accepted(header: str) -> dict[str, float]:
+    ranges: dict[str, float] = {}
+    for part in header.split(","):
+        media, *parameters = [piece.strip().lower() for piece in part.split(";")]
+        quality = 1.0
+        for parameter in parameters:
+            if parameter.startswith("q="):
+                try:
+                    quality = float(parameter[2:])
+                except ValueError:
+                    quality = 0.0
+        if media:
+            ranges[media] = quality
+    return ranges
+
+
+def _quality(ranges: dict[str, float], offer: str) -> float:
+    # The most specific range decides (RFC 9110, 12.5.1).
+    for pattern in (offer, "application/*", "*/*"):
+        if pattern in ranges:
+            return ranges[pattern]
+    return 0.0

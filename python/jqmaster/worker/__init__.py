@@ -1,0 +1,1 @@
+"""Runs functions for jobs: sources of jobs, slots, heartbeats, endings."""

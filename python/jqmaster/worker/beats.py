@@ -1,0 +1,198 @@
+"""A worker's heartbeats: leases are renewed, what jobs say is passed on, requests to the worker heard."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from jqmaster.connection.wake import backoff_s
+from jqmaster.engine.replies import Beat, Job, Note
+from jqmaster.errors import JQError, NotFound, Unavailable, Vanished
+from jqmaster.worker.ending import Ending, Outcome
+from jqmaster.worker.notes import Notebook
+
+log = logging.getLogger("jqmaster.worker")
+
+Key = tuple[str, str]  # job id, token
+
+ALIVE_EVERY_S = 10.0  # a third of the default worker_ttl
+SOONEST_RENEWAL_S = 0.05
+
+
+class Source(Protocol):
+    """Where jobs come from and outcomes go. All methods raise Unavailable while the other side is away."""
+
+    async def fetch(self, count: int) -> list[Job]:
+        """Wait a while for jobs; at most `count`. Cancelling it strands no job."""
+
+    async def finish(self, outcomes: list[Outcome], want: int) -> tuple[list[str], list[Job]]:
+        """Report outcomes and take up to `want` jobs in the same round trip: a state for each outcome, the
+        jobs."""
+
+    @property
+    def is_registered(self) -> bool:
+        """Whether the worker is one that must show that it is alive, and can be asked to be quiet or stop."""
+
+    async def heartbeat(self, held: list[Key], notes: Mapping[Key, Note]) -> Beat:
+        """Renew leases, and pass on what some jobs say: remaining milliseconds, LOST or CANCELLED each; and
+        what is asked of the worker. Raises NotFound for a dropped worker."""
+
+    async def listen(self, told: Callable[[str], None]) -> None:
+        """Call `told` with what the worker is told at once (protocol.md, section 13), as far as it can be
+        heard, and with "" when something may have been missed. Runs until it is cancelled, or returns."""
+
+    async def release(
+        self, held: list[Key], *, delay: float = 0, hold: Mapping[str, float] | None = None,
+        message: str = "",
+    ) -> None:  # fmt: skip
+        """Give jobs back. `delay`, `hold`, `message`: as in `JobReleased`. Raises NotFound for an unknown
+        constraint."""
+
+    async def register_again(self) -> None:
+        """The worker was dropped as dead and is not."""
+
+
+@dataclass(slots=True)
+class Running:
+    """An attempt under way here."""
+
+    job: Job
+    renews: bool
+    ends: float  # when the lease runs out, by our clock
+    notes: Notebook
+    task: asyncio.Task[None] = field(init=False)
+
+
+def _renewal(running: Running) -> float:
+    """When its lease is to be renewed."""
+    return running.ends - running.job.timeout * 2 / 3
+
+
+class Heartbeats:
+    """Beats for the jobs in `running`, which belongs to the worker.
+
+    `stop_job(key, why)`: an attempt is not this worker's any more. `asked(request)`: `quiet`, `stop` or "".
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        running: Mapping[Key, Running],
+        *,
+        stop_job: Callable[[Key, str], None],
+        asked: Callable[[str], None],
+    ) -> None:
+        self._source = source
+        self._running = running
+        self._stop_job = stop_job
+        self._asked = asked
+        self._changed = asyncio.Event()
+        self._beating = asyncio.Lock()
+        self._last_beat = 0.0
+        self._looks_at = 0.0  # when `run` looks next, unless something changes
+        self._must_look = False
+
+    def started(self, running: Running) -> None:
+        """A job has come. Most come and go before anything is due: one that is due sooner is looked at."""
+        if running.renews and _renewal(running) < self._looks_at:
+            self._changed.set()
+
+    def said(self) -> None:
+        """A job has said something."""
+        self._changed.set()
+
+    def look(self) -> None:
+        """Beat soon: something may have been missed."""
+        self._must_look = True
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Beat until cancelled."""
+        while True:
+            _, noted, renewal = self._due()
+            now = time.monotonic()
+            wait_s = min(ALIVE_EVERY_S, max(SOONEST_RENEWAL_S, renewal - now))
+            if noted or self._must_look:
+                wait_s = min(wait_s, max(0.0, self._last_beat + SOONEST_RENEWAL_S - now))
+            self._looks_at = now + wait_s
+            self._changed.clear()
+            try:
+                async with asyncio.timeout(wait_s):
+                    await self._changed.wait()
+                if wait_s > 0:
+                    continue
+            except TimeoutError:
+                pass
+            held, noted, renewal = self._due()  # without those that have ended meanwhile
+            if not noted or renewal <= time.monotonic():
+                noted = held + [running for running in noted if not running.renews]
+            self._must_look = False
+            if noted or self._source.is_registered:
+                await self._renew(noted)
+
+    def _due(self) -> tuple[list[Running], list[Running], float]:
+        """Whose leases are renewed, who has something to say, and when the first renewal is due."""
+        held = [running for running in self._running.values() if running.renews]
+        noted = [running for running in self._running.values() if running.notes.has_more]
+        return held, noted, min(map(_renewal, held), default=float("inf"))
+
+    async def _renew(self, sent: list[Running]) -> None:
+        self._last_beat = time.monotonic()
+        try:
+            beat = await self._beat(sent)
+        except NotFound:
+            await self._source.register_again()
+            return
+        except JQError as error:
+            if isinstance(error, Vanished):  # which was said once, and lasts
+                await asyncio.sleep(1)
+            else:
+                log.warning("no heartbeat: %s", error)
+                await asyncio.sleep(SOONEST_RENEWAL_S)
+            return
+        now = time.monotonic()
+        for running, answer in zip(sent, beat.answers, strict=True):
+            if isinstance(answer, int):
+                # 0: it has run for as long as it may, and may still say how it ended.
+                running.ends = now + (answer / 1000 or running.job.timeout)
+            else:
+                self._stop_job(running.job.held, answer)
+        self._asked(beat.request)
+
+    async def _beat(self, sent: list[Running]) -> Beat:
+        """One heartbeat, with what these jobs have to say. One at a time: the later of two might overtake."""
+        async with self._beating:
+            notes: dict[Key, Note] = {}
+            for running in sent:
+                note = running.notes.take()
+                if note is not None:
+                    notes[running.job.held] = note
+            try:
+                return await self._source.heartbeat([running.job.held for running in sent], notes)
+            except JQError:
+                for running in sent:
+                    note = notes.get(running.job.held)
+                    if note is not None:
+                        running.notes.put_back(note)
+                raise
+
+    async def tell_rest(self, running: Running, ending: Ending) -> None:
+        """Pass on what the job has said at its end. A checkpoint must arrive before the attempt is over."""
+        failures = 0
+        while True:
+            try:
+                if not self._beating.locked() and not running.notes.has_more:
+                    return
+                await self._beat([running])
+                return
+            except JQError as error:
+                is_success = isinstance(ending, Outcome) and ending.is_success
+                if is_success or not isinstance(error, Unavailable) or time.monotonic() > running.ends:
+                    log.warning("job %s: what it said last is lost: %s", running.job.id, error)
+                    return
+                await asyncio.sleep(backoff_s(failures))
+                failures += 1

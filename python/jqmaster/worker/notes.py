@@ -1,0 +1,84 @@
+"""What a running function says of its job: how far it is, and where another attempt may go on."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import msgpack
+
+from jqmaster.engine.replies import Job, Note
+
+MESSAGE_BYTES = 1024
+
+current_job: contextvars.ContextVar[Job] = contextvars.ContextVar("current_job")
+"""The job that the running function works on."""
+
+_notebook: contextvars.ContextVar[Notebook] = contextvars.ContextVar("notebook")
+
+
+def progress(number: float, message: str | None = None) -> None:
+    """Say how far the running job is, for those who look at it: any number, and a text (at most 1024 bytes).
+
+    Goes with the next heartbeat, which is now, or as soon as the one before is answered; of several in
+    between the last one counts. For functions that run as jobs, also in threads; LookupError elsewhere.
+    """
+    text = None if message is None else message.encode()[:MESSAGE_BYTES].decode(errors="ignore")
+    _notebook.get().write(Note(progress=number, message=text))
+
+
+def checkpoint(argument: Any) -> None:
+    """Have the next attempt of the running job, if there is one, start with this argument.
+
+    Goes like `progress`, and at the latest before the attempt's failure is reported. Raises TypeError or
+    ValueError for what MessagePack cannot hold.
+    """
+    _notebook.get().write(Note(argument=msgpack.packb(argument)))
+
+
+class Notebook:
+    """What one job has said and nobody was told yet. For any thread; `tell` is called when there is more."""
+
+    def __init__(self, tell: Callable[[], object]) -> None:
+        self.is_used = False
+        self._tell = tell
+        self._note: Note | None = None
+        self._lock = threading.Lock()
+
+    def open(self, job: Job) -> None:
+        """Make this the notebook, and `job` the job, of the function that is called next."""
+        current_job.set(job)
+        _notebook.set(self)
+
+    @property
+    def has_more(self) -> bool:
+        return self._note is not None
+
+    def write(self, note: Note) -> None:
+        with self._lock:
+            self._note = _over(note, self._note)
+            self.is_used = True
+        self._tell()
+
+    def take(self) -> Note | None:
+        """What there is to tell."""
+        with self._lock:
+            note, self._note = self._note, None
+        return note
+
+    def put_back(self, note: Note) -> None:
+        """It could not be told. What was written meanwhile counts more."""
+        with self._lock:
+            self._note = note if self._note is None else _over(self._note, note)
+
+
+def _over(later: Note, earlier: Note | None) -> Note:
+    if earlier is None:
+        return later
+    return Note(
+        earlier.progress if later.progress is None else later.progress,
+        earlier.message if later.message is None else later.message,
+        earlier.argument if later.argument is None else later.argument,
+    )

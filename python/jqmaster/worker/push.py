@@ -1,0 +1,164 @@
+"""A worker that jobs are pushed to: its own small HTTP API, and its registration with the engine."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+import hypercorn.asyncio
+import hypercorn.config
+import msgpack
+
+from jqmaster.wire import packform
+from jqmaster.wire.message import MSGPACK
+from jqmaster.worker.sources import job_of, outcome_map, read_map
+from jqmaster.worker.worker import Ending, Key, Release, Worker
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Any]]
+Send = Callable[[Any], Awaitable[None]]
+
+KEEP_ALIVE_S = 75.0
+KEEP_ALIVE_REQUESTS = 1_000_000
+BACKLOG = 256
+MAX_BODY_BYTES = 64 * 1024 * 1024
+REMEMBERED = 2000  # deliveries; one that comes twice must not start twice
+STOP_TIMEOUT_S = 3.0
+
+
+class PushHost:
+    """Serves `POST /worker-job` for a `Worker`. `start` listens, `stop` ends it within `STOP_TIMEOUT_S`.
+
+    `synchronous`: the answer to a delivery is the job's outcome (200), instead of 202 and a report later.
+    """
+
+    def __init__(self, worker: Worker, *, host: str = "127.0.0.1", port: int = 0, synchronous: bool = False) -> None:
+        self.worker = worker
+        self.url = ""
+        self._address = (host, port)
+        self._synchronous = synchronous
+        self._seen: OrderedDict[Key, None] = OrderedDict()
+        self._shutdown = asyncio.Event()
+        self._serving: asyncio.Task[None] | None = None
+
+    async def start(self) -> str:
+        """Listen, and return the URL to register."""
+        family = socket.AF_INET6 if ":" in self._address[0] else socket.AF_INET
+        listening = socket.socket(family, socket.SOCK_STREAM)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        try:
+            listening.bind(self._address)
+            listening.listen(BACKLOG)
+        except OSError:
+            listening.close()
+            raise
+        host = f"[{self._address[0]}]" if family == socket.AF_INET6 else self._address[0]
+        self.url = f"http://{host}:{listening.getsockname()[1]}"
+        config = hypercorn.config.Config()
+        config.bind = [f"fd://{listening.detach()}"]
+        config.keep_alive_timeout = KEEP_ALIVE_S
+        config.keep_alive_max_requests = KEEP_ALIVE_REQUESTS
+        config.backlog = BACKLOG
+        config.loglevel = "WARNING"
+        config.graceful_timeout = STOP_TIMEOUT_S
+        serving = hypercorn.asyncio.serve(self._app, config, shutdown_trigger=self._shutdown.wait)  # type: ignore[arg-type]
+        self._serving = asyncio.create_task(serving, name="worker's http server")
+        return self.url
+
+    async def stop(self) -> None:
+        """Stop listening."""
+        self._shutdown.set()
+        if self._serving is not None:
+            await asyncio.wait({self._serving}, timeout=STOP_TIMEOUT_S)
+            self._serving.cancel()
+
+    # -- parts ------------------------------------------------------------------------------------
+
+    async def _app(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await _lifespan(receive, send)
+        elif scope["type"] == "http":
+            body = await _body(receive)
+            if body is None:
+                return
+            status, answer, headers = await self._answer(scope["method"], scope["path"], body)
+            head = [(b"content-type", MSGPACK.encode()), (b"content-length", b"%d" % len(answer)), *headers]
+            await send({"type": "http.response.start", "status": status, "headers": head})
+            await send({"type": "http.response.body", "body": answer})
+
+    async def _answer(self, method: str, path: str, body: bytes) -> tuple[int, bytes, list[tuple[bytes, bytes]]]:
+        if path == "/health" and method == "GET":
+            return 200, packform.pack({"status": "ok"}), []
+        if path != "/worker-job":
+            return 404, _error("NOTFOUND", "no such path"), []
+        if method != "POST":
+            return 405, _error("METHOD", "only POST"), [(b"allow", b"POST")]
+        if len(body) > MAX_BODY_BYTES:
+            return 413, _error("TOOLARGE", f"more than {MAX_BODY_BYTES} bytes"), []
+        try:
+            job = job_of(read_map(body))
+        except KeyError as error:
+            return 400, _error("INVALID", f"{error.args[0]}: missing"), []
+        except (ValueError, TypeError, msgpack.UnpackException) as error:
+            return 400, _error("INVALID", f"the body is no job: {error or type(error).__name__}"), []
+        if job.name not in self.worker.functions:
+            return 404, _error("NOTFOUND", f"this worker has no function for jobs named {job.name}"), []
+        key = job.held
+        if key in self._seen and not self._synchronous:
+            return 202, b"", []
+        if self.worker.draining.is_set() or self.worker.is_quiet or self.worker.free <= 0:
+            return 503, _error("BUSY", "no room for another job"), [(b"retry-after", b"1")]
+        self._remember(key)
+        if not self._synchronous:
+            self.worker.start(job)
+            return 202, b"", []
+        ending: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
+        self.worker.start(job, renews=False, report=lambda it: None if ending.done() else ending.set_result(it))
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(job.timeout):
+                said = await ending
+                if isinstance(said, Release):
+                    refused = await self.worker.give_back(said)
+                    if not refused:
+                        return 202, b"", []
+                    [said] = refused
+                return 200, outcome_map(said), []
+        return 504, _error("TIMEOUT", "the job's time ran out"), []
+
+    def _remember(self, key: Key) -> None:
+        self._seen[key] = None
+        if len(self._seen) > REMEMBERED:
+            self._seen.popitem(last=False)
+
+
+def _error(code: str, message: str) -> bytes:
+    return packform.pack({"error": {"code": code, "message": message}})
+
+
+async def _body(receive: Receive) -> bytes | None:
+    chunks: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        size += len(message.get("body", b""))
+        if size <= MAX_BODY_BYTES or not chunks:
+            chunks.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return b"".join(chunks)
+
+
+async def _lifespan(receive: Receive, send: Send) -> None:
+    while True:
+        message = await receive()
+        if message["type"] == "lifespan.startup":
+            await send({"type": "lifespan.startup.complete"})
+        else:
+            await send({"type": "lifespan.shutdown.complete"})
+            return

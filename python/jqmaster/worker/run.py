@@ -1,0 +1,151 @@
+"""A worker as a process: puts the parts together and sees to signals."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+import uvloop
+
+from jqmaster.connection.url import without_password
+from jqmaster.connection.wake import backoff_s
+from jqmaster.engine.scripts import Form
+from jqmaster.errors import JQError, Unavailable
+from jqmaster.worker.push import PushHost
+from jqmaster.worker.sources import HttpSource, RedisSource
+from jqmaster.worker.worker import Function, Outcome, Worker, queues_for
+
+
+@dataclass
+class WorkOptions:
+    """What a worker process can be told: `masters` or `redis_url`, and `push` or not."""
+
+    functions: Mapping[str, Function]
+    masters: Sequence[str] = field(default_factory=list)
+    redis_url: str | None = None
+    namespace: str = "{jq}"
+    form: Form = "auto"  # with redis_url: how operations are called
+    recreate: bool = False  # with redis_url: set a namespace up again that has vanished
+    push: bool = False
+    register: bool = False  # without push: be listed, and hear when asked to be quiet or to stop
+    synchronous: bool = False
+    queues: Sequence[str] | None = None
+    order: str = "priority"
+    concurrency: int = 8
+    host: str = "127.0.0.1"
+    port: int = 0
+    name: str | None = None
+    drain_timeout_s: float = 10.0
+    on_outcome: Callable[[Outcome, str], None] | None = None
+    around: Callable[[], AbstractAsyncContextManager[Any]] = nullcontext  # entered while the worker works
+
+
+def run(options: WorkOptions) -> int:
+    """Work until SIGTERM or SIGINT: drain, give the rest back, exit. A second signal exits at once."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_run(options))
+
+
+async def _run(options: WorkOptions) -> int:
+    stop = asyncio.Event()
+
+    def on_signal(number: int) -> None:
+        if stop.is_set():
+            os._exit(128 + number)
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, on_signal, number)
+    try:
+        await work(options, stop)
+    except (JQError, OSError) as error:
+        print(f"jqmaster: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+async def work(options: WorkOptions, stop: asyncio.Event) -> None:
+    """Work until `stop` is set. Raises when the worker cannot listen, or is refused."""
+    async with options.around():
+        await _work(options, stop)
+
+
+async def _work(options: WorkOptions, stop: asyncio.Event) -> None:
+    queues = queues_for(options.functions, options.queues)
+    source: HttpSource | RedisSource
+    if options.redis_url is not None:
+        try:
+            source = RedisSource.from_url(
+                options.redis_url, options.namespace, queues, order=options.order, name=options.name,
+                form=options.form, recreate=options.recreate,
+            )  # fmt: skip
+        except ValueError as error:
+            raise ValueError(f"{without_password(options.redis_url)}: {error}") from None
+    else:
+        source = HttpSource(options.masters, queues, order=options.order, name=options.name)
+    worker = Worker(
+        options.functions, source, concurrency=options.concurrency, fetches=not options.push,
+        drain_timeout_s=options.drain_timeout_s, on_outcome=options.on_outcome,
+    )  # fmt: skip
+    host = None
+    try:
+        if options.push:
+            host = PushHost(worker, host=options.host, port=options.port, synchronous=options.synchronous)
+            url = await host.start()
+            if not await _register(source, url, options.concurrency, stop):
+                return
+            _say(f"worker {_named(source)} listens on {url}")
+        else:
+            if options.register and not await _register(source, None, options.concurrency, stop):
+                return
+            _say(f"worker {_named(source)} is ready")
+        ending = asyncio.create_task(_tell_end(worker, _named(source), options.drain_timeout_s))
+        try:
+            await worker.run(stop)
+        finally:
+            ending.cancel()
+        _say(f"worker {_named(source)} has stopped")
+    finally:
+        await source.stop()
+        if host is not None:
+            await host.stop()
+
+
+async def _register(source: HttpSource | RedisSource, url: str | None, max_jobs: int, stop: asyncio.Event) -> bool:
+    """Register, and wait for a master that is not there yet. False when told to stop meanwhile."""
+    failures = 0
+    while not stop.is_set():
+        try:
+            await source.register(url, max_jobs)
+            return True
+        except Unavailable as error:
+            if not failures:
+                print(f"jqmaster: waiting for the other side: {error}", file=sys.stderr, flush=True)
+            try:
+                async with asyncio.timeout(backoff_s(failures)):
+                    await stop.wait()
+            except TimeoutError:
+                failures += 1
+    return False
+
+
+def _named(source: HttpSource | RedisSource) -> str:
+    """Its name; and its id, if it is registered."""
+    return source.name if source.worker == source.name else f"{source.name} ({source.worker})"
+
+
+async def _tell_end(worker: Worker, name: str, timeout_s: float) -> None:
+    await worker.draining.wait()
+    if worker.busy:
+        jobs = "1 job that runs" if worker.busy == 1 else f"{worker.busy} jobs that run"
+        _say(f"worker {name} stops; it waits up to {timeout_s:g} s for {jobs}")
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)

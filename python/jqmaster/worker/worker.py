@@ -1,0 +1,384 @@
+"""A worker: runs functions for jobs, renews their leases, reports what became of them.
+
+Where jobs come from is a `Source` (`worker_sources`: over HTTP or straight from Redis; `worker_push`: the
+master brings them). The life of a job here is the same for all: start, heartbeat, outcome, report.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import msgpack
+
+from jqmaster.connection.wake import backoff_s
+from jqmaster.engine.replies import Job
+from jqmaster.errors import JQError, NotFound, Unavailable
+from jqmaster.wire import tracing
+from jqmaster.worker.beats import Heartbeats, Key, Running, Source
+from jqmaster.worker.ending import (
+    Ending,
+    FollowUp,
+    JobFailed,
+    JobReleased,
+    Move,
+    Outcome,
+    Release,
+    failed,
+    group_of,
+    put_off,
+    released,
+    succeeded,
+    trace,
+)
+from jqmaster.worker.notes import Notebook, checkpoint, current_job, progress
+
+__all__ = [
+    "Ending", "FollowUp", "Function", "JobFailed", "JobReleased", "Key", "Move", "Outcome", "Release",
+    "Source", "Worker", "checkpoint", "current_job", "no_renewal", "progress", "queues_for",
+]  # fmt: skip
+
+log = logging.getLogger("jqmaster.worker")
+
+Function = Callable[[Any], Any]
+F = TypeVar("F", bound=Function)
+
+BATCH = 100
+
+
+def no_renewal(function: F) -> F:
+    """Decorator: the job's timeout is the most an attempt may take. Its lease is not renewed, and when it
+    has run out the attempt is given up here; the engine counts it as failed with reason `timeout`."""
+    function.__dict__["jq_no_renewal"] = True
+    return function
+
+
+class Worker:
+    """Runs jobs, `concurrency` at a time. `run` until told to stop.
+
+    `functions` maps names of jobs to callables that take the argument and return the result; plain ones run
+    in threads. `on_outcome(outcome, state)` is called for every answer to a report.
+    """
+
+    def __init__(
+        self, functions: Mapping[str, Function], source: Source, *,
+        concurrency: int = 8, fetches: bool = True,
+        drain_timeout_s: float = 10.0, on_outcome: Callable[[Outcome, str], None] | None = None,
+    ) -> None:  # fmt: skip
+        self.functions = functions
+        self.concurrency = concurrency
+        self._source = source
+        self._fetches = fetches
+        self._drain_timeout_s = drain_timeout_s
+        self._on_outcome = on_outcome
+        self._threads = ThreadPoolExecutor(concurrency, "job")
+        self._running: dict[Key, Running] = {}
+        self._endings: list[Ending] = []
+        self._reserved = 0  # slots whose outcome is being reported together with a wish for the next job
+        self._wanted = 0  # those of them whose report is not under way yet
+        self._is_full = False
+        self._ending_came = asyncio.Event()
+        self._unreported = 0
+        self._all_reported = asyncio.Event()
+        self._all_reported.set()
+        self._room_came = asyncio.Event()
+        self._fetching: asyncio.Future[list[Job]] | None = None
+        self._awake = asyncio.Event()  # not asked to be quiet
+        self._awake.set()
+        self._asked_to_stop = asyncio.Event()
+        self._beats = Heartbeats(source, self._running, stop_job=self._stop_job, asked=self._asked)
+        self.draining = asyncio.Event()
+
+    @property
+    def free(self) -> int:
+        """How many more jobs may start now."""
+        return self.concurrency - len(self._running) - self._reserved
+
+    @property
+    def busy(self) -> int:
+        """How many jobs run now."""
+        return len(self._running)
+
+    def holds(self, key: Key) -> bool:
+        """Whether this attempt runs here."""
+        return key in self._running
+
+    def start(self, job: Job, *, renews: bool = True, report: Callable[[Ending], None] | None = None) -> None:
+        """Run `job`. How it ended goes to `report`, by default to the source."""
+        function = self.functions.get(job.name)
+        renews = renews and not getattr(function, "jq_no_renewal", False)
+        loop = asyncio.get_running_loop()
+        notes = Notebook(lambda: loop.call_soon_threadsafe(self._beats.said))
+        running = Running(job, renews, time.monotonic() + job.timeout, notes)
+        running.task = asyncio.create_task(self._attend(running, function, report or self._report))
+        self._running[job.held] = running
+        self._beats.started(running)
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Work until `stop` is set, or the worker is asked to stop; then finish what runs within
+        `drain_timeout_s` and give the rest back."""
+        loops = (self._report_loop(), self._report_loop(), self._beats.run(), self._source.listen(self._told))
+        parts = [asyncio.create_task(part) for part in loops]
+        fetching = asyncio.create_task(self._fetch_loop()) if self._fetches else None
+        stops = [asyncio.create_task(event.wait()) for event in (stop, self._asked_to_stop)]
+        try:
+            await asyncio.wait(stops, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self.draining.set()
+            for waiting in [*stops, *([fetching] if fetching else [])]:
+                waiting.cancel()
+            await self._drain()
+            for part in parts:
+                part.cancel()
+            await asyncio.wait([*parts, *([fetching] if fetching else [])], timeout=5)
+            self._threads.shutdown(wait=False, cancel_futures=True)
+
+    # -- one job ----------------------------------------------------------------------------------
+
+    async def _attend(self, running: Running, function: Function | None, report: Callable[[Ending], None]) -> None:
+        key = running.job.held
+        try:
+            if running.renews:
+                ending = await self._attempt(running, function)
+            else:
+                async with asyncio.timeout(running.job.timeout) as limit:
+                    ending = await self._attempt(running, function)
+        except TimeoutError:
+            assert not running.renews and limit.expired()
+            log.warning("job %s (%s) ran out of its time", running.job.id, running.job.name)
+            return
+        finally:
+            del self._running[key]
+            self._room_came.set()
+        report(ending)
+
+    async def _attempt(self, running: Running, function: Function | None) -> Ending:
+        with tracing.running(running.job) as attempt:
+            ending = await self._ending_of(running, function)
+            attempt.ended(getattr(ending, "spec", None))
+        if running.notes.is_used:
+            await self._beats.tell_rest(running, ending)
+        return ending
+
+    async def _ending_of(self, running: Running, function: Function | None) -> Ending:
+        job = running.job
+        running.notes.open(job)
+        if function is None:
+            return failed(job, f"this worker has no function for jobs named {job.name}")
+        try:
+            takes_bytes = getattr(function, "jq_takes_bytes", False)
+            argument: Any = job.argument
+            if not takes_bytes:
+                argument = msgpack.unpackb(argument, strict_map_key=False)
+        except (ValueError, msgpack.UnpackException) as error:
+            return failed(job, f"the argument cannot be read: {error}", retry=False)
+        try:
+            if takes_bytes or inspect.iscoroutinefunction(function):  # which costs as much as all else here
+                result = await function(argument)
+            else:
+                context = contextvars.copy_context()
+                loop = asyncio.get_running_loop()
+                result = await loop.run_in_executor(self._threads, context.run, function, argument)
+        except JobFailed as error:
+            group = error.group or group_of(error)
+            return failed(job, str(error), retry=error.retry, error=error.error, group=group)
+        except JobReleased as error:
+            log.info("job %s (%s) is given back%s", job.id, job.name, f": {error}" if str(error) else "")
+            return released(job, error)
+        except Exception as error:
+            details = {"type": type(error).__name__, "traceback": trace(error, __file__)}
+            return failed(job, f"{type(error).__name__}: {error}", error=details, group=group_of(error))
+        try:
+            return succeeded(job, result)
+        except (TypeError, ValueError, OverflowError) as error:
+            return failed(job, f"the result cannot be packed as MessagePack: {error}", retry=False)
+
+    def _report(self, ending: Ending) -> None:
+        # When every slot is taken nobody else fetches: the report of this one asks for the next job as well.
+        if self._is_full and not self.draining.is_set() and self._awake.is_set():
+            self._reserved += 1
+            self._wanted += 1
+        self._endings.append(ending)
+        self._ending_came.set()
+        self._unreported += 1
+        self._all_reported.clear()
+
+    # -- loops ------------------------------------------------------------------------------------
+
+    async def _fetch_loop(self) -> None:
+        failures = 0
+        while True:
+            if self.free <= 0:
+                self._is_full = True
+                self._room_came.clear()
+                await self._room_came.wait()
+                continue
+            self._is_full = False
+            if not self._awake.is_set():
+                await self._awake.wait()
+                continue
+            try:
+                self._fetching = asyncio.ensure_future(self._source.fetch(self.free))
+                jobs = await self._fetching
+                failures = 0
+            except asyncio.CancelledError:
+                # Only this fetch was cancelled when the worker was asked to be quiet.
+                if (task := asyncio.current_task()) is not None and task.cancelling():
+                    raise
+            except NotFound:
+                await self._source.register_again()
+            except JQError as error:
+                log.warning("cannot get jobs, trying again: %s", error)
+                await asyncio.sleep(backoff_s(failures))
+                failures += 1
+            else:
+                for job in jobs:
+                    self.start(job)
+
+    async def _report_loop(self) -> None:
+        while True:
+            if not self._endings:
+                self._ending_came.clear()
+                await self._ending_came.wait()
+            # Half of the slots at most: while Redis does one half, the functions of the other run here.
+            most = min(BATCH, (self.concurrency + 1) // 2)
+            batch, self._endings = self._endings[:most], self._endings[most:]
+            reserved = min(self._wanted, len(batch))
+            self._wanted -= reserved
+            try:
+                outcomes = [ending for ending in batch if isinstance(ending, Outcome)]
+                for ending in batch:
+                    if isinstance(ending, Release):
+                        outcomes += await self.give_back(ending)
+                states, jobs = await self._insist(outcomes, 0 if self._takes_none else reserved)
+            finally:
+                self._reserved -= reserved
+            for job in jobs:
+                self.start(job)
+            self._room_came.set()
+            for outcome, state in zip(outcomes, states, strict=True):
+                if state.isupper():
+                    log.warning("job %s attempt %d: %s", outcome.job.id, outcome.job.attempt, state)
+                if self._on_outcome is not None:
+                    self._on_outcome(outcome, state)
+            self._unreported -= len(batch)
+            if not self._unreported:
+                self._all_reported.set()
+
+    async def give_back(self, release: Release) -> list[Outcome]:
+        """Release until it is heard, if need be without what cannot be. What is refused all the same becomes
+        a failure, which is left to report."""
+        failures = 0
+        while True:
+            key = release.job.held
+            try:
+                await self._source.release([key], delay=release.delay, hold=release.hold, message=release.message)
+                return []
+            except Unavailable as error:
+                log.warning("cannot give job %s back, trying again: %s", release.job.id, error)
+                await asyncio.sleep(backoff_s(failures))
+                failures += 1
+            except (JQError, ValueError, TypeError, OverflowError) as error:
+                milder = put_off(release, error)
+                if milder is None:
+                    return [failed(release.job, f"the release was refused: {error}", retry=False)]
+                log.warning("job %s is put off instead: %s", release.job.id, error)
+                release = milder
+
+    async def _insist(self, batch: list[Outcome], want: int) -> tuple[list[str], list[Job]]:
+        """Report until it is heard. Repeating is safe: outcomes go by their token."""
+        if not batch and not want:
+            return [], []
+        failures = 0
+        while True:
+            try:
+                return await self._source.finish(batch, want)
+            except Unavailable as error:
+                log.warning("cannot report %d outcomes, trying again: %s", len(batch), error)
+                await asyncio.sleep(backoff_s(failures))
+                failures += 1
+            except JQError as error:
+                if isinstance(error, NotFound) and not (error.path or "").startswith("outcomes"):
+                    # The worker was dropped, its wish for more with it. The outcomes speak for themselves.
+                    await self._source.register_again()
+                    want = 0
+                    continue
+                if len(batch) == 1:
+                    batch = [failed(batch[0].job, f"the outcome was refused: {error}", retry=False)]
+                    continue
+                one_by_one = [await self._insist([outcome], 0) for outcome in batch]
+                return [states[0] for states, _ in one_by_one], []
+
+    def _stop_job(self, key: Key, why: str) -> None:
+        running = self._running.get(key)
+        if running is not None:
+            log.warning("job %s attempt %d: %s, stopping it", running.job.id, running.job.attempt, why)
+            running.task.cancel()
+
+    # -- what the worker is told -------------------------------------------------------------------
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether it was asked to take no more jobs."""
+        return not self._awake.is_set()
+
+    @property
+    def _takes_none(self) -> bool:
+        return self.draining.is_set() or self.is_quiet
+
+    def _told(self, message: str) -> None:
+        """What came over the worker's channel; "" for a gap."""
+        word, *key = message.split(" ")
+        if word in ("cancelled", "kicked"):
+            # Its token is nobody's business but ours: the attempt's number stands for it.
+            for held, running in list(self._running.items()):
+                if key == [running.job.id, str(running.job.attempt)]:
+                    self._stop_job(held, "CANCELLED" if word == "cancelled" else "LOST")
+        elif word in ("quiet", "stop", "resume"):
+            self._asked("" if word == "resume" else word)
+        elif not word:
+            self._beats.look()
+
+    def _asked(self, request: str) -> None:
+        if request == "stop":
+            self._asked_to_stop.set()
+        if request and not self.is_quiet:
+            log.warning("asked to %s", "stop" if request == "stop" else "be quiet")
+            self._awake.clear()
+            if self._fetching is not None:
+                # Who is quiet gets nothing, and what came meanwhile would not end the wait afterwards.
+                self._fetching.cancel()
+        elif not request and self.is_quiet:
+            log.warning("asked to resume")
+            self._awake.set()
+
+    # -- stopping ---------------------------------------------------------------------------------
+
+    async def _drain(self) -> None:
+        tasks = [running.task for running in self._running.values()]
+        if tasks:
+            await asyncio.wait(tasks, timeout=self._drain_timeout_s)
+        left = list(self._running)
+        for running in list(self._running.values()):
+            running.task.cancel()
+        if left:
+            await self._bounded(self._source.release(left), 5.0)
+        await self._bounded(self._all_reported.wait(), 5.0)
+
+    async def _bounded(self, work: Any, timeout_s: float) -> None:
+        try:
+            async with asyncio.timeout(timeout_s):
+                await work
+        except (TimeoutError, JQError) as error:
+            log.warning("stopped before all was said, leases will run out: %r", error)
+
+
+def queues_for(functions: Mapping[str, Function], queues: Iterable[str] | None) -> list[str]:
+    """The queues to work on: those given, or those that jobs of these names wait in by default."""
+    return list(queues) if queues else sorted(functions)
