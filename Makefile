@@ -7,6 +7,7 @@
 
 PYTHON ?= python3
 VENV := .venv
+BIOME := tools/js/node_modules/.bin/biome
 PY := $(VENV)/bin/python
 NAMESPACE ?= {jq}
 export PYTHON
@@ -18,7 +19,7 @@ export PYTHON
 help:
 	@sed -n 's/^# //p' Makefile
 
-setup: packages-test $(VENV)/.installed
+setup: packages-test $(VENV)/.installed $(BIOME)
 setup-run: packages-run $(VENV)/.installed
 
 packages-run:
@@ -48,6 +49,11 @@ bench: setup
 
 dist: setup-run
 	$(PY) tools/dist.py
+
+# JavaScript's linter and formatter; nothing that runs needs it.
+$(BIOME): tools/js/package.json | packages-test
+	npm install --prefix tools/js --no-audit --no-fund --no-package-lock --loglevel error
+	@touch $@
 
 lint: setup
 	@sh tools/check.sh lint

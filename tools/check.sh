@@ -48,12 +48,14 @@ for name in "$@"; do
         lint)
             part "ruff" $bin/ruff check python tests bench tools setup.py
             part "mypy" $bin/mypy
+            part "ruff format" $bin/ruff format --check --quiet python tests bench tools setup.py
+            part "biome" tools/js/node_modules/.bin/biome ci --error-on-warnings --colors=off
             part "luacheck" luacheck --quiet --no-color scripts jqlua tests/lua examples/lua
             ;;
         lua) [ -n "$specs_pid" ] || part "busted tests/lua" specs ;;
         python)
             # Files run side by side, since most of their time is waiting for processes. The scripts are built before.
-            $bin/python -c 'from jqmaster.scripts import builtin; builtin(), builtin("settable")' || true
+            $bin/python -c 'from jqmaster.engine.scripts import builtin; builtin(), builtin("settable")' || true
             part "pytest tests/py" $bin/python -m pytest -q -n 4 --dist loadfile tests/py
             [ -z "$specs_pid" ] || part "busted tests/lua" specs
             ;;

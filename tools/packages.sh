@@ -22,6 +22,8 @@ if [ "${1:-run}" = test ]; then
     need lua-dkjson lua_module dkjson
     need lua-redis lua_module redis
     need lua-messagepack lua_module MessagePack
+    need nodejs command -v node
+    need npm command -v npm
     need chromium command -v chromium
 fi
 [ -n "$missing" ] || exit 0

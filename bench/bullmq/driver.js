@@ -2,8 +2,9 @@
 // bench can read the server's CPU time around each step.
 //   add N · addPipelined N · addBulk N (100 a call) · drain N (a worker, concurrency 32)
 //   spaced N (10 to 30 ms apart; a job has the moment) · serve (a worker from now on) · waits N (of the jobs it started)
-import { createInterface } from 'node:readline';
+
 import { createRequire } from 'node:module';
+import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Queue, Worker } from 'bullmq';
 
@@ -34,10 +35,17 @@ async function addBulk(jobs) {
 async function drain(jobs) {
   let left = jobs;
   let finished;
-  const all = new Promise((resolve) => { finished = resolve; });
+  const all = new Promise((resolve) => {
+    finished = resolve;
+  });
   const worker = new Worker('mail.send1', async () => undefined, { connection, concurrency: CONCURRENCY });
-  worker.on('completed', () => { if (--left === 0) finished(performance.now()); });
-  worker.on('error', (error) => { console.error(error); process.exit(1); });
+  worker.on('completed', () => {
+    if (--left === 0) finished(performance.now());
+  });
+  worker.on('error', (error) => {
+    console.error(error);
+    process.exit(1);
+  });
   await worker.waitUntilReady();
   const started = performance.now();
   const ended = await all;
@@ -64,7 +72,10 @@ async function serve() {
 }
 
 async function waits(jobs) {
-  while (waited.length < jobs) await new Promise((resolve) => { told = resolve; });
+  while (waited.length < jobs)
+    await new Promise((resolve) => {
+      told = resolve;
+    });
   return { waits: waited.splice(0) };
 }
 

@@ -120,7 +120,7 @@ USED = (
 
 
 class JQ:
-    """The engine under ``scripts/``, built by ``jqmaster.luabuild``.
+    """The engine under ``scripts/``, built by ``jqmaster.bundle.build``.
 
     ``settings`` go to ``config``; ``spread`` is the number of queues that jobs are put into in turn;
     ``form``: functions, or scripts.

@@ -51,7 +51,7 @@ class Case {
           ? await this.jq.command(...step.redis.map((part) => this.full(part)))
           : await this.jq.call(step.call, ...step.args.map((argument) => this.argument(argument)));
       } catch (error) {
-        const is = step.error && (error.message + ' ').startsWith(step.error);
+        const is = step.error && `${error.message} `.startsWith(step.error);
         if (is && ': '.includes(error.message[step.error.length])) return;
         throw error;
       }
@@ -99,13 +99,15 @@ class Case {
     if (Array.isArray(pattern) && pattern.length === 0 && isMap(value)) value = Object.keys(value);
     if (Array.isArray(pattern)) {
       assert(Array.isArray(value) && value.length === pattern.length, `${path}: ${JSON.stringify(value)}`);
-      return pattern.forEach((item, i) => this.compare(item, value[i], `${path}[${i}]`));
+      for (const [i, item] of pattern.entries()) this.compare(item, value[i], `${path}[${i}]`);
+      return;
     }
     if (isMap(pattern)) {
       assert(isMap(value) || value?.length === 0, `${path}: ${JSON.stringify(value)}`);
-      return Object.entries(pattern).forEach(([key, item]) => this.compare(item, value[key], `${path}.${key}`));
+      for (const [key, item] of Object.entries(pattern)) this.compare(item, value[key], `${path}.${key}`);
+      return;
     }
-    return assert.equal(value, pattern, path);
+    assert.equal(value, pattern, path);
   }
 
   async close() {
@@ -116,7 +118,9 @@ class Case {
 }
 
 let [all, failed] = [0, 0];
-for (const file of readdirSync(directory).filter((name) => name.endsWith('.json')).sort()) {
+for (const file of readdirSync(directory)
+  .filter((name) => name.endsWith('.json'))
+  .sort()) {
   const { topic, cases } = JSON.parse(readFileSync(join(directory, file)));
   for (const each of cases) {
     all += 1;

@@ -33,7 +33,12 @@ export class JQ {
 
   static async connect(url, namespace) {
     // RESP 2: replies have the shapes that the page names. A lost connection is not an end: `repeated` sees to it.
-    return new JQ(await createClient({ url, RESP: 2 }).on('error', () => {}).connect(), namespace);
+    return new JQ(
+      await createClient({ url, RESP: 2 })
+        .on('error', () => {})
+        .connect(),
+      namespace,
+    );
   }
 
   async close() {
@@ -162,7 +167,10 @@ export class JQ {
   }
 
   async listen() {
-    const subscriber = await this.redis.duplicate().on('error', () => {}).connect();
+    const subscriber = await this.redis
+      .duplicate()
+      .on('error', () => {})
+      .connect();
     await subscriber.sSubscribe(`${this.namespace}:ended`, (message) => {
       const [id] = message.split(' ');
       for (const wake of this.waiting.get(id) ?? []) wake();

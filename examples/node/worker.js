@@ -23,7 +23,10 @@ export class Worker {
 
   /** Runs jobs until `stop` is called; then waits for those that run, and gives back what is not done in time. */
   async run() {
-    this.sleeper = await this.jq.redis.duplicate().on('error', () => {}).connect();
+    this.sleeper = await this.jq.redis
+      .duplicate()
+      .on('error', () => {})
+      .connect();
     const heart = new AbortController();
     const beating = this.beat(heart.signal);
     try {

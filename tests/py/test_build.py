@@ -230,7 +230,7 @@ class TestText:
         manifests = []
         for seed in ("1", "2"):
             out = tmp_path / seed
-            command = [sys.executable, "-m", "jqmaster.luabuild", str(out)]
+            command = [sys.executable, "-m", "jqmaster.bundle.build", str(out)]
             path = str(Path(luabuild.__file__).parents[1])
             subprocess.run(command, check=True, env={"PYTHONHASHSEED": seed, "PYTHONPATH": path})
             manifests.append((out / "manifest.json").read_text())

@@ -87,7 +87,7 @@ def test_stopping_twice_or_unstarted_is_harmless(folder: Path) -> None:
 
 def test_a_server_whose_master_was_killed_is_used_again(folder: Path) -> None:
     code = (
-        "import sys; from jqmaster.embedded import EmbeddedRedis; "
+        "import sys; from jqmaster.master.embedded import EmbeddedRedis; "
         "s = EmbeddedRedis(sys.argv[1]); s.start(); print(s.pid, flush=True); sys.stdin.read()"
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(embedded.__file__).parents[1])}

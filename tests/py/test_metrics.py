@@ -385,8 +385,8 @@ async def test_openmetrics_is_given_to_those_who_take_it(api: Api) -> None:
 async def test_without_the_library_it_says_what_is_missing(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.startswith("prometheus_client")]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delitem(sys.modules, "jqmaster.exposition", raising=False)
-    monkeypatch.delattr("jqmaster.exposition", raising=False)
+    monkeypatch.delitem(sys.modules, "jqmaster.master.exposition", raising=False)
+    monkeypatch.delattr("jqmaster.master.exposition", raising=False)
     real = builtins.__import__
 
     def refuse(name: str, *args: Any, **kwargs: Any) -> Any:

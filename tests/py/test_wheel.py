@@ -26,7 +26,7 @@ import asyncio, json, sys
 import jqmaster
 from jqmaster.client import Client
 from jqmaster.engine import Engine, connect
-from jqmaster.scripts import load
+from jqmaster.engine.scripts import load
 
 async def main(url):
     async with connect(url) as client:

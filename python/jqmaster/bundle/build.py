@@ -3,7 +3,7 @@
 The operations of a job's life become a library of Redis functions as well.
 
 The same sources give the same bytes, and so the same shas, on any machine.
-``python -m jqmaster.luabuild [--clock settable] OUTDIR`` writes the chunks and their ``manifest.json``.
+``python -m jqmaster.bundle.build [--clock settable] OUTDIR`` writes the chunks and their ``manifest.json``.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ def dump(scripts: Mapping[str, Script], directory: Path) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="jqmaster.luabuild", description="Build the Lua scripts.")
+    parser = argparse.ArgumentParser(prog="jqmaster.bundle.build", description="Build the Lua scripts.")
     parser.add_argument("--clock", choices=["server", "settable"], default="server")
     parser.add_argument("--sources", type=Path, help="directory that holds scripts/ and jqlua/")
     parser.add_argument("outdir", type=Path)

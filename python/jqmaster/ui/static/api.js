@@ -13,7 +13,8 @@ export class ApiError extends Error {
 export function path(strings, ...names) {
   return strings.reduce((whole, text, index) => {
     const name = String(names[index - 1]);
-    if (name === '.' || name === '..') throw new ApiError(0, 'INVALID', `“${name}” cannot stand in an address; use the command line`);
+    if (name === '.' || name === '..')
+      throw new ApiError(0, 'INVALID', `“${name}” cannot stand in an address; use the command line`);
     return whole + encodeURIComponent(name) + text;
   });
 }
@@ -25,21 +26,28 @@ export function parse(text) {
   if (!LONG.test(text)) return JSON.parse(text);
   return JSON.parse(text, (_key, value, context) => {
     const source = context?.source;
-    if (typeof value === 'number' && source && !Number.isSafeInteger(value) && /^-?\d+$/.test(source)) return BigInt(source);
+    if (typeof value === 'number' && source && !Number.isSafeInteger(value) && /^-?\d+$/.test(source))
+      return BigInt(source);
     return value;
   });
 }
 
 /** The other way round. */
 export function stringify(value, space) {
-  return JSON.stringify(value, (_key, item) => {
-    if (typeof item !== 'bigint') return item;
-    return JSON.rawJSON ? JSON.rawJSON(String(item)) : Number(item);
-  }, space);
+  return JSON.stringify(
+    value,
+    (_key, item) => {
+      if (typeof item !== 'bigint') return item;
+      return JSON.rawJSON ? JSON.rawJSON(String(item)) : Number(item);
+    },
+    space,
+  );
 }
 
 function withQuery(target, query) {
-  const pairs = Object.entries(query || {}).filter(([, value]) => value !== undefined && value !== null && value !== '');
+  const pairs = Object.entries(query || {}).filter(
+    ([, value]) => value !== undefined && value !== null && value !== '',
+  );
   return pairs.length ? `${target}?${new URLSearchParams(pairs)}` : target;
 }
 
@@ -67,7 +75,12 @@ async function call(method, target, { query, body, signal } = {}) {
   }
   if (answer.ok) return value;
   const error = value?.error || {};
-  throw new ApiError(answer.status, error.code || 'INTERNAL', error.message || `The master answered ${answer.status}.`, error.field);
+  throw new ApiError(
+    answer.status,
+    error.code || 'INTERNAL',
+    error.message || `The master answered ${answer.status}.`,
+    error.field,
+  );
 }
 
 /** api.get(path`/queue/${name}`, {count: 10}); options: {signal} */

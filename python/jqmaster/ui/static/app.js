@@ -3,7 +3,7 @@ import './theme.js';
 import { fill, h } from './dom.js';
 import { startKeys } from './keys.js';
 import { pages } from './pages/index.js';
-import { match, navigate, query, start, BASE } from './router.js';
+import { BASE, match, navigate, query, start } from './router.js';
 import { startTheme } from './theme.js';
 
 const main = document.getElementById('main');
@@ -14,9 +14,21 @@ let shown = 0;
 
 function drawNav(page) {
   const current = page?.nav ? page.path : page?.under;
-  fill(nav, pages.filter((one) => one.nav).map((one) => h('a', {
-    href: one.path === '/' ? `${BASE}/` : BASE + one.path, 'aria-current': one.path === current ? 'page' : undefined,
-  }, one.title)));
+  fill(
+    nav,
+    pages
+      .filter((one) => one.nav)
+      .map((one) =>
+        h(
+          'a',
+          {
+            href: one.path === '/' ? `${BASE}/` : BASE + one.path,
+            'aria-current': one.path === current ? 'page' : undefined,
+          },
+          one.title,
+        ),
+      ),
+  );
   nav.classList.remove('is-open');
   menu.setAttribute('aria-expanded', 'false');
 }
@@ -25,8 +37,12 @@ function drawProblem(view, problem) {
   if (problem.name === 'AbortError') return;
   if (!problem.code) console.error(problem);
   const title = problem.status === 404 ? 'Not found' : 'This did not work';
-  fill(view, h('h1', {}, title), h('p', {}, problem.message || String(problem)),
-    h('p', {}, h('a', { href: location.pathname + location.search }, 'Try again')));
+  fill(
+    view,
+    h('h1', {}, title),
+    h('p', {}, problem.message || String(problem)),
+    h('p', {}, h('a', { href: location.pathname + location.search }, 'Try again')),
+  );
 }
 
 async function change() {
@@ -38,7 +54,7 @@ async function change() {
     console.error(problem);
   }
   cleanUp = null;
-  document.querySelectorAll('dialog').forEach((dialog) => dialog.close());
+  for (const dialog of document.querySelectorAll('dialog')) dialog.close();
   const found = match(pages, location.pathname);
   if (found?.page.to) {
     navigate(found.page.to(...Object.values(found.params)) + location.search, { replace: true });

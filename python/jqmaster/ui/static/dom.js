@@ -10,8 +10,16 @@ function set(element, name, value) {
     for (const [type, listener] of Object.entries(value)) element.addEventListener(type, listener);
   } else if (name === 'data') {
     for (const [key, text] of Object.entries(value)) element.dataset[key] = text;
-  } else if (name === 'value' || name === 'checked' || name === 'disabled' || name === 'open' || name === 'hidden'
-    || name === 'selected' || name === 'indeterminate' || name === 'required') {
+  } else if (
+    name === 'value' ||
+    name === 'checked' ||
+    name === 'disabled' ||
+    name === 'open' ||
+    name === 'hidden' ||
+    name === 'selected' ||
+    name === 'indeterminate' ||
+    name === 'required'
+  ) {
     element[name] = value;
   } else if (REFUSED.test(name)) {
     throw new Error(`not to be set: ${name}`);

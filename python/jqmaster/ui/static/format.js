@@ -14,7 +14,8 @@ export const count = (number) => (number === undefined || number === null ? '–
 export const amount = (number) => exact.format(number);
 
 /** 1,234,567 as 1.2M: where there is little room. */
-export const brief = (number) => (Math.abs(number) < 10000 ? number < 10 && number % 1 ? tenths(number) : whole.format(number) : short.format(number));
+export const brief = (number) =>
+  Math.abs(number) < 10000 ? (number < 10 && number % 1 ? tenths(number) : whole.format(number)) : short.format(number);
 
 export const jobs = (number) => `${count(number)} ${number === 1 ? 'job' : 'jobs'}`;
 
@@ -27,7 +28,11 @@ export function rate(perSecond) {
   return `${brief(Math.max(1, Math.round(perSecond * 3600)))}/h`;
 }
 
-const UNITS = [[86400000, 'd', 3600000, 'h'], [3600000, 'h', 60000, 'min'], [60000, 'min', 1000, 's']];
+const UNITS = [
+  [86400000, 'd', 3600000, 'h'],
+  [3600000, 'h', 60000, 'min'],
+  [60000, 'min', 1000, 's'],
+];
 
 /** Milliseconds: 12 ms, 1 s, 3.4 s, 5 min 3 s, 2 h 10 min. */
 export function duration(ms) {
@@ -105,7 +110,11 @@ export function ago(ms) {
 
 /** "in 0.4 s", "in 3 min", "any moment": for what is to come. */
 export function until(ms) {
-  const element = h('time', { datetime: new Date(ms).toISOString(), title: moment(ms), data: { ms, until: '1' } }, untilText(ms));
+  const element = h(
+    'time',
+    { datetime: new Date(ms).toISOString(), title: moment(ms), data: { ms, until: '1' } },
+    untilText(ms),
+  );
   shown.add(element);
   return element;
 }
@@ -116,7 +125,9 @@ export const straight = (text) => text.replace(TURNS, (one) => `\\u${one.charCod
 
 /** Any text, cut for a line. */
 export function cut(text, most = 80) {
-  const line = straight(String(text ?? '')).replace(/\s+/g, ' ').trim();
+  const line = straight(String(text ?? ''))
+    .replace(/\s+/g, ' ')
+    .trim();
   return line.length > most ? `${line.slice(0, most - 1)}…` : line;
 }
 

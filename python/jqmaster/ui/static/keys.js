@@ -1,6 +1,7 @@
 // The keyboard: / filters, j and k walk rows, g and a letter go to a page, ? says so.
-import { h } from './dom.js';
+
 import { show } from './components/dialog.js';
+import { h } from './dom.js';
 import { pages } from './pages/index.js';
 import { navigate } from './router.js';
 
@@ -17,11 +18,26 @@ function walk(step) {
 
 function help() {
   if (document.querySelector('dialog')) return;
-  const keys = [['/', 'to the filter'], ['j, k', 'next and previous row'], ['Enter', 'open the row'], ['x', 'choose the row'],
-    ['X', 'choose from the last one to here'], ['Space', 'look inside a job'],
-    ['← →', 'in a chart: its values'], ['Esc', 'close a dialog, leave a field'],
-    ...pages.filter((page) => page.nav).map((page) => [`g ${page.key}`, page.title]), ['?', 'this help']];
-  show('Keyboard', h('dl', { class: 'keys' }, keys.map(([key, text]) => h('div', {}, h('dt', {}, h('kbd', {}, key)), h('dd', {}, text)))));
+  const keys = [
+    ['/', 'to the filter'],
+    ['j, k', 'next and previous row'],
+    ['Enter', 'open the row'],
+    ['x', 'choose the row'],
+    ['X', 'choose from the last one to here'],
+    ['Space', 'look inside a job'],
+    ['← →', 'in a chart: its values'],
+    ['Esc', 'close a dialog, leave a field'],
+    ...pages.filter((page) => page.nav).map((page) => [`g ${page.key}`, page.title]),
+    ['?', 'this help'],
+  ];
+  show(
+    'Keyboard',
+    h(
+      'dl',
+      { class: 'keys' },
+      keys.map(([key, text]) => h('div', {}, h('dt', {}, h('kbd', {}, key)), h('dd', {}, text))),
+    ),
+  );
 }
 
 export function startKeys() {

@@ -41,11 +41,12 @@ export function match(pages, pathname) {
   for (const page of pages) {
     const wanted = page.path === '/' ? [] : page.path.split('/').slice(1);
     if (wanted.length !== parts.length) continue;
-    const params = {};
+    if (!wanted.every((want, index) => want.startsWith(':') || want === parts[index])) continue;
     try {
-      if (wanted.every((want, index) => (want.startsWith(':') ? ((params[want.slice(1)] = decodeURIComponent(parts[index])), true) : want === parts[index]))) {
-        return { page, params };
-      }
+      const params = wanted.flatMap((want, index) =>
+        want.startsWith(':') ? [[want.slice(1), decodeURIComponent(parts[index])]] : [],
+      );
+      return { page, params: Object.fromEntries(params) };
     } catch {
       return null; // not a valid escape
     }
@@ -58,9 +59,11 @@ export function start(change) {
   onChange = change;
   addEventListener('popstate', change);
   document.addEventListener('click', (event) => {
-    if (event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    if (event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey)
+      return;
     const anchor = event.target.closest('a[href]');
-    if (!anchor || anchor.target || anchor.origin !== location.origin || !`${anchor.pathname}/`.startsWith(`${BASE}/`)) return;
+    if (!anchor || anchor.target || anchor.origin !== location.origin || !`${anchor.pathname}/`.startsWith(`${BASE}/`))
+      return;
     if (anchor.hash && anchor.pathname === location.pathname) return;
     event.preventDefault();
     history.pushState(null, '', anchor.pathname + anchor.search);

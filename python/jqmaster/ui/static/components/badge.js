@@ -1,9 +1,30 @@
 // A state in a word and a colour: never the colour alone.
 import { h } from '../dom.js';
 
-const WORDS = new Set(['queued', 'scheduled', 'blocked', 'running', 'retrying', 'done', 'error', 'cancelled',
-  'paused', 'held', 'open', 'full', 'ready', 'busy', 'unreachable', 'pulling', 'quiet', 'stop', 'problem', 'warning',
-  'note', 'ok']);
+const WORDS = new Set([
+  'queued',
+  'scheduled',
+  'blocked',
+  'running',
+  'retrying',
+  'done',
+  'error',
+  'cancelled',
+  'paused',
+  'held',
+  'open',
+  'full',
+  'ready',
+  'busy',
+  'unreachable',
+  'pulling',
+  'quiet',
+  'stop',
+  'problem',
+  'warning',
+  'note',
+  'ok',
+]);
 export const STATES = ['queued', 'scheduled', 'blocked', 'running', 'retrying', 'done', 'error', 'cancelled'];
 
 /** kind: the colour, where the word is not one of the above. */

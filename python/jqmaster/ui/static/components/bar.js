@@ -9,16 +9,29 @@ export function meter(value, limit, unit = '') {
   const share = Math.min(1, value / limit);
   const inner = h('span', { class: `meter-fill ${share >= 1 ? 'is-full' : share >= 0.8 ? 'is-high' : ''}` });
   inner.style.width = `${share * 100}%`;
-  return h('span', {
-    class: 'meter', role: 'meter', 'aria-valuenow': value, 'aria-valuemin': 0, 'aria-valuemax': limit,
-    'aria-label': text,
-  }, h('span', { class: 'meter-track' }, inner), h('span', { class: 'meter-text' }, text));
+  return h(
+    'span',
+    {
+      class: 'meter',
+      role: 'meter',
+      'aria-valuenow': value,
+      'aria-valuemin': 0,
+      'aria-valuemax': limit,
+      'aria-label': text,
+    },
+    h('span', { class: 'meter-track' }, inner),
+    h('span', { class: 'meter-text' }, text),
+  );
 }
 
 /** A bar of parts [[class, value, name], …], in proportion. */
 export function stack(parts) {
   const sum = parts.reduce((all, [, value]) => all + value, 0);
-  const text = parts.filter(([, value]) => value).map(([, value, name]) => `${count(value)} ${name}`).join(', ') || 'empty';
+  const text =
+    parts
+      .filter(([, value]) => value)
+      .map(([, value, name]) => `${count(value)} ${name}`)
+      .join(', ') || 'empty';
   const bar = h('span', { class: 'stack', role: 'img', 'aria-label': text, title: text });
   for (const [kind, value] of parts) {
     if (!value) continue;

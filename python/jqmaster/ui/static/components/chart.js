@@ -16,8 +16,10 @@ function scale(most) {
 }
 
 // Steps in ms that are round as times.
-const TIMES = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 15000, 30000, 60000, 120000, 300000, 600000, 900000, 1800000,
-  3600000, 7200000, 14400000, 28800000, 43200000, 86400000];
+const TIMES = [
+  1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 15000, 30000, 60000, 120000, 300000, 600000, 900000,
+  1800000, 3600000, 7200000, 14400000, 28800000, 43200000, 86400000,
+];
 
 function timeScale(most) {
   const step = TIMES.find((one) => most / one <= 4) || Math.ceil(most / 4 / 86400000) * 86400000;
@@ -25,7 +27,12 @@ function timeScale(most) {
 }
 
 function shortTime(ms) {
-  for (const [size, unit] of [[86400000, 'd'], [3600000, 'h'], [60000, 'min'], [1000, 's']]) {
+  for (const [size, unit] of [
+    [86400000, 'd'],
+    [3600000, 'h'],
+    [60000, 'min'],
+    [1000, 's'],
+  ]) {
     if (ms >= size) return `${Math.round((ms / size) * 10) / 10} ${unit}`;
   }
   return ms ? `${ms} ms` : '0';
@@ -44,7 +51,9 @@ function timeSteps(from, to) {
 /** isShown(i): whether the line goes on to the point i. */
 function line(points, isShown = () => true) {
   let text = '';
-  points.forEach(([x, y], i) => { text += `${i && isShown(i) ? 'L' : 'M'}${x.toFixed(1)} ${y.toFixed(1)}`; });
+  points.forEach(([x, y], i) => {
+    text += `${i && isShown(i) ? 'L' : 'M'}${x.toFixed(1)} ${y.toFixed(1)}`;
+  });
   return text;
 }
 
@@ -52,12 +61,31 @@ function line(points, isShown = () => true) {
  * chart({title, height?, stacked?, format?, times?: values are ms, seconds?: moments with seconds}) → {element, update({series: [{name, kind, values: [[ms, number], …]}], from, to})}
  * kind: colour, as of a state (`done`, `error`, `queued`, …). All series have the same moments.
  */
-export function chart({ title, height = 150, stacked = false, times = false, format = times ? duration : brief, seconds = false }) {
-  const drawing = svg('svg', { viewBox: `0 0 ${WIDTH} ${height}`, preserveAspectRatio: 'none', role: 'img', 'aria-label': title });
+export function chart({
+  title,
+  height = 150,
+  stacked = false,
+  times = false,
+  format = times ? duration : brief,
+  seconds = false,
+}) {
+  const drawing = svg('svg', {
+    viewBox: `0 0 ${WIDTH} ${height}`,
+    preserveAspectRatio: 'none',
+    role: 'img',
+    'aria-label': title,
+  });
   const axis = h('div', { class: 'chart-axis', 'aria-hidden': 'true' });
   const tip = h('div', { class: 'chart-tip', hidden: true });
   const mark = h('div', { class: 'chart-mark', hidden: true });
-  const place = h('div', { class: 'chart-place', tabindex: 0, role: 'group', 'aria-label': `${title}; left and right show values` }, drawing, axis, mark, tip);
+  const place = h(
+    'div',
+    { class: 'chart-place', tabindex: 0, role: 'group', 'aria-label': `${title}; left and right show values` },
+    drawing,
+    axis,
+    mark,
+    tip,
+  );
   const legend = h('div', { class: 'legend' });
   const element = h('figure', { class: 'chart' }, h('figcaption', {}, h('span', {}, title), legend), place);
   place.style.height = `${height}px`;
@@ -69,7 +97,9 @@ export function chart({ title, height = 150, stacked = false, times = false, for
     data = next;
     const { series } = data;
     const moments = series[0]?.values.length || 0;
-    const sums = Array.from({ length: moments }, (_, i) => series.reduce((all, one) => (stacked ? all + one.values[i][1] : Math.max(all, one.values[i][1])), 0));
+    const sums = Array.from({ length: moments }, (_, i) =>
+      series.reduce((all, one) => (stacked ? all + one.values[i][1] : Math.max(all, one.values[i][1])), 0),
+    );
     const [top, step] = (times ? timeScale : scale)(Math.max(0, ...sums));
     const x = (ms) => left(ms) * WIDTH;
     const y = (value) => TOP + (1 - value / top) * (height - BOTTOM - TOP);
@@ -91,14 +121,39 @@ export function chart({ title, height = 150, stacked = false, times = false, for
       const points = one.values.map(([ms, value], i) => [x(ms), y(value + (stacked ? below[i] : 0))]);
       if (!points.length) continue;
       const ground = one.values.map(([ms], i) => [x(ms), y(stacked ? below[i] : 0)]).reverse();
-      if (stacked || series.length === 1) drawing.append(svg('path', { class: `area ${stacked ? 'is-stacked' : ''} fill-${one.kind}`, d: `${line(points.concat(ground))}Z` }));
+      if (stacked || series.length === 1)
+        drawing.append(
+          svg('path', {
+            class: `area ${stacked ? 'is-stacked' : ''} fill-${one.kind}`,
+            d: `${line(points.concat(ground))}Z`,
+          }),
+        );
       // Of a stack what is nothing has no line: it would hide that of the part below.
       const isShown = (i) => !stacked || one.values[i][1] > 0 || one.values[i - 1][1] > 0;
-      drawing.append(svg('path', { class: `line stroke-${one.kind}`, d: line(points, isShown), 'vector-effect': 'non-scaling-stroke' }));
-      if (stacked) one.values.forEach(([, value], i) => { below[i] += value; });
+      drawing.append(
+        svg('path', {
+          class: `line stroke-${one.kind}`,
+          d: line(points, isShown),
+          'vector-effect': 'non-scaling-stroke',
+        }),
+      );
+      if (stacked)
+        one.values.forEach(([, value], i) => {
+          below[i] += value;
+        });
     }
-    fill(legend, series.map((one) => h('span', { class: 'legend-item' }, h('span', { class: `dot fill-${one.kind}` }), one.name,
-      one.values.length ? h('b', {}, format(one.latest ?? one.values.at(-1)[1])) : null)));
+    fill(
+      legend,
+      series.map((one) =>
+        h(
+          'span',
+          { class: 'legend-item' },
+          h('span', { class: `dot fill-${one.kind}` }),
+          one.name,
+          one.values.length ? h('b', {}, format(one.latest ?? one.values.at(-1)[1])) : null,
+        ),
+      ),
+    );
     if (at >= 0) point(at);
   }
 
@@ -107,9 +162,16 @@ export function chart({ title, height = 150, stacked = false, times = false, for
     at = Math.max(0, Math.min(moments.length - 1, index));
     if (!moments.length) return;
     const share = left(moments[at][0]);
-    fill(tip, h('b', {}, clock(moments[at][0], seconds)), data.series.map((one) => h('span', {}, h('span', { class: `dot fill-${one.kind}` }), one.name,
-      h('b', {}, format(one.values[at][1])))),
-    stacked ? h('span', {}, 'in all', h('b', {}, format(data.series.reduce((sum, one) => sum + one.values[at][1], 0)))) : null);
+    fill(
+      tip,
+      h('b', {}, clock(moments[at][0], seconds)),
+      data.series.map((one) =>
+        h('span', {}, h('span', { class: `dot fill-${one.kind}` }), one.name, h('b', {}, format(one.values[at][1]))),
+      ),
+      stacked
+        ? h('span', {}, 'in all', h('b', {}, format(data.series.reduce((sum, one) => sum + one.values[at][1], 0))))
+        : null,
+    );
     tip.hidden = mark.hidden = false;
     mark.style.left = `${share * 100}%`;
     tip.classList.toggle('is-left', share > 0.5);
@@ -148,9 +210,20 @@ export function sparkline(values, kind = 'queued', title = '') {
   const width = 96;
   const height = 22;
   const most = Math.max(...values, 1);
-  const points = values.map((value, i) => [values.length < 2 ? 0 : (i / (values.length - 1)) * (width - 2) + 1, height - 2 - (value / most) * (height - 4)]);
-  return svg('svg', { class: 'spark', viewBox: `0 0 ${width} ${height}`, width, height, role: 'img', 'aria-label': title },
+  const points = values.map((value, i) => [
+    values.length < 2 ? 0 : (i / (values.length - 1)) * (width - 2) + 1,
+    height - 2 - (value / most) * (height - 4),
+  ]);
+  return svg(
+    'svg',
+    { class: 'spark', viewBox: `0 0 ${width} ${height}`, width, height, role: 'img', 'aria-label': title },
     svg('title', {}, title),
-    points.length ? svg('path', { class: `area fill-${kind}`, d: `${line([[points[0][0], height - 1], ...points, [points.at(-1)[0], height - 1]])}Z` }) : null,
-    svg('path', { class: `line stroke-${kind}`, d: line(points) }));
+    points.length
+      ? svg('path', {
+          class: `area fill-${kind}`,
+          d: `${line([[points[0][0], height - 1], ...points, [points.at(-1)[0], height - 1]])}Z`,
+        })
+      : null,
+    svg('path', { class: `line stroke-${kind}`, d: line(points) }),
+  );
 }

@@ -19,13 +19,19 @@ export function confirm({ title, body = [], action = 'OK', danger = true, typed 
     const text = [body].flat().map((part) => (part instanceof Node ? part : h('p', {}, part)));
     const input = typed === undefined ? null : h('input', { type: 'text', autocomplete: 'off', spellcheck: 'false' });
     let answer = false;
-    const go = button(action, () => {
-      answer = true;
-      dialog.close();
-    }, { class: danger ? 'danger' : 'primary', disabled: Boolean(input) });
+    const go = button(
+      action,
+      () => {
+        answer = true;
+        dialog.close();
+      },
+      { class: danger ? 'danger' : 'primary', disabled: Boolean(input) },
+    );
     if (input) {
       text.push(h('label', { class: 'field' }, h('span', {}, 'To confirm, type ', h('code', {}, typed)), input));
-      input.addEventListener('input', () => { go.disabled = input.value !== typed; });
+      input.addEventListener('input', () => {
+        go.disabled = input.value !== typed;
+      });
       input.addEventListener('keydown', (event) => event.key === 'Enter' && !go.disabled && go.click());
     }
     const dialog = open(title, text, [button('Cancel', () => dialog.close()), go]);
@@ -44,23 +50,44 @@ export function form({ title, body = [], fields, action = 'Save', danger = false
     const problem = h('p', { class: 'problem', role: 'alert', hidden: true });
     let answer;
     const send = h('button', { type: 'submit', class: danger ? 'danger' : 'primary' }, action);
-    const element = h('form', { method: 'dialog', novalidate: true, on: { submit: (event) => {
-      event.preventDefault();
-      run();
-    } } }, [body].flat().map((part) => (part instanceof Node ? part : h('p', {}, part))),
-    made.map((one) => one.element), problem,
-    h('div', { class: 'buttons' }, button('Cancel', () => dialog.close()), send));
+    const element = h(
+      'form',
+      {
+        method: 'dialog',
+        novalidate: true,
+        on: {
+          submit: (event) => {
+            event.preventDefault();
+            run();
+          },
+        },
+      },
+      [body].flat().map((part) => (part instanceof Node ? part : h('p', {}, part))),
+      made.map((one) => one.element),
+      problem,
+      h(
+        'div',
+        { class: 'buttons' },
+        button('Cancel', () => dialog.close()),
+        send,
+      ),
+    );
     async function run() {
       problem.hidden = true;
       for (const one of made) one.setProblem('');
       send.disabled = true;
       try {
-        answer = await submit(read(made)) ?? true;
+        answer = (await submit(read(made))) ?? true;
         dialog.close();
       } catch (error) {
         if (!error.code && !error.field) console.debug(error);
-        const at = made.find((one) => error.field && (error.field === one.name || error.field.startsWith(`${one.name}.`)
-          || error.field.startsWith(`${one.name}[`)));
+        const at = made.find(
+          (one) =>
+            error.field &&
+            (error.field === one.name ||
+              error.field.startsWith(`${one.name}.`) ||
+              error.field.startsWith(`${one.name}[`)),
+        );
         if (at) at.setProblem(saidAt(error, at.name));
         else {
           fill(problem, error.message);

@@ -1,6 +1,7 @@
 // Fields of forms: what is typed becomes a value of the API, or an error at the field.
-import { h } from '../dom.js';
+
 import { parse, stringify } from '../api.js';
+import { h } from '../dom.js';
 import { jsonProblem } from '../jobs/jsontext.js';
 
 let made = 0;
@@ -25,7 +26,11 @@ const READERS = {
     }
   },
   // One in a line, or between commas.
-  list: (text) => text.split(/[\n,]/).map((part) => part.trim()).filter(Boolean),
+  list: (text) =>
+    text
+      .split(/[\n,]/)
+      .map((part) => part.trim())
+      .filter(Boolean),
   datetime: (text, name) => {
     const ms = new Date(text).getTime();
     if (Number.isNaN(ms)) throw fault(name, 'not a date and time');
@@ -36,20 +41,32 @@ const READERS = {
 function control({ type = 'text', value, options, rows, required, placeholder, min, max, step }, id, hintId) {
   const common = { id, 'aria-describedby': hintId, placeholder };
   if (type === 'select') {
-    return h('select', common, options.map((option) => {
-      const [key, label] = Array.isArray(option) ? option : [option, option];
-      return h('option', { value: key, selected: key === value }, label);
-    }));
+    return h(
+      'select',
+      common,
+      options.map((option) => {
+        const [key, label] = Array.isArray(option) ? option : [option, option];
+        return h('option', { value: key, selected: key === value }, label);
+      }),
+    );
   }
   if (type === 'checkbox') return h('input', { ...common, type, checked: Boolean(value) });
   if (type === 'json' || rows) {
-    const text = type === 'json' ? (value === undefined ? '' : stringify(value, 2)) : value ?? '';
+    const text = type === 'json' ? (value === undefined ? '' : stringify(value, 2)) : (value ?? '');
     return h('textarea', { ...common, rows: rows || 6, spellcheck: 'false', class: 'code', value: text });
   }
   const kinds = { number: 'text', datetime: 'datetime-local' };
   return h('input', {
-    ...common, type: kinds[type] || 'text', inputmode: type === 'number' ? 'decimal' : undefined, autocomplete: 'off',
-    spellcheck: 'false', min, max, step, required: Boolean(required), value: Array.isArray(value) ? value.join(', ') : value ?? '',
+    ...common,
+    type: kinds[type] || 'text',
+    inputmode: type === 'number' ? 'decimal' : undefined,
+    autocomplete: 'off',
+    spellcheck: 'false',
+    min,
+    max,
+    step,
+    required: Boolean(required),
+    value: Array.isArray(value) ? value.join(', ') : (value ?? ''),
   });
 }
 
@@ -66,7 +83,13 @@ export function field(spec) {
   const input = control(spec, id, hint ? `${id}-hint` : undefined);
   const label = h('label', { for: id }, spec.label, spec.unit ? h('span', { class: 'muted' }, ` (${spec.unit})`) : '');
   const isCheck = spec.type === 'checkbox';
-  const element = h('div', { class: `field ${isCheck ? 'check' : ''} ${spec.half ? 'half' : ''}` }, isCheck ? [input, label] : [label, input], hint, problem);
+  const element = h(
+    'div',
+    { class: `field ${isCheck ? 'check' : ''} ${spec.half ? 'half' : ''}` },
+    isCheck ? [input, label] : [label, input],
+    hint,
+    problem,
+  );
   return {
     name: spec.name,
     element,
@@ -93,7 +116,10 @@ export function field(spec) {
 export function saidAt({ message, field: place = '' }, name) {
   const [head] = message.split(': ', 1);
   if (!place.startsWith(name) || !head.endsWith(place) || head.length === message.length) return message;
-  const inside = place.slice(name.length).replace(/^\./, '').replace(/^\[(\d+)\]/, (_all, index) => `no. ${Number(index) + 1}`);
+  const inside = place
+    .slice(name.length)
+    .replace(/^\./, '')
+    .replace(/^\[(\d+)\]/, (_all, index) => `no. ${Number(index) + 1}`);
   const rest = message.slice(head.length + 2);
   return inside ? `${inside}: ${rest}` : rest;
 }

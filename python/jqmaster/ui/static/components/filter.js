@@ -41,15 +41,24 @@ export function filterBar({ fields, change }) {
     let input;
     let list = null;
     if (spec.type === 'select') {
-      input = h('select', { ...common, on: { change: tell } }, [['', spec.placeholder || 'any'], ...spec.options].map((option) => {
-        const [key, label] = Array.isArray(option) ? option : [option, option];
-        return h('option', { value: key, selected: key === at }, label);
-      }));
+      input = h(
+        'select',
+        { ...common, on: { change: tell } },
+        [['', spec.placeholder || 'any'], ...spec.options].map((option) => {
+          const [key, label] = Array.isArray(option) ? option : [option, option];
+          return h('option', { value: key, selected: key === at }, label);
+        }),
+      );
     } else {
       list = spec.suggest ? h('datalist', { id: `${id}-list` }) : null;
       input = h('input', {
-        ...common, type: spec.type === 'datetime' ? 'datetime-local' : spec.type || 'text', placeholder: spec.placeholder || '',
-        autocomplete: 'off', spellcheck: 'false', list: list ? `${id}-list` : undefined, value: at,
+        ...common,
+        type: spec.type === 'datetime' ? 'datetime-local' : spec.type || 'text',
+        placeholder: spec.placeholder || '',
+        autocomplete: 'off',
+        spellcheck: 'false',
+        list: list ? `${id}-list` : undefined,
+        value: at,
         on: { input: soon, change: tell, keydown: (event) => event.key === 'Enter' && tell() },
       });
       if (list) complete(input, list, spec.suggest);
@@ -57,10 +66,14 @@ export function filterBar({ fields, change }) {
     inputs.set(spec.name, input);
     return h('div', { class: 'filter' }, h('label', { for: id }, spec.label), input, list);
   });
-  const clear = button('Clear', () => {
-    for (const input of inputs.values()) input.value = '';
-    tell();
-  }, { class: 'quiet' });
+  const clear = button(
+    'Clear',
+    () => {
+      for (const input of inputs.values()) input.value = '';
+      tell();
+    },
+    { class: 'quiet' },
+  );
   clear.hidden = !Object.keys(values()).length;
   told = JSON.stringify(values());
   return { element: h('div', { class: 'filters', role: 'search' }, boxes, clear), values };

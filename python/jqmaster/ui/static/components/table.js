@@ -19,16 +19,46 @@ export function table(options) {
   let loading = null;
   let anchor = null;
   let next = '';
-  const all = select ? h('input', { type: 'checkbox', 'aria-label': 'Choose all of this page', disabled: true, on: { change: chooseAll } }) : null;
-  const head = h('tr', {}, all ? h('th', { class: 'choose' }, all) : null, columns.map((column) => h('th', {
-    scope: 'col', class: classes(column), title: column.tip }, column.title || h('span', { class: 'hidden-text' }, 'Actions'))));
+  const all = select
+    ? h('input', {
+        type: 'checkbox',
+        'aria-label': 'Choose all of this page',
+        disabled: true,
+        on: { change: chooseAll },
+      })
+    : null;
+  const head = h(
+    'tr',
+    {},
+    all ? h('th', { class: 'choose' }, all) : null,
+    columns.map((column) =>
+      h(
+        'th',
+        {
+          scope: 'col',
+          class: classes(column),
+          title: column.tip,
+        },
+        column.title || h('span', { class: 'hidden-text' }, 'Actions'),
+      ),
+    ),
+  );
   const message = h('div', { class: 'empty', hidden: true });
   const back = button('← Previous', () => go(-1), { class: 'quiet' });
   const forth = button('Next →', () => go(1), { class: 'quiet' });
   const where = h('span', { class: 'muted' });
   const pager = h('div', { class: 'pager', hidden: true }, back, where, forth);
-  const element = h('div', { class: 'table' }, h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': label },
-    h('table', { class: 'cards', 'aria-label': label }, h('thead', {}, head), body)), message, pager);
+  const element = h(
+    'div',
+    { class: 'table' },
+    h(
+      'div',
+      { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': label },
+      h('table', { class: 'cards', 'aria-label': label }, h('thead', {}, head), body),
+    ),
+    message,
+    pager,
+  );
 
   function classes({ kind, hide }) {
     return [kind, hide ? `hide-${hide}` : ''].filter(Boolean).join(' ');
@@ -76,16 +106,39 @@ export function table(options) {
 
   function line(row) {
     const id = key(row);
-    const box = select ? h('td', { class: 'choose' }, h('input', { type: 'checkbox', class: 'chooser', tabindex: -1,
-      'aria-label': `Choose ${id}`, checked: chosen.has(id), on: { click: (event) => chooseFrom(row, event.target.checked, event.shiftKey) } })) : null;
-    const made = h('tr', { tabindex: 0, data: { key: id }, class: chosen.has(id) ? 'chosen' : '' }, box,
-      columns.map((column, i) => h('td', { class: classes(column), data: i ? { label: column.title || '' } : {} }, h('div', { class: 'cell' }, column.cell(row)))));
+    const box = select
+      ? h(
+          'td',
+          { class: 'choose' },
+          h('input', {
+            type: 'checkbox',
+            class: 'chooser',
+            tabindex: -1,
+            'aria-label': `Choose ${id}`,
+            checked: chosen.has(id),
+            on: { click: (event) => chooseFrom(row, event.target.checked, event.shiftKey) },
+          }),
+        )
+      : null;
+    const made = h(
+      'tr',
+      { tabindex: 0, data: { key: id }, class: chosen.has(id) ? 'chosen' : '' },
+      box,
+      columns.map((column, i) =>
+        h(
+          'td',
+          { class: classes(column), data: i ? { label: column.title || '' } : {} },
+          h('div', { class: 'cell' }, column.cell(row)),
+        ),
+      ),
+    );
     made.addEventListener('keydown', (event) => {
       if (event.target !== made) return;
       if (event.key === 'Enter' && open) {
         event.preventDefault();
         (made.querySelector('a[data-open]') || made.querySelector('td a'))?.click();
-      } else if (event.key.toLowerCase() === 'x' && select) chooseFrom(row, event.shiftKey || !chosen.has(id), event.shiftKey);
+      } else if (event.key.toLowerCase() === 'x' && select)
+        chooseFrom(row, event.shiftKey || !chosen.has(id), event.shiftKey);
     });
     return made;
   }
@@ -100,7 +153,10 @@ export function table(options) {
     rows = page.rows;
     next = page.cursor;
     const focused = body.contains(document.activeElement) ? document.activeElement.closest('tr') : null;
-    const inner = focused && focused !== document.activeElement ? [...focused.querySelectorAll('a,button,input')].indexOf(document.activeElement) : -1;
+    const inner =
+      focused && focused !== document.activeElement
+        ? [...focused.querySelectorAll('a,button,input')].indexOf(document.activeElement)
+        : -1;
     body.inert = false;
     fill(body, rows.map(lines));
     if (focused) {
@@ -115,7 +171,11 @@ export function table(options) {
     pager.hidden = position === 0 && !page.cursor;
     back.disabled = position === 0;
     forth.disabled = !page.cursor;
-    where.textContent = rows.length ? `Page ${position + 1}` : page.cursor ? 'Nothing found so far; there is more to look at' : 'End';
+    where.textContent = rows.length
+      ? `Page ${position + 1}`
+      : page.cursor
+        ? 'Nothing found so far; there is more to look at'
+        : 'End';
     if (all) mark();
   }
 
@@ -141,7 +201,7 @@ export function table(options) {
     position = Math.max(0, Math.min(cursors.length - 1, position + step));
     await refresh({ quiet: false });
     element.scrollIntoView({ block: 'nearest' });
-    (body.rows[0])?.focus({ preventScroll: true });
+    body.rows[0]?.focus({ preventScroll: true });
   }
 
   async function reset() {
@@ -156,7 +216,11 @@ export function table(options) {
   }
 
   return {
-    element, refresh, reset, rows: () => rows, selected: () => [...chosen.keys()],
+    element,
+    refresh,
+    reset,
+    rows: () => rows,
+    selected: () => [...chosen.keys()],
     redraw: () => draw({ rows, cursor: next }),
     focus: (id) => [...body.rows].find((one) => one.dataset.key === id)?.focus({ preventScroll: true }),
     clear() {

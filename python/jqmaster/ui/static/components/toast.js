@@ -3,8 +3,12 @@ import { button, h } from '../dom.js';
 
 export function toast(text, kind = 'ok') {
   const place = document.getElementById('toasts');
-  const item = h('div', { class: `toast is-${kind}`, role: kind === 'error' ? 'alert' : undefined }, h('span', {}, text),
-    button('Close', () => item.remove(), { class: 'quiet' }));
+  const item = h(
+    'div',
+    { class: `toast is-${kind}`, role: kind === 'error' ? 'alert' : undefined },
+    h('span', {}, text),
+    button('Close', () => item.remove(), { class: 'quiet' }),
+  );
   place.append(item);
   while (place.childElementCount > 4) place.firstElementChild.remove();
   if (kind !== 'error') setTimeout(() => item.remove(), 6000);

@@ -1,6 +1,7 @@
 // A value of any depth as a tree: what is closed is not built, long texts and lists come in parts.
-import { button, h } from '../dom.js';
+
 import { stringify } from '../api.js';
+import { button, h } from '../dom.js';
 import { straight } from '../format.js';
 
 const PART = 100;
@@ -16,10 +17,14 @@ function text(value) {
   const kind = lines ? 'j-text j-lines' : 'j-text';
   if (value.length <= most) return h('span', { class: kind }, quoted(value, lines));
   const shown = h('span', { class: kind }, quoted(value.slice(0, most), lines));
-  const more = button(`… ${value.length - most} more characters`, () => {
-    shown.textContent = quoted(value, lines);
-    more.remove();
-  }, { class: 'inline' });
+  const more = button(
+    `… ${value.length - most} more characters`,
+    () => {
+      shown.textContent = quoted(value, lines);
+      more.remove();
+    },
+    { class: 'inline' },
+  );
   return h('span', {}, shown, more);
 }
 
@@ -31,7 +36,7 @@ function binary(base64) {
   } catch {
     return `$bin: ${base64.slice(0, 60)}`;
   }
-  const size = (base64.length / 4) * 3 - (base64.match(/=*$/)[0].length);
+  const size = (base64.length / 4) * 3 - base64.match(/=*$/)[0].length;
   const hex = bytes.map((byte) => byte.toString(16).padStart(2, '0')).join(' ');
   const plain = bytes.map((byte) => (byte > 31 && byte < 127 ? String.fromCharCode(byte) : '·')).join('');
   const all = button('base64', () => all.replaceWith(h('span', {}, ` ${base64}`)), { class: 'inline' });
@@ -69,8 +74,12 @@ function branch(value, name, depth) {
     shown += PART;
     if (shown < entries.length) inside.append(button(`${entries.length - shown} more`, grow, { class: 'inline' }));
   };
-  const details = h('details', { class: 'j-branch', on: { toggle: () => details.open && !shown && grow() } },
-    h('summary', {}, name, h('span', { class: 'muted' }, size)), inside);
+  const details = h(
+    'details',
+    { class: 'j-branch', on: { toggle: () => details.open && !shown && grow() } },
+    h('summary', {}, name, h('span', { class: 'muted' }, size)),
+    inside,
+  );
   if (depth < 2 && entries.length <= 20) {
     grow();
     details.open = true;
@@ -82,7 +91,9 @@ function node(value, key, depth) {
   const name = key === null ? null : h('span', { class: 'j-key' }, `${straight(String(key))}: `);
   if (value !== null && typeof value === 'object') {
     const known = special(value);
-    return known ? h('div', { class: 'j-row' }, name, h('span', { class: 'j-none' }, known)) : branch(value, name, depth);
+    return known
+      ? h('div', { class: 'j-row' }, name, h('span', { class: 'j-none' }, known))
+      : branch(value, name, depth);
   }
   return h('div', { class: 'j-row' }, name, leaf(value));
 }
@@ -91,20 +102,30 @@ function node(value, key, depth) {
 export function tree(value, label = 'Value') {
   const raw = h('pre', { class: 'raw', hidden: true, tabindex: 0, 'aria-label': `${label}, raw` });
   const nice = h('div', { class: 'j-tree', role: 'group', 'aria-label': label }, node(value, null, 0));
-  const turn = button('Raw', () => {
-    if (!raw.firstChild) raw.textContent = stringify(value, 2);
-    raw.hidden = !raw.hidden;
-    nice.hidden = !raw.hidden;
-    turn.textContent = raw.hidden ? 'Raw' : 'Tree';
-  }, { class: 'quiet small' });
-  const copy = button('Copy', async () => {
-    try {
-      await navigator.clipboard.writeText(stringify(value, 2));
-      copy.textContent = 'Copied';
-    } catch {
-      copy.textContent = 'Not allowed';
-    }
-    setTimeout(() => { copy.textContent = 'Copy'; }, 1500);
-  }, { class: 'quiet small' });
+  const turn = button(
+    'Raw',
+    () => {
+      if (!raw.firstChild) raw.textContent = stringify(value, 2);
+      raw.hidden = !raw.hidden;
+      nice.hidden = !raw.hidden;
+      turn.textContent = raw.hidden ? 'Raw' : 'Tree';
+    },
+    { class: 'quiet small' },
+  );
+  const copy = button(
+    'Copy',
+    async () => {
+      try {
+        await navigator.clipboard.writeText(stringify(value, 2));
+        copy.textContent = 'Copied';
+      } catch {
+        copy.textContent = 'Not allowed';
+      }
+      setTimeout(() => {
+        copy.textContent = 'Copy';
+      }, 1500);
+    },
+    { class: 'quiet small' },
+  );
   return h('div', { class: 'json' }, h('div', { class: 'json-tools' }, turn, copy), nice, raw);
 }

@@ -17,20 +17,33 @@ export async function changeForm(id) {
   const { job, argument } = await exactJob(id);
   const waits = WAITING.includes(job.status);
   const fields = [
-    ...(waits ? [
-      { name: 'priority', label: 'Priority', type: 'number', value: String(job.priority), hint: 'The smaller runs first.' },
-      { name: 'delay', label: 'Ready in', unit: 's from now', type: 'number', hint: 'Empty: as it is. 0: now.' },
-      { name: 'max_retry', label: 'Retries at most', type: 'number', value: String(job.max_retry) },
-      { name: 'timeout', label: 'Lease', unit: 's', type: 'number', value: String(job.timeout) },
-      { name: 'argument', label: 'Argument', value: argument, rows: 8, hint: 'JSON.' }] : []),
-    { name: 'tags', label: 'Tags', type: 'list', value: job.tags || [], hint: 'With commas between.' }];
+    ...(waits
+      ? [
+          {
+            name: 'priority',
+            label: 'Priority',
+            type: 'number',
+            value: String(job.priority),
+            hint: 'The smaller runs first.',
+          },
+          { name: 'delay', label: 'Ready in', unit: 's from now', type: 'number', hint: 'Empty: as it is. 0: now.' },
+          { name: 'max_retry', label: 'Retries at most', type: 'number', value: String(job.max_retry) },
+          { name: 'timeout', label: 'Lease', unit: 's', type: 'number', value: String(job.timeout) },
+          { name: 'argument', label: 'Argument', value: argument, rows: 8, hint: 'JSON.' },
+        ]
+      : []),
+    { name: 'tags', label: 'Tags', type: 'list', value: job.tags || [], hint: 'With commas between.' },
+  ];
   const before = { priority: job.priority, max_retry: job.max_retry, timeout: job.timeout };
   return form({
-    title: `Change ${cut(job.name, 60)}`, fields, wide: true,
+    title: `Change ${cut(job.name, 60)}`,
+    fields,
+    wide: true,
     body: waits ? [] : ['Of a job that runs or has ended, only tags can be changed.'],
     submit: async (values) => {
       const changes = {};
-      for (const [name, value] of Object.entries(before)) if (values[name] !== undefined && values[name] !== value) changes[name] = values[name];
+      for (const [name, value] of Object.entries(before))
+        if (values[name] !== undefined && values[name] !== value) changes[name] = values[name];
       if (values.delay !== undefined) changes.delay = values.delay;
       if (values.argument !== undefined && values.argument !== argument) changes.argument = argumentOf(values.argument);
       const tags = values.tags || [];

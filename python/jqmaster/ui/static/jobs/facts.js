@@ -15,14 +15,23 @@ const DUE = { running: 'Lease ends', retrying: 'Next attempt', scheduled: 'Due' 
 
 /** A list of facts: [[name, value], …], empty ones left out. */
 function list(job) {
-  const retry = [['from', job.retry_base, seconds], ['at most', job.retry_cap, seconds], ['jitter', job.retry_jitter, String]]
-    .filter(([, value]) => value !== undefined && value !== null).map(([word, value, as]) => `${word} ${as(value)}`).join(', ');
+  const retry = [
+    ['from', job.retry_base, seconds],
+    ['at most', job.retry_cap, seconds],
+    ['jitter', job.retry_jitter, String],
+  ]
+    .filter(([, value]) => value !== undefined && value !== null)
+    .map(([word, value, as]) => `${word} ${as(value)}`)
+    .join(', ');
   return [
     ['Id', h('code', {}, job.id)],
     ['Name', link(withQuery('/jobs', { name: job.name }), cut(job.name, 255))],
     ['Queue', link(path`/queue/${job.queue}`, cut(job.queue, 255))],
     ['Priority', String(job.priority)],
-    ['Attempts', `${count(job.attempt)} started, ${count(job.retry_count)} failed; ${count(job.max_retry)} ${job.max_retry === 1 ? 'retry' : 'retries'} allowed`],
+    [
+      'Attempts',
+      `${count(job.attempt)} started, ${count(job.retry_count)} failed; ${count(job.max_retry)} ${job.max_retry === 1 ? 'retry' : 'retries'} allowed`,
+    ],
     ['Worker', job.worker_id && worker(job.worker_id)],
     ['Enqueued', both(job.created_ms)],
     ['Ready', job.ready_ms && both(job.ready_ms)],
@@ -35,11 +44,36 @@ function list(job) {
     ['Runs at most', job.max_runtime && seconds(job.max_runtime)],
     ['Backoff', retry],
     ['Result', job.keep_result ? 'kept' : 'not kept'],
-    ['Tags', job.tags?.length && job.tags.map((tag) => [h('a', { class: 'tag', href: `/ui${withQuery('/jobs', { tag })}` }, cut(tag, 80)), ' '])],
-    ['Unique key', job.unique && [h('code', {}, cut(job.unique, 255)), job.unique_for ? ` (and ${seconds(job.unique_for)} after its end)` : '']],
-    ['Schedule', job.schedule && [link('/schedules', cut(job.schedule, 120)), job.schedule_ms ? [', for ', moment(job.schedule_ms)] : '']],
-    ['Headers', job.headers && Object.entries(job.headers).map(([name, text]) => h('div', {}, h('code', {}, cut(`${name}: ${text}`, 1100))))],
+    [
+      'Tags',
+      job.tags?.length &&
+        job.tags.map((tag) => [h('a', { class: 'tag', href: `/ui${withQuery('/jobs', { tag })}` }, cut(tag, 80)), ' ']),
+    ],
+    [
+      'Unique key',
+      job.unique && [
+        h('code', {}, cut(job.unique, 255)),
+        job.unique_for ? ` (and ${seconds(job.unique_for)} after its end)` : '',
+      ],
+    ],
+    [
+      'Schedule',
+      job.schedule && [
+        link('/schedules', cut(job.schedule, 120)),
+        job.schedule_ms ? [', for ', moment(job.schedule_ms)] : '',
+      ],
+    ],
+    [
+      'Headers',
+      job.headers &&
+        Object.entries(job.headers).map(([name, text]) => h('div', {}, h('code', {}, cut(`${name}: ${text}`, 1100)))),
+    ],
   ].filter(([, value]) => value !== undefined && value !== null && value !== '' && value !== 0);
 }
 
-export const facts = (job) => h('dl', { class: 'facts' }, list(job).map(([name, value]) => [h('dt', {}, name), h('dd', {}, value)]));
+export const facts = (job) =>
+  h(
+    'dl',
+    { class: 'facts' },
+    list(job).map(([name, value]) => [h('dt', {}, name), h('dd', {}, value)]),
+  );

@@ -44,7 +44,11 @@ export async function measure(where, { signal, show, tell }) {
   let sum = 0;
   let first = [];
   let isAll = true;
-  for await (const page of found(where, { signal, most: sure === null ? COUNTED : show, size: sure === null ? PAGE : 20 })) {
+  for await (const page of found(where, {
+    signal,
+    most: sure === null ? COUNTED : show,
+    size: sure === null ? PAGE : 20,
+  })) {
     if (!page) {
       isAll = sure !== null;
       break;

@@ -10,8 +10,12 @@ const WIDE = 64;
 export const SHOWN = 12;
 
 function box(id, job) {
-  return h('div', { class: 'node' }, link(path`/job/${id}`, cut(job?.name || id, 28)),
-    job ? badge(job.status) : h('span', { class: 'muted' }, 'record is gone'));
+  return h(
+    'div',
+    { class: 'node' },
+    link(path`/job/${id}`, cut(job?.name || id, 28)),
+    job ? badge(job.status) : h('span', { class: 'muted' }, 'record is gone'),
+  );
 }
 
 /** `job` with `depends`; others: documents by id, null for those that are gone. */
@@ -23,13 +27,55 @@ export function graph(job, others) {
   const rows = shown.length;
   const high = rows * HIGH;
   const middle = high / 2;
-  const wires = svg('svg', { class: 'wires', width: WIDE, height: high, viewBox: `0 0 ${WIDE} ${high}`, preserveAspectRatio: 'none', 'aria-hidden': 'true' }, shown.map((id, index) => {
-    const y = index * HIGH + HIGH / 2;
-    return svg('path', { class: open.has(id) ? 'wire is-open' : 'wire', d: `M0 ${y} C${WIDE / 2} ${y} ${WIDE / 2} ${middle} ${WIDE - 7} ${middle}` });
-  }), svg('path', { class: 'wire-end', d: `M${WIDE - 8} ${middle - 5} L${WIDE} ${middle} L${WIDE - 8} ${middle + 5} Z` }));
-  const self = h('div', { class: 'node is-self' }, h('b', { class: 'hide-narrow' }, cut(job.name, 28)), badge(job.status));
-  return h('div', {}, h('div', { class: 'graph', role: 'group', 'aria-label': 'What it waits for' },
-    h('ul', { class: 'nodes' }, shown.map((id) => h('li', {}, box(id, others.get(id))))), wires, h('div', { class: 'nodes-self' }, self)),
-  h('p', { class: 'muted' }, open.size ? `It still waits for ${count(open.size)} of ${count(ids.length)}.` : `All ${count(ids.length)} have ended.`,
-    ids.length > SHOWN ? ` ${count(ids.length - SHOWN)} more are not drawn.` : '', ' If one of them fails: ', h('b', {}, job.if_failed || 'wait'), '.'));
+  const wires = svg(
+    'svg',
+    {
+      class: 'wires',
+      width: WIDE,
+      height: high,
+      viewBox: `0 0 ${WIDE} ${high}`,
+      preserveAspectRatio: 'none',
+      'aria-hidden': 'true',
+    },
+    shown.map((id, index) => {
+      const y = index * HIGH + HIGH / 2;
+      return svg('path', {
+        class: open.has(id) ? 'wire is-open' : 'wire',
+        d: `M0 ${y} C${WIDE / 2} ${y} ${WIDE / 2} ${middle} ${WIDE - 7} ${middle}`,
+      });
+    }),
+    svg('path', { class: 'wire-end', d: `M${WIDE - 8} ${middle - 5} L${WIDE} ${middle} L${WIDE - 8} ${middle + 5} Z` }),
+  );
+  const self = h(
+    'div',
+    { class: 'node is-self' },
+    h('b', { class: 'hide-narrow' }, cut(job.name, 28)),
+    badge(job.status),
+  );
+  return h(
+    'div',
+    {},
+    h(
+      'div',
+      { class: 'graph', role: 'group', 'aria-label': 'What it waits for' },
+      h(
+        'ul',
+        { class: 'nodes' },
+        shown.map((id) => h('li', {}, box(id, others.get(id)))),
+      ),
+      wires,
+      h('div', { class: 'nodes-self' }, self),
+    ),
+    h(
+      'p',
+      { class: 'muted' },
+      open.size
+        ? `It still waits for ${count(open.size)} of ${count(ids.length)}.`
+        : `All ${count(ids.length)} have ended.`,
+      ids.length > SHOWN ? ` ${count(ids.length - SHOWN)} more are not drawn.` : '',
+      ' If one of them fails: ',
+      h('b', {}, job.if_failed || 'wait'),
+      '.',
+    ),
+  );
 }

@@ -41,10 +41,19 @@ class Reader {
     for (this.at += 1; this.text[this.at] !== '"'; this.at += 1) {
       const code = this.text.charCodeAt(this.at);
       if (Number.isNaN(code)) throw new Wrong(begin, 'this text has no end');
-      if (code < 32) throw new Wrong(this.at, code === 10 ? 'a text ends before the end of its line; a line break in it is \\n' : 'a control character in a text');
+      if (code < 32)
+        throw new Wrong(
+          this.at,
+          code === 10
+            ? 'a text ends before the end of its line; a line break in it is \\n'
+            : 'a control character in a text',
+        );
       if (code === 92) {
         this.at += 1;
-        const good = this.text[this.at] === 'u' ? /^[0-9a-fA-F]{4}/.test(this.text.slice(this.at + 1, this.at + 5)) : '"\\/bfnrt'.includes(this.text[this.at] || ' ');
+        const good =
+          this.text[this.at] === 'u'
+            ? /^[0-9a-fA-F]{4}/.test(this.text.slice(this.at + 1, this.at + 5))
+            : '"\\/bfnrt'.includes(this.text[this.at] || ' ');
         if (!good) throw new Wrong(this.at - 1, 'no such escape; a backslash is \\\\');
       }
     }
@@ -62,7 +71,8 @@ class Reader {
       member();
       this.blank();
       const mark = this.text[this.at];
-      if (mark !== ',' && mark !== close) throw new Wrong(this.at, `expected a comma or ${close}, found ${this.seen()}`);
+      if (mark !== ',' && mark !== close)
+        throw new Wrong(this.at, `expected a comma or ${close}, found ${this.seen()}`);
       this.at += 1;
       if (mark === close) return;
       this.blank();
@@ -80,11 +90,13 @@ class Reader {
       this.members('}', () => {
         this.string('a key');
         this.blank();
-        if (this.text[this.at] !== ':') throw new Wrong(this.at, `expected a colon after the key, found ${this.seen()}`);
+        if (this.text[this.at] !== ':')
+          throw new Wrong(this.at, `expected a colon after the key, found ${this.seen()}`);
         this.at += 1;
         this.value(depth + 1);
       });
-    } else if (!this.fits(WORD) && !this.fits(NUMBER)) throw new Wrong(this.at, `expected a value, found ${this.seen()}`);
+    } else if (!this.fits(WORD) && !this.fits(NUMBER))
+      throw new Wrong(this.at, `expected a value, found ${this.seen()}`);
   }
 }
 
@@ -107,6 +119,8 @@ export function jsonProblem(text) {
 export function exactParse(text) {
   return JSON.parse(text, (_key, value, context) => {
     const source = context?.source;
-    return typeof value === 'number' && source && String(value) !== source && JSON.rawJSON ? JSON.rawJSON(source) : value;
+    return typeof value === 'number' && source && String(value) !== source && JSON.rawJSON
+      ? JSON.rawJSON(source)
+      : value;
   });
 }

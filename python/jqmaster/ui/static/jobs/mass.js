@@ -12,25 +12,56 @@ const SHOWN = 5;
 
 function sample(rows, total) {
   if (!rows.length) return null;
-  return h('ul', { class: 'sample' }, rows.map((job) => h('li', {}, badge(job.status), ' ', h('code', {}, job.id), ' ', cut(job.name, 60),
-    job.message ? h('span', { class: 'muted' }, ` ${cut(job.message, 80)}`) : null)),
-  total > rows.length ? h('li', { class: 'muted' }, `… and ${count(total - rows.length)} more`) : null);
+  return h(
+    'ul',
+    { class: 'sample' },
+    rows.map((job) =>
+      h(
+        'li',
+        {},
+        badge(job.status),
+        ' ',
+        h('code', {}, job.id),
+        ' ',
+        cut(job.name, 60),
+        job.message ? h('span', { class: 'muted' }, ` ${cut(job.message, 80)}`) : null,
+      ),
+    ),
+    total > rows.length ? h('li', { class: 'muted' }, `… and ${count(total - rows.length)} more`) : null,
+  );
 }
 
 /** Everything, with no filter, and beyond repair: one types what it is. */
-const sureField = (action) => field({ name: 'typed', required: true,
-  label: `No filter is set: this means every job there is. To confirm, type “${action.label}”` });
+const sureField = (action) =>
+  field({
+    name: 'typed',
+    required: true,
+    label: `No filter is set: this means every job there is. To confirm, type “${action.label}”`,
+  });
 
 class Mass {
   constructor(action, target, where, rows) {
-    Object.assign(this, { action, target, where, rows, total: rows.length, did: undefined, isRunning: false, isOver: false });
+    Object.assign(this, {
+      action,
+      target,
+      where,
+      rows,
+      total: rows.length,
+      did: undefined,
+      isRunning: false,
+      isOver: false,
+    });
     this.stop = new AbortController();
     this.number = h('p', { class: 'mass-count', role: 'status' }, 'Counting…');
     this.preview = h('div', {});
     this.fields = (action.fields || []).map(field);
     this.sure = where && action.danger && !Object.keys(target.where).length ? sureField(action) : null;
     this.problem = h('p', { class: 'problem', role: 'alert', hidden: true });
-    this.go = h('button', { type: 'submit', class: action.danger ? 'danger' : 'primary', disabled: true }, action.label);
+    this.go = h(
+      'button',
+      { type: 'submit', class: action.danger ? 'danger' : 'primary', disabled: true },
+      action.label,
+    );
     this.leave = button('Close', () => this.dialog.close());
     this.dialog = this.made();
   }
@@ -38,14 +69,34 @@ class Mass {
   made() {
     const { action, where, rows } = this;
     const title = `${action.label}: ${where ? 'all that match' : rows.length === 1 ? 'one job' : `${count(rows.length)} chosen jobs`}`;
-    const only = where ? h('p', { class: 'muted' }, `Only: ${inWords(where).join('; ')}.${action.path && action.danger ? ' Also those that come to match while it is done.' : ''}`) : null;
+    const only = where
+      ? h(
+          'p',
+          { class: 'muted' },
+          `Only: ${inWords(where).join('; ')}.${action.path && action.danger ? ' Also those that come to match while it is done.' : ''}`,
+        )
+      : null;
     const submit = (event) => {
       event.preventDefault();
       this.start();
     };
-    const dialog = h('dialog', { class: 'wide', 'aria-label': title }, h('h2', {}, title), h('form', { method: 'dialog', novalidate: true, on: { submit } },
-      h('p', {}, action.what), only, this.number, this.preview, this.fields.map((one) => one.element), this.sure?.element, this.problem,
-      h('div', { class: 'buttons' }, this.leave, this.go)));
+    const dialog = h(
+      'dialog',
+      { class: 'wide', 'aria-label': title },
+      h('h2', {}, title),
+      h(
+        'form',
+        { method: 'dialog', novalidate: true, on: { submit } },
+        h('p', {}, action.what),
+        only,
+        this.number,
+        this.preview,
+        this.fields.map((one) => one.element),
+        this.sure?.element,
+        this.problem,
+        h('div', { class: 'buttons' }, this.leave, this.go),
+      ),
+    );
     dialog.addEventListener('mousedown', (event) => event.target === dialog && !this.isRunning && dialog.close());
     return dialog;
   }
@@ -56,12 +107,14 @@ class Mass {
     this.dialog.showModal();
     (this.fields[0] || this.leave).focus();
     if (this.where) {
-      measure(this.where, { signal: this.stop.signal, show: SHOWN, tell: (counted) => this.tell(counted) })
-        .catch((problem) => problem.name !== 'AbortError' && this.complain(problem));
+      measure(this.where, { signal: this.stop.signal, show: SHOWN, tell: (counted) => this.tell(counted) }).catch(
+        (problem) => problem.name !== 'AbortError' && this.complain(problem),
+      );
     } else {
       this.tell({ sum: this.rows.length, first: this.rows.slice(0, SHOWN), isEnd: true, isAll: true });
       const others = this.target.rows.length - this.rows.length;
-      if (others) this.number.textContent += ` ${count(others)} of those chosen ${others === 1 ? 'is' : 'are'} in another state and left alone.`;
+      if (others)
+        this.number.textContent += ` ${count(others)} of those chosen ${others === 1 ? 'is' : 'are'} in another state and left alone.`;
     }
     return new Promise((resolve) => {
       this.dialog.addEventListener('close', async () => {
@@ -121,19 +174,31 @@ class Mass {
     this.go.disabled = true;
     this.leave.textContent = 'Stop';
     this.leave.focus();
-    this.running = this.run(values, { isOver: () => this.isOver, step: (far, words) => {
-      bar.value = Math.min(far, bar.max);
-      text.textContent = words;
-    } });
+    this.running = this.run(values, {
+      isOver: () => this.isOver,
+      step: (far, words) => {
+        bar.value = Math.min(far, bar.max);
+        text.textContent = words;
+      },
+    });
   }
 
   async run(values, report) {
     const { action, where, rows } = this;
     try {
-      this.did = await (where ? toAllThatMatch(action, where, values, report) : toAllIds(action, rows.map((job) => job.id), values, report));
+      this.did = await (where
+        ? toAllThatMatch(action, where, values, report)
+        : toAllIds(
+            action,
+            rows.map((job) => job.id),
+            values,
+            report,
+          ));
       const left = where || this.isOver ? 0 : rows.length - this.did;
-      toast(`${inJobs(this.did)} ${action.did}${this.isOver ? '; then it was stopped' : ''}.${left > 0 ? ` ${count(left)} had moved on, or are protected.` : ''}`,
-        this.did || this.isOver ? 'ok' : 'error');
+      toast(
+        `${inJobs(this.did)} ${action.did}${this.isOver ? '; then it was stopped' : ''}.${left > 0 ? ` ${count(left)} had moved on, or are protected.` : ''}`,
+        this.did || this.isOver ? 'ok' : 'error',
+      );
       this.dialog.close();
     } catch (problem) {
       // Some may be done already: whoever asked has to look again.

@@ -4,11 +4,22 @@ import { ago, count, cut, duration, moment, now } from '../format.js';
 import { link } from '../router.js';
 
 const KIND = {
-  done: 'done', failed: 'error', lapsed: 'error', released: 'cancelled', moved: 'scheduled', cancelled: 'cancelled',
+  done: 'done',
+  failed: 'error',
+  lapsed: 'error',
+  released: 'cancelled',
+  moved: 'scheduled',
+  cancelled: 'cancelled',
 };
 const WORDS = {
-  done: 'done', failed: 'failed', lapsed: 'its lease ran out', released: 'given back', moved: 'went on as another', cancelled: 'cancelled',
-  expired: 'expired before it started', dependency: 'ended, because a job it waited for failed',
+  done: 'done',
+  failed: 'failed',
+  lapsed: 'its lease ran out',
+  released: 'given back',
+  moved: 'went on as another',
+  cancelled: 'cancelled',
+  expired: 'expired before it started',
+  dependency: 'ended, because a job it waited for failed',
 };
 
 /** Attempts [{attempt, worker, from, to?, event, …}] and what stands between them. */
@@ -18,7 +29,8 @@ export function attempts(events) {
     if (event.event === 'started') parts.push({ ...event, from: event.time_ms, event: 'running' });
     else {
       const last = parts.at(-1);
-      if (event.attempt && last?.event === 'running' && last.attempt === event.attempt) Object.assign(last, event, { from: last.from, to: event.time_ms });
+      if (event.attempt && last?.event === 'running' && last.attempt === event.attempt)
+        Object.assign(last, event, { from: last.from, to: event.time_ms });
       else parts.push({ ...event, at: event.time_ms });
     }
   }
@@ -29,16 +41,51 @@ function strip(parts, end) {
   const begin = parts[0].from ?? parts[0].at;
   const span = Math.max(1, end - begin);
   const x = (ms) => `${(((ms - begin) / span) * 100).toFixed(3)}%`;
-  const drawing = svg('svg', { class: 'strip', role: 'img', width: '100%', height: 18,
-    'aria-label': `${duration(span)} from the first event to the last` }, svg('rect', { class: 'strip-ground', x: 0, y: 5, width: '100%', height: 8, rx: 4 }));
+  const drawing = svg(
+    'svg',
+    {
+      class: 'strip',
+      role: 'img',
+      width: '100%',
+      height: 18,
+      'aria-label': `${duration(span)} from the first event to the last`,
+    },
+    svg('rect', { class: 'strip-ground', x: 0, y: 5, width: '100%', height: 8, rx: 4 }),
+  );
   for (const part of parts) {
     if (!part.from) continue;
     const share = Math.max(0.5, ((Math.min(end, part.to ?? end) - part.from) / span) * 100);
-    drawing.append(svg('rect', {
-      class: `strip-part is-${KIND[part.event] || 'running'}`, x: x(Math.min(part.from, begin + span * 0.995)), y: 2, width: `${share.toFixed(3)}%`, height: 14, rx: 2,
-    }, svg('title', {}, `Attempt ${part.attempt}: ${WORDS[part.event] || part.event}, ${duration((part.to ?? end) - part.from)}`)));
+    drawing.append(
+      svg(
+        'rect',
+        {
+          class: `strip-part is-${KIND[part.event] || 'running'}`,
+          x: x(Math.min(part.from, begin + span * 0.995)),
+          y: 2,
+          width: `${share.toFixed(3)}%`,
+          height: 14,
+          rx: 2,
+        },
+        svg(
+          'title',
+          {},
+          `Attempt ${part.attempt}: ${WORDS[part.event] || part.event}, ${duration((part.to ?? end) - part.from)}`,
+        ),
+      ),
+    );
   }
-  return h('div', { class: 'strip-box' }, drawing, h('div', { class: 'strip-ends muted' }, h('span', {}, moment(begin)), h('span', {}, duration(span)), h('span', {}, moment(end))));
+  return h(
+    'div',
+    { class: 'strip-box' },
+    drawing,
+    h(
+      'div',
+      { class: 'strip-ends muted' },
+      h('span', {}, moment(begin)),
+      h('span', {}, duration(span)),
+      h('span', {}, moment(end)),
+    ),
+  );
 }
 
 function gap(ms) {
@@ -47,18 +94,36 @@ function gap(ms) {
 
 function entry(part) {
   if (part.at) {
-    return h('li', { class: `event is-${KIND[part.event] || (part.event === 'enqueued' ? 'queued' : 'error')}` }, h('b', {}, part.event === 'enqueued' ? 'Enqueued' : WORDS[part.event] || part.event),
-      ' ', h('span', { class: 'muted' }, ago(part.at)), part.message ? h('p', { class: 'anywhere' }, part.message) : null);
+    return h(
+      'li',
+      { class: `event is-${KIND[part.event] || (part.event === 'enqueued' ? 'queued' : 'error')}` },
+      h('b', {}, part.event === 'enqueued' ? 'Enqueued' : WORDS[part.event] || part.event),
+      ' ',
+      h('span', { class: 'muted' }, ago(part.at)),
+      part.message ? h('p', { class: 'anywhere' }, part.message) : null,
+    );
   }
   const worker = part.worker_id;
-  const took = part.to === undefined ? ['for ', duration(now() - part.from)] : ['after ', duration(part.to - part.from)];
-  return h('li', { class: `event is-${KIND[part.event] || 'running'}` }, h('b', {}, `Attempt ${part.attempt}`), ' ',
-    part.event === 'running' ? 'runs ' : `${WORDS[part.event]} `, took,
-    h('span', { class: 'muted' }, ' · ', h('span', { title: moment(part.from) }, 'started ', ago(part.from)),
+  const took =
+    part.to === undefined ? ['for ', duration(now() - part.from)] : ['after ', duration(part.to - part.from)];
+  return h(
+    'li',
+    { class: `event is-${KIND[part.event] || 'running'}` },
+    h('b', {}, `Attempt ${part.attempt}`),
+    ' ',
+    part.event === 'running' ? 'runs ' : `${WORDS[part.event]} `,
+    took,
+    h(
+      'span',
+      { class: 'muted' },
+      ' · ',
+      h('span', { title: moment(part.from) }, 'started ', ago(part.from)),
       worker ? [' · by ', /^w[0-9a-f]{14}$/.test(worker) ? link('/workers', worker) : cut(worker, 60)] : null,
       part.group && part.group !== part.reason ? [' · ', cut(part.group, 60)] : null,
-      part.reason && part.reason !== 'other' ? ` · ${part.reason}` : null),
-    part.message ? h('p', { class: 'anywhere' }, part.message) : null);
+      part.reason && part.reason !== 'other' ? ` · ${part.reason}` : null,
+    ),
+    part.message ? h('p', { class: 'anywhere' }, part.message) : null,
+  );
 }
 
 /** The elements for a history. `job`: its document. */
@@ -76,6 +141,11 @@ export function timeline(history, job) {
     list.append(entry(part));
     before = part.to ?? part.at ?? null;
   }
-  return [parts.some((part) => part.from) ? strip(parts, end) : null,
-    history.forgotten ? h('p', { class: 'muted' }, `${count(history.forgotten)} attempts before these are not kept.`) : null, list];
+  return [
+    parts.some((part) => part.from) ? strip(parts, end) : null,
+    history.forgotten
+      ? h('p', { class: 'muted' }, `${count(history.forgotten)} attempts before these are not kept.`)
+      : null,
+    list,
+  ];
 }

@@ -32,7 +32,8 @@ export function narrowed(where, states) {
 export function inWords(where) {
   const words = [];
   if (where.status) words.push(`state ${where.status.join(' or ')}`);
-  for (const name of SAME) if (where[name]) words.push(`${name === 'message' ? 'error contains' : name} “${where[name]}”`);
+  for (const name of SAME)
+    if (where[name]) words.push(`${name === 'message' ? 'error contains' : name} “${where[name]}”`);
   if (where.from_ms) words.push(`enqueued from ${moment(where.from_ms)}`);
   if (where.to_ms) words.push(`enqueued before ${moment(where.to_ms)}`);
   return words;

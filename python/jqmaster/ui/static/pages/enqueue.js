@@ -2,20 +2,29 @@
 import { api, path, stringify } from '../api.js';
 import { field, read, saidAt } from '../components/field.js';
 import { toast } from '../components/toast.js';
-import { button, debounced, fill, h } from '../dom.js';
+import { button, debounced, h } from '../dom.js';
 import { cut } from '../format.js';
 import { exactJob } from '../jobs/exact.js';
 import { exactParse, jsonProblem } from '../jobs/jsontext.js';
 import { completed, names, queues, tags } from '../jobs/suggest.js';
 import { link, query } from '../router.js';
 
-const YES = [['', 'usual'], ['1', 'yes']];
+const YES = [
+  ['', 'usual'],
+  ['1', 'yes'],
+];
 // Name, label, type, hint and more: as of field.js.
 const OPTIONS = [
   { name: 'priority', label: 'Priority', type: 'number', hint: 'The smaller runs first; usual: 0.' },
   { name: 'delay', label: 'Not before', unit: 's from now', type: 'number' },
   { name: 'run_at', label: 'or not before the moment', type: 'datetime' },
-  { name: 'expires_in', label: 'Expires in', unit: 's', type: 'number', hint: 'Not started by then, it ends as error.' },
+  {
+    name: 'expires_in',
+    label: 'Expires in',
+    unit: 's',
+    type: 'number',
+    hint: 'Not started by then, it ends as error.',
+  },
   { name: 'max_retry', label: 'Retries', type: 'number', hint: 'Usual: 10.' },
   { name: 'timeout', label: 'Lease', unit: 's', type: 'number', hint: 'How long a worker may be silent; usual: 30.' },
   { name: 'max_runtime', label: 'Runs at most', unit: 's', type: 'number' },
@@ -23,16 +32,49 @@ const OPTIONS = [
   { name: 'tags', label: 'Tags', type: 'list', hint: 'With commas between.' },
   { name: 'unique', label: 'Unique key', hint: 'While a job with this key has not ended, no other is made.' },
   { name: 'unique_for', label: 'Keep the key after the end', unit: 's', type: 'number' },
-  { name: 'if_exists', label: 'If the key is taken', type: 'select', options: [['', 'keep that job (usual)'], ['replace', 'replace its argument'], ['latest', 'this one runs last']], value: '' },
+  {
+    name: 'if_exists',
+    label: 'If the key is taken',
+    type: 'select',
+    options: [
+      ['', 'keep that job (usual)'],
+      ['replace', 'replace its argument'],
+      ['latest', 'this one runs last'],
+    ],
+    value: '',
+  },
   { name: 'depends', label: 'Waits for the jobs', type: 'list', hint: 'Ids, with commas between.' },
-  { name: 'if_failed', label: 'If one of them fails', type: 'select', options: [['', 'wait on (usual)'], ['fail', 'fail as well'], ['run', 'run all the same']], value: '' },
+  {
+    name: 'if_failed',
+    label: 'If one of them fails',
+    type: 'select',
+    options: [
+      ['', 'wait on (usual)'],
+      ['fail', 'fail as well'],
+      ['run', 'run all the same'],
+    ],
+    value: '',
+  },
   { name: 'retry_base', label: 'First backoff', unit: 's', type: 'number' },
   { name: 'retry_cap', label: 'Longest backoff', unit: 's', type: 'number' },
   { name: 'retry_jitter', label: 'Jitter of backoff', type: 'number', hint: '0 to 1.' },
   { name: 'track', label: 'Publish its transitions', type: 'select', options: YES, value: '' },
   { name: 'headers', label: 'Headers', type: 'json', rows: 2, hint: 'A map of texts, as JSON.' },
 ];
-const COPIED = ['priority', 'max_retry', 'timeout', 'max_runtime', 'keep_result', 'tags', 'unique', 'unique_for', 'retry_base', 'retry_cap', 'retry_jitter', 'headers'];
+const COPIED = [
+  'priority',
+  'max_retry',
+  'timeout',
+  'max_runtime',
+  'keep_result',
+  'tags',
+  'unique',
+  'unique_for',
+  'retry_base',
+  'retry_cap',
+  'retry_jitter',
+  'headers',
+];
 const USUAL = { priority: 0, max_retry: 10, timeout: 30, keep_result: false };
 
 /** What the form begins with: of a job, or of the address. */
@@ -41,22 +83,33 @@ async function beginning() {
   if (!from) return { name, queue, argument: rest.argument || '' };
   const { job, argument } = await exactJob(from);
   const values = { from, name: job.name, queue: job.queue === job.name ? '' : job.queue, argument };
-  for (const one of COPIED) if (job[one] !== undefined && job[one] !== null && job[one] !== USUAL[one]) values[one] = job[one];
+  for (const one of COPIED)
+    if (job[one] !== undefined && job[one] !== null && job[one] !== USUAL[one]) values[one] = job[one];
   if (values.keep_result) values.keep_result = '1';
   return values;
 }
 
 /** The field for the argument: says where it is wrong while one types. */
 function argumentField(text) {
-  const one = field({ name: 'argument', label: 'Argument', rows: 10, value: text, placeholder: 'null',
-    hint: 'JSON; empty is null. What JSON lacks: {"$bin": base64}, and so on.' });
+  const one = field({
+    name: 'argument',
+    label: 'Argument',
+    rows: 10,
+    value: text,
+    placeholder: 'null',
+    hint: 'JSON; empty is null. What JSON lacks: {"$bin": base64}, and so on.',
+  });
   one.input.classList.add('code');
   one.input.spellcheck = false;
-  const go = button('Go there', () => {
-    const problem = jsonProblem(one.input.value);
-    one.input.focus();
-    if (problem) one.input.setSelectionRange(problem.at, Math.min(problem.at + 1, one.input.value.length));
-  }, { class: 'inline', hidden: true });
+  const go = button(
+    'Go there',
+    () => {
+      const problem = jsonProblem(one.input.value);
+      one.input.focus();
+      if (problem) one.input.setSelectionRange(problem.at, Math.min(problem.at + 1, one.input.value.length));
+    },
+    { class: 'inline', hidden: true },
+  );
   one.element.append(go);
   function check() {
     const problem = one.input.value.trim() ? jsonProblem(one.input.value) : null;
@@ -65,18 +118,29 @@ function argumentField(text) {
     return !problem;
   }
   one.input.addEventListener('input', debounced(check, 400));
-  const format = button('Tidy up', () => {
-    if (check() && one.input.value.trim()) one.input.value = JSON.stringify(exactParse(one.input.value), null, 2);
-  }, { class: 'quiet small' });
+  const format = button(
+    'Tidy up',
+    () => {
+      if (check() && one.input.value.trim()) one.input.value = JSON.stringify(exactParse(one.input.value), null, 2);
+    },
+    { class: 'quiet small' },
+  );
   one.element.querySelector('label').after(h('div', { class: 'json-tools' }, format));
   return { ...one, check, exact: () => (one.input.value.trim() ? exactParse(one.input.value) : undefined) };
 }
 
-const token = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
+const token = () =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 
 export async function render(view) {
   const begin = await beginning();
-  const name = field({ name: 'name', label: 'Name', required: true, value: begin.name, hint: 'Which kind of job it is: what workers know it by.' });
+  const name = field({
+    name: 'name',
+    label: 'Name',
+    required: true,
+    value: begin.name,
+    hint: 'Which kind of job it is: what workers know it by.',
+  });
   const queue = field({ name: 'queue', label: 'Queue', value: begin.queue, placeholder: 'as its name' });
   const argument = argumentField(begin.argument);
   const options = OPTIONS.map((spec) => field({ ...spec, value: begin[spec.name] ?? spec.value }));
@@ -86,13 +150,32 @@ export async function render(view) {
   const done = h('ul', { class: 'sample' });
   const made = h('section', { class: 'panel', hidden: true, 'aria-label': 'Enqueued' }, h('h2', {}, 'Enqueued'), done);
   const send = h('button', { type: 'submit', class: 'primary' }, 'Enqueue');
-  const more = h('details', { open: isUsed, class: 'more' }, h('summary', {}, 'Options'), h('div', { class: 'option-grid' }, options.map((one) => one.element)));
-  const before = begin.from && h('p', { class: 'muted' }, 'As ', link(path`/job/${begin.from}`, begin.from), ' was. It is a new job: that one stays as it is.',
-    begin.unique ? ' It has a unique key: if that is still taken, nothing is enqueued.' : '');
+  const more = h(
+    'details',
+    { open: isUsed, class: 'more' },
+    h('summary', {}, 'Options'),
+    h(
+      'div',
+      { class: 'option-grid' },
+      options.map((one) => one.element),
+    ),
+  );
+  const before =
+    begin.from &&
+    h(
+      'p',
+      { class: 'muted' },
+      'As ',
+      link(path`/job/${begin.from}`, begin.from),
+      ' was. It is a new job: that one stays as it is.',
+      begin.unique ? ' It has a unique key: if that is still taken, nothing is enqueued.' : '',
+    );
 
   function show(error) {
     const place = (error.field || '').replace(/^jobs\[0\]\.?/, '');
-    const at = [...fields, argument].find((one) => place === one.name || place.startsWith(`${one.name}.`) || place.startsWith(`${one.name}[`));
+    const at = [...fields, argument].find(
+      (one) => place === one.name || place.startsWith(`${one.name}.`) || place.startsWith(`${one.name}[`),
+    );
     if (at) {
       if (options.includes(at)) more.open = true;
       at.setProblem(saidAt({ message: error.message, field: place }, at.name));
@@ -128,7 +211,14 @@ export async function render(view) {
       const [id] = answer.job_ids;
       const isNew = answer.created[0];
       made.hidden = false;
-      done.prepend(h('li', {}, link(path`/job/${id}`, `${cut(job.name, 60)} ${id}`), isNew ? '' : h('span', { class: 'muted' }, ' was there already: its key is taken')));
+      done.prepend(
+        h(
+          'li',
+          {},
+          link(path`/job/${id}`, `${cut(job.name, 60)} ${id}`),
+          isNew ? '' : h('span', { class: 'muted' }, ' was there already: its key is taken'),
+        ),
+      );
       toast(isNew ? `Enqueued as ${id}.` : `Nothing new: ${id} has this key.`);
       done.querySelector('a').focus();
     } catch (error) {
@@ -139,8 +229,16 @@ export async function render(view) {
     }
   }
 
-  const form = h('form', { class: 'panel enqueue', novalidate: true, on: { submit } }, before, h('div', { class: 'pair' }, name.element, queue.element),
-    argument.element, more, problem, h('div', { class: 'buttons' }, send));
+  const form = h(
+    'form',
+    { class: 'panel enqueue', novalidate: true, on: { submit } },
+    before,
+    h('div', { class: 'pair' }, name.element, queue.element),
+    argument.element,
+    more,
+    problem,
+    h('div', { class: 'buttons' }, send),
+  );
   // As in other forms where one types much.
   form.addEventListener('keydown', (event) => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) form.requestSubmit();

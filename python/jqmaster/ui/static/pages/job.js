@@ -19,7 +19,8 @@ import { link, navigate, withQuery } from '../router.js';
 
 const LARGE = 200000; // an argument of so many characters is not fetched again and again
 
-const section = (title, ...content) => h('section', { class: 'panel', 'aria-label': title }, h('h2', {}, title), content);
+const section = (title, ...content) =>
+  h('section', { class: 'panel', 'aria-label': title }, h('h2', {}, title), content);
 
 function progress(job) {
   if (job.progress === undefined && !job.progress_message) return null;
@@ -27,8 +28,12 @@ function progress(job) {
   const most = job.progress > 1 ? 100 : 1;
   const isShare = job.progress >= 0 && job.progress <= 100;
   const text = most === 1 && isShare ? `${Math.round(job.progress * 100)} %` : String(job.progress ?? '');
-  return h('div', { class: 'progress-box' }, isShare ? h('progress', { max: most, value: job.progress, 'aria-label': 'Progress' }) : null,
-    h('span', {}, text, job.progress_message ? ` · ${cut(job.progress_message, 300)}` : ''));
+  return h(
+    'div',
+    { class: 'progress-box' },
+    isShare ? h('progress', { max: most, value: job.progress, 'aria-label': 'Progress' }) : null,
+    h('span', {}, text, job.progress_message ? ` · ${cut(job.progress_message, 300)}` : ''),
+  );
 }
 
 /** Draws anew without taking the focus from a button or a link that is there again. */
@@ -40,35 +45,61 @@ function keepingFocus(place, draw) {
 
 const plain = (_key, value) => (typeof value === 'bigint' ? `${value}n` : value);
 
-function actionsOf(job, changed, isProtected) {
-  const one = (id) => () => mass(actionOf(id), { ids: [job.id], rows: [job] }).then((did) => {
-    if (did === undefined) return;
-    if (id === 'discard' && did) navigate('/jobs');
-    else changed();
-  });
+function actionsOf(job, changed, _isProtected) {
+  const one = (id) => () =>
+    mass(actionOf(id), { ids: [job.id], rows: [job] }).then((did) => {
+      if (did === undefined) return;
+      if (id === 'discard' && did) navigate('/jobs');
+      else changed();
+    });
   const at = (id) => actionOf(id).states.includes(job.status);
   const made = [];
   if (at('retry')) {
-    made.push(button('Retry', async () => {
-      if (await act(() => api.post(path`/job/${job.id}/retry`), 'It is in the queue again.')) changed();
-    }, { class: 'primary' }));
+    made.push(
+      button(
+        'Retry',
+        async () => {
+          if (await act(() => api.post(path`/job/${job.id}/retry`), 'It is in the queue again.')) changed();
+        },
+        { class: 'primary' },
+      ),
+    );
   }
   if (at('run')) {
-    made.push(button('Run now', async () => {
-      if (await act(() => api.patch(path`/job/${job.id}`, { delay: 0 }), 'It does not wait for its time any longer.')) changed();
-    }, { class: made.length ? '' : 'primary' }));
+    made.push(
+      button(
+        'Run now',
+        async () => {
+          if (
+            await act(() => api.patch(path`/job/${job.id}`, { delay: 0 }), 'It does not wait for its time any longer.')
+          )
+            changed();
+        },
+        { class: made.length ? '' : 'primary' },
+      ),
+    );
   }
-  made.push(button('Change…', async () => {
-    const changes = await changeForm(job.id).catch(failed);
-    if (changes) changed();
-  }));
+  made.push(
+    button('Change…', async () => {
+      const changes = await changeForm(job.id).catch(failed);
+      if (changes) changed();
+    }),
+  );
   made.push(h('a', { class: 'button', href: `/ui${withQuery('/enqueue', { from: job.id })}` }, 'Enqueue again…'));
   if (at('kick')) {
-    made.push(button('Take from worker…', async () => {
-      const isSure = await confirm({ title: 'Take it from its worker?', action: 'Take from worker',
-        body: ['It waits again and loses no retry. Its worker is told that it has lost it; what it did so far may happen twice.'] });
-      if (isSure && await act(() => api.post(path`/job/${job.id}/kick`, {}), 'It waits in its queue again.')) changed();
-    }));
+    made.push(
+      button('Take from worker…', async () => {
+        const isSure = await confirm({
+          title: 'Take it from its worker?',
+          action: 'Take from worker',
+          body: [
+            'It waits again and loses no retry. Its worker is told that it has lost it; what it did so far may happen twice.',
+          ],
+        });
+        if (isSure && (await act(() => api.post(path`/job/${job.id}/kick`, {}), 'It waits in its queue again.')))
+          changed();
+      }),
+    );
   }
   if (at('cancel')) made.push(button('Cancel…', one('cancel'), { class: 'danger' }));
   if (at('discard')) made.push(button('Discard…', one('discard'), { class: 'danger' }));
@@ -78,19 +109,47 @@ function actionsOf(job, changed, isProtected) {
 function failure(job) {
   if (job.status === 'done' || (!job.message && job.error === null && !job.reason)) return null;
   const { group } = job;
-  return h('section', { class: 'panel failure', 'aria-label': 'Last failure' }, h('h2', {}, job.status === 'error' ? 'It failed for good' : 'Last failure'),
+  return h(
+    'section',
+    { class: 'panel failure', 'aria-label': 'Last failure' },
+    h('h2', {}, job.status === 'error' ? 'It failed for good' : 'Last failure'),
     h('p', { class: 'problem clip said-all' }, job.message || `reason: ${job.reason || 'not given'}`),
-    h('p', { class: 'muted' }, `${job.retry_count} of ${job.max_retry + 1} attempts failed`, job.reason && job.reason !== 'other' ? ` · ${job.reason}` : '',
-      group ? [' · group ', job.status === 'error' ? link(withQuery('/jobs', { group }), cut(group, 80)) : cut(group, 80)] : ''),
-    job.error !== null && job.error !== undefined ? tree(job.error, 'Error') : null);
+    h(
+      'p',
+      { class: 'muted' },
+      `${job.retry_count} of ${job.max_retry + 1} attempts failed`,
+      job.reason && job.reason !== 'other' ? ` · ${job.reason}` : '',
+      group
+        ? [' · group ', job.status === 'error' ? link(withQuery('/jobs', { group }), cut(group, 80)) : cut(group, 80)]
+        : '',
+    ),
+    job.error !== null && job.error !== undefined ? tree(job.error, 'Error') : null,
+  );
 }
 
 class JobPage {
   constructor(view, id) {
-    Object.assign(this, { id, at: path`/job/${id}`, job: null, others: new Map(), shownValues: '', isLarge: false, isOver: false, stopFollowing: null });
+    Object.assign(this, {
+      id,
+      at: path`/job/${id}`,
+      job: null,
+      others: new Map(),
+      shownValues: '',
+      isLarge: false,
+      isOver: false,
+      stopFollowing: null,
+    });
     this.head = h('div', { class: 'head job-head' });
     const place = (kind = '') => h('div', { class: `place ${kind}` });
-    this.place = { progress: place(), why: place(), graph: place(), failure: place(), values: place('grid'), history: place(), facts: place() };
+    this.place = {
+      progress: place(),
+      why: place(),
+      graph: place(),
+      failure: place(),
+      values: place('grid'),
+      history: place(),
+      facts: place(),
+    };
     const { progress: bar, why: reasons, graph: waits, failure: failed_, values, history, facts: known } = this.place;
     view.append(this.head, bar, reasons, waits, failed_, values, h('div', { class: 'grid job-grid' }, history, known));
     this.refresh = this.refresh.bind(this);
@@ -100,9 +159,13 @@ class JobPage {
   async lookAround() {
     const open = new Set(this.job.waits_for || []);
     const wanted = [...(this.job.depends || [])].sort((a, b) => open.has(b) - open.has(a)).slice(0, SHOWN);
-    await Promise.all(wanted.filter((one) => !ENDED.includes(this.others.get(one)?.status) || open.has(one)).map(async (one) => {
-      this.others.set(one, await api.get(path`/job/${one}`).catch(() => null));
-    }));
+    await Promise.all(
+      wanted
+        .filter((one) => !ENDED.includes(this.others.get(one)?.status) || open.has(one))
+        .map(async (one) => {
+          this.others.set(one, await api.get(path`/job/${one}`).catch(() => null));
+        }),
+    );
   }
 
   /** What happened to it, and why it waits: known apart from its document. */
@@ -121,9 +184,11 @@ class JobPage {
   /** Of full constraints whether they are in strict order: `explain` does not say so. */
   async lookAtOrder({ constraints = [] }) {
     const full = constraints.filter((one) => !one.open && one.concurrency === 1 && one.running);
-    await Promise.all(full.map(async (one) => {
-      one.order = (await api.get(path`/constraint/${one.id}`).catch(() => ({}))).order;
-    }));
+    await Promise.all(
+      full.map(async (one) => {
+        one.order = (await api.get(path`/constraint/${one.id}`).catch(() => ({}))).order;
+      }),
+    );
   }
 
   drawValues() {
@@ -133,19 +198,43 @@ class JobPage {
     // What somebody has opened in a tree stays open.
     if (key === this.shownValues) return;
     this.shownValues = key;
-    const nothing = h('p', { class: 'muted' }, job.keep_result ? 'Nothing, or it is not kept any longer.' : 'Results of this job are not kept.');
+    const nothing = h(
+      'p',
+      { class: 'muted' },
+      job.keep_result ? 'Nothing, or it is not kept any longer.' : 'Results of this job are not kept.',
+    );
     const hasResult = job.result !== null && job.result !== undefined;
-    fill(this.place.values, section('Argument', tree(job.argument, 'Argument')),
-      hasResult ? section('Result', tree(job.result, 'Result')) : job.status === 'done' ? section('Result', nothing) : null);
+    fill(
+      this.place.values,
+      section('Argument', tree(job.argument, 'Argument')),
+      hasResult
+        ? section('Result', tree(job.result, 'Result'))
+        : job.status === 'done'
+          ? section('Result', nothing)
+          : null,
+    );
   }
 
   draw() {
     const { job, place } = this;
-    keepingFocus(this.head, () => fill(this.head, h('h1', {}, cut(job.name, 200), ' ', badge(job.status)),
-      h('div', { class: 'actions' }, actionsOf(job, this.refresh)),
-      h('p', { class: 'muted job-line' }, h('code', {}, job.id), ' · in ', link(path`/queue/${job.queue}`, cut(job.queue, 80)), ' · enqueued ', ago(job.created_ms),
-        job.started_ms && job.ended_ms ? ` · took ${duration(Math.max(0, job.ended_ms - job.started_ms))}` : '',
-        job.attempt > 1 ? ` · ${count(job.attempt)} attempts` : '')));
+    keepingFocus(this.head, () =>
+      fill(
+        this.head,
+        h('h1', {}, cut(job.name, 200), ' ', badge(job.status)),
+        h('div', { class: 'actions' }, actionsOf(job, this.refresh)),
+        h(
+          'p',
+          { class: 'muted job-line' },
+          h('code', {}, job.id),
+          ' · in ',
+          link(path`/queue/${job.queue}`, cut(job.queue, 80)),
+          ' · enqueued ',
+          ago(job.created_ms),
+          job.started_ms && job.ended_ms ? ` · took ${duration(Math.max(0, job.ended_ms - job.started_ms))}` : '',
+          job.attempt > 1 ? ` · ${count(job.attempt)} attempts` : '',
+        ),
+      ),
+    );
     fill(place.progress, progress(job));
     fill(place.failure, failure(job));
     fill(place.facts, section('Facts', facts(job)));
@@ -165,7 +254,11 @@ class JobPage {
       await this.load();
     } catch (problem) {
       if (this.isOver) return;
-      if (problem.status === 404) fill(this.place.why, section('It is gone', h('p', {}, 'Its record is not there any longer. ', link('/jobs', 'All jobs'))));
+      if (problem.status === 404)
+        fill(
+          this.place.why,
+          section('It is gone', h('p', {}, 'Its record is not there any longer. ', link('/jobs', 'All jobs'))),
+        );
       else failed(problem);
     }
   }

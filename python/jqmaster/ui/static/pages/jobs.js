@@ -26,14 +26,26 @@ const FIELDS = [
   { name: 'message', label: 'Error contains', type: 'search' },
   { name: 'from', label: 'Enqueued from', type: 'datetime' },
   { name: 'to', label: 'Enqueued before', type: 'datetime' },
-  { name: 'order', label: 'Order', type: 'select', placeholder: 'by queue', options: [['newest', 'by queue, newest first'], ['oldest', 'by queue, next or oldest first']] },
+  {
+    name: 'order',
+    label: 'Order',
+    type: 'select',
+    placeholder: 'by queue',
+    options: [
+      ['newest', 'by queue, newest first'],
+      ['oldest', 'by queue, next or oldest first'],
+    ],
+  },
 ];
 
 /** Newest first where that is what one looks for, in the order of running where that is. */
 function isNewest(filters) {
   if (filters.order) return filters.order === 'newest';
   const states = filters.status ? filters.status.split(',') : [];
-  return Boolean(filters.group || filters.tag) || (states.length > 0 && states.every((state) => ENDED.includes(state) || state === 'running'));
+  return (
+    Boolean(filters.group || filters.tag) ||
+    (states.length > 0 && states.every((state) => ENDED.includes(state) || state === 'running'))
+  );
 }
 
 function when(job) {
@@ -44,32 +56,69 @@ function when(job) {
 }
 
 function what(job) {
-  if (job.message && job.status !== 'done') return h('span', { class: 'said', title: cut(job.message, 1000) }, cut(job.message, 90));
-  if (job.progress !== undefined && job.status === 'running') return `${job.progress} ${cut(job.progress_message || '', 60)}`;
+  if (job.message && job.status !== 'done')
+    return h('span', { class: 'said', title: cut(job.message, 1000) }, cut(job.message, 90));
+  if (job.progress !== undefined && job.status === 'running')
+    return `${job.progress} ${cut(job.progress_message || '', 60)}`;
   return (job.tags || []).slice(0, 4).map((tag) => h('span', { class: 'tag' }, cut(tag, 30)));
 }
 
 /** The row below a job: its argument, and what became of it. */
 function peek(id) {
   const place = h('div', { class: 'peek' }, 'Loading…');
-  api.get(path`/job/${id}`).then((job) => fill(place,
-    h('div', {}, h('h3', {}, 'Argument'), tree(job.argument, 'Argument')),
-    job.message ? h('div', {}, h('h3', {}, 'Last error'), h('p', { class: 'problem clip' }, job.message)) : null,
-    job.result !== undefined && job.result !== null ? h('div', {}, h('h3', {}, 'Result'), tree(job.result, 'Result')) : null,
-    link(path`/job/${id}`, 'All about it →')), (problem) => fill(place, h('p', { class: 'problem' }, problem.message)));
+  api.get(path`/job/${id}`).then(
+    (job) =>
+      fill(
+        place,
+        h('div', {}, h('h3', {}, 'Argument'), tree(job.argument, 'Argument')),
+        job.message ? h('div', {}, h('h3', {}, 'Last error'), h('p', { class: 'problem clip' }, job.message)) : null,
+        job.result !== undefined && job.result !== null
+          ? h('div', {}, h('h3', {}, 'Result'), tree(job.result, 'Result'))
+          : null,
+        link(path`/job/${id}`, 'All about it →'),
+      ),
+    (problem) => fill(place, h('p', { class: 'problem' }, problem.message)),
+  );
   return place;
 }
 
 /** `opened`: what is shown below which job. */
 function columns(opened, openPeek) {
   return [
-    { title: 'Job', kind: 'wide', cell: (job) => [button(opened.has(job.id) ? '▾' : '▸', () => openPeek(job),
-      { class: 'quiet small peeker', 'aria-expanded': String(opened.has(job.id)), 'aria-label': `Look into ${job.id}`, title: 'Look inside (Space)' }),
-    h('a', { href: `/ui${path`/job/${job.id}`}`, 'data-open': true }, cut(job.name, 70)), ' ', h('code', { class: 'muted hide-narrow' }, job.id)] },
-    { title: 'Queue', hide: 'narrow', kind: 'wide', cell: (job) => link(path`/queue/${job.queue}`, cut(job.queue, 50)) },
+    {
+      title: 'Job',
+      kind: 'wide',
+      cell: (job) => [
+        button(opened.has(job.id) ? '▾' : '▸', () => openPeek(job), {
+          class: 'quiet small peeker',
+          'aria-expanded': String(opened.has(job.id)),
+          'aria-label': `Look into ${job.id}`,
+          title: 'Look inside (Space)',
+        }),
+        h('a', { href: `/ui${path`/job/${job.id}`}`, 'data-open': true }, cut(job.name, 70)),
+        ' ',
+        h('code', { class: 'muted hide-narrow' }, job.id),
+      ],
+    },
+    {
+      title: 'Queue',
+      hide: 'narrow',
+      kind: 'wide',
+      cell: (job) => link(path`/queue/${job.queue}`, cut(job.queue, 50)),
+    },
     { title: 'State', cell: (job) => badge(job.status) },
-    { title: 'Attempt', kind: 'number', hide: 'narrow', cell: (job) => (job.attempt ? count(job.attempt) : h('span', { class: 'zero' }, '0')) },
-    { title: 'Priority', kind: 'number', hide: 'narrow', cell: (job) => (job.priority ? String(job.priority) : h('span', { class: 'zero' }, '0')) },
+    {
+      title: 'Attempt',
+      kind: 'number',
+      hide: 'narrow',
+      cell: (job) => (job.attempt ? count(job.attempt) : h('span', { class: 'zero' }, '0')),
+    },
+    {
+      title: 'Priority',
+      kind: 'number',
+      hide: 'narrow',
+      cell: (job) => (job.priority ? String(job.priority) : h('span', { class: 'zero' }, '0')),
+    },
     { title: 'Time', cell: when },
     { title: 'Error, progress, tags', kind: 'wide', hide: 'narrow', cell: what },
   ];
@@ -81,8 +130,13 @@ function stateTabs() {
   let known = null;
   async function look() {
     const { queue } = query();
-    const found = queue ? [await api.get(path`/queue/${queue}`).catch((problem) => (problem.status === 404 ? null : Promise.reject(problem)))]
-      : (await all('/queues'));
+    const found = queue
+      ? [
+          await api
+            .get(path`/queue/${queue}`)
+            .catch((problem) => (problem.status === 404 ? null : Promise.reject(problem))),
+        ]
+      : await all('/queues');
     const list = Array.isArray(found) ? found.filter(Boolean) : found.isAll ? found.found : null;
     known = list && Object.fromEntries(STATES.map((state) => [state, list.reduce((sum, one) => sum + one[state], 0)]));
   }
@@ -90,17 +144,34 @@ function stateTabs() {
     const filters = query();
     const held = [...element.children].indexOf(document.activeElement);
     const isCounted = known && !FILTERS.some((name) => name !== 'status' && name !== 'queue' && filters[name]);
-    fill(element, TABS.map(([value, text]) => {
-      const sum = isCounted ? (value ? value.split(',') : STATES).reduce((all, state) => all + known[state], 0) : null;
-      return h('a', { href: `/ui${withQuery('/jobs', { ...filters, status: value, order: '' })}`, class: value && !value.includes(',') ? `state is-${value}` : 'state',
-        'aria-current': (filters.status || '') === value ? 'true' : undefined }, text, sum === null ? null : h('b', {}, brief(sum)));
-    }));
+    fill(
+      element,
+      TABS.map(([value, text]) => {
+        const sum = isCounted
+          ? (value ? value.split(',') : STATES).reduce((all, state) => all + known[state], 0)
+          : null;
+        return h(
+          'a',
+          {
+            href: `/ui${withQuery('/jobs', { ...filters, status: value, order: '' })}`,
+            class: value && !value.includes(',') ? `state is-${value}` : 'state',
+            'aria-current': (filters.status || '') === value ? 'true' : undefined,
+          },
+          text,
+          sum === null ? null : h('b', {}, brief(sum)),
+        );
+      }),
+    );
     element.children[held]?.focus();
   }
-  return { element, draw, async refresh() {
-    await look();
-    draw();
-  } };
+  return {
+    element,
+    draw,
+    async refresh() {
+      await look();
+      draw();
+    },
+  };
 }
 
 export async function render(view) {
@@ -122,7 +193,17 @@ export async function render(view) {
     let at = cursor;
     // One request looks at 1000 jobs at most: with few that match, a page takes several.
     for (let times = 0; times < TIMES && (!times || at) && rows.length < PAGE; times += 1) {
-      const page = await api.get('/jobs', { ...queryOf(whereOf(filters)), brief: 1, count: PAGE - rows.length, cursor: at, newest: isNewest(filters) ? 1 : '' }, { signal });
+      const page = await api.get(
+        '/jobs',
+        {
+          ...queryOf(whereOf(filters)),
+          brief: 1,
+          count: PAGE - rows.length,
+          cursor: at,
+          newest: isNewest(filters) ? 1 : '',
+        },
+        { signal },
+      );
       rows.push(...page.jobs);
       at = page.cursor;
     }
@@ -143,7 +224,7 @@ export async function render(view) {
   });
 
   async function run(action, target) {
-    if (await mass(action, target) === undefined) return;
+    if ((await mass(action, target)) === undefined) return;
     list.clear();
     await Promise.all([list.refresh(), tabs.refresh()]);
   }
@@ -152,13 +233,23 @@ export async function render(view) {
     const rows = ids.map((id) => seen.get(id)).filter(Boolean);
     const states = rows.length ? new Set(rows.map((job) => job.status)) : null;
     const wanted = query().status?.split(',');
-    const fitting = ACTIONS.filter((action) => action.states.some((state) => (states ? states.has(state) : !wanted || wanted.includes(state))))
-      .filter((action) => states || action.path || action.change);
+    const fitting = ACTIONS.filter((action) =>
+      action.states.some((state) => (states ? states.has(state) : !wanted || wanted.includes(state))),
+    ).filter((action) => states || action.path || action.change);
     bar.classList.toggle('has-chosen', rows.length > 0);
-    fill(bar, h('b', {}, rows.length ? `${inJobs(rows.length)} chosen:` : 'All that match:'),
-      fitting.map((action) => button(`${action.label}…`, () => run(action, rows.length ? { ids, rows } : { where: whereOf(query()) }),
-        { class: action.danger ? 'small danger' : 'small', title: action.what })),
-      rows.length ? button('Choose none', () => list.clear(), { class: 'quiet small' }) : h('span', { class: 'muted' }, 'or choose some below'));
+    fill(
+      bar,
+      h('b', {}, rows.length ? `${inJobs(rows.length)} chosen:` : 'All that match:'),
+      fitting.map((action) =>
+        button(`${action.label}…`, () => run(action, rows.length ? { ids, rows } : { where: whereOf(query()) }), {
+          class: action.danger ? 'small danger' : 'small',
+          title: action.what,
+        }),
+      ),
+      rows.length
+        ? button('Choose none', () => list.clear(), { class: 'quiet small' })
+        : h('span', { class: 'muted' }, 'or choose some below'),
+    );
   }
 
   list.element.classList.add('jobs-list');
@@ -180,16 +271,34 @@ export async function render(view) {
     event.preventDefault();
     openPeek(seen.get(row.dataset.key));
   });
-  const more = h('details', { class: 'filter-box', open: innerWidth > 700 }, h('summary', {}, 'Filters'), filters.element);
-  view.append(h('div', { class: 'head' }, h('h1', {}, 'Jobs'), h('div', { class: 'actions' }, h('a', { class: 'button', href: '/ui/enqueue' }, 'Enqueue…'))),
-    tabs.element, more, bar, list.element);
+  const more = h(
+    'details',
+    { class: 'filter-box', open: innerWidth > 700 },
+    h('summary', {}, 'Filters'),
+    filters.element,
+  );
+  view.append(
+    h(
+      'div',
+      { class: 'head' },
+      h('h1', {}, 'Jobs'),
+      h('div', { class: 'actions' }, h('a', { class: 'button', href: '/ui/enqueue' }, 'Enqueue…')),
+    ),
+    tabs.element,
+    more,
+    bar,
+    list.element,
+  );
   tabs.draw();
   drawBar([]);
   await list.refresh();
   tabs.refresh().catch((problem) => console.debug(problem));
   // While somebody chooses, reads inside, or marks text to copy it, rows do not move under the hand.
-  const isBusy = () => list.selected().length || document.querySelector('dialog[open]') || document.activeElement?.closest('tr.below')
-    || !getSelection().isCollapsed;
+  const isBusy = () =>
+    list.selected().length ||
+    document.querySelector('dialog[open]') ||
+    document.activeElement?.closest('tr.below') ||
+    !getSelection().isCollapsed;
   return every(5000, async () => {
     if (isBusy()) return;
     await Promise.all([list.refresh(), tabs.refresh()]);

@@ -39,30 +39,61 @@ function backlog(all, totals) {
 }
 
 function tile(name, value, { more, to, kind } = {}) {
-  const parts = [h('span', { class: 'tile-name' }, kind ? h('span', { class: `dot is-${kind}` }) : null, name),
-    h('div', { class: 'tile-value' }, value), more ? h('div', { class: 'tile-more' }, more) : null];
+  const parts = [
+    h('span', { class: 'tile-name' }, kind ? h('span', { class: `dot is-${kind}` }) : null, name),
+    h('div', { class: 'tile-value' }, value),
+    more ? h('div', { class: 'tile-more' }, more) : null,
+  ];
   return to ? h('a', { class: 'tile', href: BASE + to }, parts) : h('div', { class: 'tile' }, parts);
 }
 
 function tiles({ totals, rates, workers }) {
   const failing = rates.failed + rates.lapsed + rates.error;
-  const busy = !workers.count ? 'others may pull' : workers.slots ? `${count(workers.held)} jobs in ${count(workers.slots)} slots` : `${count(workers.held)} jobs held`;
+  const busy = !workers.count
+    ? 'others may pull'
+    : workers.slots
+      ? `${count(workers.held)} jobs in ${count(workers.slots)} slots`
+      : `${count(workers.held)} jobs held`;
   return [
-    tile('Waiting', brief(totals.queued), { kind: 'queued', to: '/jobs?status=queued', more: `${rate(rates.enqueued)} come` }),
-    tile('Running', brief(totals.running), { kind: 'running', to: '/jobs?status=running', more: `${rate(rates.done)} done` }),
-    tile('Retrying', brief(totals.retrying), { kind: 'retrying', to: '/jobs?status=retrying', more: `${rate(failing)} fail` }),
+    tile('Waiting', brief(totals.queued), {
+      kind: 'queued',
+      to: '/jobs?status=queued',
+      more: `${rate(rates.enqueued)} come`,
+    }),
+    tile('Running', brief(totals.running), {
+      kind: 'running',
+      to: '/jobs?status=running',
+      more: `${rate(rates.done)} done`,
+    }),
+    tile('Retrying', brief(totals.retrying), {
+      kind: 'retrying',
+      to: '/jobs?status=retrying',
+      more: `${rate(failing)} fail`,
+    }),
     tile('Failed', brief(totals.error), { kind: 'error', to: '/failures', more: 'for good' }),
     tile('Scheduled', brief(totals.scheduled), { kind: 'scheduled', to: '/jobs?status=scheduled', more: 'for later' }),
     tile('Blocked', brief(totals.blocked), { kind: 'blocked', to: '/jobs?status=blocked', more: 'by other jobs' }),
-    tile('Registered workers', `${count(workers.count)}${workers.more ? '+' : ''}`, { to: '/workers',
-      more: workers.unreachable ? `${count(workers.unreachable)} unreachable` : busy }),
+    tile('Registered workers', `${count(workers.count)}${workers.more ? '+' : ''}`, {
+      to: '/workers',
+      more: workers.unreachable ? `${count(workers.unreachable)} unreachable` : busy,
+    }),
   ];
 }
 
 function aboutLink(finding) {
   if (!finding.about) return null;
-  const pages = { constraints: 'constraint', blocked: 'job', sweeping: 'queue', unserved: 'queue', late: 'queue', paused: 'queue', full: 'queue', lapsed: 'queue' };
-  if (finding.check === 'failures') return link(withQuery('/jobs', { status: 'error', group: finding.about }), 'Show jobs');
+  const pages = {
+    constraints: 'constraint',
+    blocked: 'job',
+    sweeping: 'queue',
+    unserved: 'queue',
+    late: 'queue',
+    paused: 'queue',
+    full: 'queue',
+    lapsed: 'queue',
+  };
+  if (finding.check === 'failures')
+    return link(withQuery('/jobs', { status: 'error', group: finding.about }), 'Show jobs');
   if (finding.check === 'workers') return link('/workers', 'Workers');
   if (finding.check === 'schedules') return link('/schedules', 'Schedules');
   const page = pages[finding.check];
@@ -83,17 +114,33 @@ function alerts(found) {
 
 function several(group) {
   const [first] = group;
-  return h('details', { class: `alert is-${first.level}` },
-    h('summary', {}, badge(first.level), ' ', h('b', {}, first.title), ' ', aboutLink(first), h('span', {}, ` and ${count(group.length - 1)} more like it`)),
+  return h(
+    'details',
+    { class: `alert is-${first.level}` },
+    h(
+      'summary',
+      {},
+      badge(first.level),
+      ' ',
+      h('b', {}, first.title),
+      ' ',
+      aboutLink(first),
+      h('span', {}, ` and ${count(group.length - 1)} more like it`),
+    ),
     first.means ? h('div', {}, first.means) : null,
     group.slice(1, 51).map((finding) => h('div', {}, finding.title, ' ', aboutLink(finding))),
-    group.length > 51 ? h('div', {}, 'All of them: ', h('code', {}, 'jqmaster doctor')) : null);
+    group.length > 51 ? h('div', {}, 'All of them: ', h('code', {}, 'jqmaster doctor')) : null,
+  );
 }
 
 function single(finding) {
-  return h('details', { class: `alert is-${finding.level}` },
+  return h(
+    'details',
+    { class: `alert is-${finding.level}` },
     h('summary', {}, badge(finding.level), ' ', h('b', {}, finding.title), ' ', aboutLink(finding)),
-    finding.means ? h('div', {}, finding.means) : null, finding.do ? h('div', {}, commands(finding.do)) : null);
+    finding.means ? h('div', {}, finding.means) : null,
+    finding.do ? h('div', {}, commands(finding.do)) : null,
+  );
 }
 
 /** What stands between backticks is a command. */
@@ -104,16 +151,43 @@ function commands(text) {
 function queueRow(queue) {
   const parts = OPEN.map((state) => [state, queue[state], state]);
   const trend = queue.trend || [];
-  return h('tr', { tabindex: 0, data: { key: queue.name }, on: { keydown: (event) => {
-    if (event.key === 'Enter' && event.target === event.currentTarget) event.currentTarget.querySelector('a').click();
-  } } },
-  h('td', { class: 'wide' }, link(path`/queue/${queue.name}`, queue.name), queue.paused ? [' ', badge('paused')] : null),
-  h('td', { class: 'number' }, zero(queue.queued)), h('td', { class: 'number' }, zero(queue.running)),
-  h('td', { class: 'number hide-narrow' }, zero(queue.retrying)), h('td', { class: 'number' }, zero(queue.error)),
-  h('td', { class: 'hide-narrow' }, stack(parts)),
-  h('td', { class: 'number hide-narrow' }, queue.wait?.count ? [duration(queue.wait.p50), h('span', { class: 'muted' }, ` / ${duration(queue.wait.p99)}`)] : h('span', { class: 'zero' }, '–')),
-  h('td', { class: 'number hide-narrow' }, queue.rates ? rate(queue.rates.done) : '…'),
-  h('td', { class: 'hide-narrow' }, trend.length ? sparkline(trend, 'done', 'done by the minute, half an hour') : null));
+  return h(
+    'tr',
+    {
+      tabindex: 0,
+      data: { key: queue.name },
+      on: {
+        keydown: (event) => {
+          if (event.key === 'Enter' && event.target === event.currentTarget)
+            event.currentTarget.querySelector('a').click();
+        },
+      },
+    },
+    h(
+      'td',
+      { class: 'wide' },
+      link(path`/queue/${queue.name}`, queue.name),
+      queue.paused ? [' ', badge('paused')] : null,
+    ),
+    h('td', { class: 'number' }, zero(queue.queued)),
+    h('td', { class: 'number' }, zero(queue.running)),
+    h('td', { class: 'number hide-narrow' }, zero(queue.retrying)),
+    h('td', { class: 'number' }, zero(queue.error)),
+    h('td', { class: 'hide-narrow' }, stack(parts)),
+    h(
+      'td',
+      { class: 'number hide-narrow' },
+      queue.wait?.count
+        ? [duration(queue.wait.p50), h('span', { class: 'muted' }, ` / ${duration(queue.wait.p99)}`)]
+        : h('span', { class: 'zero' }, '–'),
+    ),
+    h('td', { class: 'number hide-narrow' }, queue.rates ? rate(queue.rates.done) : '…'),
+    h(
+      'td',
+      { class: 'hide-narrow' },
+      trend.length ? sparkline(trend, 'done', 'done by the minute, half an hour') : null,
+    ),
+  );
 }
 
 const zero = (number) => (number ? count(number) : h('span', { class: 'zero' }, '0'));
@@ -131,9 +205,36 @@ function queueTable(body, queues) {
 
 function times(hour) {
   if (!hour) return h('p', { class: 'muted' }, 'No job has run in the last two hours.');
-  const row = (name, of) => h('tr', {}, h('td', {}, name), ['p50', 'p90', 'p99', 'max'].map((at) => h('td', { class: 'number' }, of.count ? duration(of[at]) : '–')));
-  return h('div', { class: 'table' }, h('div', { class: 'scroll' }, h('table', {}, h('thead', {}, h('tr', {}, h('th', {}, ''), ['Median', '90 %', '99 %', 'Most'].map((text) => h('th', { class: 'number' }, text)))),
-    h('tbody', {}, row('Waited', hour.wait), row('Ran', hour.run)))));
+  const row = (name, of) =>
+    h(
+      'tr',
+      {},
+      h('td', {}, name),
+      ['p50', 'p90', 'p99', 'max'].map((at) => h('td', { class: 'number' }, of.count ? duration(of[at]) : '–')),
+    );
+  return h(
+    'div',
+    { class: 'table' },
+    h(
+      'div',
+      { class: 'scroll' },
+      h(
+        'table',
+        {},
+        h(
+          'thead',
+          {},
+          h(
+            'tr',
+            {},
+            h('th', {}, ''),
+            ['Median', '90 %', '99 %', 'Most'].map((text) => h('th', { class: 'number' }, text)),
+          ),
+        ),
+        h('tbody', {}, row('Waited', hour.wait), row('Ran', hour.run)),
+      ),
+    ),
+  );
 }
 
 function drawCharts(charts, data) {
@@ -143,16 +244,37 @@ function drawCharts(charts, data) {
   const of = (kind) => whole.map((minute) => [minute.ms, minute[kind]]);
   const from = whole[0].ms;
   const to = whole.at(-1).ms;
-  charts.through.update({ from, to, series: [{ name: 'enqueued', kind: 'queued', values: of('enqueued') }, { name: 'done', kind: 'done', values: of('done') }] });
-  charts.failing.update({ from, to, series: [{ name: 'retried', kind: 'retrying', values: of('failed') },
-    { name: 'lapsed', kind: 'scheduled', values: of('lapsed') }, { name: 'for good', kind: 'error', values: of('error') }] });
+  charts.through.update({
+    from,
+    to,
+    series: [
+      { name: 'enqueued', kind: 'queued', values: of('enqueued') },
+      { name: 'done', kind: 'done', values: of('done') },
+    ],
+  });
+  charts.failing.update({
+    from,
+    to,
+    series: [
+      { name: 'retried', kind: 'retrying', values: of('failed') },
+      { name: 'lapsed', kind: 'scheduled', values: of('lapsed') },
+      { name: 'for good', kind: 'error', values: of('error') },
+    ],
+  });
   const points = backlog(all, data.totals);
   points.at(-1)[0] = data.now_ms;
-  charts.backlog.update({ from: points[0][0], to: data.now_ms, series: [{ name: 'jobs', kind: 'queued', values: points }] });
+  charts.backlog.update({
+    from: points[0][0],
+    to: data.now_ms,
+    series: [{ name: 'jobs', kind: 'queued', values: points }],
+  });
   samples.push([data.now_ms, data.totals.queued, data.totals.running]);
   while (samples.length && samples[0][0] < data.now_ms - KEPT_MS) samples.shift();
-  charts.now.update({ from: Math.min(samples[0][0], data.now_ms - MINUTE), to: data.now_ms,
-    series: [{ name: 'running', kind: 'running', values: samples.map(([ms, , running]) => [ms, running]) }] });
+  charts.now.update({
+    from: Math.min(samples[0][0], data.now_ms - MINUTE),
+    to: data.now_ms,
+    series: [{ name: 'running', kind: 'running', values: samples.map(([ms, , running]) => [ms, running]) }],
+  });
 }
 
 export async function render(view) {
@@ -166,15 +288,64 @@ export async function render(view) {
   const found = h('section', { class: 'panel', 'aria-label': 'Alerts' });
   const body = h('tbody');
   const rest = h('p', { class: 'muted pager' });
-  const queues = h('section', { class: 'panel' }, h('h2', {}, 'Queues with most to do'),
-    h('div', { class: 'table' }, h('div', { class: 'scroll' }, h('table', { 'aria-label': 'Queues' }, h('thead', {}, h('tr', {}, h('th', {}, 'Queue'), h('th', { class: 'number' }, 'Waiting'),
-      h('th', { class: 'number' }, 'Running'), h('th', { class: 'number hide-narrow' }, 'Retrying'), h('th', { class: 'number' }, 'Failed'), h('th', { class: 'hide-narrow' }, 'States'),
-      h('th', { class: 'number hide-narrow', title: 'Half of the jobs started within the first time, 99 % within the second' }, 'Wait'),
-      h('th', { class: 'number hide-narrow' }, 'Done'), h('th', { class: 'hide-narrow' }, 'Trend'))), body)), rest));
+  const queues = h(
+    'section',
+    { class: 'panel' },
+    h('h2', {}, 'Queues with most to do'),
+    h(
+      'div',
+      { class: 'table' },
+      h(
+        'div',
+        { class: 'scroll' },
+        h(
+          'table',
+          { 'aria-label': 'Queues' },
+          h(
+            'thead',
+            {},
+            h(
+              'tr',
+              {},
+              h('th', {}, 'Queue'),
+              h('th', { class: 'number' }, 'Waiting'),
+              h('th', { class: 'number' }, 'Running'),
+              h('th', { class: 'number hide-narrow' }, 'Retrying'),
+              h('th', { class: 'number' }, 'Failed'),
+              h('th', { class: 'hide-narrow' }, 'States'),
+              h(
+                'th',
+                {
+                  class: 'number hide-narrow',
+                  title: 'Half of the jobs started within the first time, 99 % within the second',
+                },
+                'Wait',
+              ),
+              h('th', { class: 'number hide-narrow' }, 'Done'),
+              h('th', { class: 'hide-narrow' }, 'Trend'),
+            ),
+          ),
+          body,
+        ),
+      ),
+      rest,
+    ),
+  );
   const waits = h('section', { class: 'panel' });
   const problem = h('p', { class: 'problem', role: 'alert', hidden: true });
-  const content = h('div', { class: 'view', hidden: true }, top, found,
-    h('div', { class: 'grid charts' }, Object.values(charts).map((one) => h('div', { class: 'panel' }, one.element))), queues, waits);
+  const content = h(
+    'div',
+    { class: 'view', hidden: true },
+    top,
+    found,
+    h(
+      'div',
+      { class: 'grid charts' },
+      Object.values(charts).map((one) => h('div', { class: 'panel' }, one.element)),
+    ),
+    queues,
+    waits,
+  );
   const loading = h('p', { class: 'muted' }, 'Looking …');
   view.append(h('div', { class: 'head' }, h('h1', {}, 'Overview')), problem, loading, content);
   const light = document.getElementById('live');
@@ -193,24 +364,43 @@ export async function render(view) {
     queueTable(body, data.queues);
     const others = data.queues.count - Math.min(15, data.queues.top.length);
     const old = data.now_ms - data.queues.as_of_ms;
-    fill(rest, others > 0 ? [link('/queues', `${count(others)} more ${others === 1 ? 'queue' : 'queues'}`)] : link('/queues', 'All queues'),
+    fill(
+      rest,
+      others > 0
+        ? [link('/queues', `${count(others)} more ${others === 1 ? 'queue' : 'queues'}`)]
+        : link('/queues', 'All queues'),
       data.queues.more ? h('span', {}, `Only the first ${count(data.queues.count)} queues were looked at yet`) : null,
-      old > 10000 ? h('span', {}, 'Sums of all queues are of the last ', duration(old)) : null);
-    fill(waits, h('h2', {}, 'How long jobs waited and ran', data.hour ? h('span', { class: 'crumb' }, ' · since ', ago(data.hour.begin_ms)) : null), times(data.hour));
+      old > 10000 ? h('span', {}, 'Sums of all queues are of the last ', duration(old)) : null,
+    );
+    fill(
+      waits,
+      h(
+        'h2',
+        {},
+        'How long jobs waited and ran',
+        data.hour ? h('span', { class: 'crumb' }, ' · since ', ago(data.hour.begin_ms)) : null,
+      ),
+      times(data.hour),
+    );
   }
 
   light.hidden = false;
   light.textContent = 'Connecting';
-  const stop = follow('/overview/events', (data, name) => {
-    if (name === 'unavailable') {
-      problem.textContent = data.error.message;
-      problem.hidden = false;
-    } else draw(data);
-  }, (isOn) => {
-    light.classList.toggle('is-on', isOn);
-    light.classList.toggle('is-off', !isOn);
-    light.textContent = isOn ? 'Live' : 'Not connected';
-  }, { names: ['message', 'unavailable'] });
+  const stop = follow(
+    '/overview/events',
+    (data, name) => {
+      if (name === 'unavailable') {
+        problem.textContent = data.error.message;
+        problem.hidden = false;
+      } else draw(data);
+    },
+    (isOn) => {
+      light.classList.toggle('is-on', isOn);
+      light.classList.toggle('is-off', !isOn);
+      light.textContent = isOn ? 'Live' : 'Not connected';
+    },
+    { names: ['message', 'unavailable'] },
+  );
   return () => {
     stop();
     light.hidden = true;

@@ -7,8 +7,8 @@ import { table } from '../components/table.js';
 import { button, fill, h } from '../dom.js';
 import { duration, now, rate } from '../format.js';
 import { every } from '../live.js';
-import { link } from '../router.js';
 import { counted, pause, queuesFrom, suggestQueues } from '../queues.js';
+import { link } from '../router.js';
 
 const SIZE = 25;
 const HOUR = 3600000;
@@ -33,17 +33,30 @@ function show(cells, hours) {
   const span = (now() % HOUR) + (hours.at(-2) ? HOUR : 0);
   const done = recent.reduce((sum, hour) => sum + hour.done, 0);
   const of = (kind) => recent.find((hour) => hour[kind].count)?.[kind];
-  const pair = (kind) => (of(kind) ? [duration(of(kind).p50), h('span', { class: 'muted' }, ` / ${duration(of(kind).p99)}`)] : h('span', { class: 'zero' }, '–'));
+  const pair = (kind) =>
+    of(kind)
+      ? [duration(of(kind).p50), h('span', { class: 'muted' }, ` / ${duration(of(kind).p99)}`)]
+      : h('span', { class: 'zero' }, '–');
   fill(cells.rate, done ? rate((done * 1000) / Math.max(span, 60000)) : h('span', { class: 'zero' }, '0/s'));
   fill(cells.wait, pair('wait'));
   fill(cells.run, pair('run'));
-  fill(cells.trend, sparkline(hours.map((hour) => hour?.done || 0), 'done', 'done by the hour, a day'));
+  fill(
+    cells.trend,
+    sparkline(
+      hours.map((hour) => hour?.done || 0),
+      'done',
+      'done by the hour, a day',
+    ),
+  );
 }
 
 export async function render(view) {
   const life = new AbortController();
   const cells = new Map();
-  const filters = filterBar({ fields: [{ name: 'name', label: 'Name begins with', type: 'search', suggest: suggestQueues }], change: () => list.reset() });
+  const filters = filterBar({
+    fields: [{ name: 'name', label: 'Name begins with', type: 'search', suggest: suggestQueues }],
+    change: () => list.reset(),
+  });
   const cell = (kind) => (queue) => {
     const place = h('span', {}, '…');
     const all = cells.get(queue.name) || {};
@@ -54,22 +67,61 @@ export async function render(view) {
   };
   const state = (name, title, hide) => ({ title, kind: 'number', hide, cell: (queue) => counted(queue, name) });
   const list = table({
-    label: 'Queues', key: (queue) => queue.name, open: true,
-    empty: () => (filters.values().name ? 'No queue has such a name.' : ['No queues yet. They come with the first job: ', link('/enqueue', 'enqueue one'), '.']),
+    label: 'Queues',
+    key: (queue) => queue.name,
+    open: true,
+    empty: () =>
+      filters.values().name
+        ? 'No queue has such a name.'
+        : ['No queues yet. They come with the first job: ', link('/enqueue', 'enqueue one'), '.'],
     load: (cursor, signal) => queuesFrom(filters.values().name || '', cursor, SIZE, signal),
     columns: [
-      { title: 'Queue', kind: 'wide', cell: (queue) => [link(path`/queue/${queue.name}`, queue.name), queue.paused ? [' ', badge('paused')] : null,
-        queue.max_waiting && queue.queued + queue.scheduled + queue.blocked + queue.retrying >= queue.max_waiting ? [' ', badge('full')] : null] },
-      state('queued', 'Waiting'), state('running', 'Running'), state('retrying', 'Retrying', 'narrow'), state('scheduled', 'Scheduled', 'narrow'),
-      state('blocked', 'Blocked', 'narrow'), state('error', 'Failed'),
+      {
+        title: 'Queue',
+        kind: 'wide',
+        cell: (queue) => [
+          link(path`/queue/${queue.name}`, queue.name),
+          queue.paused ? [' ', badge('paused')] : null,
+          queue.max_waiting && queue.queued + queue.scheduled + queue.blocked + queue.retrying >= queue.max_waiting
+            ? [' ', badge('full')]
+            : null,
+        ],
+      },
+      state('queued', 'Waiting'),
+      state('running', 'Running'),
+      state('retrying', 'Retrying', 'narrow'),
+      state('scheduled', 'Scheduled', 'narrow'),
+      state('blocked', 'Blocked', 'narrow'),
+      state('error', 'Failed'),
       { title: 'Done', kind: 'number', hide: 'narrow', cell: cell('rate'), tip: 'Rate of the last hour' },
-      { title: 'Wait', kind: 'number', hide: 'narrow', cell: cell('wait'), tip: 'Half of the jobs started within the first time, 99 % within the second' },
-      { title: 'Run', kind: 'number', hide: 'narrow', cell: cell('run'), tip: 'Half of the jobs ran no longer than the first time, 99 % than the second' },
+      {
+        title: 'Wait',
+        kind: 'number',
+        hide: 'narrow',
+        cell: cell('wait'),
+        tip: 'Half of the jobs started within the first time, 99 % within the second',
+      },
+      {
+        title: 'Run',
+        kind: 'number',
+        hide: 'narrow',
+        cell: cell('run'),
+        tip: 'Half of the jobs ran no longer than the first time, 99 % than the second',
+      },
       { title: 'Day', hide: 'narrow', cell: cell('trend') },
-      { title: '', kind: 'actions', cell: (queue) => button(queue.paused ? 'Resume' : 'Pause', async () => {
-        await pause(queue);
-        await list.refresh();
-      }, { class: 'small', 'aria-label': `${queue.paused ? 'Resume' : 'Pause'} ${queue.name}` }) },
+      {
+        title: '',
+        kind: 'actions',
+        cell: (queue) =>
+          button(
+            queue.paused ? 'Resume' : 'Pause',
+            async () => {
+              await pause(queue);
+              await list.refresh();
+            },
+            { class: 'small', 'aria-label': `${queue.paused ? 'Resume' : 'Pause'} ${queue.name}` },
+          ),
+      },
     ],
   });
   view.append(h('div', { class: 'head' }, h('h1', {}, 'Queues')), filters.element, list.element);

@@ -9,32 +9,92 @@ import { ago, count, duration, moment } from '../format.js';
 import { every } from '../live.js';
 import { link } from '../router.js';
 
-const SPEC = ['every', 'offset', 'cron', 'utc_offset', 'start', 'end', 'limit', 'catch_up', 'backlog', 'paused', 'job', 'argument'];
-const given = (schedule) => Object.fromEntries(SPEC.filter((name) => schedule[name] !== undefined && schedule[name] !== null).map((name) => [name, schedule[name]]));
+const SPEC = [
+  'every',
+  'offset',
+  'cron',
+  'utc_offset',
+  'start',
+  'end',
+  'limit',
+  'catch_up',
+  'backlog',
+  'paused',
+  'job',
+  'argument',
+];
+const given = (schedule) =>
+  Object.fromEntries(
+    SPEC.filter((name) => schedule[name] !== undefined && schedule[name] !== null).map((name) => [
+      name,
+      schedule[name],
+    ]),
+  );
 
 function when(schedule) {
-  if (schedule.cron) return [h('code', {}, schedule.cron), schedule.utc_offset ? h('span', { class: 'muted' }, ` UTC${schedule.utc_offset > 0 ? '+' : ''}${schedule.utc_offset / 60} h`) : h('span', { class: 'muted' }, ' UTC')];
+  if (schedule.cron)
+    return [
+      h('code', {}, schedule.cron),
+      schedule.utc_offset
+        ? h('span', { class: 'muted' }, ` UTC${schedule.utc_offset > 0 ? '+' : ''}${schedule.utc_offset / 60} h`)
+        : h('span', { class: 'muted' }, ' UTC'),
+    ];
   return `every ${duration(schedule.every * 1000)}`;
 }
 
 function edit(old) {
   return form({
-    title: old ? `Change ${old.id}` : 'New schedule', wide: true, action: old ? 'Replace' : 'Create',
+    title: old ? `Change ${old.id}` : 'New schedule',
+    wide: true,
+    action: old ? 'Replace' : 'Create',
     body: 'Either an interval or a cron line.',
     fields: [
       ...(old ? [] : [{ name: 'id', label: 'Name', required: true }]),
       { name: 'every', label: 'Every', unit: 'seconds', type: 'number', value: old?.every },
-      { name: 'cron', label: 'Cron', value: old?.cron, hint: 'minute hour day month weekday, or @hourly, @daily, @weekly, @monthly, @yearly' },
-      { name: 'utc_offset', label: 'Clock ahead of UTC by', unit: 'minutes, with cron', type: 'number', value: old?.utc_offset || undefined },
-      { name: 'job', label: 'Job', type: 'json', rows: 5, required: true, value: old ? old.job : { name: 'report' }, hint: 'name, queue, priority, max_retry, … as for enqueueing' },
+      {
+        name: 'cron',
+        label: 'Cron',
+        value: old?.cron,
+        hint: 'minute hour day month weekday, or @hourly, @daily, @weekly, @monthly, @yearly',
+      },
+      {
+        name: 'utc_offset',
+        label: 'Clock ahead of UTC by',
+        unit: 'minutes, with cron',
+        type: 'number',
+        value: old?.utc_offset || undefined,
+      },
+      {
+        name: 'job',
+        label: 'Job',
+        type: 'json',
+        rows: 5,
+        required: true,
+        value: old ? old.job : { name: 'report' },
+        hint: 'name, queue, priority, max_retry, … as for enqueueing',
+      },
       { name: 'argument', label: 'Argument', type: 'json', rows: 4, value: old ? old.argument : undefined },
       { name: 'limit', label: 'Jobs in all, at most', type: 'number', value: old?.limit },
-      { name: 'catch_up', label: 'After a gap', type: 'select', value: old?.catch_up || 'one', options: [['one', 'one job for all that was missed'], ['all', 'a job for each moment missed'], ['none', 'no job for moments over a minute ago']] },
+      {
+        name: 'catch_up',
+        label: 'After a gap',
+        type: 'select',
+        value: old?.catch_up || 'one',
+        options: [
+          ['one', 'one job for all that was missed'],
+          ['all', 'a job for each moment missed'],
+          ['none', 'no job for moments over a minute ago'],
+        ],
+      },
       { name: 'paused', label: 'Paused', type: 'checkbox', value: old?.paused },
     ],
     submit: ({ id, ...values }) => {
       // What the form does not show stays; what was emptied goes.
-      const kept = old ? Object.fromEntries(Object.entries(given(old)).filter(([name]) => ['start', 'end', 'backlog', 'offset'].includes(name))) : {};
+      const kept = old
+        ? Object.fromEntries(
+            Object.entries(given(old)).filter(([name]) => ['start', 'end', 'backlog', 'offset'].includes(name)),
+          )
+        : {};
       if (values.cron) delete kept.offset;
       return api.put(path`/schedule/${old ? old.id : id}`, { ...kept, ...values }).catch((problem) => {
         throw Object.assign(problem, { field: problem.field?.startsWith('job') ? 'job' : problem.field });
@@ -45,7 +105,9 @@ function edit(old) {
 
 export async function render(view) {
   const list = table({
-    label: 'Schedules', key: (one) => one.id, empty: 'No recurring jobs.',
+    label: 'Schedules',
+    key: (one) => one.id,
+    empty: 'No recurring jobs.',
     load: async (cursor, signal) => {
       const page = await api.get('/schedules', { cursor, count: 50, next: 3 }, { signal });
       return { rows: page.schedules, cursor: page.cursor };
@@ -53,20 +115,81 @@ export async function render(view) {
     columns: [
       { title: 'Schedule', kind: 'wide', cell: (one) => [one.id, one.paused ? [' ', badge('paused')] : null] },
       { title: 'When', cell: when },
-      { title: 'Job', kind: 'wide', hide: 'narrow', cell: (one) => [one.job.name, one.job.queue && one.job.queue !== one.job.name ? h('span', { class: 'muted' }, ' in ', link(path`/queue/${one.job.queue}`, one.job.queue)) : null] },
-      { title: 'Next', cell: (one) => (one.next_ms ? [ago(one.next_ms), one.next?.length > 1 ? h('div', { class: 'muted hide-narrow nowrap' }, `then ${one.next.slice(1).map((ms) => moment(ms).slice(5, 16)).join(', ')}`) : null] : h('span', { class: 'zero' }, one.paused ? '–' : 'never')) },
-      { title: 'Last', hide: 'narrow', cell: (one) => (one.last_ms ? link(path`/job/${one.last_id}`, ago(one.last_ms)) : h('span', { class: 'zero' }, '–')) },
-      { title: 'Made', kind: 'number', hide: 'narrow', cell: (one) => [count(one.made), one.limit ? h('span', { class: 'muted' }, ` of ${count(one.limit)}`) : null] },
-      { title: '', kind: 'actions', cell: (one) => [
-        button(one.paused ? 'Resume' : 'Pause', async () => {
-          await act(() => api.put(path`/schedule/${one.id}`, { ...given(one), paused: !one.paused }), one.paused ? `${one.id} goes on.` : `${one.id} is paused.`);
-          await list.refresh();
-        }, { class: 'small', 'aria-label': `${one.paused ? 'Resume' : 'Pause'} ${one.id}` }),
-        button('Change', async () => done(await edit(one), `${one.id} is changed.`), { class: 'small', 'aria-label': `Change ${one.id}` }),
-        button('Delete', async () => {
-          const isSure = await confirm({ title: `Delete ${one.id}?`, action: 'Delete', body: 'Jobs that it has made stay.' });
-          if (isSure) await done(await act(() => api.delete(path`/schedule/${one.id}`), `${one.id} is deleted.`));
-        }, { class: 'small danger', 'aria-label': `Delete ${one.id}` })] },
+      {
+        title: 'Job',
+        kind: 'wide',
+        hide: 'narrow',
+        cell: (one) => [
+          one.job.name,
+          one.job.queue && one.job.queue !== one.job.name
+            ? h('span', { class: 'muted' }, ' in ', link(path`/queue/${one.job.queue}`, one.job.queue))
+            : null,
+        ],
+      },
+      {
+        title: 'Next',
+        cell: (one) =>
+          one.next_ms
+            ? [
+                ago(one.next_ms),
+                one.next?.length > 1
+                  ? h(
+                      'div',
+                      { class: 'muted hide-narrow nowrap' },
+                      `then ${one.next
+                        .slice(1)
+                        .map((ms) => moment(ms).slice(5, 16))
+                        .join(', ')}`,
+                    )
+                  : null,
+              ]
+            : h('span', { class: 'zero' }, one.paused ? '–' : 'never'),
+      },
+      {
+        title: 'Last',
+        hide: 'narrow',
+        cell: (one) =>
+          one.last_ms ? link(path`/job/${one.last_id}`, ago(one.last_ms)) : h('span', { class: 'zero' }, '–'),
+      },
+      {
+        title: 'Made',
+        kind: 'number',
+        hide: 'narrow',
+        cell: (one) => [count(one.made), one.limit ? h('span', { class: 'muted' }, ` of ${count(one.limit)}`) : null],
+      },
+      {
+        title: '',
+        kind: 'actions',
+        cell: (one) => [
+          button(
+            one.paused ? 'Resume' : 'Pause',
+            async () => {
+              await act(
+                () => api.put(path`/schedule/${one.id}`, { ...given(one), paused: !one.paused }),
+                one.paused ? `${one.id} goes on.` : `${one.id} is paused.`,
+              );
+              await list.refresh();
+            },
+            { class: 'small', 'aria-label': `${one.paused ? 'Resume' : 'Pause'} ${one.id}` },
+          ),
+          button('Change', async () => done(await edit(one), `${one.id} is changed.`), {
+            class: 'small',
+            'aria-label': `Change ${one.id}`,
+          }),
+          button(
+            'Delete',
+            async () => {
+              const isSure = await confirm({
+                title: `Delete ${one.id}?`,
+                action: 'Delete',
+                body: 'Jobs that it has made stay.',
+              });
+              if (isSure) await done(await act(() => api.delete(path`/schedule/${one.id}`), `${one.id} is deleted.`));
+            },
+            { class: 'small danger', 'aria-label': `Delete ${one.id}` },
+          ),
+        ],
+      },
     ],
   });
 
@@ -76,8 +199,19 @@ export async function render(view) {
     await list.refresh();
   }
 
-  view.append(h('div', { class: 'head' }, h('h1', {}, 'Schedules'), h('div', { class: 'actions' },
-    button('New schedule', async () => done(await edit(), 'The schedule is in force.'), { class: 'primary' }))), list.element);
+  view.append(
+    h(
+      'div',
+      { class: 'head' },
+      h('h1', {}, 'Schedules'),
+      h(
+        'div',
+        { class: 'actions' },
+        button('New schedule', async () => done(await edit(), 'The schedule is in force.'), { class: 'primary' }),
+      ),
+    ),
+    list.element,
+  );
   await list.refresh();
   return every(5000, () => list.refresh());
 }
