@@ -28,7 +28,7 @@ def success(job: Job, **more: object) -> dict[str, object]:
 
 def test_every_script_has_a_method() -> None:
     package = Path(jqmaster.__file__).parent
-    source = "".join(path.read_text() for path in package.glob("engine_*.py"))
+    source = "".join(path.read_text() for path in package.glob("engine/*.py"))
     assert set(re.findall(r'self\.call\("(\w+)"', source)) == set(builtin())
 
 

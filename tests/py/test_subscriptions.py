@@ -82,7 +82,7 @@ async def test_a_lost_connection_is_a_gap_and_comes_back(redis: Redis, subscript
 async def test_silence_is_no_loss_also_for_who_may_not_ping(
     redis: Redis, fresh_server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jqmaster.subscriptions.PING_EVERY_S", 0.05)
+    monkeypatch.setattr("jqmaster.connection.subscriptions.PING_EVERY_S", 0.05)
     await redis.execute_command("ACL", "SETUSER", "deaf", "on", ">secret", "~*", "&*", "+@all", "-ping")
     for user in ("", "deaf:secret@"):
         async with connect(f"unix://{user}{fresh_server.socket}") as client:

@@ -25,7 +25,7 @@ WORK = """
 import asyncio, json, sys
 import jqmaster
 from jqmaster.client import Client
-from jqmaster.engine import Engine, connect
+from jqmaster import Engine, connect
 from jqmaster.engine.scripts import load
 
 async def main(url):

@@ -155,7 +155,7 @@ async def test_a_heartbeat_keeps_a_long_job(way: str, server: Server, own: Engin
 async def test_only_jobs_that_still_run_are_renewed(
     own: Engine, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jqmaster.worker_beats.ALIVE_EVERY_S", 0.03)
+    monkeypatch.setattr("jqmaster.worker.beats.ALIVE_EVERY_S", 0.03)
     renewed: list[bool] = []
     stop = asyncio.Event()
 

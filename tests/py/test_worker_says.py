@@ -258,7 +258,7 @@ async def test_what_cannot_follow_is_a_failure(way: str, server: Server, own: En
 async def test_a_quiet_worker_takes_no_more(
     way: str, server: Server, own: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jqmaster.worker_beats.ALIVE_EVERY_S", 0.05)
+    monkeypatch.setattr("jqmaster.worker.beats.ALIVE_EVERY_S", 0.05)
     go_on, started = asyncio.Event(), asyncio.Event()
 
     async def wait(argument: Any) -> None:
@@ -305,7 +305,7 @@ async def test_a_worker_that_is_asked_to_stop_finishes_what_it_has(way: str, ser
 
 
 async def test_a_worker_hears_of_it_over_http(server: Server, own: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jqmaster.worker_beats.ALIVE_EVERY_S", 0.05)
+    monkeypatch.setattr("jqmaster.worker.beats.ALIVE_EVERY_S", 0.05)
     for way in ("http", "push"):
         async with working(way, server, {"wait": print}, register=True) as worker:
             [document] = await eventually(lambda: _workers(own))

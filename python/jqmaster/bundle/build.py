@@ -61,7 +61,7 @@ class Bundle(dict[str, Script]):
 
 def checkout() -> Path:
     """The root of the repository this package runs from."""
-    return Path(__file__).resolve().parents[2]
+    return Path(__file__).resolve().parents[3]
 
 
 def build(source_dir: Path | None = None, clock: Clock = "server") -> Bundle:
@@ -100,7 +100,7 @@ def build_cached(clock: Clock = "server") -> Bundle:
     """As ``build``, for this repository. Keeps the result in ``build/``, so that it is built once."""
     root = checkout()
     sources = [*root.glob("scripts/*.*"), *root.glob("jqlua/**/*.lua")]
-    sources += Path(__file__).parent.glob("lua*.py")
+    sources += Path(__file__).parent.glob("*.py")
     digest = hashlib.sha1()
     for path in sorted(sources):
         digest.update(f"{path.name} {path.stat().st_size}\n".encode() + path.read_bytes())

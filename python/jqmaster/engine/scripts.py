@@ -34,7 +34,7 @@ FORMS: tuple[Form, ...] = ("auto", "functions", "scripts")
 @functools.cache
 def builtin(clock: Clock = "server") -> Bundle:
     """The scripts of this package, by name. A wheel carries them built; a checkout builds them once."""
-    built = Path(__file__).parent / "lua"
+    built = Path(__file__).parents[1] / "lua"
     if clock == "server" and (built / "manifest.json").is_file():
         return read_built(built)
     return luabuild.build_cached(clock)

@@ -149,7 +149,7 @@ def document(name: str) -> bytes:
     packaged = resources.files("jqmaster").joinpath("openapi", name)
     if packaged.is_file():
         return packaged.read_bytes()
-    return (Path(__file__).resolve().parents[3] / "openapi" / name).read_bytes()
+    return (Path(__file__).resolve().parents[4] / "openapi" / name).read_bytes()
 
 
 async def master_openapi(_master: Master, _request: Request) -> Reply:
