@@ -176,6 +176,26 @@ def test_a_process_is_used_again_and_renewed(jq: JQ) -> None:
     assert len(set(pids(process_memory=1))) == 4
 
 
+stuck = JQ()
+
+
+@stuck.shutdown
+def never_ends() -> None:
+    if multiprocessing.parent_process() is not None:
+        time.sleep(600)
+
+
+@stuck.job(process=True)
+def passes() -> None: ...
+
+
+def test_a_shutdown_hook_that_hangs_there_holds_nobody_up(redis_url: str, namespace: str) -> None:
+    with stuck.using(redis_url, namespace):
+        passes.enqueue()
+        stuck.burst()
+    assert not multiprocessing.active_children()
+
+
 def test_processes_end_with_a_worker_that_is_killed(redis_url: str, namespace: str, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(
         f"""

@@ -12,6 +12,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -20,6 +21,8 @@ from typing import Any, NamedTuple
 from jqmaster.engine.replies import Job, Note
 from jqmaster.worker import process
 from jqmaster.worker.notes import notebook_of
+
+END_S = 2.0
 
 
 class ProcessDied(RuntimeError):
@@ -83,11 +86,14 @@ class ProcessPool:
         return reply.result
 
     def stop(self) -> None:
-        """End the processes, whatever they do."""
+        """End the processes, whatever they do; those that are idle have a moment for their shutdown hooks."""
         for one in self._busy:
             one.kill()
         for one in self._idle:
             one.end()
+        deadline = time.monotonic() + END_S
+        for one in self._idle:
+            one.gone(deadline)
         self._idle.clear()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
@@ -130,6 +136,14 @@ class _Process:
         """Let it go; it does what is to be done at its end. For one that is idle."""
         with contextlib.suppress(OSError):
             self._pipe.close()
+
+    def gone(self, deadline: float) -> None:
+        """Wait until it has ended, and kill it at `deadline`."""
+        assert self._process is not None
+        self._process.join(max(0.0, deadline - time.monotonic()))
+        if self._process.exitcode is None:
+            self._process.kill()
+            self._process.join(1)
 
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
