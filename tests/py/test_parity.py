@@ -14,7 +14,6 @@ import pytest
 from bad_inputs import JOB, UNIQUE
 from http_support import document
 from jqmaster.engine import options
-from jqmaster.engine.scripts import builtin
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEC = (ROOT / "jqlua/job/spec.lua").read_text()
@@ -89,15 +88,6 @@ def test_the_protocol_tells_each_operation() -> None:
     told = set(re.findall(r"`([a-z]+)(?: [^`]*)?`(?:\*\*)? ?(?:→|spec)", PROTOCOL))
     told |= set(re.findall(r"\*\*`(\w+)`", PROTOCOL))
     assert sorted(OPERATIONS - told) == []
-
-
-def test_the_protocol_lists_what_each_operation_may_answer() -> None:
-    """Its kind, and each code but those that all may give: what the built scripts can say."""
-    rows = re.findall(r"^\| `(\w+)` \| (\w+) \| (.*) \|$", PROTOCOL.split("## 19. ")[1], re.M)
-    codes = re.compile(r"\b(NOTFOUND|CONFLICT|LOST|FULL|CANCELLED)\b")
-    told = {name: (kind, set(codes.findall(rest))) for name, kind, rest in rows}
-    built = {name: (script.flags, set(codes.findall(script.source))) for name, script in builtin().items()}
-    assert told == built
 
 
 def test_the_library_has_a_call_for_each_operation() -> None:
