@@ -227,7 +227,7 @@ _TABLE = (
             f.query("status", f.STATES, "A state", to="where.status", default="queued,scheduled,blocked,retrying"),
             f.query("timeout", Type("number", 0, 60), "Seconds after which to stop", to="", default=10),
         ),
-        by_hand="goes on until it is done or the time is up",
+        fixed={"count": 100}, by_hand="goes on until it is done or the time is up",
     ),
     Operation(
         "kick", "queue", "POST", "/queue/{name}/kick", "operator", "Take a queue's running jobs from their workers",
