@@ -3,7 +3,7 @@
 # make load    the scripts into a Redis: REDIS=redis://… [NAMESPACE={jq}]
 # make test    lint, the Lua specs, the Python tests
 # make bench   measurements   (ARGS="--help")
-# make generate  what is made of the table of operations: their reference in docs/clients.md
+# make generate  what is made of the table of operations, in docs/clients.md and openapi/
 # make dist    dist/: wheel, sdist, and the built scripts with a loader for redis-cli
 
 PYTHON ?= python3
@@ -48,7 +48,7 @@ load: setup-run
 bench: setup
 	$(PY) bench/run.py $(ARGS)
 
-generate: setup-run
+generate: setup
 	$(PY) tools/generate.py
 
 dist: setup-run

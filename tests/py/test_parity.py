@@ -5,7 +5,6 @@ API with it). A surface that leaves something out says so here, with the reason.
 """
 
 import re
-import runpy
 import subprocess
 import sys
 from collections.abc import Callable
@@ -115,12 +114,6 @@ def test_the_library_has_a_call_for_each_script() -> None:
 
 def test_there_is_a_handler_for_what_the_table_leaves_to_it() -> None:
     assert set(BY_HAND) == {one.name for one in OPERATIONS.values() if one.by_hand}
-
-
-def test_the_reference_is_what_the_table_says() -> None:
-    generate = runpy.run_path(str(ROOT / "tools/generate.py"))
-    page = generate["PAGE"].read_text()
-    assert generate["BEGIN"] in page and generate["with_reference"](page) == page, "make generate"
 
 
 def test_the_ui_asks_for_what_there_is() -> None:
