@@ -13,7 +13,7 @@ PY := $(VENV)/bin/python
 NAMESPACE ?= {jq}
 export PYTHON
 
-.PHONY: demo serve load test lint bench generate dist setup setup-run packages-run packages-test
+.PHONY: demo serve load test lint bench generate generate-operations dist setup setup-run packages-run packages-test
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -48,8 +48,9 @@ load: setup-run
 bench: setup
 	$(PY) bench/run.py $(ARGS)
 
-generate: setup
-	$(PY) tools/generate.py
+generate: generate-operations
+generate-operations: setup
+	@$(PY) tools/operations.py
 
 dist: setup-run
 	$(PY) tools/dist.py

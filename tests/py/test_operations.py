@@ -1,4 +1,4 @@
-"""The table of operations is the measure: the HTTP API's description is compared with it in every respect."""
+"""The table of operations is the measure: each surface is compared with it, the API's description in every respect."""
 
 from __future__ import annotations
 
@@ -13,14 +13,24 @@ import yaml
 from openapi_spec_validator import validate
 
 from http_support import JSON, MSGPACK, document
+from jqmaster.master.http.routes import BY_HAND
 from jqmaster.wire.operation import Field, Operation
 from jqmaster.wire.operations import OPERATIONS
 
 METHODS = ("get", "post", "put", "patch", "delete")
 ROOT = Path(__file__).resolve().parents[2]
 Described = dict[str, Any]
+# Scripts that no request calls.
+INSIDE = {
+    "assign": "masters give jobs to the workers that they push to",
+    "refuse": "masters give back what such a worker did not take",
+    "tick": "whoever picks does what is due",
+    "setup": "who connects does it",
+    "migrate": "an upgrade, for who can reach Redis",
+    "audit": "a check of the indexes, for who can reach Redis",
+}
 RECORDS = "application/octet-stream"
-GENERATE = runpy.run_path(str(ROOT / "tools/generate.py"))
+GENERATE = runpy.run_path(str(ROOT / "tools/operations.py"))
 DESCRIBED = {
     (method.upper(), path): (item, item[method])
     for path, item in document()["paths"].items()
@@ -95,7 +105,7 @@ def hold_field(field: Field, schema: dict[str, Any], required: bool, told: str |
             assert tuple(whole.get("enum", ())) == kind.choices, at
     else:
         assert kind.schema or kind.kind == "raw", f"{at}: a type that nothing describes"
-    if kind.kind != "value" and not (kind.schema and field.default is None):
+    if kind.kind != "value" and (field.default is not None or "$ref" not in schema):
         assert whole.get("default") == field.default, at
     if told is not None:
         assert field.meaning and told.startswith(field.meaning), at
@@ -188,3 +198,23 @@ def test_an_operation_that_is_not_described_is_written(method: str, path: str) -
     [one] = [one for one in OPERATIONS.values() if (one.method, one.path) == (method, path)]
     assert whole["paths"][path][method.lower()] == GENERATE["description"](one)
     validate(whole)
+
+
+def test_each_script_has_an_operation_and_each_operation_a_script() -> None:
+    assert {one.script for one in OPERATIONS.values()} - {""} == {
+        script.stem for script in (ROOT / "scripts").glob("*.lua")
+    } - INSIDE.keys()
+
+
+def test_there_is_a_handler_for_what_the_table_leaves_to_it() -> None:
+    assert set(BY_HAND) == {one.name for one in OPERATIONS.values() if one.by_hand}
+
+
+def test_the_ui_asks_for_what_there_is() -> None:
+    sources = "".join(path.read_text() for path in (ROOT / "python/jqmaster/ui/static").rglob("*.js"))
+    asked = re.findall(r"\bapi\.(get|post|put|patch|delete)\(\s*(?:path`([^`]+)`|'([^']+)')", sources)
+    assert len(asked) > 30
+    for method, template, plain in asked:
+        pattern = re.sub(r"\\\$\\\{.*?\\\}", r"[^/]+", re.escape(template or plain))
+        found = [one.path for one in OPERATIONS.values() if one.method == method.upper()]
+        assert any(re.fullmatch(pattern, path) for path in found), f"{method} {template or plain}"

@@ -1,7 +1,6 @@
-"""Each surface has what there is: the fields of a new job, and the operations.
+"""Each surface has what the engine has: the fields of a new job, and the operations.
 
-Of the fields the engine is the measure, of the operations their table (test_operations.py compares the HTTP
-API with it). A surface that leaves something out says so here, with the reason.
+The engine is the measure. A surface that leaves something out says so here, with the reason.
 """
 
 import re
@@ -15,8 +14,6 @@ import pytest
 from bad_inputs import JOB, UNIQUE
 from http_support import document
 from jqmaster.engine import options
-from jqmaster.master.http.routes import BY_HAND
-from jqmaster.wire.operations import OPERATIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEC = (ROOT / "jqlua/job/spec.lua").read_text()
@@ -32,16 +29,7 @@ def texts_of(name: str, source: str) -> set[str]:
 
 
 FIELDS = texts_of("FIELDS", SPEC)
-SCRIPTS = {script.stem for script in (ROOT / "scripts").glob("*.lua")}
-# Scripts that no request calls.
-INSIDE = {
-    "assign": "masters give jobs to the workers that they push to",
-    "refuse": "masters give back what such a worker did not take",
-    "tick": "whoever picks does what is due",
-    "setup": "who connects does it",
-    "migrate": "an upgrade, for who can reach Redis",
-    "audit": "a check of the indexes, for who can reach Redis",
-}
+OPERATIONS = {script.stem for script in (ROOT / "scripts").glob("*.lua")}
 
 
 def in_protocol() -> set[str]:
@@ -96,31 +84,13 @@ def test_each_field_of_a_job_is_known(surface: Callable[[], set[str]]) -> None:
     assert surface() == FIELDS
 
 
-def test_each_script_has_an_operation_and_each_operation_a_script() -> None:
-    assert {one.script for one in OPERATIONS.values()} - {""} == SCRIPTS - INSIDE.keys()
-
-
-def test_the_protocol_tells_each_script() -> None:
+def test_the_protocol_tells_each_operation() -> None:
     told = set(re.findall(r"`([a-z]+)(?: [^`]*)?`(?:\*\*)? ?(?:→|spec)", PROTOCOL))
     told |= set(re.findall(r"\*\*`(\w+)`", PROTOCOL))
-    assert sorted(SCRIPTS - told) == []
+    assert sorted(OPERATIONS - told) == []
 
 
-def test_the_library_has_a_call_for_each_script() -> None:
+def test_the_library_has_a_call_for_each_operation() -> None:
     sources = "".join(path.read_text() for path in (ROOT / "python/jqmaster").glob("engine/*.py"))
     called = set(re.findall(r'self\.(?:call|page|_\w+)\(\s*"(\w+)"', sources))
-    assert sorted(SCRIPTS - called) == []
-
-
-def test_there_is_a_handler_for_what_the_table_leaves_to_it() -> None:
-    assert set(BY_HAND) == {one.name for one in OPERATIONS.values() if one.by_hand}
-
-
-def test_the_ui_asks_for_what_there_is() -> None:
-    sources = "".join(path.read_text() for path in (ROOT / "python/jqmaster/ui/static").rglob("*.js"))
-    asked = re.findall(r"\bapi\.(get|post|put|patch|delete)\(\s*(?:path`([^`]+)`|'([^']+)')", sources)
-    assert len(asked) > 30
-    for method, template, plain in asked:
-        pattern = re.sub(r"\\\$\\\{.*?\\\}", r"[^/]+", re.escape(template or plain))
-        found = [one.path for one in OPERATIONS.values() if one.method == method.upper()]
-        assert any(re.fullmatch(pattern, path) for path in found), f"{method} {template or plain}"
+    assert sorted(OPERATIONS - called) == []

@@ -12,8 +12,8 @@ from jqmaster.master.http.work import attempt_of, jobs_of, picked_ids, poke, sta
 from jqmaster.master.master import Master
 from jqmaster.wire import access, packform
 from jqmaster.wire.errors import STATUS, HttpError, invalid
-from jqmaster.wire.fields import PICK
 from jqmaster.wire.message import Reply, Request, refuse_unknown, unknown_field
+from jqmaster.wire.parts import PICK
 
 PICK_FIELDS = tuple(field.name for field in PICK)
 BLOBS = frozenset(("result", "error"))
