@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import (
     TYPE_CHECKING,
@@ -47,6 +48,15 @@ class TaskOptions(JobOptions, total=False):
     """Only these exceptions lead to a retry; default: all."""
     give_up_on: Exceptions | None
     """These never do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How the jobs of a kind run here; the server hears nothing of it. As of `TaskOptions`."""
+
+    process: bool = False
+    retry_on: Exceptions | None = None
+    give_up_on: Exceptions | None = None
 
 
 class Call(Mapping[str, Any], Generic[R_co]):
@@ -139,29 +149,28 @@ class WithOptions(Enqueuer[P, R]):
 
     def options(self, **more: Unpack[JobOptions]) -> WithOptions[P, R]:
         """With these as well."""
-        return WithOptions(self._task, {**self._chosen, **options.check(dict(more))})  # type: ignore[typeddict-item]
+        return WithOptions(self._task, {**self._chosen, **options.check(more)})
 
 
 class Task(Enqueuer[P, R]):
     """A kind of job. `function` is what was decorated; None for one that lives elsewhere."""
 
-    def __init__(self, jq: JQ, function: Callable[..., Any] | None, name: str, given: Mapping[str, Any]) -> None:
-        own: dict[str, Any] = dict(given)
+    def __init__(
+        self, jq: JQ, function: Callable[..., Any] | None, name: str, chosen: JobOptions, rules: Rules
+    ) -> None:
         self.jq = jq
         self.function = function
         self.name = name
-        self.process: bool = own.pop("process", False)
-        self.retry_on: Exceptions | None = own.pop("retry_on", None)
-        self.give_up_on: Exceptions | None = own.pop("give_up_on", None)
+        self.rules = rules
         self.signature = None if function is None else calling.Signature(function)
         self.is_async = inspect.iscoroutinefunction(function)
-        if self.process and self.is_async:
+        if rules.process and self.is_async:
             raise TypeError(f"{name}: process=True is for plain functions, not for async ones")
-        if self.process and "<locals>" in getattr(function, "__qualname__", ""):
+        if rules.process and "<locals>" in getattr(function, "__qualname__", ""):
             raise TypeError(f"{name}: a process finds only functions at the top of a module")
         self.returns_none = function is not None and _returned(function) in (None, "None")
         self._task = self
-        self._chosen: JobOptions = options.check(own)  # type: ignore[assignment]
+        self._chosen = options.check(chosen)
         if function is not None:
             functools.update_wrapper(self, function, updated=())  # type: ignore[arg-type]
 
@@ -184,7 +193,7 @@ class Task(Enqueuer[P, R]):
 
     def options(self, **chosen: Unpack[JobOptions]) -> WithOptions[P, R]:
         """The task with options for the jobs to come: `add.options(delay=5).enqueue(1, 2)`."""
-        return WithOptions(self, {**self._chosen, **options.check(dict(chosen))})  # type: ignore[typeddict-item]
+        return WithOptions(self, {**self._chosen, **options.check(chosen)})
 
     def prepare(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], chosen: JobOptions) -> tuple[bytes, JobOptions]:
         """The argument packed, and all options of a call."""
@@ -196,10 +205,10 @@ class Task(Enqueuer[P, R]):
             except TypeError as error:
                 raise TypeError(f"{self.name}{self.signature.misfit(error, kwargs)}") from None
         argument = self.jq.serializer.dumps(value)
-        merged: dict[str, Any] = {"keep_result": not self.returns_none, **self.jq.defaults, **chosen}
+        merged: JobOptions = {"keep_result": not self.returns_none, **self.jq.defaults, **chosen}
         if "unique" in merged:
             merged["unique"] = options.unique_key(merged["unique"], self.name, argument, args, kwargs)
-        return argument, merged  # type: ignore[return-value]
+        return argument, merged
 
 
 def _returned(function: Callable[..., Any]) -> Any:

@@ -67,8 +67,9 @@ _DURATIONS = (
 NAMES = frozenset(JobOptions.__annotations__)
 
 
-def check(options: dict[str, Any]) -> dict[str, Any]:
-    """`options` as they were given. Raises TypeError for a name that is none."""
+def check(options: JobOptions) -> JobOptions:
+    """`options` as they were given, which type checkers need not have seen. Raises TypeError for a name that is
+    none."""
     unknown = sorted(options.keys() - NAMES)
     if unknown:
         raise TypeError(f"no such option: {', '.join(unknown)}; there are: {', '.join(sorted(NAMES))}")
