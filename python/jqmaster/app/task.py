@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import (
@@ -20,11 +20,9 @@ from typing import (
     overload,
 )
 
-import msgpack
-
 from jqmaster.app import calling
 from jqmaster.engine import options
-from jqmaster.engine.options import JobOptions, Seconds
+from jqmaster.engine.options import JobOptions, NewJob, Seconds
 from jqmaster.wire import tracing
 
 if TYPE_CHECKING:
@@ -59,9 +57,9 @@ class Rules:
     give_up_on: Exceptions | None = None
 
 
-class Call(Mapping[str, Any], Generic[R_co]):
-    """A call that is not enqueued yet: for `JQ.enqueue_many`, `FollowUp` and `depends`. As a map: its spec
-    and `argument`, ready to be packed."""
+class Call(Generic[R_co]):
+    """A call that is not enqueued yet: for `JQ.enqueue_many`, `FollowUp` and `depends`. Two are two jobs, also with
+    the same arguments."""
 
     __slots__ = ("argument", "options", "task")
 
@@ -74,28 +72,16 @@ class Call(Mapping[str, Any], Generic[R_co]):
         """Its spec; `depends` still as it was given."""
         return options.spec_of(self.task.name, self.options)
 
-    def fields(self, siblings: Sequence[Any] = ()) -> dict[str, Any]:
-        """The map. `depends` on `siblings` are their indexes. Raises ValueError for other calls."""
+    def follower(self, siblings: Sequence[Any]) -> NewJob:
+        """The job, enqueued with `siblings`: `depends` on these are their indexes. Raises ValueError for other
+        calls."""
         spec = tracing.injected(self.spec())
         if "depends" in spec:
             spec["depends"] = [_reference(one, siblings) for one in spec["depends"]]
-        return {**spec, "argument": msgpack.unpackb(self.argument, strict_map_key=False)}
-
-    def __getitem__(self, name: str) -> Any:
-        return self.fields()[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.fields())
-
-    def __len__(self) -> int:
-        return len(self.fields())
+        return NewJob(spec, self.argument)
 
     def __repr__(self) -> str:
         return f"<call of {self.task.name}>"
-
-    # Two calls are two jobs, also with the same arguments.
-    __eq__ = object.__eq__
-    __hash__ = object.__hash__
 
 
 def _reference(one: Any, siblings: Sequence[Any]) -> str | int:

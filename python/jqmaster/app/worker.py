@@ -218,8 +218,8 @@ def plain(result: Any, serializer: Serializer) -> Any:
     """A result, or what follows, as MessagePack's own types. Raises what `serializer` raises."""
     if isinstance(result, FollowUp):
         jobs = list(result.jobs)
-        fields = [dict(one) if not isinstance(one, Call) else one.fields(jobs) for one in jobs]
-        return FollowUp(plain(result.result, serializer), fields)
+        followers = [one.follower(jobs) if isinstance(one, Call) else one for one in jobs]
+        return FollowUp(plain(result.result, serializer), followers)
     if isinstance(result, Move):
         return replace(result, argument=plain(result.argument, serializer))
     return msgpack.unpackb(serializer.dumps(result), strict_map_key=False)

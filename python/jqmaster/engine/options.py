@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from hashlib import blake2s
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 
 if TYPE_CHECKING:
     from jqmaster.app.handle import Handle
@@ -59,6 +59,13 @@ class JobOptions(TypedDict, total=False):
     """Publish each of its transitions."""
     headers: Mapping[str, str] | None
     """Texts that go with it, at most 16 of 1024 bytes in all: `current_job.get().headers` in the worker."""
+
+
+class NewJob(NamedTuple):
+    """A job on its way to the engine: its spec, its argument packed."""
+
+    spec: dict[str, Any]
+    argument: bytes
 
 
 _DURATIONS = (
