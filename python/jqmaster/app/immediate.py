@@ -15,7 +15,7 @@ from jqmaster.app.task import Call
 from jqmaster.app.transport import Prepared
 from jqmaster.app.worker import Runner
 from jqmaster.engine.options import NewJob
-from jqmaster.engine.replies import Document, Enqueued, Job
+from jqmaster.engine.replies import Document, Enqueued, Job, job_of
 from jqmaster.errors import NotFound
 from jqmaster.worker.ending import FollowUp, JobFailed, Move, new_job
 from jqmaster.worker.notes import current_job
@@ -51,10 +51,9 @@ class MemoryLink(Link):
     async def _run_one(self, call: Call[Any], spec: Mapping[str, Any], by_hand: bool) -> Enqueued:
         """`by_hand`: the caller is plain code. Plain functions run right there, and others in a loop."""
         document = self._memory.add(spec, call.argument)
-        job = Job(
-            document["id"], "", document["name"], document["queue"], document["priority"], 1, 0,
-            document["timeout"], call.argument, headers=document.get("headers") or {},
-        )  # fmt: skip
+        # What it depends on are calls here, which have no ids.
+        told = {name: value for name, value in document.items() if name != "depends"}
+        job = job_of({**told, "token": ""}, call.argument)
         task = call.task if call.task.function is not None else self._jq.tasks.get(call.task.name)
         if task is None:
             raise LookupError(f"no function here for jobs named {call.task.name}")
