@@ -11,10 +11,11 @@ from jqmaster.master.http.jobs import ask, no_such_job
 from jqmaster.master.master import Master
 from jqmaster.wire import packform
 from jqmaster.wire.errors import HttpError, from_engine, invalid
+from jqmaster.wire.fields import CHANGED
 from jqmaster.wire.message import Reply, Request, refuse_unknown
 
 _ARGUMENT = frozenset(("argument",))
-_CHANGES = ("priority", "delay", "run_at", "max_retry", "timeout", "tags", "argument")
+_CHANGES = (*CHANGED, "argument")
 _LINKS = ("add", "remove", "if_failed")
 _CONFLICTS = {
     "change": "the job runs or has ended; of such only the tags can be changed",
