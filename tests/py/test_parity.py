@@ -67,6 +67,8 @@ class TestFields:
 
     def test_the_engine_has_these(self) -> None:
         assert differences(lua("job/spec.lua", "FIELDS"), BY_NAME) == []
+        checked = re.findall(r'field == "(\w+)"', (ROOT / "jqlua/job/spec.lua").read_text())
+        assert differences(checked, BY_NAME) == []
 
     def test_the_engine_has_these_changed(self) -> None:
         assert differences(lua("life/change.lua", "FIELDS"), names(changed=True) | {"id"}) == []
