@@ -52,8 +52,9 @@ dist: setup-run
 	$(PY) tools/dist.py
 
 # The tests say when it was forgotten.
-.PHONY: generate
-generate: setup
+.PHONY: generate generate-fields
+generate: generate-fields
+generate-fields: setup
 	@$(PY) tools/fields.py
 
 # JavaScript's linter and formatter; nothing that runs needs it.
