@@ -249,7 +249,7 @@ local function told_of(rest)
       end
     end
   end
-  return told, string.char(128 + count)
+  return told, count < 16 and string.char(128 + count) or struct.pack(">BI2", 0xDE, count)
 end
 
 --- What presents the running attempt, or the last one.

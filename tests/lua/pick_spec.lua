@@ -1,4 +1,6 @@
+local matching = require "support.matching"
 local msgpack = require "support.msgpack"
+local server = require "support.server"
 local space = require "support.space"
 local specs = require "support.specs"
 
@@ -27,6 +29,30 @@ describe("pick", function()
         retry_count = 0, timeout = 2.5 }, document)
       assert.are.equal("\163abc", reply[3])
       assert.are.equal(3, #reply)
+    end)
+    it("has a document of any number of members", function()
+      -- More than workers are told of today: all that a job can have.
+      local source, changed = server.source("settable", "pick"):gsub('"max_runtime", "headers" }',
+        '"max_runtime", "headers", "tags", "unique", "unique_for", "retry_base", "retry_cap", "retry_jitter" }')
+      assert.are.equal(1, changed)
+      local told = { max_runtime = 5, headers = { tenant = "é" }, tags = { "x", "y" }, unique = "k", unique_for = 5,
+        retry_base = 1, retry_cap = 2, retry_jitter = 0.5 }
+      local first = jq:enqueue("a")
+      local spec = { name = "b", depends = { first } }
+      for field, value in pairs(told) do
+        spec[field] = value
+      end
+      told.id = jq:enqueue(spec)
+      jq:succeed(jq:take("a"))
+      local wish = msgpack.pack({ worker = "w", queues = "b" })
+      local document = jq:redis("EVAL", source, 2, jq.name, jq.name .. ":meta", wish)[2]
+      assert.are.equal(#document + 1, matching.module("values.msgpack").skip(document, 1))
+      local members = 0
+      for field, value in pairs(msgpack.unpack(document)) do
+        members = members + 1
+        assert.are.same(told[field] or value, value)
+      end
+      assert.are.equal(17, members)
     end)
     it("runs", function()
       local id = jq:enqueue("a")
