@@ -12,6 +12,7 @@ local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
 local jobspec = require "jqlua.job.spec"
 local queue = require "jqlua.queue.record"
+local serial = require "jqlua.base.serial"
 local transition = require "jqlua.life.transition"
 local unique = require "jqlua.job.unique"
 
@@ -24,7 +25,7 @@ M.sequence = {} -- [1]: the last number given by this call
 ---@return number the last number given, or what counts as such by now
 local function last_number()
   if not M.sequence[1] then
-    M.sequence[1] = math.max(tonumber(call("GET", keys.SEQ) or "0", 16), meta.state[meta.NOW_MS] * 1024 - 1)
+    M.sequence[1] = serial.read()
   end
   return M.sequence[1]
 end
