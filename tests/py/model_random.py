@@ -44,8 +44,8 @@ WEIGHTS = {
     "release": (3, 5, 4), "cancel": (3, 4, 4), "result": (4, 6, 5), "get": (3, 3, 3), "watch": (3, 3, 3),
     "tick": (3, 4, 4), "queue": (2, 2, 2), "queues": (1, 1, 1), "register": (2, 2, 2),
     "unregister": (0.4, 0.4, 0.4), "workers": (0.5, 0.5, 0.5), "assign": (4, 10, 8),
-    "refuse": (1.5, 2, 2), "config": (0.5, 0.5, 1), "wake": (3, 4, 4), "clock": (8, 12, 16), "take_over": (0.1, 0.1, 0.1),
-    "repeat": (4, 4, 4), "check": (4, 4, 4), "settle": (0.3, 0.5, 0.5),
+    "refuse": (1.5, 2, 2), "config": (0.5, 0.5, 1), "wake": (3, 4, 4), "clock": (8, 12, 16),
+    "take_over": (0.1, 0.1, 0.1), "repeat": (4, 4, 4), "check": (4, 4, 4), "settle": (0.3, 0.5, 0.5),
 }  # fmt: skip
 
 
