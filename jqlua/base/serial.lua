@@ -1,5 +1,5 @@
--- Numbers that are given once in the life of a namespace: those that ids are made of, 1024 to the millisecond, but never
--- behind the last.
+-- Numbers that are given once in the life of a namespace: those that ids are made of. They are 1024 to the millisecond,
+-- but never behind the last.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local server = require "jqlua.base.server"
@@ -8,9 +8,9 @@ local M = {}
 
 local call = redis.call
 
--- A server that takes over leaves so many out, and up to as many again, by chance: 65 to 131 seconds. Those that the one
--- before gave, and it does not know of, are among them, as long as its clock is not further behind, and the other one
--- does not go on for longer.
+-- A server that takes over leaves out so many, and up to as many again by chance: 65 to 131 seconds of them. What the
+-- one before gave and this one does not know of is among these, as long as this one's clock is not further behind and
+-- the other does not go on for longer.
 local LEFT_OUT = 2 ^ 26
 
 ---@cold

@@ -2,7 +2,6 @@
 -- Jobs that come in one by one, because there is more to them than to be put into a set: unique keys, dependencies,
 -- jobs that follow another, jobs of schedules.
 local keys = require "jqlua.base.keys"
-local meta = require "jqlua.base.meta"
 local batch = require "jqlua.base.writes"
 local change = require "jqlua.life.change"
 local check = require "jqlua.base.check"
