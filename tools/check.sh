@@ -50,7 +50,7 @@ for name in "$@"; do
             part "mypy" $bin/mypy
             part "ruff format" $bin/ruff format --check --quiet python tests bench tools setup.py
             part "biome" tools/js/node_modules/.bin/biome ci --error-on-warnings --colors=off
-            part "luacheck" luacheck --quiet --no-color scripts jqlua tests/lua examples/lua
+            part "luacheck" luacheck --quiet --no-color scripts jqlua python/jqmaster/engine tests/lua examples/lua
             ;;
         lua) [ -n "$specs_pid" ] || part "busted tests/lua" specs ;;
         python)

@@ -5,7 +5,8 @@ local M = {}
 local NAMESPACE = KEYS[1] or ""
 
 M.META = NAMESPACE .. ":meta" -- string: header and settings (module base.meta)
-M.MANIFEST = NAMESPACE .. ":manifest" -- hash: script names, shas, sources (written by loaders)
+M.MANIFEST = NAMESPACE .. ":manifest" -- hash: versions, names of scripts, shas (written by loaders)
+M.SCRIPTS = NAMESPACE .. ":scripts" -- hash: sources, where namespaces cannot share them (written by loaders)
 M.SEQ = NAMESPACE .. ":seq" -- string: the last id
 M.JOB = NAMESPACE .. ":j:" -- + id, string: job record (module job.record)
 M.ARGUMENT = NAMESPACE .. ":a:" -- + id, string: its argument, as it came

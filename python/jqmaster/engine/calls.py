@@ -23,6 +23,7 @@ from jqmaster.bundle.build import Script, library_of
 from jqmaster.connection import url as redis_url
 from jqmaster.connection.place import CONNECT_S, PASSES_S, is_passing, place_of, pool_at, refusal
 from jqmaster.connection.wake import backoff_s
+from jqmaster.engine.manifest import check_kept
 from jqmaster.engine.scripts import (
     FORMS,
     Form,
@@ -248,12 +249,14 @@ class Caller:
             current = await self.redis.hexists(f"{self.namespace}:manifest", "version")
             await install(self.redis, self.namespace, self.scripts, make_current=not current, form=self.form)
             return True
+        if lost.keys() & {"library", "scripts"}:
+            await check_kept(self.redis, self.namespace, self.scripts)
         if "library" in lost and self._library:
             log.info("Redis has lost the functions of namespace %s: loading them", self.namespace)
             if not await bring_library(self.redis, self.namespace, self.scripts, self._library, self.form):
                 self._do_without_functions(lost["library"])
         if "scripts" in lost:
-            log.info("Redis has lost the scripts of namespace %s: loading them", self.namespace)
+            log.debug("Redis has not these scripts of namespace %s, or has lost them: loading them", self.namespace)
             async with self.redis.pipeline(transaction=False) as pipe:
                 for name in {name for name, problem in failures if _lost(problem) == "scripts"}:
                     pipe.script_load(self.scripts[name].source)
