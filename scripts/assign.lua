@@ -19,6 +19,7 @@ local plans = require "jqlua.pick.plan"
 local wishes = require "jqlua.pick.wish"
 local pool = require "jqlua.pick.pool"
 local sleepers = require "jqlua.pick.sleepers"
+local pulse = require "jqlua.life.pulse"
 local sweep = require "jqlua.life.sweep"
 local transition = require "jqlua.life.transition"
 local worker = require "jqlua.pick.worker"
@@ -73,6 +74,9 @@ end
 
 if spec.wait and meta.state[meta.SLEEPERS] > 0 then
   sleepers.awake(spec.master, worker.CHANNEL)
+end
+if pulse.is_due() then
+  pulse.note()
 end
 if meta.state[meta.NEXT_DUE] <= meta.state[meta.NOW_MS] then
   sweep.run(SWEEP_STEPS)

@@ -193,6 +193,7 @@ class Workers(Order):
     def assign(self, reply, master, limit=100, wait=None):
         accepted(reply)
         self.gets_up(master, wait)
+        self.come_by()
         due_before = self.due_count()
         self.sweep(left_some=reply[0] == 0)
         expect(len(reply) - 1 <= limit, "more than the limit", reply)
