@@ -23,6 +23,7 @@ from jqmaster.bundle.build import Script, library_of
 from jqmaster.connection import url as redis_url
 from jqmaster.connection.place import CONNECT_S, PASSES_S, is_passing, place_of, pool_at, refusal
 from jqmaster.connection.wake import backoff_s
+from jqmaster.engine.durable import Durable
 from jqmaster.engine.manifest import check_kept
 from jqmaster.engine.scripts import (
     FORMS,
@@ -160,9 +161,21 @@ class Caller:
         """Run one operation; its reply as it came: bytes, integers, lists, None."""
         if self.observe is None:
             return await self._call(script, arguments)
+        return await self._observed(script, self._call(script, arguments))
+
+    async def call_durably(
+        self, script: str, arguments: Sequence[Argument], durable: Durable
+    ) -> tuple[Any, str | None]:
+        """Run one operation, then wait for replicas: its reply, and what is lacking, if anything."""
+        reply, lacking = await self._observed(script, self._call(script, arguments, durable))
+        return reply, lacking
+
+    async def _observed(self, script: str, calling: Awaitable[Any]) -> Any:
+        if self.observe is None:
+            return await calling
         started, code = time.perf_counter(), "ok"
         try:
-            return await self._call(script, arguments)
+            return await calling
         except JQError as problem:
             code = problem.code
             raise
@@ -172,14 +185,16 @@ class Caller:
         finally:
             self.observe(script, code, time.perf_counter() - started)
 
-    async def _call(self, script: str, arguments: Sequence[Argument]) -> Any:
+    async def _call(self, script: str, arguments: Sequence[Argument], durable: Durable | None = None) -> Any:
         again: _Again | None = None
         while True:
+            called = (*self._called(script), 2, self.namespace, self._meta, *arguments)
             try:
-                async with asyncio.timeout(self._timeout_s):
-                    reply = await self.redis.execute_command(
-                        *self._called(script), 2, self.namespace, self._meta, *arguments
-                    )
+                async with asyncio.timeout(self._timeout_s + (durable.timeout if durable else 0)):
+                    if durable:
+                        reply = await durable.call(self.redis, called, self.namespace)
+                    else:
+                        reply = await self.redis.execute_command(*called)
                 if not self._is_known or self._is_missed:
                     self._is_here(script)
                 return reply
