@@ -18,7 +18,7 @@ from conftest import SettableEngine
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import builtin
 from jqmaster.errors import Conflict, Invalid, JQError, Version
-from jqmaster.master import copying
+from jqmaster.engine import copying
 from keyspace import read_keys
 from rich import Space, fill, fill_newer
 from servers import RedisServer

@@ -15,7 +15,7 @@ from redis.asyncio import Redis
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import load
 from jqmaster.errors import Full
-from jqmaster.master import copying
+from jqmaster.engine import copying
 from parts import eventually
 from servers import RedisServer
 

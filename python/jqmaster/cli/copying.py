@@ -37,7 +37,7 @@ def add(commands: Any) -> None:
 
 
 def _export(options: argparse.Namespace, _parser: Parser) -> int:
-    from jqmaster.master import copying
+    from jqmaster.engine import copying
 
     if options.file == "-" and show.is_terminal():
         raise Refused("the file is not for a terminal: send stdout elsewhere", EXIT_USAGE, "INVALID")
@@ -86,7 +86,7 @@ def _records(client: AnyClient) -> Iterator[bytes]:
 
 def _import(options: argparse.Namespace, parser: Parser) -> int:
     from jqmaster.cli.clients import RedisClient
-    from jqmaster.master import copying
+    from jqmaster.engine import copying
 
     with _opened(options.file, "rb") as file, open_client(options, creates=True) as client:
         size = Path(options.file).stat().st_size if options.file != "-" else None

@@ -90,7 +90,15 @@ def given(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-class Caller:
+class Calling:
+    """What the typed methods stand on."""
+
+    async def call(self, operation: str, *arguments: Argument) -> Any:
+        """Run one operation; its reply as the script gives it: bytes, integers, lists, None."""
+        raise NotImplementedError
+
+
+class Caller(Calling):
     """Runs the operations of one namespace. Holds no connection of its own; whoever made ``redis`` closes it.
 
     An operation of the library is called by FCALL, all others by EVALSHA. Where functions cannot be called,
@@ -155,13 +163,12 @@ class Caller:
                 raise from_redis(problem) from problem
         return "functions" if self._place.has_functions else "scripts"
 
-    async def call(self, script: str, *arguments: Argument) -> Any:
-        """Run one operation; its reply as it came: bytes, integers, lists, None."""
+    async def call(self, operation: str, *arguments: Argument) -> Any:
         if self.observe is None:
-            return await self._call(script, arguments)
+            return await self._call(operation, arguments)
         started, code = time.perf_counter(), "ok"
         try:
-            return await self._call(script, arguments)
+            return await self._call(operation, arguments)
         except JQError as problem:
             code = problem.code
             raise
@@ -169,7 +176,7 @@ class Caller:
             code = "cancelled"
             raise
         finally:
-            self.observe(script, code, time.perf_counter() - started)
+            self.observe(operation, code, time.perf_counter() - started)
 
     async def _call(self, script: str, arguments: Sequence[Argument]) -> Any:
         again: _Again | None = None

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jqmaster.engine import replies
-from jqmaster.engine.calls import Argument, Caller, Spec, given, pack
+from jqmaster.engine.calls import Argument, Calling, Spec, given, pack
 from jqmaster.engine.replies import Document, Enqueued, Page
 
 
-class JobCalls(Caller):
+class JobCalls(Calling):
     """For those who enqueue, and for those who look after jobs."""
 
     async def enqueue(self, jobs: Sequence[tuple[Spec, bytes]], *, request: str | None = None) -> list[Enqueued]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from hashlib import blake2s
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
-
-if TYPE_CHECKING:
-    from jqmaster.app.handle import Handle
-    from jqmaster.app.task import Call
+from typing import Any, Literal, TypedDict
 
 Seconds = float | timedelta
+
+
+class Reference:
+    """What `depends` takes beside ids: a handle, or a call that is not enqueued yet."""
+
+    __slots__ = ()
 
 
 class JobOptions(TypedDict, total=False):
@@ -51,7 +53,7 @@ class JobOptions(TypedDict, total=False):
     """The key is kept for so long after the end as well."""
     if_exists: Literal["keep", "replace", "latest"] | None
     """What becomes of the second with the same key."""
-    depends: Sequence[str | Handle[Any] | Call[Any]] | None
+    depends: Sequence[str | Reference] | None
     """Runs when all of these are done: ids, handles, or calls further ahead in the same `enqueue_many`."""
     if_failed: Literal["wait", "fail", "run"] | None
     """What becomes of it when one of them fails or is cancelled."""
@@ -59,6 +61,19 @@ class JobOptions(TypedDict, total=False):
     """Publish each of its transitions."""
     headers: Mapping[str, str] | None
     """Texts that go with it, at most 16 of 1024 bytes in all: `current_job.get().headers` in the worker."""
+
+
+class Changes(TypedDict, total=False):
+    """What can be changed of a job that is there; see JobOptions."""
+
+    priority: int
+    max_retry: int
+    timeout: Seconds
+    delay: Seconds
+    run_at: datetime | float
+    tags: Sequence[str]
+    argument: Any
+    """All of it, a map of names where the function has parameters."""
 
 
 _DURATIONS = (
@@ -77,8 +92,18 @@ def check(options: dict[str, Any]) -> dict[str, Any]:
 
 def spec_of(name: str, options: JobOptions) -> dict[str, Any]:
     """The spec, but for `unique` and `depends` where they are not plain text yet."""
-    spec: dict[str, Any] = {"name": name}
-    spec.update((key, value) for key, value in options.items() if value is not None)
+    return {"name": name, **_plain(options)}
+
+
+def changes_of(changes: Changes, dumps: Callable[[Any], bytes]) -> tuple[dict[str, Any], bytes]:
+    """The spec of a change, but for the id, and the argument, which is empty where it stays."""
+    spec = _plain(changes)
+    spec.pop("argument", None)
+    return spec, dumps(changes["argument"]) if "argument" in changes else b""
+
+
+def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
+    spec = {key: value for key, value in options.items() if value is not None}
     for key in _DURATIONS:
         if isinstance(spec.get(key), timedelta):
             spec[key] = spec[key].total_seconds()
