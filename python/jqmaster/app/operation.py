@@ -248,15 +248,11 @@ class OperationMethods:
 
     # -- the whole --------------------------------------------------------------------------------
 
-    async def astats(
-        self, by: Literal["minute", "hour", "day"] = "hour", **period: Unpack[Period]
-    ) -> list[Document]:
+    async def astats(self, by: Literal["minute", "hour", "day"] = "hour", **period: Unpack[Period]) -> list[Document]:
         """What happened in each `minute`, `hour` or `day`, oldest first (docs/protocol.md, section 17)."""
         return await (await self.aengine()).stats(by, **period)
 
-    async def aseries(
-        self, by: Literal["minute", "hour", "day"] = "hour", **period: Unpack[Period]
-    ) -> list[Document]:
+    async def aseries(self, by: Literal["minute", "hour", "day"] = "hour", **period: Unpack[Period]) -> list[Document]:
         """Sums over a whole time, one for each pair of queue and name."""
         return await _all(partial((await self.aengine()).series, by, **period))
 

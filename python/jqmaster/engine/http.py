@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -27,9 +26,7 @@ CONNECT_TIMEOUT_S = 5.0
 SILENCE_S = 60.0  # a master that has nothing to send says so every 15 seconds
 AT_A_TIME = 32  # requests about one job each
 _HEADERS = {"content-type": MSGPACK, "accept": MSGPACK}
-_REFUSALS: dict[str, type[JQError]] = {
-    kind.code: kind for kind in (Invalid, NotFound, Conflict, Lost, Full)
-}
+_REFUSALS: dict[str, type[JQError]] = {kind.code: kind for kind in (Invalid, NotFound, Conflict, Lost, Full)}
 _ABSENT: Any = object()
 
 
@@ -50,10 +47,11 @@ class HttpEngine(Operations):
             if several is None:
                 raise Unavailable(f"{operation}: a master has no request for this")
             found = await _together([self.call(operation, *one) for one in several])
-            return found[0][:1] + sum((one[1:] for one in found), []) if operation in _PAGES else sum(found, [])
-        known, path, body = request
+            documents = [answer for one in found for answer in (one[1:] if operation in _PAGES else one)]
+            return [b"", *documents] if operation in _PAGES else documents
+        known, path, body, headers = request
         try:
-            content = await self.ask(known.method, path, body)
+            content = checked(*await self.send(known.method, path, body, headers={**_HEADERS, **headers}))
         except NotFound:
             if known.reply.shape == "first":
                 return [b""]
@@ -127,14 +125,16 @@ class HttpEngine(Operations):
     async def pick(self, worker: str, queues: str | Sequence[str], count: int = 1, **options: Any) -> Picked:
         body = pack(given(worker=worker, queues=queues, count=count, **options))
         status, content = await self.send("POST", "/pick", body, repeats=False)
-        reply = read_map(_checked(status, content))
-        return Picked(reply.get("next_ms", -1), [job_of(fields) for fields in reply["jobs"]])
+        found = _parts(checked(status, content))
+        jobs = [replies.document(content[start:end]) for start, end in found["jobs"]]
+        next_ms = msgpack.unpackb(content[slice(*found["next_ms"])]) if "next_ms" in found else -1
+        return Picked(next_ms, [replies.job_of(fields, fields.pop("argument")) for fields in jobs])
 
     # -- requests ----------------------------------------------------------------------------------------------
 
     async def ask(self, method: str, path: str, body: bytes = b"") -> bytes:
         """The body of an answer. Raises JQError for an error."""
-        return _checked(*await self.send(method, path, body))
+        return checked(*await self.send(method, path, body))
 
     async def send(
         self, method: str, path: str, body: bytes = b"", *, timeout_s: float = TIMEOUT_S, repeats: bool = True,
@@ -167,7 +167,7 @@ class HttpEngine(Operations):
         try:
             async with self._connected().get(url + path, headers=headers, timeout=timeout) as response:
                 if response.status >= 400:
-                    _checked(response.status, await response.read())
+                    checked(response.status, await response.read())
                 yield response.content
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise _away(url, error, "; the stream was cut off") from error
@@ -206,8 +206,8 @@ for _several in _BY_SCRIPT.values():
 _PAGES = frozenset(name for name, several in _BY_SCRIPT.items() if any(one.reply.shape == "first" for one in several))
 
 
-def _request(script: str, arguments: Sequence[Argument]) -> tuple[Operation, str, bytes] | None:
-    """The operation that has a place for all that the script is told, its path with the query, and its body."""
+def _request(script: str, arguments: Sequence[Argument]) -> tuple[Operation, str, bytes, dict[str, str]] | None:
+    """The operation that has a place for all that the script is told; its path and query, body and headers."""
     for operation in _BY_SCRIPT.get(script, ()):
         spec, values = _read(operation, arguments)
         placed: dict[str, dict[str, Any]] = {"path": {}, "query": {}, "header": {}, "body": {}}
@@ -215,12 +215,11 @@ def _request(script: str, arguments: Sequence[Argument]) -> tuple[Operation, str
             value = values.pop(0) if field.type.kind == "value" and values else _taken(spec, field.to)
             if value is not _ABSENT and value != b"":
                 placed[field.place][field.name] = _shown(field, value)
-        if {**spec} == dict(operation.fixed) and all(
-            field.name in placed["path"] for field in operation.at("path")
-        ):
+        if {**spec} == dict(operation.fixed) and all(field.name in placed["path"] for field in operation.at("path")):
             query = urlencode(placed["query"])
             path = _filled(operation.path, placed["path"]) + (f"?{query}" if query else "")
-            return operation, path, packform.raw_map(placed["body"]) if placed["body"] else b""
+            body = packform.raw_map(placed["body"]) if placed["body"] else b""
+            return operation, path, body, placed["header"]
     return None
 
 
@@ -271,7 +270,7 @@ def _apart(script: str, arguments: Sequence[Argument]) -> list[list[Argument]] |
     for name in ("ids", "names"):
         listed = spec.get(name)
         if isinstance(listed, list) and len(listed) != 1 and script in _BY_SCRIPT:
-            return [[pack({**copy.copy(spec), name: [one]})] for one in listed]
+            return [[pack({**spec, name: [one]})] for one in listed]
     return None
 
 
@@ -318,7 +317,7 @@ def _parts(content: bytes) -> dict[str, Any]:
     return found
 
 
-def _checked(status: int, content: bytes) -> bytes:
+def checked(status: int, content: bytes) -> bytes:
     """The answer's body. Raises JQError for an error."""
     if status < 400:
         return content
@@ -334,7 +333,7 @@ def _checked(status: int, content: bytes) -> bytes:
 
 
 def _value(status: int, content: bytes) -> Any:
-    content = _checked(status, content)
+    content = checked(status, content)
     # Arguments may hold text that is not UTF-8, and one such job must not hide a whole listing.
     errors = "surrogateescape"
     return msgpack.unpackb(content, strict_map_key=False, unicode_errors=errors) if content else {}
