@@ -10,7 +10,9 @@ from jqmaster.cli.status import EXIT_USAGE, Refused
 from jqmaster.connection import url as redis_url
 
 if TYPE_CHECKING:
-    from jqmaster.cli.clients import AnyClient, RedisClient
+    from contextlib import AbstractContextManager
+
+    from jqmaster.cli.clients import Client
     from jqmaster.engine.scripts import Form
 
 LOCAL = "http://127.0.0.1:8400"
@@ -56,20 +58,17 @@ def place(options: argparse.Namespace) -> Place:
     return Place(chosen, options.namespace or NAMESPACE, options.form or "auto")
 
 
-def open_client(options: argparse.Namespace, *, creates: bool = False) -> AnyClient:
+def open_client(options: argparse.Namespace, *, creates: bool = False) -> AbstractContextManager[Client]:
     """A client of the server that the options mean. `creates`: straight on Redis, a namespace that is not
     there is set up; else it is refused, as it would be a slip of the finger."""
-    from jqmaster.cli.clients import MasterClient
-
-    where = place(options)
-    return on_redis(where, creates=creates) if where.is_redis else MasterClient(where.url)
+    return client_of(place(options), creates=creates)
 
 
-def on_redis(where: Place, *, creates: bool = False) -> RedisClient:
-    """A client of a namespace, straight on its Redis."""
-    from jqmaster.cli.clients import RedisClient
+def client_of(where: Place, *, creates: bool = False) -> AbstractContextManager[Client]:
+    """A client of this server."""
+    from jqmaster.cli.clients import opened
 
-    return RedisClient(where, creates=creates)
+    return opened(where, creates=creates)
 
 
 def redis_place(options: argparse.Namespace, command: str) -> Place:
