@@ -10,7 +10,7 @@ import pytest
 
 from cli_support import Cli, call, straight  # noqa: F401 (fixtures)
 from conftest import SettableEngine
-from jqmaster.client import AsyncClient
+from jqmaster import JQ
 from jqmaster.doctor import doctor, redis_side
 from jqmaster.doctor.doctor import Finding
 from jqmaster.doctor.facts import Source, gather
@@ -251,8 +251,8 @@ def test_the_command(straight: Cli) -> None:
 
 async def test_a_master_gives_the_same_facts(straight: Cli, engine: Engine) -> None:
     await engine.enqueue([({"name": "mail"}, NIL)])
-    async with AsyncClient(straight.url) as client:
-        theirs = await gather(ClientSource(client))
+    by_master = JQ(straight.url)
+    theirs = await gather(Source(await by_master.aengine()))
     ours = await gather(Source(engine))
     assert [one["name"] for one in theirs.queues] == [one["name"] for one in ours.queues] == ["mail"]
     assert theirs.heads[0].explained["id"] == ours.heads[0].explained["id"]

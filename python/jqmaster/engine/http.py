@@ -27,6 +27,7 @@ SILENCE_S = 60.0  # a master that has nothing to send says so every 15 seconds
 AT_A_TIME = 32  # requests about one job each
 _HEADERS = {"content-type": MSGPACK, "accept": MSGPACK}
 _REFUSALS: dict[str, type[JQError]] = {kind.code: kind for kind in (Invalid, NotFound, Conflict, Lost, Full)}
+_NIL_FOR_NOTHING = ("worker_id", "result", "error", "message")
 _ABSENT: Any = object()
 
 
@@ -94,9 +95,12 @@ class HttpEngine(Operations):
             content = await self.ask("GET", _path("get", id=job_id))
         except NotFound:
             return None
-        # A master shows what there is nothing of as nil; these documents are those of the script.
-        fields = replies.document(content).items()
-        return {name: value for name, value in fields if value is not None and value != packform.NIL}
+        # A master shows some of what there is nothing of as nil; these documents are those of the script.
+        found = replies.document(content)
+        for name in _NIL_FOR_NOTHING:
+            if found[name] in (None, packform.NIL):
+                del found[name]
+        return found
 
     async def result(self, job_id: str) -> tuple[str, bytes | None]:
         content = await self.ask("GET", _path("result", id=job_id))
