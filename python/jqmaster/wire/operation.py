@@ -48,7 +48,8 @@ class Reply(NamedTuple):
     """How a script's reply becomes a body.
 
     `nothing`: none. `document`: the reply itself, a document. `first`: of a page that was asked for one id its
-    document, or 404. `page`: `{names[0]: [document, …], cursor}`. `list`: `{names[0]: [document, …]}`.
+    document, or 404. `page`: `{names[0]: [document, …], cursor}`;
+    where the script tells a list instead of a document, `columns` names its items. `list`: `{names[0]: [document, …]}`.
     `state`: of a script that answers for each of its jobs, here one: `{status}`, 404 or 409. `states`: the same
     for many, `{jobs: [state, …]}`; with `where`, `{cursor, changed}`. `values`: `{name: value, …}`, a map of the
     reply's parts in order. `own`: none of these; a map with some of `names`, or where there are none another
@@ -59,6 +60,7 @@ class Reply(NamedTuple):
     names: tuple[str, ...] = ()
     statuses: tuple[int, ...] = (200,)
     media: str = ""
+    columns: tuple[str, ...] = ()
 
 
 class Operation(NamedTuple):

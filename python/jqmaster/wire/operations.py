@@ -118,9 +118,9 @@ _TABLE = (
         "failures", "", "GET", "/failures", "viewer", "What failed for good, by group", f.page("failures"), f.PAGE,
     ),
     Operation(
-        "tags", "", "GET", "/tags", "viewer", "The tags that jobs have", f.page("tags"),
+        "tags", "", "GET", "/tags", "viewer", "The tags that jobs have",
+        Reply("page", ("tags", "cursor"), columns=("tag", "count")),
         (f.query("top", f.COUNT, "So many, and no more; without `cursor` and `count`."), *f.PAGE),
-        by_hand="the script tells pairs, the body has maps",
     ),
 
     # Workers.
@@ -137,7 +137,7 @@ _TABLE = (
     Operation(
         "unregister", "", "DELETE", "/worker", "worker", "Unregister a worker", Reply("values", ("released",)),
         (f.header("worker-id", Type("text", 1, 255), "The id from `POST /worker`.", to="worker", required=True),),
-        errors=f.MISSING,
+        errors=f.MISSING, by_hand="who it is stands in a header",
     ),
     Operation(
         "heartbeat", "", "POST", "/worker/heartbeat", "worker", "Stay alive and renew leases",
