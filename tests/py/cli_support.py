@@ -88,7 +88,12 @@ def cli_(request: pytest.FixtureRequest, call: Callable[..., Said], redis_url: s
     """A command line on a namespace of its own, both ways."""
     with live_server(redis_url, namespace) as live:
         straight = ["--redis", redis_url, "--namespace", namespace]
-        yield Cli(straight if request.param == "redis" else ["--url", live.url], live.url, call, JQ(redis_url, namespace=namespace))
+        yield Cli(
+            straight if request.param == "redis" else ["--url", live.url],
+            live.url,
+            call,
+            JQ(redis_url, namespace=namespace),
+        )
 
 
 @pytest.fixture

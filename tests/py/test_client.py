@@ -10,8 +10,8 @@ from typing import Any
 
 import msgpack
 import pytest
-
 from jqmaster.client import AsyncClient, Client, Event
+
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.errors import Conflict, Invalid, NotFound
 from jqmaster.master.server import ServeOptions, Server

@@ -10,8 +10,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-
 from jqmaster.client import AsyncClient, Client
+
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.errors import Invalid, NotFound
 from jqmaster.master.server import ServeOptions, Server

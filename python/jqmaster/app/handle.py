@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Generator, Iterable
+from collections.abc import AsyncIterator, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, Unpack
 
 from jqmaster.app.link import Link, plain, plain_each
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.options import Changes, Reference, Seconds, changes_of, seconds
 from jqmaster.engine.replies import Document, Event
-from jqmaster.errors import Conflict, NotFound, Unavailable
+from jqmaster.errors import Conflict, Invalid, NotFound, Unavailable
 
 if TYPE_CHECKING:
     from jqmaster.app.calling import Serializer
@@ -127,11 +128,13 @@ class Handle(Reference, Generic[R_co]):
 
     async def aexplain(self) -> Document:
         """Why it waits: what holds it, what is ahead of it, when it may start. Raises NotFound."""
-        return await (await self.link.open()).engine.explain(self.id)
+        with _about(self.id):
+            return await (await self.link.open()).engine.explain(self.id)
 
     async def ahistory(self) -> list[Document]:
         """What happened to it, oldest first: `{event, time_ms, attempt?, worker_id?, …}`. Raises NotFound."""
-        return list((await (await self.link.open()).engine.history(self.id))["events"])
+        with _about(self.id):
+            return list((await (await self.link.open()).engine.history(self.id))["events"])
 
     async def aevents(self) -> AsyncIterator[Event]:
         """How it stands, then each of its transitions as it comes, until it has ended. Raises NotFound,
@@ -211,9 +214,21 @@ def ids_of(ids: Ids) -> list[str]:
     return [one.id if isinstance(one, Handle) else one for one in several]
 
 
+@contextmanager
+def _about(job_id: str) -> Iterator[None]:
+    """What cannot be an id is that of no job."""
+    try:
+        yield
+    except Invalid as error:
+        if error.path is None or not error.path.startswith("id"):
+            raise
+        raise NotFound(f"no such job: {job_id}") from None
+
+
 async def document(transport: Transport, serializer: Serializer, job_id: str) -> Document:
     """A job's document with its values unpacked. Raises NotFound."""
-    [found] = await transport.engine.get(job_id)
+    with _about(job_id):
+        [found] = await transport.engine.get(job_id)
     if found is None:
         raise NotFound(f"no such job: {job_id}")
     return unpacked(found, serializer)
@@ -268,7 +283,8 @@ async def _wait(transport: Transport, job_id: str, timeout: float | None) -> str
     while True:
         left_s = max(0.0, deadline - time.monotonic())
         try:
-            state = await transport.ended(job_id, min(LOOK_AGAIN_S, left_s))
+            with _about(job_id):
+                state = await transport.ended(job_id, min(LOOK_AGAIN_S, left_s))
             failures, last_answer = 0, time.monotonic()
         except Unavailable:
             # At the deadline, too: nobody knows that the job has not ended.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from jqmaster.connection.coalesce import Coalescer
 from jqmaster.connection.together import Together
@@ -14,9 +14,6 @@ from jqmaster.engine.replies import Enqueued, Event
 from jqmaster.engine.scripts import Form
 from jqmaster.errors import NotFound, Unavailable
 
-if TYPE_CHECKING:
-    from jqmaster.app.task import Call
-
 Prepared = tuple[dict[str, Any], bytes]  # a job's spec, its argument packed
 
 
@@ -26,10 +23,8 @@ class Transport(Protocol):
     @property
     def engine(self) -> Operations: ...
 
-    async def enqueue(
-        self, calls: Sequence[Call[Any]], jobs: Sequence[Prepared], request: str | None
-    ) -> list[Enqueued]:
-        """Up to 1000 `calls`, which are prepared as `jobs`: all or none."""
+    async def enqueue(self, calls: Sequence[Any], jobs: Sequence[Prepared], request: str | None) -> list[Enqueued]:
+        """Up to 1000 `jobs`, prepared from `calls`, which only who runs them here needs: all or none."""
 
     async def ended(self, job_id: str, timeout_s: float) -> str:
         """The state once it is done, error or cancelled, or after so long. Raises NotFound."""
@@ -60,9 +55,7 @@ class RedisTransport:
         self._results: Together[str, list[Any]] = Together(self._ask_results)
         self._ended = Ended(self.engine, self._redis)
 
-    async def enqueue(
-        self, _calls: Sequence[Call[Any]], jobs: Sequence[Prepared], request: str | None
-    ) -> list[Enqueued]:
+    async def enqueue(self, _calls: Sequence[Any], jobs: Sequence[Prepared], request: str | None) -> list[Enqueued]:
         if len(jobs) == 1 and request is None and _stands_alone(jobs[0][0]):
             # Many tasks that enqueue one job each share calls.
             spec, argument = jobs[0]

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
 import msgpack
-import redis.exceptions
 
 from jqmaster.app.app import JQ
 from jqmaster.app.handle import unpacked
-from jqmaster.cli.reach import Place
-from jqmaster.cli.status import EXIT_UNAVAILABLE, EXIT_USAGE, Refused
 from jqmaster.engine.engine import Engine, Operations
 from jqmaster.engine.replies import Document
-from jqmaster.errors import NotFound, Unavailable, from_redis
+from jqmaster.engine.scripts import Form
+from jqmaster.errors import NotFound
 
 T = TypeVar("T")
 
@@ -37,8 +34,8 @@ class _Values:
 class Client(JQ):
     """`JQ` for one command."""
 
-    def __init__(self, where: Place) -> None:
-        super().__init__(where.url, namespace=where.namespace, form=where.form, serializer=_Values())
+    def __init__(self, url: str, namespace: str, form: Form) -> None:
+        super().__init__(url, namespace=namespace, form=form, serializer=_Values())
 
     def ask(self, call: Callable[[Operations], Coroutine[Any, Any, T]]) -> T:
         """Do what no method does in this form."""
@@ -79,42 +76,3 @@ def _only(found: list[Document], what: str) -> Document:
     if not found:
         raise NotFound(f"no such {what}")
     return found[0]
-
-
-@contextmanager
-def opened(where: Place, *, creates: bool) -> Iterator[Client]:
-    """See `reach.open_client`."""
-    client = Client(where)
-    try:
-        if where.is_redis:
-            _check(client, where, creates)
-        yield client
-    except Unavailable as error:
-        if isinstance(getattr(error.cause, "os_error", None), OSError):
-            raise Unavailable(
-                f"no master answers at {where.shown}. Start one with `jqmaster serve`, or name another "
-                "(--url), or a Redis (--redis)"
-            ) from error
-        raise
-    finally:
-        client.close()
-
-
-def _check(client: Client, where: Place, creates: bool) -> None:
-    """Whether the namespace is there, which most likely was misspelt otherwise."""
-
-    async def is_there(engine: Engine) -> bool:
-        try:
-            return bool(await engine.redis.exists(f"{engine.namespace}:meta"))
-        except redis.exceptions.RedisError as problem:
-            reason = from_redis(problem).message.partition(": ")[2] or str(problem)
-            raise Unavailable(f"cannot use Redis at {where.shown}: {reason}") from problem
-
-    try:
-        if not client.ask_redis(is_there) and not creates:
-            raise Refused(
-                f"there is no namespace {where.namespace} in this Redis; `jqmaster load` sets it up",
-                EXIT_UNAVAILABLE, "VERSION",
-            )  # fmt: skip
-    except ValueError as error:
-        raise Refused(f"{where.url}: {error}", EXIT_USAGE, "INVALID") from None
