@@ -46,7 +46,7 @@ def test_enqueue(master: MasterProcess) -> None:
     assert run(sys.executable, "enqueue.py", master.url).splitlines() == [
         "add: done 6",
         "resize: [{'width': 400, 'height': 300}, {'width': 800, 'height': 600}]",
-        "call-partner: 2 retries, answered at attempt 3",
+        "call-partner: answered at attempt 3 after 2 retries",
         "call-partner: error - the account is closed",
         "later: cancelled",
     ]
