@@ -46,7 +46,8 @@ class HttpEngine(Operations):
         if request is None:
             several = _apart(operation, arguments)
             if several is None:
-                raise Unavailable(f"{operation}: a master has no request for this")
+                kind = Invalid if operation in _BY_SCRIPT else Unavailable
+                raise kind(f"{operation}: a master has no request for {_told(arguments)}")
             found = await _together([self.call(operation, *one) for one in several])
             documents = [answer for one in found for answer in (one[1:] if operation in _PAGES else one)]
             return [b"", *documents] if operation in _PAGES else documents
@@ -222,9 +223,13 @@ def _request(script: str, arguments: Sequence[Argument]) -> tuple[Operation, str
         if {**spec} == dict(operation.fixed) and all(field.name in placed["path"] for field in operation.at("path")):
             query = urlencode(placed["query"])
             path = _filled(operation.path, placed["path"]) + (f"?{query}" if query else "")
-            body = packform.raw_map(placed["body"]) if placed["body"] else b""
+            body = packform.raw_map(placed["body"]) if operation.takes_body else b""
             return operation, path, body, placed["header"]
     return None
+
+
+def _told(arguments: Sequence[Argument]) -> str:
+    return str(msgpack.unpackb(arguments[0], strict_map_key=False))[:200] if arguments else "it"
 
 
 def _read(operation: Operation, arguments: Sequence[Argument]) -> tuple[dict[str, Any], list[Any]]:
