@@ -3,6 +3,7 @@
 # make load    the scripts into a Redis: REDIS=redis://… [NAMESPACE={jq}]
 # make test    lint, the Lua specs, the Python tests
 # make bench   measurements   (ARGS="--help")
+# make generate  what is made of the table of operations, in docs/clients.md and openapi/
 # make dist    dist/: wheel, sdist, and the built scripts with a loader for redis-cli
 
 PYTHON ?= python3
@@ -12,7 +13,7 @@ PY := $(VENV)/bin/python
 NAMESPACE ?= {jq}
 export PYTHON
 
-.PHONY: demo serve load test lint bench dist setup setup-run packages-run packages-test
+.PHONY: demo serve load test lint bench generate generate-operations dist setup setup-run packages-run packages-test
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -46,6 +47,10 @@ load: setup-run
 
 bench: setup
 	$(PY) bench/run.py $(ARGS)
+
+generate: generate-operations
+generate-operations: setup
+	@$(PY) tools/operations.py
 
 dist: setup-run
 	$(PY) tools/dist.py

@@ -1,33 +1,54 @@
-"""The table of operations is the measure: the HTTP API's description is compared with it in every respect."""
+"""The table of operations is the measure: each surface is compared with it, the API's description in every respect."""
 
 from __future__ import annotations
 
+import re
+import runpy
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from openapi_spec_validator import validate
 
 from http_support import JSON, MSGPACK, document
-from jqmaster.wire.errors import STATUS
+from jqmaster.master.http.routes import BY_HAND
 from jqmaster.wire.operation import Field, Operation
 from jqmaster.wire.operations import OPERATIONS
 
 METHODS = ("get", "post", "put", "patch", "delete")
+ROOT = Path(__file__).resolve().parents[2]
+Described = dict[str, Any]
+# Scripts that no request calls.
+INSIDE = {
+    "assign": "masters give jobs to the workers that they push to",
+    "refuse": "masters give back what such a worker did not take",
+    "tick": "whoever picks does what is due",
+    "setup": "who connects does it",
+    "migrate": "an upgrade, for who can reach Redis",
+    "audit": "a check of the indexes, for who can reach Redis",
+}
 RECORDS = "application/octet-stream"
+GENERATE = runpy.run_path(str(ROOT / "tools/operations.py"))
 DESCRIBED = {
     (method.upper(), path): (item, item[method])
     for path, item in document()["paths"].items()
     for method in METHODS
     if method in item
 }
-ALL = pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
 
-# Codes that are HTTP's own, beside those of the scripts.
-OWN_STATUS = {"TIMEOUT": 408, "NOTACCEPTABLE": 406, "UNSUPPORTED": 501}
-JSON_TYPES = {
-    "text": "string", "cursor": "string", "states": "string", "integer": "integer", "moment": "integer",
-    "number": "number", "list": "array", "map": "object",
-}  # fmt: skip
+
+def cases() -> Iterator[Any]:
+    """Each operation as it is described, and where the server needs no handler for it, as it would be written."""
+    for name, one in OPERATIONS.items():
+        yield pytest.param(one, *DESCRIBED[one.method, one.path], id=name)
+        if not one.by_hand:
+            written = yaml.safe_load(yaml.safe_dump(GENERATE["description"](one)))
+            yield pytest.param(one, {}, written, id=f"{name}-written")
+
+
+ALL = pytest.mark.parametrize(("operation", "item", "described"), list(cases()))
 
 
 def resolved(node: dict[str, Any]) -> dict[str, Any]:
@@ -78,13 +99,13 @@ def hold_field(field: Field, schema: dict[str, Any], required: bool, told: str |
             ("Flag", "string") if field.place == "query" else ("", "boolean")
         ), at
     elif kind.kind not in ("value", "raw") and "type" in whole:
-        assert whole["type"] == JSON_TYPES[kind.kind], at
+        assert whole["type"] == GENERATE["JSON_TYPES"][kind.kind][0], at
         assert least_and_most(whole) == (kind.least, kind.most), at
         if kind.kind == "text":
             assert tuple(whole.get("enum", ())) == kind.choices, at
     else:
         assert kind.schema or kind.kind == "raw", f"{at}: a type that nothing describes"
-    if kind.kind != "value" and not (kind.schema and field.default is None):
+    if kind.kind != "value" and (field.default is not None or "$ref" not in schema):
         assert whole.get("default") == field.default, at
     if told is not None:
         assert field.meaning and told.startswith(field.meaning), at
@@ -98,25 +119,14 @@ def test_the_table_has_what_is_described() -> None:
     assert {(one.method, one.path) for one in OPERATIONS.values()} == set(DESCRIBED)
 
 
-def statuses(one: Operation) -> set[int]:
-    if one.path.endswith(".yaml"):
-        return {200, 500}
-    found = {*one.reply.statuses, 500, 503, *((OWN_STATUS | STATUS)[code] for code in one.errors)}
-    if not one.reply.media:
-        found.add(406)
-    return found | ({408, 413, 415} if one.takes_body or one.script == "import" else set())
-
-
 @ALL
-def test_an_operation_is_described_as_it_is(operation: Operation) -> None:
-    _, described = DESCRIBED[operation.method, operation.path]
+def test_an_operation_is_described_as_it_is(operation: Operation, item: Described, described: Described) -> None:
     assert described["summary"] == operation.summary
-    assert set(map(int, described["responses"])) == statuses(operation)
+    assert set(map(int, described["responses"])) == GENERATE["statuses"](operation)
 
 
 @ALL
-def test_its_parameters_are_described_as_they_are(operation: Operation) -> None:
-    item, described = DESCRIBED[operation.method, operation.path]
+def test_its_parameters_are_described_as_they_are(operation: Operation, item: Described, described: Described) -> None:
     told = {(one["in"], one["name"]): one for one in parameters(item, described)}
     fields = {(one.place, one.name): one for one in operation.fields if one.place != "body"}
     assert set(told) == set(fields)
@@ -127,8 +137,7 @@ def test_its_parameters_are_described_as_they_are(operation: Operation) -> None:
 
 
 @ALL
-def test_its_body_is_described_as_it_is(operation: Operation) -> None:
-    _, described = DESCRIBED[operation.method, operation.path]
+def test_its_body_is_described_as_it_is(operation: Operation, item: Described, described: Described) -> None:
     if operation.script == "import":
         assert set(described["requestBody"]["content"]) == {RECORDS}
         return
@@ -151,8 +160,7 @@ def test_its_body_is_described_as_it_is(operation: Operation) -> None:
 
 
 @ALL
-def test_its_answer_is_described_as_it_is(operation: Operation) -> None:
-    _, described = DESCRIBED[operation.method, operation.path]
+def test_its_answer_is_described_as_it_is(operation: Operation, item: Described, described: Described) -> None:
     reply = operation.reply
     answer = resolved(described["responses"][str(min(reply.statuses, key=lambda status: status == 204))])
     if reply.shape == "nothing":
@@ -162,10 +170,51 @@ def test_its_answer_is_described_as_it_is(operation: Operation) -> None:
         assert any(kind.startswith(reply.media) for kind in answer["content"])
         return
     assert set(answer["content"]) == {MSGPACK, JSON}
-    told, _ = properties(answer["content"][MSGPACK]["schema"])
+    schema = answer["content"][MSGPACK]["schema"]
+    told, _ = properties(schema)
     if reply.shape == "states":
         assert set(told) - {"cursor", "changed"} == set(reply.names)
     elif reply.names:
         assert set(told) == set(reply.names)
     else:
-        assert told or reply.shape == "own"
+        assert told or reply.shape == "own" or schema == {"type": "object"}
+
+
+def test_what_is_made_of_the_table_is_up_to_date() -> None:
+    page, openapi = GENERATE["PAGE"].read_text(), GENERATE["DOCUMENT"].read_text()
+    assert GENERATE["BEGIN"] in page and GENERATE["with_reference"](page) == page, "make generate"
+    assert GENERATE["with_operations"](openapi) == openapi, "make generate"
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", "/tags"), ("GET", "/jobs")])
+def test_an_operation_that_is_not_described_is_written(method: str, path: str) -> None:
+    text = GENERATE["DOCUMENT"].read_text()
+    start = text.index(f"  {path}:\n")
+    start = text.index(f"    {method.lower()}:\n", start)
+    end = min(at.start() for at in re.compile(r"^ {0,4}\S", re.M).finditer(text, start + 5))
+    without = text[:start] + text[end:]
+    whole = yaml.safe_load(GENERATE["with_operations"](without))
+    assert whole["paths"].keys() == document()["paths"].keys()
+    [one] = [one for one in OPERATIONS.values() if (one.method, one.path) == (method, path)]
+    assert whole["paths"][path][method.lower()] == GENERATE["description"](one)
+    validate(whole)
+
+
+def test_each_script_has_an_operation_and_each_operation_a_script() -> None:
+    assert {one.script for one in OPERATIONS.values()} - {""} == {
+        script.stem for script in (ROOT / "scripts").glob("*.lua")
+    } - INSIDE.keys()
+
+
+def test_there_is_a_handler_for_what_the_table_leaves_to_it() -> None:
+    assert set(BY_HAND) == {one.name for one in OPERATIONS.values() if one.by_hand}
+
+
+def test_the_ui_asks_for_what_there_is() -> None:
+    sources = "".join(path.read_text() for path in (ROOT / "python/jqmaster/ui/static").rglob("*.js"))
+    asked = re.findall(r"\bapi\.(get|post|put|patch|delete)\(\s*(?:path`([^`]+)`|'([^']+)')", sources)
+    assert len(asked) > 30
+    for method, template, plain in asked:
+        pattern = re.sub(r"\\\$\\\{.*?\\\}", r"[^/]+", re.escape(template or plain))
+        found = [one.path for one in OPERATIONS.values() if one.method == method.upper()]
+        assert any(re.fullmatch(pattern, path) for path in found), f"{method} {template or plain}"

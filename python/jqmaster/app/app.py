@@ -41,8 +41,9 @@ class JQ(Registry):
     def worker(self, queues: Sequence[str] | None = None, *, concurrency: int = 8, **given: Any) -> AppWorker:
         """A worker for this object's jobs: `.run()` until SIGTERM, or `await .serve(stop)`.
 
-        `queues`: default all those of its jobs. `given`: fields of `jqmaster.worker_run.WorkOptions`, such as
-        `push`, `host`, `port`, `order`, `name`, `register`, `drain_timeout_s`.
+        `queues`: default all those of its jobs. `given`: fields of `jqmaster.worker.run.WorkOptions`, such as
+        `push`, `host`, `port`, `order`, `name`, `register`, `drain_timeout_s`; and when a process of
+        `process=True` makes room for a fresh one: after `process_jobs` jobs, above `process_memory` bytes.
         """
         from jqmaster.app.worker import AppWorker
 

@@ -6,7 +6,7 @@ import inspect
 import os
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any, ParamSpec, TypeVar, Unpack, cast, overload
 
 from jqmaster.app import handle as handles
@@ -129,8 +129,6 @@ class Registry(OperationMethods):
 
     def lifespan(self, function: Callable[[], AsyncIterator[Any]]) -> Callable[[], AsyncIterator[Any]]:
         """Decorator: an async generator that yields once, what is in `jq.state` while a worker runs."""
-        from contextlib import asynccontextmanager
-
         self.lifespans.append(asynccontextmanager(function))
         return function
 
@@ -143,6 +141,18 @@ class Registry(OperationMethods):
         """Decorator: called when a worker stops, after its jobs; plain or async."""
         self.shutdowns.append(function)
         return function
+
+    @asynccontextmanager
+    async def surroundings(self) -> AsyncIterator[None]:
+        """What a worker's jobs find around them: lifespans and hooks, entered and left."""
+        async with AsyncExitStack() as stack:
+            for lifespan in self.lifespans:
+                self.state = await stack.enter_async_context(lifespan())
+            for hook in reversed(self.shutdowns):
+                stack.push_async_callback(_called, hook)
+            for hook in self.startups:
+                await _called(hook)
+            yield
 
     # -- enqueueing -------------------------------------------------------------------------------
 
@@ -256,3 +266,9 @@ class Registry(OperationMethods):
         from jqmaster.app.transport_http import HttpTransport
 
         return HttpTransport(self.url.split(","))
+
+
+async def _called(hook: Callable[[], Any]) -> None:
+    found = hook()
+    if inspect.isawaitable(found):
+        await found

@@ -11,15 +11,14 @@ from jqmaster.master.http.translate import Translation, no_such_job
 from jqmaster.master.master import Master
 from jqmaster.wire import access, packform
 from jqmaster.wire.errors import HttpError, invalid
-from jqmaster.wire.message import Reply, Request, refuse_unknown, seconds
+from jqmaster.wire.message import Reply, Request, refuse_unknown
 from jqmaster.wire.operations import OPERATIONS
 
-DEFAULT_POLLING_S = 5.0
-MAX_WAIT_S = 300.0
 IDEMPOTENCY_KEY = "Idempotency-Key"
 _ARGUMENT = frozenset(("argument",))
 ENDED = frozenset(("done", "error", "cancelled"))
 _CANCEL = Translation(OPERATIONS["cancel.one"])
+_POLL = Translation(OPERATIONS["watch"])
 
 # Always there in a job's document, nil when there is nothing to say: clients need not ask for presence.
 _ALWAYS = ("worker_id", "result", "error", "message")
@@ -148,8 +147,7 @@ async def get_result(master: Master, request: Request) -> Reply:
 async def poll_job(master: Master, request: Request) -> Reply:
     """`GET /job/{id}/polling`: the document once the job has ended, 408 when the time is up before."""
     job_id = request.params["id"]
-    arguments = request.arguments(("timeout",))
-    timeout_s = seconds(arguments.get("timeout", DEFAULT_POLLING_S), "timeout", MAX_WAIT_S)
+    timeout_s = _POLL.wait_s(request.arguments(_POLL.known))
     waiting = asyncio.ensure_future(_ended(master, job_id, timeout_s))
     state = await until_draining(master, waiting)
     if state in ENDED:

@@ -7,39 +7,30 @@ import time
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 from jqmaster.errors import Unavailable
 from jqmaster.master.http.jobs import draining
+from jqmaster.master.http.translate import Translation
 from jqmaster.master.master import Master
 from jqmaster.wire import packform
-from jqmaster.wire.message import Reply, Request, flag, seconds
+from jqmaster.wire.message import Reply, Request, flag
+from jqmaster.wire.operations import OPERATIONS
 
-_WAITING = "queued,scheduled,blocked,retrying"
-DEFAULT_PURGE_S = 10.0
-MOST_PURGE_S = 60.0
 READY_S = 1.0
+_PURGE = Translation(OPERATIONS["discard.queue"])
 
 
 async def purge_queue(master: Master, request: Request) -> Reply:
     """`DELETE /queue/{name}/jobs`: discards its jobs, by default all that wait, for up to `timeout` s."""
-    arguments = request.arguments(("status", "timeout"))
-    most_s = seconds(arguments.get("timeout", DEFAULT_PURGE_S), "timeout", MOST_PURGE_S)
-    states = arguments.get("status", _WAITING).split(",")
-    request.rename = _rename_purge
-    spec: dict[str, Any] = {"where": {"queue": request.params["name"], "status": states}, "count": 100}
-    deadline = time.monotonic() + most_s
-    discarded = 0
+    first, _ = _PURGE.read(request)
+    deadline = time.monotonic() + _PURGE.wait_s(request.arguments(_PURGE.known))
+    spec, discarded = first, 0
     while True:
-        cursor, changed = await master.engine.call("discard", packform.pack_spec(spec))
+        cursor, changed = await master.engine.call("discard", spec)
         discarded += changed
         if not cursor or time.monotonic() >= deadline or master.draining.is_set():
             return Reply(200, packform.pack({"discarded": discarded, "more": bool(cursor)}))
-        spec["cursor"] = cursor.decode()
-
-
-def _rename_purge(path: str) -> str:
-    return "status" if path.startswith("where.status") else "name"
+        spec = packform.extend_map(first, {"cursor": packform.pack(cursor.decode())})
 
 
 async def get_config(master: Master, request: Request) -> Reply:

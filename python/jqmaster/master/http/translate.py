@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from jqmaster.errors import JQError
 from jqmaster.master.master import Master
 from jqmaster.wire import packform
 from jqmaster.wire.errors import HttpError, from_engine, invalid
-from jqmaster.wire.message import Reply, Request, flag, refuse_unknown
+from jqmaster.wire.message import Reply, Request, flag, refuse_unknown, seconds
 from jqmaster.wire.operation import Field, Operation
 
 _OF_A_JOB = "/job/{id}"
@@ -32,12 +32,13 @@ class Translation:
     def __init__(self, operation: Operation) -> None:
         self.operation = operation
         self._query = operation.at("query")
-        self._known = [field.name for field in self._query]
+        self.known = [field.name for field in self._query]
         self._body = {field.name: field for field in operation.at("body")}
         self._unread = frozenset(name for name, field in self._body.items() if field.type.kind in ("value", "raw"))
         self._is_of_a_job = operation.path.startswith(_OF_A_JOB)
         self._names = list(_names(operation.fields))
         [self._of] = [field.name for field in operation.at("path")] or [""]
+        self._timeout = next((field for field in operation.fields if field.name == "timeout"), None)
 
     async def __call__(self, master: Master, request: Request) -> Reply:
         """Answer a request."""
@@ -60,7 +61,7 @@ class Translation:
         for field in self.operation.at("path"):
             _put(spec, field.to, request.params[field.name])
         if self._query:
-            arguments = request.arguments(self._known)
+            arguments = request.arguments(self.known)
             for field in self._query:
                 value = _value(field, arguments.get(field.name))
                 if value is not None:
@@ -78,6 +79,12 @@ class Translation:
             elif field.name in body:
                 _put(spec, field.to, body[field.name])
         return packform.extend_map(packform.pack_spec(spec), raw), values
+
+    def wait_s(self, given: Mapping[str, Any]) -> float:
+        """For how long this may take, as its field `timeout` says. Raises 400."""
+        assert self._timeout is not None
+        value = given.get("timeout", self._timeout.default)
+        return seconds(value, "timeout", self._timeout.type.most or 0)
 
     def _read_body(self, request: Request) -> dict[str, Any]:
         if not self._body or (not request.body and self.operation.may_be_empty):

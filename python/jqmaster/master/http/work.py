@@ -9,19 +9,20 @@ from typing import Any
 import msgpack
 
 from jqmaster.engine.replies import pairs
-from jqmaster.master.http.jobs import MAX_WAIT_S, draining, until_draining
+from jqmaster.master.http.jobs import draining, until_draining
 from jqmaster.master.http.translate import Translation
 from jqmaster.master.master import Master
 from jqmaster.wire import access, packform
 from jqmaster.wire.errors import invalid
-from jqmaster.wire.message import Reply, Request, refuse_unknown, seconds
+from jqmaster.wire.message import Reply, Request, refuse_unknown
 from jqmaster.wire.operations import OPERATIONS
 
 WORKER_ID = "worker-id"
 _REGISTERED = re.compile(r"w[0-9a-f]{14}")
-PICK_FIELDS = ("queues", "count", "order", "request")
 _ARGUMENT = frozenset(("argument",))
 _NOTES = ("progress", "message", "argument")
+_PICK = Translation(OPERATIONS["pick"])
+_PICK_FIELDS = tuple(field.name for field in OPERATIONS["pick"].at("body"))
 _RESUME = Translation(OPERATIONS["worker.resume"])
 
 
@@ -189,9 +190,10 @@ async def pick(master: Master, request: Request) -> Reply:
     """`POST /pick`: up to `count` jobs; with `timeout` the answer waits until there is one."""
     body = _body(request)
     worker = worker_of(request, body)
-    timeout_s = seconds(body.pop("timeout", 0), "timeout", MAX_WAIT_S)
+    timeout_s = _PICK.wait_s(body)
+    body.pop("timeout", None)
     # The engine knows `wait` too, which is the master's own business: a client waits with `timeout`.
-    refuse_unknown(body, (*PICK_FIELDS, "timeout", "worker"))
+    refuse_unknown(body, _PICK_FIELDS)
     spec = {**body, "worker": worker}
     if master.draining.is_set():
         raise draining()

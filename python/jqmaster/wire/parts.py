@@ -1,4 +1,4 @@
-"""The fields that operations have, and their types."""
+"""Parts of which operations are made: types, fields, answers."""
 
 from __future__ import annotations
 
