@@ -7,7 +7,6 @@ from typing import Any, Protocol
 
 from jqmaster.connection.coalesce import Coalescer
 from jqmaster.connection.together import Together
-from jqmaster.engine import copying
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine, Operations, connect, pack
 from jqmaster.engine.replies import Enqueued, Event
@@ -77,10 +76,14 @@ class RedisTransport:
         raise Unavailable("streams of events need a master")
 
     def export(self) -> AsyncIterator[bytes]:
-        return copying.export_records(self.engine)
+        from jqmaster.engine.copying import export_records
+
+        return export_records(self.engine)
 
     async def import_records(self, records: Iterable[bytes], namespace: str) -> int:
-        return await copying.import_records(self._redis, namespace, records, form=self.engine.form)
+        from jqmaster.engine.copying import import_records
+
+        return await import_records(self._redis, namespace, records, form=self.engine.form)
 
     async def _ask_results(self, ids: Sequence[str]) -> list[Any]:
         return await self.engine.pipeline([("result", [job_id]) for job_id in ids])
