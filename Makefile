@@ -1,6 +1,7 @@
 # make demo    everything on this machine, at work, in under a minute once it is set up
 # make serve   the JQ master, with a Redis of its own under var/   (ARGS="--help")
 # make load    the scripts into a Redis: REDIS=redis://… [NAMESPACE={jq}]
+# make generate  what is made from wire/fields.py: schemas, tables of the docs, the UI's list
 # make test    lint, the Lua specs, the Python tests
 # make bench   measurements   (ARGS="--help")
 # make generate  what is made of the table of operations, in docs/clients.md and openapi/
@@ -54,6 +55,12 @@ generate-operations: setup
 
 dist: setup-run
 	$(PY) tools/dist.py
+
+# The tests say when it was forgotten.
+.PHONY: generate generate-fields
+generate: generate-fields
+generate-fields: setup
+	@$(PY) tools/fields.py
 
 # JavaScript's linter and formatter; nothing that runs needs it.
 $(BIOME): tools/js/package.json | packages-test

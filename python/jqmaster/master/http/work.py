@@ -197,9 +197,10 @@ async def pick(master: Master, request: Request) -> Reply:
     spec = {**body, "worker": worker}
     if master.draining.is_set():
         raise draining()
-    packed = packform.pack_spec(spec)
-    if timeout_s == 0:
-        reply = await master.engine.call("pick", packed)
+    if timeout_s == 0 and "request" in spec:
+        reply = await master.engine.call("pick", packform.pack_spec(spec))
+    elif timeout_s == 0:
+        reply = await master.waiting.pick(spec, 0)
     else:
         reply = await until_draining(master, asyncio.ensure_future(master.waiting.pick(spec, timeout_s)))
     request.told = lambda: {"worker": worker, **access.ids(picked_ids(reply or [-1]))}
