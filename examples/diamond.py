@@ -7,17 +7,17 @@ import asyncio
 import sys
 from typing import Any
 
-from jqmaster.client import AsyncClient
-from jqmaster.worker.worker import current_job
+from jqmaster import JQ, JobError
 from jqmaster.worker.run import WorkOptions, work
+from jqmaster.worker.worker import current_job
 
 
 async def main(url: str) -> None:
-    jq = AsyncClient(url)
+    jq = JQ(url)
 
     async def results() -> list[Any]:
         """The results of the jobs that the running one waited for."""
-        return [await jq.result(job) for job in current_job.get().depends]
+        return [await jq.handle(job) for job in current_job.get().depends]
 
     async def fetch(argument: int) -> list[int]:
         return list(range(argument))
@@ -36,34 +36,22 @@ async def main(url: str) -> None:
     stop = asyncio.Event()
     functions = {"fetch": fetch, "total": total, "largest": largest, "report": report}
     worker = asyncio.create_task(work(WorkOptions(functions, masters=[url]), stop))
-    async with jq:
-        # All or none. Numbers in `depends` are places in this list; ids of other jobs will do as well.
-        *_, last = await jq.enqueue_many(
-            [
-                {"name": "fetch", "argument": 10, "keep_result": True},
-                {"name": "total", "depends": [0], "keep_result": True},
-                {"name": "largest", "depends": [0], "keep_result": True},
-                {
-                    "name": "report",
-                    "depends": [1, 2],
-                    "keep_result": True,
-                    "argument": "total {}, largest {}",
-                },
-            ]
-        )
-        await jq.wait(last)
-        print(await jq.result(last))
+    # All or none. `depends` takes calls of the same list; ids of other jobs will do as well.
+    numbers = jq.call("fetch", 10)
+    halves = [jq.call(name, depends=[numbers]) for name in ("total", "largest")]
+    whole = jq.call("report", "total {}, largest {}", depends=halves)
+    *_, last = await jq.aenqueue_many([numbers, *halves, whole])
+    print(await last)
 
-        # One of them fails for good: who waits for it fails, too (or runs, or goes on waiting: `if_failed`).
-        failing, waiting = await jq.enqueue_many(
-            [
-                {"name": "fetch", "argument": "ten", "max_retry": 0},
-                {"name": "report", "depends": [0], "if_failed": "fail"},
-            ]
-        )
-        print("report:", (await jq.wait(waiting))["reason"], "after", (await jq.get(failing))["group"])
-        stop.set()
-        await worker
+    # One of them fails for good: who waits for it fails, too (or runs, or goes on waiting: `if_failed`).
+    numbers = jq.call("fetch", "ten", max_retry=0)
+    failing, waiting = await jq.aenqueue_many([numbers, jq.call("report", depends=[numbers], if_failed="fail")])
+    try:
+        await waiting
+    except JobError as error:
+        print("report:", error.reason, "after", (await failing.adocument())["group"])
+    stop.set()
+    await worker
 
 
 asyncio.run(main(sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8400"))

@@ -7,9 +7,9 @@ import asyncio
 import sys
 from typing import Any
 
-from jqmaster.client import AsyncClient
-from jqmaster.worker.worker import JobFailed
+from jqmaster import JQ
 from jqmaster.worker.run import WorkOptions, work
+from jqmaster.worker.worker import JobFailed
 
 shop_is_down = True
 
@@ -28,29 +28,28 @@ async def charge(argument: dict[str, Any]) -> str:
 
 async def main(url: str) -> None:
     global shop_is_down
+    jq = JQ(url)
     stop = asyncio.Event()
     worker = asyncio.create_task(work(WorkOptions({"charge": charge}, masters=[url]), stop))
-    async with AsyncClient(url) as jq:
-        customers = ("ada", "bob", "nobody", "eve")
-        jobs = await jq.enqueue_many(
-            {"name": "charge", "argument": {"customer": customer}, "max_retry": 1, "retry_base": 0.01}
-            for customer in customers
-        )
-        for job in jobs:
-            await jq.wait(job)
-        for group in await jq.failures():
-            name = group["group"].rpartition(".")[2]
-            print(f"{name}: {group['count']}, the last: {group['message']}")
+    customers = ("ada", "bob", "nobody", "eve")
+    jobs = await jq.aenqueue_many(
+        jq.call("charge", {"customer": customer}, max_retry=1, retry_base=0.01) for customer in customers
+    )
+    for job in jobs:
+        await job.ajoin()
+    for group in await jq.afailures():
+        name = group["group"].rpartition(".")[2]
+        print(f"{name}: {group['count']}, the last: {group['message']}")
 
-        # It is up again. What failed because of it runs again; what nothing can help is removed.
-        shop_is_down = False
-        print("retried:", await jq.retry_where(queue="charge", group="ConnectionError"))
-        print("removed:", await jq.discard_where(queue="charge", status="error"))
-        for job in jobs[:2]:
-            document = await jq.wait(job)
-            print(document["argument"]["customer"], document["status"])
-        events = (await jq.history(jobs[0]))["events"]
-        print("ada:", *(event["event"] for event in events))
+    # It is up again. What failed because of it runs again; what nothing can help is removed.
+    shop_is_down = False
+    print("retried:", await jq.aretry_where(queue="charge", group="ConnectionError"))
+    print("removed:", await jq.adiscard_where(queue="charge", status="error"))
+    for job in jobs[:2]:
+        await job.ajoin()
+        document = await job.adocument()
+        print(document["argument"]["customer"], document["status"])
+    print("ada:", *(event["event"] for event in await jobs[0].ahistory()))
     stop.set()
     await worker
 

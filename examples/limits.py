@@ -9,7 +9,7 @@ import asyncio
 import sys
 from collections import Counter
 
-from jqmaster.client import AsyncClient
+from jqmaster import JQ
 from jqmaster.worker.run import WorkOptions, work
 
 MAIL = "example-mail"
@@ -29,29 +29,29 @@ async def mail(argument: dict[str, str]) -> None:
 
 
 async def main(url: str) -> None:
+    jq = JQ(url)
     stop = asyncio.Event()
     options = WorkOptions({MAIL: mail}, masters=[url], name="mailer", concurrency=16)
     worker = asyncio.create_task(work(options, stop))
-    async with AsyncClient(url) as jq:
-        await jq.constrain(LIMIT, {"name": MAIL}, by="argument.customer", concurrency=2)
+    await jq.aconstrain(LIMIT, {"name": MAIL}, by="argument.customer", concurrency=2)
 
-        # Acme's mail server is down for a minute. Its mails wait, and nobody else's wait for them.
-        await jq.hold(LIMIT, 60, by="acme")
-        acme = await jq.enqueue_many({"name": MAIL, "argument": {"customer": "acme"}} for _ in range(20))
-        bob = await jq.enqueue(MAIL, {"customer": "bob"})
-        print("bob:", (await jq.wait(bob))["status"])
-        for held in (await jq.explain(acme[-1]))["constraints"]:
-            print("acme: held by", held["id"], "of", held["by"])
-        for key in await jq.usage(LIMIT):
-            if key["held"]:
-                print(f"{key['by']}: {key['running']} running, {key['held']} held")
+    # Acme's mail server is down for a minute. Its mails wait, and nobody else's wait for them.
+    await jq.ahold(LIMIT, 60, by="acme")
+    acme = await jq.aenqueue_many(jq.call(MAIL, {"customer": "acme"}) for _ in range(20))
+    bob = await jq.aenqueue(MAIL, {"customer": "bob"})
+    print("bob:", await bob.ajoin())
+    for held in (await acme[-1].aexplain())["constraints"]:
+        print("acme: held by", held["id"], "of", held["by"])
+    for key in await jq.ausage(LIMIT):
+        if key["held"]:
+            print(f"{key['by']}: {key['running']} running, {key['held']} held")
 
-        # It is back.
-        await jq.hold(LIMIT, 0, by="acme")
-        for job in acme:
-            await jq.wait(job)
-        print("most at a time:", most["acme"], "of acme,", most["bob"], "of bob")
-        await jq.unconstrain(LIMIT)
+    # It is back.
+    await jq.ahold(LIMIT, 0, by="acme")
+    for job in acme:
+        await job.ajoin()
+    print("most at a time:", most["acme"], "of acme,", most["bob"], "of bob")
+    await jq.aunconstrain(LIMIT)
     stop.set()
     await worker
 

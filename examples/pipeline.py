@@ -7,9 +7,9 @@ import asyncio
 import sys
 from typing import Any
 
-from jqmaster.client import AsyncClient
-from jqmaster.worker.worker import FollowUp, Move
+from jqmaster import JQ
 from jqmaster.worker.run import WorkOptions, work
+from jqmaster.worker.worker import FollowUp, Move
 
 
 def download(argument: dict[str, Any]) -> Move:
@@ -35,17 +35,15 @@ FUNCTIONS = {"download": download, "convert": convert, "store": store, "thumbnai
 
 
 async def main(url: str) -> None:
+    jq = JQ(url)
     stop = asyncio.Event()
     worker = asyncio.create_task(work(WorkOptions(FUNCTIONS, masters=[url]), stop))
-    async with AsyncClient(url) as jq:
-        job = await jq.enqueue("download", {"url": "http://example.org/film"}, keep_result=True)
-        await jq.wait(job)
-        print(await jq.result(job))
-        async for small in jq.jobs(name="thumbnail"):
-            await jq.wait(small["id"])
-            print(await jq.result(small["id"]))
-        events = (await jq.history(job))["events"]
-        print("its attempts:", *(event["event"] for event in events if event["event"] in ("moved", "done")))
+    job = await jq.aenqueue("download", {"url": "http://example.org/film"})
+    print(await job)
+    async for small in jq.ajobs(name="thumbnail"):
+        print(await jq.handle(small["id"]))
+    events = await job.ahistory()
+    print("its attempts:", *(event["event"] for event in events if event["event"] in ("moved", "done")))
     stop.set()
     await worker
 

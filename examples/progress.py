@@ -6,9 +6,9 @@ python progress.py [URL of the master]
 import asyncio
 import sys
 
-from jqmaster.client import AsyncClient
-from jqmaster.worker.worker import checkpoint, current_job, progress
+from jqmaster import JQ
 from jqmaster.worker.run import WorkOptions, work
+from jqmaster.worker.worker import checkpoint, current_job, progress
 
 PAGES = 6
 
@@ -27,15 +27,15 @@ async def print_book(argument: dict[str, int]) -> str:
 
 
 async def main(url: str) -> None:
+    jq = JQ(url)
     stop = asyncio.Event()
     worker = asyncio.create_task(work(WorkOptions({"print-book": print_book}, masters=[url]), stop))
-    async with AsyncClient(url) as jq:
-        job = await jq.enqueue("print-book", {"page": 0}, retry_base=0.01)
-        # Server-sent events: its state now, and each change until the end.
-        states = [event.data["state"] async for event in jq.job_events(job)]
-        print("ended as", states[-1])
-        document = await jq.get(job)
-        print(f"{document['progress']:.0%}, {document['progress_message']}")
+    job = await jq.aenqueue("print-book", {"page": 0}, retry_base=0.01)
+    # Server-sent events: its state now, and each change until the end.
+    states = [event.data["state"] async for event in job.aevents()]
+    print("ended as", states[-1])
+    document = await job.adocument()
+    print(f"{document['progress']:.0%}, {document['progress_message']}")
     stop.set()
     await worker
 

@@ -1,7 +1,7 @@
 """JQ: a job queue on Redis. The package builds and loads the Lua engine, calls it, and serves it over HTTP.
 
-``JQ`` defines, enqueues and runs jobs (docs/python.md). Beneath it, ``Client`` and ``AsyncClient`` speak to a
-JQ master, ``Engine`` calls the scripts, ``Worker`` runs functions for jobs.
+``JQ`` defines, enqueues and runs jobs (docs/python.md), and has all that an operator needs, by a master or
+straight on Redis. Beneath it, ``Engine`` calls the scripts, ``Worker`` runs functions for jobs.
 """
 
 from importlib import import_module
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from jqmaster.app.calling import MessagePack
     from jqmaster.app.handle import Handle, JobCancelled, JobError, NoResult
     from jqmaster.app.task import Call, Task
-    from jqmaster.client import AsyncClient, Client
     from jqmaster.engine.engine import Engine, connect
     from jqmaster.engine.replies import Job
     from jqmaster.engine.scripts import load
@@ -32,9 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "JQ",
-    "AsyncClient",
     "Call",
-    "Client",
     "Engine",
     "FollowUp",
     "Handle",
@@ -58,10 +55,8 @@ __all__ = [
 ]
 
 _MODULES = {
-    "AsyncClient": "client",
     "Call": "app.task",
     "checkpoint": "worker.worker",
-    "Client": "client",
     "connect": "engine.engine",
     "current_job": "worker.worker",
     "Engine": "engine.engine",
@@ -84,8 +79,10 @@ _MODULES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    """Import public names on first use: building a wheel needs this package, but none of its dependencies."""
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{_MODULES[name]}", __name__), name)
+if not TYPE_CHECKING:  # so that type checkers know the names, and refuse others
+
+    def __getattr__(name: str) -> Any:
+        """Import public names on first use: building a wheel needs this package, but none of its dependencies."""
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f".{_MODULES[name]}", __name__), name)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from http_live import live_server
-from jqmaster import cli
-from jqmaster.client import Client
+from jqmaster import JQ, cli
+from jqmaster.engine.engine import Operations
 
 
 @dataclass
@@ -34,11 +34,12 @@ class Said:
 
 @dataclass
 class Cli:
-    """`run` calls a command where `where` says; `client` sets things up beside it."""
+    """`run` calls a command where `where` says; `jq` and `engine` set things up beside it."""
 
     where: list[str]
     url: str
     call: Callable[..., Said]
+    jq: JQ
 
     def run(self, *arguments: str, stdin: str = "") -> Said:
         """The options that say where to ask come behind the first word, so that verbs may follow."""
@@ -50,9 +51,13 @@ class Cli:
         assert said.code == 0, said
         return said
 
-    @property
-    def client(self) -> Client:
-        return Client(self.url)
+    def engine(self, call: Callable[[Operations], Coroutine[Any, Any, Any]]) -> Any:
+        """What one of the engine's methods gives."""
+
+        async def asked() -> Any:
+            return await call(await self.jq.aengine())
+
+        return self.jq.link.run(asked())
 
 
 @pytest.fixture
@@ -83,11 +88,16 @@ def cli_(request: pytest.FixtureRequest, call: Callable[..., Said], redis_url: s
     """A command line on a namespace of its own, both ways."""
     with live_server(redis_url, namespace) as live:
         straight = ["--redis", redis_url, "--namespace", namespace]
-        yield Cli(straight if request.param == "redis" else ["--url", live.url], live.url, call)
+        yield Cli(
+            straight if request.param == "redis" else ["--url", live.url],
+            live.url,
+            call,
+            JQ(redis_url, namespace=namespace),
+        )
 
 
 @pytest.fixture
 def straight(call: Callable[..., Said], redis_url: str, namespace: str) -> Iterator[Cli]:
     """Straight on Redis only."""
     with live_server(redis_url, namespace) as live:
-        yield Cli(["--redis", redis_url, "--namespace", namespace], live.url, call)
+        yield Cli(["--redis", redis_url, "--namespace", namespace], live.url, call, JQ(redis_url, namespace=namespace))

@@ -118,7 +118,7 @@ def test_a_failure_says_what_went_wrong(jq: JQ) -> None:
 
     with working(jq):
         handle = fail.enqueue("no")
-        assert handle.wait(20) == "error"
+        assert handle.join(20) == "error"
         with pytest.raises(JobError, match=rf"job {handle.id} failed: ValueError: no") as caught:
             handle.result()
     assert (caught.value.reason, caught.value.error["type"]) == ("other", "ValueError")
@@ -150,7 +150,7 @@ def test_waiting_ends_when_the_time_is_up(jq: JQ) -> None:
     with pytest.raises(TimeoutError, match=r"has not ended within 0.05 s"):
         handle.result(timeout=0.05)
     with pytest.raises(TimeoutError):
-        handle.wait(timeout=0)
+        handle.join(timeout=0)
     with pytest.raises(TimeoutError):
         jq.gather([handle, handle], timeout=0.05)
 
@@ -346,11 +346,11 @@ def test_an_object_that_is_dropped_leaves_no_connection(fresh_server: RedisServe
     def use() -> None:
         jq = JQ(fresh_server.url, namespace=namespace)
         with pytest.raises(TimeoutError):
-            jq.enqueue("nobody").wait(timeout=0.1)
+            jq.enqueue("nobody").join(timeout=0.1)
 
         async def main() -> None:
             with pytest.raises(TimeoutError):
-                await (await jq.aenqueue("nobody")).async_wait(timeout=0.1)
+                await (await jq.aenqueue("nobody")).ajoin(timeout=0.1)
 
         asyncio.run(main())
 
@@ -367,14 +367,14 @@ def _in_child(url: str, namespace: str, ids: Any) -> None:
 
 def test_a_forked_process_makes_connections_of_its_own(jq: JQ) -> None:
     with pytest.raises(TimeoutError):
-        jq.enqueue("parent").wait(timeout=0.1)
+        jq.enqueue("parent").join(timeout=0.1)
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         try:
             handle = jq.enqueue("child")
             try:
-                handle.wait(timeout=0.1)
+                handle.join(timeout=0.1)
             except TimeoutError:
                 os.write(writing, handle.id.encode())
         finally:

@@ -28,7 +28,7 @@ async def test_async_twins(jq: JQ) -> None:
         handle = await add.aenqueue(40, 2)
         assert await handle.aresult(timeout=20) == 42
         assert await handle == 42
-        assert await handle.async_wait() == "done"
+        assert await handle.ajoin() == "done"
         assert await jq.agather(await add.amap([(1, 2), (3, 4)]), timeout=20) == [3, 7]
         assert (await handle.adocument())["argument"] == {"a": 40, "b": 2}
         assert [one["event"] for one in await handle.ahistory()] == ["enqueued", "started", "done"]
@@ -122,7 +122,7 @@ async def test_waiters_outlive_a_restart_of_the_master(redis_url: str, namespace
 
         handle = await double.aenqueue(4)
         waiting = asyncio.create_task(handle.aresult(timeout=60))
-        other = asyncio.create_task(handle.async_wait(timeout=60))
+        other = asyncio.create_task(handle.ajoin(timeout=60))
         assert await handle.astatus() == "queued"
         await asyncio.to_thread(first.kill)
     with MasterProcess(*options, port=first.port):

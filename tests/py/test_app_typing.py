@@ -18,6 +18,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, assert_type
 
 from jqmaster import JQ, Call, Handle, Job
+from jqmaster import Hamster  # wrong: attr-defined
 
 jq = JQ(timeout=60)
 
@@ -87,6 +88,19 @@ add.options(priority="high")  # wrong: arg-type
 add.options(delay=5).enqueue(b=2)  # wrong: call-arg
 jq.job(prio=1)  # wrong: call-overload
 text: str = add.enqueue(1).result()  # wrong: assignment
+
+assert_type(add.enqueue(1).join(timeout=5), str)
+assert_type(jq.cancel([add.enqueue(1), "id"], force=True), list[str])
+assert_type(jq.retry_where(queue="mail", status=["error"]), int)
+assert_type([job["id"] for job in jq.jobs(tag="a", newest=True)], list[Any])
+assert_type(jq.tags(top=3), list[tuple[str, int]])
+add.enqueue(1).change(priority=3)
+add.enqueue(1).change(prio=3)  # wrong: call-arg
+add.enqueue(1).join("soon")  # wrong: arg-type
+jq.cancel("id", forced=True)  # wrong: call-arg
+jq.jobs(queu="mail")  # wrong: call-arg
+jq.queue("mail", paused="yes")  # wrong: arg-type
+jq.tell_worker("w", "sleep")  # wrong: arg-type
 """
 
 

@@ -250,15 +250,14 @@ async def test_workers_bring_their_schedules(jq: JQ) -> None:
     def clean(what: str = "some") -> None: ...
 
     await jq.aburst()
-    nightly = await jq.link.arun(lambda it: it.schedules("nightly"))
-    assert nightly is not None
+    [nightly] = await jq.aschedules(["nightly"])
     assert (nightly["cron"], nightly["job"]["priority"], nightly["job"]["name"]) == ("0 3 * * *", 2, "clean")
-    assert jq.serializer.loads(nightly["argument"]) == {"what": "all"}
+    assert nightly["argument"] == {"what": "all"}
     # Who pauses one does not find it running again after a deployment.
-    await jq.link.arun(lambda it: it.schedule("clean", ({"name": "clean"}, b"\xc0"), {"every": 3600, "paused": True}))
+    await jq.arepeat("clean", clean.job(), every=3600, paused=True)
     await jq.aburst()
-    hourly = await jq.link.arun(lambda it: it.schedules("clean"))
-    assert hourly is not None and hourly["paused"] is True
+    [hourly] = await jq.aschedules(["clean"])
+    assert hourly["paused"] is True
     await jq.aunschedule("nightly")
     with pytest.raises(ValueError, match="there is a schedule 'nightly' already"):
         jq.schedule(clean, id="nightly", every=1)

@@ -14,19 +14,14 @@ from cli_support import Cli, call, cli_, straight  # noqa: F401 (fixtures)
 
 def work(cli: Cli, queue: str, *, fails: str | None = None) -> str:
     """One attempt at the next job of a queue; its id."""
-    import msgpack
-
-    from jqmaster.client.asks import Ask, whole
-
-    with cli.client as client:
-        spec = msgpack.packb({"worker": "w", "queues": [queue]})
-        [job] = client._do(Ask("POST", "/pick", whole, spec))["jobs"]
-        outcome = {"id": job["id"], "token": job["token"], "type": "success", "result": {"sum": 42}}
-        if fails is not None:
-            outcome |= {"type": "failure", "message": fails, "group": "Boom", "error": None}
-            del outcome["result"]
-        client._do(Ask("POST", "/done", whole, msgpack.packb({"worker": "w", **outcome})))
-    return str(job["id"])
+    [job] = cli.engine(lambda it: it.pick("w", queue)).jobs
+    outcome = {"id": job.id, "token": job.token, "type": "success"}
+    blob = b"\x81\xa3sum\x2a"
+    if fails is not None:
+        outcome |= {"type": "failure", "message": fails, "group": "Boom"}
+        blob = b"\xc0"
+    cli.engine(lambda it: it.finish("w", [(outcome, blob)]))
+    return str(job.id)
 
 
 def test_enqueue_prints_the_id_and_get_shows_the_job(cli_: Cli) -> None:
@@ -131,8 +126,7 @@ def test_explain_says_why_a_job_waits(cli_: Cli) -> None:
 
 
 def test_explain_names_the_job_that_keeps_its_place_in_a_strict_order(cli_: Cli) -> None:
-    with cli_.client as client:
-        client.constrain("one", {"queue": "a"}, concurrency=1, order="strict")
+    cli_.jq.constrain("one", {"queue": "a"}, concurrency=1, order="strict")
     first, second = (cli_.ok("enqueue", "a", "--retry-base", "1h").out.strip() for _ in range(2))
     assert work(cli_, "a", fails="x") == first
     said = cli_.ok("explain", second).out
@@ -206,11 +200,8 @@ def test_a_filter_takes_only_what_the_command_can_change(cli_: Cli) -> None:
 
 
 def test_running_jobs_are_kicked(cli_: Cli) -> None:
-    from jqmaster.client.asks import Ask, pack, whole
-
     job_id = cli_.ok("enqueue", "a").out.strip()
-    with cli_.client as client:
-        client._do(Ask("POST", "/pick", whole, pack({"worker": "w", "queues": ["a"]})))
+    cli_.engine(lambda it: it.pick("w", "a"))
     refused = cli_.run("discard", job_id)
     assert refused.code == 1 and "it runs" in refused.err
     assert cli_.ok("kick", "--queue", "a").out == "kicked 1 job\n"

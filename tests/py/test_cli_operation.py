@@ -149,11 +149,7 @@ def test_schedules(cli_: Cli) -> None:
 
 def test_workers_are_listed_and_asked(cli_: Cli) -> None:
     assert cli_.ok("workers").out.startswith("no worker is registered")
-    from jqmaster.client.asks import Ask, pack, whole
-
-    with cli_.client as client:
-        body = pack({"name": "w1", "queues": ["a", "b"], "max_jobs": 3, "url": "http://127.0.0.1:9/"})
-        worker_id = client._do(Ask("POST", "/worker", whole, body))["worker_id"]
+    worker_id = cli_.engine(lambda it: it.register("w1", ["a", "b"], max_jobs=3, url="http://127.0.0.1:9/"))
     row = cli_.ok("workers").out.splitlines()[1]
     assert worker_id in row and "w1" in row and "0/3" in row
     assert cli_.ok("workers", "quiet", "w1").out == f"{worker_id} is to take no more jobs\n"
@@ -188,7 +184,7 @@ def test_export_and_import(cli_: Cli, tmp_path: Path, namespace: str) -> None:
     assert re.fullmatch(r"\d+ records are in .*copy\.jq\n", cli_.ok("export", file).out)
     target = [*cli_.where[:2], "--namespace", copy]
     assert cli_.call("import", *target, file, "--json").document["namespace"] == copy
-    straight = Cli(["--redis", cli_.where[1]], cli_.url, cli_.call)
+    straight = Cli(["--redis", cli_.where[1]], cli_.url, cli_.call, cli_.jq)
     if cli_.where[0] == "--redis":
         assert straight.ok("jobs", "--namespace", copy, "--full", "--json").document["argument"] == 5
         assert straight.ok("audit", "--namespace", copy).out == f"{copy}: no problems\n"

@@ -10,9 +10,9 @@ import pytest
 
 from cli_support import Cli, call, straight  # noqa: F401 (fixtures)
 from conftest import SettableEngine
-from jqmaster.client import AsyncClient
+from jqmaster import JQ
 from jqmaster.doctor import doctor, redis_side
-from jqmaster.doctor.facts import ClientSource, EngineSource, gather
+from jqmaster.doctor.facts import Source, gather
 from jqmaster.doctor.finding import Finding
 from jqmaster.doctor.redis_side import Server
 from jqmaster.engine.engine import Engine
@@ -22,7 +22,7 @@ NIL = b"\xc0"
 
 async def found(engine: SettableEngine) -> dict[str, Finding]:
     """What is wrong, or noteworthy, by check; the last of each."""
-    facts = await gather(EngineSource(engine), engine.now_ms)
+    facts = await gather(Source(engine), engine.now_ms)
     return {one.check: one for one in doctor.check(facts) if one.level != "ok"}
 
 
@@ -66,7 +66,7 @@ async def test_leases_and_delays_that_nobody_attends_to(settable: SettableEngine
     await settable.enqueue([({"name": "a"}, NIL), ({"name": "b", "delay": 5}, NIL)])
     await settable.pick("w", "a")
     await settable.advance(60)
-    facts = await gather(EngineSource(settable), settable.now_ms)
+    facts = await gather(Source(settable), settable.now_ms)
     titles = " ".join(one.title for one in doctor.check(facts) if one.check == "sweeping")
     assert "queue a: a lapsed lease" in titles and "queue b: a scheduled job" in titles
     await settable.tick()
@@ -94,7 +94,7 @@ async def test_a_constraint_whose_path_leads_nowhere(settable: SettableEngine) -
     assert await found(settable) == {}
     await settable.enqueue([({"name": "mail"}, argument)] * 2)
     await settable.pick("w", "mail")
-    facts = await gather(EngineSource(settable), settable.now_ms)
+    facts = await gather(Source(settable), settable.now_ms)
     [one, other] = [finding for finding in doctor.check(facts) if finding.level == "note"]
     assert one.title == "constraint c: argument.custmer leads nowhere, all its keys are null"
     assert other.title == "constraint pair: argument.to leads nowhere, its part of all keys is null"
@@ -113,7 +113,7 @@ async def test_a_constraint_that_never_finds_what_it_asks_for(settable: Settable
     await settable.enqueue([({"name": "mail"}, argument)] * 2)
     assert await found(settable) == {}, "of two jobs one cannot tell"
     await settable.enqueue([({"name": "mail"}, argument), ({"name": "mail"}, NIL)])
-    facts = await gather(EngineSource(settable), settable.now_ms)
+    facts = await gather(Source(settable), settable.now_ms)
     notes = [finding for finding in doctor.check(facts) if finding.level == "note"]
     assert [(one.check, one.about, one.values) for one in notes] == [
         ("paths", "wrong", {"field": "match", "path": "argument.to.1.country", "jobs": 4}),
@@ -178,11 +178,11 @@ async def test_very_many_of_everything_are_looked_at_in_part_and_it_says_so(sett
     await settable.advance(60)
     calls: list[str] = []
     settable.observe = lambda script, _code, _seconds: calls.append(script)
-    facts = await gather(EngineSource(settable), settable.now_ms, part_s=0)  # time for one of each
+    facts = await gather(Source(settable), settable.now_ms, part_s=0)  # time for one of each
     assert len(facts.queues) == 1 == len(facts.heads) and len(calls) < 15
     whole = {one.check: one for one in doctor.check(facts)}["whole"]
     assert whole.level == "note" and whole.values == {"queues": 1} and "only 1 queues" in whole.means
-    facts = await gather(EngineSource(settable), settable.now_ms, part_s=60)
+    facts = await gather(Source(settable), settable.now_ms, part_s=60)
     assert len(facts.queues) == 3000 and not facts.left_out
 
 
@@ -236,7 +236,7 @@ async def test_a_key_that_is_named_as_the_namespace(engine: Engine) -> None:
 async def test_looking_at_a_real_redis(engine: Engine) -> None:
     server = await redis_side.look(engine)
     assert abs(server.now_ms - time.time() * 1000) < 60_000 and server.current == server.own
-    findings = await doctor.examine(EngineSource(engine), server)
+    findings = await doctor.examine(Source(engine), server)
     assert [one.check for one in findings if one.level in ("problem", "warning")] == ["persistence"]
 
 
@@ -262,8 +262,8 @@ def test_the_command(straight: Cli) -> None:
 
 async def test_a_master_gives_the_same_facts(straight: Cli, engine: Engine) -> None:
     await engine.enqueue([({"name": "mail"}, NIL)])
-    async with AsyncClient(straight.url) as client:
-        theirs = await gather(ClientSource(client))
-    ours = await gather(EngineSource(engine))
+    by_master = JQ(straight.url)
+    theirs = await gather(Source(await by_master.aengine()))
+    ours = await gather(Source(engine))
     assert [one["name"] for one in theirs.queues] == [one["name"] for one in ours.queues] == ["mail"]
     assert theirs.heads[0].explained["id"] == ours.heads[0].explained["id"]

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from jqmaster.client import Client
 
 from http_live import live_server
 from http_support import hold_request_against_document, validator
 from jqmaster import JQ
-from jqmaster.client import Client
 from jqmaster.engine import durable as durables
 from jqmaster.engine.durable import Durable
 from jqmaster.engine.engine import Engine, connect

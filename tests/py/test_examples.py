@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import jqmaster
-from jqmaster.client import Client
+from jqmaster import JQ
 from processes import MasterProcess, Process
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -46,7 +46,7 @@ def test_enqueue(master: MasterProcess) -> None:
     assert run(sys.executable, "enqueue.py", master.url).splitlines() == [
         "add: done 6",
         "resize: [{'width': 400, 'height': 300}, {'width': 800, 'height': 600}]",
-        "call-partner: 2 retries, answered at attempt 3",
+        "call-partner: answered at attempt 3 after 2 retries",
         "call-partner: error - the account is closed",
         "later: cancelled",
     ]
@@ -83,8 +83,7 @@ def test_limits(master: MasterProcess) -> None:
 
 @pytest.mark.usefixtures("worker")
 def test_unique(master: MasterProcess) -> None:
-    with Client(master.url) as client:
-        client.discard_where(name="add")
+    JQ(master.url).discard_where(name="add")
     assert run(sys.executable, "unique.py", master.url).splitlines() == [
         "edit 1 makes a job",
         "edit 2 changes the job that waits",
@@ -98,8 +97,7 @@ def test_unique(master: MasterProcess) -> None:
 
 @pytest.mark.usefixtures("worker")
 def test_schedules(master: MasterProcess) -> None:
-    with Client(master.url) as client:
-        client.discard_where(name="add")
+    JQ(master.url).discard_where(name="add")
     assert run(sys.executable, "schedules.py", master.url).splitlines() == [
         "nightly: 00:30 UTC",
         "on weekends: False",
@@ -159,11 +157,10 @@ def test_direct(redis_url: str) -> None:
 
 def test_any_worker(master: MasterProcess) -> None:
     code = ("any_worker", master.url)
-    with Process(*code, ready="registered", folder=EXAMPLES) as worker, Client(master.url) as client:
-        jobs = client.enqueue_many({"name": "shout", "argument": text, "keep_result": True} for text in ("a", "b", "c"))
-        for job in jobs:
-            assert client.wait(job, 20)["status"] == "done"
-        assert [client.result(job) for job in jobs] == ["A", "B", "C"]
+    with Process(*code, ready="registered", folder=EXAMPLES) as worker:
+        jq = JQ(master.url)
+        jobs = jq.enqueue_many(jq.call("shout", text) for text in ("a", "b", "c"))
+        assert jq.gather(jobs, timeout=20) == ["A", "B", "C"]
         assert worker.ends() == 0
         assert "unregistered" in worker.text
 

@@ -15,10 +15,10 @@ from redis.asyncio import Redis
 from bad_copying import RECORDS
 from bad_copying import pack as pack_record
 from conftest import SettableEngine
+from jqmaster.engine import copying
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import builtin
 from jqmaster.errors import Conflict, Invalid, JQError, Version
-from jqmaster.master import copying
 from keyspace import read_keys
 from rich import Space, fill, fill_newer
 from servers import RedisServer

@@ -235,14 +235,14 @@ async def test_no_end_is_denied_while_redis_cannot_be_heard(fresh_server: RedisS
         job = await enqueue(client.engine)
         handle = JQ(proxy.url, namespace=NAMESPACE).handle(job)
         with pytest.raises(TimeoutError):
-            await handle.async_wait(0.05)
+            await handle.ajoin(0.05)
         wait = asyncio.create_task(client.ended.wait(job.encode(), 1))
         await asyncio.sleep(0.3)
         proxy.silence()
         with pytest.raises(Unavailable):
             await asyncio.wait_for(wait, 10)
         with pytest.raises(Unavailable):  # and no TimeoutError, which says that it goes on
-            await asyncio.wait_for(handle.async_wait(0.2), 10)
+            await asyncio.wait_for(handle.ajoin(0.2), 10)
 
 
 async def test_a_slow_redis_is_not_taken_for_a_dead_link(fresh_server: RedisServer) -> None:

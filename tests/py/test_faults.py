@@ -11,11 +11,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import msgpack
 import pytest
 
-from jqmaster.client import AsyncClient
+from jqmaster import JQ, Handle
 from jqmaster.demo import journal
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.errors import Unavailable
@@ -145,17 +146,11 @@ async def push(site: Site, sent: list[str]) -> None:
     heard."""
     numbers = range(JOBS)
     for at in range(0, JOBS, BATCH):
-        jobs = [
-            {
-                "name": "flaky", "argument": {"number": n, "fails": n % 3, "ms": n % 20}, "keep_result": True,
-                "timeout": 3, "max_retry": 30, "retry_base": 0.05, "retry_cap": 0.5,
-            }
-            for n in numbers[at : at + BATCH]
-        ]  # fmt: skip
         for turn in range(1000):
+            jq = JQ(site.urls[turn % 2], timeout=3, max_retry=30, retry_base=0.05, retry_cap=0.5)
+            jobs = [jq.call("flaky", {"number": n, "fails": n % 3, "ms": n % 20}) for n in numbers[at : at + BATCH]]
             try:
-                async with AsyncClient(site.urls[turn % 2]) as client:
-                    sent += await client.enqueue_many(jobs, request=f"batch-{at}")
+                sent += [job.id for job in await jq.aenqueue_many(jobs, request=f"batch-{at}")]
                 break
             except Unavailable:
                 await asyncio.sleep(0.05)
@@ -193,28 +188,27 @@ async def test_a_killed_workers_jobs_go_to_others_soon(folder: Path) -> None:
         first = stack.enter_context(
             Process("fault_worker", "push", master.url, NAMESPACE, str(folder / "1"), ready="worker ")
         )
-        async with AsyncClient(master.url) as client, connect(server.url) as redis:
-            job = {"name": "flaky", "argument": {"number": 1, "fails": 0, "ms": 60000}, "timeout": 100}
-            [held] = await client.enqueue_many([job])
-            await eventually(lambda: _status(client, held, "running"))
+        jq = JQ(master.url, timeout=100)
+        async with connect(server.url) as redis:
+            held = await jq.aenqueue("flaky", {"number": 1, "fails": 0, "ms": 60000})
+            await eventually(lambda: _status(held, "running"))
             first.kill()
             stack.enter_context(
                 Process("fault_worker", "push", master.url, NAMESPACE, str(folder / "2"), ready="worker ")
             )
-            quick = {**job, "argument": {"number": 2, "fails": 0, "ms": 0}}
-            await client.enqueue_many([quick] * 12)
+            await jq.aenqueue_many(jq.call("flaky", {"number": 2, "fails": 0, "ms": 0}) for _ in range(12))
             # Less than the lease, which has 100 seconds.
             await eventually(lambda: _queue(Engine(redis, NAMESPACE), 12), 40)
-            await eventually(lambda: _attempt(client, held, 2), 40)
+            await eventually(lambda: _attempt(held, 2), 40)
 
 
-async def _status(client: AsyncClient, job: str, status: str) -> bool:
-    return bool((await client.get(job))["status"] == status)
+async def _status(job: Handle[Any], status: str) -> bool:
+    return await job.astatus() == status
 
 
-async def _attempt(client: AsyncClient, job: str, attempt: int) -> bool:
+async def _attempt(job: Handle[Any], attempt: int) -> bool:
     """Or a later one: the dead worker may have been tried once more."""
-    return bool((await client.get(job))["attempt"] >= attempt)
+    return bool((await job.adocument())["attempt"] >= attempt)
 
 
 async def _queue(engine: Engine, done: int) -> bool:

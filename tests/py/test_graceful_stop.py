@@ -18,7 +18,7 @@ import msgpack
 import pytest
 from aiohttp import web
 
-from jqmaster.client import AsyncClient
+from jqmaster import JQ
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.errors import Unavailable
 from jqmaster.master.embedded import EmbeddedRedis
@@ -74,10 +74,10 @@ async def test_deliveries_under_way_are_finished(redis_url: str, namespace: str)
         return web.Response(body=msgpack.packb({"type": "success", "result": 42}))
 
     with MasterProcess("--redis", redis_url, "--namespace", namespace) as master:
-        async with listening(slow) as stub, AsyncClient(master.url) as client, connect(redis_url) as redis:
+        async with listening(slow) as stub, connect(redis_url) as redis:
             engine = Engine(redis, namespace)
             await engine.register("slow", "*", url=stub.url)
-            job = await client.enqueue("mail", keep_result=True)
+            job = (await JQ(master.url).aenqueue("mail")).id
             await stub.delivered()
             master.signal()
             await eventually(lambda: "stopping" in master.text)
@@ -117,10 +117,10 @@ async def test_a_second_signal_stops_at_once(folder: Path) -> None:
     with MasterProcess("--data-dir", str(folder), "--stop-timeout", "60") as master:
         with EmbeddedRedis(folder) as server:
             pid = server.pid
-        async with listening(hang) as stub, AsyncClient(master.url) as client:
+        async with listening(hang) as stub:
             async with connect(master.redis_url) as redis:
                 await Engine(redis).register("hangs", "*", url=stub.url)
-            await client.enqueue("mail")
+            await JQ(master.url).aenqueue("mail")
             await stub.delivered()
             master.signal()
             await eventually(lambda: "stopping" in master.text)
@@ -164,14 +164,12 @@ async def test_an_own_redis_stops_with_its_master_and_keeps_the_jobs(folder: Pat
     with MasterProcess("--data-dir", str(folder)) as master:
         with EmbeddedRedis(folder) as server:
             pid = server.pid
-        async with AsyncClient(master.url) as client:
-            job = await client.enqueue("mail", {"to": "me"})
+        job = await JQ(master.url).aenqueue("mail", {"to": "me"})
         master.signal()
         assert await asyncio.to_thread(master.ends) == 0
     assert ends(pid)
     with MasterProcess("--data-dir", str(folder)) as master:
-        async with AsyncClient(master.url) as client:
-            assert (await client.get(job))["argument"] == {"to": "me"}
+        assert (await JQ(master.url).aget(job.id))["argument"] == {"to": "me"}
         master.signal()
         assert await asyncio.to_thread(master.ends) == 0
 
@@ -182,13 +180,12 @@ async def test_two_masters_share_an_own_redis(folder: Path) -> None:
         MasterProcess("--data-dir", str(folder)) as second,
     ):
         assert first.redis_url == second.redis_url
-        async with AsyncClient(first.url) as one, AsyncClient(second.url) as two:
-            job = await one.enqueue("mail")
-            first.signal()
-            assert await asyncio.to_thread(first.ends) == 0
-            assert (await two.get(job))["status"] == "queued"
-            with pytest.raises(Unavailable):
-                await one.get(job)
+        job = await JQ(first.url).aenqueue("mail")
+        first.signal()
+        assert await asyncio.to_thread(first.ends) == 0
+        assert await JQ(second.url).handle(job.id).astatus() == "queued"
+        with pytest.raises(Unavailable):
+            await job.astatus()
         second.signal()
         assert await asyncio.to_thread(second.ends) == 0
 
@@ -257,9 +254,8 @@ async def test_a_unix_socket_is_served_and_removed(redis_url: str, namespace: st
 async def test_start_and_stop_many_times(redis_url: str, namespace: str) -> None:
     for _ in range(10):
         options = ServeOptions(redis_url=redis_url, namespace=namespace, port=0)
-        async with Server(options) as server, AsyncClient(server.url) as client:
-            await client.enqueue("mail")
+        async with Server(options) as server:
+            await JQ(server.url).aenqueue("mail")
         with contextlib.suppress(Unavailable):
-            async with AsyncClient(server.url) as client:
-                await client.enqueue("mail")
-                pytest.fail("it still listens")
+            await JQ(server.url).aenqueue("mail")
+            pytest.fail("it still listens")

@@ -11,8 +11,9 @@ import msgpack
 import pytest
 from aiohttp import web
 
-from jqmaster.client import AsyncClient
+from jqmaster import JQ
 from jqmaster.engine.engine import Engine, connect
+from jqmaster.engine.http import HttpEngine
 from jqmaster.master import dispatch
 from jqmaster.master.server import ServeOptions, Server
 from jqmaster.worker.run import WorkOptions, work
@@ -42,8 +43,8 @@ async def test_every_job_is_delivered_once(masters: Masters, own: Engine) -> Non
     ):
         made = []
         for master in masters * 3:
-            async with AsyncClient(master.url) as client:
-                made += await client.enqueue_many([{"name": "mail", "argument": number} for number in range(40)])
+            jq = JQ(master.url)
+            made += [job.id for job in await jq.aenqueue_many(jq.call("mail", number) for number in range(40))]
         await eventually(lambda: _done(own, "mail", len(made)), 30)
         delivered = Counter(job["id"] for stub in (one, two) for job in stub.jobs)
     assert delivered == Counter(made)
@@ -58,21 +59,17 @@ async def _done(engine: Engine, queue: str, count: int) -> bool:
 async def test_what_one_master_takes_another_delivers_and_a_third_hears_of(masters: Masters, own: Engine) -> None:
     """The worker reports to the third, the pusher waits at the second; the first is gone."""
     first, second, third = masters
-    async with (
-        worker(own, answers(202)) as stub,
-        AsyncClient(first.url) as pusher,
-        AsyncClient(second.url) as waiter,
-    ):
-        job = await pusher.enqueue("mail", keep_result=True)
+    pusher, waiter, reporter = JQ(first.url), JQ(second.url), HttpEngine([third.url])
+    async with worker(own, answers(202)) as stub:
+        job = await pusher.aenqueue("mail")
         [delivered] = await stub.delivered()
         await first.stop()
-        waiting = asyncio.create_task(waiter.wait(job, 20))
-        async with AsyncClient(third.url) as reporter:
-            outcome = {"id": job, "token": delivered["token"], "type": "success", "result": 7}
-            outcome["worker"] = stub.id
-            assert (await reporter._send("POST", "/done", msgpack.packb(outcome)))[0] == 204
-        assert (await waiting)["status"] == "done"
-        assert await waiter.result(job) == 7
+        waiting = asyncio.create_task(waiter.handle(job.id).aresult(20))
+        outcome = {"id": job.id, "token": delivered["token"], "type": "success", "result": 7}
+        outcome["worker"] = stub.id
+        assert (await reporter.send("POST", "/done", msgpack.packb(outcome)))[0] == 204
+        assert await waiting == 7
+        await reporter.close()
 
 
 async def test_a_master_that_stops_amid_deliveries_loses_nothing(masters: Masters, own: Engine) -> None:

@@ -20,10 +20,10 @@ from redis.asyncio import Redis
 
 from conftest import SettableEngine
 from jqmaster.engine import scripts
+from jqmaster.engine.copying import export_records
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import builtin
 from jqmaster.errors import Version
-from jqmaster.master.copying import export_records
 from keyspace import read_keys, write_keys
 from rich import Space, pack
 from servers import RedisServer

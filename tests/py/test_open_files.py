@@ -13,7 +13,7 @@ from pathlib import Path
 import msgpack
 import pytest
 
-from jqmaster.client import Client
+from jqmaster import JQ
 from jqmaster.errors import Unavailable
 from processes import MasterProcess
 
@@ -70,8 +70,8 @@ def test_at_the_limit_new_connections_get_503_and_the_others_go_on(redis_url: st
         assert b" 200 " in head and msgpack.unpackb(body) == {"status": "ok"}
         assert b" 200 " in ask(kept)[0]
         assert "connections are refused" in master.text and "the limit is 200" in master.text
-        with Client(master.url) as client, pytest.raises(Unavailable, match="too many connections"):
-            client.queues()
+        with pytest.raises(Unavailable, match="too many connections"):
+            JQ(master.url).queues()
         for one in others:
             one.close()
         deadline = time.monotonic() + 30

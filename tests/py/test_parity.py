@@ -43,7 +43,7 @@ def annotation(field: Field) -> str:
     kind = {
         "name": "str", "integer": "int", "number": "float", "seconds": "Seconds", "moment": "datetime | float",
         "boolean": "bool", "choice": f"Literal[{words}]", "names": "Sequence[str]",
-        "jobs": "Sequence[str | Handle[Any] | Call[Any]]", "texts": "Mapping[str, str]",
+        "jobs": "Sequence[str | Reference]", "texts": "Mapping[str, str]",
     }[field.kind]  # fmt: skip
     return f"{special.get(field.name, kind)} | None"
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
+from jqmaster.engine import copying
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import load
 from jqmaster.errors import Full
-from jqmaster.master import copying
 from parts import eventually
 from servers import RedisServer
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any
 
 import aiohttp
 import pytest
@@ -52,13 +51,13 @@ async def test_a_namespace_that_has_vanished_is_not_set_up_again(
         assert await client.dbsize() == 0
         assert sum("has vanished" in line for line in caplog.messages) == 1  # said once
         with pytest.raises(Vanished):
-            await JQ(fresh_server.url).link.arun(lambda transport: _asks_again(transport, client))
+            await _asks_again(JQ(fresh_server.url), client)
 
 
-async def _asks_again(transport: Any, client: Redis) -> None:
-    await transport.enqueue([({"name": "a"}, NIL)], None)
+async def _asks_again(jq: JQ, client: Redis) -> None:
+    await jq.aenqueue("a")
     await client.flushall()
-    await transport.enqueue([({"name": "a"}, NIL)], None)
+    await jq.aenqueue("a")
 
 
 async def test_it_goes_on_when_its_data_is_back(fresh_server: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
@@ -89,7 +88,7 @@ async def test_with_recreate_it_is_set_up_again_empty(
         assert (await engine.constraints()).documents == []
         assert any("setting it up again, empty" in line for line in caplog.messages)
         jq = JQ(fresh_server.url, recreate=True)
-        await jq.link.arun(lambda transport: _asks_again(transport, client))
+        await _asks_again(jq, client)
 
 
 async def health(master: MasterProcess) -> tuple[int, str, int]:

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import jqmaster
+from jqmaster import JQ
 from jqmaster.bundle.build import version_of
-from jqmaster.client import Client
 from jqmaster.engine.scripts import builtin
 from servers import RedisServer
 
@@ -24,8 +24,7 @@ DIRECTORIES = ("python", "scripts", "jqlua", "openapi", "docs")
 WORK = """
 import asyncio, json, sys
 import jqmaster
-from jqmaster.client import Client
-from jqmaster import Engine, connect
+from jqmaster import JQ, Engine, connect
 from jqmaster.engine.scripts import load
 
 async def main(url):
@@ -134,10 +133,7 @@ def test_it_serves_with_a_redis_of_its_own_and_its_worker_works(installed: Path,
         assert master.stdout
         url = master.stdout.readline().split()[-1]
         worker = started(installed / "jqmaster", "work", "tasks:FUNCTIONS", "--master", url, cwd=tmp_path)
-        with Client(url) as jq:
-            job = jq.enqueue("double", 21, keep_result=True)
-            assert jq.wait(job, timeout_s=30)["status"] == "done"
-            assert jq.result(job) == 42
+        assert JQ(url).enqueue("double", 21).result(timeout=30) == 42
         assert (tmp_path / "var").is_dir()
     finally:
         for process in (worker, master):

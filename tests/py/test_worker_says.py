@@ -9,7 +9,7 @@ from typing import Any
 import msgpack
 import pytest
 
-from jqmaster.client import AsyncClient
+from jqmaster import JQ
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.master.server import ServeOptions, Server
 from jqmaster.worker.worker import (
@@ -265,20 +265,18 @@ async def test_a_quiet_worker_takes_no_more(
         started.set()
         await go_on.wait()
 
-    async with (
-        working(way, server, {"wait": wait}, register=True) as worker,
-        AsyncClient(server.url) as client,
-    ):
+    jq = JQ(server.url)
+    async with working(way, server, {"wait": wait}, register=True) as worker:
         [document] = await eventually(lambda: _workers(own))
         first = await enqueue(own, "wait")
         await started.wait()
-        await client.quiet_worker(document["id"])
+        await jq.atell_worker(document["id"], "quiet")
         second = await enqueue(own, "wait")
         go_on.set()
         await until(own, first, "done")
         assert (await _workers(own))[0]["state"] == "quiet"
         assert await status(own, second) == "queued"
-        await client.resume_worker(document["id"])
+        await jq.atell_worker(document["id"], "resume")
         await until(own, second, "done")
         assert not worker.task.done()
 

@@ -6,29 +6,26 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jqmaster.app.immediate import MemoryLink, outside_of_loops
+from jqmaster.app.registry import Registry
 from jqmaster.app.worker import Runner, queues_of
 from jqmaster.engine.replies import Beat, Job, Note
 from jqmaster.worker.sources import HttpSource, RedisSource
-from jqmaster.worker.worker import Key, Outcome, Worker
-
-if TYPE_CHECKING:
-    from jqmaster.app.app import JQ
-    from jqmaster.worker.worker import Source
+from jqmaster.worker.worker import Key, Outcome, Source, Worker
 
 LOOK_S = 0.2
 GONE_S = 5.0
 
 
-def burst(jq: JQ, queues: Sequence[str] | None = None, **given: Any) -> int:
+def burst(jq: Registry, queues: Sequence[str] | None = None, **given: Any) -> int:
     """See `JQ.burst`."""
     return outside_of_loops(aburst(jq, queues, **given))
 
 
 async def aburst(
-    jq: JQ,
+    jq: Registry,
     queues: Sequence[str] | None = None,
     *,
     concurrency: int = 8,
@@ -82,7 +79,7 @@ class _Burst:
 
     worker: Worker
 
-    def __init__(self, jq: JQ, inner: RedisSource | HttpSource, queues: list[str], delayed: bool) -> None:
+    def __init__(self, jq: Registry, inner: RedisSource | HttpSource, queues: list[str], delayed: bool) -> None:
         self.empty = asyncio.Event()
         self.problem: Exception | None = None
         self._jq = jq
@@ -96,8 +93,8 @@ class _Burst:
         try:
             while True:
                 self._ended.clear()
-                again, jobs = await self._jq.link.arun(lambda it: it.pick(self._inner.worker, self._queues, count))
-                if jobs or again:
+                next_ms, jobs = await (await self._jq.aengine()).pick(self._inner.worker, self._queues, count)
+                if jobs or not next_ms:
                     self._hold(jobs)
                     return jobs
                 if self._held:
@@ -167,13 +164,6 @@ class _Burst:
         """Make jobs that wait for their time ready; whether there were any."""
         moved = False
         for state in self._states:
-            cursor = ""
-            while True:
-                cursor, documents = await self._jq.link.arun(lambda it, s=state, c=cursor: it.waiting(s, c))  # type: ignore[misc]
-                changes = [({"id": one["id"], "delay": 0}, b"") for one in documents if self._serves(one["queue"])]
-                if changes:
-                    states = await self._jq.link.arun(lambda it, c=changes: it.change(c))  # type: ignore[misc]
-                    moved = moved or any(answer == "queued" for answer in states)
-                if not cursor:
-                    break
+            found = [one["id"] async for one in self._jq.ajobs(brief=True, status=state) if self._serves(one["queue"])]
+            moved = "queued" in await self._jq.achange(found, delay=0) or moved
         return moved

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Generator, Iterable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from collections.abc import AsyncIterator, Generator, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, Unpack
 
+from jqmaster.app.link import Link, plain, plain_each
 from jqmaster.connection.wake import backoff_s
-from jqmaster.engine.replies import Document
-from jqmaster.errors import Conflict, NotFound, Unavailable
+from jqmaster.engine.options import Changes, Reference, Seconds, changes_of, seconds
+from jqmaster.engine.replies import Document, Event
+from jqmaster.errors import Conflict, Invalid, NotFound, Unavailable
 
 if TYPE_CHECKING:
     from jqmaster.app.calling import Serializer
-    from jqmaster.app.link import Link
     from jqmaster.app.transport import Transport
 
+Dependents = Literal["leave", "cancel", "refuse"]
 R_co = TypeVar("R_co", covariant=True)
 T = TypeVar("T")
 
@@ -59,16 +62,19 @@ class NoResult(LookupError):
     """The job is done, but its result was not kept, or is gone by now."""
 
 
-class Handle(Generic[R_co]):
-    """A job. Two that stand for the same job are equal. `await handle` is `await handle.aresult()`."""
+class Handle(Reference, Generic[R_co]):
+    """A job. Two that stand for the same job are equal. `await handle` is `await handle.aresult()`.
 
-    __slots__ = ("_link", "_returns_none", "created", "id")
+    Every method has an async twin with an `a` before its name.
+    """
+
+    __slots__ = ("_returns_none", "created", "id", "link")
 
     def __init__(self, link: Link, job_id: str, *, created: bool = True, returns_none: bool = False) -> None:
         self.id = job_id
         self.created = created
         """False where `unique` found a job that was there."""
-        self._link = link
+        self.link = link
         self._returns_none = returns_none
 
     def __repr__(self) -> str:
@@ -83,116 +89,146 @@ class Handle(Generic[R_co]):
     def __await__(self) -> Generator[Any, None, R_co]:
         return self.aresult().__await__()
 
-    def result(self, timeout: float | None = None) -> R_co:
+    async def aresult(self, timeout: float | None = None) -> R_co:
         """What the function returned, once it has; waits at most `timeout` seconds.
 
         Raises TimeoutError; JobError; JobCancelled; NoResult, also when the result is gone because it was
         read before (section 9 of docs/protocol.md: `result_grace`); NotFound when nothing is known of the job
         any more; Unavailable when Redis or the master is away for long.
         """
-        return self._link.run(lambda transport: self._result(transport, timeout))
-
-    async def aresult(self, timeout: float | None = None) -> R_co:
-        """As `result`."""
-        return await self._link.arun(lambda transport: self._result(transport, timeout))
-
-    def wait(self, timeout: float | None = None) -> str:
-        """Wait for the end, however it is: `done`, `error` or `cancelled`. Raises TimeoutError, NotFound,
-        Unavailable."""
-        return self._link.run(lambda transport: wait(transport, self.id, timeout))
-
-    async def async_wait(self, timeout: float | None = None) -> str:
-        """As `wait`."""
-        return await self._link.arun(lambda transport: wait(transport, self.id, timeout))
-
-    def status(self) -> str:
-        """The state now: queued, scheduled, blocked, running, retrying, done, error or cancelled. Raises
-        NotFound."""
-        return str(self.document()["status"])
-
-    async def astatus(self) -> str:
-        """As `status`."""
-        return str((await self.adocument())["status"])
-
-    def document(self) -> Document:
-        """All there is to know now (docs/protocol.md, section 4, `get`), with `argument`, `result` and
-        `error` as values. Raises NotFound."""
-        return self._link.run(lambda transport: document(transport, self._link.serializer, self.id))
-
-    async def adocument(self) -> Document:
-        """As `document`."""
-        return await self._link.arun(lambda transport: document(transport, self._link.serializer, self.id))
-
-    def cancel(self, *, force: bool = False) -> bool:
-        """Cancel it. False if it has ended already. Raises NotFound, and Conflict when it runs and the
-        settings protect running jobs; `force` cancels it all the same."""
-        return self._link.run(lambda transport: self._cancel(transport, force))
-
-    async def acancel(self, *, force: bool = False) -> bool:
-        """As `cancel`."""
-        return await self._link.arun(lambda transport: self._cancel(transport, force))
-
-    def retry(self) -> None:
-        """Have it run again, if it failed or was cancelled. Raises NotFound, Conflict."""
-        self._link.run(self._retry)
-
-    async def aretry(self) -> None:
-        """As `retry`."""
-        await self._link.arun(self._retry)
-
-    def explain(self) -> Document:
-        """Why it waits: what holds it, what is ahead of it, when it may start. Raises NotFound."""
-        return self._link.run(lambda transport: transport.explain(self.id))
-
-    async def aexplain(self) -> Document:
-        """As `explain`."""
-        return await self._link.arun(lambda transport: transport.explain(self.id))
-
-    def history(self) -> list[Document]:
-        """What happened to it, oldest first: `{event, time_ms, attempt?, worker_id?, …}`. Raises NotFound."""
-        return list(self._link.run(lambda transport: transport.history(self.id))["events"])
-
-    async def ahistory(self) -> list[Document]:
-        """As `history`."""
-        return list((await self._link.arun(lambda transport: transport.history(self.id)))["events"])
-
-    # -- parts ------------------------------------------------------------------------------------
-
-    async def _result(self, transport: Transport, timeout: float | None) -> R_co:
-        state = await wait(transport, self.id, timeout)
+        transport = await self.link.open()
+        state = await _wait(transport, self.id, timeout)
         if state == "cancelled":
             raise JobCancelled(self.id)
         if state == "error":
-            found = await document(transport, self._link.serializer, self.id)
+            found = await document(transport, self.link.serializer, self.id)
             raise JobError(self.id, found.get("reason", "other"), found.get("message", ""), found.get("error"))
         packed = await transport.result(self.id)
         if packed is not None:
-            value: R_co = self._link.serializer.loads(packed)
+            value: R_co = self.link.serializer.loads(packed)
             return value
         if self._returns_none:
             return None  # type: ignore[return-value]
         raise NoResult(f"job {self.id} is done, but its result was not kept (keep_result), or is gone by now")
 
-    async def _cancel(self, transport: Transport, force: bool) -> bool:
-        [state] = await transport.cancel([self.id], force)
-        _found(self.id, state, "it is running; force=True cancels it all the same")
-        return state not in ENDED
+    async def ajoin(self, timeout: float | None = None) -> str:
+        """Wait for the end, however it is: `done`, `error` or `cancelled`. Raises TimeoutError, NotFound,
+        Unavailable."""
+        return await _wait(await self.link.open(), self.id, timeout)
 
-    async def _retry(self, transport: Transport) -> None:
-        [state] = await transport.retry([self.id])
-        _found(self.id, state, "it has neither failed nor been cancelled, or its unique key is another's")
+    async def astatus(self) -> str:
+        """The state now: queued, scheduled, blocked, running, retrying, done, error or cancelled. Raises
+        NotFound."""
+        return str((await self.adocument())["status"])
+
+    async def adocument(self) -> Document:
+        """All there is to know now (docs/protocol.md, section 4, `get`), with `argument`, `result` and
+        `error` as values. Raises NotFound."""
+        return await document(await self.link.open(), self.link.serializer, self.id)
+
+    async def aexplain(self) -> Document:
+        """Why it waits: what holds it, what is ahead of it, when it may start. Raises NotFound."""
+        with _about(self.id):
+            return await (await self.link.open()).engine.explain(self.id)
+
+    async def ahistory(self) -> list[Document]:
+        """What happened to it, oldest first: `{event, time_ms, attempt?, worker_id?, …}`. Raises NotFound."""
+        with _about(self.id):
+            return list((await (await self.link.open()).engine.history(self.id))["events"])
+
+    async def aevents(self) -> AsyncIterator[Event]:
+        """How it stands, then each of its transitions as it comes, until it has ended. Raises NotFound,
+        Unavailable."""
+        async for event in (await self.link.open()).events(self.id):
+            yield event
+
+    # -- changing it ------------------------------------------------------------------------------
+
+    async def acancel(self, *, force: bool = False, dependents: Dependents | None = None) -> bool:
+        """Cancel it. False if it has ended already. Raises NotFound, and Conflict when it runs and the
+        settings protect running jobs; `force` cancels it all the same. `dependents`, jobs that wait for it:
+        `leave` (default), `cancel`, or `refuse`, which raises Conflict."""
+        engine = (await self.link.open()).engine
+        [state] = await engine.cancel([self.id], force=force or None, dependents=dependents)
+        return self._found(state, "it is running; force=True cancels it all the same") not in ENDED
+
+    async def aretry(self) -> None:
+        """Have it run again, if it failed or was cancelled. Raises NotFound, Conflict."""
+        [state] = await (await self.link.open()).engine.retry([self.id])
+        self._found(state, "it has neither failed nor been cancelled, or its unique key is another's")
+
+    async def achange(self, **changes: Unpack[Changes]) -> str:
+        """Change what it was enqueued with, while it waits; of one that runs or has ended only `tags`. Its
+        state. Raises NotFound, Conflict, Invalid."""
+        changed = changes_of(changes, self.link.serializer.dumps)
+        [state] = await (await self.link.open()).engine.change([({"id": self.id, **changed[0]}, changed[1])])
+        return self._found(state, "it runs or has ended; of such only the tags can be changed")
+
+    async def adepend(
+        self,
+        *,
+        add: Iterable[str | Handle[Any]] | None = None,
+        remove: Iterable[str | Handle[Any]] | None = None,
+        if_failed: Literal["wait", "fail", "run"] | None = None,
+    ) -> str:
+        """Change what it waits for, if it was never started; its state. Raises NotFound, Conflict."""
+        more, less = (None if one is None else ids_of(one) for one in (add, remove))
+        return await (await self.link.open()).engine.depend(self.id, add=more, remove=less, if_failed=if_failed)
+
+    async def akick(self, *, delay: Seconds | None = None) -> str:
+        """Take it from its worker, if it runs; it waits again. Its state then. Raises NotFound, Conflict."""
+        delay_s = None if delay is None else seconds(delay)
+        [state] = await (await self.link.open()).engine.kick([self.id], delay=delay_s)
+        return self._found(state, "it does not run")
+
+    async def adiscard(self) -> str:
+        """Remove all there is of it, if it does not run; the state it had. Raises NotFound, Conflict."""
+        [state] = await (await self.link.open()).engine.discard([self.id])
+        return self._found(state, "it is running")
+
+    async def atrack(self, *, on: bool = True) -> str:
+        """Have each of its transitions published in Redis (docs/protocol.md, section 15), or no more; its
+        state. Raises NotFound."""
+        [state] = await (await self.link.open()).engine.track([self.id], on=on)
+        return self._found(state or "NOTFOUND", "")
+
+    result, join, status = plain(aresult), plain(ajoin), plain(astatus)
+    document, explain, history = plain(adocument), plain(aexplain), plain(ahistory)
+    cancel, retry, change, depend = plain(acancel), plain(aretry), plain(achange), plain(adepend)
+    kick, discard, track, events = plain(akick), plain(adiscard), plain(atrack), plain_each(aevents)
+
+    def _found(self, state: str, conflict: str) -> str:
+        if state == "NOTFOUND":
+            raise NotFound(f"no such job: {self.id}")
+        if state == "CONFLICT":
+            raise Conflict(f"job {self.id}: {conflict}")
+        return state
 
 
-def _found(job_id: str, state: str, conflict: str) -> None:
-    if state == "NOTFOUND":
-        raise NotFound(f"no such job: {job_id}")
-    if state == "CONFLICT":
-        raise Conflict(f"job {job_id}: {conflict}")
+Ids = str | Handle[Any] | Iterable[str | Handle[Any]]
+
+
+def ids_of(ids: Ids) -> list[str]:
+    """Ids, of one job or several."""
+    several = [ids] if isinstance(ids, str | Handle) else ids
+    return [one.id if isinstance(one, Handle) else one for one in several]
+
+
+@contextmanager
+def _about(job_id: str) -> Iterator[None]:
+    """What cannot be an id is that of no job."""
+    try:
+        yield
+    except Invalid as error:
+        if error.path is None or not error.path.startswith("id"):
+            raise
+        raise NotFound(f"no such job: {job_id}") from None
 
 
 async def document(transport: Transport, serializer: Serializer, job_id: str) -> Document:
     """A job's document with its values unpacked. Raises NotFound."""
-    [found] = await transport.documents([job_id])
+    with _about(job_id):
+        [found] = await transport.engine.get(job_id)
     if found is None:
         raise NotFound(f"no such job: {job_id}")
     return unpacked(found, serializer)
@@ -209,34 +245,18 @@ def unpacked(found: Document, serializer: Serializer) -> Document:
     return found
 
 
-def gather(handles: Iterable[Handle[T]], timeout: float | None = None, *, return_errors: bool = False) -> list[Any]:
-    """See `JQ.gather`."""
-    all_of_them = list(handles)
-    if not all_of_them:
-        return []
-    return all_of_them[0]._link.run(lambda one: _gather(one, all_of_them, timeout, return_errors))
-
-
-async def agather(
-    handles: Iterable[Handle[T]], timeout: float | None = None, *, return_errors: bool = False
+async def gather(
+    handles: Iterable[Handle[T]], timeout: float | None, *, return_errors: bool, at_once: bool
 ) -> list[Any]:
-    """See `JQ.gather`."""
-    all_of_them = list(handles)
-    if not all_of_them:
-        return []
-    return await all_of_them[0]._link.arun(lambda one: _gather(one, all_of_them, timeout, return_errors))
-
-
-async def _gather(
-    transport: Transport, handles: list[Handle[Any]], timeout: float | None, return_errors: bool
-) -> list[Any]:
+    """See `JQ.gather`. `at_once`: all are waited for together, by tasks of the loop."""
+    if not at_once:
+        return [await _outcome(one, return_errors) for one in handles]
     deadline = None if timeout is None else time.monotonic() + timeout
     places = asyncio.Semaphore(AT_A_TIME)
 
     async def one(handle: Handle[Any]) -> Any:
         async with places:
-            left_s = None if deadline is None else max(0.0, deadline - time.monotonic())
-            return await handle._result(transport, left_s)
+            return await handle.aresult(None if deadline is None else max(0.0, deadline - time.monotonic()))
 
     tasks = [asyncio.ensure_future(one(handle)) for handle in handles]
     try:
@@ -246,7 +266,16 @@ async def _gather(
             task.cancel()
 
 
-async def wait(transport: Transport, job_id: str, timeout: float | None) -> str:
+async def _outcome(handle: Handle[Any], return_errors: bool) -> Any:
+    try:
+        return await handle.aresult()
+    except Exception as error:
+        if not return_errors:
+            raise
+        return error
+
+
+async def _wait(transport: Transport, job_id: str, timeout: float | None) -> str:
     """How a job ended. Raises TimeoutError, NotFound, Unavailable."""
     start = time.monotonic()
     deadline = float("inf") if timeout is None else start + timeout
@@ -254,7 +283,8 @@ async def wait(transport: Transport, job_id: str, timeout: float | None) -> str:
     while True:
         left_s = max(0.0, deadline - time.monotonic())
         try:
-            state = await transport.ended(job_id, min(LOOK_AGAIN_S, left_s))
+            with _about(job_id):
+                state = await transport.ended(job_id, min(LOOK_AGAIN_S, left_s))
             failures, last_answer = 0, time.monotonic()
         except Unavailable:
             # At the deadline, too: nobody knows that the job has not ended.

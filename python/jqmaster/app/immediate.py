@@ -7,62 +7,96 @@ import contextvars
 import itertools
 import threading
 import time
-from collections.abc import Coroutine, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from jqmaster.app.link import Link
+from jqmaster.app.registry import Registry
 from jqmaster.app.task import Call
 from jqmaster.app.transport import Prepared
 from jqmaster.app.worker import Runner
+from jqmaster.engine.calls import ABSENT, Argument
+from jqmaster.engine.engine import Operations
 from jqmaster.engine.options import NewJob
-from jqmaster.engine.replies import Document, Enqueued, Job, job_of
-from jqmaster.errors import NotFound
+from jqmaster.engine.replies import Document, Enqueued, Event, Page, job_of
+from jqmaster.errors import NotFound, Unavailable
 from jqmaster.worker.ending import FollowUp, JobFailed, Move, new_job
 from jqmaster.worker.notes import current_job
 
-if TYPE_CHECKING:
-    from jqmaster.app.app import JQ
-
 T = TypeVar("T")
-TIMEOUT_S = 30.0
+
+_is_plain: contextvars.ContextVar[bool] = contextvars.ContextVar("is_plain", default=False)
 
 
 class MemoryLink(Link):
     """Runs calls and remembers how they ended. `raises`: what they raise comes out of `enqueue`."""
 
-    def __init__(self, jq: JQ, *, raises: bool) -> None:
-        self._memory = Memory()
-        self._jq = jq
-        self._raises = raises
+    waits = False
+
+    def __init__(self, jq: Registry, *, raises: bool) -> None:
+        self._memory = Memory(jq, raises)
         super().__init__(lambda: self._memory, jq.serializer)
 
-    def enqueue(self, _calls: Sequence[Call[Any]], prepared: Sequence[Prepared], request: str | None) -> list[Enqueued]:
-        return _by_hand(self._run_all(_calls, prepared, True))
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        before = _is_plain.set(True)
+        try:
+            return _by_hand(work)
+        finally:
+            _is_plain.reset(before)
 
-    async def aenqueue(
-        self, _calls: Sequence[Call[Any]], prepared: Sequence[Prepared], request: str | None
+    async def open(self) -> Memory:
+        return self._memory
+
+
+class Memory:
+    """A `Transport` to the jobs that ran here."""
+
+    def __init__(self, jq: Registry, raises: bool) -> None:
+        self.engine = MemoryEngine()
+        self._jq = jq
+        self._raises = raises
+
+    async def enqueue(
+        self, calls: Sequence[Call[Any]], jobs: Sequence[Prepared], request: str | None
     ) -> list[Enqueued]:
-        return await self._run_all(_calls, prepared, False)
+        return [await self._run_one(call, spec) for call, (spec, _) in zip(calls, jobs, strict=True)]
 
-    async def _run_all(self, calls: Sequence[Call[Any]], prepared: Sequence[Prepared], by_hand: bool) -> list[Enqueued]:
-        pairs = zip(calls, prepared, strict=True)
-        return [await self._run_one(call, spec, by_hand) for call, (spec, _) in pairs]
+    async def ended(self, job_id: str, timeout_s: float) -> str:
+        return str(self.engine.find(job_id)["status"])
 
-    async def _run_one(self, call: Call[Any], spec: Mapping[str, Any], by_hand: bool) -> Enqueued:
-        """`by_hand`: the caller is plain code. Plain functions run right there, and others in a loop."""
-        document = self._memory.add(spec, call.argument)
+    async def result(self, job_id: str) -> bytes | None:
+        packed: bytes | None = self.engine.find(job_id).get("result")
+        return packed
+
+    def events(self, job_id: str | None, after: str | None = None) -> AsyncIterator[Event]:
+        raise _no_server("events")
+
+    def export(self) -> AsyncIterator[bytes]:
+        raise _no_server("export")
+
+    async def import_records(self, records: Iterable[bytes], namespace: str) -> int:
+        raise _no_server("import")
+
+    async def close(self) -> None:
+        return None
+
+    async def _run_one(self, call: Call[Any], spec: Mapping[str, Any]) -> Enqueued:
+        """For plain code plain functions run right there, and others in a loop."""
+        by_hand = _is_plain.get()
+        document = self.engine.add(spec, call.argument)
         # What it depends on are calls here, which have no ids.
         told = {name: value for name, value in document.items() if name != "depends"}
         job = job_of({**told, "token": ""}, call.argument)
         task = call.task if call.task.function is not None else self._jq.tasks.get(call.task.name)
         if task is None:
             raise LookupError(f"no function here for jobs named {call.task.name}")
-        before = current_job.set(job)
+        before, plain_before = current_job.set(job), _is_plain.set(False)
         try:
             work = Runner(self._jq, 1, in_place=True).call(task, job)
             needs_loop = task.is_async or self._jq.middlewares
             result = outside_of_loops(work) if by_hand and needs_loop else await work
-            result = await self._followed(result, by_hand)
+            _is_plain.set(by_hand)
+            result = await self._followed(result)
             document["result"] = self._jq.serializer.dumps(result)
             document["status"] = "done"
         except Exception as error:
@@ -74,9 +108,10 @@ class MemoryLink(Link):
             document["error"] = self._jq.serializer.dumps(value)
         finally:
             current_job.reset(before)
+            _is_plain.reset(plain_before)
         return Enqueued(document["id"], True)
 
-    async def _followed(self, result: Any, by_hand: bool) -> Any:
+    async def _followed(self, result: Any) -> Any:
         """What a result says is to follow runs at once, too; the result itself."""
         follow: Sequence[NewJob | Call[Any]] = ()
         if isinstance(result, FollowUp):
@@ -85,16 +120,16 @@ class MemoryLink(Link):
         if isinstance(result, Move):
             packed = self._jq.serializer.dumps(result.argument)
             moved: Call[Any] = Call(self._jq.task(result.name or current_job.get().name), packed, {})
-            handle = await self._run_one(moved, moved.spec(), by_hand)
-            result = self._jq.serializer.loads(self._memory.find(handle.id)["result"])
+            handle = await self._run_one(moved, moved.spec())
+            result = self._jq.serializer.loads(self.engine.find(handle.id)["result"])
         for one in follow:
             call = one if isinstance(one, Call) else Call(self._jq.task(one.spec["name"]), one.argument, {})
-            await self._run_one(call, call.spec(), by_hand)
+            await self._run_one(call, call.spec())
         return result
 
 
-class Memory:
-    """A `Transport` to the jobs that ran here."""
+class MemoryEngine(Operations):
+    """The operations that make sense with jobs that have run already."""
 
     def __init__(self) -> None:
         self._jobs: dict[str, Document] = {}
@@ -117,27 +152,22 @@ class Memory:
             raise NotFound(f"no such job: {job_id}")
         return self._jobs[job_id]
 
-    async def enqueue(self, jobs: Sequence[Prepared], request: str | None) -> list[Enqueued]:
-        raise NotImplementedError
+    async def call(self, operation: str, *arguments: Argument) -> Any:
+        raise _no_server(operation)
 
-    async def documents(self, ids: Sequence[str]) -> list[Document | None]:
+    async def get(self, *ids: str) -> list[Document | None]:
         return [dict(self._jobs[job_id]) if job_id in self._jobs else None for job_id in ids]
 
-    async def ended(self, job_id: str, timeout_s: float) -> str:
-        return str(self.find(job_id)["status"])
-
-    async def result(self, job_id: str) -> bytes | None:
-        packed: bytes | None = self.find(job_id).get("result")
-        return packed
-
-    async def cancel(self, ids: Sequence[str], force: bool) -> list[str]:
+    async def cancel(
+        self, ids: Sequence[str], *, force: bool | None = None, dependents: str | None = None
+    ) -> list[str]:
         return [self._jobs[job_id]["status"] if job_id in self._jobs else "NOTFOUND" for job_id in ids]
 
     async def retry(self, ids: Sequence[str]) -> list[str]:
         return ["CONFLICT" if job_id in self._jobs else "NOTFOUND" for job_id in ids]
 
-    async def change(self, changes: Sequence[Prepared]) -> list[str]:
-        return ["CONFLICT" if spec["id"] in self._jobs else "NOTFOUND" for spec, _ in changes]
+    async def change(self, changes: Sequence[tuple[Mapping[str, Any], bytes]]) -> list[str]:
+        return await self.retry([spec["id"] for spec, _ in changes])
 
     async def explain(self, job_id: str) -> Document:
         found = self.find(job_id)
@@ -148,41 +178,38 @@ class Memory:
         event = "failed" if found["status"] == "error" else found["status"]
         return {"id": job_id, "events": [{"event": event, "time_ms": found["created_ms"]}], "forgotten": 0}
 
-    async def schedule(self, schedule_id: str, job: Prepared, when: Mapping[str, Any]) -> Document:
-        return {"id": schedule_id, **when}
+    async def schedule(
+        self, schedule_id: str, job: Mapping[str, Any], argument: bytes = b"\xc0", **options: Any
+    ) -> Document:
+        return {"id": schedule_id, **options}
 
-    async def schedules(self, schedule_id: str) -> Document | None:
-        return None
+    async def schedules(self, *_: Any, **__: Any) -> Page:
+        return Page("", [])
 
     async def unschedule(self, schedule_id: str) -> None:
         return None
 
-    async def constrain(self, constraint_id: str, match: Mapping[str, Any], limits: Mapping[str, Any]) -> Document:
+    async def constrain(self, constraint_id: str, match: Mapping[str, Any] | bytes, **limits: Any) -> Document:
         return {"id": constraint_id, "match": match, **limits}
 
     async def unconstrain(self, constraint_id: str) -> None:
         return None
 
-    async def constraints(self, cursor: str) -> tuple[str, list[Document]]:
-        return "", []
+    async def constraints(self, *_: Any, **__: Any) -> Page:
+        return Page("", [])
 
-    async def usage(self, constraint_id: str, cursor: str) -> tuple[str, list[Document]]:
-        return "", []
+    async def usage(self, constraint_id: str, **_: Any) -> Page:
+        return Page("", [])
 
-    async def hold(self, constraint_id: str, seconds: float, by: Any) -> int:
+    async def hold(self, constraint_id: str, seconds: float, *, by: Any = ABSENT) -> int:
         return round((time.time() + seconds) * 1000)
 
-    async def queue(self, name: str, changes: Mapping[str, Any]) -> Document:
+    async def queue(self, name: str, **changes: Any) -> Document:
         return {"name": name, **changes}
 
-    async def pick(self, worker: str, queues: Sequence[str], count: int) -> tuple[bool, list[Job]]:
-        return False, []
 
-    async def waiting(self, state: str, cursor: str) -> tuple[str, list[Document]]:
-        return "", []
-
-    async def close(self) -> None:
-        return None
+def _no_server(operation: str) -> Unavailable:
+    return Unavailable(f"{operation}: jobs run where they are enqueued, there is no server to ask")
 
 
 def outside_of_loops(work: Coroutine[Any, Any, T]) -> T:

@@ -1,4 +1,5 @@
-"""The way from a `JQ` to its transports: one for each event loop, and one of the portal for plain calls."""
+"""The way from a `JQ` to its transports, one for each event loop and one of the portal for plain calls; and
+how a method for coroutines becomes one for plain code."""
 
 from __future__ import annotations
 
@@ -6,20 +7,22 @@ import asyncio
 import contextlib
 import os
 import weakref
-from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from jqmaster.app import portal
-from jqmaster.engine.replies import Enqueued
 
 if TYPE_CHECKING:
     from jqmaster.app.calling import Serializer
-    from jqmaster.app.task import Call
-    from jqmaster.app.transport import Prepared, Transport
+    from jqmaster.app.transport import Transport
 
 T = TypeVar("T")
+P = ParamSpec("P")
+S = TypeVar("S", bound="Linked")
 
 CLOSE_TIMEOUT_S = 5.0
+_END: Any = object()
 
 # Never collected: closing what the parent of this process opened would take it out of the parent's poll.
 _of_the_parent: list[Any] = []
@@ -34,6 +37,9 @@ class Link:
     """Transports are made on first use, by `make`. They close with their event loop, or when the process
     ends; a forked process makes its own."""
 
+    waits = True
+    """Whether what is asked may take its time, for which a loop is needed."""
+
     def __init__(self, make: Callable[[], Transport], serializer: Serializer) -> None:
         self.serializer = serializer
         self._make = make
@@ -41,27 +47,17 @@ class Link:
         self._pid = os.getpid()
         weakref.finalize(self, _end_all, self._made, self._pid).atexit = False
 
-    def run(self, call: Callable[[Transport], Coroutine[Any, Any, T]]) -> T:
-        """Ask, and wait for the answer."""
-        return portal.run(self.arun(call))
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run what asks, and wait for it."""
+        return portal.run(work)
 
-    async def arun(self, call: Callable[[Transport], Coroutine[Any, Any, T]]) -> T:
-        """The same in a coroutine."""
+    async def open(self) -> Transport:
+        """The transport of the loop that runs."""
         loop = asyncio.get_running_loop()
         made = self._made.get(loop)
         if made is None or self._pid != os.getpid():
             made = await self._open(loop)
-        return await call(made.transport)
-
-    def enqueue(self, _calls: Sequence[Call[Any]], prepared: Sequence[Prepared], request: str | None) -> list[Enqueued]:
-        """Enqueue calls, which are `prepared`."""
-        return self.run(lambda transport: transport.enqueue(prepared, request))
-
-    async def aenqueue(
-        self, _calls: Sequence[Call[Any]], prepared: Sequence[Prepared], request: str | None
-    ) -> list[Enqueued]:
-        """As `enqueue`."""
-        return await self.arun(lambda transport: transport.enqueue(prepared, request))
+        return made.transport
 
     def close(self) -> None:
         """Close the connections of all loops. What is asked later opens new ones."""
@@ -112,3 +108,51 @@ def _end_all(made: dict[asyncio.AbstractEventLoop, _Made], pid: int) -> None:
         if loop.is_running():
             with contextlib.suppress(RuntimeError):
                 asyncio.run_coroutine_threadsafe(_end(one), loop)
+
+
+class Linked(Protocol):
+    """What has methods for coroutines that ask through a link."""
+
+    @property
+    def link(self) -> Link: ...
+
+
+def plain(method: Callable[Concatenate[S, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[S, P], T]:
+    """The twin of `method` for plain code: `cancel = plain(acancel)`. It waits for the answer."""
+
+    @wraps(method)
+    def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self.link.run(method(self, *args, **kwargs))
+
+    return _named(call, method)
+
+
+def plain_each(method: Callable[Concatenate[S, P], AsyncIterator[T]]) -> Callable[Concatenate[S, P], Iterator[T]]:
+    """The same for what gives one thing after the other."""
+
+    @wraps(method)
+    def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+        found = method(self, *args, **kwargs)
+        try:
+            while (one := self.link.run(_next(found))) is not _END:
+                yield one
+        finally:
+            self.link.run(_close(found))
+
+    return _named(call, method)
+
+
+def _named(call: T, method: Callable[..., Any]) -> T:
+    for attribute in ("__name__", "__qualname__"):
+        before, dot, name = getattr(method, attribute).rpartition(".")
+        setattr(call, attribute, before + dot + name.removeprefix("a"))
+    return call
+
+
+async def _next(found: AsyncIterator[T]) -> T:
+    return await anext(found, _END)
+
+
+async def _close(found: AsyncIterator[Any]) -> None:
+    if isinstance(found, AsyncGenerator):
+        await found.aclose()

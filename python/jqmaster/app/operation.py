@@ -1,144 +1,305 @@
-"""What `JQ` has for those who look after jobs: looking, cancelling, limits, queues, schedules."""
+"""What `JQ` has for those who run a system: jobs, queues, limits, schedules, workers, statistics, copies."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, Unpack
+from functools import partial
+from typing import Any, Literal, Protocol, TypedDict, Unpack
 
-from jqmaster.app.handle import Handle, document, unpacked
-from jqmaster.app.link import Link
+from jqmaster.app.handle import Dependents, Ids, document, ids_of, unpacked
+from jqmaster.app.link import Link, plain, plain_each
 from jqmaster.app.task import Call, Task, When
-from jqmaster.app.transport import Transport
 from jqmaster.engine import options
 from jqmaster.engine.calls import ABSENT, given
-from jqmaster.engine.options import Seconds
-from jqmaster.engine.replies import Document
+from jqmaster.engine.engine import Operations as Engine
+from jqmaster.engine.options import Changes, Seconds
+from jqmaster.engine.replies import Document, Event, Page
 
 BATCH = 1000
-Ids = str | Handle[Any] | Iterable[str | Handle[Any]]
+PAGE = 1000
+PAGE_OF_PLANS = 20  # schedules with their moments to come
 Match = Mapping[str, Any] | Task[..., Any]
 
 
-class Operations:
+class Where(TypedDict, total=False):
+    """Conditions that a job must meet, all of them (docs/protocol.md, section 14). None is no condition."""
+
+    queue: str | None
+    status: str | Sequence[str] | None
+    name: str | None
+    tag: str | None
+    group: str | None
+    message: str | None
+    from_ms: int | None
+    to_ms: int | None
+
+
+class Limits(TypedDict, total=False):
+    """What a constraint allows (docs/protocol.md, section 7)."""
+
+    by: str | Sequence[str] | None
+    concurrency: int | None
+    rate: Mapping[str, Any] | None
+    cost: float | str | None
+    order: str | None
+
+
+class QueueChanges(TypedDict, total=False):
+    """What can be set of a queue; `set` and `unset` are settings of its own (docs/protocol.md, section 9)."""
+
+    paused: bool | None
+    max_waiting: int | None
+    fair: Sequence[Mapping[str, Any]] | None
+    set: Mapping[str, Any] | None
+    unset: Sequence[str] | None
+
+
+class Period(TypedDict, total=False):
+    """Which statistics."""
+
+    queue: str | None
+    name: str | None
+    from_ms: int | None
+    to_ms: int | None
+
+
+class _Listing(Protocol):
+    def __call__(self, *, cursor: str | None, count: int) -> Awaitable[Page]: ...
+
+
+class OperationMethods:
     """Every method has an async twin with an `a` before its name. All raise what `jqmaster.errors` has."""
 
     link: Link
 
-    def get(self, job_id: str) -> Document:
-        """All there is to know about a job, its values unpacked. Raises NotFound."""
-        return self.link.run(lambda it: document(it, self.link.serializer, job_id))
+    async def aengine(self) -> Engine:
+        """The operations as they are, for the loop that runs: a method for each, see `Engine`."""
+        return (await self.link.open()).engine
+
+    # -- jobs -------------------------------------------------------------------------------------
 
     async def aget(self, job_id: str) -> Document:
-        """As `get`."""
-        return await self.link.arun(lambda it: document(it, self.link.serializer, job_id))
-
-    def get_many(self, ids: Ids) -> list[Document | None]:
-        """Per job what `get` gives, or None. `ids`: ids or handles."""
-        return self.link.run(lambda it: self._documents(it, ids))
+        """All there is to know about a job, its values unpacked. Raises NotFound."""
+        return await document(await self.link.open(), self.link.serializer, job_id)
 
     async def aget_many(self, ids: Ids) -> list[Document | None]:
-        """As `get_many`."""
-        return await self.link.arun(lambda it: self._documents(it, ids))
+        """Per job what `get` gives, or None. `ids`: ids or handles."""
+        engine = await self.aengine()
+        found = await _batched(lambda some: engine.get(*some), ids)
+        return [None if one is None else unpacked(one, self.link.serializer) for one in found]
 
-    def cancel(self, ids: Ids, *, force: bool = False) -> list[str]:
+    async def acancel(self, ids: Ids, *, force: bool = False, dependents: Dependents | None = None) -> list[str]:
         """Cancel jobs, or one; `ids`: ids or handles. Per job the state it was in, `NOTFOUND`, or `CONFLICT`
-        (it runs, the settings protect such, and `force` was not given)."""
-        return self.link.run(lambda it: _cancel(it, ids, force))
+        (it runs, the settings protect such, and `force` was not given). `dependents`: see `Handle.cancel`."""
+        engine = await self.aengine()
+        return await _batched(partial(engine.cancel, force=force or None, dependents=dependents), ids)
 
-    async def acancel(self, ids: Ids, *, force: bool = False) -> list[str]:
-        """As `cancel`."""
-        return await self.link.arun(lambda it: _cancel(it, ids, force))
+    async def aretry(self, ids: Ids) -> list[str]:
+        """Have jobs run again that failed, were cancelled or wait for a retry. Per job `queued`, `NOTFOUND` or
+        `CONFLICT`."""
+        return await _batched((await self.aengine()).retry, ids)
 
-    def constrain(self, constraint_id: str, match: Match, **limits: Any) -> Document:
+    async def adiscard(self, ids: Ids) -> list[str]:
+        """Remove all there is of jobs that do not run. Per job the state it had, `NOTFOUND` or `CONFLICT`."""
+        return await _batched((await self.aengine()).discard, ids)
+
+    async def akick(self, ids: Ids, *, delay: Seconds | None = None) -> list[str]:
+        """Take running jobs from their workers; they wait again. Per job its state, `NOTFOUND` or `CONFLICT`."""
+        return await _batched(partial((await self.aengine()).kick, delay=_seconds(delay)), ids)
+
+    async def achange(self, ids: Ids, **changes: Unpack[Changes]) -> list[str]:
+        """Change what waiting jobs were enqueued with, the same of all: `priority`, `delay` or `run_at`,
+        `max_retry`, `timeout`, `tags`, `argument`. Per job its state, `NOTFOUND` or `CONFLICT`."""
+        spec, argument = options.changes_of(changes, self.link.serializer.dumps)
+        engine = await self.aengine()
+        return await _batched(lambda some: engine.change([({"id": one, **spec}, argument) for one in some]), ids)
+
+    async def aretry_where(self, **where: Unpack[Where]) -> int:
+        """As `retry`, of all jobs that match; how many."""
+        return await _steps((await self.aengine()).retry_where, where)
+
+    async def adiscard_where(self, **where: Unpack[Where]) -> int:
+        """As `discard`, of all jobs that match; how many."""
+        return await _steps((await self.aengine()).discard_where, where)
+
+    async def acancel_where(self, *, force: bool = False, **where: Unpack[Where]) -> int:
+        """As `cancel`, of all jobs that match; how many."""
+        return await _steps(partial((await self.aengine()).cancel_where, force=force or None), where)
+
+    async def ajobs(
+        self, *, newest: bool = False, brief: bool = False, **where: Unpack[Where]
+    ) -> AsyncIterator[Document]:
+        """All jobs that match. `brief`: without argument, result and error. `newest`: the order within a state
+        (a tag, a group) is turned round."""
+        ask = partial((await self.aengine()).jobs, _where(where), newest=newest or None, brief=brief or None)
+        async for one in _each(ask):
+            yield unpacked(one, self.link.serializer)
+
+    async def afailures(self) -> list[Document]:
+        """The jobs that failed for good by group: `group, count, first_ms, last_ms, id, message` of each."""
+        return await _all((await self.aengine()).failures)
+
+    async def atags(self, top: int | None = None) -> list[tuple[str, int]]:
+        """All tags in order, with how many jobs have each; or the `top` most used."""
+        engine = await self.aengine()
+        if top is not None:
+            return (await engine.tags(top=top))[1]
+        cursor, found = await engine.tags(count=PAGE)
+        while cursor:
+            cursor, more = await engine.tags(cursor=cursor, count=PAGE)
+            found += more
+        return found
+
+    async def aevents(self, *, after: str | None = None) -> AsyncIterator[Event]:
+        """Every transition of every job from now on, or behind the event `after`, as far as they are kept.
+
+        Goes on until it is closed. Raises Conflict when the setting `events_max` is 0, and Unavailable when
+        the connection is lost: then go on after the last event's `id`.
+        """
+        async for event in (await self.link.open()).events(None, after):
+            yield event
+
+    # -- queues -----------------------------------------------------------------------------------
+
+    async def aqueues(self) -> list[Document]:
+        """All queues, with the number of jobs in each state."""
+        return await _all((await self.aengine()).queues)
+
+    async def aqueue(self, name: str, **changes: Unpack[QueueChanges]) -> Document:
+        """Change a queue (`paused`, `max_waiting`, `fair`, `set`, `unset`); its document afterwards, with the
+        number of jobs in each state."""
+        return await (await self.aengine()).queue(name, **_plain(changes))
+
+    async def aforget(self, name: str) -> None:
+        """Take away a queue without jobs, with its settings. Raises NotFound, Conflict (it has some)."""
+        await (await self.aengine()).forget(name)
+
+    async def akick_queue(self, name: str, *, delay: Seconds | None = None) -> int:
+        """Take all running jobs of a queue from their workers; how many. To keep it so, pause it first."""
+        engine, total, more = await self.aengine(), 0, True
+        while more:
+            kicked, more = await engine.kick_queue(name, count=BATCH, delay=_seconds(delay))
+            total += kicked
+        return total
+
+    # -- limits -----------------------------------------------------------------------------------
+
+    async def aconstrain(self, constraint_id: str, match: Match, **limits: Unpack[Limits]) -> Document:
         """Limit the jobs that `match`, from now on, also those that are there; replaces a constraint of this
         id whole. `match`: a matcher, `{"name": "mail.*"}`, or a task, which stands for its name. `limits`:
         `by`, `concurrency`, `rate`, `cost`, `order` (docs/protocol.md, section 7)."""
         fields = _matcher(match), _plain(given(**limits))
-        return self.link.run(lambda it: it.constrain(constraint_id, *fields))
-
-    async def aconstrain(self, constraint_id: str, match: Match, **limits: Any) -> Document:
-        """As `constrain`."""
-        fields = _matcher(match), _plain(given(**limits))
-        return await self.link.arun(lambda it: it.constrain(constraint_id, *fields))
-
-    def unconstrain(self, constraint_id: str) -> None:
-        """Delete a constraint; what it held is free at once. Raises NotFound."""
-        self.link.run(lambda it: it.unconstrain(constraint_id))
+        return await (await self.aengine()).constrain(constraint_id, fields[0], **fields[1])
 
     async def aunconstrain(self, constraint_id: str) -> None:
-        """As `unconstrain`."""
-        await self.link.arun(lambda it: it.unconstrain(constraint_id))
-
-    def constraints(self) -> list[Document]:
-        """All constraints, each with how much of it is in use."""
-        return self.link.run(lambda it: _paged(it.constraints))
+        """Delete a constraint; what it held is free at once. Raises NotFound."""
+        await (await self.aengine()).unconstrain(constraint_id)
 
     async def aconstraints(self) -> list[Document]:
-        """As `constraints`."""
-        return await self.link.arun(lambda it: _paged(it.constraints))
-
-    def usage(self, constraint_id: str) -> list[Document]:
-        """The keys of a constraint that are in use: `by`, `running`, `held`, `opens_ms`, …. Raises
-        NotFound."""
-        return self.link.run(lambda it: _paged(lambda cursor: it.usage(constraint_id, cursor)))
+        """All constraints, each with how much of it is in use."""
+        return await _all((await self.aengine()).constraints)
 
     async def ausage(self, constraint_id: str) -> list[Document]:
-        """As `usage`."""
-        return await self.link.arun(lambda it: _paged(lambda cursor: it.usage(constraint_id, cursor)))
+        """The keys of a constraint that are in use: `by`, `running`, `held`, `opens_ms`, …. Raises
+        NotFound."""
+        return await _all(partial((await self.aengine()).usage, constraint_id))
 
-    def hold(self, constraint_id: str, seconds: Seconds, *, by: Any = ABSENT) -> int:
+    async def ahold(self, constraint_id: str, seconds: Seconds, *, by: Any = ABSENT) -> int:
         """Start nothing under a constraint for so long; 0 opens it. The moment it opens, in ms since 1970.
 
         `by`: which key, where the constraint has `by`: the value, or the list of values; None is one, too.
         Raises NotFound, Invalid.
         """
-        return self.link.run(lambda it: it.hold(constraint_id, options.seconds(seconds), by))
+        return await (await self.aengine()).hold(constraint_id, options.seconds(seconds), by=by)
 
-    async def ahold(self, constraint_id: str, seconds: Seconds, *, by: Any = ABSENT) -> int:
-        """As `hold`."""
-        return await self.link.arun(lambda it: it.hold(constraint_id, options.seconds(seconds), by))
-
-    def queue(self, name: str, **changes: Any) -> Document:
-        """Change a queue (`paused`, `max_waiting`, `fair`, `set`, `unset`); its document afterwards, with the
-        number of jobs in each state."""
-        return self.link.run(lambda it: it.queue(name, _plain(changes)))
-
-    async def aqueue(self, name: str, **changes: Any) -> Document:
-        """As `queue`."""
-        return await self.link.arun(lambda it: it.queue(name, _plain(changes)))
-
-    def repeat(self, schedule_id: str, call: Call[Any], **when: Unpack[When]) -> Document:
-        """Make a call again and again: `jq.repeat("acme-report", report.job("acme"), cron="0 8 * * mon")`.
-        Creates or replaces the schedule of this id; its document, with `next_ms`. Raises Invalid."""
-        spec, fields = (call.spec(), call.argument), options.when_of(when)
-        return self.link.run(lambda it: it.schedule(schedule_id, spec, fields))
+    # -- schedules --------------------------------------------------------------------------------
 
     async def arepeat(self, schedule_id: str, call: Call[Any], **when: Unpack[When]) -> Document:
-        """As `repeat`."""
-        spec, fields = (call.spec(), call.argument), options.when_of(when)
-        return await self.link.arun(lambda it: it.schedule(schedule_id, spec, fields))
+        """Make a call again and again: `jq.repeat("acme-report", report.job("acme"), cron="0 8 * * mon")`.
+        Creates or replaces the schedule of this id; its document, with `next_ms`. Raises Invalid."""
+        fields = options.when_of(when)
+        found = await (await self.aengine()).schedule(schedule_id, call.spec(), call.argument, **fields)
+        return unpacked(found, self.link.serializer)
 
-    def unschedule(self, schedule_id: str) -> None:
-        """Delete a schedule; jobs that it has made stay. Raises NotFound."""
-        self.link.run(lambda it: it.unschedule(schedule_id))
+    async def aschedules(self, ids: Iterable[str] | None = None, *, next: int | None = None) -> list[Document]:
+        """All schedules in order of id, or those named that are there; `next`: with so many moments to come."""
+        engine = await self.aengine()
+        if ids is not None:
+            found = await _batched(lambda some: _documents(engine.schedules(some, next=next)), ids)
+        else:
+            found = await _all(partial(engine.schedules, next=next), PAGE_OF_PLANS if next else PAGE)
+        return [unpacked(one, self.link.serializer) for one in found]
 
     async def aunschedule(self, schedule_id: str) -> None:
-        """As `unschedule`."""
-        await self.link.arun(lambda it: it.unschedule(schedule_id))
+        """Delete a schedule; jobs that it has made stay. Raises NotFound."""
+        await (await self.aengine()).unschedule(schedule_id)
 
-    async def _documents(self, transport: Transport, ids: Ids) -> list[Document | None]:
-        found = await _batched(transport.documents, _ids(ids))
-        return [None if one is None else unpacked(one, self.link.serializer) for one in found]
+    # -- workers ----------------------------------------------------------------------------------
+
+    async def aworkers(self) -> list[Document]:
+        """The registered workers."""
+        return await _all((await self.aengine()).workers)
+
+    async def atell_worker(self, worker_id: str, request: Literal["quiet", "stop", "resume"]) -> None:
+        """Ask a registered worker to finish what it has and take no more, to stop as if it got SIGTERM, or to
+        take jobs again. Raises NotFound."""
+        await (await self.aengine()).worker(worker_id, request)
+
+    # -- the whole --------------------------------------------------------------------------------
+
+    async def astats(self, by: Literal["minute", "hour", "day"] = "hour", **period: Unpack[Period]) -> list[Document]:
+        """What happened in each `minute`, `hour` or `day`, oldest first (docs/protocol.md, section 17)."""
+        return await (await self.aengine()).stats(by, **period)
+
+    async def aseries(self, by: Literal["minute", "hour", "day"] = "hour", **period: Unpack[Period]) -> list[Document]:
+        """Sums over a whole time, one for each pair of queue and name."""
+        return await _all(partial((await self.aengine()).series, by, **period))
+
+    async def aconfig(self) -> Document:
+        """All settings of the namespace."""
+        return await (await self.aengine()).config()
+
+    async def aconfigure(self, /, **settings: Any) -> Document:
+        """Change settings, all or none; all of them afterwards. Raises Invalid."""
+        return await (await self.aengine()).config(settings)
+
+    async def adescribe_config(self) -> list[Document]:
+        """What there is to set: name, value, default, type, unit, least, most, queues, meaning of each."""
+        return await (await self.aengine()).describe()
+
+    async def aexport(self) -> AsyncIterator[bytes]:
+        """Everything the namespace has, as records for `import_records`. Raises Unavailable if cut off."""
+        async for record in (await self.link.open()).export():
+            yield record
+
+    async def aimport_records(self, records: Iterable[bytes], namespace: str) -> int:
+        """Write records into another namespace of the same Redis; how many keys.
+
+        It must not be set up (Conflict). Raises Invalid. Repeating it completes an import that broke off.
+        """
+        return await (await self.link.open()).import_records(records, namespace)
+
+    get, get_many, jobs = plain(aget), plain(aget_many), plain_each(ajobs)
+    cancel, retry, discard = plain(acancel), plain(aretry), plain(adiscard)
+    cancel_where, retry_where, discard_where = plain(acancel_where), plain(aretry_where), plain(adiscard_where)
+    kick, change, kick_queue = plain(akick), plain(achange), plain(akick_queue)
+    failures, tags, events = plain(afailures), plain(atags), plain_each(aevents)
+    queues, queue, forget = plain(aqueues), plain(aqueue), plain(aforget)
+    constrain, unconstrain, constraints = plain(aconstrain), plain(aunconstrain), plain(aconstraints)
+    usage, hold = plain(ausage), plain(ahold)
+    repeat, schedules, unschedule = plain(arepeat), plain(aschedules), plain(aunschedule)
+    workers, tell_worker = plain(aworkers), plain(atell_worker)
+    stats, series = plain(astats), plain(aseries)
+    config, configure, describe_config = plain(aconfig), plain(aconfigure), plain(adescribe_config)
+    export, import_records = plain_each(aexport), plain(aimport_records)
 
 
-async def _cancel(transport: Transport, ids: Ids, force: bool) -> list[str]:
-    return await _batched(lambda some: transport.cancel(some, force), _ids(ids))
-
-
-def _ids(ids: Ids) -> list[str]:
-    several = [ids] if isinstance(ids, str | Handle) else ids
-    return [one.id if isinstance(one, Handle) else one for one in several]
+def _where(where: Where) -> dict[str, Any]:
+    found = given(**where)
+    if not isinstance(found.get("status", ""), str):
+        found["status"] = list(found["status"])
+    return found
 
 
 def _matcher(match: Match) -> Mapping[str, Any]:
@@ -158,16 +319,39 @@ def _plain(value: Any) -> Any:
     return options.seconds(value) if isinstance(value, timedelta) else value
 
 
-async def _paged(ask: Callable[[str], Awaitable[tuple[str, list[Document]]]]) -> list[Document]:
-    cursor, found = await ask("")
+def _seconds(duration: Seconds | None) -> float | None:
+    return None if duration is None else options.seconds(duration)
+
+
+async def _each(ask: _Listing, count: int = PAGE) -> AsyncIterator[Document]:
+    page = await ask(cursor=None, count=count)
+    while True:
+        for one in page.documents:
+            yield one
+        if not page.cursor:
+            return
+        page = await ask(cursor=page.cursor, count=count)
+
+
+async def _all(ask: _Listing, count: int = PAGE) -> list[Document]:
+    return [one async for one in _each(ask, count)]
+
+
+async def _documents(page: Awaitable[Page]) -> list[Document]:
+    return (await page).documents
+
+
+async def _steps(ask: Callable[..., Awaitable[tuple[str, int]]], where: Where) -> int:
+    cursor, total = await ask(_where(where))
     while cursor:
-        cursor, more = await ask(cursor)
-        found += more
-    return found
+        cursor, changed = await ask(_where(where), cursor=cursor)
+        total += changed
+    return total
 
 
-async def _batched(call: Any, ids: list[str]) -> list[Any]:
+async def _batched(call: Callable[[list[str]], Awaitable[Sequence[Any]]], ids: Ids) -> list[Any]:
     found: list[Any] = []
-    for start in range(0, len(ids), BATCH):
-        found += await call(ids[start : start + BATCH])
+    wanted = ids_of(ids)
+    for start in range(0, len(wanted), BATCH):
+        found += await call(wanted[start : start + BATCH])
     return found

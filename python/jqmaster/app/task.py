@@ -8,7 +8,6 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import (
-    TYPE_CHECKING,
     Any,
     Generic,
     Literal,
@@ -21,13 +20,11 @@ from typing import (
 )
 
 from jqmaster.app import calling
+from jqmaster.app.handle import Handle
+from jqmaster.app.link import Link, plain
 from jqmaster.engine import options
-from jqmaster.engine.options import JobOptions, NewJob, Seconds
+from jqmaster.engine.options import JobOptions, NewJob, Reference, Seconds
 from jqmaster.wire import tracing
-
-if TYPE_CHECKING:
-    from jqmaster.app.app import JQ
-    from jqmaster.app.handle import Handle
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -57,7 +54,7 @@ class Rules:
     give_up_on: Exceptions | None = None
 
 
-class Call(Generic[R_co]):
+class Call(Reference, Generic[R_co]):
     """A call that is not enqueued yet: for `JQ.enqueue_many`, `FollowUp` and `depends`. Two are two jobs, also with
     the same arguments."""
 
@@ -93,37 +90,49 @@ def _reference(one: Any, siblings: Sequence[Any]) -> str | int:
     raise ValueError(f"{one!r} is not enqueued; depends takes calls of the same enqueue_many or FollowUp")
 
 
+class Program(Protocol):
+    """What a task belongs to."""
+
+    link: Link
+    serializer: calling.Serializer
+    defaults: JobOptions
+
+    def aenqueue_call(self, call: Call[R_co]) -> Coroutine[Any, Any, Handle[R_co]]: ...
+
+    def aenqueue_many(
+        self, calls: Iterable[Call[R_co]], *, request: str | None = None
+    ) -> Coroutine[Any, Any, list[Handle[R_co]]]: ...
+
+
 class Enqueuer(Generic[P, R]):
     """What a task, and a task with options, have in common."""
 
     _task: Task[..., Any]
     _chosen: JobOptions
 
-    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Handle[R]:
+    @property
+    def link(self) -> Link:
+        return self._task.jq.link
+
+    # Not coroutine functions: an argument is packed where it comes from, never in the portal's thread.
+    def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, Handle[R]]:
         """Enqueue a call with these arguments. Raises TypeError when they do not fit the function, and what
         `jqmaster.errors` has."""
-        return self._task.jq.enqueue_call(self.job(*args, **kwargs))
+        return self._task.jq.aenqueue_call(self.job(*args, **kwargs))
 
-    async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> Handle[R]:
-        """As `enqueue`."""
-        return await self._task.jq.aenqueue_call(self.job(*args, **kwargs))
+    def amap(self, arguments: Iterable[Any]) -> Coroutine[Any, Any, list[Handle[R]]]:
+        """Enqueue one job for each of `arguments`, 1000 in a call: a tuple holds positional arguments,
+        anything else is the one argument."""
+        task, chosen = self._task, self._chosen
+        return task.jq.aenqueue_many(
+            Call(task, *task.prepare(one if isinstance(one, tuple) else (one,), {}, chosen)) for one in arguments
+        )
+
+    enqueue, map = plain(aenqueue), plain(amap)
 
     def job(self, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
         """The call, for `JQ.enqueue_many`, `FollowUp` and `depends`."""
         return Call(self._task, *self._task.prepare(args, kwargs, self._chosen))
-
-    def map(self, arguments: Iterable[Any]) -> list[Handle[R]]:
-        """Enqueue one job for each of `arguments`, 1000 in a call: a tuple holds positional arguments,
-        anything else is the one argument."""
-        return self._task.jq.enqueue_many(self._each(arguments))
-
-    async def amap(self, arguments: Iterable[Any]) -> list[Handle[R]]:
-        """As `map`."""
-        return await self._task.jq.aenqueue_many(self._each(arguments))
-
-    def _each(self, arguments: Iterable[Any]) -> list[Call[R]]:
-        task, chosen = self._task, self._chosen
-        return [Call(task, *task.prepare(one if isinstance(one, tuple) else (one,), {}, chosen)) for one in arguments]
 
 
 class WithOptions(Enqueuer[P, R]):
@@ -142,7 +151,7 @@ class Task(Enqueuer[P, R]):
     """A kind of job. `function` is what was decorated; None for one that lives elsewhere."""
 
     def __init__(
-        self, jq: JQ, function: Callable[..., Any] | None, name: str, chosen: JobOptions, rules: Rules
+        self, jq: Program, function: Callable[..., Any] | None, name: str, chosen: JobOptions, rules: Rules
     ) -> None:
         self.jq = jq
         self.function = function

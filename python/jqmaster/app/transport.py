@@ -1,32 +1,30 @@
-"""What the library asks for, and the way straight to the scripts in Redis. `transport_http`: by a master."""
+"""What the library asks beside the operations: by the scripts in Redis, or by a master."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from jqmaster.connection.coalesce import Coalescer
 from jqmaster.connection.together import Together
 from jqmaster.engine import durable as durables
 from jqmaster.engine.ended import Ended
-from jqmaster.engine.engine import Engine, connect, pack
-from jqmaster.engine.replies import Document, Enqueued, Job
+from jqmaster.engine.engine import Engine, Operations, connect, pack
+from jqmaster.engine.replies import Enqueued, Event
 from jqmaster.engine.scripts import Form
-from jqmaster.errors import NotFound
+from jqmaster.errors import NotFound, Unavailable
 
 Prepared = tuple[dict[str, Any], bytes]  # a job's spec, its argument packed
 
-PAGE = 100
-
 
 class Transport(Protocol):
-    """Calls on the portal's loop. All raise the classes of `jqmaster.errors`; what is packed stays bytes."""
+    """Calls on one event loop. All raise the classes of `jqmaster.errors`; what is packed stays bytes."""
 
-    async def enqueue(self, jobs: Sequence[Prepared], request: str | None) -> list[Enqueued]:
-        """Up to 1000 jobs: all or none."""
+    @property
+    def engine(self) -> Operations: ...
 
-    async def documents(self, ids: Sequence[str]) -> list[Document | None]:
-        """Up to 1000 jobs' documents; `argument`, `result` and `error` in them are bytes."""
+    async def enqueue(self, calls: Sequence[Any], jobs: Sequence[Prepared], request: str | None) -> list[Enqueued]:
+        """Up to 1000 `jobs`, prepared from `calls`, which only who runs them here needs: all or none."""
 
     async def ended(self, job_id: str, timeout_s: float) -> str:
         """The state once it is done, error or cancelled, or after so long. Raises NotFound."""
@@ -34,48 +32,14 @@ class Transport(Protocol):
     async def result(self, job_id: str) -> bytes | None:
         """The result of a job that is done, if it was kept. Raises NotFound."""
 
-    async def cancel(self, ids: Sequence[str], force: bool) -> list[str]:
-        """Per job the state it was in, NOTFOUND or CONFLICT."""
+    def events(self, job_id: str | None, after: str | None = None) -> AsyncIterator[Event]:
+        """Of one job until it has ended; or all, behind the event `after`. Raises Unavailable when it is cut off."""
 
-    async def retry(self, ids: Sequence[str]) -> list[str]:
-        """Per job `queued`, NOTFOUND or CONFLICT."""
+    def export(self) -> AsyncIterator[bytes]:
+        """The namespace's records. Raises Unavailable when it is cut off."""
 
-    async def change(self, changes: Sequence[Prepared]) -> list[str]:
-        """Per job its state, NOTFOUND or CONFLICT. An empty argument leaves the job's own."""
-
-    async def explain(self, job_id: str) -> Document: ...
-
-    async def history(self, job_id: str) -> Document: ...
-
-    async def schedule(self, schedule_id: str, job: Prepared, when: Mapping[str, Any]) -> Document:
-        """Creates or replaces a recurring job."""
-
-    async def schedules(self, schedule_id: str) -> Document | None:
-        """A schedule as it stands."""
-
-    async def unschedule(self, schedule_id: str) -> None: ...
-
-    async def constrain(self, constraint_id: str, match: Mapping[str, Any], limits: Mapping[str, Any]) -> Document: ...
-
-    async def unconstrain(self, constraint_id: str) -> None: ...
-
-    async def constraints(self, cursor: str) -> tuple[str, list[Document]]:
-        """A page of the constraints."""
-
-    async def usage(self, constraint_id: str, cursor: str) -> tuple[str, list[Document]]:
-        """A page of the keys of a constraint that are in use."""
-
-    async def hold(self, constraint_id: str, seconds: float, by: Any) -> int:
-        """The moment until which the key is closed; `by` may be ABSENT."""
-
-    async def queue(self, name: str, changes: Mapping[str, Any]) -> Document:
-        """A queue's document after `changes`, which may be none."""
-
-    async def pick(self, worker: str, queues: Sequence[str], count: int) -> tuple[bool, list[Job]]:
-        """Jobs to run now, and whether to ask again at once. Waits for nothing."""
-
-    async def waiting(self, state: str, cursor: str) -> tuple[str, list[Document]]:
-        """A page of the jobs in a state, without arguments."""
+    async def import_records(self, records: Iterable[bytes], namespace: str) -> int:
+        """Write such records into another namespace; how many keys."""
 
     async def close(self) -> None:
         """Close the connections; bounded."""
@@ -86,24 +50,21 @@ class RedisTransport:
 
     def __init__(self, url: str, namespace: str, form: Form = "auto", *, recreate: bool = False) -> None:
         self._redis = connect(url)
-        self._engine = Engine(self._redis, namespace, form=form, recreate=recreate)
-        self._enqueuing = Coalescer(self._engine)
+        self.engine = Engine(self._redis, namespace, form=form, recreate=recreate)
+        self._enqueuing = Coalescer(self.engine)
         self._results: Together[str, list[Any]] = Together(self._ask_results)
-        self._ended = Ended(self._engine, self._redis)
+        self._ended = Ended(self.engine, self._redis)
 
-    async def enqueue(self, jobs: Sequence[Prepared], request: str | None) -> list[Enqueued]:
+    async def enqueue(self, _calls: Sequence[Any], jobs: Sequence[Prepared], request: str | None) -> list[Enqueued]:
         asked = durables.taken([spec for spec, _ in jobs])
         if asked is not None:
-            return await self._engine.enqueue(jobs, request=request, durable=asked)
+            return await self.engine.enqueue(jobs, request=request, durable=asked)
         if len(jobs) == 1 and request is None and _stands_alone(jobs[0][0]):
             # Many tasks that enqueue one job each share calls.
             spec, argument = jobs[0]
             job_id, created = await self._enqueuing.enqueue(pack(spec, "jobs[0]"), argument)
             return [Enqueued(job_id.decode(), bool(created))]
-        return await self._engine.enqueue(jobs, request=request)
-
-    async def documents(self, ids: Sequence[str]) -> list[Document | None]:
-        return await self._engine.get(*ids)
+        return await self.engine.enqueue(jobs, request=request)
 
     async def ended(self, job_id: str, timeout_s: float) -> str:
         state = await self._ended.wait(job_id.encode(), timeout_s)
@@ -115,61 +76,21 @@ class RedisTransport:
         reply = await self._results.get(job_id)
         return reply[1] if len(reply) > 1 else None
 
-    async def cancel(self, ids: Sequence[str], force: bool) -> list[str]:
-        return await self._engine.cancel(ids, force=force)
+    def events(self, job_id: str | None, after: str | None = None) -> AsyncIterator[Event]:
+        raise Unavailable("streams of events need a master")
 
-    async def retry(self, ids: Sequence[str]) -> list[str]:
-        return await self._engine.retry(ids)
+    def export(self) -> AsyncIterator[bytes]:
+        from jqmaster.engine.copying import export_records
 
-    async def change(self, changes: Sequence[Prepared]) -> list[str]:
-        return await self._engine.change(changes)
+        return export_records(self.engine)
 
-    async def explain(self, job_id: str) -> Document:
-        return await self._engine.explain(job_id)
+    async def import_records(self, records: Iterable[bytes], namespace: str) -> int:
+        from jqmaster.engine.copying import import_records
 
-    async def history(self, job_id: str) -> Document:
-        return await self._engine.history(job_id)
-
-    async def schedule(self, schedule_id: str, job: Prepared, when: Mapping[str, Any]) -> Document:
-        return await self._engine.schedule(schedule_id, *job, **when)
-
-    async def schedules(self, schedule_id: str) -> Document | None:
-        page = await self._engine.schedules([schedule_id])
-        return page.documents[0] if page.documents else None
-
-    async def unschedule(self, schedule_id: str) -> None:
-        await self._engine.unschedule(schedule_id)
-
-    async def constrain(self, constraint_id: str, match: Mapping[str, Any], limits: Mapping[str, Any]) -> Document:
-        return await self._engine.constrain(constraint_id, match, **limits)
-
-    async def unconstrain(self, constraint_id: str) -> None:
-        await self._engine.unconstrain(constraint_id)
-
-    async def constraints(self, cursor: str) -> tuple[str, list[Document]]:
-        page = await self._engine.constraints(cursor=cursor or None, count=PAGE)
-        return page.cursor, page.documents
-
-    async def usage(self, constraint_id: str, cursor: str) -> tuple[str, list[Document]]:
-        page = await self._engine.usage(constraint_id, cursor=cursor or None, count=PAGE)
-        return page.cursor, page.documents
-
-    async def hold(self, constraint_id: str, seconds: float, by: Any) -> int:
-        return await self._engine.hold(constraint_id, seconds, by=by)
-
-    async def queue(self, name: str, changes: Mapping[str, Any]) -> Document:
-        return await self._engine.queue(name, **changes)
-
-    async def pick(self, worker: str, queues: Sequence[str], count: int) -> tuple[bool, list[Job]]:
-        picked = await self._engine.pick(worker, list(queues), count)
-        return picked.next_ms == 0, picked.jobs
-
-    async def waiting(self, state: str, cursor: str) -> tuple[str, list[Document]]:
-        page = await self._engine.jobs({"status": state}, brief=True, cursor=cursor or None, count=PAGE)
-        return page.cursor, page.documents
+        return await import_records(self._redis, namespace, records, form=self.engine.form)
 
     async def _ask_results(self, ids: Sequence[str]) -> list[Any]:
-        return await self._engine.pipeline([("result", [job_id]) for job_id in ids])
+        return await self.engine.pipeline([("result", [job_id]) for job_id in ids])
 
     async def close(self) -> None:
         try:

@@ -1,63 +1,36 @@
-"""The library's calls by way of JQ masters."""
+"""What the library asks beside the operations, by way of JQ masters."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any
 from urllib.parse import quote, urlencode
 
-import aiohttp
 import msgpack
 
-from jqmaster.app.transport import PAGE, Prepared
-from jqmaster.engine import replies
-from jqmaster.engine.calls import ABSENT
-from jqmaster.engine.replies import Document, Enqueued, Job
-from jqmaster.errors import Conflict, Full, Internal, Invalid, JQError, Lost, NotDurable, NotFound, Unavailable
-from jqmaster.wire import packform
+from jqmaster.app.transport import Prepared
+from jqmaster.engine.http import HttpEngine, checked
+from jqmaster.engine.replies import Enqueued, Event, document
+from jqmaster.errors import Unavailable
 from jqmaster.wire.message import MSGPACK
-from jqmaster.worker.sources import job_of, read_map
 
-TIMEOUT_S = 30.0
-CONNECT_TIMEOUT_S = 5.0
-AT_A_TIME = 32  # documents
 MOST_POLL_S = 30.0
 MOST_POLLS = 256  # connections for those who wait; more take turns, none for long
-_HEADERS = {"content-type": MSGPACK, "accept": MSGPACK}
-_REFUSALS: dict[str, type[JQError]] = {
-    "INVALID": Invalid, "NOTFOUND": NotFound, "CONFLICT": Conflict, "LOST": Lost, "FULL": Full,
-}  # fmt: skip
+IMPORT_BYTES = 4 << 20
 
 
 class HttpTransport:
     """Asks the first of `urls`; when it does not answer, the next one from then on."""
 
     def __init__(self, urls: Sequence[str]) -> None:
-        self._urls = [url.rstrip("/") for url in urls]
-        self._session: aiohttp.ClientSession | None = None
+        self.engine = HttpEngine(urls)
         self._polls = asyncio.Semaphore(MOST_POLLS)
         self._polling = 0
 
-    async def enqueue(self, jobs: Sequence[Prepared], request: str | None) -> list[Enqueued]:
-        bodies = [packform.extend_map(packform.pack(spec), {"argument": argument}) for spec, argument in jobs]
-        if len(bodies) == 1 and request is None:
-            # Masters put those that come one by one together.
-            status, content = await self._send("POST", "/job", bodies[0], repeats=False)
-            return [Enqueued(str(_value(status, content)["job_id"]), status == 201)]
-        body = {"jobs": packform.raw_array(bodies)}
-        if request is not None:
-            body["request"] = packform.pack(request)
-        repeats = request is not None
-        reply = _value(*await self._send("POST", "/jobs", packform.raw_map(body), repeats=repeats))
-        return [Enqueued(*pair) for pair in zip(reply["job_ids"], reply["created"], strict=True)]
-
-    async def documents(self, ids: Sequence[str]) -> list[Document | None]:
-        found: list[Document | None] = []
-        for start in range(0, len(ids), AT_A_TIME):
-            found += await asyncio.gather(*map(self._document, ids[start : start + AT_A_TIME]))
-        return found
+    async def enqueue(self, _calls: Sequence[Any], jobs: Sequence[Prepared], request: str | None) -> list[Enqueued]:
+        return await self.engine.enqueue(jobs, request=request)
 
     async def ended(self, job_id: str, timeout_s: float) -> str:
         # With very many who wait each polls shortly, so that all have their turn.
@@ -66,162 +39,84 @@ class HttpTransport:
         try:
             async with self._polls:
                 poll_s = round(max(0.0, min(timeout_s, most_s)), 3)
-                path = _job(job_id, f"/polling?timeout={poll_s}")
-                status, content = await self._send("GET", path, timeout_s=poll_s + 10)
+                path = f"/job/{quote(job_id, safe='')}/polling?timeout={poll_s}"
+                status, content = await self.engine.send("GET", path, timeout_s=poll_s + 10)
         finally:
             self._polling -= 1
-        if status == 408:
-            return "waiting"
-        return str(replies.document(_checked(status, content))["status"])
+        return "waiting" if status == 408 else str(document(checked(status, content))["status"])
 
     async def result(self, job_id: str) -> bytes | None:
-        content = _checked(*await self._send("GET", _job(job_id, "/result")))
-        if content != packform.NIL:
-            return content
-        document = await self._document(job_id)
-        if document is None:
-            raise NotFound(f"no such job: {job_id}")
-        return content if document["keep_result"] else None
+        return (await self.engine.result(job_id))[1]
 
-    async def cancel(self, ids: Sequence[str], force: bool) -> list[str]:
-        return list((await self._ask("POST", "/jobs/cancel", {"ids": list(ids), "force": force}))["jobs"])
+    async def events(self, job_id: str | None, after: str | None = None) -> AsyncIterator[Event]:
+        path = "/events" if job_id is None else f"/job/{quote(job_id, safe='')}/events"
+        headers = {"accept": "text/event-stream", **({"last-event-id": after} if after else {})}
+        async with self.engine.stream(path, headers) as content:
+            found, data = {"id": "", "event": "message"}, list[str]()
+            async for line in content:
+                name, _, value = line.decode().rstrip("\r\n").partition(": ")
+                if name in found:
+                    found[name] = value
+                elif name == "data":
+                    data.append(value)
+                elif not name and data:
+                    yield Event(found["id"], found["event"], json.loads("\n".join(data)))
+                    found["event"], data = "message", []
 
-    async def retry(self, ids: Sequence[str]) -> list[str]:
-        return list((await self._ask("POST", "/jobs/retry", {"ids": list(ids)}))["jobs"])
+    async def export(self) -> AsyncIterator[bytes]:
+        records, last = _Records(), b""
+        async with self.engine.stream("/export", {}) as content:
+            async for piece in content.iter_any():
+                for last in records.feed(piece):
+                    yield last
+        if records.rest or not last or msgpack.unpackb(last, raw=True)[0] != b"end":
+            raise Unavailable("the export was cut off")
 
-    async def change(self, changes: Sequence[Prepared]) -> list[str]:
-        packed = [
-            packform.extend_map(packform.pack(spec), {"argument": argument} if argument else {})
-            for spec, argument in changes
-        ]
-        body = packform.raw_map({"jobs": packform.raw_array(packed)})
-        return list(_value(*await self._send("POST", "/jobs/change", body))["jobs"])
-
-    async def explain(self, job_id: str) -> Document:
-        return dict(await self._ask("GET", _job(job_id, "/explain")))
-
-    async def history(self, job_id: str) -> Document:
-        return dict(await self._ask("GET", _job(job_id, "/history")))
-
-    async def schedule(self, schedule_id: str, job: Prepared, when: Mapping[str, Any]) -> Document:
-        body = packform.extend_map(packform.pack({**when, "job": job[0]}), {"argument": job[1]})
-        path = f"/schedule/{quote(schedule_id, safe='')}"
-        return replies.document(_checked(*await self._send("PUT", path, body)))
-
-    async def schedules(self, schedule_id: str) -> Document | None:
-        with contextlib.suppress(NotFound):
-            path = f"/schedule/{quote(schedule_id, safe='')}"
-            return replies.document(_checked(*await self._send("GET", path)))
-        return None
-
-    async def unschedule(self, schedule_id: str) -> None:
-        await self._ask("DELETE", f"/schedule/{quote(schedule_id, safe='')}")
-
-    async def constrain(self, constraint_id: str, match: Mapping[str, Any], limits: Mapping[str, Any]) -> Document:
-        path = f"/constraint/{quote(constraint_id, safe='')}"
-        return dict(await self._ask("PUT", path, {"match": match, **limits}))
-
-    async def unconstrain(self, constraint_id: str) -> None:
-        await self._ask("DELETE", f"/constraint/{quote(constraint_id, safe='')}")
-
-    async def constraints(self, cursor: str) -> tuple[str, list[Document]]:
-        return await self._page("/constraints", "constraints", cursor)
-
-    async def usage(self, constraint_id: str, cursor: str) -> tuple[str, list[Document]]:
-        return await self._page(f"/constraint/{quote(constraint_id, safe='')}/usage", "keys", cursor)
-
-    async def hold(self, constraint_id: str, seconds: float, by: Any) -> int:
-        body = {"seconds": seconds} if by is ABSENT else {"seconds": seconds, "by": by}
-        path = f"/constraint/{quote(constraint_id, safe='')}/hold"
-        return int((await self._ask("POST", path, body))["until_ms"])
-
-    async def queue(self, name: str, changes: Mapping[str, Any]) -> Document:
-        return dict(await self._ask("POST", f"/queue/{quote(name, safe='')}", dict(changes)))
-
-    async def pick(self, worker: str, queues: Sequence[str], count: int) -> tuple[bool, list[Job]]:
-        body = packform.pack({"worker": worker, "queues": list(queues), "count": count})
-        reply = read_map(_checked(*await self._send("POST", "/pick", body, repeats=False)))
-        return reply.get("next_ms") == 0, [job_of(fields) for fields in reply["jobs"]]
-
-    async def waiting(self, state: str, cursor: str) -> tuple[str, list[Document]]:
-        query = {"status": state, "brief": "true", "count": PAGE, **({"cursor": cursor} if cursor else {})}
-        reply = await self._ask("GET", f"/jobs?{urlencode(query)}")
-        return str(reply["cursor"]), list(reply["jobs"])
+    async def import_records(self, records: Iterable[bytes], namespace: str) -> int:
+        keys = 0
+        headers = {"content-type": "application/octet-stream", "accept": MSGPACK}
+        path = f"/import?{urlencode({'namespace': namespace})}"
+        for batch in _batches(records):
+            status, content = await self.engine.send("POST", path, batch, headers=headers)
+            keys += int(msgpack.unpackb(checked(status, content))["keys"])
+        return keys
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
+        await self.engine.close()
 
-    # -- parts ------------------------------------------------------------------------------------
 
-    async def _page(self, path: str, items: str, cursor: str) -> tuple[str, list[Document]]:
-        query = {"count": PAGE, **({"cursor": cursor} if cursor else {})}
-        reply = await self._ask("GET", f"{path}?{urlencode(query)}")
-        return str(reply["cursor"]), list(reply[items])
+class _Records:
+    """Takes an export apart as it comes."""
 
-    async def _document(self, job_id: str) -> Document | None:
-        status, content = await self._send("GET", _job(job_id))
-        if status == 404:
-            return None
-        # A master shows what there is nothing of as nil; the library's documents are those of the scripts.
-        fields = replies.document(_checked(status, content)).items()
-        return {name: value for name, value in fields if value is not None and value != packform.NIL}
+    def __init__(self) -> None:
+        self.rest = b""
+        self._unpacker = msgpack.Unpacker(None, max_buffer_size=1 << 31)
+        self._taken = 0
 
-    async def _ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
-        return _value(*await self._send(method, path, b"" if body is None else packform.pack(body)))
-
-    async def _send(
-        self, method: str, path: str, body: bytes = b"", *, timeout_s: float = TIMEOUT_S, repeats: bool = True
-    ) -> tuple[int, bytes]:
-        """One request. `repeats`: it does no harm to send it again when the answer was lost."""
-        tries = max(2, len(self._urls))
+    def feed(self, data: bytes) -> Iterable[bytes]:
+        """The records that are whole by now."""
+        self.rest += data
+        self._unpacker.feed(data)
         while True:
-            tries -= 1
-            url = self._urls[0]
             try:
-                return await self._once(method, url + path, body, timeout_s)
-            except (aiohttp.ClientError, TimeoutError, OSError) as error:
-                if self._urls[0] == url:
-                    self._urls.append(self._urls.pop(0))
-                was_sent = not isinstance(error, aiohttp.ClientConnectorError)
-                is_late = isinstance(error, TimeoutError)
-                if not tries or is_late or (was_sent and method == "POST" and not repeats):
-                    hint = "; is a master running (jqmaster serve)? JQ_URL names another"
-                    reason = str(error) or type(error).__name__
-                    raise Unavailable(f"{url} does not answer: {reason}{'' if was_sent else hint}") from error
-
-    async def _once(self, method: str, url: str, body: bytes, timeout_s: float) -> tuple[int, bytes]:
-        if self._session is None:
-            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60)
-            self._session = aiohttp.ClientSession(connector=connector)
-        timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=CONNECT_TIMEOUT_S)
-        async with self._session.request(method, url, data=body or None, headers=_HEADERS, timeout=timeout) as response:
-            return response.status, await response.read()
+                self._unpacker.skip()
+            except msgpack.OutOfData:
+                return
+            size = self._unpacker.tell() - self._taken
+            self._taken += size
+            record, self.rest = self.rest[:size], self.rest[size:]
+            yield record
 
 
-def _job(job_id: str, rest: str = "") -> str:
-    return f"/job/{quote(job_id, safe='')}{rest}"
-
-
-def _checked(status: int, content: bytes) -> bytes:
-    """The answer's body. Raises JQError for an error."""
-    if status < 400:
-        return content
-    try:
-        refusal = msgpack.unpackb(content)["error"]
-        code, message, field = refusal["code"], refusal["message"], refusal.get("field")
-    except (ValueError, TypeError, KeyError, msgpack.UnpackException):
-        code, message, field = "", f"the master answered {status}", None
-    if code == NotDurable.code:
-        raise NotDurable(message, refusal["job_ids"])
-    if status in (502, 503, 504):
-        raise Unavailable(message)
-    kind = _REFUSALS.get(code, Invalid if status < 500 else Internal)
-    raise kind(message.removeprefix(f"{field}: "), field)
-
-
-def _value(status: int, content: bytes) -> Any:
-    content = _checked(status, content)
-    # Arguments may hold text that is not UTF-8, and one such job must not hide a whole listing.
-    errors = "surrogateescape"
-    return msgpack.unpackb(content, strict_map_key=False, unicode_errors=errors) if content else None
+def _batches(records: Iterable[bytes]) -> Iterable[bytes]:
+    """Records as they go into one request."""
+    batch: list[bytes] = []
+    size = 0
+    for record in records:
+        if batch and size + len(record) > IMPORT_BYTES:
+            yield b"".join(batch)
+            batch, size = [], 0
+        batch.append(record)
+        size += len(record)
+    if batch:
+        yield b"".join(batch)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgpack
 
 from jqmaster.app.calling import Serializer
+from jqmaster.app.registry import Registry
 from jqmaster.app.task import Call, ScheduleOptions, Task, When
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.options import JobOptions
@@ -25,10 +26,7 @@ from jqmaster.worker.notes import current_job
 from jqmaster.worker.process_pool import NEVER, ProcessPool, Renewal
 
 if TYPE_CHECKING:
-    from jqmaster.app.app import JQ
     from jqmaster.worker.run import WorkOptions
-
-Middleware = Callable[[Job, Callable[[], Awaitable[Any]]], Awaitable[Any]]
 
 log = logging.getLogger("jqmaster.jobs")
 
@@ -38,7 +36,7 @@ DEFAULT_NAMESPACE = "{jq}"
 class Runner:
     """Calls functions for jobs, in one process. `in_place`: plain functions run in the caller's thread."""
 
-    def __init__(self, jq: JQ, concurrency: int, *, in_place: bool = False, renewal: Renewal = NEVER) -> None:
+    def __init__(self, jq: Registry, concurrency: int, *, in_place: bool = False, renewal: Renewal = NEVER) -> None:
         self.errors: dict[tuple[str, str], BaseException] | None = None
         """When this is a map: what attempts raised."""
         self._jq = jq
@@ -171,7 +169,7 @@ class Runner:
 class AppWorker:
     """See `JQ.worker`."""
 
-    def __init__(self, jq: JQ, queues: Sequence[str] | None, **given: Any) -> None:
+    def __init__(self, jq: Registry, queues: Sequence[str] | None, **given: Any) -> None:
         self._jq = jq
         self._queues = queues
         self._given = given
@@ -221,19 +219,18 @@ def plain(result: Any, serializer: Serializer) -> Any:
     return msgpack.unpackb(serializer.dumps(result), strict_map_key=False)
 
 
-def queues_of(jq: JQ) -> list[str]:
+def queues_of(jq: Registry) -> list[str]:
     """Where the jobs of an object wait, unless they are told otherwise when they are enqueued."""
     return sorted({task.queue for task in jq.tasks.values()})
 
 
-async def bring_schedule(jq: JQ, schedule_id: str, task: Task[..., Any], when: ScheduleOptions) -> None:
+async def bring_schedule(jq: Registry, schedule_id: str, task: Task[..., Any], when: ScheduleOptions) -> None:
     """Create or replace a schedule. One that is paused stays so, unless `when` says otherwise."""
     own = when.copy()  # what is left of it in the end says when
     chosen: JobOptions = {**task.chosen, **own.pop("options", {})}
     call: Call[Any] = Call(task, *task.prepare(own.pop("args", ()), own.pop("kwargs", {}), chosen))
     if own.get("paused") is None:
-        before = await jq.link.arun(lambda it: it.schedules(schedule_id))
-        own["paused"] = bool(before and before.get("paused"))
+        own["paused"] = any(before.get("paused") for before in await jq.aschedules([schedule_id]))
     await jq.arepeat(schedule_id, call, **cast(When, own))
 
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from jqmaster.cli import show, values
 from jqmaster.cli.options import Parser, command, positive, reach
 from jqmaster.cli.progress import Progress
-from jqmaster.cli.reach import Place, on_redis, redis_place
+from jqmaster.cli.reach import Place, client_of, redis_place
 from jqmaster.cli.status import EXIT_OK
 
 if TYPE_CHECKING:
-    from jqmaster.cli.clients import RedisClient
+    from jqmaster.engine.engine import Engine
 
 
 _MORE = """\
@@ -39,13 +39,13 @@ def _bench(options: argparse.Namespace, _parser: Parser) -> int:
     where = redis_place(options, "bench")
     namespace = "{jq-bench-" + secrets.token_hex(4) + "}"
     rows: list[dict[str, Any]] = []
-    with on_redis(Place(where.url, namespace, where.form), creates=True) as client:
+    with client_of(Place(where.url, namespace, where.form), creates=True) as client:
         total = 3 * options.jobs + _PINGS + _TRIPS
         try:
             with Progress("measuring", total, "calls") as bar:
-                client.run(_measure(client, options, rows, bar))
+                client.ask_redis(lambda engine: _measure(engine, options, rows, bar))
         finally:
-            client.run(_remove(client))
+            client.ask_redis(_remove)
     if options.json:
         values.print_lines(rows)
         return EXIT_OK
@@ -61,13 +61,12 @@ def _bench(options: argparse.Namespace, _parser: Parser) -> int:
     return EXIT_OK
 
 
-async def _measure(client: RedisClient, options: argparse.Namespace, rows: list[dict[str, Any]], bar: Progress) -> None:
+async def _measure(engine: Engine, options: argparse.Namespace, rows: list[dict[str, Any]], bar: Progress) -> None:
     from jqmaster.engine import scripts
 
-    engine = client.engine
-    await scripts.load(client.redis, client.namespace, form=client.where.form)
+    await scripts.load(engine.redis, engine.namespace, form=engine.form)
     spec = {"name": "bench"}
-    rows.append(await _timed("PING, one after the other", client.redis.ping, _PINGS, 1, bar))
+    rows.append(await _timed("PING, one after the other", engine.redis.ping, _PINGS, 1, bar))
 
     async def one() -> None:
         await engine.enqueue([(spec, b"\xc0")])
@@ -79,13 +78,13 @@ async def _measure(client: RedisClient, options: argparse.Namespace, rows: list[
 
     calls = max(1, options.jobs // _BATCH)
     rows.append(await _timed(f"enqueue, {_BATCH} in a call", many, calls, 4, bar, jobs=_BATCH))
-    await _work(client, options, rows, bar)
+    await _work(engine, options, rows, bar)
     rows.append(await _timed("enqueue, pick and finish one job", lambda: _trip(engine, spec), _TRIPS, 1, bar, jobs=1))
 
 
-async def _work(client: RedisClient, options: argparse.Namespace, rows: list[dict[str, Any]], bar: Progress) -> None:
+async def _work(engine: Engine, options: argparse.Namespace, rows: list[dict[str, Any]], bar: Progress) -> None:
     """Workers of one job at a time, which finish and fetch the next in one call."""
-    engine, held = client.engine, asyncio.Queue[Any]()
+    held = asyncio.Queue[Any]()
     picked = await engine.pick("bench", "bench", options.concurrency)
     for job in picked.jobs:
         held.put_nowait(job)
@@ -132,15 +131,15 @@ async def _timed(
     return row | ({"per_second": count * jobs / took_s} if jobs else {})
 
 
-async def _remove(client: RedisClient) -> None:
+async def _remove(engine: Engine) -> None:
     """All keys of the scratch namespace, some at a time."""
-    pattern = client.namespace + "*"
+    pattern = engine.namespace + "*"
     with contextlib.suppress(Exception):
         keys: list[bytes] = []
-        async for key in client.redis.scan_iter(match=pattern, count=1000):
+        async for key in engine.redis.scan_iter(match=pattern, count=1000):
             keys.append(key)
             if len(keys) == 500:
-                await client.redis.unlink(*keys)
+                await engine.redis.unlink(*keys)
                 keys = []
         if keys:
-            await client.redis.unlink(*keys)
+            await engine.redis.unlink(*keys)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
+from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 from jqmaster.cli import show, values, where
@@ -14,7 +15,8 @@ from jqmaster.cli.reach import open_client
 from jqmaster.cli.status import EXIT_FAILED, EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE, Refused
 
 if TYPE_CHECKING:
-    from jqmaster.cli.clients import AnyClient
+    from jqmaster.cli.clients import Client
+    from jqmaster.engine.engine import Operations
 
 
 _MORE = """\
@@ -81,19 +83,19 @@ def _ids(options: argparse.Namespace) -> list[str]:
     return list(options.ids)
 
 
-def _named(client: AnyClient, options: argparse.Namespace, ids: list[str]) -> int:
+def _named(client: Client, options: argparse.Namespace, ids: list[str]) -> int:
     answers: list[str] = []
     with Progress(f"{options.what}:", len(ids)) as progress:
         for start in range(0, len(ids), _BATCH):
             part = ids[start : start + _BATCH]
             if options.what == "retry":
-                answers += client.retry_many(part)
+                answers += client.retry(part)
             elif options.what == "discard":
-                answers += client.discard_many(part)
+                answers += client.discard(part)
             elif options.what == "kick":
-                answers += client.kick_many(part, delay=options.delay)
+                answers += client.kick(part, delay=options.delay)
             else:
-                answers += client.cancel_many(part, force=options.force or None, dependents=options.dependents)
+                answers += client.cancel(part, force=options.force, dependents=options.dependents)
             progress.add(len(part))
     return _told(options, ids, answers)
 
@@ -130,7 +132,7 @@ def _conflict(what: str) -> str:
 # -- all that fit ---------------------------------------------------------------------------------
 
 
-def _filtered(client: AnyClient, options: argparse.Namespace, wanted: dict[str, Any]) -> int:
+def _filtered(client: Client, options: argparse.Namespace, wanted: dict[str, Any]) -> int:
     what = options.what
     states = [state for state in wanted.get("status", _STATES[what]) if state in _STATES[what]]
     if "group" in wanted:
@@ -152,7 +154,7 @@ def _filtered(client: AnyClient, options: argparse.Namespace, wanted: dict[str, 
     return EXIT_OK
 
 
-def _preview(client: AnyClient, options: argparse.Namespace, wanted: dict[str, Any]) -> tuple[int, bool]:
+def _preview(client: Client, options: argparse.Namespace, wanted: dict[str, Any]) -> tuple[int, bool]:
     """Count what fits, and say so: (how many, whether there are more)."""
     by_state: Counter[str] = Counter()
     total = 0
@@ -182,21 +184,21 @@ def _agreed(what: str, total: int, more: bool) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _steps(client: AnyClient, options: argparse.Namespace, wanted: dict[str, Any], total: int) -> int:
-    from jqmaster.client import asks
+def _steps(client: Client, options: argparse.Namespace, wanted: dict[str, Any], total: int) -> int:
+    more = {"force": options.force or None} if options.what == "cancel" else {}
 
-    more: dict[str, Any] = {}
-    if options.what == "cancel":
-        more = {"force": options.force or None, "dependents": options.dependents}
-    ask = asks.steps(options.what, wanted, **more)
-    cursor, changed = "", 0
+    def step(engine: Operations) -> Coroutine[Any, Any, tuple[str, int]]:
+        steps = {"retry": engine.retry_where, "discard": engine.discard_where, "cancel": engine.cancel_where}
+        found: Coroutine[Any, Any, tuple[str, int]] = steps[options.what](wanted, cursor=cursor, **more)
+        return found
+
+    cursor, changed = None, 0
     with Progress(f"{options.what}:", total or None) as progress:
-        while True:
-            cursor, number = client.do(ask(cursor))
+        while cursor != "":
+            cursor, number = client.ask(step)
             changed += number
             progress.add(number)
-            if not cursor:
-                return changed
+    return changed
 
 
 def _kick(options: argparse.Namespace, parser: Parser) -> int:

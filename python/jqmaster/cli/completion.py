@@ -45,9 +45,7 @@ def add(commands: Any) -> None:
 
 
 def _completion(options: argparse.Namespace, _parser: Parser) -> int:
-    from jqmaster.cli.run import build
-
-    tree = [(words, parser) for words, parser in parsers(build())]
+    tree = list(parsers(options.root))
     if options.shell == "fish":
         print(_fish(tree), end="")
     elif options.shell == "zsh":

@@ -8,17 +8,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 from jqmaster.cli import show, values
 from jqmaster.cli.options import Parser, command, reach
 from jqmaster.cli.progress import Progress
 from jqmaster.cli.reach import open_client
 from jqmaster.cli.status import EXIT_OK, EXIT_USAGE, Refused
-
-if TYPE_CHECKING:
-    from jqmaster.cli.clients import AnyClient
-
 
 _EXPORT = """\
 Stop masters and workers meanwhile: of what is written while it goes on, the
@@ -37,13 +33,13 @@ def add(commands: Any) -> None:
 
 
 def _export(options: argparse.Namespace, _parser: Parser) -> int:
-    from jqmaster.master import copying
+    from jqmaster.engine import copying
 
     if options.file == "-" and show.is_terminal():
         raise Refused("the file is not for a terminal: send stdout elsewhere", EXIT_USAGE, "INVALID")
     with open_client(options) as client:
         # The first records come before the file is opened: what cannot be read must not empty an old copy.
-        records = _records(client)
+        records = client.export()
         first = next(records, None)
         with _opened(options.file, "wb") as file, Progress("exporting", unit="records") as bar:
             file.write(copying.HEAD)
@@ -70,35 +66,17 @@ def _opened(name: str, mode: str) -> Iterator[BinaryIO]:
         yield file  # type: ignore[misc]
 
 
-def _records(client: AnyClient) -> Iterator[bytes]:
-    from jqmaster.cli.clients import RedisClient
-
-    if not isinstance(client, RedisClient):
-        yield from client.export()
-        return
-    cursor = ""
-    while True:
-        cursor, records = client.run(client.engine.export(cursor, 200))
-        yield from records
-        if not cursor:
-            return
-
-
 def _import(options: argparse.Namespace, parser: Parser) -> int:
-    from jqmaster.cli.clients import RedisClient
-    from jqmaster.master import copying
+    from jqmaster.engine import copying
 
     with _opened(options.file, "rb") as file, open_client(options, creates=True) as client:
         size = Path(options.file).stat().st_size if options.file != "-" else None
         with Progress("importing", size, "bytes") as bar:
             records = _counted(copying.read_file(file), bar)
-            if isinstance(client, RedisClient):
-                work = copying.import_records(client.redis, client.namespace, records, form=client.where.form)
-                namespace, keys = client.namespace, client.run(work)
-            elif options.namespace is None:
+            if options.namespace is None and not client.is_redis:
                 parser.error("by way of a master --namespace is required, or give --redis")
-            else:
-                namespace, keys = options.namespace, client.import_records(records, options.namespace)
+            namespace = client.namespace
+            keys = client.import_records(records, namespace)
     if options.json:
         values.print_json({"keys": keys, "namespace": namespace})
     else:

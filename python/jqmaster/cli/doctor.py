@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import textwrap
 from typing import TYPE_CHECKING, Any
 
 from jqmaster.cli import show, values
 from jqmaster.cli.options import Parser, command, reach
-from jqmaster.cli.reach import on_redis, place
+from jqmaster.cli.reach import open_client, place
 from jqmaster.cli.status import EXIT_FAILED, EXIT_OK
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ def _doctor(options: argparse.Namespace, _parser: Parser) -> int:
     from jqmaster.doctor import doctor
 
     where = place(options)
-    findings = _of_redis(options) if where.is_redis else asyncio.run(_of_master(where.url))
+    findings = _findings(options)
     if options.quiet:
         findings = [finding for finding in findings if finding.level in ("problem", "warning")]
     wrong = doctor.is_wrong(findings)
@@ -45,25 +44,15 @@ def _doctor(options: argparse.Namespace, _parser: Parser) -> int:
     return EXIT_FAILED if wrong else EXIT_OK
 
 
-def _of_redis(options: argparse.Namespace) -> list[Finding]:
+def _findings(options: argparse.Namespace) -> list[Finding]:
     from jqmaster.doctor import doctor, redis_side
-    from jqmaster.doctor.facts import EngineSource
+    from jqmaster.doctor.facts import Source
 
-    with on_redis(place(options)) as client:
-        server = client.run(redis_side.look(client.engine))
-        if server.trouble:
+    with open_client(options) as client:
+        server = client.ask_redis(redis_side.look) if client.is_redis else None
+        if server is not None and server.trouble:
             return sorted(redis_side.check(server), key=lambda finding: doctor.ORDER.index(finding.level))
-        found: list[Finding] = client.run(doctor.examine(EngineSource(client.engine), server))
-        return found
-
-
-async def _of_master(url: str) -> list[Finding]:
-    from jqmaster.client import AsyncClient
-    from jqmaster.doctor import doctor
-    from jqmaster.doctor.facts import ClientSource
-
-    async with AsyncClient(url) as client:
-        return await doctor.examine(ClientSource(client))
+        return client.ask(lambda engine: doctor.examine(Source(engine), server))
 
 
 def _print(finding: Finding) -> None:

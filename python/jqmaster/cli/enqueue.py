@@ -26,7 +26,8 @@ from jqmaster.cli.status import EXIT_OK, EXIT_USAGE, Refused
 from jqmaster.wire.fields import FIELDS, Field
 
 if TYPE_CHECKING:
-    from jqmaster.client.asks import Enqueued
+    from jqmaster.cli.clients import Client
+    from jqmaster.engine.replies import Enqueued
 
 _MORE = """\
 ARGUMENT is JSON: '{"to": "ann@example.org"}', '[40, 2]', '"text"', 4711.
@@ -147,20 +148,12 @@ def _spec(options: argparse.Namespace) -> dict[str, Any]:
     return {"name": options.name} | said
 
 
-def _send(client: Any, jobs: list[tuple[dict[str, Any], bytes]], request: str | None) -> list[Enqueued]:
-    from jqmaster.client import asks
+def _send(client: Client, jobs: list[tuple[dict[str, Any], bytes]], request: str | None) -> list[Enqueued]:
     from jqmaster.errors import JQError
-    from jqmaster.wire import packform
 
-    # The arguments go as they were packed: binary data and the like would not survive being unpacked.
-    bodies = [packform.extend_map(packform.pack(spec), {"argument": argument}) for spec, argument in jobs]
-    body = {"jobs": packform.raw_array(bodies)}
-    if request is not None:
-        body["request"] = packform.pack(request)
-    ask = asks.enqueue_many([], None)
     try:
-        enqueued: list[Enqueued] = client.do(asks.Ask(ask.method, ask.path, ask.read, packform.raw_map(body)))
-        return enqueued
+        # The arguments go as they were packed: binary data and the like would not survive being unpacked.
+        return client.ask(lambda it: it.enqueue(jobs, request=request))
     except JQError as error:
         if len(jobs) == 1:
             error.message = error.message.removeprefix("jobs[0].")

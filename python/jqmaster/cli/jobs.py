@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jqmaster.cli import show, values, why
 from jqmaster.cli.options import Parser, command, reach, span
 from jqmaster.cli.reach import open_client
 from jqmaster.cli.status import EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE, Refused
 from jqmaster.wire.fields import FIELDS
+
+if TYPE_CHECKING:
+    from jqmaster.cli.clients import Client
 
 _ENDED = ("done", "error", "cancelled")
 _RESULT = """\
@@ -136,16 +139,16 @@ def _result(options: argparse.Namespace, _parser: Parser) -> int:
         return _print_outcome(client, client.get(options.id), options)
 
 
-def await_end(client: Any, job_id: str, timeout_s: float | None, options: argparse.Namespace) -> int:
+def await_end(client: Client, job_id: str, timeout_s: float | None, options: argparse.Namespace) -> int:
     """Wait for a job, and print what came of it. Raises TimeoutError."""
     try:
-        document = client.wait(job_id, timeout_s)
+        client.handle(job_id).join(timeout_s)
     except TimeoutError:
         raise TimeoutError(f"job {job_id} has not ended within {show.duration(timeout_s or 0)}") from None
-    return _print_outcome(client, document, options)
+    return _print_outcome(client, client.get(job_id), options)
 
 
-def _print_outcome(client: Any, document: dict[str, Any], options: argparse.Namespace) -> int:
+def _print_outcome(client: Client, document: dict[str, Any], options: argparse.Namespace) -> int:
     status, job_id = document["status"], document["id"]
     if status not in _ENDED:
         raise Refused(f"job {job_id} has not ended, it is {status}; --wait waits for it", code="CONFLICT")
@@ -154,12 +157,13 @@ def _print_outcome(client: Any, document: dict[str, Any], options: argparse.Name
     if status == "error":
         why = show.one_line(document.get("message")) or document.get("reason") or "without a message"
         raise Refused(f"job {job_id} failed: {why}", code="FAILED")
-    value = client.result(job_id)
-    if value is None and not document["keep_result"]:
+    result = client.ask(lambda it: it.result(job_id))[1]
+    if result is None and not document["keep_result"]:
         kept = "was not enqueued with --keep-result"
         raise Refused(f"job {job_id} is done; it has no result, as it {kept}", EXIT_NOT_FOUND, "NOTFOUND")
-    if value is None and not client.has_result(job_id):
+    if result is None:
         raise Refused(f"job {job_id} is done; its result is not kept any more", EXIT_NOT_FOUND, "NOTFOUND")
+    value = client.serializer.loads(result)
     if getattr(options, "raw", False):
         _print_raw(value)
     else:
@@ -187,7 +191,7 @@ _EVENT_COLOURS = {
 
 def _history(options: argparse.Namespace, _parser: Parser) -> int:
     with open_client(options) as client:
-        told = client.history(options.id)
+        told = client.ask(lambda it: it.history(options.id))
     if options.json:
         values.print_json(told)
         return EXIT_OK

@@ -12,7 +12,7 @@ from jqmaster.cli.reach import open_client
 from jqmaster.cli.status import EXIT_OK, EXIT_USAGE, Refused
 
 if TYPE_CHECKING:
-    from jqmaster.cli.clients import AnyClient
+    from jqmaster.cli.clients import Client
 
 _SET = """\
 MATCH is JSON, @FILE or -: '{"name": "mail.*", "argument.size": {"lt": 1000}}'
@@ -215,7 +215,7 @@ def _whole(one: dict[str, Any]) -> str:
     return show.plain(f"{limit_text(one)}, of jobs that match {values.as_json(one['match'])}")
 
 
-def _before(client: AnyClient, constraint_id: str) -> dict[str, Any] | None:
+def _before(client: Client, constraint_id: str) -> dict[str, Any] | None:
     from jqmaster.errors import Invalid, NotFound
 
     try:
@@ -272,22 +272,13 @@ def _delete(options: argparse.Namespace, _parser: Parser) -> int:
     return EXIT_OK
 
 
-def _hold_ask(options: argparse.Namespace, by: Any) -> Any:
-    """As `Client.hold`, for which null would be no key."""
-    from jqmaster.client import asks
-
-    body = {"seconds": options.seconds, **({} if options.by is None else {"by": by})}
-    path = asks.place("constraint", options.id, "hold")
-    return asks.Ask("POST", path, asks.field("until_ms", int), asks.pack(body))
-
-
 def _hold(options: argparse.Namespace, _parser: Parser) -> int:
     from jqmaster.errors import Invalid
 
-    by = None if options.by is None else values.parsed(options.by, "--by")
+    by = {} if options.by is None else {"by": values.parsed(options.by, "--by")}
     with open_client(options) as client:
         try:
-            until_ms = client.do(_hold_ask(options, by))
+            until_ms = client.hold(options.id, options.seconds, **by)
         except Invalid as error:
             is_by = error.path == "by" or error.message.startswith("by: ")
             paths = client.constraint(options.id).get("by") if is_by else None
@@ -300,7 +291,7 @@ def _hold(options: argparse.Namespace, _parser: Parser) -> int:
     if options.json:
         values.print_json({"until_ms": until_ms})
         return EXIT_OK
-    name = options.id if options.by is None else f"{options.id} (key {values.as_json(by)})"
+    name = options.id if options.by is None else f"{options.id} (key {values.as_json(by['by'])})"
     if options.seconds:
         print(f"{show.plain(name)} is on hold until {show.clock(until_ms)}, {show.when(until_ms)}")
     else:

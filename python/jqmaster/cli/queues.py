@@ -13,7 +13,7 @@ from jqmaster.cli.reach import open_client
 from jqmaster.cli.status import EXIT_FAILED, EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE, Refused
 
 if TYPE_CHECKING:
-    from jqmaster.cli.clients import AnyClient
+    from jqmaster.cli.clients import Client
 
 
 RATE_MINUTES = 5
@@ -59,7 +59,7 @@ def add(commands: Any) -> None:
     kick.option("--delay", type=duration, metavar="TIME", help="they start again after so long")
 
 
-def rates(client: AnyClient, now: int) -> dict[str, tuple[float, float]]:
+def rates(client: Client, now: int) -> dict[str, tuple[float, float]]:
     """By queue: jobs enqueued and jobs done, a minute."""
     begin = (now // 60_000 - RATE_MINUTES) * 60_000
     minutes = (now - begin) / 60_000
@@ -102,7 +102,7 @@ def table(queues: list[dict[str, Any]], rated: dict[str, tuple[float, float]]) -
 
 def _show(options: argparse.Namespace, _parser: Parser) -> int:
     with open_client(options) as client:
-        queue = client.queue(options.queue)
+        queue = client.queue_there(options.queue)
     return _print_queue(options, queue)
 
 
@@ -131,7 +131,7 @@ def _level(level: dict[str, Any]) -> str:
 def _pause(options: argparse.Namespace, _parser: Parser) -> int:
     with open_client(options) as client:
         for name in _matching(client, options.queues):
-            queue = client.set_queue(name, paused=options.paused)
+            queue = client.queue(name, paused=options.paused)
             if options.json:
                 values.print_json(queue)
                 continue
@@ -141,7 +141,7 @@ def _pause(options: argparse.Namespace, _parser: Parser) -> int:
     return EXIT_OK
 
 
-def _matching(client: AnyClient, names: list[str]) -> list[str]:
+def _matching(client: Client, names: list[str]) -> list[str]:
     """Names as they are, and those that fit a pattern. Raises Refused where there is none."""
     known = [queue["name"] for queue in client.queues()]
     found: list[str] = []
@@ -156,7 +156,7 @@ def _matching(client: AnyClient, names: list[str]) -> list[str]:
 def _limit(options: argparse.Namespace, _parser: Parser) -> int:
     with open_client(options) as client:
         _check_there(client, options)
-        queue = client.set_queue(options.queue, max_waiting=options.max_waiting)
+        queue = client.queue(options.queue, max_waiting=options.max_waiting)
     if options.json:
         return _print_queue(options, queue)
     if options.max_waiting:
@@ -174,7 +174,7 @@ def _set(options: argparse.Namespace, _parser: Parser) -> int:
     fair = _fair(turns[-1].removeprefix("fair=")) if turns else None
     with open_client(options) as client:
         _check_there(client, options)
-        queue = client.set_queue(
+        queue = client.queue(
             options.queue,
             fair=fair,
             set={name: value for name, value in given.items() if value is not None} or None,
@@ -200,12 +200,12 @@ def _fair(text: str) -> list[Any]:
     return list(levels)
 
 
-def _check_there(client: AnyClient, options: argparse.Namespace) -> None:
+def _check_there(client: Client, options: argparse.Namespace) -> None:
     """Raises Refused for a queue that is not there: most likely a slip of the finger."""
     from jqmaster.errors import NotFound
 
     try:
-        client.queue(options.queue)
+        client.queue_there(options.queue)
     except NotFound:
         if not options.new:
             raise Refused(
@@ -216,11 +216,11 @@ def _check_there(client: AnyClient, options: argparse.Namespace) -> None:
 def _purge(options: argparse.Namespace, _parser: Parser) -> int:
     states = options.status or list(WAITING)
     with open_client(options) as client:
-        queue = client.queue(options.queue)
+        queue = client.queue_there(options.queue)
         total = sum(queue[state] for state in states)
         if total and not options.yes and not _agreed(options.queue, total, states):
             return EXIT_FAILED
-        purged = client.purge(options.queue, states)
+        purged = client.discard_where(queue=options.queue, status=states)
     if options.json:
         values.print_json({"changed": purged})
     else:

@@ -1,16 +1,19 @@
-"""Which server a command asks; `clients` has how. Here is nothing that would make `--help` slow."""
+"""Which server a command asks, and a client of it. Nothing is imported here that would make `--help` slow."""
 
 from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
-from jqmaster.cli.status import EXIT_USAGE, Refused
+from jqmaster.cli.status import EXIT_UNAVAILABLE, EXIT_USAGE, Refused
 from jqmaster.connection import url as redis_url
 
 if TYPE_CHECKING:
-    from jqmaster.cli.clients import AnyClient, RedisClient
+    from jqmaster.cli.clients import Client
+    from jqmaster.engine.engine import Engine
     from jqmaster.engine.scripts import Form
 
 LOCAL = "http://127.0.0.1:8400"
@@ -56,20 +59,55 @@ def place(options: argparse.Namespace) -> Place:
     return Place(chosen, options.namespace or NAMESPACE, options.form or "auto")
 
 
-def open_client(options: argparse.Namespace, *, creates: bool = False) -> AnyClient:
+def open_client(options: argparse.Namespace, *, creates: bool = False) -> AbstractContextManager[Client]:
     """A client of the server that the options mean. `creates`: straight on Redis, a namespace that is not
     there is set up; else it is refused, as it would be a slip of the finger."""
-    from jqmaster.cli.clients import MasterClient
-
-    where = place(options)
-    return on_redis(where, creates=creates) if where.is_redis else MasterClient(where.url)
+    return client_of(place(options), creates=creates)
 
 
-def on_redis(where: Place, *, creates: bool = False) -> RedisClient:
-    """A client of a namespace, straight on its Redis."""
-    from jqmaster.cli.clients import RedisClient
+@contextmanager
+def client_of(where: Place, *, creates: bool = False) -> Iterator[Client]:
+    """A client of this server."""
+    from jqmaster.cli.clients import Client
+    from jqmaster.errors import Unavailable
 
-    return RedisClient(where, creates=creates)
+    client = Client(where.url, where.namespace, where.form)
+    try:
+        if where.is_redis:
+            _check(client, where, creates)
+        yield client
+    except Unavailable as error:
+        if isinstance(getattr(error.cause, "os_error", None), OSError):
+            raise Unavailable(
+                f"no master answers at {where.shown}. Start one with `jqmaster serve`, or name another "
+                "(--url), or a Redis (--redis)"
+            ) from error
+        raise
+    finally:
+        client.close()
+
+
+def _check(client: Client, where: Place, creates: bool) -> None:
+    """Whether the namespace is there, which most likely was misspelt otherwise. Raises Refused."""
+    import redis.exceptions
+
+    from jqmaster.errors import Unavailable, from_redis
+
+    async def is_there(engine: Engine) -> bool:
+        try:
+            return bool(await engine.redis.exists(f"{engine.namespace}:meta"))
+        except redis.exceptions.RedisError as problem:
+            reason = from_redis(problem).message.partition(": ")[2] or str(problem)
+            raise Unavailable(f"cannot use Redis at {where.shown}: {reason}") from problem
+
+    try:
+        if not client.ask_redis(is_there) and not creates:
+            raise Refused(
+                f"there is no namespace {where.namespace} in this Redis; `jqmaster load` sets it up",
+                EXIT_UNAVAILABLE, "VERSION",
+            )  # fmt: skip
+    except ValueError as error:
+        raise Refused(f"{where.url}: {error}", EXIT_USAGE, "INVALID") from None
 
 
 def redis_place(options: argparse.Namespace, command: str) -> Place:

@@ -96,6 +96,7 @@ def build() -> Parser:
     parser = Parser(prog="jqmaster", description="JQ, a job queue on Redis.", epilog=EPILOG)
     parser.add_argument("-v", "--verbose", action="store_true", help="log more, to stderr")
     parser.add_argument("--version", action=_Version, help="print the version, and end")
+    parser.set_defaults(root=parser)
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for module in (
         processes, enqueue, jobs, find, change, queues, failures, limits, schedules, workers, stats, top,

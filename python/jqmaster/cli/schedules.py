@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jqmaster.cli import show, values
 from jqmaster.cli.options import (
@@ -20,10 +20,6 @@ from jqmaster.cli.options import (
 )
 from jqmaster.cli.reach import open_client
 from jqmaster.cli.status import EXIT_OK
-
-if TYPE_CHECKING:
-    from jqmaster.cli.clients import AnyClient
-
 
 _SET = """\
 Replaces a schedule whole. ARGUMENT is JSON, @FILE or -, as for enqueue; SPEC
@@ -110,7 +106,7 @@ def _list(options: argparse.Namespace, _parser: Parser) -> int:
 
 def _show(options: argparse.Namespace, _parser: Parser) -> int:
     with open_client(options) as client:
-        one = client.get_schedule(options.id, next=options.next)
+        one = client.schedule_there(options.id, next=options.next)
     if options.json:
         values.print_json(one)
         return EXIT_OK
@@ -140,12 +136,8 @@ def _set(options: argparse.Namespace, parser: Parser) -> int:
     names = ("every", "offset", "cron", "utc_offset", "start", "end", "limit", "catch_up", "backlog")
     when = {name: getattr(options, name) for name in names}
     with open_client(options, creates=True) as client:
-        one = _put(
-            client,
-            options.id,
-            {**job, "name": options.name},
-            argument,
-            when | {"paused": options.paused or None},
+        one = client.set_schedule(
+            options.id, {**job, "name": options.name}, argument, when | {"paused": options.paused or None}
         )
     if options.json:
         values.print_json(one)
@@ -156,25 +148,13 @@ def _set(options: argparse.Namespace, parser: Parser) -> int:
     return EXIT_OK
 
 
-def _put(
-    client: AnyClient, schedule_id: str, job: dict[str, Any], argument: bytes, when: dict[str, Any]
-) -> dict[str, Any]:
-    from jqmaster.client import asks
-    from jqmaster.wire import packform
-
-    ask = asks.schedule(schedule_id, job, None, when)
-    fields = {"job": packform.pack(job), "argument": argument}
-    fields |= {name: packform.pack(value) for name, value in when.items() if value is not None}
-    return client.do(asks.Ask(ask.method, ask.path, ask.read, packform.raw_map(fields)))
-
-
 def _pause(options: argparse.Namespace, _parser: Parser) -> int:
     with open_client(options) as client:
         for schedule_id in options.ids:
-            one = client.get_schedule(schedule_id)
+            one = client.schedule_there(schedule_id)
             when = {name: value for name, value in one.items() if name not in _TOLD}
-            when["paused"] = options.paused
-            after = client.schedule(schedule_id, one["job"], one.get("argument"), **when)
+            argument = client.serializer.dumps(one.get("argument"))
+            after = client.set_schedule(schedule_id, one["job"], argument, when | {"paused": options.paused})
             if options.json:
                 values.print_json(after)
             elif options.paused:

@@ -8,7 +8,7 @@ from typing import Any
 from jqmaster.cli import show, values
 from jqmaster.cli.options import Parser, command, reach, verbs
 from jqmaster.cli.progress import Progress
-from jqmaster.cli.reach import on_redis, open_client, redis_place
+from jqmaster.cli.reach import client_of, open_client, redis_place
 from jqmaster.cli.status import EXIT_FAILED, EXIT_OK, EXIT_USAGE, Refused
 
 
@@ -96,11 +96,11 @@ def _audit(options: argparse.Namespace, _parser: Parser) -> int:
     problems: list[str] = []
     cursor = "0"
     with (
-        on_redis(where) as client,
+        client_of(where) as client,
         Progress("auditing", unit="steps") as bar,
     ):
         while True:
-            step = client.run(client.engine.audit(cursor))
+            step = client.ask(lambda it, cursor=cursor: it.audit(cursor))  # type: ignore[misc]
             problems += step.problems
             cursor = step.cursor
             bar.add(1)

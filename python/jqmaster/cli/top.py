@@ -20,7 +20,7 @@ from jqmaster.cli.status import EXIT_OK, EXIT_USAGE, Refused
 from jqmaster.cli.top_data import ORDERS, Snapshot, Watch
 
 if TYPE_CHECKING:
-    from jqmaster.cli.clients import AnyClient
+    from jqmaster.cli.clients import Client
 
 
 _MORE = """\
@@ -70,7 +70,7 @@ class Screen:
         self._paused = False
         self._trouble = ""
 
-    def run(self, client: AnyClient, watch: Watch) -> int:
+    def run(self, client: Client, watch: Watch) -> int:
         with _raw_terminal():
             snapshot = watch.look()
             while True:

@@ -11,7 +11,7 @@ from jqmaster.cli import show
 from jqmaster.cli.queues import WAITING, rates
 
 if TYPE_CHECKING:
-    from jqmaster.cli.clients import AnyClient
+    from jqmaster.cli.clients import Client
 
 
 ORDERS = ("waiting", "running", "rate", "errors", "name")
@@ -41,7 +41,7 @@ class Snapshot:
 class Watch:
     """Looks again and again."""
 
-    def __init__(self, client: AnyClient, sort: str = "waiting") -> None:
+    def __init__(self, client: Client, sort: str = "waiting") -> None:
         self.order = sort
         self.is_reversed = False
         self.trace: list[float] = []

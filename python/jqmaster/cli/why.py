@@ -12,7 +12,7 @@ from jqmaster.cli.reach import open_client
 from jqmaster.cli.status import EXIT_OK
 
 if TYPE_CHECKING:
-    from jqmaster.cli.clients import AnyClient
+    from jqmaster.cli.clients import Client
 
 _RETRYING_LOOKED_AT = 20
 _ENDED = ("done", "error", "cancelled")
@@ -21,7 +21,7 @@ _ENDED = ("done", "error", "cancelled")
 def explain(options: argparse.Namespace, _parser: Parser) -> int:
     """Run the command."""
     with open_client(options) as client:
-        told = client.explain(options.id)
+        told = client.handle(options.id).explain()
         if options.json:
             values.print_json(told)
             return EXIT_OK
@@ -36,7 +36,7 @@ def explain(options: argparse.Namespace, _parser: Parser) -> int:
     return EXIT_OK
 
 
-def _strict(client: AnyClient, told: dict[str, Any]) -> dict[str, dict[str, Any] | None]:
+def _strict(client: Client, told: dict[str, Any]) -> dict[str, dict[str, Any] | None]:
     """By ids of the constraints without room whose order is strict: the job that keeps the place until its
     retry, where it is found."""
     from jqmaster.errors import NotFound
@@ -52,12 +52,12 @@ def _strict(client: AnyClient, told: dict[str, Any]) -> dict[str, dict[str, Any]
     return found
 
 
-def _keeper(client: AnyClient, wanted: dict[str, Any]) -> dict[str, Any] | None:
+def _keeper(client: Client, wanted: dict[str, Any]) -> dict[str, Any] | None:
     from jqmaster.errors import NotFound
 
     for job in itertools.islice(client.jobs(status="retrying", brief=True), _RETRYING_LOOKED_AT):
         try:
-            entries = client.explain(job["id"]).get("constraints") or []
+            entries = client.handle(job["id"]).explain().get("constraints") or []
         except NotFound:
             continue
         # To the one that has the place it is open, though it is full.

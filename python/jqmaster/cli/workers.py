@@ -75,9 +75,7 @@ def _ask(options: argparse.Namespace, _parser: Parser) -> int:
             if not ids:
                 raise Refused(f"no such worker is registered: {wanted} ({_PULL})", EXIT_NOT_FOUND, "NOTFOUND")
             for worker_id in ids:
-                {"quiet": client.quiet_worker, "stop": client.stop_worker, "resume": client.resume_worker}[
-                    options.request
-                ](worker_id)
+                client.tell_worker(worker_id, options.request)
                 if options.json:
                     values.print_json({"worker": worker_id, "request": options.request})
                 else:

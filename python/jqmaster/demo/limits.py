@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
-from jqmaster.client import AsyncClient
+from jqmaster.app.app import JQ
 from jqmaster.demo.journal import Moment
 from jqmaster.demo.plan import FLOODING, Sent
 
@@ -29,26 +29,26 @@ def message_limit(plan: Sequence[Sent]) -> int:
     return max(1, sum(sent.kind == "text-message" for sent in plan) // SECONDS_OF_MESSAGES)
 
 
-async def set_limits(client: AsyncClient, plan: Sequence[Sent]) -> str:
+async def set_limits(client: JQ, plan: Sequence[Sent]) -> str:
     """Set both over HTTP, and say what they are."""
     limit = message_limit(plan)
-    await client.constrain(PER_CUSTOMER, {"name": "report"}, by="argument.customer", concurrency=AT_ONCE)
-    await client.constrain(MESSAGE_RATE, {"name": "text-message"}, rate={"limit": limit, "period": PERIOD_S})
+    await client.aconstrain(PER_CUSTOMER, {"name": "report"}, by="argument.customer", concurrency=AT_ONCE)
+    await client.aconstrain(MESSAGE_RATE, {"name": "text-message"}, rate={"limit": limit, "period": PERIOD_S})
     return f"limits: {AT_ONCE} reports at once for each customer, {limit} text messages in any second"
 
 
-async def flood_use(client: AsyncClient) -> tuple[int, int]:
+async def flood_use(client: JQ) -> tuple[int, int]:
     """How many reports of the flooding customer run, and how many its limit holds back."""
-    for key in await client.usage(PER_CUSTOMER):
+    for key in await client.ausage(PER_CUSTOMER):
         if key["by"] == FLOODING:
             return key["running"], key["held"]
     return 0, 0
 
 
-async def why_it_waits(client: AsyncClient, plan: Sequence[Sent]) -> str:
+async def why_it_waits(client: JQ, plan: Sequence[Sent]) -> str:
     """What the engine says about the last report of the flood; nothing once it has started."""
     last = [sent for sent in plan if sent.customer == FLOODING and sent.id][-1]
-    said = await client.explain(last.id)
+    said = await client.handle(last.id).aexplain()
     for one in said.get("constraints", ()):
         use = f"{one['id']} of {one['by']!r} has {one['running']} of {one['concurrency']} running"
         return f"why does {last.id} wait? {use}; {said['ahead']} are ahead of it"

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from jqmaster.client import AsyncClient
+from jqmaster.app.app import JQ
 from jqmaster.demo import check, journal, limits
 from jqmaster.demo.plan import FLOODING, Sent, make_plan
 from jqmaster.demo.processes import DidNotStart, Processes
@@ -79,7 +79,8 @@ class Show:
     async def run(self) -> bool:
         """Whether everything was as it should be."""
         redis_url = self._start_processes()
-        async with AsyncClient(self._url) as client, connect(redis_url) as redis:
+        client = JQ(self._url, keep_result=False)
+        async with connect(redis_url) as redis:
             engine = Engine(redis, form=self._form)
             self._progress.say(await limits.set_limits(client, self._plan))
             sending = asyncio.create_task(self._send(client))
@@ -119,7 +120,7 @@ class Show:
         self._progress.say("two push workers and one pull worker are ready")
         return redis_url
 
-    async def _send(self, client: AsyncClient) -> None:
+    async def _send(self, client: JQ) -> None:
         for batch in _batches([sent for sent in self._plan if sent.at_once]):
             await self._send_batch(client, batch)
         rest = [sent for sent in self._plan if not sent.at_once]
@@ -129,22 +130,22 @@ class Show:
             if batches:
                 await self._send_batch(client, batches.pop())
             few, singles = singles[:25], singles[25:]
-            ids = await asyncio.gather(*(client.enqueue(**sent.spec) for sent in few))
-            for sent, job_id in zip(few, ids, strict=True):
-                await self._was_sent(client, sent, job_id)
+            jobs = await asyncio.gather(*(client.aenqueue(**sent.spec) for sent in few))
+            for sent, job in zip(few, jobs, strict=True):
+                await self._was_sent(client, sent, job.id)
 
-    async def _send_batch(self, client: AsyncClient, batch: Sequence[Sent]) -> None:
-        ids = await client.enqueue_many(sent.spec for sent in batch)
-        for sent, job_id in zip(batch, ids, strict=True):
-            await self._was_sent(client, sent, job_id)
+    async def _send_batch(self, client: JQ, batch: Sequence[Sent]) -> None:
+        jobs = await client.aenqueue_many(client.call(**sent.spec) for sent in batch)
+        for sent, job in zip(batch, jobs, strict=True):
+            await self._was_sent(client, sent, job.id)
 
-    async def _was_sent(self, client: AsyncClient, sent: Sent, job_id: str) -> None:
+    async def _was_sent(self, client: JQ, sent: Sent, job_id: str) -> None:
         sent.id = job_id
         self._sent += 1
         if sent.ends == "cancelled":
-            await client.cancel(job_id)
+            await client.acancel(job_id)
 
-    async def _watch(self, client: AsyncClient, sending: asyncio.Task[None]) -> None:
+    async def _watch(self, client: JQ, sending: asyncio.Task[None]) -> None:
         explained = ""
         while True:
             flood = await limits.flood_use(client)
@@ -152,7 +153,7 @@ class Show:
                 explained = await limits.why_it_waits(client, self._plan)
                 self._progress.say(explained)
             self._counts = Counter()
-            for queue in await client.queues():
+            for queue in await client.aqueues():
                 self._counts.update({state: queue[state] for state in STATES})
             self._progress.show(self._sent, flood, self._counts)
             ended = sum(self._counts[state] for state in ENDED)
@@ -184,13 +185,10 @@ class Show:
                 document["holder"] = known
         return documents
 
-    async def _results(self, client: AsyncClient) -> dict[str, Any]:
+    async def _results(self, client: JQ) -> dict[str, Any]:
         wanted = [sent.id for sent in self._plan if sent.keeps_result and sent.id]
-        results: dict[str, Any] = {}
-        for at in range(0, len(wanted), 32):
-            few = wanted[at : at + 32]
-            results |= dict(zip(few, await asyncio.gather(*map(client.result, few)), strict=True))
-        return results
+        jobs = [client.handle(job_id) for job_id in wanted]
+        return dict(zip(wanted, await client.agather(jobs, 10, return_errors=True), strict=True))
 
     def _conclude(self, verdict: check.Verdict, outcomes: dict[str, list[journal.Entry]], lines: Sequence[str]) -> bool:
         print("\n" + check.table(verdict))

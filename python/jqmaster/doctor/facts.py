@@ -5,18 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal
 
 import msgpack
 
-from jqmaster.client import asks
 from jqmaster.doctor import paths
-from jqmaster.engine.engine import Engine
+from jqmaster.engine.engine import Operations
 from jqmaster.engine.replies import Document
 from jqmaster.errors import NotFound
-
-if TYPE_CHECKING:
-    from jqmaster.client import AsyncClient
 
 _HOUR_MS = 3_600_000
 # Of queues, groups, … one looks at so many, those most likely to matter first.
@@ -28,47 +24,19 @@ PART_S = 1.0  # for each part
 What = Literal["queues", "workers", "constraints", "schedules", "failures", "series"]
 
 
-class Source(Protocol):
-    """Where facts come from: by the scripts (`EngineSource`), or by way of a master (`ClientSource`)."""
+class Source:
+    """Where facts come from."""
 
-    def every(self, what: What, **period: Any) -> AsyncIterator[Document]:
-        """All there is, page by page."""
-
-    def keys(self, constraint_id: str) -> AsyncIterator[Document]:
-        """The keys of a constraint that are in use."""
-
-    def jobs(self, **where: Any) -> AsyncIterator[Document]: ...
-    async def stats(self, by: str, *, from_ms: int) -> list[Document]: ...
-    async def explain(self, job_id: str) -> Document: ...
-    async def get(self, job_id: str) -> Document: ...
-
-
-class ClientSource:
-    """By way of a master."""
-
-    def __init__(self, client: AsyncClient) -> None:
-        self.jobs, self.stats, self.explain, self.get = client.jobs, client.stats, client.explain, client.get
-        self._pages = client._pages
-
-    def every(self, what: What, **period: Any) -> AsyncIterator[Document]:
-        path = ("stats", "series") if what == "series" else (what,)
-        return self._pages(asks.listing(what, what, *path, **period))
-
-    def keys(self, constraint_id: str) -> AsyncIterator[Document]:
-        return self._pages(asks.listing("usage", "keys", "constraint", constraint_id, "usage"))
-
-
-class EngineSource:
-    """By the scripts."""
-
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Operations) -> None:
         self._engine = engine
         self.stats, self.explain = engine.stats, engine.explain
 
     def every(self, what: What, **period: Any) -> AsyncIterator[Document]:
+        """All there is, page by page."""
         return self._pages(getattr(self._engine, what), **period)
 
     def keys(self, constraint_id: str) -> AsyncIterator[Document]:
+        """The keys of a constraint that are in use."""
         return self._pages(self._engine.usage, constraint_id)
 
     async def get(self, job_id: str) -> Document:

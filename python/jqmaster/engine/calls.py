@@ -98,7 +98,21 @@ def given(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-class Caller:
+class Calling:
+    """What the typed methods stand on."""
+
+    async def call(self, operation: str, *arguments: Argument) -> Any:
+        """Run one operation; its reply as the script gives it: bytes, integers, lists, None."""
+        raise NotImplementedError
+
+    async def call_durably(
+        self, operation: str, arguments: Sequence[Argument], durable: Durable
+    ) -> tuple[Any, str | None]:
+        """Run one operation, then wait for replicas: its reply, and what is lacking, if anything."""
+        raise NotImplementedError
+
+
+class Caller(Calling):
     """Runs the operations of one namespace. Holds no connection of its own; whoever made ``redis`` closes it.
 
     An operation of the library is called by FCALL, all others by EVALSHA. Where functions cannot be called,
@@ -163,20 +177,18 @@ class Caller:
                 raise from_redis(problem) from problem
         return "functions" if self._place.has_functions else "scripts"
 
-    async def call(self, script: str, *arguments: Argument) -> Any:
-        """Run one operation; its reply as it came: bytes, integers, lists, None."""
+    async def call(self, operation: str, *arguments: Argument) -> Any:
         if self.observe is None:
-            return await self._call(script, arguments)
-        return await self._observed(script, self._call(script, arguments))
+            return await self._call(operation, arguments)
+        return await self._observed(operation, self._call(operation, arguments))
 
     async def call_durably(
-        self, script: str, arguments: Sequence[Argument], durable: Durable
+        self, operation: str, arguments: Sequence[Argument], durable: Durable
     ) -> tuple[Any, str | None]:
-        """Run one operation, then wait for replicas: its reply, and what is lacking, if anything."""
-        reply, lacking = await self._observed(script, self._call(script, arguments, durable))
+        reply, lacking = await self._observed(operation, self._call(operation, arguments, durable))
         return reply, lacking
 
-    async def _observed(self, script: str, calling: Awaitable[Any]) -> Any:
+    async def _observed(self, operation: str, calling: Awaitable[Any]) -> Any:
         if self.observe is None:
             return await calling
         started, code = time.perf_counter(), "ok"
@@ -189,7 +201,7 @@ class Caller:
             code = "cancelled"
             raise
         finally:
-            self.observe(script, code, time.perf_counter() - started)
+            self.observe(operation, code, time.perf_counter() - started)
 
     async def _call(self, script: str, arguments: Sequence[Argument], durable: Durable | None = None) -> Any:
         again: _Again | None = None

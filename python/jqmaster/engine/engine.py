@@ -6,13 +6,17 @@ operators need (``engine_operation``). ``calls`` has what lies under them.
 
 from __future__ import annotations
 
-from jqmaster.engine.calls import Argument, Holding, Spec, connect, given, pack
+from jqmaster.engine.calls import Argument, Caller, Holding, Spec, connect, given, pack
 from jqmaster.engine.jobs import JobCalls
 from jqmaster.engine.operation import OperationCalls
 from jqmaster.engine.work import WorkCalls
 
-__all__ = ["Argument", "Engine", "Holding", "Spec", "connect", "given", "pack"]
+__all__ = ["Argument", "Engine", "Holding", "Operations", "Spec", "connect", "given", "pack"]
 
 
-class Engine(JobCalls, WorkCalls, OperationCalls):
-    """The operations of one namespace, each with a method of its own; see ``Caller``."""
+class Operations(JobCalls, WorkCalls, OperationCalls):
+    """A typed method for each operation, whatever carries the calls."""
+
+
+class Engine(Caller, Operations):
+    """The operations of one namespace in Redis; see ``Caller``. ``engine.http`` has them by a master."""

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from jqmaster.engine import replies
-from jqmaster.engine.calls import Argument, Caller, Spec, given, pack
+from jqmaster.engine.calls import Argument, Calling, Spec, given, pack
 from jqmaster.engine.durable import Durable
 from jqmaster.engine.replies import Document, Enqueued, Page
 from jqmaster.errors import NotDurable
 
 
-class JobCalls(Caller):
+class JobCalls(Calling):
     """For those who enqueue, and for those who look after jobs."""
 
     async def enqueue(

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from jqmaster.engine import replies
-from jqmaster.engine.calls import ABSENT, Caller, Spec, given, pack
+from jqmaster.engine.calls import ABSENT, Calling, Spec, given, pack
 from jqmaster.engine.replies import Audited, Document, Page
 
 
-class OperationCalls(Caller):
+class OperationCalls(Calling):
     """For those who run a system."""
 
     async def tick(self, limit: int | None = None) -> tuple[int, int]:

@@ -8,15 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from hashlib import blake2s
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
+from typing import Any, Literal, NamedTuple, TypedDict
 
 from jqmaster.wire.fields import FIELDS
 
-if TYPE_CHECKING:
-    from jqmaster.app.handle import Handle
-    from jqmaster.app.task import Call
-
 Seconds = float | timedelta
+
+
+class Reference:
+    """What `depends` takes beside ids: a handle, or a call that is not enqueued yet."""
+
+    __slots__ = ()
 
 
 class JobOptions(TypedDict, total=False):
@@ -56,7 +58,7 @@ class JobOptions(TypedDict, total=False):
     """The key is kept for so long after the end as well."""
     if_exists: Literal["keep", "replace", "latest"] | None
     """What becomes of the second with the same key."""
-    depends: Sequence[str | Handle[Any] | Call[Any]] | None
+    depends: Sequence[str | Reference] | None
     """Runs when all of these are done: ids, handles, or calls further ahead in the same `enqueue_many`."""
     if_failed: Literal["wait", "fail", "run"] | None
     """What becomes of it when one of them fails or is cancelled."""
@@ -67,6 +69,19 @@ class JobOptions(TypedDict, total=False):
     durable: int | Mapping[str, Any] | None
     """Enqueueing returns when so many replicas have it, or as `{"replicas": 1, "timeout": 1.0, "fsync": True}` says;
     else it raises NotDurable. Not for schedules, and what follows a job."""
+
+
+class Changes(TypedDict, total=False):
+    """What can be changed of a job that is there; see JobOptions."""
+
+    priority: int
+    max_retry: int
+    timeout: Seconds
+    delay: Seconds
+    run_at: datetime | float
+    tags: Sequence[str]
+    argument: Any
+    """All of it, a map of names where the function has parameters."""
 
 
 class NewJob(NamedTuple):
@@ -90,11 +105,20 @@ def check(options: JobOptions) -> JobOptions:
 
 def spec_of(name: str, options: JobOptions) -> dict[str, Any]:
     """The spec, but for `unique` and `depends` where they are not plain text yet."""
-    spec: dict[str, Any] = {"name": name}
-    for key, value in options.items():
-        if value is not None:
-            spec[key] = _SENT_AS[key](value) if key in _SENT_AS else value
-    return spec
+    return {"name": name, **_sent(options)}
+
+
+def changes_of(changes: Changes, dumps: Callable[[Any], bytes]) -> tuple[dict[str, Any], bytes]:
+    """The spec of a change, but for the id, and the argument, which is empty where it stays."""
+    spec = _sent(changes)
+    spec.pop("argument", None)
+    return spec, dumps(changes["argument"]) if "argument" in changes else b""
+
+
+def _sent(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: _SENT_AS[key](value) if key in _SENT_AS else value for key, value in options.items() if value is not None
+    }
 
 
 def seconds(duration: Seconds) -> float:

@@ -95,6 +95,14 @@ class Assigned(NamedTuple):
     assignments: list[Assignment]
 
 
+class Event(NamedTuple):
+    """One event of a stream. ``id`` is what to go on after; ``kind`` is ``message``, or ``missed`` for a gap."""
+
+    id: str
+    kind: str
+    data: Document
+
+
 class Page(NamedTuple):
     """Documents in order; ``cursor`` continues the listing, empty at its end."""
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jqmaster.engine import replies
-from jqmaster.engine.calls import Argument, Caller, Holding, Spec, given, pack
+from jqmaster.engine.calls import Argument, Calling, Holding, Spec, given, pack
 from jqmaster.engine.replies import Assigned, Assignment, Beat, Finished, Note, Page, Picked
 
 Follow = Sequence[tuple[Spec, bytes]]  # jobs that an outcome enqueues: (spec, argument) each
 
 
-class WorkCalls(Caller):
+class WorkCalls(Calling):
     """Getting jobs, keeping them, saying what became of them."""
 
     async def pick(self, worker: str, queues: str | Sequence[str], count: int = 1, **options: Any) -> Picked:

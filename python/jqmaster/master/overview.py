@@ -278,11 +278,11 @@ class Overview:
 
     async def _look_for_alerts(self) -> None:
         from jqmaster.doctor import doctor, redis_side
-        from jqmaster.doctor.facts import EngineSource
+        from jqmaster.doctor.facts import Source
 
         try:
             async with asyncio.timeout(_MOST_EXAMINED_S):
-                source = EngineSource(self._engine)
+                source = Source(self._engine)
                 findings = await doctor.examine(source, await redis_side.look(self._engine))
         except (JQError, TimeoutError) as problem:
             log.info("cannot look for alerts: %s", problem or type(problem).__name__)

@@ -7,16 +7,13 @@ import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import msgpack
 
 from jqmaster.engine.options import NewJob, Seconds
 from jqmaster.engine.replies import Job
 from jqmaster.errors import Invalid, JQError, NotFound
-
-if TYPE_CHECKING:
-    from jqmaster.app.task import Call
 
 NIL = b"\xc0"
 MESSAGE_CHARACTERS = 2000
@@ -84,6 +81,13 @@ class Move:
         return {name: value for name, value in fields.items() if value is not None}
 
 
+class Follower(Protocol):
+    """A call that is not enqueued yet."""
+
+    def follower(self, siblings: Sequence[Any]) -> NewJob:
+        """The job, enqueued with `siblings`. Raises ValueError when it depends on other calls."""
+
+
 @dataclass(frozen=True, slots=True)
 class FollowUp:
     """Return it from a function: its result (or a `Move`), and jobs that are enqueued in the same step.
@@ -93,7 +97,7 @@ class FollowUp:
     """
 
     result: Any
-    jobs: Sequence[Call[Any] | Mapping[str, Any] | NewJob]
+    jobs: Sequence[Follower | Mapping[str, Any] | NewJob]
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +199,7 @@ def succeeded(job: Job, result: Any) -> Outcome:
     return Outcome(job, spec, msgpack.packb(result), follow)
 
 
-def new_job(one: Call[Any] | Mapping[str, Any] | NewJob, siblings: Sequence[Any]) -> NewJob:
+def new_job(one: Follower | Mapping[str, Any] | NewJob, siblings: Sequence[Any]) -> NewJob:
     """One of the jobs of a `FollowUp`, ready to be sent. Raises what packing its argument raises."""
     if isinstance(one, NewJob):
         return one

@@ -1,19 +1,18 @@
-"""Constraints through both clients, and a worker that answers "not now"."""
+"""A worker that answers "not now", and how those who wait learn that there is room."""
 
 from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from jqmaster.client import AsyncClient, Client
+from jqmaster import JQ
 from jqmaster.engine.engine import Engine, connect
-from jqmaster.errors import Invalid, NotFound
 from jqmaster.master.server import ServeOptions, Server
 from jqmaster.worker.run import WorkOptions, work
 from jqmaster.worker.worker import Function, JobReleased
@@ -35,79 +34,10 @@ async def own(redis_url: str, namespace: str, server: Server) -> AsyncIterator[E
         yield Engine(redis, namespace)
 
 
-Call = Callable[..., Awaitable[Any]]
-
-
-@pytest.fixture(params=["blocking", "asyncio"])
-async def call(request: pytest.FixtureRequest, server: Server) -> AsyncIterator[Call]:
-    """Calls a client's method by name."""
-    if request.param == "blocking":
-        with Client(server.url) as client:
-            yield lambda method, *args, **more: asyncio.to_thread(getattr(client, method), *args, **more)
-    else:
-        async with AsyncClient(server.url) as other:
-            yield lambda method, *args, **more: getattr(other, method)(*args, **more)
-
-
 async def last_event(engine: Engine, job: str) -> dict[str, Any]:
     """Of a job's history, how its last attempt ended."""
     events = (await engine.history(job))["events"]
     return next(event for event in reversed(events) if event["event"] == "released")
-
-
-async def test_a_constraint_from_beginning_to_end(call: Call) -> None:
-    rate = {"limit": 100, "period": 60}
-    made = await call("constrain", "mail/ä", MATCH, by="argument.who", concurrency=5, rate=rate, cost=2)
-    assert (made["id"], made["match"], made["rate"], made["cost"]) == ("mail/ä", MATCH, rate, 2)
-    assert await call("constraint", "mail/ä") == made
-    assert await call("constraints") == [made]
-    assert await call("usage", "mail/ä") == []
-    replaced = await call("constrain", "mail/ä", match={"tags": "a"}, concurrency=1, order="strict")
-    assert (replaced["concurrency"], replaced["order"]) == (1, "strict") and "rate" not in replaced
-    await call("unconstrain", "mail/ä")
-    assert await call("constraints") == []
-
-
-async def test_what_is_refused(call: Call) -> None:
-    with pytest.raises(Invalid, match=r"match\.argument\.size\.lt"):
-        await call("constrain", "c", {"argument.size": {"lt": []}}, concurrency=1)
-    with pytest.raises(Invalid, match="concurrency"):
-        await call("constrain", "c", MATCH)
-    for method, *arguments in (("unconstrain", "c"), ("constraint", "c"), ("usage", "c"), ("hold", "c", 1),
-                               ("explain", "00000000000001")):  # fmt: skip
-        with pytest.raises(NotFound):
-            await call(method, *arguments)
-
-
-async def test_hold_and_explain(call: Call, own: Engine) -> None:
-    await call("constrain", "c", MATCH, by="argument.who", concurrency=1)
-    until_ms = await call("hold", "c", 1000, by="a")
-    job = await call("enqueue", "mail", {"who": "a"})
-    assert (await own.pick("w", "mail")).jobs == []
-    explained = await call("explain", job)
-    assert (explained["status"], explained["held"]) == ("queued", True)
-    assert explained["constraints"][0]["opens_ms"] == until_ms == explained["start_ms"]
-    await call("hold", "c", 0, by="a")
-    assert [job.id for job in (await own.pick("w", "mail")).jobs] == [job]
-    [key] = await call("usage", "c")
-    assert (key["by"], key["running"]) == ("a", 1)
-
-
-async def test_usage_of_more_than_a_page(call: Call, own: Engine) -> None:
-    await call("constrain", "c", MATCH, by="argument", concurrency=1)
-    # One of the values is text that is not UTF-8.
-    await own.enqueue([({"name": "mail"}, b"\xcd" + number.to_bytes(2, "big")) for number in range(1000)])
-    await own.enqueue([({"name": "mail"}, b"\xa1\xff")])
-    while (await own.pick("w", "mail", 1000)).next_ms == 0:
-        pass
-    keys = await call("usage", "c")
-    assert {key["by"] for key in keys} == {*range(1000), "\udcff"} and len(keys) == 1001
-
-
-async def test_many_constraints_are_listed(call: Call) -> None:
-    for number in range(20):
-        await call("constrain", f"c{number:02}", MATCH, concurrency=1)
-    assert [one["id"] for one in await call("constraints")] == [f"c{number:02}" for number in range(20)]
 
 
 # "Not now"
@@ -131,27 +61,27 @@ async def working(way: str, server: Server, functions: dict[str, Function]) -> A
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_a_function_that_says_not_now_closes_its_key(way: str, server: Server, own: Engine) -> None:
-    async with AsyncClient(server.url) as jq:
-        await jq.constrain("per-customer", MATCH, by="argument.who", concurrency=5)
+    jq = JQ(server.url)
+    await jq.aconstrain("per-customer", MATCH, by="argument.who", concurrency=5)
 
-        async def mail(argument: dict[str, Any]) -> None:
-            if argument["who"] == "a":
-                raise JobReleased("the server is busy", hold={"per-customer": 1000})
+    async def mail(argument: dict[str, Any]) -> None:
+        if argument["who"] == "a":
+            raise JobReleased("the server is busy", hold={"per-customer": 1000})
 
-        first = await enqueue(own, "mail", {"who": "a"})
-        second = await enqueue(own, "mail", {"who": "a"})
-        other = await enqueue(own, "mail", {"who": "b"})
-        async with working(way, server, {"mail": mail}):
-            await until(own, other, "done")
-            [document] = [key for key in await jq.usage("per-customer") if key["by"] == "a"]
-            assert document["running"] == 0 and document["hold_ms"] == document["opens_ms"]
-            assert (await last_event(own, first))["message"] == "the server is busy"
-        attempts = []
-        for job in (first, second):
-            [shown] = await own.get(job)
-            assert shown is not None and (shown["status"], shown["retry_count"]) == ("queued", 0)
-            attempts.append(shown["attempt"])
-        assert attempts == [1, 0]
+    first = await enqueue(own, "mail", {"who": "a"})
+    second = await enqueue(own, "mail", {"who": "a"})
+    other = await enqueue(own, "mail", {"who": "b"})
+    async with working(way, server, {"mail": mail}):
+        await until(own, other, "done")
+        [document] = [key for key in await jq.ausage("per-customer") if key["by"] == "a"]
+        assert document["running"] == 0 and document["hold_ms"] == document["opens_ms"]
+        assert (await last_event(own, first))["message"] == "the server is busy"
+    attempts = []
+    for job in (first, second):
+        [shown] = await own.get(job)
+        assert shown is not None and (shown["status"], shown["retry_count"]) == ("queued", 0)
+        attempts.append(shown["attempt"])
+    assert attempts == [1, 0]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -171,15 +101,16 @@ async def test_a_hold_on_what_is_gone_puts_the_job_off(way: str, gone: str, serv
     def mail(argument: Any) -> None:
         raise JobReleased("429", delay=1, hold={gone: 2000, "there": 1000})
 
-    async with AsyncClient(server.url) as jq, working(way, server, {"mail": mail}):
-        await jq.constrain("there", MATCH, concurrency=5)
+    jq = JQ(server.url)
+    async with working(way, server, {"mail": mail}):
+        await jq.aconstrain("there", MATCH, concurrency=5)
         job = await enqueue(own, "mail")
         shown = await until(own, job, "scheduled")
         assert shown["due_ms"] - shown["started_ms"] >= 2_000_000
         said = (await last_event(own, job))["message"]
         assert said.startswith("429 (not held: NOTFOUND hold.") and f"no such constraint: {gone}" in said
         # A path with a blank in it names nothing exactly; then this job alone waits.
-        assert ("opens_ms" in await jq.constraint("there")) is (gone == "gone")
+        assert ("opens_ms" in (await own.constraints(["there"])).documents[0]) is (gone == "gone")
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -197,8 +128,9 @@ async def test_a_wrong_release_puts_the_job_off(way: str, server: Server, own: E
     def mail(argument: str) -> None:
         raise JobReleased("429 \udcff", **wrong[argument][0])
 
-    async with AsyncClient(server.url) as jq, working(way, server, {"mail": mail}):
-        await jq.constrain("c", {"name": "other"}, concurrency=5)
+    jq = JQ(server.url)
+    async with working(way, server, {"mail": mail}):
+        await jq.aconstrain("c", {"name": "other"}, concurrency=5)
         for kind, (_, says) in wrong.items():
             job = await enqueue(own, "mail", kind, max_retry=0)
             shown = await until(own, job, "scheduled")
@@ -209,19 +141,19 @@ async def test_a_wrong_release_puts_the_job_off(way: str, server: Server, own: E
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_a_release_may_be_for_timedeltas(way: str, server: Server, own: Engine) -> None:
-    async with AsyncClient(server.url) as jq:
-        await jq.constrain("c", MATCH, concurrency=5)
+    jq = JQ(server.url)
+    await jq.aconstrain("c", MATCH, concurrency=5)
 
-        def mail(argument: Any) -> None:
-            raise JobReleased("later", delay=timedelta(minutes=5), hold={"c": timedelta(hours=1)})
+    def mail(argument: Any) -> None:
+        raise JobReleased("later", delay=timedelta(minutes=5), hold={"c": timedelta(hours=1)})
 
-        async with working(way, server, {"mail": mail}):
-            job = await enqueue(own, "mail")
-            shown = await until(own, job, "scheduled")
-        assert shown["due_ms"] - shown["started_ms"] >= 300_000
-        constraint = await jq.constraint("c")
-        assert constraint["hold_ms"] - shown["started_ms"] >= 3_600_000
-        assert (await last_event(own, job))["message"] == "later"
+    async with working(way, server, {"mail": mail}):
+        job = await enqueue(own, "mail")
+        shown = await until(own, job, "scheduled")
+    assert shown["due_ms"] - shown["started_ms"] >= 300_000
+    constraint = (await own.constraints(["c"])).documents[0]
+    assert constraint["hold_ms"] - shown["started_ms"] >= 3_600_000
+    assert (await last_event(own, job))["message"] == "later"
 
 
 @pytest.mark.parametrize("way", ["redis", "http"])
@@ -248,8 +180,9 @@ async def test_jobs_start_when_their_window_opens(way: str, server: Server, own:
     async def mail(argument: Any) -> None:
         pass
 
-    async with AsyncClient(server.url) as jq, working(way, server, {"mail": mail}):
-        await jq.constrain("rate", MATCH, rate={"limit": 1, "period": 0.2})
+    jq = JQ(server.url)
+    async with working(way, server, {"mail": mail}):
+        await jq.aconstrain("rate", MATCH, rate={"limit": 1, "period": 0.2})
         jobs = [await enqueue(own, "mail") for _ in range(4)]
         await eventually(lambda: _are(own, jobs, "done"))
 
@@ -260,9 +193,10 @@ async def test_held_jobs_start_when_somebody_opens(way: str, opened_by: str, ser
     async def mail(argument: Any) -> None:
         pass
 
-    async with AsyncClient(server.url) as jq, working(way, server, {"mail": mail, "idle": mail}):
-        await jq.constrain("c", MATCH, concurrency=1)
-        await jq.hold("c", 1000)
+    jq = JQ(server.url)
+    async with working(way, server, {"mail": mail, "idle": mail}):
+        await jq.aconstrain("c", MATCH, concurrency=1)
+        await jq.ahold("c", 1000)
         if opened_by == "resume":
             await own.queue("mail", paused=True)
         jobs = [await enqueue(own, "mail") for _ in range(3)]
@@ -270,11 +204,11 @@ async def test_held_jobs_start_when_somebody_opens(way: str, opened_by: str, ser
         await until(own, await enqueue(own, "idle"), "done")
         assert await _are(own, jobs, "queued")
         if opened_by == "unconstrain":
-            await jq.unconstrain("c")
+            await jq.aunconstrain("c")
         elif opened_by == "constrain":
-            await jq.constrain("c", {"name": "other"}, concurrency=1)
+            await jq.aconstrain("c", {"name": "other"}, concurrency=1)
         else:
-            await jq.hold("c", 0)
+            await jq.ahold("c", 0)
             await own.queue("mail", paused=False)
         await eventually(lambda: _are(own, jobs, "done"))
 
@@ -290,10 +224,10 @@ async def test_room_that_comes_back_goes_to_the_next_worker(way: str, server: Se
         await asyncio.sleep(0)
         under_way -= 1
 
-    async with AsyncClient(server.url) as jq:
-        await jq.constrain("c", MATCH, by="argument", concurrency=1)
-        await jq.constrain("all", MATCH, concurrency=2)
-        async with working(way, server, {"mail": mail}), working(way, server, {"mail": mail}):
-            jobs = [await enqueue(own, "mail", number % 3) for number in range(60)]
-            await eventually(lambda: _are(own, jobs, "done"), 30)
+    jq = JQ(server.url)
+    await jq.aconstrain("c", MATCH, by="argument", concurrency=1)
+    await jq.aconstrain("all", MATCH, concurrency=2)
+    async with working(way, server, {"mail": mail}), working(way, server, {"mail": mail}):
+        jobs = [await enqueue(own, "mail", number % 3) for number in range(60)]
+        await eventually(lambda: _are(own, jobs, "done"), 30)
     assert most <= 2

@@ -1,0 +1,275 @@
+"""What a program has of jobs: their kinds, how they are enqueued, and the server they are for."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from typing import Any, ParamSpec, TypeVar, Unpack, cast, overload
+
+from jqmaster.app import handle as handles
+from jqmaster.app.calling import MessagePack, Serializer
+from jqmaster.app.handle import Handle
+from jqmaster.app.link import Link, plain
+from jqmaster.app.operation import OperationMethods
+from jqmaster.app.task import AsyncTask, Call, Decorator, Rules, ScheduleOptions, SyncTask, Task, TaskOptions
+from jqmaster.app.transport import Prepared, RedisTransport, Transport
+from jqmaster.connection import url as redis_url
+from jqmaster.engine import options
+from jqmaster.engine.options import JobOptions
+from jqmaster.engine.replies import Job
+from jqmaster.engine.scripts import Form
+from jqmaster.wire import tracing
+
+P = ParamSpec("P")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+AnyTask = TypeVar("AnyTask", bound=Task[..., Any])
+Lifespan = Callable[[], AbstractAsyncContextManager[Any]]
+Hook = TypeVar("Hook", bound=Callable[[], Any])
+Middleware = Callable[[Job, Callable[[], Awaitable[Any]]], Awaitable[Any]]
+MiddlewareT = TypeVar("MiddlewareT", bound=Middleware)
+
+LOCAL = "http://127.0.0.1:8400"
+BATCH = 1000
+
+
+class Registry(OperationMethods):
+    """All of `JQ` but what runs jobs."""
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        namespace: str | None = None,
+        form: Form | None = None,
+        recreate: bool | None = None,
+        serializer: Serializer | None = None,
+        direct: bool = False,
+        **defaults: Unpack[JobOptions],
+    ) -> None:
+        self.url = url or os.environ.get("JQ_URL") or LOCAL
+        self.namespace = namespace or os.environ.get("JQ_NAMESPACE") or "{jq}"
+        self.form = cast(Form, form or os.environ.get("JQ_FORM") or "auto")
+        self.recreate = os.environ.get("JQ_RECREATE") == "1" if recreate is None else recreate
+        self.serializer: Serializer = serializer or MessagePack()
+        self.defaults: JobOptions = options.check(defaults)
+        self.tasks: dict[str, Task[..., Any]] = {}
+        self.recurring: dict[str, tuple[Task[..., Any], ScheduleOptions]] = {}
+        self.middlewares: list[Middleware] = []
+        self.lifespans: list[Lifespan] = []
+        self.startups: list[Callable[[], Any]] = []
+        self.shutdowns: list[Callable[[], Any]] = []
+        self.state: Any = None
+        """In a worker: what the lifespan yielded."""
+        self.link = self._memory(raises=False) if direct else Link(self._transport, self.serializer)
+
+    def __repr__(self) -> str:
+        shown = re.sub(r"//[^/@]*@", "//", redis_url.without_password(self.url))
+        return f"<JQ {shown} {self.namespace}>"
+
+    @property
+    def is_redis(self) -> bool:
+        """Whether `url` is that of a Redis."""
+        return redis_url.is_redis(self.url)
+
+    # -- defining ---------------------------------------------------------------------------------
+
+    @overload
+    def job(  # type: ignore[overload-overlap] # the first that fits is meant
+        self, function: Callable[P, Coroutine[Any, Any, R]], /
+    ) -> AsyncTask[P, R]: ...
+    @overload
+    def job(self, function: Callable[P, R], /) -> SyncTask[P, R]: ...
+    @overload
+    def job(self, /, **given: Unpack[TaskOptions]) -> Decorator: ...
+
+    def job(self, function: Callable[..., Any] | None = None, /, **given: Unpack[TaskOptions]) -> Any:
+        """Decorator: make a function a kind of job, `@jq.job` or `@jq.job(queue="mail", max_retry=3)`.
+
+        Raises ValueError when there is a job of this name already, TypeError for options that do not exist.
+        """
+        if function is not None:
+            return self._define(function, given)
+        return lambda it: self._define(it, given)
+
+    def task(self, name: str, /, **chosen: Unpack[JobOptions]) -> SyncTask[..., Any]:
+        """A job whose function lives elsewhere, in any language: `jq.task("resize").enqueue(4)`."""
+        return SyncTask(self, None, name, chosen, Rules())
+
+    @overload
+    def schedule(self, /, **when: Unpack[ScheduleOptions]) -> Callable[[AnyTask], AnyTask]: ...
+    @overload
+    def schedule(self, task: AnyTask, /, **when: Unpack[ScheduleOptions]) -> AnyTask: ...
+
+    def schedule(self, task: Any = None, /, **when: Unpack[ScheduleOptions]) -> Any:
+        """Decorator above `@jq.job`: make the job again and again, `@jq.schedule(cron="0 3 * * *")`.
+
+        Workers bring it to the server when they start, replacing what is there under its `id`. When it is
+        taken out of the program, `unschedule` takes it out of the server.
+        """
+        if task is None:
+            return lambda it: self.schedule(it, **when)
+        if not isinstance(task, Task):
+            raise TypeError("@jq.schedule(...) goes above @jq.job")
+        schedule_id = when.pop("id", None) or task.name
+        if schedule_id in self.recurring:
+            raise ValueError(f"there is a schedule {schedule_id!r} already; give this one another id")
+        task.prepare(when.get("args", ()), when.get("kwargs", {}), {})
+        self.recurring[schedule_id] = task, when
+        return task
+
+    def middleware(self, function: MiddlewareT) -> MiddlewareT:
+        """Decorator: `async def timing(job, call_next)` runs around every job, `await call_next()` inside. It
+        gives the job's result. The one defined first is outermost."""
+        self.middlewares.append(function)
+        return function
+
+    def lifespan(self, function: Callable[[], AsyncIterator[Any]]) -> Callable[[], AsyncIterator[Any]]:
+        """Decorator: an async generator that yields once, what is in `jq.state` while a worker runs."""
+        self.lifespans.append(asynccontextmanager(function))
+        return function
+
+    def startup(self, function: Hook) -> Hook:
+        """Decorator: called when a worker starts; plain or async."""
+        self.startups.append(function)
+        return function
+
+    def shutdown(self, function: Hook) -> Hook:
+        """Decorator: called when a worker stops, after its jobs; plain or async."""
+        self.shutdowns.append(function)
+        return function
+
+    @asynccontextmanager
+    async def surroundings(self) -> AsyncIterator[None]:
+        """What a worker's jobs find around them: lifespans and hooks, entered and left."""
+        async with AsyncExitStack() as stack:
+            for lifespan in self.lifespans:
+                self.state = await stack.enter_async_context(lifespan())
+            for hook in reversed(self.shutdowns):
+                stack.push_async_callback(_called, hook)
+            for hook in self.startups:
+                await _called(hook)
+            yield
+
+    # -- enqueueing -------------------------------------------------------------------------------
+
+    def call(self, name: str, argument: Any = None, **chosen: Unpack[JobOptions]) -> Call[Any]:
+        """A call of a function that lives elsewhere, by its name and with its bare argument."""
+        options.check(chosen)
+        packed = self.serializer.dumps(argument)
+        if "unique" in chosen:
+            chosen["unique"] = options.unique_key(chosen["unique"], name, packed, (argument,), {})
+        task: Task[..., Any] = self.task(name)
+        return Call(task, packed, task.prepare((), {}, chosen)[1])
+
+    # Not coroutine functions: what the caller gives is read and packed in the caller's thread.
+    def aenqueue(
+        self, name: str, argument: Any = None, **chosen: Unpack[JobOptions]
+    ) -> Coroutine[Any, Any, Handle[Any]]:
+        """Enqueue a job by name, with its bare argument, for functions that live elsewhere."""
+        return self.aenqueue_call(self.call(name, argument, **chosen))
+
+    async def aenqueue_call(self, call: Call[R_co]) -> Handle[R_co]:
+        """Enqueue one call, made with `task.job(...)` or `call`."""
+        return (await self._enqueue([call], None))[0]
+
+    def aenqueue_many(
+        self, calls: Iterable[Call[R_co]], *, request: str | None = None
+    ) -> Coroutine[Any, Any, list[Handle[R_co]]]:
+        """Enqueue calls, made with `task.job(...)` or `call`; 1000 at a time, of which all are enqueued or none.
+
+        After Unavailable they may be there or not. Repeating the same call with the same `request`, any text
+        of your own, enqueues nothing twice (within ten minutes, unless the settings say otherwise).
+        """
+        return self._enqueue(list(calls), request)
+
+    enqueue, enqueue_call, enqueue_many = plain(aenqueue), plain(aenqueue_call), plain(aenqueue_many)
+
+    # -- waiting ----------------------------------------------------------------------------------
+
+    def handle(self, job_id: str) -> Handle[Any]:
+        """A job by its id. Asks nobody: it may not exist."""
+        return Handle(self.link, job_id)
+
+    async def agather(
+        self, jobs: Iterable[Handle[R]], timeout: float | None = None, *, return_errors: bool = False
+    ) -> list[R]:
+        """The results of many jobs in order, as `result` of each, within `timeout` seconds in all.
+
+        Raises what the first that goes wrong raises; with `return_errors` these stand among the results.
+        """
+        return await handles.gather(jobs, timeout, return_errors=return_errors, at_once=self.link.waits)
+
+    gather = plain(agather)
+
+    def close(self) -> None:
+        """Close the connections. Need not be called: they close when the process ends."""
+        self.link.close()
+
+    # -- parts ------------------------------------------------------------------------------------
+
+    def _define(self, function: Callable[..., Any], given: TaskOptions) -> Task[..., Any]:
+        own = given.copy()
+        name = own.pop("name", None) or getattr(function, "__name__", None)
+        if not isinstance(name, str):
+            raise TypeError(f"{function!r} has no name; give one: @jq.job(name=...)")
+        if name in self.tasks:
+            raise ValueError(f"there is a job {name!r} already; give this one another: @jq.job(name=...)")
+        kind: type[Task[..., Any]] = AsyncTask if inspect.iscoroutinefunction(function) else SyncTask
+        rules = Rules(own.pop("process", False), own.pop("retry_on", None), own.pop("give_up_on", None))
+        task = self.tasks[name] = kind(self, function, name, own, rules)
+        return task
+
+    async def _enqueue(self, calls: list[Call[R_co]], request: str | None) -> list[Handle[R_co]]:
+        transport = await self.link.open()
+        index = {call: number for number, call in enumerate(calls)}
+        done: list[Handle[R_co]] = []
+        for start in range(0, len(calls), BATCH):
+            part = calls[start : start + BATCH]
+            token = request if request is None or not start else f"{request}:{start}"
+            added = await transport.enqueue(part, [self._prepared(call, index, start, done) for call in part], token)
+            done += [
+                Handle(self.link, one.id, created=one.created, returns_none=call.task.returns_none)
+                for call, one in zip(part, added, strict=True)
+            ]
+        return done
+
+    def _prepared(
+        self, call: Call[Any], index: Mapping[Call[Any], int], start: int, done: Sequence[Handle[Any]]
+    ) -> Prepared:
+        spec = tracing.injected(call.spec())
+        if "depends" in spec:
+            ids: list[str | int] = []
+            for one in spec["depends"]:
+                if not isinstance(one, Call):
+                    ids.append(one.id if isinstance(one, Handle) else one)
+                elif one not in index:
+                    raise ValueError(f"{one!r} is not enqueued; depends takes calls of the same enqueue_many")
+                else:
+                    number = index[one]
+                    ids.append(done[number].id if number < start else number - start)
+            spec["depends"] = ids
+        return spec, call.argument
+
+    def _memory(self, raises: bool) -> Link:
+        """A link to jobs that run where they are enqueued."""
+        raise NotImplementedError
+
+    def _transport(self) -> Transport:
+        if self.is_redis:
+            return RedisTransport(self.url, self.namespace, self.form, recreate=self.recreate)
+        if not self.url.startswith(("http://", "https://")):
+            shown = redis_url.without_password(self.url)
+            raise ValueError(f"{shown}: expected {redis_url.FORMS}, or http://, https://")
+        from jqmaster.app.transport_http import HttpTransport
+
+        return HttpTransport(self.url.split(","))
+
+
+async def _called(hook: Callable[[], Any]) -> None:
+    found = hook()
+    if inspect.isawaitable(found):
+        await found

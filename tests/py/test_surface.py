@@ -1,0 +1,325 @@
+"""All that `JQ` and jobs can be asked, straight on Redis and by a master, plain and in coroutines."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import timedelta
+from typing import Any
+
+import msgpack
+import pytest
+
+from jqmaster import JQ, Handle, Task
+from jqmaster.engine.engine import Engine, connect
+from jqmaster.errors import Conflict, Invalid, NotFound
+from jqmaster.master.server import ServeOptions, Server
+
+UNKNOWN = "0" * 14
+
+
+@pytest.fixture
+async def server(redis_url: str, namespace: str) -> AsyncIterator[Server]:
+    async with Server(ServeOptions(redis_url=redis_url, namespace=namespace, port=0)) as server:
+        yield server
+
+
+@pytest.fixture
+async def own(redis_url: str, namespace: str, server: Server) -> AsyncIterator[Engine]:
+    async with connect(redis_url) as redis:
+        yield Engine(redis, namespace)
+
+
+Call = Callable[..., Awaitable[Any]]
+
+
+@pytest.fixture(params=["redis", "http"])
+def jq(request: pytest.FixtureRequest, redis_url: str, namespace: str, server: Server) -> JQ:
+    return JQ(redis_url, namespace=namespace) if request.param == "redis" else JQ(server.url)
+
+
+@pytest.fixture(params=["plain", "async"])
+def call(request: pytest.FixtureRequest, jq: JQ) -> Call:
+    """Calls a method of `jq` or of a job by name, plain or its twin. What it gives one by one comes as a list."""
+
+    async def ask(method: str, *args: Any, of: Any = jq, **more: Any) -> Any:
+        if request.param == "plain":
+            answer = await asyncio.to_thread(getattr(of, method), *args, **more)
+            return await asyncio.to_thread(list, answer) if inspect.isgenerator(answer) else answer
+        answer = getattr(of, f"a{method}")(*args, **more)
+        return [one async for one in answer] if inspect.isasyncgen(answer) else await answer
+
+    return ask
+
+
+async def put(jq: JQ, count: int = 1, **options: Any) -> list[Any]:
+    """So many jobs named `a`, their numbers as arguments."""
+    return await jq.aenqueue_many(jq.call("a", number, **options) for number in range(count))
+
+
+async def run(own: Engine, queue: str, **outcome: Any) -> str:
+    [job] = (await own.pick("w", queue)).jobs
+    said = {"id": job.id, "token": job.token, "type": "success", **outcome}
+    await own.finish("w", [(said, b"\xc0")])
+    return job.id
+
+
+TWINS = [
+    pytest.param(kind, name, id=f"{kind.__name__}.{name}")
+    for kind in (JQ, Handle, Task)
+    for name in dir(kind)
+    if name[:1] != "_" and hasattr(kind, "a" + name)
+]
+
+
+@pytest.mark.parametrize(("kind", "name"), TWINS)
+def test_twins_have_the_same_signature_and_text(kind: type, name: str) -> None:
+    plain, twin = getattr(kind, name), getattr(kind, "a" + name)
+    assert list(inspect.signature(plain).parameters.values()) == list(inspect.signature(twin).parameters.values())
+    assert (plain.__name__, plain.__qualname__) == (name, twin.__qualname__.replace(".a" + name, "." + name))
+    assert not inspect.iscoroutinefunction(plain) and not inspect.isasyncgenfunction(plain)
+    assert name == "burst" or plain.__doc__ == twin.__doc__ is not None
+
+
+def test_no_method_that_asks_is_without_its_twin() -> None:
+    members = [(kind, name, getattr(kind, name)) for kind in (JQ, Handle) for name in dir(kind) if name[:1] != "_"]
+    asking = [
+        (kind, name)
+        for kind, name, one in members
+        if name != "aengine" and (inspect.iscoroutinefunction(one) or inspect.isasyncgenfunction(one))
+    ]
+    assert len(asking) > 40
+    assert [(kind, name) for kind, name in asking if name[:1] != "a" or not hasattr(kind, name[1:])] == []
+
+
+async def test_changing_jobs(jq: JQ, call: Call, own: Engine) -> None:
+    [job] = await put(jq)
+    assert await call("change", of=job, priority=-2, delay=timedelta(seconds=50)) == "scheduled"
+    assert await call("change", [job, UNKNOWN], argument=None) == ["scheduled", "NOTFOUND"]
+    shown = await call("get", job.id)
+    assert (shown["priority"], shown["argument"]) == (-2, None)
+    await call("change", of=job, delay=0)
+    await own.pick("w", "a")
+    with pytest.raises(Conflict, match="only the tags"):
+        await call("change", of=job, priority=1)
+    with pytest.raises(NotFound):
+        await call("change", of=jq.handle(UNKNOWN), priority=1)
+    with pytest.raises(Invalid, match="priority"):
+        await call("change", of=job, priority="x")
+
+
+async def test_kicking_jobs(jq: JQ, call: Call, own: Engine) -> None:
+    jobs = await put(jq, 3)
+    await own.pick("w", "a", 3)
+    assert await call("kick", of=jobs[0], delay=100) == "scheduled"
+    assert await call("kick", jobs[:2]) == ["CONFLICT", "queued"]
+    assert await call("kick_queue", "a", delay=100) == 1
+    with pytest.raises(Conflict):
+        await call("kick", of=jobs[0])
+
+
+async def test_retrying_and_removing_jobs(jq: JQ, call: Call, own: Engine) -> None:
+    jobs = await put(jq, 4, max_retry=0)
+    for _ in jobs:
+        await run(own, "a", type="failure", group="G", message="no")
+    [group] = await call("failures")
+    assert (group["group"], group["count"], group["id"]) == ("G", 4, jobs[-1].id)
+    await call("retry", of=jobs[0])
+    assert await call("retry", [jobs[0].id, jobs[1], UNKNOWN]) == ["CONFLICT", "queued", "NOTFOUND"]
+    assert await call("retry_where", group="G") == 2
+    assert await call("discard", of=jobs[0]) == "queued"
+    assert await call("discard", jobs[:2]) == ["NOTFOUND", "queued"]
+    assert await call("discard_where", queue="a", status=["queued", "error"]) == 2
+    assert await call("jobs") == []
+
+
+async def test_cancelling_jobs(jq: JQ, call: Call, own: Engine) -> None:
+    first = jq.call("a")
+    jobs = await jq.aenqueue_many([first, jq.call("a", depends=[first]), jq.call("a")])
+    with pytest.raises(Conflict):
+        await call("cancel", of=jobs[0], dependents="refuse")
+    assert await call("cancel", of=jobs[0], dependents="cancel") is True
+    await own.tick()
+    assert await call("status", of=jobs[1]) == "cancelled"
+    assert await call("cancel", [jobs[2], UNKNOWN], force=True) == ["queued", "NOTFOUND"]
+    await put(jq, 3)
+    assert await call("cancel_where", name="a", force=True, status="queued") == 3
+
+
+async def test_dependencies(jq: JQ, call: Call) -> None:
+    call_ = jq.call("a")
+    first, second = await jq.aenqueue_many([call_, jq.call("a", depends=[call_])])
+    assert (await call("document", of=second))["waits_for"] == [first.id]
+    [other] = await put(jq)
+    assert await call("depend", of=second, add=[other], remove=[first.id], if_failed="run") == "blocked"
+    assert (await call("document", of=second))["waits_for"] == [other.id]
+    with pytest.raises(Conflict):
+        await call("depend", of=other, add=[second])
+
+
+async def test_finding_jobs(jq: JQ, call: Call) -> None:
+    jobs = await jq.aenqueue_many(jq.call("a", n, tags=["t", f"n{n % 2}"]) for n in range(5))
+    ids = [job.id for job in jobs]
+    assert [(job["id"], job["argument"]) for job in await call("jobs", tag="t")] == list(
+        zip(ids, range(5), strict=True)
+    )
+    assert [job["id"] for job in await call("jobs", tag="n1", newest=True)] == [ids[3], ids[1]]
+    assert "argument" not in (await call("jobs", status=["queued"], brief=True))[0]
+    assert await call("tags") == [("n0", 3), ("n1", 2), ("t", 5)]
+    assert await call("tags", top=1) == [("t", 5)]
+    assert len(await call("jobs", name="a", queue="a", status=None)) == 5
+    for wrong in ({"name": ""}, {"queu": "a"}, {"status": "lost"}):
+        for method in ("jobs", "discard_where"):
+            with pytest.raises(Invalid):
+                await call(method, **wrong)
+
+
+async def test_a_list_that_is_left_early_is_closed(jq: JQ) -> None:
+    await put(jq, 3)
+    found = jq.jobs()
+    assert (await asyncio.to_thread(next, found))["argument"] == 0
+    await asyncio.to_thread(found.close)
+    assert await asyncio.to_thread(next, found, None) is None
+
+
+async def test_more_than_a_page(jq: JQ, call: Call) -> None:
+    await put(jq, 2100, tags=["t"])
+    assert [job["argument"] for job in await call("jobs", tag="t")] == list(range(2100))
+    assert await call("cancel_where", queue="a") == 2100
+    assert set(await call("cancel", [job["id"] for job in await call("jobs", brief=True)])) == {"cancelled"}
+
+
+async def test_history_and_tracking(jq: JQ, call: Call, own: Engine) -> None:
+    [job] = await put(jq)
+    assert await call("track", of=job) == "queued"
+    assert (await call("get", job.id))["track"] is True
+    await call("track", of=job, on=False)
+    assert "track" not in await call("get", job.id)
+    await run(own, "a")
+    assert [event["event"] for event in await call("history", of=job)] == ["enqueued", "started", "done"]
+    for unknown in (UNKNOWN, "nonsense"):
+        for method in ("get", "status", "explain", "history", "join"):
+            with pytest.raises(NotFound):
+                await (call(method, unknown) if method == "get" else call(method, of=jq.handle(unknown)))
+    for method in ("track", "retry", "discard", "kick"):
+        with pytest.raises(NotFound):
+            await call(method, of=jq.handle(UNKNOWN))
+
+
+async def test_queues(jq: JQ, call: Call) -> None:
+    assert (await call("queue", "a/b", max_waiting=5, set={"retry_base": 2}))["settings"] == {"retry_base": 2}
+    fair = [{"by": "argument", "weights": {"x": 2}}]
+    assert (await call("queue", "a/b", unset=["retry_base"], fair=fair))["fair"] == fair
+    assert (await call("queue", "a/b", paused=True))["paused"] is True
+    assert (await call("queue", "a/b", paused=False))["paused"] is False
+    assert await call("queue", "a/b") == (await call("queues"))[0]
+    await call("forget", "a/b")
+    assert await call("queues") == []
+    with pytest.raises(NotFound):
+        await call("forget", "a/b")
+
+
+async def test_schedules(jq: JQ, call: Call) -> None:
+    made = await call("repeat", "s", jq.call("a", {"k": 1}), cron="@daily", utc_offset=60)
+    assert (made["id"], made["argument"], made["cron"]) == ("s", {"k": 1}, "@daily")
+    assert len((await call("schedules", ["s", "t"], next=3))[0]["next"]) == 3
+    assert len((await call("schedules", next=2))[0]["next"]) == 2
+    assert await call("schedules") == [made] == await call("schedules", ["s"])
+    await call("unschedule", "s")
+    assert await call("schedules", ["s"]) == [] == await call("schedules")
+    with pytest.raises(NotFound):
+        await call("unschedule", "s")
+    with pytest.raises(Invalid, match="cron"):
+        await call("repeat", "s", jq.call("a"), cron="x")
+
+
+async def test_workers(call: Call, own: Engine) -> None:
+    worker = await own.register("w", "a")
+    for request, asked in (("quiet", "quiet"), ("stop", "stop"), ("resume", "")):
+        await call("tell_worker", worker, request)
+        assert [one["request"] for one in await call("workers")] == [asked]
+        with pytest.raises(NotFound):
+            await call("tell_worker", "w" + UNKNOWN, request)
+
+
+async def test_statistics_and_settings(jq: JQ, call: Call, own: Engine) -> None:
+    await put(jq)
+    await run(own, "a")
+    [hour] = await call("stats", queue="a")
+    assert (hour["enqueued"], hour["done"]) == (1, 1)
+    [pair] = await call("series", "minute", name="a")
+    assert (pair["queue"], pair["done"]) == ("a", 1)
+    assert (await call("configure", done_max=7))["done_max"] == 7 == (await call("config"))["done_max"]
+    assert "done_max" in [one["name"] for one in await call("describe_config")]
+
+
+async def test_a_copy(jq: JQ, call: Call, own: Engine) -> None:
+    jobs = await put(jq, 300)
+    records = await call("export")
+    copy = "{c" + secrets.token_hex(6) + "}"
+    assert await call("import_records", records, copy) > 300
+    [last] = await Engine(own.redis, copy).get(jobs[-1].id)
+    assert last is not None and last["argument"] == msgpack.packb(299)
+    with pytest.raises(Conflict):
+        await call("import_records", records[:1], own.namespace)
+
+
+# Limits
+
+
+MATCH = {"name": "mail"}
+
+
+async def test_a_constraint_from_beginning_to_end(call: Call) -> None:
+    rate = {"limit": 100, "period": 60}
+    made = await call("constrain", "mail/ä", MATCH, by="argument.who", concurrency=5, rate=rate, cost=2)
+    assert (made["id"], made["match"], made["rate"], made["cost"]) == ("mail/ä", MATCH, rate, 2)
+    assert await call("constraints") == [made]
+    assert await call("usage", "mail/ä") == []
+    replaced = await call("constrain", "mail/ä", match={"tags": "a"}, concurrency=1, order="strict")
+    assert (replaced["concurrency"], replaced["order"]) == (1, "strict") and "rate" not in replaced
+    await call("unconstrain", "mail/ä")
+    assert await call("constraints") == []
+
+
+async def test_what_is_refused(call: Call) -> None:
+    with pytest.raises(Invalid, match=r"match\.argument\.size\.lt"):
+        await call("constrain", "c", {"argument.size": {"lt": []}}, concurrency=1)
+    with pytest.raises(Invalid, match="concurrency"):
+        await call("constrain", "c", MATCH)
+    for method, *arguments in (("unconstrain", "c"), ("usage", "c"), ("hold", "c", 1)):
+        with pytest.raises(NotFound):
+            await call(method, *arguments)
+
+
+async def test_hold_and_explain(jq: JQ, call: Call, own: Engine) -> None:
+    await call("constrain", "c", MATCH, by="argument.who", concurrency=1)
+    until_ms = await call("hold", "c", 1000, by="a")
+    job = await jq.aenqueue("mail", {"who": "a"})
+    assert (await own.pick("w", "mail")).jobs == []
+    explained = await call("explain", of=job)
+    assert (explained["status"], explained["held"]) == ("queued", True)
+    assert explained["constraints"][0]["opens_ms"] == until_ms == explained["start_ms"]
+    await call("hold", "c", 0, by="a")
+    assert [one.id for one in (await own.pick("w", "mail")).jobs] == [job.id]
+    [key] = await call("usage", "c")
+    assert (key["by"], key["running"]) == ("a", 1)
+
+
+async def test_usage_of_more_than_a_page(call: Call, own: Engine) -> None:
+    await call("constrain", "c", MATCH, by="argument", concurrency=1)
+    # One of the values is text that is not UTF-8, which shows as what stands for such.
+    await own.enqueue([({"name": "mail"}, b"\xcd" + number.to_bytes(2, "big")) for number in range(1000)])
+    await own.enqueue([({"name": "mail"}, b"\xa1\xff")])
+    while (await own.pick("w", "mail", 1000)).next_ms == 0:
+        pass
+    keys = await call("usage", "c")
+    assert {key["by"] for key in keys} == {*range(1000), "\ufffd"} and len(keys) == 1001
+
+
+async def test_many_constraints_are_listed(call: Call) -> None:
+    for number in range(20):
+        await call("constrain", f"c{number:02}", MATCH, concurrency=1)
+    assert [one["id"] for one in await call("constraints")] == [f"c{number:02}" for number in range(20)]
