@@ -2,6 +2,8 @@
 # make serve   the JQ master, with a Redis of its own under var/   (ARGS="--help")
 # make load    the scripts into a Redis: REDIS=redis://… [NAMESPACE={jq}]
 # make test    lint, the Lua specs, the Python tests
+# make quick   of these what is told within a minute
+# make mutants  whether the tests find faults that are put in   (ARGS="jqlua/pick": only there)
 # make bench   measurements   (ARGS="--help")
 # make dist    dist/: wheel, sdist, and the built scripts with a loader for redis-cli
 
@@ -12,7 +14,7 @@ PY := $(VENV)/bin/python
 NAMESPACE ?= {jq}
 export PYTHON
 
-.PHONY: demo serve load test lint bench dist setup setup-run packages-run packages-test
+.PHONY: demo serve load test quick mutants lint bench dist setup setup-run packages-run packages-test
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -61,3 +63,9 @@ lint: setup
 # Every part runs even when one before it failed; the last lines say which did.
 test: setup
 	@sh tools/check.sh lint lua python
+
+quick: setup
+	@sh tools/check.sh quick
+
+mutants: setup
+	$(PY) tools/mutants.py $(ARGS)
