@@ -34,7 +34,7 @@ under_way: set[subprocess.Popen[str]] = set()
 
 @dataclass(frozen=True)
 class Mutant:
-    """A fault. ``found_by``: files of tests, all in Lua or all in Python."""
+    """A fault. ``found_by``: files of tests, all in Lua or all in Python; of the latter maybe with ``::name``."""
 
     file: str
     text: str
@@ -44,7 +44,7 @@ class Mutant:
 
     def problem(self) -> str:
         """What is wrong with the entry itself."""
-        if missing := [path for path in (self.file, *self.found_by) if not (ROOT / path).is_file()]:
+        if missing := [path for path in (self.file, *self.found_by) if not (ROOT / path.partition("::")[0]).is_file()]:
             return f"there is no {', '.join(missing)}"
         count = (ROOT / self.file).read_text().count(self.text)
         return "" if count == 1 else f"its text stands {count} times in the file, expected once"
@@ -126,12 +126,11 @@ def run(tests: Sequence[str], tree: Path) -> tuple[str, str]:
 
 
 def end(process: subprocess.Popen[str]) -> None:
-    """With all that it started, which has some time to put things away."""
-    os.killpg(process.pid, signal.SIGTERM)
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(10)
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+    """With all that it started: tests have some time to put things away."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError, subprocess.TimeoutExpired):
+            os.killpg(process.pid, number)
+            process.wait(10)
 
 
 def stop(*_: object) -> None:
@@ -171,7 +170,7 @@ def main() -> int:
         return bool(stale)
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
-    plain = sorted({tests for one in mutants for tests in one.found_by})
+    plain = sorted({tests.partition("::")[0] for one in mutants for tests in one.found_by})
     wanted = [*((None, (tests,)) for tests in plain if not options.faults), *((one, one.found_by) for one in mutants)]
     wrong = 0
     with tempfile.TemporaryDirectory(prefix="jq-mutants-") as folder:
