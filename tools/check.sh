@@ -1,5 +1,6 @@
 #!/bin/sh
-# Runs parts of the checks, for `make`: lint, lua, python. Goes on after a failure, and ends with a summary.
+# Runs parts of the checks, for `make`: lint, lua, python; or quick, which is something of each. Goes on after a
+# failure, and ends with a summary.
 set -u
 cd "$(dirname "$0")/.."
 bin=.venv/bin
@@ -18,11 +19,29 @@ part() { # part <title> <command>...
     fi
 }
 
+lint() {
+    part "ruff" $bin/ruff check python tests bench tools setup.py
+    part "ruff format" $bin/ruff format --check --quiet python tests bench tools setup.py
+    part "biome" tools/js/node_modules/.bin/biome ci --error-on-warnings --colors=off
+    part "luacheck" luacheck --quiet --no-color scripts jqlua tests/lua examples/lua
+}
+
+# Of each room what is quickest: less than a minute in all.
+quick_specs=$(printf 'tests/lua/%s_spec.lua ' enqueue pick finish retry lanes depend cron audit keys)
+quick_tests=$(printf 'tests/py/test_%s.py ' build_refused states rooms redis_url together engine engine_calls \
+    model_steps ended subscriptions parity errors_change_nothing)
+
+# All that runs them would build the scripts otherwise, at the same time.
+build_scripts() {
+    $bin/python -c 'from jqmaster.engine.scripts import builtin; builtin(), builtin("settable")' || true
+}
+
 # The specs take one core, and a minute in each form: they run beside the Python tests, and are shown behind them.
 specs_log=
 specs_pid=
 case " $* " in
     *" lua python "*)
+        build_scripts
         specs_log=$(mktemp "${TMPDIR:-/tmp}/jq-specs.XXXXXX")
         JQ_FORM="functions scripts" tests/lua/run >"$specs_log" 2>&1 &
         specs_pid=$!
@@ -46,16 +65,19 @@ specs() {
 for name in "$@"; do
     case $name in
         lint)
-            part "ruff" $bin/ruff check python tests bench tools setup.py
+            lint
             part "mypy" $bin/mypy
-            part "ruff format" $bin/ruff format --check --quiet python tests bench tools setup.py
-            part "biome" tools/js/node_modules/.bin/biome ci --error-on-warnings --colors=off
-            part "luacheck" luacheck --quiet --no-color scripts jqlua tests/lua examples/lua
+            ;;
+        quick)
+            lint
+            build_scripts
+            part "some specs" tests/lua/run $quick_specs
+            part "some Python tests" $bin/python -m pytest -q -n 2 --dist loadfile $quick_tests
             ;;
         lua) [ -n "$specs_pid" ] || part "busted tests/lua" specs ;;
         python)
-            # Files run side by side, since most of their time is waiting for processes. The scripts are built before.
-            $bin/python -c 'from jqmaster.engine.scripts import builtin; builtin(), builtin("settable")' || true
+            # Files run side by side, since most of their time is waiting for processes.
+            [ -n "$specs_pid" ] || build_scripts
             part "pytest tests/py" $bin/python -m pytest -q -n 4 --dist loadfile tests/py
             [ -z "$specs_pid" ] || part "busted tests/lua" specs
             ;;
