@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs parts of the checks, for `make`: lint, lua, python; or quick, which is something of each. Goes on after a
-# failure, and ends with a summary.
+# Runs parts of the checks, for `make`: lint (or one of ruff, mypy, format, biome, luacheck), lua, python; or quick,
+# which is something of each. Goes on after a failure, and ends with a summary.
 set -u
 cd "$(dirname "$0")/.."
 bin=.venv/bin
@@ -17,13 +17,6 @@ part() { # part <title> <command>...
         printf -- '--- %s: FAILED after %s s\n' "$title" "$(($(date +%s) - begun))"
         failed="$failed$title; "
     fi
-}
-
-lint() {
-    part "ruff" $bin/ruff check python tests bench tools setup.py
-    part "ruff format" $bin/ruff format --check --quiet python tests bench tools setup.py
-    part "biome" tools/js/node_modules/.bin/biome ci --error-on-warnings --colors=off
-    part "luacheck" luacheck --quiet --no-color scripts jqlua tests/lua examples/lua
 }
 
 # Of each room what is quickest: less than a minute in all.
@@ -62,14 +55,15 @@ specs() {
     fi
 }
 
-for name in "$@"; do
+for name in $(echo " $* " | sed -e 's/ lint / ruff mypy format biome luacheck /' \
+    -e 's/ quick / ruff format biome luacheck quick-tests /'); do
     case $name in
-        lint)
-            lint
-            part "mypy" $bin/mypy
-            ;;
-        quick)
-            lint
+        ruff) part "ruff" $bin/ruff check python tests bench tools setup.py ;;
+        mypy) part "mypy" $bin/mypy ;;
+        format) part "ruff format" $bin/ruff format --check --quiet python tests bench tools setup.py ;;
+        biome) part "biome" tools/js/node_modules/.bin/biome ci --error-on-warnings --colors=off ;;
+        luacheck) part "luacheck" luacheck --quiet --no-color scripts jqlua tests/lua examples/lua ;;
+        quick-tests)
             build_scripts
             part "some specs" tests/lua/run $quick_specs
             part "some Python tests" $bin/python -m pytest -q -n 2 --dist loadfile $quick_tests

@@ -17,7 +17,7 @@ import inspect
 import os
 import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, cast, overload
 
 from jqmaster.app import handle as handles
@@ -153,8 +153,6 @@ class JQ(Operations):
 
     def lifespan(self, function: Callable[[], AsyncIterator[Any]]) -> Callable[[], AsyncIterator[Any]]:
         """Decorator: an async generator that yields once, what is in `jq.state` while a worker runs."""
-        from contextlib import asynccontextmanager
-
         self.lifespans.append(asynccontextmanager(function))
         return function
 
@@ -167,6 +165,18 @@ class JQ(Operations):
         """Decorator: called when a worker stops, after its jobs; plain or async."""
         self.shutdowns.append(function)
         return function
+
+    @asynccontextmanager
+    async def surroundings(self) -> AsyncIterator[None]:
+        """What a worker's jobs find around them: lifespans and hooks, entered and left."""
+        async with AsyncExitStack() as stack:
+            for lifespan in self.lifespans:
+                self.state = await stack.enter_async_context(lifespan())
+            for hook in reversed(self.shutdowns):
+                stack.push_async_callback(_called, hook)
+            for hook in self.startups:
+                await _called(hook)
+            yield
 
     # -- enqueueing -------------------------------------------------------------------------------
 
@@ -230,8 +240,9 @@ class JQ(Operations):
     def worker(self, queues: Sequence[str] | None = None, *, concurrency: int = 8, **given: Any) -> AppWorker:
         """A worker for this object's jobs: `.run()` until SIGTERM, or `await .serve(stop)`.
 
-        `queues`: default all those of its jobs. `given`: fields of `jqmaster.worker_run.WorkOptions`, such as
-        `push`, `host`, `port`, `order`, `name`, `register`, `drain_timeout_s`.
+        `queues`: default all those of its jobs. `given`: fields of `jqmaster.worker.run.WorkOptions`, such as
+        `push`, `host`, `port`, `order`, `name`, `register`, `drain_timeout_s`; and when a process of
+        `process=True` makes room for a fresh one: after `process_jobs` jobs, above `process_memory` bytes.
         """
         from jqmaster.app.worker import AppWorker
 
@@ -360,3 +371,9 @@ class JQ(Operations):
             yield
         finally:
             self.link = before
+
+
+async def _called(hook: Callable[[], Any]) -> None:
+    found = hook()
+    if inspect.isawaitable(found):
+        await found

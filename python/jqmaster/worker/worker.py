@@ -118,6 +118,9 @@ class Worker:
         running = Running(job, renews, time.monotonic() + job.timeout, notes)
         running.task = asyncio.create_task(self._attend(running, function, report or self._report))
         self._running[job.held] = running
+        if job.max_runtime is not None:  # which nobody extends: another attempt begins then
+            timer = loop.call_later(job.max_runtime, self._stop_job, job.held, "it ran for max_runtime")
+            running.task.add_done_callback(lambda _task: timer.cancel())
         self._beats.started(running)
 
     async def run(self, stop: asyncio.Event) -> None:
