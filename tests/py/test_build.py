@@ -75,6 +75,11 @@ class TestShaking:
 
 
 class TestNames:
+    def test_a_statement_may_begin_with_a_constant(self, run: Any) -> None:
+        """In its place in brackets it would be the argument of what stands before it."""
+        script = 'local m = require "jqlua.m"\nlocal show = tostring\nm.TEXT:rep(2)\nreturn show(1)'
+        assert run(script, m='local M = {}\nM.TEXT = "a"\nreturn M') == b"1"
+
     def test_keys_fields_and_methods_of_the_same_name_stay(self, run: Any) -> None:
         module = """local M = {}
             local size = 3
