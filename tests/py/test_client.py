@@ -11,9 +11,9 @@ from typing import Any
 import msgpack
 import pytest
 
-from jqmaster.client import AsyncClient, Client, Event
+from jqmaster.client import AsyncClient, Client, Event, asks
 from jqmaster.engine.engine import Engine, connect
-from jqmaster.errors import Conflict, Invalid, NotFound
+from jqmaster.errors import Conflict, Full, Internal, Invalid, JQError, NotFound, Unavailable
 from jqmaster.master.server import ServeOptions, Server
 from parts import eventually
 
@@ -364,3 +364,17 @@ async def test_events_survive_a_lost_connection_to_redis(kind: str, server: Serv
     await asyncio.wait_for(job_following, 20)
     assert [event.data["state"] for event in got] == ["queued", "running", "done", "queued"]
     assert of_job[-1].data["state"] == "done"
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "raised"),
+    [
+        (400, "INVALID", Invalid), (404, "NOTFOUND", NotFound), (409, "CONFLICT", Conflict), (409, "LOST", Internal),
+        (429, "FULL", Full), (503, "VERSION", Unavailable), (503, "UNAVAILABLE", Unavailable),
+        (500, "INTERNAL", Internal),
+    ],
+)  # fmt: skip
+def test_answers_that_are_errors_are_raised(status: int, code: str, raised: type[JQError]) -> None:
+    with pytest.raises(JQError) as caught:
+        asks.content(status, asks.pack({"error": {"code": code, "message": "why"}}))
+    assert (type(caught.value), caught.value.message) == (raised, "why")
