@@ -120,5 +120,5 @@ def test_a_wrong_name_is_explained(tmp_path: Path, redis_url: str) -> None:
 
 
 def test_what_ends_a_worker_early_is_raised() -> None:
-    with pytest.raises(TypeError, match="nonsense"), working(JQ(), nonsense=True):
+    with pytest.raises(ValueError, match="there are no jobs"), working(JQ()):
         pass
