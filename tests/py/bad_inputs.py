@@ -412,8 +412,8 @@ def of_calls():
         yield invalid(script, "two ids", "id", WAITING, WAITING)
         yield Case(f"{script}: unknown", script, [UNKNOWN], "NOTFOUND", "id")
     for script in ("get", "watch"):
-        yield invalid(script, "no ids", "ids")
-        yield invalid(script, "1001 ids", "ids", *[WAITING] * 1001)
+        yield invalid(script, "no ids", "ids", says="got 0")
+        yield invalid(script, "1001 ids", "ids", *[WAITING] * 1001, says="got 1001")
     for id in IDS:
         if isinstance(id, str):
             yield invalid("result", f"id {show(id)}", "id", id)
