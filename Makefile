@@ -1,6 +1,7 @@
 # make demo    everything on this machine, at work, in under a minute once it is set up
 # make serve   the JQ master, with a Redis of its own under var/   (ARGS="--help")
 # make load    the scripts into a Redis: REDIS=redis://… [NAMESPACE={jq}]
+# make generate  what is made from wire/fields.py and wire/operations.py: OpenAPI, tables of the docs, the UI's list
 # make test    lint, the Lua specs, the Python tests
 # make quick   of these what is told within a minute
 # make mutants  whether the tests find faults that are put in   (ARGS="jqlua/pick": only there)
@@ -51,6 +52,12 @@ bench: setup
 
 dist: setup-run
 	$(PY) tools/dist.py
+
+# The tests say when it was forgotten.
+.PHONY: generate
+generate: setup
+	@$(PY) tools/fields.py
+	@$(PY) tools/operations.py
 
 # JavaScript's linter and formatter; nothing that runs needs it.
 $(BIOME): tools/js/package.json | packages-test

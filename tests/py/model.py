@@ -57,11 +57,29 @@ class Model(Schedules):
             self.remember("pick", request, [(job.id, job.token) for job in taken])
 
     def picked_again(self, reply, answer):
-        jobs = [job for job in (self.holds(*held) for held in answer) if job]
+        self.show_again(reply, self.started_again(answer))
+
+    def show_again(self, reply, jobs):
         same([argument for _, argument in reply[1:]], [job.argument for job in jobs], "repeated pick")
         for job, (doc, _) in zip(jobs, reply[1:], strict=True):
             self.check_document(doc, self.picked_document(job), "repeated pick")
         same(reply[0], 0, "next_ms of a repeated pick")
+
+    def started_again(self, answer):
+        """Of a request that is repeated, the jobs that still run. Nobody had them: their leases begin anew, and what
+        lapsed has spent no retry."""
+        running = []
+        for id, token in answer:
+            job = self.jobs.get(id)
+            if self.holds(id, token):
+                job.due_ms = self.lease_end(job) if self.lease_end(job) > self.now else job.due_ms
+                running.append(job)
+            elif job and job.status not in ENDED and job.last[:2] == (int(token.partition("-")[0]), "lapse"):
+                job.retry_count = max(0, job.retry_count - 1)
+                if job.status == "retrying":
+                    self.requeue(job)
+                job.last = (job.last[0], "release", job.status)
+        return running
 
     def remember(self, operation, token, answer):
         self.requests[operation, token] = (self.now + ms(self.settings["request_ttl"]), answer)
@@ -195,6 +213,7 @@ class Model(Schedules):
     def advance(self, delta_ms):
         self.move_clock(delta_ms)
         self.latest = max(self.latest, self.now)
+        self.latest_id_ms = max(self.latest_id_ms, self.now)
         if delta_ms < 0:  # what seemed over may be, or not: what the engine has dropped is gone
             self.lose_track_of_sleepers()
             self.forget_keys(self.now - delta_ms)
@@ -204,6 +223,11 @@ class Model(Schedules):
                     del self.jobs[job.id]
                 elif doc and self.has_result(job) and "result" not in doc:
                     job.result = None
+
+    def take_over(self):
+        """Another server does, which knows nothing of the last ids that were given."""
+        self.least_id = max(self.least_id, self.now << 10) + (1 << 26)
+        self.latest_id_ms += 2 << 16
 
     def settled(self, old):
         """Time enough has passed for the records `old`, and everything due is done."""

@@ -10,13 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgpack
 
 from jqmaster.app.calling import Serializer
-from jqmaster.app.task import Call, ScheduleOptions, Task
+from jqmaster.app.task import Call, ScheduleOptions, Task, When
 from jqmaster.connection.wake import backoff_s
+from jqmaster.engine.options import JobOptions
 from jqmaster.engine.replies import Job
 from jqmaster.errors import JQError, Unavailable
 from jqmaster.worker.ending import FollowUp, JobFailed, JobReleased, Move, Packed, group_of, trace
@@ -107,7 +108,7 @@ class Runner:
             return await function(*args, **kwargs)
         if self._in_place:
             return function(*args, **kwargs)
-        if task.process:
+        if task.rules.process:
             if self._processes is None:
                 self._processes = ProcessPool(self._concurrency, self._renewal)
             return await self._processes.run(function, job, args, kwargs)
@@ -213,8 +214,8 @@ def plain(result: Any, serializer: Serializer) -> Any:
     """A result, or what follows, as MessagePack's own types. Raises what `serializer` raises."""
     if isinstance(result, FollowUp):
         jobs = list(result.jobs)
-        fields = [dict(one) if not isinstance(one, Call) else one.fields(jobs) for one in jobs]
-        return FollowUp(plain(result.result, serializer), fields)
+        followers = [one.follower(jobs) if isinstance(one, Call) else one for one in jobs]
+        return FollowUp(plain(result.result, serializer), followers)
     if isinstance(result, Move):
         return replace(result, argument=plain(result.argument, serializer))
     return msgpack.unpackb(serializer.dumps(result), strict_map_key=False)
@@ -227,16 +228,17 @@ def queues_of(jq: JQ) -> list[str]:
 
 async def bring_schedule(jq: JQ, schedule_id: str, task: Task[..., Any], when: ScheduleOptions) -> None:
     """Create or replace a schedule. One that is paused stays so, unless `when` says otherwise."""
-    given: dict[str, Any] = dict(when)
-    chosen: Any = {**task.chosen, **given.pop("options", {})}
-    call: Call[Any] = Call(task, *task.prepare(given.pop("args", ()), given.pop("kwargs", {}), chosen))
-    if given.get("paused") is None:
+    own = when.copy()  # what is left of it in the end says when
+    chosen: JobOptions = {**task.chosen, **own.pop("options", {})}
+    call: Call[Any] = Call(task, *task.prepare(own.pop("args", ()), own.pop("kwargs", {}), chosen))
+    if own.get("paused") is None:
         before = await jq.link.arun(lambda it: it.schedules(schedule_id))
-        given["paused"] = bool(before and before.get("paused"))
-    await jq.arepeat(schedule_id, call, **given)
+        own["paused"] = bool(before and before.get("paused"))
+    await jq.arepeat(schedule_id, call, **cast(When, own))
 
 
 def _retries(task: Task[..., Any], error: Exception) -> bool:
-    if task.give_up_on is not None and isinstance(error, task.give_up_on):
+    rules = task.rules
+    if rules.give_up_on is not None and isinstance(error, rules.give_up_on):
         return False
-    return task.retry_on is None or isinstance(error, task.retry_on)
+    return rules.retry_on is None or isinstance(error, rules.retry_on)
