@@ -3,6 +3,8 @@
 # make load    the scripts into a Redis: REDIS=redis://… [NAMESPACE={jq}]
 # make generate  what is made from wire/fields.py and wire/operations.py: OpenAPI, tables of the docs, the UI's list
 # make test    lint, the Lua specs, the Python tests
+# make quick   of these what is told within a minute
+# make mutants  whether the tests find faults that are put in   (ARGS="jqlua/pick": only there)
 # make bench   measurements   (ARGS="--help")
 # make dist    dist/: wheel, sdist, and the built scripts with a loader for redis-cli
 
@@ -13,7 +15,7 @@ PY := $(VENV)/bin/python
 NAMESPACE ?= {jq}
 export PYTHON
 
-.PHONY: demo serve load test lint bench dist setup setup-run packages-run packages-test
+.PHONY: demo serve load test quick mutants lint bench dist setup setup-run packages-run packages-test
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -68,3 +70,9 @@ lint: setup
 # Every part runs even when one before it failed; the last lines say which did.
 test: setup
 	@sh tools/check.sh lint lua python
+
+quick: setup
+	@sh tools/check.sh quick
+
+mutants: setup
+	$(PY) tools/mutants.py $(ARGS)

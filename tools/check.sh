@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs parts of the checks, for `make`: lint (or one of ruff, mypy, format, biome, luacheck), lua, python.
-# Goes on after a failure, and ends with a summary.
+# Runs parts of the checks, for `make`: lint (or one of ruff, mypy, format, biome, luacheck), lua, python; or quick,
+# which is something of each. Goes on after a failure, and ends with a summary.
 set -u
 cd "$(dirname "$0")/.."
 bin=.venv/bin
@@ -19,11 +19,22 @@ part() { # part <title> <command>...
     fi
 }
 
+# Of each room what is quickest: less than a minute in all.
+quick_specs=$(printf 'tests/lua/%s_spec.lua ' enqueue pick finish retry lanes depend cron audit keys)
+quick_tests=$(printf 'tests/py/test_%s.py ' build_refused states rooms redis_url together engine engine_calls \
+    model_steps ended subscriptions parity errors_change_nothing)
+
+# All that runs them would build the scripts otherwise, at the same time.
+build_scripts() {
+    $bin/python -c 'from jqmaster.engine.scripts import builtin; builtin(), builtin("settable")' || true
+}
+
 # The specs take one core, and a minute in each form: they run beside the Python tests, and are shown behind them.
 specs_log=
 specs_pid=
 case " $* " in
     *" lua python "*)
+        build_scripts
         specs_log=$(mktemp "${TMPDIR:-/tmp}/jq-specs.XXXXXX")
         JQ_FORM="functions scripts" tests/lua/run >"$specs_log" 2>&1 &
         specs_pid=$!
@@ -44,7 +55,8 @@ specs() {
     fi
 }
 
-for name in $(echo " $* " | sed 's/ lint / ruff mypy format biome luacheck /'); do
+for name in $(echo " $* " | sed -e 's/ lint / ruff mypy format biome luacheck /' \
+    -e 's/ quick / ruff format biome luacheck quick-tests /'); do
     case $name in
         ruff) part "ruff" $bin/ruff check python tests bench tools setup.py ;;
         mypy) part "mypy" $bin/mypy ;;
@@ -53,10 +65,15 @@ for name in $(echo " $* " | sed 's/ lint / ruff mypy format biome luacheck /'); 
         luacheck)
             part "luacheck" luacheck --quiet --no-color scripts jqlua python/jqmaster/engine tests/lua examples/lua
             ;;
+        quick-tests)
+            build_scripts
+            part "some specs" tests/lua/run $quick_specs
+            part "some Python tests" $bin/python -m pytest -q -n 2 --dist loadfile $quick_tests
+            ;;
         lua) [ -n "$specs_pid" ] || part "busted tests/lua" specs ;;
         python)
-            # Files run side by side, since most of their time is waiting for processes. The scripts are built before.
-            $bin/python -c 'from jqmaster.engine.scripts import builtin; builtin(), builtin("settable")' || true
+            # Files run side by side, since most of their time is waiting for processes.
+            [ -n "$specs_pid" ] || build_scripts
             part "pytest tests/py" $bin/python -m pytest -q -n 4 --dist loadfile tests/py
             [ -z "$specs_pid" ] || part "busted tests/lua" specs
             ;;

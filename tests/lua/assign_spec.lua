@@ -1,6 +1,5 @@
 local msgpack = require "support.msgpack"
 local space = require "support.space"
-local specs = require "support.specs"
 
 describe("assign", function()
   local jq
@@ -10,9 +9,6 @@ describe("assign", function()
   after_each(function()
     jq:close()
   end)
-  local function current()
-    return jq
-  end
 
   it("gives a job with its worker, url, document and argument", function()
     local worker = jq:register({ url = "http://w/x" })
@@ -217,32 +213,4 @@ describe("assign", function()
       assert.are.equal(1, #assign())
     end)
   end)
-
-  local function with(field)
-    return function(value)
-      local spec = { master = "m" }
-      spec[field] = value
-      return { spec }
-    end
-  end
-  specs.refused_values(it, current, "assign", with("master"), {
-    { "a missing master", nil, "INVALID master: expected text of 1 to 255 bytes" },
-    { "an empty master", "", "INVALID master: expected text of 1 to 255 bytes" },
-  })
-  specs.refused_values(it, current, "assign", with("limit"), {
-    { "a limit of 0", 0, "INVALID limit: expected an integer from 1 to 1000, got 0" },
-    { "a limit of 1001", 1001, "INVALID limit: expected an integer from 1 to 1000, got 1001" },
-    { "text as limit", "1", 'INVALID limit: expected an integer from 1 to 1000, got "1"' },
-  })
-  specs.refused_values(it, current, "assign", with("request"), {
-    { "an empty request", "", 'INVALID request: expected text of 1 to 200 bytes, got ""' },
-    { "a number as request", 5, "INVALID request: expected text of 1 to 200 bytes, got 5" },
-  })
-  specs.refused_values(it, current, "assign", with("wait"), {
-    { "a number as wait", 1, "INVALID wait: expected a map with on and ms, got 1" },
-    { "another channel", { on = "x", ms = 5 },
-      'INVALID wait.on: expected "push", the channel of masters, got "x"' },
-    { "a wait without ms", { on = "push" }, "INVALID wait.ms: expected milliseconds from 1 to 60000" },
-  })
-  specs.one_spec(it, current, "assign", { master = "m" })
 end)

@@ -1,6 +1,5 @@
 local keys_of = require "support.keys"
 local space = require "support.space"
-local specs = require "support.specs"
 
 describe("audit", function()
   local jq, keys
@@ -318,24 +317,4 @@ describe("audit", function()
       finds("queue a has jobs in indexes and does not know it")
     end)
   end)
-
-  local function with(field)
-    return function(value)
-      return { { [field] = value } }
-    end
-  end
-  local function current()
-    return jq
-  end
-  specs.refused_values(it, current, "audit", with("cursor"), {
-    { "a number as cursor", 5, "INVALID cursor: expected a cursor as the last reply gave it, got 5" },
-    { "an empty cursor", "", 'INVALID cursor: expected a cursor as the last reply gave it, got ""' },
-    { "a cursor of letters", "x", 'INVALID cursor: expected a cursor as the last reply gave it, got "x"' },
-    { "a cursor of 21 digits", ("1"):rep(21), "INVALID cursor: expected a cursor as the last reply gave it" },
-  })
-  specs.refused_values(it, current, "audit", with("count"), {
-    { "a count of 0", 0, "INVALID count: expected an integer from 1 to 1000, got 0" },
-    { "a count of 1001", 1001, "INVALID count: expected an integer from 1 to 1000, got 1001" },
-  })
-  specs.one_spec(it, current, "audit", {})
 end)

@@ -1,5 +1,4 @@
 local space = require "support.space"
-local specs = require "support.specs"
 
 describe("cancel", function()
   local jq
@@ -9,9 +8,6 @@ describe("cancel", function()
   after_each(function()
     jq:close()
   end)
-  local function current()
-    return jq
-  end
 
   it("keeps a queued job from being picked", function()
     local id = jq:enqueue("a")
@@ -125,31 +121,6 @@ describe("cancel", function()
       assert.are.same({ "CONFLICT", "queued" }, jq:call("cancel", { ids = ids, force = false }))
     end)
   end)
-
-  local function with(field)
-    return function(value)
-      local spec = { ids = { space.UNKNOWN_ID } }
-      spec[field] = value
-      return { spec }
-    end
-  end
-  local ids = "INVALID ids: expected a list of 1 to 1000 job ids, got "
-  local many = {}
-  for i = 1, 1001 do
-    many[i] = space.UNKNOWN_ID
-  end
-  specs.refused_values(it, current, "cancel", with("ids"), {
-    { "missing ids", nil, ids .. "nothing" },
-    { "no ids", {}, ids .. "an empty list or map" },
-    { "1001 ids", many, ids .. "a list" },
-    { "one id that is no list", space.UNKNOWN_ID, ids .. '"' .. space.UNKNOWN_ID .. '"' },
-    { "what is no id, by its place", { space.UNKNOWN_ID, "nonsense" },
-      'INVALID ids[1]: expected a job id of 14 hexadecimal digits, got "nonsense"' },
-  })
-  specs.refused_values(it, current, "cancel", with("force"), {
-    { "1 as force", 1, "INVALID force: expected true or false, got 1" },
-  })
-  specs.one_spec(it, current, "cancel", { ids = { space.UNKNOWN_ID } })
 
   it("cancels nothing when one id is wrong", function()
     local id = jq:enqueue("a")

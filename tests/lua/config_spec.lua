@@ -1,6 +1,5 @@
 local msgpack = require "support.msgpack"
 local space = require "support.space"
-local specs = require "support.specs"
 
 describe("config", function()
   local jq
@@ -159,7 +158,4 @@ describe("config", function()
       jq:unchanged(described)
     end)
   end)
-  specs.one_spec(it, function()
-    return jq
-  end, "config", {})
 end)

@@ -1,6 +1,5 @@
 local msgpack = require "support.msgpack"
 local space = require "support.space"
-local specs = require "support.specs"
 
 describe("constraints", function()
   local jq
@@ -10,9 +9,6 @@ describe("constraints", function()
   after_each(function()
     jq:close()
   end)
-  local function current()
-    return jq
-  end
 
   local function ids_of(spec)
     local reply = jq:call("constraints", spec or {})
@@ -193,41 +189,10 @@ describe("constraints", function()
     end)
   end)
 
-  local many = {}
-  for i = 1, 1001 do
-    many[i] = "c"
-  end
-  local function with(field)
-    return function(value)
-      return { { [field] = value } }
-    end
-  end
-  specs.refused_field(it, current, "constraints", with("ids"), "ids", { "list of 1 to 1000" }, {
-    { "no ids", {}, "an empty list or map" },
-    { "1001 ids", many, "a list" },
-    { "text as ids", "c", '"c"' },
-  })
-  specs.refused_field(it, current, "constraints", function(value)
-    return { { ids = { "c", value } } }
-  end, "ids[1]", { "text of 1 to 255 bytes" }, {
-    { "an empty id, by its place", "", '""' },
-    { "a number as id, by its place", 5, "5" },
-  })
-  specs.refused_field(it, current, "constraints", with("count"), "count", { "integer from 1 to 1000" }, {
-    { "a count of 0", 0, "0" },
-    { "a count of 1001", 1001, "1001" },
-    { "half a count", 1.5, "1.5" },
-    { "text as count", "1", '"1"' },
-  })
-  specs.refused_field(it, current, "constraints", with("cursor"), "cursor", { "a cursor as the last reply gave it" }, {
-    { "a number as cursor", 0, "0" },
-    { "a cursor of 256 bytes", ("c"):rep(256), '"' },
-  })
   it("refuses ids together with a page", function()
     jq:refuses("INVALID ids: expected either ids, or cursor and count, got both", "constraints",
       { ids = { "a" }, count = 5 })
     jq:refuses("INVALID ids: expected either ids, or cursor and count, got both", "constraints",
       { ids = { "a" }, cursor = "" })
   end)
-  specs.one_spec(it, current, "constraints", {})
 end)

@@ -308,6 +308,14 @@ describe("dependencies", function()
       jq:refuses("NOTFOUND add[0]: no such job: ffffffffffffff", "depend", { id = first, add = { "ffffffffffffff" } })
       jq:refuses("NOTFOUND id", "depend", { id = space.UNKNOWN_ID, add = { first } })
     end)
+    it("refuse what takes too long to look through for a circle", function()
+      local last = jq:enqueue("a")
+      for _ = 1, 1000 do
+        last = dependent({ last })
+      end
+      jq:refuses("CONFLICT add[0]: more than 1000 jobs to look at for a circle", "depend",
+        { id = jq:enqueue("b"), add = { last } })
+    end)
     it("refuse a job that runs, ran or ended", function()
       local first = jq:enqueue("a")
       jq:enqueue("b")

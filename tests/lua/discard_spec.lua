@@ -1,6 +1,5 @@
 local listing = require "support.listing"
 local space = require "support.space"
-local specs = require "support.specs"
 
 describe("discard", function()
   local jq
@@ -10,9 +9,6 @@ describe("discard", function()
   after_each(function()
     jq:close()
   end)
-  local function current()
-    return jq
-  end
 
   local function discard(...)
     return jq:call("discard", { ids = { ... } })
@@ -160,23 +156,6 @@ describe("discard", function()
       assert.are.equal(50, changed)
       assert.are.same({ queued = 7 }, jq:counts("a"))
     end)
-  end)
-
-  describe("refuses", function()
-    specs.one_spec(it, current, "discard", { ids = { space.UNKNOWN_ID } })
-    specs.refused_values(it, current, "discard", function(value)
-      return { value }
-    end, {
-      { "neither ids nor where", {}, "INVALID ids: expected a list of 1 to 1000 job ids, got nothing" },
-      { "both", { ids = { space.UNKNOWN_ID }, where = {} }, "INVALID ids: expected either ids or where, got both" },
-      { "1001 ids", { ids = (function()
-        local ids = {}
-        for i = 1, 1001 do
-          ids[i] = space.UNKNOWN_ID
-        end
-        return ids
-      end)() }, "INVALID ids: " },
-    })
   end)
 end)
 

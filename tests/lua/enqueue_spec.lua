@@ -1,10 +1,8 @@
 local keys_of = require "support.keys"
 local msgpack = require "support.msgpack"
 local space = require "support.space"
-local specs = require "support.specs"
 
 local NIL = msgpack.NIL
-local NAME = "text of 1 to 255 bytes, valid UTF-8, no control characters"
 
 describe("enqueue", function()
   local jq
@@ -14,9 +12,6 @@ describe("enqueue", function()
   after_each(function()
     jq:close()
   end)
-  local function current()
-    return jq
-  end
 
   describe("a job", function()
     it("is queued", function()
@@ -369,13 +364,6 @@ describe("enqueue", function()
       assert.are.same(first, jq:call_list("enqueue", arguments))
     end)
 
-    specs.refused_values(it, current, "enqueue", function(value)
-      return { { request = value }, { name = "a" }, NIL }
-    end, {
-      { "an empty token", "", "INVALID request: expected text of 1 to 200 bytes" },
-      { "a token of 201 bytes", ("r"):rep(201), "INVALID request: expected text of 1 to 200 bytes" },
-      { "a number as token", 1, "INVALID request: expected text of 1 to 200 bytes, got 1" },
-    })
     it("takes a token of 200 bytes", function()
       assert.are.equal(1, jq:call("enqueue", { request = ("r"):rep(200) }, { name = "a" }, NIL)[2])
     end)
@@ -427,145 +415,7 @@ describe("enqueue", function()
     end)
   end)
 
-  local function with(field)
-    return function(value)
-      return { { name = "a", [field] = value }, NIL }
-    end
-  end
-
-  describe("name", function()
-    specs.refused_values(it, current, "enqueue", function(value)
-      return { { name = value }, NIL }
-    end, {
-      { "a missing name", nil, "INVALID jobs[0].name: expected " .. NAME .. ", got nothing" },
-      { "an empty name", "", "INVALID jobs[0].name: expected " .. NAME .. ', got ""' },
-      { "a name of 256 bytes", ("n"):rep(256), "INVALID jobs[0].name: expected " .. NAME .. ", got " },
-      { "a name of a megabyte", ("n"):rep(1048576), 'INVALID jobs[0].name: expected ' .. NAME .. ', got "'
-        .. ("n"):rep(40) .. '" (1048576 bytes)' },
-      { "a number as name", 7, "INVALID jobs[0].name: expected " .. NAME .. ", got 7" },
-      { "a map as name", { a = 1 }, "INVALID jobs[0].name: expected " .. NAME .. ", got a map" },
-      { "a line break in a name", "a\nb", "INVALID jobs[0].name: expected " .. NAME .. ', got "a?b"' },
-      { "a zero byte in a name", "a\0b", "INVALID jobs[0].name: expected " .. NAME },
-      { "DEL in a name", "a\127", "INVALID jobs[0].name: expected " .. NAME },
-      { "broken UTF-8 in a name", "a\195", "INVALID jobs[0].name: expected " .. NAME },
-      { "UTF-16 surrogates in a name", "\237\160\128", "INVALID jobs[0].name: expected " .. NAME },
-      { "a name with a * that would be the queue's", "a*",
-        "INVALID jobs[0].name: holds a *, so it cannot be the queue's name too: give a queue" },
-    })
-  end)
-
-  describe("queue", function()
-    specs.refused_values(it, current, "enqueue", with("queue"), {
-      { "an empty queue", "", "INVALID jobs[0].queue: expected " .. NAME },
-      { "a queue that is a pattern", "mail.*", "INVALID jobs[0].queue: expected " .. NAME
-        .. ', no *, got "mail.*"' },
-      { "a queue of 256 bytes", ("q"):rep(256), "INVALID jobs[0].queue: expected " .. NAME },
-      { "true as queue", true, "INVALID jobs[0].queue: expected " .. NAME .. ", no *, got true" },
-    })
-  end)
-
-  describe("priority", function()
-    local expected = "INVALID jobs[0].priority: expected an integer from -2147483648 to 2147483647, got "
-    specs.refused_values(it, current, "enqueue", with("priority"), {
-      { "a priority above 32 bits", 2147483648, expected .. "2147483648" },
-      { "a priority below 32 bits", -2147483649, expected .. "-2147483649" },
-      { "half a priority", 1.5, expected .. "1.5" },
-      { "infinite priority", msgpack.INFINITY, expected .. "inf" },
-      { "a priority that is no number", msgpack.NAN, expected },
-      { "text as priority", "1", expected .. '"1"' },
-      { "nil as priority's text", "nil", expected .. '"nil"' },
-    })
-  end)
-
-  describe("max_retry", function()
-    local expected = "INVALID jobs[0].max_retry: expected an integer from 0 to 2147483647, got "
-    specs.refused_values(it, current, "enqueue", with("max_retry"), {
-      { "negative retries", -1, expected .. "-1" },
-      { "half a retry", 0.5, expected .. "0.5" },
-      { "infinite retries", msgpack.INFINITY, expected .. "inf" },
-      { "too many retries", 2147483648, expected .. "2147483648" },
-      { "true as retries", true, expected .. "true" },
-    })
-  end)
-
-  describe("keep_result", function()
-    specs.refused_values(it, current, "enqueue", with("keep_result"), {
-      { "1 as keep_result", 1, "INVALID jobs[0].keep_result: expected true or false, got 1" },
-      { "text as keep_result", "true", 'INVALID jobs[0].keep_result: expected true or false, got "true"' },
-    })
-  end)
-
-  describe("timeout", function()
-    local expected = "INVALID jobs[0].timeout: expected seconds from 0.001 to 4000000, got "
-    specs.refused_values(it, current, "enqueue", with("timeout"), {
-      { "a timeout of 0", 0, expected .. "0" },
-      { "a negative timeout", -1, expected .. "-1" },
-      { "a timeout above its limit", 4000001, expected .. "4000001" },
-      { "an infinite timeout", msgpack.INFINITY, expected .. "inf" },
-      { "a timeout that is no number", msgpack.NAN, expected },
-      { "a list as timeout", { 1 }, expected .. "a list" },
-    })
-  end)
-
-  for _, field in ipairs({ "delay", "run_at", "retry_base", "retry_cap" }) do
-    describe(field, function()
-      local expected = "INVALID jobs[0]." .. field .. ": expected "
-      specs.refused_values(it, current, "enqueue", with(field), {
-        { "less than 0", -0.001, expected },
-        { "more than 10^10", 1.1e10, expected },
-        { "what is no number", msgpack.NAN, expected },
-        { "infinity", msgpack.INFINITY, expected },
-        { "minus infinity", msgpack.MINUS_INFINITY, expected },
-        { "text", "1", expected },
-      })
-    end)
-  end
-
-  describe("expires_in", function()
-    local expected = "INVALID jobs[0].expires_in: expected seconds from 0.001 to 10^10, got "
-    specs.refused_values(it, current, "enqueue", with("expires_in"), {
-      { "0", 0, expected .. "0" },
-      { "infinity", msgpack.INFINITY, expected .. "inf" },
-      { "what is no number", msgpack.NAN, expected },
-      { "text", "1", expected .. '"1"' },
-    })
-  end)
-
-  describe("retry_jitter", function()
-    local expected = "INVALID jobs[0].retry_jitter: expected a number from 0 to 1, got "
-    specs.refused_values(it, current, "enqueue", with("retry_jitter"), {
-      { "more than 1", 1.01, expected .. "1.01" },
-      { "less than 0", -1, expected .. "-1" },
-      { "what is no number", msgpack.NAN, expected },
-    })
-  end)
-
   describe("a spec", function()
-    specs.refused_values(it, current, "enqueue", function(value)
-      return { value, NIL }
-    end, {
-      { "no bytes", "", "INVALID jobs[0]: expected one MessagePack map, got no bytes" },
-      { "nil", NIL, "INVALID jobs[0]: expected one MessagePack map, got nil" },
-      { "a list", { "name", "a" }, "INVALID jobs[0]: expected a map with text as keys, got the key 1" },
-      { "text", "\164name", 'INVALID jobs[0]: expected one MessagePack map, got "name"' },
-      { "truncated MessagePack", "\129\164name\164mai", "INVALID jobs[0]: not MessagePack" },
-      { "two maps", "\128\128", "INVALID jobs[0]: expected one MessagePack map, got more bytes" },
-      { "a map with a huge declared size", "\223\255\255\255\255", "INVALID jobs[0]: not MessagePack" },
-      { "text with a huge declared size", "\129\164name\219\255\255\255\255a",
-        "INVALID jobs[0]: not MessagePack" },
-      { "100,000 levels of nesting", ("\145"):rep(100000) .. NIL, "INVALID jobs[0]: not MessagePack" },
-      { "bin as a name", { name = msgpack.bin("a") }, "INVALID jobs[0]: not MessagePack, or with bin, ext" },
-      { "bin as a key", msgpack.raw("\129\196\4name\161a"),
-        "INVALID jobs[0]: not MessagePack, or with bin, ext" },
-      { "an unknown field", { name = "a", colour = "red" },
-        "INVALID jobs[0].colour: unknown field, expected one of name, queue, priority, max_retry" },
-      { "a field of other letters' case, with a suggestion", { name = "a", Priority = 1 },
-        "INVALID jobs[0].Priority: unknown field, did you mean priority?" },
-      { "a mistyped field, with a suggestion", { name = "a", max_retrys = 1 },
-        "INVALID jobs[0].max_retrys: unknown field, did you mean max_retry?" },
-      { "a field with a very long name", { name = "a", [("x"):rep(5000)] = 1 },
-        "INVALID jobs[0]." .. ("x"):rep(40) },
-    })
 
     it("is named by its place", function()
       jq:refuses("INVALID jobs[1]: expected one MessagePack map", "enqueue", { name = "a" }, NIL, NIL, NIL)
@@ -578,6 +428,4 @@ describe("enqueue", function()
         { name = "a" }, NIL, { name = "a" }, "")
     end)
   end)
-
-  specs.namespace(it, current, "enqueue", { { name = "a" }, NIL })
 end)

@@ -1,6 +1,5 @@
 local msgpack = require "support.msgpack"
 local space = require "support.space"
-local specs = require "support.specs"
 
 describe("explain", function()
   local jq
@@ -295,7 +294,4 @@ describe("explain", function()
   it("refuses what is no id", function()
     jq:refuses(expected .. '"nonsense"', "explain", "nonsense")
   end)
-  specs.namespace(it, function()
-    return jq
-  end, "explain", { space.UNKNOWN_ID })
 end)

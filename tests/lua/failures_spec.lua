@@ -1,6 +1,5 @@
 local msgpack = require "support.msgpack"
 local space = require "support.space"
-local specs = require "support.specs"
 
 describe("failures", function()
   local jq
@@ -10,9 +9,6 @@ describe("failures", function()
   after_each(function()
     jq:close()
   end)
-  local function current()
-    return jq
-  end
 
   local function failures(spec)
     local reply = jq:call("failures", spec or {})
@@ -123,16 +119,6 @@ describe("failures", function()
     jq:unchanged(function()
       failures()
     end)
-  end)
-
-  describe("refuse", function()
-    specs.one_spec(it, current, "failures", { count = 5 })
-    specs.refused_values(it, current, "failures", function(value)
-      return { value }
-    end, {
-      { "a count of 0", { count = 0 }, "INVALID count: " },
-      { "a cursor that is no text", { cursor = 5 }, "INVALID cursor: " },
-    })
   end)
 end)
 

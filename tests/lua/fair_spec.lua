@@ -1,7 +1,6 @@
 -- Queues that several share: among equal priorities the values of the jobs take turns, by their weights.
 local msgpack = require "support.msgpack"
 local space = require "support.space"
-local specs = require "support.specs"
 
 describe("a fair queue", function()
   local jq
@@ -468,64 +467,5 @@ describe("a fair queue", function()
       shown = jq:queue("other").fair
       assert.is_nil(shown and next(shown))
     end)
-  end)
-
-  describe("refuses", function()
-    local function current()
-      return jq
-    end
-    local function with(value)
-      return { { name = "q", fair = value } }
-    end
-    local function level(field)
-      return function(value)
-        local one = { by = "name" }
-        one[field] = value
-        return { { name = "q", fair = { { by = "queue" }, one } } }
-      end
-    end
-    local four, many = {}, {}
-    for i = 1, 4 do
-      four[i] = { by = "argument." .. i }
-    end
-    for i = 1, 1001 do
-      many["w" .. i] = 1
-    end
-    specs.refused_field(it, current, "queue", with, "fair", { "list", "3" }, {
-      { "text as fair", "argument.v", '"argument.v"' },
-      { "a level alone", { by = "name" }, "a map" },
-      { "4 levels", four, "a list" },
-      { "true as fair", true, "true" },
-    })
-    specs.refused_field(it, current, "queue", with, "fair[0]", { "by" }, {
-      { "text as a level", { "argument.v" }, '"argument.v"' },
-    })
-    it("an unknown field of a level", function()
-      jq:refuses("INVALID fair[0].wieghts: unknown field, did you mean weights?", "queue",
-        { name = "q", fair = { { by = "name", wieghts = {} } } })
-    end)
-    specs.refused_field(it, current, "queue", level("by"), "fair[1].by", { "argument" }, {
-      { "a level without by", nil, "nothing" },
-      { "an unknown path", "arguments.v", '"arguments.v"' },
-      { "a list as by", { "name", "queue" }, "a list" },
-      { "tags as by", "tags", '"tags"' },
-      { "an empty path", "", '""' },
-    })
-    specs.refused_field(it, current, "queue", level("weights"), "fair[1].weights", { "map", "1000" }, {
-      { "a number as weights", 5, "5" },
-      { "a list as weights", { 1, 2 }, "" },
-      { "1001 weights", many, "" },
-    })
-    specs.refused_field(it, current, "queue", function(value)
-      return level("weights")({ A = value })
-    end, "fair[1].weights.A", { "0.001", "1000" }, {
-      { "a weight of 0", 0, "0" },
-      { "a negative weight", -1, "-1" },
-      { "a weight of 0.0009", 0.0009, "0.0009" },
-      { "a weight of 1001", 1001, "1001" },
-      { "a weight that is no number", msgpack.NAN, "" },
-      { "an infinite weight", msgpack.INFINITY, "inf" },
-      { "text as weight", "2", '"2"' },
-    })
   end)
 end)

@@ -1,6 +1,5 @@
 local msgpack = require "support.msgpack"
 local space = require "support.space"
-local specs = require "support.specs"
 
 local NIL = msgpack.NIL
 local ID = space.UNKNOWN_ID
@@ -13,9 +12,6 @@ describe("finish", function()
   after_each(function()
     jq:close()
   end)
-  local function current()
-    return jq
-  end
   local function taken(spec)
     jq:enqueue(spec or "a")
     return jq:take("a")
@@ -442,20 +438,6 @@ describe("finish", function()
       jq:refuses("NOTFOUND worker: ", "finish", { worker = space.UNKNOWN_WORKER, pick = { queues = "a" } },
         outcome(taken()), NIL)
     end)
-    specs.refused_values(it, current, "finish", function(value)
-      return { { worker = "w", pick = value }, outcome(taken()), NIL }
-    end, {
-      { "text", "a", 'INVALID pick: expected a map, got "a"' },
-      { "a pick without queues", {}, "INVALID pick.queues: expected " },
-      { "a pick of wrong queues", { queues = { "a", 1 } }, "INVALID pick.queues[1]: expected " },
-      { "a pick of a wrong count", { queues = "a", count = 0 }, "INVALID pick.count: expected an integer" },
-      { "a pick of a wrong order", { queues = "a", order = "x" }, "INVALID pick.order: expected " },
-      { "a pick of a wrong request", { queues = "a", request = "" }, "INVALID pick.request: expected " },
-      { "a pick of a wrong wait", { queues = "a", wait = { on = "c" } }, "INVALID pick.wait.ms: expected " },
-      { "a pick with a worker", { queues = "a", worker = "w" }, "INVALID pick.worker: unknown field" },
-      { "a pick with an unknown field", { queues = "a", counts = 1 },
-        "INVALID pick.counts: unknown field, did you mean count?" },
-    })
   end)
 
   describe("a registered worker", function()
@@ -483,73 +465,14 @@ describe("finish", function()
     end)
   end)
 
-  local function with(field)
-    return function(value)
-      local one = { id = ID, token = "1-0123456789ab", type = "failure" }
-      one[field] = value
-      return { { worker = "w" }, one, NIL }
-    end
-  end
   local path = "INVALID outcomes[0]."
 
-  specs.refused_values(it, current, "finish", with("id"), {
-    { "a missing id", nil, path .. "id: expected a job id of 14 hexadecimal digits, got nothing" },
-    { "a short id", "abc", path .. 'id: expected a job id of 14 hexadecimal digits, got "abc"' },
-    { "an id of other letters", "0000000000zzzz", path .. "id: expected a job id of 14 hexadecimal digits" },
-    { "a number as id", 1, path .. "id: expected a job id of 14 hexadecimal digits, got 1" },
-  })
-  local token = path .. "token: expected the token that came with the job, <attempt>-<digits>, got "
-  specs.refused_values(it, current, "finish", with("token"), {
-    { "a missing token", nil, token .. "nothing" },
-    { "a number as token", 1, token .. "1" },
-    { "an attempt without the rest", "1", token .. '"1"' },
-    { "attempt 0", "0-0123456789ab", token .. '"0-0123456789ab"' },
-    { "no attempt", "-0123456789ab", token .. '"-0123456789ab"' },
-    { "other letters", "1-0123456789aB", token .. '"1-0123456789aB"' },
-    { "more behind it", "1-0123456789ab ", token .. '"1-0123456789ab "' },
-    { "a long token", "1-" .. ("0"):rep(22), token .. '"1-' .. ("0"):rep(22) .. '"' },
-  })
-  specs.refused_values(it, current, "finish", with("attempt"), {
-    { "an attempt instead", 1, path .. "attempt: unknown field, did you mean token, which came with the job?" },
-  })
-  specs.refused_values(it, current, "finish", with("type"), {
-    { "a missing type", nil, path },
-    { "another type", "done", path .. 'type: expected "success" or "failure", got "done"' },
-    { "a number as type", 1, path .. 'type: expected "success" or "failure", got 1' },
-  })
-  specs.refused_values(it, current, "finish", with("reason"), {
-    { "another reason", "bored", path .. 'reason: expected "other" or "timeout", got "bored"' },
-    { "the engine's own reason", "expired", path .. 'reason: expected "other" or "timeout", got "expired"' },
-  })
-  specs.refused_values(it, current, "finish", with("should_retry"), {
-    { "1 as should_retry", 1, path .. "should_retry: expected true or false, got 1" },
-  })
-  specs.refused_values(it, current, "finish", with("message"), {
-    { "a message of 65537 bytes", ("m"):rep(65537), path .. "message: expected text of at most 65536 bytes" },
-    { "a map as message", { a = 1 }, path .. "message: expected text of at most 65536 bytes, got a map" },
-  })
-  specs.refused_values(it, current, "finish", with("finished_at"), {
-    { "a number as finished_at", 1700000000, path .. "finished_at: expected a time in ISO 8601" },
-  })
-  specs.refused_values(it, current, "finish", with("should_retri"), {
-    { "an unknown field, with a suggestion", true,
-      path .. "should_retri: unknown field, did you mean should_retry?" },
-  })
   for field, value in pairs({ reason = "other", should_retry = true, message = "m" }) do
     it("refuses " .. field .. " in a success", function()
       jq:refuses(path .. field .. ": only an outcome of type failure has it", "finish", { worker = "w" },
         { id = ID, token = "1-0123456789ab", type = "success", [field] = value }, NIL)
     end)
   end
-  specs.refused_values(it, current, "finish", function(value)
-    return { { worker = "w" }, value, NIL }
-  end, {
-    { "an outcome of no bytes", "", "INVALID outcomes[0]: expected one MessagePack map, got no bytes" },
-    { "an outcome that is no map", NIL, "INVALID outcomes[0]: expected one MessagePack map, got nil" },
-    { "a truncated outcome", "\131\162id", "INVALID outcomes[0]: not MessagePack" },
-    { "two outcomes in one", "\128\128",
-      "INVALID outcomes[0]: expected one MessagePack map, got more bytes" },
-  })
   it("refuses an outcome without a blob", function()
     jq:refuses("INVALID outcomes: expected 1 to 1000 outcomes, each with its blob, got 1 arguments", "finish",
       { worker = "w" }, outcome(taken()))
@@ -558,19 +481,7 @@ describe("finish", function()
     jq:refuses("INVALID outcomes[0].blob: expected one MessagePack value, got no bytes", "finish",
       { worker = "w" }, outcome(taken()), "")
   end)
-  specs.refused_values(it, current, "finish", function(value)
-    return { value, outcome(taken()), NIL }
-  end, {
-    { "a spec of no bytes", "", "INVALID spec: expected one MessagePack map, got no bytes" },
-    { "a spec that is no map", NIL, "INVALID spec: expected one MessagePack map, got nil" },
-    { "a spec without worker", {}, "INVALID worker: expected text of 1 to 255 bytes" },
-    { "a spec with an empty worker", { worker = "" }, "INVALID worker: expected text of 1 to 255 bytes" },
-    { "a spec with an unknown field", { worker = "w", picks = {} },
-      "INVALID picks: unknown field, did you mean pick?" },
-  })
   it("refuses a call without arguments", function()
     jq:refuses("INVALID spec: missing", "finish")
   end)
-  specs.namespace(it, current, "finish", { { worker = "w" }, { id = ID, token = "1-0123456789ab", type = "success" },
-    NIL })
 end)

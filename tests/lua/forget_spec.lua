@@ -1,6 +1,5 @@
 local msgpack = require "support.msgpack"
 local space = require "support.space"
-local specs = require "support.specs"
 
 describe("forget", function()
   local jq
@@ -10,9 +9,6 @@ describe("forget", function()
   after_each(function()
     jq:close()
   end)
-  local function current()
-    return jq
-  end
 
   local function forget(name)
     return jq:call("forget", { queue = name })
@@ -123,15 +119,5 @@ describe("forget", function()
   end)
   it("refuses a queue nobody knows", function()
     jq:refuses("NOTFOUND queue", "forget", { queue = "a" })
-  end)
-
-  describe("refuses", function()
-    specs.refused_values(it, current, "forget", function(value)
-      return { value }
-    end, {
-      { "no queue", {}, "INVALID queue: expected text of 1 to 255 bytes" },
-      { "a pattern", { queue = "a*" }, "INVALID queue: " },
-      { "an unknown field", { queue = "a", name = "a" }, "INVALID name: unknown field" },
-    })
   end)
 end)

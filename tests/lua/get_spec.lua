@@ -1,4 +1,3 @@
-local ids = require "support.ids"
 local msgpack = require "support.msgpack"
 local space = require "support.space"
 
@@ -126,7 +125,4 @@ describe("get", function()
       assert.are.equal("scheduled", jq:status(id))
     end)
   end)
-  ids.refused(it, function()
-    return jq
-  end, "get")
 end)

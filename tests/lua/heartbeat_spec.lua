@@ -1,4 +1,3 @@
-local held = require "support.held"
 local space = require "support.space"
 
 describe("heartbeat", function()
@@ -168,7 +167,4 @@ describe("heartbeat", function()
     end)
   end)
 
-  held.refused(it, function()
-    return jq
-  end, "heartbeat", 0)
 end)

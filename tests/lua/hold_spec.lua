@@ -1,7 +1,6 @@
 -- Keys that are closed by hand: by the script `hold`, and by giving jobs back with `release`.
 local msgpack = require "support.msgpack"
 local space = require "support.space"
-local specs = require "support.specs"
 
 describe("a key held by hand", function()
   local jq
@@ -11,9 +10,6 @@ describe("a key held by hand", function()
   after_each(function()
     jq:close()
   end)
-  local function current()
-    return jq
-  end
 
   local function constrain(more)
     local spec = { id = "c", concurrency = 2 }
@@ -235,27 +231,6 @@ describe("a key held by hand", function()
   end)
 
   describe("by hold is refused:", function()
-    local function with(field)
-      return function(value)
-        local spec = { id = "c", seconds = 5 }
-        spec[field] = value
-        return { spec }
-      end
-    end
-    specs.refused_field(it, current, "hold", with("id"), "id", { "text of 1 to 255 bytes" }, {
-      { "a missing id", nil, "nothing" },
-      { "an empty id", "", '""' },
-      { "a number as id", 5, "5" },
-    })
-    specs.refused_field(it, current, "hold", with("seconds"), "seconds", { "seconds", "0", "31536000" }, {
-      { "missing seconds", nil, "nothing" },
-      { "negative seconds", -1, "-1" },
-      { "more than a year", 31536001, "31536001" },
-      { "text as seconds", "5", '"5"' },
-      { "seconds that are no number", msgpack.NAN, "" },
-      { "infinite seconds", msgpack.INFINITY, "inf" },
-      { "true as seconds", true, "true" },
-    })
     it("an unknown constraint", function()
       jq:refuses("NOTFOUND id: ", "hold", { id = "nobody", seconds = 5 })
     end)
@@ -291,7 +266,6 @@ describe("a key held by hand", function()
       constrain({ by = { "argument.v", "argument.w" } })
       jq:refuses("INVALID by: expected ", "hold", { id = "c", seconds = 5, by = { 1, { 2 } } })
     end)
-    specs.one_spec(it, current, "hold", { id = "nobody", seconds = 5 })
   end)
 
   describe("by release", function()

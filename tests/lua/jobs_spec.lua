@@ -1,7 +1,6 @@
 local listing = require "support.listing"
 local msgpack = require "support.msgpack"
 local space = require "support.space"
-local specs = require "support.specs"
 
 describe("jobs", function()
   local jq
@@ -11,9 +10,6 @@ describe("jobs", function()
   after_each(function()
     jq:close()
   end)
-  local function current()
-    return jq
-  end
 
   local function list(where, more)
     return listing.ids(jq, where, more)
@@ -313,35 +309,5 @@ describe("jobs", function()
       list({ tag = "t" })
       list({ message = "x", status = { "error", "retrying" } }, { newest = true, brief = true })
     end)
-  end)
-
-  describe("refuses", function()
-    specs.one_spec(it, current, "jobs", { count = 5 })
-    specs.refused_values(it, current, "jobs", function(value)
-      return { value }
-    end, {
-      { "a where that is no map", { where = 5 }, "INVALID where: expected a map" },
-      { "a where with an unknown field", { where = { stats = 1 } }, "INVALID where.stats: unknown field, did you" },
-      { "a list as where", { where = { "a" } }, "INVALID where: expected a map with text as keys" },
-      { "an empty name of a queue", { where = { queue = "" } }, "INVALID where.queue: " },
-      { "a tag that is no text", { where = { tag = 5 } }, "INVALID where.tag: " },
-      { "a group that is no text", { where = { group = true } }, "INVALID where.group: " },
-      { "a state nobody knows", { where = { status = "ready" } }, "INVALID where.status: expected one of queued" },
-      { "no state", { where = { status = {} } }, "INVALID where.status: " },
-      { "a state nobody knows in a list", { where = { status = { "done", "x" } } }, "INVALID where.status: " },
-      { "a moment before 1970", { where = { from_ms = -1 } }, "INVALID where.from_ms: " },
-      { "an empty message", { where = { message = "" } }, "INVALID where.message: " },
-      { "a message of 1025 bytes", { where = { message = ("x"):rep(1025) } }, "INVALID where.message: " },
-      { "newest that is no boolean", { newest = 1 }, "INVALID newest: expected true or false, got 1" },
-      { "brief that is no boolean", { brief = "yes" }, "INVALID brief: expected true or false" },
-      { "a count of 0", { count = 0 }, "INVALID count: " },
-      { "a count of 1001", { count = 1001 }, "INVALID count: " },
-      { "a cursor of its own", { cursor = "x" }, "INVALID cursor: expected a cursor as the last reply gave it" },
-      { "a cursor of another state", { cursor = "1:z:0:00000000000000:a" }, "INVALID cursor: " },
-      { "a cursor without a score", { cursor = "1:qw::00000000000000:a" }, "INVALID cursor: " },
-      { "a cursor of a tag without one", { cursor = "1::0:00000000000000:" }, "INVALID cursor: " },
-      { "a cursor of another queue", { where = { queue = "b" }, cursor = "1:qw:0:00000000000000:a" },
-        "INVALID cursor: " },
-    })
   end)
 end)

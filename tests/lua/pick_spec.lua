@@ -2,10 +2,8 @@ local matching = require "support.matching"
 local msgpack = require "support.msgpack"
 local server = require "support.server"
 local space = require "support.space"
-local specs = require "support.specs"
 
 local NIL = msgpack.NIL
-local NAME = "text of 1 to 255 bytes, valid UTF-8, no control characters"
 
 describe("pick", function()
   local jq
@@ -15,9 +13,6 @@ describe("pick", function()
   after_each(function()
     jq:close()
   end)
-  local function current()
-    return jq
-  end
 
   describe("a job that is picked", function()
     it("comes with its document and its argument", function()
@@ -535,14 +530,6 @@ describe("pick", function()
   end)
 
   describe("worker", function()
-    specs.refused_values(it, current, "pick", function(value)
-      return { { worker = value, queues = "a" } }
-    end, {
-      { "a missing worker", nil, "INVALID worker: expected " .. NAME .. ", got nothing" },
-      { "an empty worker", "", "INVALID worker: expected " .. NAME .. ', got ""' },
-      { "a number as worker", 1, "INVALID worker: expected " .. NAME .. ", got 1" },
-      { "a worker of 256 bytes", ("w"):rep(256), "INVALID worker: expected " .. NAME },
-    })
     it("takes a worker of 255 bytes", function()
       jq:enqueue("a")
       local job = jq:take({ worker = ("w"):rep(255), queues = "a" })
@@ -550,83 +537,9 @@ describe("pick", function()
     end)
   end)
 
-  local function with(field)
-    return function(value)
-      local spec = { worker = "w", queues = "a" }
-      spec[field] = value
-      return { spec }
-    end
-  end
-
-  describe("queues", function()
-    local expected = 'INVALID queues: expected "*", a name, or a list of 1 to 100 names and patterns, got '
-    local many = {}
-    for i = 1, 101 do
-      many[i] = "q" .. i
-    end
-    specs.refused_values(it, current, "pick", with("queues"), {
-      { "missing queues", nil, expected .. "nothing" },
-      { "no queues", {}, expected .. "an empty list or map" },
-      { "101 queues", many, expected .. "a list" },
-      { "a map of queues", { a = "a" }, expected .. "a map" },
-      { "a number as queues", 1, expected .. "1" },
-      { "an empty queue", "", "INVALID queues: expected " .. NAME .. ', got ""' },
-      { "a number among the queues", { "a", 2 }, "INVALID queues[1]: expected " .. NAME .. ", got 2" },
-      { "an empty queue in a list", { "a", "b", "" }, "INVALID queues[2]: expected " .. NAME .. ', got ""' },
-    })
-  end)
-
-  describe("count", function()
-    local expected = "INVALID count: expected an integer from 1 to 1000, got "
-    specs.refused_values(it, current, "pick", with("count"), {
-      { "0", 0, expected .. "0" },
-      { "1001", 1001, expected .. "1001" },
-      { "1.5", 1.5, expected .. "1.5" },
-      { "text", "1", expected .. '"1"' },
-      { "what is no number", msgpack.NAN, expected },
-    })
-  end)
-
-  describe("order", function()
-    specs.refused_values(it, current, "pick", with("order"), {
-      { "another word", "random",
-        'INVALID order: expected priority, ordered, round_robin or shuffled, got "random"' },
-      { "a number", 1, "INVALID order: expected priority, ordered, round_robin or shuffled, got 1" },
-    })
-  end)
-
-  describe("request", function()
-    specs.refused_values(it, current, "pick", with("request"), {
-      { "an empty token", "", 'INVALID request: expected text of 1 to 200 bytes, got ""' },
-      { "a token of 201 bytes", ("r"):rep(201), "INVALID request: expected text of 1 to 200 bytes" },
-      { "a number", 5, "INVALID request: expected text of 1 to 200 bytes, got 5" },
-    })
-  end)
-
-  describe("wait", function()
-    local on = "INVALID wait.on: expected 1 to 64 of A-Z a-z 0-9 . _ -, got "
-    local ms = "INVALID wait.ms: expected milliseconds from 1 to 60000, got "
-    specs.refused_values(it, current, "pick", with("wait"), {
-      { "a number", 1, "INVALID wait: expected a map with on and ms, got 1" },
-      { "no channel", { ms = 1 }, on .. "nothing" },
-      { "an empty channel", { on = "", ms = 1 }, on .. '""' },
-      { "a channel of 65 bytes", { on = ("c"):rep(65), ms = 1 }, on },
-      { "a channel with a blank", { on = "a b", ms = 1 }, on .. '"a b"' },
-      { "a channel with a colon", { on = "a:b", ms = 1 }, on .. '"a:b"' },
-      { "no ms", { on = "c" }, ms .. "nothing" },
-      { "0 ms", { on = "c", ms = 0 }, ms .. "0" },
-      { "60001 ms", { on = "c", ms = 60001 }, ms .. "60001" },
-      { "text as ms", { on = "c", ms = "5" }, ms .. '"5"' },
-      { "an unknown field", { on = "c", ms = 5, of = 1 },
-        "INVALID wait.of: unknown field, did you mean on?" },
-    })
-  end)
-
   it("refuses what is a misspelt field, with a suggestion", function()
     jq:refuses("INVALID queue: unknown field, did you mean queues?", "pick", { worker = "w", queue = "a" })
   end)
-
-  specs.one_spec(it, current, "pick", { worker = "w", queues = "a" })
 
   it("takes nothing when it is refused", function()
     jq:enqueue("a", NIL)

@@ -1,6 +1,4 @@
-local msgpack = require "support.msgpack"
 local space = require "support.space"
-local specs = require "support.specs"
 
 describe("queue", function()
   local jq
@@ -10,9 +8,6 @@ describe("queue", function()
   after_each(function()
     jq:close()
   end)
-  local function current()
-    return jq
-  end
 
   it("shows a queue", function()
     jq:enqueue_all("a", "a", { name = "a", delay = 5 })
@@ -134,33 +129,4 @@ describe("queue", function()
       assert.are.equal(4294967295, jq:queue({ name = "a", max_waiting = 4294967295 }).max_waiting)
     end)
   end)
-
-  local function with(field)
-    return function(value)
-      local spec = { name = "a" }
-      spec[field] = value
-      return { spec }
-    end
-  end
-  local name = "INVALID name: expected text of 1 to 255 bytes, valid UTF-8, no control characters, no *, got "
-  specs.refused_values(it, current, "queue", with("name"), {
-    { "a missing name", nil, name .. "nothing" },
-    { "an empty name", "", name .. '""' },
-    { "a pattern as name", "a.*", name .. '"a.*"' },
-    { "a number as name", 1, name .. "1" },
-    { "a name of 256 bytes", ("q"):rep(256), name },
-  })
-  specs.refused_values(it, current, "queue", with("paused"), {
-    { "1 as paused", 1, "INVALID paused: expected true or false, got 1" },
-    { "text as paused", "yes", 'INVALID paused: expected true or false, got "yes"' },
-  })
-  local limit = "INVALID max_waiting: expected an integer from 0 (no limit) to 4294967295, got "
-  specs.refused_values(it, current, "queue", with("max_waiting"), {
-    { "a negative limit", -1, limit .. "-1" },
-    { "half a limit", 0.5, limit .. "0.5" },
-    { "a limit beyond 32 bits", 4294967296, limit .. "4294967296" },
-    { "a limit that is no number", msgpack.NAN, limit },
-    { "text as limit", "5", limit .. '"5"' },
-  })
-  specs.one_spec(it, current, "queue", { name = "a" })
 end)

@@ -1,6 +1,5 @@
 local msgpack = require "support.msgpack"
 local space = require "support.space"
-local specs = require "support.specs"
 
 describe("queues", function()
   local jq
@@ -74,41 +73,8 @@ describe("queues", function()
     end)
   end)
 
-  local function with(field)
-    return function(value)
-      return { { [field] = value } }
-    end
-  end
-  local function current()
-    return jq
-  end
-  local many = {}
-  for i = 1, 1001 do
-    many[i] = "q"
-  end
-  local list = "INVALID names: expected a list of 1 to 1000 names of queues, got "
-  local count = "INVALID count: expected an integer from 1 to 1000, got "
-  specs.refused_values(it, current, "queues", with("names"), {
-    { "no names", {}, list .. "an empty list or map" },
-    { "1001 names", many, list .. "a list" },
-    { "a name that is no list", "a", list .. '"a"' },
-    { "a wrong name, by its place", { "a", "" }, "INVALID names[1]: expected text of 1 to 255 bytes" },
-  })
-  specs.refused_values(it, current, "queues", with("count"), {
-    { "a count of 0", 0, count .. "0" },
-    { "a count of 1001", 1001, count .. "1001" },
-    { "half a count", 1.5, count .. "1.5" },
-    { "text as count", "1", count .. '"1"' },
-  })
-  specs.refused_values(it, current, "queues", with("cursor"), {
-    { "a number as cursor", 0,
-      "INVALID cursor: expected a cursor as the last reply gave it, or empty text, got 0" },
-    { "a cursor of 256 bytes", ("c"):rep(256),
-      "INVALID cursor: expected a cursor as the last reply gave it" },
-  })
   it("refuses names together with a page", function()
     jq:refuses("INVALID names: expected either names, or cursor and count, got both", "queues",
       { names = { "a" }, count = 5 })
   end)
-  specs.one_spec(it, current, "queues", {})
 end)

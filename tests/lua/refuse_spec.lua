@@ -1,7 +1,5 @@
-local held = require "support.held"
 local msgpack = require "support.msgpack"
 local space = require "support.space"
-local specs = require "support.specs"
 
 describe("refuse", function()
   local jq, worker
@@ -12,9 +10,6 @@ describe("refuse", function()
   after_each(function()
     jq:close()
   end)
-  local function current()
-    return jq
-  end
   local function assigned(spec)
     jq:enqueue(spec or "a")
     return jq:assign()[1]
@@ -65,6 +60,14 @@ describe("refuse", function()
       refuse(assigned(), "unknown")
       local id = jq:enqueue("b")
       assert.are.same({ id }, space.ids(jq:assign()))
+    end)
+    it("leaves jobs of a paused queue where they are, also for other names", function()
+      jq:call("unregister", { worker = worker })
+      worker = jq:register({ name = "w", url = "http://w/", queues = { "a", "q" } })
+      refuse(assigned(), "unknown")
+      jq:enqueue({ name = "b", queue = "q" })
+      jq:queue({ name = "q", paused = true })
+      assert.are.same({}, space.ids(jq:assign()))
     end)
     it("gathers names", function()
       refuse(assigned("a"), "unknown")
@@ -181,28 +184,4 @@ describe("refuse", function()
   it("of a worker that never registered is refused", function()
     jq:refuses('NOTFOUND worker: "somebody"', "refuse", { worker = "somebody", jobs = {}, why = "busy" })
   end)
-
-  local function with(field)
-    return function(value)
-      local spec = { worker = worker, jobs = {}, why = "busy" }
-      spec[field] = value
-      return { spec }
-    end
-  end
-  specs.refused_values(it, current, "refuse", with("why"), {
-    { "a missing why", nil, "INVALID why: expected unknown, busy, unreachable or gone, got nothing" },
-    { "another why", "tired", 'INVALID why: expected unknown, busy, unreachable or gone, got "tired"' },
-  })
-  local expected = "INVALID retry_after: expected seconds from 0 to 3600, got "
-  specs.refused_values(it, current, "refuse", with("retry_after"), {
-    { "a negative retry_after", -1, expected .. "-1" },
-    { "a retry_after of more than an hour", 3601, expected .. "3601" },
-    { "a retry_after that is no number", msgpack.NAN, expected },
-    { "text as retry_after", "1", expected .. '"1"' },
-  })
-  specs.refused_values(it, current, "refuse", with("message"), {
-    { "a number as message", 5, "INVALID message: expected text of at most 65536 bytes, got 5" },
-    { "a message that is too long", ("x"):rep(65537), "INVALID message: expected text of at most 65536 bytes, got " },
-  })
-  held.refused(it, current, "refuse", 0, { why = "busy" })
 end)

@@ -1,6 +1,4 @@
-local msgpack = require "support.msgpack"
 local space = require "support.space"
-local specs = require "support.specs"
 
 describe("register", function()
   local jq
@@ -10,9 +8,6 @@ describe("register", function()
   after_each(function()
     jq:close()
   end)
-  local function current()
-    return jq
-  end
 
   it("answers the worker's id", function()
     assert.is_truthy(jq:register({}):match("^w[0-9a-f]+$"))
@@ -160,43 +155,4 @@ describe("register", function()
     jq:refuses("FULL queues: more than 200 different patterns were in use today", "register",
       { name = "w", queues = "new.*" })
   end)
-
-  local function with(field)
-    return function(value)
-      local spec = { name = "w", queues = "a" }
-      spec[field] = value
-      return { spec }
-    end
-  end
-  local name = "INVALID name: expected text of 1 to 255 bytes, valid UTF-8, no control characters, got "
-  local url = "INVALID url: expected an http or https URL of at most 2000 bytes, got "
-  local max_jobs = "INVALID max_jobs: expected an integer from 1 to 1000, got "
-  specs.refused_values(it, current, "register", with("name"), {
-    { "a missing name", nil, name .. "nothing" },
-    { "an empty name", "", name .. '""' },
-    { "a number as name", 1, name .. "1" },
-  })
-  specs.refused_values(it, current, "register", with("queues"), {
-    { "missing queues", nil, 'INVALID queues: expected "*", a name, or a list of 1 to 100 names' },
-    { "no queues", {}, 'INVALID queues: expected "*", a name, or a list of 1 to 100 names' },
-    { "a wrong queue, by its place", { "a", 5 }, "INVALID queues[1]: expected text of 1 to 255 bytes" },
-  })
-  specs.refused_values(it, current, "register", with("url"), {
-    { "an empty url", "", url .. '""' },
-    { "a url without a scheme", "host:80/", url .. '"host:80/"' },
-    { "a url of another scheme", "ftp://host/", url .. '"ftp://host/"' },
-    { "a url without a host", "http://", url .. '"http://"' },
-    { "a url with a blank", "http://host/a b", url },
-    { "a url with a line break", "http://host/\r\nx: y", url },
-    { "a url of 2001 bytes", "http://" .. ("h"):rep(1994), url },
-    { "a number as url", 5, url .. "5" },
-  })
-  specs.refused_values(it, current, "register", with("max_jobs"), {
-    { "0 jobs", 0, max_jobs .. "0" },
-    { "1001 jobs", 1001, max_jobs .. "1001" },
-    { "half a job", 1.5, max_jobs .. "1.5" },
-    { "jobs that are no number", msgpack.NAN, max_jobs },
-    { "text as jobs", "1", max_jobs .. '"1"' },
-  })
-  specs.one_spec(it, current, "register", { name = "w", queues = "a" })
 end)

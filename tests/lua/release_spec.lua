@@ -1,7 +1,5 @@
-local held = require "support.held"
 local msgpack = require "support.msgpack"
 local space = require "support.space"
-local specs = require "support.specs"
 
 describe("release", function()
   local jq
@@ -166,25 +164,4 @@ describe("release", function()
     assert.are.equal("ready", jq:worker(worker).state)
   end)
 
-  specs.refused_values(it, function()
-    return jq
-  end, "release", function(value)
-    return { { worker = "w", jobs = { jq:held(space.UNKNOWN_ID) }, delay = value } }
-  end, {
-    { "a negative delay", -1, "INVALID delay: expected seconds from 0 to 10^10, got -1" },
-    { "an infinite delay", msgpack.INFINITY, "INVALID delay: expected seconds from 0 to 10^10, got inf" },
-    { "a delay that is no number", msgpack.NAN, "INVALID delay: expected seconds from 0 to 10^10" },
-    { "text as delay", "1", 'INVALID delay: expected seconds from 0 to 10^10, got "1"' },
-  })
-  specs.refused_values(it, function()
-    return jq
-  end, "release", function(value)
-    return { { worker = "w", jobs = { jq:held(space.UNKNOWN_ID) }, message = value } }
-  end, {
-    { "a number as message", 5, "INVALID message: expected text of at most 65536 bytes, got 5" },
-    { "a message that is too long", ("x"):rep(65537), "INVALID message: expected text of at most 65536 bytes, got " },
-  })
-  held.refused(it, function()
-    return jq
-  end, "release", 1)
 end)

@@ -101,6 +101,17 @@ describe("what a library remembers", function()
     end
     life({ name = "a" })
   end)
+  it("takes no more memory, however many wishes there are", function()
+    local function memory_after(first, last)
+      for i = first, last do
+        jq:pick({ worker = ("w"):rep(200) .. i, queues = { "a", "b" } })
+      end
+      return tonumber(jq:redis("INFO", "memory"):match("used_memory_vm_functions:(%d+)"))
+    end
+    local before = memory_after(1, 1000)
+    local grown = memory_after(1001, 4000) - before
+    assert.is_true(grown < 2500000, grown .. " bytes more")
+  end)
 
   it("is nothing of a call that broke off", function()
     jq.is_corrupt = true

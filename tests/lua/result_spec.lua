@@ -1,5 +1,4 @@
 local space = require "support.space"
-local specs = require "support.specs"
 
 describe("result", function()
   local jq
@@ -152,7 +151,4 @@ describe("result", function()
   it("refuses what is no id", function()
     jq:refuses(id_expected .. '"{jq}:meta"', "result", "{jq}:meta")
   end)
-  specs.namespace(it, function()
-    return jq
-  end, "result", { space.UNKNOWN_ID })
 end)

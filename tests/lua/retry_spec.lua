@@ -1,7 +1,6 @@
 local listing = require "support.listing"
 local msgpack = require "support.msgpack"
 local space = require "support.space"
-local specs = require "support.specs"
 
 describe("retry", function()
   local jq
@@ -11,9 +10,6 @@ describe("retry", function()
   after_each(function()
     jq:close()
   end)
-  local function current()
-    return jq
-  end
 
   local function retry(...)
     return jq:call("retry", { ids = { ... } })
@@ -235,22 +231,5 @@ describe("retry", function()
         assert.are.same({ "", 0 }, jq:call("retry", { where = { status = { "queued", "done" } } }))
       end)
     end)
-  end)
-
-  describe("refuses", function()
-    specs.one_spec(it, current, "retry", { ids = { space.UNKNOWN_ID } })
-    specs.refused_values(it, current, "retry", function(value)
-      return { value }
-    end, {
-      { "neither ids nor where", {}, "INVALID ids: expected a list of 1 to 1000 job ids, got nothing" },
-      { "both", { ids = { space.UNKNOWN_ID }, where = {} }, "INVALID ids: expected either ids or where, got both" },
-      { "ids with a cursor", { ids = { space.UNKNOWN_ID }, cursor = "" }, "INVALID cursor: only a call with where" },
-      { "ids with a count", { ids = { space.UNKNOWN_ID }, count = 1 }, "INVALID count: only a call with where" },
-      { "no ids", { ids = {} }, "INVALID ids: " },
-      { "an id that is none", { ids = { space.UNKNOWN_ID, "x" } }, "INVALID ids[1]: " },
-      { "a where that is wrong", { where = { status = "x" } }, "INVALID where.status: " },
-      { "a cursor that is wrong", { where = {}, cursor = "x" }, "INVALID cursor: " },
-      { "a count that is wrong", { where = {}, count = 0 }, "INVALID count: " },
-    })
   end)
 end)

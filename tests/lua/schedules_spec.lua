@@ -2,7 +2,6 @@
 local msgpack = require "support.msgpack"
 local schedules = require "support.schedules"
 local space = require "support.space"
-local specs = require "support.specs"
 
 local START_MS = space.START_MS
 
@@ -21,9 +20,6 @@ describe("unschedule", function()
   after_each(function()
     jq:close()
   end)
-  local function current()
-    return jq
-  end
 
   it("ends a schedule and forgets it", function()
     local before = jq:snapshot()
@@ -59,11 +55,6 @@ describe("unschedule", function()
     jq:call("unschedule", { id = "s" })
     jq:refuses("NOTFOUND id: ", "unschedule", { id = "s" })
   end)
-  specs.refused_field(it, current, "unschedule", function(value)
-    return { { id = value } }
-  end, "id", { "text of 1 to 255 bytes" }, { { "an empty id", "", '""' }, { "a number as id", 5, "5" },
-    { "no id", nil, "nothing" } })
-  specs.one_spec(it, current, "unschedule", { id = "s" })
 end)
 
 describe("schedules", function()
@@ -74,9 +65,6 @@ describe("schedules", function()
   after_each(function()
     jq:close()
   end)
-  local function current()
-    return jq
-  end
 
   local function ids_of(spec)
     local reply = jq:call("schedules", spec or {})
@@ -185,16 +173,4 @@ describe("schedules", function()
   it("refuses what is no id, by its place", function()
     jq:refuses("INVALID ids[1]: expected text of 1 to 255 bytes", "schedules", { ids = { "a", "" } })
   end)
-  specs.refused_field(it, current, "schedules", function(value)
-    return { { next = value } }
-  end, "next", { "an integer from 0 to 100" }, { { "a negative next", -1, "-1" }, { "next 101", 101, "101" },
-    { "next 1.5", 1.5, "1.5" }, { "text as next", "5", '"5"' } })
-  specs.refused_field(it, current, "schedules", function(value)
-    return { { ids = value } }
-  end, "ids", { "a list of 1 to 1000 ids" }, { { "no ids", {}, "an empty list or map" }, { "text as ids", "a", '"a"' },
-    { "a map as ids", { a = 1 }, "a map" } })
-  specs.refused_field(it, current, "schedules", function(value)
-    return { { count = value } }
-  end, "count", { "an integer from 1 to 1000" }, { { "count 0", 0, "0" }, { "count 1001", 1001, "1001" } })
-  specs.one_spec(it, current, "schedules", {})
 end)

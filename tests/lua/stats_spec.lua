@@ -1,7 +1,6 @@
 local keys = require "support.keys"
 local msgpack = require "support.msgpack"
 local space = require "support.space"
-local specs = require "support.specs"
 
 local KINDS = { "enqueued", "done", "failed", "lapsed", "error", "cancelled", "released", "moved" }
 local MINUTE_MS, HOUR_MS, DAY_MS = 60000, 3600000, 86400000
@@ -123,6 +122,19 @@ describe("stats", function()
           document.wait.deviation, document.wait.min, document.wait.max })
         assert.are.same({ 1, 5000, 0, 5000, 5000 }, { document.run.count, document.run.mean, document.run.deviation,
           document.run.min, document.run.max })
+      end)
+      it("knows the shortest and the longest of all minutes", function()
+        for _, seconds in ipairs({ 5, 2, 9, 4 }) do
+          jq:enqueue(spec())
+          jq:pass(60)
+          local job = jq:take(queue)
+          jq:pass(seconds)
+          jq:succeed(job)
+          one(of_hour())
+          fold()
+        end
+        local run = one(of_hour()).run
+        assert.are.same({ 4, 2000, 9000 }, { run.count, run.min, run.max })
       end)
       it("counts each job of a batch", function()
         jq:enqueue_many(spec(), 30)
@@ -437,40 +449,4 @@ describe("stats", function()
     counted({ enqueued = 100 }, { queue = "q" })
     assert.are.equal(300, #series({ count = 7 }))
   end)
-
-  local function with(field)
-    return function(value)
-      local spec = { by = "hour" }
-      spec[field] = value
-      return { spec }
-    end
-  end
-  local NAME = "text of 1 to 255 bytes, valid UTF-8, no control characters"
-  local function get()
-    return jq
-  end
-  specs.refused_values(it, get, "stats", with("by"), {
-    { "a missing by", nil, 'INVALID by: expected "minute", "hour" or "day", got nothing' },
-    { "another by", "week", 'INVALID by: expected "minute", "hour" or "day", got "week"' },
-    { "a number as by", 5, 'INVALID by: expected "minute", "hour" or "day", got 5' },
-  })
-  for _, field in ipairs({ "queue", "name" }) do
-    specs.refused_values(it, get, "stats", with(field), {
-      { "an empty " .. field, "", "INVALID " .. field .. ": expected " .. NAME .. ', got ""' },
-      { "a number as " .. field, 5, "INVALID " .. field .. ": expected " .. NAME .. ", got 5" },
-    })
-  end
-  for _, field in ipairs({ "from_ms", "to_ms" }) do
-    specs.refused_values(it, get, "stats", with(field), {
-      { "text as " .. field, "1", "INVALID " .. field .. ": expected ms since 1970, a number from 0 to 10^15, got" },
-      { "a negative " .. field, -1, "INVALID " .. field .. ": expected ms since 1970, a number from 0 to 10^15, got" },
-    })
-  end
-  specs.refused_values(it, get, "stats", with("series"), {
-    { "a number as series", 1, "INVALID series: expected true or false, got 1" },
-  })
-  specs.refused_values(it, get, "stats", with("count"), {
-    { "a count without series", 5, "INVALID count: only with series" },
-  })
-  specs.one_spec(it, get, "stats", { by = "hour" })
 end)

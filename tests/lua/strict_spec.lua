@@ -1,7 +1,6 @@
 -- Ordering keys: concurrency 1 with order strict runs the jobs of one key one after the other, in order, and a
 -- job that fails holds back its successors until it succeeds or ends for good.
 local space = require "support.space"
-local specs = require "support.specs"
 
 describe("a constraint with order = strict", function()
   local jq
@@ -335,16 +334,6 @@ describe("a constraint with order = strict", function()
   end)
 
   describe("refuses", function()
-    local function with(value)
-      return { { id = "d", concurrency = 1, order = value }, { name = "a" } }
-    end
-    specs.refused_field(it, function()
-      return jq
-    end, "constrain", with, "order", { '"strict"' }, {
-      { "another order", "fifo", '"fifo"' },
-      { "true as order", true, "true" },
-      { "an empty order", "", '""' },
-    })
     it("an order with more than one at once", function()
       jq:refuses("INVALID order: ", "constrain", { id = "d", concurrency = 2, order = "strict" }, { name = "a" })
     end)

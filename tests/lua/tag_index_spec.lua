@@ -1,7 +1,6 @@
 local listing = require "support.listing"
 local msgpack = require "support.msgpack"
 local space = require "support.space"
-local specs = require "support.specs"
 
 describe("tags", function()
   local jq
@@ -11,9 +10,6 @@ describe("tags", function()
   after_each(function()
     jq:close()
   end)
-  local function current()
-    return jq
-  end
 
   --- Pairs of tag and count in one text.
   local function tags(spec)
@@ -176,6 +172,12 @@ describe("tags", function()
     jq:settle()
     assert.are.equal("", (tags()))
   end)
+  it("are recounted by the audit", function()
+    tagged("t")
+    jq:redis("ZADD", jq.name .. ":tags", 5, "t")
+    jq.is_corrupt = true
+    assert.are.same({ "tag t is counted as 5 and has 1" }, jq:audit())
+  end)
   it("leave the queue as quick as it was: jobs without tags still take the plain path", function()
     jq:enqueue("a")
     local function life()
@@ -190,17 +192,5 @@ describe("tags", function()
     jq:succeed(jq:take("a"))
     life()
     assert.are.equal(before, life())
-  end)
-
-  describe("refuse", function()
-    specs.one_spec(it, current, "tags", { count = 5 })
-    specs.refused_values(it, current, "tags", function(value)
-      return { value }
-    end, {
-      { "a top of 0", { top = 0 }, "INVALID top: " },
-      { "a top of 1001", { top = 1001 }, "INVALID top: " },
-      { "top and a cursor", { top = 1, cursor = "a" }, "INVALID top: expected either top, or cursor and count" },
-      { "a count of 0", { count = 0 }, "INVALID count: " },
-    })
   end)
 end)

@@ -1,6 +1,5 @@
 local msgpack = require "support.msgpack"
 local space = require "support.space"
-local specs = require "support.specs"
 
 describe("tags", function()
   local jq
@@ -59,26 +58,6 @@ describe("tags", function()
 
   local function with(value)
     return { { name = "a" }, msgpack.NIL, { name = "a", tags = value }, msgpack.NIL }
-  end
-  local function current()
-    return jq
-  end
-  local many = {}
-  for i = 1, 33 do
-    many[i] = "t" .. i
-  end
-  specs.refused_field(it, current, "enqueue", with, "jobs[1].tags", { "1 to 32" }, {
-    { "text as tags", "x", '"x"' },
-    { "a map as tags", { x = "y" }, "a map" },
-    { "no tags", {}, "an empty list or map" },
-    { "33 tags", many, "a list" },
-    { "true as tags", true, "true" },
-  })
-  for what, wrong in pairs({ ["a number"] = 5, ["an empty text"] = "", ["text of 256 bytes"] = ("x"):rep(256),
-    ["a control character"] = "a\nb", ["bytes that are no UTF-8"] = "a\255", ["a list"] = { "x" } }) do
-    it("refuses " .. what .. " as a tag, by its place", function()
-      jq:refuses_list("INVALID jobs[1].tags[1]: expected text of 1 to 255 bytes", "enqueue", with({ "x", wrong }))
-    end)
   end
   it("refuses a tag that comes twice", function()
     jq:refuses_list("INVALID jobs[1].tags", "enqueue", with({ "x", "y", "x" }))

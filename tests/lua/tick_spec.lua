@@ -1,7 +1,5 @@
 local keys_of = require "support.keys"
-local msgpack = require "support.msgpack"
 local space = require "support.space"
-local specs = require "support.specs"
 
 describe("tick", function()
   local jq
@@ -132,19 +130,4 @@ describe("tick", function()
     jq:settle()
     assert.is_nil(jq:worker(worker))
   end)
-
-  specs.refused_values(it, function()
-    return jq
-  end, "tick", function(value)
-    return { { limit = value } }
-  end, {
-    { "a limit of 0", 0, "INVALID limit: expected an integer from 1 to 1000, got 0" },
-    { "a limit of 1001", 1001, "INVALID limit: expected an integer from 1 to 1000, got 1001" },
-    { "half a limit", 0.5, "INVALID limit: expected an integer from 1 to 1000, got 0.5" },
-    { "text as limit", "1", 'INVALID limit: expected an integer from 1 to 1000, got "1"' },
-    { "a limit that is no number", msgpack.NAN, "INVALID limit: expected an integer from 1 to 1000" },
-  })
-  specs.one_spec(it, function()
-    return jq
-  end, "tick", { limit = 5 })
 end)

@@ -1,7 +1,6 @@
 local listening = require "support.listener"
 local msgpack = require "support.msgpack"
 local space = require "support.space"
-local specs = require "support.specs"
 
 describe("track", function()
   local jq, listeners
@@ -111,7 +110,4 @@ describe("track", function()
       { ids = { space.UNKNOWN_ID, 5 } })
     jq:refuses("INVALID on: expected true or false, got 1", "track", { ids = { space.UNKNOWN_ID }, on = 1 })
   end)
-  specs.one_spec(it, function()
-    return jq
-  end, "track", { ids = { space.UNKNOWN_ID } })
 end)

@@ -1,5 +1,4 @@
 local space = require "support.space"
-local specs = require "support.specs"
 
 describe("unconstrain", function()
   local jq
@@ -9,9 +8,6 @@ describe("unconstrain", function()
   after_each(function()
     jq:close()
   end)
-  local function current()
-    return jq
-  end
 
   it("deletes a constraint", function()
     jq:constrain({ id = "c", concurrency = 1 }, { name = "a" })
@@ -152,15 +148,6 @@ describe("unconstrain", function()
     jq:constrain({ id = "c", concurrency = 1 }, { name = "a" })
     jq:refuses("NOTFOUND id: ", "unconstrain", { id = "C" })
   end)
-  specs.refused_field(it, current, "unconstrain", function(value)
-    return { { id = value } }
-  end, "id", { "text of 1 to 255 bytes" }, {
-    { "a missing id", nil, "nothing" },
-    { "an empty id", "", '""' },
-    { "a number as id", 5, "5" },
-    { "an id of 256 bytes", ("c"):rep(256), '"ccc' },
-    { "an id with a control character", "a\nb", '"a?b"' },
-  })
   it("refuses a call without a spec", function()
     jq:refuses("INVALID spec: expected one argument", "unconstrain")
   end)
@@ -168,5 +155,4 @@ describe("unconstrain", function()
     jq:refuses("INVALID id: ", "unconstrain", { id = { "c" } })
   end)
   -- The valid spec names nothing that is there: it is refused for that alone.
-  specs.one_spec(it, current, "unconstrain", { id = "nobody" })
 end)

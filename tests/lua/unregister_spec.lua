@@ -1,5 +1,4 @@
 local space = require "support.space"
-local specs = require "support.specs"
 
 describe("unregister", function()
   local jq
@@ -80,19 +79,4 @@ describe("unregister", function()
     jq:call("unregister", { worker = leaving })
     assert.is_true(jq:is_woken("push"))
   end)
-
-  local expected = "INVALID worker: expected a registered worker's id, w and 14 hexadecimal digits, got "
-  specs.refused_values(it, function()
-    return jq
-  end, "unregister", function(value)
-    return { { worker = value } }
-  end, {
-    { "a missing worker", nil, expected .. "nothing" },
-    { "a worker's name", "worker", expected .. '"worker"' },
-    { "a number", 5, expected .. "5" },
-    { "a job's id", space.UNKNOWN_ID, expected .. '"' .. space.UNKNOWN_ID .. '"' },
-  })
-  specs.one_spec(it, function()
-    return jq
-  end, "unregister", { worker = space.UNKNOWN_WORKER })
 end)

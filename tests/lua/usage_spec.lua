@@ -1,6 +1,5 @@
 local msgpack = require "support.msgpack"
 local space = require "support.space"
-local specs = require "support.specs"
 
 describe("usage", function()
   local jq
@@ -10,9 +9,6 @@ describe("usage", function()
   after_each(function()
     jq:close()
   end)
-  local function current()
-    return jq
-  end
 
   ---@param count number of keys
   local function use_keys(count)
@@ -278,29 +274,4 @@ describe("usage", function()
   it("refuses an unknown constraint", function()
     jq:refuses("NOTFOUND id: ", "usage", { id = "nobody" })
   end)
-  specs.refused_field(it, current, "usage", function(value)
-    return { { id = value } }
-  end, "id", { "text of 1 to 255 bytes" }, {
-    { "a missing id", nil, "nothing" },
-    { "an empty id", "", '""' },
-    { "a number as id", 5, "5" },
-  })
-  local function with(field)
-    return function(value)
-      return { { id = "c", [field] = value } }
-    end
-  end
-  specs.refused_field(it, current, "usage", with("count"), "count", { "integer from 1 to 1000" }, {
-    { "a count of 0", 0, "0" },
-    { "a count of 1001", 1001, "1001" },
-    { "half a count", 1.5, "1.5" },
-    { "true as count", true, "true" },
-    { "false as count", false, "false" },
-  })
-  specs.refused_field(it, current, "usage", with("cursor"), "cursor", { "a cursor as the last reply gave it" }, {
-    { "a number as cursor", 0, "0" },
-    { "a cursor that no reply gave", "zz", '"zz"' },
-    { "a cursor of 10,000 bytes", ("00"):rep(5000), '"' },
-  })
-  specs.one_spec(it, current, "usage", { id = "nobody" })
 end)

@@ -1,4 +1,3 @@
-local ids = require "support.ids"
 local server = require "support.server"
 local space = require "support.space"
 
@@ -124,7 +123,4 @@ describe("watch", function()
   it("takes 1000 ids", function()
     assert.are.equal(1000, #jq:call_list("watch", jq:enqueue_many({ name = "a" }, 1000)))
   end)
-  ids.refused(it, function()
-    return jq
-  end, "watch")
 end)

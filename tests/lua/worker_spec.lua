@@ -1,6 +1,5 @@
 local listening = require "support.listener"
 local space = require "support.space"
-local specs = require "support.specs"
 
 describe("worker", function()
   local jq
@@ -221,7 +220,4 @@ describe("worker", function()
     end
     jq:refuses("INVALID worker: expected text", "worker", { request = "stop" })
   end)
-  specs.one_spec(it, function()
-    return jq
-  end, "worker", { worker = space.UNKNOWN_WORKER, request = "stop" })
 end)

@@ -1,6 +1,5 @@
 local msgpack = require "support.msgpack"
 local space = require "support.space"
-local specs = require "support.specs"
 
 describe("workers", function()
   local jq
@@ -10,9 +9,6 @@ describe("workers", function()
   after_each(function()
     jq:close()
   end)
-  local function current()
-    return jq
-  end
 
   local function ids(spec)
     local reply = jq:call("workers", spec or {})
@@ -83,6 +79,15 @@ describe("workers", function()
     end
   end)
 
+  it("drops each when it was silent for worker_ttl, however lively the others are", function()
+    jq:register({})
+    jq:pass(20)
+    local lively = jq:register({})
+    jq:pass(10.001)
+    jq:pick({ worker = lively, queues = "a" })
+    jq:tick()
+    assert.are.same({ lively }, (ids()))
+  end)
   it("shows the names that a worker refused", function()
     local worker = jq:register({ url = "http://w/" })
     local id = jq:enqueue("a")
@@ -95,21 +100,4 @@ describe("workers", function()
     jq:pass(100)
     jq:unchanged(ids)
   end)
-
-  local function with(field)
-    return function(value)
-      return { { [field] = value } }
-    end
-  end
-  specs.refused_values(it, current, "workers", with("count"), {
-    { "a count of 0", 0, "INVALID count: expected an integer from 1 to 1000, got 0" },
-    { "a count of 1001", 1001, "INVALID count: expected an integer from 1 to 1000, got 1001" },
-  })
-  specs.refused_values(it, current, "workers", with("cursor"), {
-    { "a number as cursor", 5,
-      "INVALID cursor: expected a cursor as the last reply gave it, or empty text, got 5" },
-    { "a cursor of 256 bytes", ("c"):rep(256),
-      "INVALID cursor: expected a cursor as the last reply gave it" },
-  })
-  specs.one_spec(it, current, "workers", {})
 end)

@@ -121,6 +121,9 @@ def of_constraints(invalid, refused):
         for definition in definitions:
             what = f"{path} in {show(definition)}"
             yield invalid("constrain", what, path, encode({"id": "new", **definition}), plain)
+    for cost, says in (("tokens", '"tokens", did you mean argument.tokens?'), ("priority", 'got "priority"')):
+        spec = encode({"id": "new", "rate": {"limit": 1, "period": 1}, "cost": cost})
+        yield invalid("constrain", f"cost {cost}", "cost", spec, plain, says=says)
     for script, more in (("unconstrain", {}), ("usage", {}), ("hold", {"seconds": 1})):
         yield refused(script, "unknown", "NOTFOUND", "id", {"id": "new", **more})
     for by in (None, "x", 5, [], ["x"], ["x", "y", "z"], ["x", ["y"]], ["x", {"a": 1}]):

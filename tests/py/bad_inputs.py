@@ -46,6 +46,7 @@ class Case(NamedTuple):
     code: str
     path: str | None
     says: str = ""  # a part of the message
+    value: object = None  # that the message is to show
 
 
 class Target(NamedTuple):
@@ -119,6 +120,7 @@ FAILURE = {
     "message": [*NOT_TEXT, "x" * 65537],
     "group": NAMES,
 }
+SEEN_IN_PARTS = ("cron", "by", "cost")  # errors show what is wrong in them
 LISTS = [5, True, "x", {"a": 1}]
 HELD = {"worker": "w", "jobs": [[RUNNING, HOLD]]}
 EVERY = {"id": "new", "every": 10, "catch_up": "all", "job": {"name": "a"}}
@@ -190,7 +192,7 @@ TARGETS = [
            "url": URLS, "max_jobs": integers(1, 1000)}, ["name", "queues"]),
     Target("unregister", "unregister", {"worker": WORKER}, {"worker": NAMES}, ["worker"]),
     Target("workers", "workers", {}, {"cursor": [5, True, [], {"a": 1}], "count": integers(1, 1000)}, []),
-    Target("assign", "assign", {"master": "m"}, {"master": NAMES, "limit": integers(1, 1000),
+    Target("assign", "assign", {"master": "m"}, {"master": NAMES, "limit": integers(1, 1000), "request": TOKENS,
            "wait": [*WAITS, [1]]}, ["master"]),
     Target("refuse", "refuse", {"worker": WORKER, "jobs": [[RUNNING, HOLD]], "why": "busy"}, {"worker": NAMES,
            "jobs": LISTS, "why": words("busy"), "retry_after": numbers(0, 3600),
@@ -284,13 +286,14 @@ def of_target(target):
     """What can be wrong with a map, whatever it is."""
     title = f"{target.script} {target.title}"
 
-    def case(what, spec, path, says=""):
+    def case(what, spec, path, says="", value=None):
         args = target.wrap(spec if isinstance(spec, bytes) else encode(spec))
-        return Case(f"{title}: {what}", target.script, args, "INVALID", path, says)
+        return Case(f"{title}: {what}", target.script, args, "INVALID", path, says, value)
 
     for name, wrong in target.fields.items():
         for value in wrong:
-            yield case(f"{name} {show(value)}", target.base | {name: value}, target.prefix + name)
+            whole = None if name in SEEN_IN_PARTS else value
+            yield case(f"{name} {show(value)}", target.base | {name: value}, target.prefix + name, "", whole)
         unknown = target.prefix if target.unknown is None else target.unknown
         for near in (name + "x", name.upper(), name[:-1] + "_"):
             says = f"did you mean {name}?"
@@ -365,6 +368,13 @@ def of_calls():
         yield invalid(script, "no arguments", "spec")
         if script != "heartbeat":  # it takes what its notes name
             yield invalid(script, "two arguments", "spec", encode({}), encode({}))
+    yield invalid("queue", "no map among levels", "fair[1]", encode({"name": "a", "fair": [{"by": "name"}, 5]}))
+    yield invalid("retry", "a wrong where", "where.status", encode({"where": {"status": "x"}}))
+    yield invalid("enqueue", "a long unknown field", "jobs[0]." + "x" * 40 + '"?(5000?bytes',
+                  encode({"name": "a", "x" * 5000: 1}), BLOB)  # fmt: skip
+    yield invalid("finish", "the attempt's number", "outcomes[0].attempt",
+                  encode({"worker": "w"}), encode({"id": RUNNING, "attempt": 1, "type": "success"}), BLOB,
+                  says="did you mean token, which came with the job?")  # fmt: skip
     yield invalid("finish", "nothing", "spec")
     yield invalid("finish", "no outcomes", "outcomes", worker)
     yield invalid("finish", "an outcome without blob", "outcomes", worker, outcome)
@@ -409,8 +419,8 @@ def of_calls():
         yield invalid(script, "two ids", "id", WAITING, WAITING)
         yield Case(f"{script}: unknown", script, [UNKNOWN], "NOTFOUND", "id")
     for script in ("get", "watch"):
-        yield invalid(script, "no ids", "ids")
-        yield invalid(script, "1001 ids", "ids", *[WAITING] * 1001)
+        yield invalid(script, "no ids", "ids", says="got 0")
+        yield invalid(script, "1001 ids", "ids", *[WAITING] * 1001, says="got 1001")
     for id in IDS:
         if isinstance(id, str):
             yield invalid("result", f"id {show(id)}", "id", id)

@@ -31,6 +31,8 @@ def of_schedules(invalid, refused):
     yield wrong("a job that runs at a moment", "job.run_at", {"every": 1, "job": {"name": "a", "run_at": 5}})
     yield wrong("a job that depends", "job.depends", {"every": 1, "job": {"name": "a", "depends": [0]}})
     yield wrong("a job without a queue", "job.name", {"every": 1, "job": {"name": "a*"}})
+    for path, job in (("tags[1]", {"tags": ["x", ""]}), ("unique_for", {"unique_for": 1}), ("name", {"name": "a*"})):
+        yield wrong(f"a job with {path}", f"job.{path}", {"every": 1, "job": {"name": "a", **job}})
     yield refused("unschedule", "unknown", "NOTFOUND", "id", {"id": "unknown"})
     yield invalid("schedules", "second id empty", "ids[1]", encode({"ids": ["a", ""]}))
     yield invalid("schedules", "ids and count", "ids", encode({"ids": ["a"], "count": 1}))

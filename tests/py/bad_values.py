@@ -41,6 +41,21 @@ def show(value):
     return text if len(text) < 30 else f"{text[:20]}...{len(text)}"
 
 
+def shown(value):
+    """A scalar as the engine shows it; None for others, of which it shows the part that is wrong."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        number = float(value if value < 2**63 or not isinstance(value, int) else value - 2**64)
+        short = f"{number:.15g}"
+        return None if number != number else short if float(short) == number else f"{number:.17g}"
+    if isinstance(value, str):
+        data = value.encode()
+        printable = "".join(chr(byte) if 32 <= byte < 127 else "?" for byte in data[:40])
+        return f'"{printable}"' + (f" ({len(data)} bytes)" if len(data) > 40 else "")
+    return None
+
+
 # ---- wrong values, by what a field expects ----
 
 NOT_TEXT = [5, -1, 1.5, True, [], ["a"], {"a": 1}]

@@ -12,7 +12,8 @@ from pathlib import Path
 from redis.connection import UnixDomainSocketConnection
 from redis.exceptions import ResponseError
 
-from jqmaster.bundle import build as luabuild
+from jqmaster.bundle.build import build
+from jqmaster.engine.scripts import builtin
 from model import ErrorReply, Mismatch, Model, Refused, expect
 from model_wire import DECODE, ENCODE, finished, parse_error, plain_document, spec_only, text
 
@@ -51,7 +52,7 @@ class Driver:
     def __init__(self, socket, form=FORM):
         self.redis = Connection(socket)
         self.listener = Connection(socket)
-        self.scripts = luabuild.build(SOURCE, clock="settable")
+        self.scripts = build(SOURCE, clock="settable") if SOURCE else builtin("settable")
         self.called = {}  # by operation: the command, and the name or sha that it calls
         for name, script in self.scripts.items():
             self.called[name] = "EVALSHA", self.redis.send("SCRIPT", "LOAD", script.source)

@@ -13,9 +13,11 @@ import pytest
 from jqmaster.bundle import build as luabuild
 from jqmaster.bundle.build import Builder, build
 from jqmaster.bundle.link import Linker
+from jqmaster.engine.scripts import builtin
 from lua_sources import run, write  # noqa: F401
 from servers import RedisServer
 
+ROOT = Path(__file__).resolve().parents[2]
 Built = Callable[..., str]
 
 
@@ -73,6 +75,11 @@ class TestShaking:
 
 
 class TestNames:
+    def test_a_statement_may_begin_with_a_constant(self, run: Any) -> None:
+        """In its place in brackets it would be the argument of what stands before it."""
+        script = 'local m = require "jqlua.m"\nlocal show = tostring\nm.TEXT:rep(2)\nreturn show(1)'
+        assert run(script, m='local M = {}\nM.TEXT = "a"\nreturn M') == b"1"
+
     def test_keys_fields_and_methods_of_the_same_name_stay(self, run: Any) -> None:
         module = """local M = {}
             local size = 3
@@ -252,7 +259,8 @@ class TestText:
 
 class TestRealScripts:
     def test_every_script_of_the_repository_builds_and_loads(self, redis_server: RedisServer) -> None:
+        assert builtin().keys() == {path.stem for path in (ROOT / "scripts").glob("*.lua")}
         for clock in ("server", "settable"):
             with redis_server.client() as client:
-                for script in build(clock=clock).values():  # type: ignore[arg-type]
+                for script in builtin(clock).values():  # type: ignore[arg-type]
                     assert client.script_load(script.source) in (script.sha, script.sha.encode())

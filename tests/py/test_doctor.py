@@ -14,6 +14,7 @@ from jqmaster import JQ
 from jqmaster.doctor import doctor, redis_side
 from jqmaster.doctor.facts import Source, gather
 from jqmaster.doctor.finding import Finding
+from jqmaster.doctor.paths import paths_of
 from jqmaster.doctor.redis_side import Server
 from jqmaster.engine.engine import Engine
 
@@ -267,3 +268,15 @@ async def test_a_master_gives_the_same_facts(straight: Cli, engine: Engine) -> N
     ours = await gather(Source(engine))
     assert [one["name"] for one in theirs.queues] == [one["name"] for one in ours.queues] == ["mail"]
     assert theirs.heads[0].explained["id"] == ours.heads[0].explained["id"]
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        (5, True), ({"lt": 5}, True), ({"ne": 5}, False), ({"exists": False}, False), ({"exists": True}, True),
+        ({"ne": 5, "exists": False}, False), ({"ne": 5, "lt": 9}, True),
+    ],
+)  # fmt: skip
+def test_which_conditions_need_a_value(condition: object, expected: bool) -> None:
+    found = list(paths_of({"match": {"argument.a": condition, "name": "x"}, "cost": "argument.n"}))
+    assert found == [("match", "argument.a")] * expected + [("cost", "argument.n")]

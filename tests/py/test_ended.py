@@ -132,6 +132,13 @@ async def test_an_end_while_redis_was_away_is_found() -> None:
             await ended.stop()
 
 
+async def test_who_heard_nothing_looks_at_the_end_of_his_time(engine: Engine, ended: Ended) -> None:
+    wait = await waiting(ended, await enqueue(engine), timeout_s=0.7)
+    ended._tasks["listen"].cancel()
+    await finish(engine)
+    assert await asyncio.wait_for(wait, SOON_S) == "done"
+
+
 async def test_waiting_makes_no_calls_and_stopping_is_quick_while_redis_is_away() -> None:
     with RedisServer() as server:
         async with connect(server.url) as redis:

@@ -1,13 +1,20 @@
-"""After an error reply nothing has changed: every key of the data set is the same, byte for byte."""
+"""After an error reply nothing has changed: every key of the data set is the same, byte for byte.
 
+What the replies say stands in ``data/refusals.json``: by script and text the paths. Run this file as a program to
+have it written anew.
+"""
+
+import json
 import re
+from collections import defaultdict
+from pathlib import Path
 
 import pytest
 from redis.exceptions import OutOfMemoryError, ResponseError
 
 from bad_finding import VALID as FINDING
 from bad_inputs import CASES
-from bad_values import DONE, HOLD, RUNNING, SCHEDULED, WAITING, WORKER, encode
+from bad_values import DONE, HOLD, RUNNING, SCHEDULED, WAITING, WORKER, encode, shown
 from model_driver import NAMESPACE, Driver
 from model_random import Generator
 from model_wire import parse_error
@@ -113,25 +120,57 @@ def check_words(refused):
     assert len(text) < 1000 and refused.message, text
 
 
-@pytest.fixture(scope="module")
-def data():
+@pytest.fixture(scope="module", params=["functions", "scripts"])
+def data(request):
     with RedisServer() as server:
-        driver = Driver(server.socket)
+        driver = Driver(server.socket, request.param)
         yield Data(driver)
         driver.close()
 
 
-def title(case):
-    return case.title.encode("ascii", "backslashreplace").decode()
+SAID = Path(__file__).parent / "data" / "refusals.json"
+BY_SCRIPT = defaultdict(list)
+for _case in CASES:
+    BY_SCRIPT[_case.script].append(_case)
 
 
-@pytest.mark.parametrize("case", CASES, ids=title)
-def test_bad_input_is_refused_by_name_and_changes_nothing(data, case):
+def general(refused):
+    """Path and text without numbers of places, the value that was refused, and ids."""
+    text = re.sub(r",? got .*| \(\d+ bytes\)", "", refused.message, flags=re.DOTALL)
+    return re.sub(r"\[\d+\]", "[i]", refused.path or ""), re.sub(r"[0-9a-f]{14}", "ID", text)
+
+
+def check_case(data, case):
+    """The refusal, or AssertionError."""
     refused = data.refusal(case.script, KEYS, case.args)
     data.check_unchanged()
     check_words(refused)
     assert (refused.code, refused.path) == (case.code, case.path), refused
     assert case.says in refused.message
+    value, got = shown(case.value), refused.message.rpartition(", got ")[2]
+    assert value is None or got == refused.message or got == value, refused
+    return refused
+
+
+def what_is_said(data, script):
+    """All texts by their paths, and what is wrong."""
+    said, problems = defaultdict(set), []
+    for case in BY_SCRIPT[script]:
+        try:
+            path, text = general(check_case(data, case))
+        except AssertionError as problem:
+            problems.append(f"{case.title}: {problem}"[:500])
+        else:
+            if "did you mean" not in text:  # that was looked at
+                said[text].add(path)
+    return {text: " ".join(sorted(said[text])) for text in sorted(said)}, problems
+
+
+@pytest.mark.parametrize("script", sorted(BY_SCRIPT))
+def test_bad_input_is_refused_by_name_and_changes_nothing(data, script):
+    said, problems = what_is_said(data, script)
+    assert not problems, "\n".join(problems[:10])
+    assert said == json.loads(SAID.read_text())[script]
 
 
 def test_every_script_has_cases():
@@ -197,6 +236,8 @@ def test_wrong_keys(data, script, keys):
     data.check_unchanged()
     check_words(refused)
     assert refused.code == "INVALID" and refused.path in ("KEYS", "namespace")
+    if refused.path == "KEYS":
+        assert refused.message == "expected exactly two keys, <namespace> and <namespace>:meta"
 
 
 @pytest.mark.parametrize("namespace", ["{other}", "jq", "{}", ""])
@@ -204,8 +245,8 @@ def test_wrong_keys(data, script, keys):
 def test_a_namespace_that_is_not_set_up(data, script, namespace):
     refused = data.refusal(script, [namespace, namespace + ":meta"], VALID[script])
     data.check_unchanged()
-    check_words(refused)
     assert refused.code == "VERSION"
+    assert refused.message == f"namespace {namespace} is not set up: load the scripts, or run setup"
 
 
 BAD_NAMESPACES = [
@@ -254,6 +295,10 @@ def test_data_of_another_schema(data, script, meta):
         data.remember()
     check_words(refused)
     assert refused.code == ("CONFLICT" if script == "import" else "VERSION")  # it is set up, says import
+    if refused.code == "VERSION":
+        stored = schema + 1 if meta == "newer" else "unknown"
+        known = f"these scripts know {schema}: use scripts of its version"
+        assert refused.message == f"namespace {NAMESPACE} holds data of schema {stored}, {known}"
 
 
 @pytest.mark.parametrize("script", ["enqueue", "register", "queue", "constrain"])
@@ -283,3 +328,10 @@ def test_the_thousandth_constraint_is_the_last():
         assert (refused.code, refused.path) == ("FULL", "id")
         driver.send("constrain", encode({"id": "known", "concurrency": 2}), plain)
         driver.close()
+
+
+if __name__ == "__main__":
+    with RedisServer() as server:
+        data = Data(Driver(server.socket))
+        said = {script: what_is_said(data, script)[0] for script in sorted(BY_SCRIPT)}
+    SAID.write_text(json.dumps(said, indent=1, ensure_ascii=False) + "\n")

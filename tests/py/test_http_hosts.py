@@ -5,6 +5,7 @@ import asyncio
 import pytest
 import requests
 
+from jqmaster.master.http.foreign import is_foreign
 from jqmaster.master.server import ServeOptions, Server
 
 OWN = ["localhost", "LOCALHOST:8400", "jq.localhost", "localhost.", "127.0.0.1:1", "10.1.2.3", "[::1]:8400"]
@@ -58,3 +59,21 @@ async def test_names_given_hold_on_the_network_too(redis_url: str, namespace: st
     async with Server(options(redis_url, namespace, **more)) as server:
         assert await statuses(server, ["jq.example"]) == {200}
         assert await statuses(server, ["evil.example"]) == {403}
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ({}, False),
+        ({"sec-fetch-site": "same-origin"}, False),
+        ({"sec-fetch-site": "none"}, False),
+        ({"sec-fetch-site": "cross-site"}, True),
+        ({"sec-fetch-site": "same-site"}, True),
+        ({"origin": "http://jq:8400", "host": "jq:8400"}, False),
+        ({"origin": "http://jq", "host": "inner:8400", "x-forwarded-host": "jq"}, False),
+        ({"origin": "http://evil", "host": "jq:8400"}, True),
+        ({"origin": "null", "host": "jq:8400"}, True),
+    ],
+)
+def test_pages_of_other_sites_are_told_apart(headers: dict[str, str], expected: bool) -> None:
+    assert is_foreign([(name.encode(), value.encode()) for name, value in headers.items()]) is expected

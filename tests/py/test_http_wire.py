@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from http_support import JSON, Api, api, master  # noqa: F401
 from jqmaster.wire import jsonform, packform
 from jqmaster.wire.errors import HttpError
+from jqmaster.wire.message import MSGPACK, reply_type
 
 NESTED = b"\x91" * 900 + b"\x01"
 # Values that a decoder and encoder in between would change or refuse.
@@ -209,6 +210,8 @@ def test_how_json_spells_what_it_lacks() -> None:
     }
     assert jsonform.to_json(b"\xa2\xff\xfe") == b'{"$str":"//4="}'
     assert jsonform.to_json(b"\xcb\x3f\xf0" + bytes(6)) == b"1.0"
+    twice = b"\x83\xa1a\x01\xa1a\x02\xa1b" + STRANGE["malformed timestamp"]
+    assert jsonform.to_json(twice) == b'{"$msgpack":"%s"}' % base64.b64encode(twice)
     wide = base64.b64encode(STRANGE["one in nine bytes"])
     assert jsonform.to_msgpack(b'{"$msgpack": "%s"}' % wide) == STRANGE["one in nine bytes"]
 
@@ -329,3 +332,17 @@ def test_a_level_below_the_limit_is_taken() -> None:
     packform.check(b"\x91" * 990 + b"\x01")
     with pytest.raises(HttpError, match="nested"):
         packform.check(b"\x91" * 1010 + b"\x01")
+
+
+@pytest.mark.parametrize(
+    ("accept", "of_msgpack", "of_json"),
+    [
+        (None, MSGPACK, JSON),
+        (b"application/json, application/msgpack", MSGPACK, JSON),
+        (b"application/json;q=0.9, application/msgpack;q=0.8", JSON, JSON),
+        (b"application/*;q=0.5, application/json;q=0.1", MSGPACK, MSGPACK),
+        (b"text/html, */*;q=0.8", JSON, JSON),
+    ],
+)
+def test_the_answer_comes_as_what_is_wanted_most(accept: bytes | None, of_msgpack: str, of_json: str) -> None:
+    assert (reply_type(accept, False), reply_type(accept, True)) == (of_msgpack, of_json)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import os
 import shutil
@@ -58,19 +59,27 @@ def node() -> Path:
         pytest.skip("node and npm are not installed")
     folder = ROOT / "var" / "node"
     folder.mkdir(parents=True, exist_ok=True)
-    wanted, installed = EXAMPLES / "node" / "package.json", folder / "package.json"
-    if not (folder / "node_modules").exists() or wanted.read_text() != installed.read_text():
-        shutil.rmtree(folder / "node_modules", ignore_errors=True)
-        shutil.copy(wanted, installed)
-        command = ["npm", "install", "--no-audit", "--no-fund", "--fetch-retries=0", "--fetch-timeout=20000"]
-        # npm may leave a folder without packages where it reaches nothing.
-        ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=90)
-        if ended.returncode != 0:
-            shutil.rmtree(folder / "node_modules", ignore_errors=True)
-            pytest.skip(f"npm could not install packages: {ended.stderr.strip()[-300:]}")
-    for file in (EXAMPLES / "node").glob("*.js"):
-        shutil.copy(file, folder)
+    with open(folder / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # other processes run tests of this file at the same time
+        install_node(folder)
+        for file in (EXAMPLES / "node").glob("*.js"):
+            if not (folder / file.name).exists() or (folder / file.name).read_text() != file.read_text():
+                shutil.copy(file, folder)
     return folder
+
+
+def install_node(folder: Path) -> None:
+    wanted, installed = EXAMPLES / "node" / "package.json", folder / "package.json"
+    if (folder / "node_modules").exists() and wanted.read_text() == installed.read_text():
+        return
+    shutil.rmtree(folder / "node_modules", ignore_errors=True)
+    shutil.copy(wanted, installed)
+    command = ["npm", "install", "--no-audit", "--no-fund", "--fetch-retries=0", "--fetch-timeout=20000"]
+    # npm may leave a folder without packages where it reaches nothing.
+    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=90)
+    if ended.returncode != 0:
+        shutil.rmtree(folder / "node_modules", ignore_errors=True)
+        pytest.skip(f"npm could not install packages: {ended.stderr.strip()[-300:]}")
 
 
 def test_node_example(node: Path, server: RedisServer) -> None:

@@ -172,7 +172,7 @@ def test_a_process_is_used_again_and_renewed(jq: JQ) -> None:
         return found
 
     assert len(set(pids())) == 1
-    assert len(set(pids(process_jobs=2))) == 2
+    assert len(set(pids(process_jobs=3))) == 2
     assert len(set(pids(process_memory=1))) == 4
 
 

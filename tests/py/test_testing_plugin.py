@@ -7,7 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import jqmaster
+from jqmaster import JQ
+from jqmaster.testing import working
 
 PROGRAM = """
 from jqmaster import JQ
@@ -113,3 +117,8 @@ def test_a_wrong_name_is_explained(tmp_path: Path, redis_url: str) -> None:
     (tmp_path / "test_program.py").write_text(WITHOUT_AN_APP)
     said = run(tmp_path, "-o", "jq_app=nowhere:jq", JQ_TEST_REDIS=redis_url)
     assert "jq_app = nowhere:jq: No module named 'nowhere'" in said, said
+
+
+def test_what_ends_a_worker_early_is_raised() -> None:
+    with pytest.raises(ValueError, match="there are no jobs"), working(JQ()):
+        pass

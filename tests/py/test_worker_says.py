@@ -11,7 +11,9 @@ import pytest
 
 from jqmaster import JQ
 from jqmaster.engine.engine import Engine, connect
+from jqmaster.engine.replies import Note
 from jqmaster.master.server import ServeOptions, Server
+from jqmaster.worker.notes import Notebook
 from jqmaster.worker.worker import (
     FollowUp,
     JobFailed,
@@ -45,6 +47,16 @@ async def shown(engine: Engine, job_id: str) -> dict[str, Any]:
 
 
 # Progress and checkpoints
+
+
+def test_what_could_not_be_told_counts_less_than_what_was_said_since() -> None:
+    notebook = Notebook(lambda: None)
+    notebook.write(Note(progress=1, message="one"))
+    untold = notebook.take()
+    assert untold is not None
+    notebook.write(Note(progress=2))
+    notebook.put_back(untold)
+    assert notebook.take() == Note(progress=2, message="one")
 
 
 @pytest.mark.parametrize("way", WAYS)

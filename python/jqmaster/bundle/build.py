@@ -202,7 +202,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("outdir", type=Path)
     options = parser.parse_args(arguments)
     try:
-        scripts = build(options.sources, options.clock)
+        scripts = build(options.sources, options.clock) if options.sources else build_cached(options.clock)
     except BuildError as problem:
         parser.exit(1, f"{problem}\n")
     dump(scripts, options.outdir)
