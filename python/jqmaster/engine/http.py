@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import asdict
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -13,9 +14,10 @@ import msgpack
 
 from jqmaster.engine import replies
 from jqmaster.engine.calls import Argument, Spec, given, pack
+from jqmaster.engine.durable import Durable
 from jqmaster.engine.engine import Operations
 from jqmaster.engine.replies import Document, Enqueued, Picked
-from jqmaster.errors import Conflict, Full, Internal, Invalid, JQError, Lost, NotFound, Unavailable
+from jqmaster.errors import Conflict, Full, Internal, Invalid, JQError, Lost, NotDurable, NotFound, Unavailable
 from jqmaster.wire import packform
 from jqmaster.wire.message import MSGPACK
 from jqmaster.wire.operation import Field, Operation
@@ -64,7 +66,11 @@ class HttpEngine(Operations):
 
     # -- operations whose request the table does not tell ----------------------------------------------------
 
-    async def enqueue(self, jobs: Sequence[tuple[Spec, bytes]], *, request: str | None = None) -> list[Enqueued]:
+    async def enqueue(
+        self, jobs: Sequence[tuple[Spec, bytes]], *, request: str | None = None, durable: Durable | None = None
+    ) -> list[Enqueued]:
+        if durable is not None:
+            jobs = [({**spec, "durable": asdict(durable)}, argument) for spec, argument in jobs]
         bodies = [
             packform.extend_map(pack(spec, f"jobs[{index}]"), {"argument": argument})
             for index, (spec, argument) in enumerate(jobs)
@@ -335,6 +341,8 @@ def checked(status: int, content: bytes) -> bytes:
         code, message, field = refusal["code"], refusal["message"], refusal.get("field")
     except (ValueError, TypeError, KeyError, msgpack.UnpackException):
         code, message, field = "", f"the master answered {status}", None
+    if code == NotDurable.code:
+        raise NotDurable(message, refusal["job_ids"])
     if status in (502, 503, 504):
         raise Unavailable(message)
     kind = _REFUSALS.get(code, Invalid if status < 500 else Internal)
