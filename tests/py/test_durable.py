@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from jqmaster.client import Client
 
 from http_live import live_server
 from http_support import hold_request_against_document, validator

@@ -14,7 +14,8 @@ import pytest
 
 from jqmaster import JQ, Handle, Task
 from jqmaster.engine.engine import Engine, connect
-from jqmaster.errors import Conflict, Invalid, NotFound
+from jqmaster.engine.http import checked
+from jqmaster.errors import Conflict, Full, Internal, Invalid, JQError, Lost, NotFound, Unavailable
 from jqmaster.master.server import ServeOptions, Server
 
 UNKNOWN = "0" * 14
@@ -323,3 +324,17 @@ async def test_many_constraints_are_listed(call: Call) -> None:
     for number in range(20):
         await call("constrain", f"c{number:02}", MATCH, concurrency=1)
     assert [one["id"] for one in await call("constraints")] == [f"c{number:02}" for number in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "raised"),
+    [
+        (400, "INVALID", Invalid), (404, "NOTFOUND", NotFound), (409, "CONFLICT", Conflict), (409, "LOST", Lost),
+        (429, "FULL", Full), (503, "VERSION", Unavailable), (503, "UNAVAILABLE", Unavailable),
+        (500, "INTERNAL", Internal),
+    ],
+)  # fmt: skip
+def test_answers_that_are_errors_are_raised(status: int, code: str, raised: type[JQError]) -> None:
+    with pytest.raises(JQError) as caught:
+        checked(status, msgpack.packb({"error": {"code": code, "message": "why"}}))
+    assert (type(caught.value), caught.value.message) == (raised, "why")
