@@ -14,7 +14,7 @@ from typing import Any
 import redis
 from redis.crc import key_slot
 
-from servers import RedisServer
+from servers import SERVER, RedisServer
 
 SLOTS = 16384
 START_S = 30.0
@@ -104,7 +104,7 @@ class Sentinels:
             "sentinel failover-timeout jobs 5000\n"
         )
         with open(folder / "log", "ab") as log:
-            return subprocess.Popen(["redis-server", str(path), "--sentinel"], stdout=log, stderr=log)
+            return subprocess.Popen([SERVER, str(path), "--sentinel"], stdout=log, stderr=log)
 
     def _facts(self, port: int) -> Any:
         with redis.Redis(port=port) as client:
