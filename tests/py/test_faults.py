@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import random
 import shutil
@@ -140,17 +141,18 @@ async def test_nothing_is_lost_and_nothing_finished_twice(what: str, folder: Pat
         check(documents, entries, site)
 
 
-async def push(site: Site, sent: list[str]) -> None:
+async def push(site: Site, sent: list[str], stop: asyncio.Event | None = None, pace_s: float = 0.05) -> None:
     """Enqueue in batches, over whichever master answers; a batch goes again under its token until it is
-    heard."""
-    numbers = range(JOBS)
-    for at in range(0, JOBS, BATCH):
+    heard. At least `JOBS`, and until `stop`."""
+    for at in itertools.count(0, BATCH):
+        if at >= JOBS and (stop is None or stop.is_set()):
+            return
         jobs = [
             {
                 "name": "flaky", "argument": {"number": n, "fails": n % 3, "ms": n % 20}, "keep_result": True,
                 "timeout": 3, "max_retry": 30, "retry_base": 0.05, "retry_cap": 0.5,
             }
-            for n in numbers[at : at + BATCH]
+            for n in range(at, at + BATCH)
         ]  # fmt: skip
         for turn in range(1000):
             try:
@@ -159,7 +161,7 @@ async def push(site: Site, sent: list[str]) -> None:
                 break
             except Unavailable:
                 await asyncio.sleep(0.05)
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(pace_s)
 
 
 async def _ended(engine: Engine) -> bool:
@@ -180,7 +182,7 @@ def check(documents: list[dict[str, object] | None], entries: list[journal.Entry
     attempts = Counter((entry.job, entry.attempt) for entry in entries)
     assert max(attempts.values()) == 1
     # Every worker that was not killed wrote down all that it finished.
-    unaccounted = JOBS - len(finished)
+    unaccounted = len(documents) - len(finished)
     assert unaccounted <= 8 * (len(site.journals) - 3)
 
 
