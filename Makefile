@@ -1,7 +1,7 @@
 # make demo    everything on this machine, at work, in under a minute once it is set up
 # make serve   the JQ master, with a Redis of its own under var/   (ARGS="--help")
 # make load    the scripts into a Redis: REDIS=redis://… [NAMESPACE={jq}]
-# make test    lint, the Lua specs, the Python tests
+# make test    lint, the Lua specs, the Python tests; with Valkey, too, where it is installed
 # make bench   measurements   (ARGS="--help")
 # make dist    dist/: wheel, sdist, and the built scripts with a loader for redis-cli
 
@@ -60,4 +60,4 @@ lint: setup
 
 # Every part runs even when one before it failed; the last lines say which did.
 test: setup
-	@sh tools/check.sh lint lua python
+	@sh tools/check.sh lint lua python valkey
