@@ -125,12 +125,12 @@ class Load:
 
 
 @asynccontextmanager
-async def under_load(folder: Path, url: str, servers: Sequence[Node]) -> AsyncIterator[Load]:
+async def under_load(folder: Path, url: str, servers: Sequence[Node], pace_s: float = PACE_S) -> AsyncIterator[Load]:
     """Two masters and a worker of each kind, pushed to until this is left; then all must be well."""
     with ExitStack() as stack:
         load = Load(await asyncio.to_thread(Site, folder, stack, 1, url), servers)
         stop = asyncio.Event()
-        pushing = asyncio.create_task(push(load.site, load.sent, stop, PACE_S))
+        pushing = asyncio.create_task(push(load.site, load.sent, stop, pace_s))
         others = [asyncio.create_task(load.confirm()), asyncio.create_task(load.ask())]
         try:
             await eventually(lambda: load.sent, 30)
@@ -159,9 +159,7 @@ def whole() -> Iterator[Cluster]:
 
 def fail_over(servers: Cluster) -> None:
     """As planned."""
-    replica = servers.replica_of(servers.owner(NAMESPACE))
-    until(lambda: replica.do("CLUSTER", "FAILOVER"))
-    until(replica.is_primary)
+    servers.replica_of(servers.owner(NAMESPACE)).take_over()
 
 
 @pytest.mark.timeout(LIMIT_S)
@@ -244,28 +242,26 @@ async def test_sentinels(how: str, folder: Path) -> None:
                 await change(plan if how == "planned" else kill)
 
 
-Swap = Callable[[Node, Node], None]
-
-
-def fail_over_by_command(primary: Node, replica: Node) -> None:
-    """Redis's own: the primary pauses, waits for its replica, and becomes one itself."""
-    primary.do("FAILOVER", "TO", "127.0.0.1", replica.port, "TIMEOUT", 20_000)
-    until(replica.is_primary)
+async def swap(proxy: Proxy, roles: list[Node]) -> None:
+    """`FAILOVER` behind an address that goes to the new primary; what was connected stays at the old one."""
+    primary, replica = roles
+    await asyncio.to_thread(until, replica.has_caught_up)
+    await asyncio.to_thread(primary.do, "FAILOVER", "TO", "127.0.0.1", replica.port, "TIMEOUT", 20_000)
+    await asyncio.to_thread(until, replica.is_primary)
+    proxy.target = replica
+    roles.reverse()
 
 
 @pytest.mark.timeout(LIMIT_S)
 async def test_swapped_roles_with_connections_kept(folder: Path) -> None:
-    """`FAILOVER` behind an address that goes to the new primary; what was connected stays at the old one."""
     with nodes(2) as (primary, replica):
         replica.follow(primary)
         await asyncio.to_thread(until, replica.has_caught_up)
         async with Proxy(primary) as proxy, under_load(folder, proxy.url, [primary, replica]):
             roles = [primary, replica]
             for _ in range(5 * ROUNDS):
-                await asyncio.to_thread(until, roles[1].has_caught_up)
-                await change(lambda: fail_over_by_command(*roles))
-                proxy.target = roles[1]
-                roles.reverse()
+                await asyncio.sleep(0.5)
+                await swap(proxy, roles)
 
 
 @pytest.mark.timeout(LIMIT_S)
