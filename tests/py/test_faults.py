@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import msgpack
 import pytest
@@ -142,8 +143,8 @@ async def test_nothing_is_lost_and_nothing_finished_twice(what: str, folder: Pat
 
 
 async def push(site: Site, sent: list[str], stop: asyncio.Event | None = None, pace_s: float = 0.05) -> None:
-    """Enqueue in batches, over whichever master answers; a batch goes again under its token until it is
-    heard. At least `JOBS`, and until `stop`."""
+    """Enqueue in batches, over whichever master answers, every third one over Redis; a batch goes again under
+    its token until it is heard. At least `JOBS`, and until `stop`."""
     for at in itertools.count(0, BATCH):
         if at >= JOBS and (stop is None or stop.is_set()):
             return
@@ -156,12 +157,21 @@ async def push(site: Site, sent: list[str], stop: asyncio.Event | None = None, p
         ]  # fmt: skip
         for turn in range(1000):
             try:
-                async with AsyncClient(site.urls[turn % 2]) as client:
-                    sent += await client.enqueue_many(jobs, request=f"batch-{at}")
+                sent += await send(site, jobs, f"batch-{at}", "redis" if at // BATCH % 3 == 2 else site.urls[turn % 2])
                 break
             except Unavailable:
                 await asyncio.sleep(0.05)
         await asyncio.sleep(pace_s)
+
+
+async def send(site: Site, jobs: list[dict[str, Any]], request: str, over: str) -> list[str]:
+    """The ids of one batch."""
+    if over != "redis":
+        async with AsyncClient(over) as client:
+            return await client.enqueue_many(jobs, request=request)
+    pairs = [({name: job[name] for name in job if name != "argument"}, msgpack.packb(job["argument"])) for job in jobs]
+    async with connect(site.url) as redis:
+        return [one.id for one in await Engine(redis, NAMESPACE).enqueue(pairs, request=request)]
 
 
 async def _ended(engine: Engine) -> bool:
