@@ -21,6 +21,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "py"))
 
+from kit.server import end_on_termination
+
 from test_failover import NAMESPACE, Client
 from test_failover_load import Load, swap, under_load
 from topologies import Node, Proxy, Sentinels, cluster, nodes, until
@@ -42,6 +44,7 @@ async def first_start(url: str, fault: Fault) -> tuple[float, float]:
 
     async with Client(url) as client:
         after_s = await client.goes_on(timed, 60)
+    print(f"  fault {took_s:.2f} s, first start {after_s:.2f} s later", file=sys.stderr, flush=True)
     return took_s + after_s, after_s
 
 
@@ -55,16 +58,15 @@ def show(name: str, target_s: float, took: Sequence[float]) -> None:
 async def of_cluster(rounds: int) -> None:
     """`CLUSTER FAILOVER`, then kill -9, in turns."""
     planned, killed = [], []
-    with cluster(3, 1, round(TIMEOUT_S * 1000)) as servers:
-        for _ in range(rounds):
+    for _ in range(rounds):
+        # Redis 7.0 has an election that was won before count again: one whom it made primary is not demoted here.
+        with cluster(3, 1, round(TIMEOUT_S * 1000)) as servers:
             replica = await asyncio.to_thread(lambda: servers.replica_of(servers.owner(NAMESPACE)))
             planned.append((await first_start(servers.url, partial(asyncio.to_thread, replica.take_over)))[0])
             primary = replica
             replica = await asyncio.to_thread(servers.replica_of, primary)
             lose = partial(asyncio.to_thread, kill, primary, replica)
             killed.append((await first_start(servers.url, lose))[0])
-            await asyncio.to_thread(primary.start)
-            await asyncio.to_thread(until, primary.has_caught_up)
     show("first start after CLUSTER FAILOVER is called", 1, planned)
     show(f"first start after kill -9, node timeout {TIMEOUT_S:g} s", TIMEOUT_S + 3, killed)
 
@@ -142,6 +144,7 @@ async def main(options: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
+    end_on_termination()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--pauses", type=int, default=100)

@@ -64,7 +64,7 @@ class Node(RedisServer):
         return bool(self.do("ROLE")[0] == b"master")
 
     def take_over(self) -> None:
-        """A replica in a cluster becomes the primary, as planned. A failover that took too long has lapsed."""
+        """A replica in a cluster becomes the primary, as planned. Again, if its primary did not know it yet."""
         for _ in range(5):
             until(lambda: self.do("CLUSTER", "FAILOVER"))
             with contextlib.suppress(AssertionError):
@@ -122,6 +122,10 @@ class Sentinels:
     @property
     def url(self) -> str:
         return f"redis+sentinel://{','.join(f'127.0.0.1:{port}' for port in self.ports)}/jobs"
+
+    def all_name(self, server: Node) -> bool:
+        """Whether they agree that this is the primary."""
+        return all(self._facts(port)["port"] == server.port for port in self.ports)
 
     def failover(self) -> None:
         """A planned one."""
@@ -197,13 +201,14 @@ class Cluster:
         return found
 
     def replica_of(self, primary: Node) -> Node:
-        """A replica that has all its primary has."""
+        """A replica that has all its primary has, and that its primary knows of: else it cannot take over."""
         identity = self.id_of(primary)
 
         def find() -> Node | None:
+            its = {line.split()[0] for line in self._known(primary) if identity in line.split()[3]}
             for server in self.servers:
                 is_its = any("myself" in line and identity in line.split()[3] for line in self._known(server))
-                if is_its and server.has_caught_up():
+                if is_its and self.id_of(server) in its and server.has_caught_up():
                     return server
             return None
 
