@@ -1,6 +1,6 @@
 -- Picks jobs for the registered workers that are pushed to, least loaded first. For JQ masters.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {master, limit?, wait?}
+-- ARGV   spec {master, limit?, request?, wait?}
 -- Reply  {next_ms, worker id, url, document, argument, worker id, ...}
 -- Errors INVALID field
 -- Cost   for each job a look at the head of each pool that has room
@@ -11,6 +11,7 @@ local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local attempt = require "jqlua.life.attempt"
+local job = require "jqlua.job.record"
 local heads = require "jqlua.queue.heads"
 local lanes = require "jqlua.limits.lane_pick"
 local lanestart = require "jqlua.limits.lane_start"
@@ -18,7 +19,9 @@ local batch = require "jqlua.base.writes"
 local plans = require "jqlua.pick.plan"
 local wishes = require "jqlua.pick.wish"
 local pool = require "jqlua.pick.pool"
+local request = require "jqlua.life.request"
 local sleepers = require "jqlua.pick.sleepers"
+local starts = require "jqlua.life.starts"
 local sweep = require "jqlua.life.sweep"
 local transition = require "jqlua.life.transition"
 local worker = require "jqlua.pick.worker"
@@ -54,7 +57,7 @@ local function wanted_by(pools)
   return wanted
 end
 
-local spec, problem = arguments.spec("master limit wait")
+local spec, problem = arguments.spec("master limit request wait")
 if not spec then
   return redis.error_reply(problem)
 end
@@ -64,6 +67,9 @@ if not check.is_name(spec.master) then
 elseif not check.is_integer(limit, 1, 1000) then
   return redis.error_reply(check.problem("limit", "an integer from 1 to 1000", limit))
 end
+if spec.request ~= nil and not request.is_token(spec.request) then
+  return redis.error_reply(check.problem("request", request.TOKEN, spec.request))
+end
 problem = spec.wait ~= nil and wishes.check_wait(spec.wait, "wait")
 if problem then
   return redis.error_reply(problem)
@@ -71,7 +77,21 @@ elseif spec.wait and spec.wait.on ~= worker.CHANNEL then
   return redis.error_reply(check.problem("wait.on", '"' .. worker.CHANNEL .. '", the channel of masters', spec.wait.on))
 end
 
-if spec.wait and meta.state[meta.SLEEPERS] > 0 then
+local reply, entries, bytes = { 0 }, { nil }, 0
+local function append(of, holder, document)
+  local n = #reply
+  reply[n + 1], reply[n + 2], reply[n + 3] = holder, worker.load(holder).u, document
+  reply[n + 4] = redis.call("GET", keys.ARGUMENT .. of[job.ID])
+  bytes = bytes + #(reply[n + 4] or "")
+end
+
+local running = spec.request and starts.recall("a", spec.request)
+for _, of in ipairs(running or {}) do
+  append(of, of[job.WORKER], job.document(of))
+end
+if running then
+  return reply
+elseif spec.wait and meta.state[meta.SLEEPERS] > 0 then
   sleepers.awake(spec.master, worker.CHANNEL)
 end
 if meta.state[meta.NEXT_DUE] <= meta.state[meta.NOW_MS] then
@@ -88,7 +108,7 @@ for i = #pools, 1, -1 do
     table.remove(pools, i)
   end
 end
-local reply, assigned, expired, bytes = { 0 }, 0, 0, 0
+local assigned, expired = 0, 0
 while assigned < limit do
   local head, holder, more = choose(pools)
   is_more = is_more or more
@@ -102,10 +122,9 @@ while assigned < limit do
   batch.flush()
   worker.took(holder)
   if document then
-    local n = #reply
-    reply[n + 1], reply[n + 2], reply[n + 3] = holder, worker.load(holder).u, document
-    reply[n + 4] = redis.call("GET", keys.ARGUMENT .. head.id)
-    assigned, bytes = assigned + 1, bytes + #(reply[n + 4] or "")
+    append(of, holder, document)
+    assigned = assigned + 1
+    entries[assigned] = starts.entry(of[job.ID], of[job.ATTEMPT])
     if bytes >= plans.MOST_BYTES then
       is_more = true
       break
@@ -129,6 +148,9 @@ if spec.wait then
   elseif assigned > 0 and meta.state[meta.SLEEPERS] > 0 then
     sleepers.go_on(worker.CHANNEL, assigned == limit)
   end
+end
+if spec.request and assigned > 0 then
+  starts.remember("a", spec.request, entries)
 end
 reply[1] = is_more and 0 or meta.next_ms()
 return reply

@@ -14,6 +14,8 @@ local job = require "jqlua.job.record"
 local jobspec = require "jqlua.job.spec"
 local queue = require "jqlua.queue.record"
 local request = require "jqlua.life.request"
+local serial = require "jqlua.base.serial"
+local server = require "jqlua.base.server"
 local transition = require "jqlua.life.transition"
 
 local MOST_JOBS = 1000
@@ -56,12 +58,12 @@ end
 
 local raws
 if queues == 1 then
-  problem, raws = meta.open(keys.SEQ, queue.record_key(names[1]))
+  problem, raws = meta.open(keys.SEQ, server.key(), queue.record_key(names[1]))
 else
   for i = 1, queues do
     records[i] = queue.record_key(names[i])
   end
-  problem, raws = meta.open(keys.SEQ, unpack(records))
+  problem, raws = meta.open(keys.SEQ, server.key(), unpack(records))
 end
 if problem then
   return redis.error_reply(problem)
@@ -78,7 +80,7 @@ if token then
   end
 end
 local owners
-local owner = queue.decode(names[1], raws[3])
+local owner = queue.decode(names[1], raws[4])
 if queues > 1 or owner[queue.MAX_WAITING] > 0 then
   owners, problem = coming.queues(names, raws, jobs)
   if problem then
@@ -86,10 +88,6 @@ if queues > 1 or owner[queue.MAX_WAITING] > 0 then
   end
 end
 
--- Ids are 1024 a millisecond, but never behind the last: order of ids is order of enqueueing even if the clock
--- is set back, and they stay unique when a failover lost the last of them.
-local state = meta.state
-local seq = math.max(tonumber(raws[2] or "0", 16), state[meta.NOW_MS] * 1024 - 1)
 local reply = { false, false }
 if is_linked then
   problem = arrival.check(jobs, "jobs")
@@ -99,6 +97,7 @@ if is_linked then
   reply = arrival.create_all(jobs, first + 1, {})
   count = 0
 end
+local seq = count > 0 and serial.last(raws[2], raws[3])
 local writes = batch.writes
 for i = 1, count do
   local new, argument = jobs[i], ARGV[first + 2 * i - 1]

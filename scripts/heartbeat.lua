@@ -9,12 +9,9 @@
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local failure = require "jqlua.life.failure"
-local meta = require "jqlua.base.meta"
 local notes = require "jqlua.job.progress"
 local held = require "jqlua.life.held"
 local job = require "jqlua.job.record"
-local states = require "jqlua.job.states"
-local batch = require "jqlua.base.writes"
 local queue = require "jqlua.queue.record"
 local settings = require "jqlua.settings.settings"
 local attempt = require "jqlua.life.attempt"
@@ -42,23 +39,16 @@ for i, pair in ipairs(spec.jobs) do
   local of = job.read(pair[1])
   if of and attempt.runs(of, pair[2]) then
     local owner = queue.load(of[job.QUEUE])
-    local left_ms = attempt.renewable_ms(of)
+    local left_ms = attempt.renew(of)
     local is_over = left_ms + settings.at(settings.LEASE_GRACE, owner) * 1000 <= 0
     if pair[3] and not is_over then
       notes.write(of, pair[3])
     end
-    if left_ms > 0 then
-      local until_ms = meta.state[meta.NOW_MS] + left_ms
-      batch.add(queue.key(owner, states.RUNNING), until_ms, of[job.ID])
-      -- Earlier than before only if the clock was set back.
-      queue.note_due(owner, queue.DUE_RUNNING, until_ms)
-      answers[i] = left_ms
-    elseif not is_over then
-      answers[i] = 0 -- it ran for as long as it may, and can still be finished
-    else
+    if is_over then
       failure.lapse(of)
-      answers[i] = "LOST"
     end
+    -- Who ran for as long as it may can still be finished, within the grace.
+    answers[i] = is_over and "LOST" or math.max(0, left_ms)
   else
     answers[i] = of and attempt.ended_how(of, pair[2]) == job.TAKEN and "CANCELLED" or "LOST"
   end

@@ -12,7 +12,7 @@ local plans = require "jqlua.pick.plan"
 local wishes = require "jqlua.pick.wish"
 local queue = require "jqlua.queue.record"
 
-local wish, problem = wishes.read(ARGV[1])
+local wish, problem, token = wishes.read(ARGV[1])
 if not wish then
   return redis.error_reply(problem)
 end
@@ -24,7 +24,7 @@ else
 end
 local plan
 if not problem then
-  plan, problem = plans.new(wish)
+  plan, problem = plans.new(wish, token)
 end
 if problem then
   return redis.error_reply(problem)

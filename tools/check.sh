@@ -1,5 +1,6 @@
 #!/bin/sh
-# Runs parts of the checks, for `make`: lint, lua, python, valkey. Goes on after a failure, and ends with a summary.
+# Runs parts of the checks, for `make`: lint (or one of ruff, mypy, format, biome, luacheck), lua, python,
+# valkey. Goes on after a failure, and ends with a summary.
 set -u
 cd "$(dirname "$0")/.."
 bin=.venv/bin
@@ -51,15 +52,13 @@ other_server() { # other_server <server>
             tests/py/test_export.py tests/py/test_subscriptions.py tests/py/test_waiting.py tests/py/test_vanished.py
 }
 
-for name in "$@"; do
+for name in $(echo " $* " | sed 's/ lint / ruff mypy format biome luacheck /'); do
     case $name in
-        lint)
-            part "ruff" $bin/ruff check python tests bench tools setup.py
-            part "mypy" $bin/mypy
-            part "ruff format" $bin/ruff format --check --quiet python tests bench tools setup.py
-            part "biome" tools/js/node_modules/.bin/biome ci --error-on-warnings --colors=off
-            part "luacheck" luacheck --quiet --no-color scripts jqlua tests/lua examples/lua
-            ;;
+        ruff) part "ruff" $bin/ruff check python tests bench tools setup.py ;;
+        mypy) part "mypy" $bin/mypy ;;
+        format) part "ruff format" $bin/ruff format --check --quiet python tests bench tools setup.py ;;
+        biome) part "biome" tools/js/node_modules/.bin/biome ci --error-on-warnings --colors=off ;;
+        luacheck) part "luacheck" luacheck --quiet --no-color scripts jqlua tests/lua examples/lua ;;
         lua) [ -n "$specs_pid" ] || part "busted tests/lua" specs ;;
         python)
             # Files run side by side, since most of their time is waiting for processes. The scripts are built before.

@@ -5,6 +5,7 @@
 -- settings (module settings.settings).
 local keys = require "jqlua.base.keys"
 local clock = require "jqlua.base.clock"
+local server = require "jqlua.base.server"
 
 local M = {}
 
@@ -130,9 +131,9 @@ end
 ---@return string secret 8 bytes
 function M.new_secret()
   local _, seconds, micros = clock.now()
-  local server = redis.pcall("INFO", "server") -- run_id is random; who may not ask does without
-  server = type(server) == "string" and server or ""
-  local digest = redis.sha1hex(seconds .. "." .. micros .. " " .. KEYS[1] .. server)
+  local info = redis.pcall("INFO", "server") -- run_id is random; who may not ask does without
+  info = type(info) == "string" and info or ""
+  local digest = redis.sha1hex(seconds .. "." .. micros .. " " .. KEYS[1] .. info)
   return (digest:sub(1, 16):gsub("..", function(digits)
     return string.char(tonumber(digits, 16))
   end))
@@ -148,7 +149,7 @@ function M.random()
   local state = M.state
   local random = state[M.RANDOM]
   if not random then
-    local second = state[M.SECRET] .. state[M.SECONDS]
+    local second = state[M.SECRET] .. state[M.SECONDS] .. server.address()
     if second ~= known_digest[1] then
       known_digest[1], known_digest[2] = second, redis.sha1hex(second)
     end

@@ -1,16 +1,46 @@
----@lazy
--- Numbers that are given once in the life of a namespace: the same that job ids are made of.
+-- Numbers that are given once in the life of a namespace: those that ids are made of. They are 1024 to the millisecond,
+-- but never behind the last.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
+local server = require "jqlua.base.server"
 
 local M = {}
 
 local call = redis.call
 
+-- A server that takes over leaves out so many, and up to as many again by chance: 65 to 131 seconds of them. What the
+-- one before gave and this one does not know of is among these, as long as this one's clock is not further behind and
+-- the other does not go on for longer.
+local LEFT_OUT = 2 ^ 26
+
+---@cold
+local function after_another(last)
+  local digest = redis.sha1hex(meta.random() .. last .. server.address())
+  return last + LEFT_OUT + tonumber(digest:sub(1, 8), 16) % LEFT_OUT
+end
+
+---@param raw string|false as of keys.SEQ
+---@param note string|false as of server.key()
+---@return number last given, or what counts as such by now. The next are written by who takes them
+function M.last(raw, note)
+  local last = math.max(tonumber(raw or "0", 16), meta.state[meta.NOW_MS] * 1024 - 1)
+  if note ~= server.address() and server.take_over() then
+    last = after_another(last)
+    call("SET", keys.SEQ, string.format("%014x", last))
+  end
+  return last
+end
+
+---@cold
+---@return number last as above, to be read
+function M.read()
+  return M.last(unpack(call("MGET", keys.SEQ, server.key())))
+end
+
+---@cold
 ---@return string digits as of an id
 function M.next()
-  local last = tonumber(call("GET", keys.SEQ) or "0", 16)
-  local number = string.format("%014x", math.max(last, meta.state[meta.NOW_MS] * 1024 - 1) + 1)
+  local number = string.format("%014x", M.read() + 1)
   call("SET", keys.SEQ, number)
   return number
 end

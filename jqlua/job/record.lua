@@ -57,7 +57,7 @@ local REST = ">Bc0Bc0i4I4I4I2c0"
 local REST_OF_NEVER_STARTED = 3 -- where it begins
 -- Schema 3 had the worker behind the options, and no digits; there the rest begins with the length of a name, never 0.
 local MARK = 28
-local NO_DIGITS = "            "
+M.NO_DIGITS = "            "
 
 -- Jobs this call has looked at, by id; what became of one as bytes, if that was enough.
 local open = {}
@@ -87,7 +87,7 @@ end
 --- A started record of schema 3 in the form of this one.
 local function renew(raw)
   local _, _, _, _, _, _, size, after = struct.unpack(REST .. "B", raw, MARK)
-  return raw:sub(1, MARK - 1) .. "\0" .. NO_DIGITS .. string.char(size) .. raw:sub(after, after + size - 1)
+  return raw:sub(1, MARK - 1) .. "\0" .. M.NO_DIGITS .. string.char(size) .. raw:sub(after, after + size - 1)
     .. raw:sub(MARK, after - 2) .. raw:sub(after + size)
 end
 
@@ -249,7 +249,7 @@ local function told_of(rest)
       end
     end
   end
-  return told, string.char(128 + count)
+  return told, count < 16 and string.char(128 + count) or struct.pack(">BI2", 0xDE, count)
 end
 
 --- What presents the running attempt, or the last one.
@@ -257,7 +257,7 @@ end
 function M.token(job)
   local attempt = job[M.ATTEMPT]
   local digits = job[M.RANDOM]
-  return (attempt == 1 and "1" or attempt) .. "-" .. (digits == NO_DIGITS and "" or digits)
+  return (attempt == 1 and "1" or attempt) .. "-" .. (digits == M.NO_DIGITS and "" or digits)
 end
 
 local FIRST_ATTEMPT = "\167attempt\206\0\0\0\1\171retry_count\206\0\0\0\0"

@@ -82,9 +82,11 @@ end
 ---@cold
 --- What few jobs have.
 ---@param options table to which it is added
+---@param spec_path string
 ---@return string? expected what is wrong with the value
 ---@return string? problem likewise, said completely
-local function rare(options, field, value, path, i)
+local function rare(options, field, value, spec_path, i)
+  local path = type(field) == "string" and spec_path .. "." .. field
   if field == "retry_base" or field == "retry_cap" then
     options[field] = value
     return not check.is_number(value, 0, 1e10) and "seconds from 0 to 10^10"
@@ -112,9 +114,11 @@ local function rare(options, field, value, path, i)
   elseif field == "headers" then
     options[field] = value ~= false and (type(value) ~= "table" or next(value) ~= nil) and value or nil
     return nil, check_headers(value, path)
+  elseif field == "track" then
+    options[field] = value or nil
+    return type(value) ~= "boolean" and "true or false"
   end
-  options[field] = value or nil
-  return type(value) ~= "boolean" and "true or false" -- track
+  return nil, check.unknown(spec_path, field, FIELDS)
 end
 
 ---@cold
@@ -129,9 +133,6 @@ local function check_links(options, prefix)
     return "INVALID " .. prefix .. "depends: with if_exists latest, the engine says what the job depends on"
   end
 end
-
-local RARE = " retry_base retry_cap retry_jitter tags unique unique_for if_exists depends if_failed max_runtime track "
-  .. "headers "
 
 ---@kept
 -- What specs say, by their bytes.
@@ -204,15 +205,13 @@ function M.read(spec, path, i)
     elseif field == "expires_in" then
       expected = not check.is_number(value, 0.001, 1e10) and "seconds from 0.001 to 10^10"
       expires_in_ms = not expected and math.ceil(value * 1000)
-    elseif type(field) == "string" and not field:find(" ", 1, true) and RARE:find(" " .. field .. " ", 1, true) then
+    else
       local problem
       options = options or {}
-      expected, problem = rare(options, field, value, prefix .. field, i)
+      expected, problem = rare(options, field, value, path, i)
       if problem then
         return nil, problem
       end
-    else
-      return nil, check.unknown(path, field, FIELDS)
     end
     if expected then
       return nil, check.problem(prefix .. field, expected, value)

@@ -2,7 +2,6 @@
 -- Jobs that come in one by one, because there is more to them than to be put into a set: unique keys, dependencies,
 -- jobs that follow another, jobs of schedules.
 local keys = require "jqlua.base.keys"
-local meta = require "jqlua.base.meta"
 local batch = require "jqlua.base.writes"
 local change = require "jqlua.life.change"
 local check = require "jqlua.base.check"
@@ -12,6 +11,7 @@ local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
 local jobspec = require "jqlua.job.spec"
 local queue = require "jqlua.queue.record"
+local serial = require "jqlua.base.serial"
 local transition = require "jqlua.life.transition"
 local unique = require "jqlua.job.unique"
 
@@ -24,7 +24,7 @@ M.sequence = {} -- [1]: the last number given by this call
 ---@return number the last number given, or what counts as such by now
 local function last_number()
   if not M.sequence[1] then
-    M.sequence[1] = math.max(tonumber(call("GET", keys.SEQ) or "0", 16), meta.state[meta.NOW_MS] * 1024 - 1)
+    M.sequence[1] = serial.read()
   end
   return M.sequence[1]
 end

@@ -32,6 +32,19 @@ function M.renewable_ms(of)
   return math.min(of[job.TIMEOUT_MS], of[job.STARTED_MS] + M.most_ms(of) - meta.state[meta.NOW_MS])
 end
 
+--- Renews the lease of a running attempt, as far as that can be.
+---@return number ms as of renewable_ms
+function M.renew(of)
+  local left_ms = M.renewable_ms(of)
+  if left_ms > 0 then
+    local owner, until_ms = queue.load(of[job.QUEUE]), meta.state[meta.NOW_MS] + left_ms
+    batch.add(queue.key(owner, states.RUNNING), until_ms, of[job.ID])
+    -- Earlier than before only if the clock was set back.
+    queue.note_due(owner, queue.DUE_RUNNING, until_ms)
+  end
+  return left_ms
+end
+
 ---@cold
 --- Whether a job may not start any more.
 function M.has_expired(of)
@@ -113,6 +126,33 @@ function M.ended_how(of, token)
     is_last = token == job.token(of)
   end
   return is_last and of[job.HOW] or nil
+end
+
+---@cold
+--- Whether the running attempt is this one.
+---@param number number
+---@param digits string of its token
+---@return boolean
+function M.is_of(of, number, digits)
+  return of[job.STATE] == states.RUNNING and of[job.ATTEMPT] == number and of[job.RANDOM] == digits
+end
+
+---@cold
+--- An attempt that nobody ever had. If it is the last that ended, and its lease ran out, it counts as given back. Jobs
+--- that have ended stay ended.
+function M.forgive(of, number, digits)
+  local state = of[job.STATE]
+  local is_last = state == states.RUNNING and of[job.ATTEMPT] - 1 == number
+    or of[job.ATTEMPT] == number and of[job.RANDOM] == digits
+  if not is_last or of[job.HOW] ~= job.LAPSED or states.is_of(state, states.ENDED) then
+    return
+  end
+  of[job.HOW] = job.GIVEN_BACK
+  of[job.FAILURES] = math.max(0, of[job.FAILURES] - 1) -- a retry by hand may have begun anew
+  if state == states.RETRYING then
+    lineup.enter(of)
+  end
+  job.save(of)
 end
 
 ---@cold

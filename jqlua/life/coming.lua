@@ -87,13 +87,13 @@ end
 
 ---@cold
 --- Several queues, or one with a limit.
----@param raws table from its third on, the queues' records
+---@param raws table from its fourth on, the queues' records
 ---@return table owners by name
 ---@return string? problem
 function M.queues(names, raws, jobs)
   local owners = {}
   for i, name in ipairs(names) do
-    owners[name] = queue.decode(name, raws[i + 2])
+    owners[name] = queue.decode(name, raws[i + 3])
   end
   local waiting, keys_seen = {}, {}
   for i, new in ipairs(jobs) do

@@ -6,6 +6,7 @@ local attempt = require "jqlua.life.attempt"
 local failure = require "jqlua.life.failure"
 local following = require "jqlua.life.following"
 local memory = require "jqlua.base.memory"
+local request = require "jqlua.life.request"
 local wishes = require "jqlua.pick.wish"
 
 local M = {}
@@ -44,17 +45,26 @@ local function is_iso8601(text)
 end
 
 ---@kept
--- What calls of finish say besides outcomes, by its bytes.
+-- What calls of finish say besides outcomes, by its bytes; of those that end with a request, by the bytes in front
+-- of it.
 local known = {}
+---@kept
+local asked = {}
 
 --- The first argument of finish.
 ---@param blob? string
 ---@return table? call {worker, wish: as of wishes.parse, or nil}, not to be changed
 ---@return string? problem
+---@return string|false|nil token request of its pick
 function M.read_call(blob)
-  local call = memory.LASTS and known[blob]
-  if call then
-    return call
+  local rest, token, found
+  if memory.LASTS and blob then
+    rest, token = request.split(blob)
+    found = token and asked or known
+    local call = found[rest]
+    if call then
+      return call, nil, token or call.wish and call.wish.request
+    end
   end
   local spec = blob and check.map(blob)
   if not spec then
@@ -66,7 +76,7 @@ function M.read_call(blob)
   elseif not check.is_name(spec.worker) then
     return nil, check.problem("worker", check.NAME, spec.worker)
   end
-  call = { worker = spec.worker }
+  local call = { worker = spec.worker }
   if spec.pick ~= nil then
     if type(spec.pick) ~= "table" then
       return nil, check.problem("pick", "a map", spec.pick)
@@ -76,7 +86,11 @@ function M.read_call(blob)
       return nil, problem
     end
   end
-  return memory.LASTS and memory.keep(known, blob, call) or call
+  local given = call.wish and call.wish.request
+  if found and (not token or token == given) then
+    memory.keep(found, rest, call)
+  end
+  return call, nil, given
 end
 
 ---@param blob string MessagePack map

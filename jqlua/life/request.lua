@@ -11,9 +11,23 @@ function M.is_token(value)
   return type(value) == "string" and #value > 0 and #value <= 200
 end
 
+-- As our clients write it: the last field of a spec, 16 bytes long.
+local TAIL, SIZE = "\167request\176", 16
+
+--- A request is another one in each call, while the rest of a spec stays the same: that is remembered without it.
+---@param blob string spec
+---@return string rest the blob without the request, if that is its end
+---@return string? token
+function M.split(blob)
+  if blob:sub(-#TAIL - SIZE, -SIZE - 1) == TAIL then
+    return blob:sub(1, -#TAIL - SIZE - 1), blob:sub(-SIZE)
+  end
+  return blob
+end
+
 ---@cold
 ---@param operation string
----@return table? remembered
+---@return any remembered nil if nothing is
 function M.recall(operation, token)
   local raw = redis.call("GET", keys.REQUEST .. operation .. ":" .. token)
   if raw then
@@ -24,7 +38,7 @@ function M.recall(operation, token)
 end
 
 ---@cold
----@param remembered table
+---@param remembered any
 function M.remember(operation, token, remembered)
   local ttl_ms = settings.at(settings.REQUEST_TTL) * 1000
   redis.call("SET", keys.REQUEST .. operation .. ":" .. token,

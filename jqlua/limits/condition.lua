@@ -108,6 +108,15 @@ function M.holds(operator, operand, value)
   return false
 end
 
+local function holds_for_argument(program, at, facts)
+  local operator, operand = program[at] % 16, program[at + 2]
+  local is_there, value = jobpath.look(program[at + 1], facts)
+  if is_there then
+    return M.holds(operator, operand, value)
+  end
+  return operator == M.NE or operator == M.EXISTS and not operand
+end
+
 --- Whether the node of tags at `at` holds.
 local function holds_for_tags(program, at, tags)
   local unwanted, first, stop = program[at + 2], at + 3, at + program[at + 1]
@@ -162,13 +171,7 @@ function M.test(program, facts, at)
     elseif code < M.TAGS then
       size = 3
       if facts.argument then
-        local operator, operand = code % 16, program[at + 2]
-        local is_there, value = jobpath.look(program[at + 1], facts)
-        if is_there then
-          result = M.holds(operator, operand, value)
-        else
-          result = operator == M.NE or operator == M.EXISTS and not operand
-        end
+        result = holds_for_argument(program, at, facts)
       end
     else
       size = program[at + 1]

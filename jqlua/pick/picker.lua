@@ -3,12 +3,11 @@ local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local heads = require "jqlua.queue.heads"
 local lanes = require "jqlua.limits.lane_pick"
-local attempt = require "jqlua.life.attempt"
 local batch = require "jqlua.base.writes"
 local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
 local queue = require "jqlua.queue.record"
-local request = require "jqlua.life.request"
+local starts = require "jqlua.life.starts"
 local sleepers = require "jqlua.pick.sleepers"
 local sweep = require "jqlua.life.sweep"
 local transition = require "jqlua.life.transition"
@@ -25,30 +24,13 @@ local SWEEP_STEPS = 100
 local STEPS_OF_A_JOB = 0.5
 
 ---@cold
---- The jobs that this request got before, as far as their attempts still run. What else there is nobody has looked
---- for: pick anew.
-local function repeat_jobs(reply, remembered)
+--- What this request got before. What else there is nobody has looked for: pick anew.
+local function repeat_jobs(reply, running)
   reply[#reply + 1] = 0
-  for i = 1, #remembered, 2 do
-    local of = job.read(remembered[i])
-    local token = remembered[i + 1]
-    if type(token) == "number" then
-      token = token .. "-" -- schema 3 knew nothing more of an attempt
-    end
-    if of and attempt.runs(of, token) then
-      local n = #reply
-      reply[n + 1], reply[n + 2] = job.document(of), call("GET", keys.ARGUMENT .. remembered[i])
-    end
+  for _, of in ipairs(running) do
+    local n = #reply
+    reply[n + 1], reply[n + 2] = job.document(of), call("GET", keys.ARGUMENT .. of[job.ID])
   end
-end
-
----@cold
-local function remember(plan)
-  local remembered = {}
-  for i, of in ipairs(plan[plans.STARTED]) do
-    remembered[2 * i - 1], remembered[2 * i] = of[job.ID], job.token(of)
-  end
-  request.remember("p", plan[plans.WISH].request, remembered)
 end
 
 ---@cold
@@ -60,17 +42,17 @@ end
 
 ---@cold
 --- What a plan of more than plain fields needs before the jobs are chosen.
----@return table? remembered what this request got before
+---@return table[]? running jobs that this request got before
 local function prepare(plan)
   local wish = plan[plans.WISH]
   if plan[plans.IS_REGISTERED] then
     worker.seen(wish.worker)
     plan[plans.IS_QUIET] = worker.is_quiet(wish.worker)
   end
-  local remembered = wish.request and request.recall("p", wish.request)
-  if remembered then
+  local running = plan[plans.REQUEST] and starts.recall("p", plan[plans.REQUEST])
+  if running then
     transition.commit()
-    return remembered
+    return running
   end
   if wish.wait and meta.state[meta.SLEEPERS] > 0 then
     sleepers.awake(wish.worker, wish.wait.on)
@@ -86,8 +68,8 @@ local function settle(plan, reply, wakes, is_ready)
     if plan[plans.IS_REGISTERED] then
       worker.took(wish.worker)
     end
-    if wish.request then
-      remember(plan)
+    if plan[plans.STARTED] and plan[plans.STARTED][1] then
+      starts.remember("p", plan[plans.REQUEST], plan[plans.STARTED])
     end
   end
   if wakes then
@@ -104,10 +86,10 @@ end
 function M.run(plan, reply, raw)
   local wish = plan[plans.WISH]
   local state = meta.state
-  local is_plain = not (plan[plans.IS_REGISTERED] or wish.wait or wish.request)
-  local remembered = not is_plain and prepare(plan)
-  if remembered then
-    repeat_jobs(reply, remembered)
+  local is_plain = not (plan[plans.IS_REGISTERED] or wish.wait or plan[plans.REQUEST])
+  local running = not is_plain and prepare(plan)
+  if running then
+    repeat_jobs(reply, running)
     return reply
   end
   local place = #reply + 1 -- of next_ms

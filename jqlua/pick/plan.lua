@@ -6,6 +6,7 @@ local lanestart = require "jqlua.limits.lane_start"
 local attempt = require "jqlua.life.attempt"
 local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
+local starts = require "jqlua.life.starts"
 local queue = require "jqlua.queue.record"
 local worker = require "jqlua.pick.worker"
 
@@ -18,10 +19,11 @@ M.WISH = 1
 M.IS_REGISTERED = 2
 M.IS_QUIET = 3 -- the worker was asked to take no more jobs
 M.EXPIRED = 4 -- how many jobs ended instead of being started
-M.STARTED = 5 -- jobs, for requests
+M.STARTED = 5 -- entries of what was started, to be remembered; false without a request
 M.PLACE = 6 -- of next_ms in the reply; jobs stand behind it
 M.BYTES = 7 -- of arguments in the reply
 M.CHUNK = 8 -- how many jobs to take at once
+M.REQUEST = 9 -- its token, or false
 
 -- How long arguments are shows when they are read. So few jobs are taken at first, then more, never many, and none when
 -- the reply has this many bytes; those that were too many go back. Of a lane none goes back.
@@ -33,9 +35,10 @@ local MOST_IN_CHUNK = 32
 M.MOST_EXPIRED = 100
 
 --- Checks the rest.
+---@param token string|false|nil request
 ---@return table? plan of this call
 ---@return string? problem
-function M.new(wish)
+function M.new(wish, token)
   local problem = wish.entries.has_patterns and heads.check_patterns(wish.entries, wish.path .. "queues")
   local is_registered = worker.is_id(wish.worker)
   if is_registered and not worker.is_registered(wish.worker) then
@@ -44,12 +47,13 @@ function M.new(wish)
   if problem then
     return nil, problem
   end
-  return { wish, is_registered, false, 0, false, 0, 0, FIRST_CHUNK }
+  return { wish, is_registered, false, 0, token and {} or false, 0, 0, FIRST_CHUNK, token or false }
 end
 
 --- Appends a job that was started to the reply. Counts those that had expired: they are work, too.
 ---@param document? string
-local function append(plan, reply, document, argument, of)
+---@param number number which attempt it is
+local function append(plan, reply, document, argument, id, number)
   if not document then
     plan[M.EXPIRED] = plan[M.EXPIRED] + 1
     return
@@ -57,9 +61,9 @@ local function append(plan, reply, document, argument, of)
   local n = #reply
   reply[n + 1], reply[n + 2] = document, argument
   plan[M.BYTES] = plan[M.BYTES] + #(argument or "")
-  if plan[M.WISH].request then
-    plan[M.STARTED] = plan[M.STARTED] or {}
-    plan[M.STARTED][#plan[M.STARTED] + 1] = of
+  local started = plan[M.STARTED]
+  if started then
+    started[#started + 1] = starts.entry(id, number)
   end
 end
 
@@ -99,12 +103,12 @@ function M.start_all(owner, popped, plan, reply)
     if plan[M.BYTES] >= M.MOST_BYTES then
       -- At once: who looks whether more is ready, and for whom, is to see it.
       call("ZADD", queue.key(owner, states.QUEUED), popped[i + 1], id)
-    elseif wish.request and raw then
-      local of = job.decode(id, raw)
-      append(plan, reply, attempt.start(of, wish.worker, is_registered), records[i + 1], of)
     else
-      append(plan, reply, raw and attempt.start_popped(owner, id, wanted[i], raw, wish.worker, is_registered),
-        records[i + 1])
+      local document, of
+      if raw then
+        document, of = attempt.start_popped(owner, id, wanted[i], raw, wish.worker, is_registered)
+      end
+      append(plan, reply, document, records[i + 1], id, of and of[job.ATTEMPT] or 1)
     end
   end
   if popped[3] then
@@ -135,14 +139,14 @@ function M.start_lane(head, most, plan, reply)
   local wish, is_registered = plan[M.WISH], plan[M.IS_REGISTERED]
   for i, of in ipairs(started) do
     local document
-    if wish.request or of[job.OPTIONS] ~= "" or job.has(of, job.STARTED) then
+    if of[job.OPTIONS] ~= "" or job.has(of, job.STARTED) then
       document = attempt.start(of, wish.worker, is_registered)
     else
       local id = of[job.ID]
       document = attempt.start_popped(head.queue, id, keys.JOB .. id, job.encode(of), wish.worker, is_registered)
       of[job.STATE] = states.RUNNING
     end
-    append(plan, reply, document, arguments[i], of)
+    append(plan, reply, document, arguments[i], of[job.ID], math.max(1, of[job.ATTEMPT]))
   end
   grow(plan, reply)
 end

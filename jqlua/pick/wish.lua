@@ -117,24 +117,34 @@ function M.parse(spec, path, holder)
 end
 
 ---@kept
--- What specs say, by their bytes.
+-- What specs say, by their bytes; of those that end with a request, by the bytes in front of it.
 local known = {}
+---@kept
+local asked = {}
 
 --- As parse, of the bytes of a call's only argument.
 ---@return table? wish
 ---@return string? problem
+---@return string|false|nil token its request
 function M.read(blob)
-  local wish = memory.LASTS and known[blob]
-  if wish then
-    return wish
+  local rest, token, found
+  if memory.LASTS and blob then
+    rest, token = request.split(blob)
+    found = token and asked or known
+    local wish = found[rest]
+    if wish then
+      return wish, nil, token or wish.request
+    end
   end
   local spec = #ARGV == 1 and check.map(blob)
   if not spec then
     return nil, check.not_one_spec()
   end
-  local problem
-  wish, problem = M.parse(spec, "")
-  return memory.LASTS and wish and memory.keep(known, blob, wish) or wish, problem
+  local wish, problem = M.parse(spec, "")
+  if wish and found and (not token or token == wish.request) then
+    memory.keep(found, rest, wish)
+  end
+  return wish, problem, wish and wish.request
 end
 
 return M

@@ -190,68 +190,94 @@ local function check_worker(id, problems)
   end
 end
 
+local function check_expiring(name, problems)
+  for _, id in ipairs(members(keys.EXPIRING .. name)) do
+    if call("EXISTS", keys.JOB .. id) == 0 then
+      found(problems, "queue", name, "expects", id, "to expire, which has no record")
+    end
+  end
+  local bound = queue.load(name)[queue.DUE_WAITING]
+  check_bound(problems, "expiry of queue " .. name, bound, first_score(keys.EXPIRING .. name))
+end
+
+local function check_starts(id, problems)
+  if call("EXISTS", keys.KEY .. id) == 0 then
+    found(problems, "starts of key", id, "are of no key")
+  end
+end
+
+local function check_walk(name, problems)
+  if not call("ZSCORE", keys.DUE, "v" .. name) then
+    found(problems, "queue", name, "is to be looked through and nobody does")
+  end
+end
+
+local function check_settings(name, problems)
+  if queue.load(name)[queue.IS_NEW] then
+    found(problems, "settings of queue", name, "are of no queue")
+  end
+end
+
+local function check_queues(problems)
+  for _, name in ipairs(members(keys.QUEUE_NAMES)) do
+    check_queue(name, problems)
+  end
+end
+
+local function check_workers(problems)
+  for _, id in ipairs(call("HKEYS", keys.WORKERS)) do
+    check_worker(id, problems)
+  end
+end
+
+--- By what stands before the colon of a key; called with what is behind it.
+local CHECKS = {
+  j = check_job,
+  y = check_expiring,
+  lane = auditlanes.check_lane,
+  key = auditlanes.check_key,
+  limit = auditlanes.check_limit,
+  lanes = auditlanes.check_index,
+  starts = check_starts,
+  walk = check_walk,
+  ["waits-for"] = auditlinks.check_waiting,
+  dependents = auditlinks.check_dependents,
+  unique = auditlinks.check_unique,
+  tagged = auditindex.check_tag,
+  failed = auditindex.check_group,
+  settings = check_settings,
+  heads = check_heads,
+  held = check_worker,
+}
+
+--- By a key's whole name.
+local CHECKS_OF_ONE = {
+  ["unique-kept"] = auditlinks.check_kept,
+  ["queue-names"] = check_queues,
+  workers = check_workers,
+}
+
+--- Lists of names by their own, each with the prefix of what it names.
+local LISTS = {
+  tags = { keys.TAGS, keys.TAGGED },
+  ["tag-names"] = { keys.TAG_NAMES, keys.TAGGED },
+  ["failed-groups"] = { keys.FAILED_GROUPS, keys.FAILED },
+}
+
 --- Checks one key by its name behind the namespace.
 function M.key(name, problems)
   budget.pay(budget.STEP)
   local kind, rest = name:match("^([^:]+):(.*)$")
-  if kind == "j" then
-    check_job(rest, problems)
+  if CHECKS[kind] then
+    CHECKS[kind](rest, problems)
   elseif (kind == "o" or kind == "x" or kind == "a") and call("EXISTS", keys.JOB .. rest) == 0 then
     found(problems, "key", name, "has no job")
   elseif kind and #kind == 1 and states.is_of(kind, states.ALL) then
     check_set(kind, rest, problems)
-  elseif kind == "y" then
-    for _, id in ipairs(members(keys.EXPIRING .. rest)) do
-      if call("EXISTS", keys.JOB .. id) == 0 then
-        found(problems, "queue", rest, "expects", id, "to expire, which has no record")
-      end
-    end
-    local bound = queue.load(rest)[queue.DUE_WAITING]
-    check_bound(problems, "expiry of queue " .. rest, bound, first_score(keys.EXPIRING .. rest))
-  elseif kind == "lane" then
-    auditlanes.check_lane(rest, problems)
-  elseif kind == "key" then
-    auditlanes.check_key(rest, problems)
-  elseif kind == "limit" then
-    auditlanes.check_limit(rest, problems)
-  elseif kind == "lanes" then
-    auditlanes.check_index(rest, problems)
-  elseif kind == "starts" and call("EXISTS", keys.KEY .. rest) == 0 then
-    found(problems, "starts of key", rest, "are of no key")
-  elseif kind == "walk" and not call("ZSCORE", keys.DUE, "v" .. rest) then
-    found(problems, "queue", rest, "is to be looked through and nobody does")
-  elseif kind == "waits-for" then
-    auditlinks.check_waiting(rest, problems)
-  elseif kind == "dependents" then
-    auditlinks.check_dependents(rest, problems)
-  elseif kind == "unique" then
-    auditlinks.check_unique(rest, problems)
-  elseif name == "unique-kept" then
-    auditlinks.check_kept(problems)
-  elseif kind == "tagged" then
-    auditindex.check_tag(rest, problems)
-  elseif kind == "failed" then
-    auditindex.check_group(rest, problems)
-  elseif name == "tags" then
-    auditindex.check_names(keys.TAGS, keys.TAGGED, problems)
-  elseif name == "tag-names" then
-    auditindex.check_names(keys.TAG_NAMES, keys.TAGGED, problems)
-  elseif name == "failed-groups" then
-    auditindex.check_names(keys.FAILED_GROUPS, keys.FAILED, problems)
-  elseif kind == "settings" and queue.load(rest)[queue.IS_NEW] then
-    found(problems, "settings of queue", rest, "are of no queue")
-  elseif kind == "heads" then
-    check_heads(rest, problems)
-  elseif kind == "held" then
-    check_worker(rest, problems)
-  elseif name == "queue-names" then
-    for _, queue_name in ipairs(members(keys.QUEUE_NAMES)) do
-      check_queue(queue_name, problems)
-    end
-  elseif name == "workers" then
-    for _, id in ipairs(call("HKEYS", keys.WORKERS)) do
-      check_worker(id, problems)
-    end
+  elseif CHECKS_OF_ONE[name] then
+    CHECKS_OF_ONE[name](problems)
+  elseif LISTS[name] then
+    auditindex.check_names(LISTS[name][1], LISTS[name][2], problems)
   end
 end
 

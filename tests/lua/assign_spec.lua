@@ -179,6 +179,44 @@ describe("assign", function()
     end
     assert.are.same(ids, given)
   end)
+  describe("request", function()
+    local function assign()
+      return jq:assign({ request = "r", limit = 2 })
+    end
+
+    it("repeated gives the same jobs with the same tokens, and starts nothing", function()
+      jq:register({ url = "http://w/1", max_jobs = 5 })
+      jq:register({ url = "http://w/2" })
+      jq:enqueue_many({ name = "a" }, 3)
+      local first = assign()
+      local second = jq:unchanged(assign)
+      first.next_ms = 0 -- nobody has looked for more
+      assert.are.same(first, second)
+      assert.are.equal(2, #second)
+      assert.are_not.equal(first[1].to, first[2].to)
+    end)
+    it("repeated leaves out what has ended, and what went with its worker", function()
+      local one = jq:register({ url = "http://w/1" })
+      jq:register({ url = "http://w/2" })
+      jq:enqueue_many({ name = "a" }, 2)
+      local jobs = assign()
+      jq:succeed(jobs[1].to == one and jobs[2] or jobs[1])
+      jq:call("unregister", { worker = one })
+      assert.are.same({}, space.ids(assign()))
+    end)
+    it("that found nothing may find something later", function()
+      jq:register({ url = "http://w/" })
+      assert.are.same({}, space.ids(assign()))
+      local id = jq:enqueue("a")
+      assert.are.same({ id }, space.ids(assign()))
+    end)
+    it("of a pick is another", function()
+      jq:register({ url = "http://w/" })
+      jq:enqueue_all("a", "a")
+      jq:pick({ queues = "a", request = "r" })
+      assert.are.equal(1, #assign())
+    end)
+  end)
 
   local function with(field)
     return function(value)
@@ -195,6 +233,10 @@ describe("assign", function()
     { "a limit of 0", 0, "INVALID limit: expected an integer from 1 to 1000, got 0" },
     { "a limit of 1001", 1001, "INVALID limit: expected an integer from 1 to 1000, got 1001" },
     { "text as limit", "1", 'INVALID limit: expected an integer from 1 to 1000, got "1"' },
+  })
+  specs.refused_values(it, current, "assign", with("request"), {
+    { "an empty request", "", 'INVALID request: expected text of 1 to 200 bytes, got ""' },
+    { "a number as request", 5, "INVALID request: expected text of 1 to 200 bytes, got 5" },
   })
   specs.refused_values(it, current, "assign", with("wait"), {
     { "a number as wait", 1, "INVALID wait: expected a map with on and ms, got 1" },

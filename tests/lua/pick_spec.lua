@@ -1,4 +1,6 @@
+local matching = require "support.matching"
 local msgpack = require "support.msgpack"
+local server = require "support.server"
 local space = require "support.space"
 local specs = require "support.specs"
 
@@ -27,6 +29,30 @@ describe("pick", function()
         retry_count = 0, timeout = 2.5 }, document)
       assert.are.equal("\163abc", reply[3])
       assert.are.equal(3, #reply)
+    end)
+    it("has a document of any number of members", function()
+      -- More than workers are told of today: all that a job can have.
+      local source, changed = server.source("settable", "pick"):gsub('"max_runtime", "headers" }',
+        '"max_runtime", "headers", "tags", "unique", "unique_for", "retry_base", "retry_cap", "retry_jitter" }')
+      assert.are.equal(1, changed)
+      local told = { max_runtime = 5, headers = { tenant = "é" }, tags = { "x", "y" }, unique = "k", unique_for = 5,
+        retry_base = 1, retry_cap = 2, retry_jitter = 0.5 }
+      local first = jq:enqueue("a")
+      local spec = { name = "b", depends = { first } }
+      for field, value in pairs(told) do
+        spec[field] = value
+      end
+      told.id = jq:enqueue(spec)
+      jq:succeed(jq:take("a"))
+      local wish = msgpack.pack({ worker = "w", queues = "b" })
+      local document = jq:redis("EVAL", source, 2, jq.name, jq.name .. ":meta", wish)[2]
+      assert.are.equal(#document + 1, matching.module("values.msgpack").skip(document, 1))
+      local members = 0
+      for field, value in pairs(msgpack.unpack(document)) do
+        members = members + 1
+        assert.are.same(told[field] or value, value)
+      end
+      assert.are.equal(17, members)
     end)
     it("runs", function()
       local id = jq:enqueue("a")
@@ -401,6 +427,82 @@ describe("pick", function()
       assert.are.same({ ids[1] }, space.ids(pick({ count = 1 })))
       jq:pass(0.001)
       assert.are.same({ ids[2] }, space.ids(pick({ count = 1 })))
+    end)
+    it("repeated renews the leases: nobody had the jobs yet", function()
+      jq:enqueue({ name = "a", timeout = 10, max_retry = 0 })
+      pick()
+      jq:pass(9)
+      local job = pick()[1]
+      jq:pass(9)
+      jq:tick()
+      assert.are.equal("done", jq:succeed(job))
+    end)
+    it("repeated renews no lease beyond max_runtime", function()
+      local id = jq:enqueue({ name = "a", timeout = 10, max_runtime = 12, max_retry = 0 })
+      pick()
+      jq:pass(9)
+      pick()
+      jq:pass(3)
+      jq:tick()
+      assert.are.equal("error", jq:status(id))
+    end)
+    describe("repeated when the lease ran out", function()
+      local function lapsed(spec)
+        spec.name, spec.timeout = "a", 10
+        local id = jq:enqueue(spec)
+        local job = pick()[1]
+        jq:pass(10)
+        jq:tick()
+        return id, job
+      end
+      it("has the job wait again at once, and no retry spent", function()
+        local id, job = lapsed({ max_retry = 1, retry_base = 100 })
+        assert.are.same({ "retrying", 1 }, { jq:get(id).status, jq:get(id).retry_count })
+        assert.are.same({}, space.ids(pick()))
+        assert.are.same({ "queued", 0 }, { jq:get(id).status, jq:get(id).retry_count })
+        jq:unchanged(pick) -- once is enough
+        assert.are.equal("LOST", jq:succeed(job))
+        assert.are.equal("done", jq:succeed(jq:take("a")))
+      end)
+      it("spends no retry of a job that waits again already", function()
+        local id = lapsed({ retry_base = 0 })
+        assert.are.same({ "queued", 1 }, { jq:get(id).status, jq:get(id).retry_count })
+        pick()
+        assert.are.same({ "queued", 0 }, { jq:get(id).status, jq:get(id).retry_count })
+      end)
+      it("spends no retry of a job that another runs", function()
+        local id = lapsed({ max_retry = 1, retry_base = 0, retry_jitter = 0 })
+        jq:take("a")
+        pick()
+        assert.are.same({ "running", 0 }, { jq:get(id).status, jq:get(id).retry_count })
+        jq:unchanged(pick)
+        jq:pass(10) -- that one had it
+        jq:tick()
+        assert.are.same({ "queued", 1 }, { jq:get(id).status, jq:get(id).retry_count })
+      end)
+      it("forgives no other attempt than its own", function()
+        local id = lapsed({ max_retry = 5, retry_base = 0 })
+        jq:take("a")
+        jq:pass(10)
+        jq:tick()
+        jq:unchanged(pick)
+        assert.are.equal(2, jq:get(id).retry_count)
+      end)
+      it("leaves a job that has ended as it is", function()
+        local id = lapsed({ max_retry = 0 })
+        jq:unchanged(pick)
+        assert.are.equal("error", jq:status(id))
+      end)
+    end)
+    it("of another length, or not at the end, is the same", function()
+      jq:enqueue_all("a", "a", "a")
+      for _, token in ipairs({ "0123456789abcdef", "0123456789abcdeg", ("r"):rep(17) }) do
+        local blob = "\131\166worker\161w\166queues\161a\167request" .. msgpack.pack(token)
+        local first = jq:call("pick", blob)
+        assert.are.equal(first[2], jq:call("pick", blob)[2])
+      end
+      assert.are.same({ running = 3 }, jq:counts("a"))
+      jq:refuses("INVALID", "pick", "\131\166worker\161w\166queues\161a")
     end)
     it("repeated is a sign of life", function()
       local worker = jq:register({})

@@ -36,6 +36,7 @@ from bad_values import (
     show,
     words,
 )
+from jqmaster.wire.fields import CHANGED, FIELDS
 
 
 class Case(NamedTuple):
@@ -67,7 +68,6 @@ HEADERS = [
     {"a": "b\n"}, {"a": "x" * 1025}, {"a": "x" * 600, "b": "x" * 600}, {f"k{i}": "v" for i in range(17)},
     {"a\0": "b"},
 ]  # fmt: skip
-BACKOFF = {"retry_base": numbers(0, 1e10), "retry_cap": numbers(0, 1e10), "retry_jitter": numbers(0, 1)}
 PICK = {
     "queues": QUEUES,
     "count": integers(1, 1000),
@@ -76,20 +76,27 @@ PICK = {
     "wait": WAITS,
 }
 # Redis reads what does not fit into 63 bits as negative: 2**64 - 1 is -1.
-PRIORITIES = [value for value in integers(-(2**31), 2**31 - 1) if value != 2**64 - 1]
 MINUTES = [value for value in integers(-1440, 1440) if value != 2**64 - 1]
-JOB = {
-    "name": NAMES, "queue": [*NAMES, "a*", "*"], "priority": PRIORITIES,
-    "max_retry": integers(0, 2**31 - 1), "keep_result": BOOLEANS, "timeout": numbers(0.001, 4000000),
-    "delay": numbers(0, 1e10), "run_at": numbers(0, 1e10), "expires_in": numbers(0.001, 1e10), "tags": TAGS,
-    "depends": DEPENDS, "if_failed": words("wait"), "max_runtime": numbers(0.001, 4000000),
-    "track": BOOLEANS, "headers": HEADERS, **BACKOFF,
-}  # fmt: skip
-UNIQUE = {"unique": NAMES, "unique_for": numbers(0.001, 1e10), "if_exists": words("keep")}
-CHANGES = {
-    "id": IDS, "priority": PRIORITIES, "delay": numbers(0, 1e10), "run_at": numbers(0, 1e10),
-    "max_retry": integers(0, 2**31 - 1), "timeout": numbers(0.001, 4000000), "tags": SOME_TAGS,
-}  # fmt: skip
+
+
+def wrong(field):
+    """What a field of a job refuses."""
+    bounds = field.least, field.most
+    if field.kind == "integer":
+        return [value for value in integers(*map(int, bounds)) if field.least >= 0 or value != 2**64 - 1]
+    if field.kind in ("number", "seconds", "moment"):
+        return numbers(*bounds)
+    if field.kind == "choice":
+        return words(field.words[0].name)
+    kinds = {"name": NAMES, "boolean": BOOLEANS, "names": TAGS, "jobs": DEPENDS, "texts": HEADERS}
+    return kinds[field.kind] + (["a*", "*"] if field.name == "queue" else [])
+
+
+WRONG = {field.name: wrong(field) for field in FIELDS}
+UNIQUE = {field.name: WRONG[field.name] for field in FIELDS if "unique" in (field.name, field.needs)}
+JOB = {name: values for name, values in WRONG.items() if name not in UNIQUE}
+CHANGES = {"id": IDS} | {name: WRONG[name] for name in CHANGED} | {"tags": SOME_TAGS}
+BACKOFF = {name: WRONG[name] for name in ("retry_base", "retry_cap", "retry_jitter")}
 RATE = {"limit": integers(1, 10**9), "period": numbers(0.001, 31536000), "smooth": BOOLEANS}
 SETTINGS = {
     **BACKOFF, "result_ttl": numbers(1, 1e10), "result_grace": numbers(0, 1e10),
@@ -141,7 +148,7 @@ TARGETS = [
     Target("kick of a queue", "kick", {"queue": "a"}, {"queue": [*NAMES, "a*", "*"],
            "count": integers(1, 1000), "delay": numbers(0, 1e10)}, []),
     Target("move", "finish", {"name": "b"}, {"name": NAMES, "queue": [*NAMES, "a*", "*"],
-           "priority": PRIORITIES, "delay": numbers(0, 1e10)}, [],
+           "priority": WRONG["priority"], "delay": WRONG["delay"]}, [],
            lambda spec: one_outcome(encode({"id": RUNNING, "token": HOLD, "type": "success",
                                             "move": Raw(spec)})),
            "outcomes[0].move.", "outcomes[0].move", True),

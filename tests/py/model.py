@@ -6,6 +6,7 @@ _unique, _dependencies, _following, _finding, _schedules.
 Every operation gets the engine's reply, says whether a user who had read the protocol would accept it, and
 then does the same to its own jobs. Where the protocol leaves a choice to the engine (ids, jitter, the turn of
 `round_robin`, when an old record goes) the model checks that the choice is one of those allowed, and follows.
+A decision about what the page leaves open is written into the page, and then followed here.
 """
 
 import re
@@ -14,66 +15,6 @@ from model_jobs import DEFAULTS, ENDED, STATES, ErrorReply, Mismatch, Refused, a
 from model_schedules import Schedules
 
 __all__ = ["ErrorReply", "Mismatch", "Model", "Refused", "expect"]
-
-# AMBIGUITIES: what docs/protocol.md leaves open, and the reading taken here.
-#  1 A request token of enqueue and one of pick have nothing to do with each other. That of pick is not
-#    bound to the other arguments (no CONFLICT), and an answer without jobs is not remembered. A
-#    repeated pick renews no lease and sweeps nothing, but is a sign of life.
-#  2 The ttl of a token is that of the moment it was used. Later the token may be known or not.
-#  3 pick (also within finish, which is then refused whole) of an id like a worker's that is not
-#    registered: NOTFOUND.
-#  4 A repeated outcome gets the same answer until the *next attempt has ended*, also while that runs.
-#    An attempt whose lease ran out, or that was given back, gets LOST.
-#  5 A repeated release tells where the job waits now: scheduled, or else queued.
-#  6 CANCELLED is for the attempt that was cancelled while it ran; for a job cancelled while it waited:
-#    LOST.
-#  7 `error` shows the last failure's blob also after a later success, unless a result was kept.
-#    `finished_at` is that of the last outcome, and absent when it had none. Failures of the engine's
-#    own finding have some `message`.
-#  8 The first read sets the end of the result to now + result_grace, even if result_ttl would have
-#    ended it sooner. With result_grace 0 any read drops it, also when the setting changed since the
-#    first.
-#  9 created_ms is part of the id. When the clock went back it may be up to the latest moment there ever
-#    was.
-# 10 A record that is not kept at all goes when the call is over: the same outcome twice in one call
-#    gets the same answer twice. Old records go by ended_ms, then id; those whose result is kept are not
-#    counted.
-# 11 Sign of life comes before the sweep: a dead worker that picks before anybody noticed is alive.
-# 12 busy and unreachable end with a sweep. busy is not ended by a sign of life. unreachable and busy
-#    show before full. A registered worker without url is always `pulling`, though refuse may be said of
-#    it.
-# 13 assign gives the best job that any worker with room takes to the least loaded (held / max_jobs) who
-#    takes it. With next_ms 0 workers may be passed over whose queues are still being sorted.
-# 14 cancel ends nothing else: a watched job's end is published however it ends, expiry included.
-# 15 round_robin begins at any entry; shuffled: each job is the best of some entry.
-# 16 retry delays are whole milliseconds; with a base of 0 the job is ready for the same sweep.
-# 17 A change of match, by or order begins the record of a constraint anew as well: starts, keys closed by
-#    hand, and who keeps a key in strict order. The same definition again changes nothing.
-# 18 hold sets the moment, also to a sooner one.
-# 19 A start counts with the cost it had when it began, no more than the limit of then.
-# 20 In strict order `running` counts who keeps the key. Who keeps it has a place, whoever else runs.
-# 21 Of several operators on tags, those that ask for a tag must all hold for the same one.
-# 22 A fair queue begins anew when the paths of its levels change, and not when weights do; its clock goes on,
-#    which tells in rounding only. The second level has a clock of its own below each value of the first.
-# 23 A job that is moved on gives back the keys it kept in strict order. What becomes of a kept key when the
-#    argument, priority or tags of the job change is not said (such sequences have no strict order).
-# 24 Other facts about a job (change, replace, checkpoint, tags) count for constraints from when it waits.
-# 25 What follows an outcome is enqueued when the job has ended: its unique key is free by then.
-# 26 After the clock went back, a unique key, and a result, that was over by then may be kept again, or not.
-# 27 A unique key that is kept (`unique_for`) is free when an old record goes, whenever the engine gets there.
-#    Whether a record is kept at all is told by the settings of the moment at which the job ends.
-# 28 An id in `depends` that was never given, but is less than those that were, may be taken for one whose
-#    record is gone.
-# 29 Of dependents that are to be cancelled and get another dependency before the sweep: either may come.
-# 30 A kicked attempt that is given back (`release`) is answered LOST, or where the job waits.
-# 31 `cancel` with `dependents: "cancel"` of a job that had ended before may cancel those that wait for it.
-# 32 `ready_ms` of a job that was blocked is the moment of the sweep, or of the end of what it waited for.
-#    A job that expires may be free before, in the same sweep.
-# 33 A worker that is to be quiet is not counted on as a sleeper.
-# 34 `lapsed` of a worker counts what it reported as `timeout` itself, too.
-# 35 The moments of a schedule between a sweep and the next are those after the last one dealt with; `next`
-#    begins with those still to be dealt with, or after now.
-# 36 Whose end a history tells as forgotten, of that it does not tell the start either.
 
 
 def in_path(name):
@@ -116,11 +57,29 @@ class Model(Schedules):
             self.remember("pick", request, [(job.id, job.token) for job in taken])
 
     def picked_again(self, reply, answer):
-        jobs = [job for job in (self.holds(*held) for held in answer) if job]
+        self.show_again(reply, self.started_again(answer))
+
+    def show_again(self, reply, jobs):
         same([argument for _, argument in reply[1:]], [job.argument for job in jobs], "repeated pick")
         for job, (doc, _) in zip(jobs, reply[1:], strict=True):
             self.check_document(doc, self.picked_document(job), "repeated pick")
         same(reply[0], 0, "next_ms of a repeated pick")
+
+    def started_again(self, answer):
+        """Of a request that is repeated, the jobs that still run. Nobody had them: their leases begin anew, and what
+        lapsed has spent no retry."""
+        running = []
+        for id, token in answer:
+            job = self.jobs.get(id)
+            if self.holds(id, token):
+                job.due_ms = self.lease_end(job) if self.lease_end(job) > self.now else job.due_ms
+                running.append(job)
+            elif job and job.status not in ENDED and job.last[:2] == (int(token.partition("-")[0]), "lapse"):
+                job.retry_count = max(0, job.retry_count - 1)
+                if job.status == "retrying":
+                    self.requeue(job)
+                job.last = (job.last[0], "release", job.status)
+        return running
 
     def remember(self, operation, token, answer):
         self.requests[operation, token] = (self.now + ms(self.settings["request_ttl"]), answer)
@@ -254,6 +213,7 @@ class Model(Schedules):
     def advance(self, delta_ms):
         self.move_clock(delta_ms)
         self.latest = max(self.latest, self.now)
+        self.latest_id_ms = max(self.latest_id_ms, self.now)
         if delta_ms < 0:  # what seemed over may be, or not: what the engine has dropped is gone
             self.lose_track_of_sleepers()
             self.forget_keys(self.now - delta_ms)
@@ -263,6 +223,11 @@ class Model(Schedules):
                     del self.jobs[job.id]
                 elif doc and self.has_result(job) and "result" not in doc:
                     job.result = None
+
+    def take_over(self):
+        """Another server does, which knows nothing of the last ids that were given."""
+        self.least_id = max(self.least_id, self.now << 10) + (1 << 26)
+        self.latest_id_ms += 2 << 16
 
     def settled(self, old):
         """Time enough has passed for the records `old`, and everything due is done."""

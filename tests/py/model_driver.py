@@ -157,6 +157,10 @@ class Driver:
         reply = None
         if script == "clock":
             self.move_clock(fields["delta_ms"])
+        elif script == "take_over":
+            self.redis.send("MSET", NAMESPACE + ":server", "another", NAMESPACE + ":at-functions", "elsewhere")
+            self.redis.send("DEL", NAMESPACE + ":at-scripts")
+            self.model.take_over()
         elif script == "wake":
             self.wake(**fields)
         elif script == "settle":

@@ -149,6 +149,8 @@ class Jobs:
         self.requests = {}  # (operation, token) -> (until when it is remembered, the answer)
         self.watched = set()
         self.latest = 0  # the latest moment ever
+        self.latest_id_ms = 0  # that of the greatest id there may be
+        self.least_id = 0  # that there can be next
         self.published = []  # (id, state), as watchers must hear them
         self.last_id = ""
         self.expired = 0  # jobs that the last sweep, or the pick behind it, found expired
@@ -380,11 +382,15 @@ class Jobs:
         return doc | {k: v for k, v in more.items() if v is not None}
 
     def created(self, id):
-        """Now; but ids stay in order when the clock went back, and the moment is part of the id."""
-        if self.now >= self.latest:
+        """Now; but ids stay in order when the clock went back, or another server took over, and the moment is part of
+        the id."""
+        number = int(id, 16)
+        expect(number >= self.least_id, "an id that was given before, or may have been", id)
+        self.least_id = number + 1
+        if self.now >= self.latest_id_ms:
             return self.now
-        created = int(id, 16) >> 10  # of a job that is gone by the end of the call nothing else tells
-        expect(self.now <= created <= self.latest, "created_ms", created, self.now, self.latest)
+        created = number >> 10  # of a job that is gone by the end of the call nothing else tells
+        expect(self.now <= created <= self.latest_id_ms, "created_ms", created, self.now, self.latest_id_ms)
         return created
 
     def waiting(self, queue):

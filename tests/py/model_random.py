@@ -45,7 +45,7 @@ WEIGHTS = {
     "tick": (3, 4, 4), "queue": (2, 2, 2), "queues": (1, 1, 1), "register": (2, 2, 2),
     "unregister": (0.4, 0.4, 0.4), "workers": (0.5, 0.5, 0.5), "assign": (4, 10, 8),
     "refuse": (1.5, 2, 2), "config": (0.5, 0.5, 1), "wake": (3, 4, 4), "clock": (8, 12, 16),
-    "repeat": (4, 4, 4), "check": (4, 4, 4), "settle": (0.3, 0.5, 0.5),
+    "take_over": (0.1, 0.1, 0.1), "repeat": (4, 4, 4), "check": (4, 4, 4), "settle": (0.3, 0.5, 0.5),
 }  # fmt: skip
 
 
@@ -321,6 +321,8 @@ class Generator(ConstraintGenerator, MoreGenerator):
         fields = {"master": self.rng.choice(("m1", "m2"))}
         if self.chance(0.5):
             fields["limit"] = self.rng.choice((1, 2, 10))
+        if self.chance(0.25):
+            fields["request"] = self.token()
         if self.chance(0.4):
             fields["wait"] = {"on": "push", "ms": self.rng.choice((1, 1000, 5000, 60000))}
         return fields
@@ -356,6 +358,9 @@ class Generator(ConstraintGenerator, MoreGenerator):
             yield until_ms
         yield from self.opening_moments()
         yield from self.more_moments()
+
+    def take_over(self):
+        return {}
 
     def clock(self):
         delta = self.rng.choice((1, 1, 10, 100, 500, 1000, 1000, 2500, 6000, 31_000, 70_000))

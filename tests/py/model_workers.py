@@ -57,10 +57,7 @@ class Workers(Order):
             if url and worker.url == url:
                 self.give_back(worker)
         self.workers[reply] = Worker(reply, name, entries(queues), url, max_jobs, self.now, self.now)
-        if self.now < self.latest:  # as that of a job, the moment is part of the id
-            since_ms = self.look_at_worker(reply)["since_ms"]
-            expect(self.now <= since_ms <= self.latest, "since_ms", since_ms)
-            self.workers[reply].since_ms = since_ms
+        self.workers[reply].since_ms = self.created(reply[1:])  # as that of a job, the moment is part of the id
 
     def unregister(self, reply, worker):
         if worker not in self.workers:
@@ -190,8 +187,13 @@ class Workers(Order):
     def load(self, worker):
         return len(self.held(worker)) / worker.max_jobs
 
-    def assign(self, reply, master, limit=100, wait=None):
+    def assign(self, reply, master, limit=100, wait=None, request=None):
         accepted(reply)
+        until_ms, answer = self.requests.get(("assign", request), (0, []))
+        if answer and (self.now < until_ms or self.is_repeat([0, *(pair[2:] for pair in reply[1:])], answer)):
+            jobs = self.started_again(answer)
+            same([pair[:2] for pair in reply[1:]], [(j.worker_id, self.workers[j.worker_id].url) for j in jobs], "to")
+            return self.show_again([reply[0], *(pair[2:] for pair in reply[1:])], jobs)
         self.gets_up(master, wait)
         due_before = self.due_count()
         self.sweep(left_some=reply[0] == 0)
@@ -214,6 +216,8 @@ class Workers(Order):
         self.check_next(reply[0], due_before, also=rests + openings, given=len(reply) - 1)
         if wait and len(reply) == 1 and reply[0] != 0:
             self.goes_to_sleep(master, wait, None, reply[0])
+        if request:
+            self.remember("assign", request, [(job.id, job.token) for job, _ in started])
 
     def refuse(self, reply, worker, jobs, why, retry_after=1, message=""):
         if worker not in self.workers:

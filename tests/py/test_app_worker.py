@@ -5,8 +5,6 @@ from __future__ import annotations
 import datetime
 import json
 import logging
-import os
-import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -240,60 +238,6 @@ def test_progress_and_checkpoints(jq: JQ) -> None:
     assert handle.result(timeout=5) == 10
     document = handle.document()
     assert (document["progress"], document["progress_message"]) == (50, "half")
-
-
-# -- processes ------------------------------------------------------------------------------------
-
-process_jobs = JQ()
-
-
-@process_jobs.job(process=True)
-def where_it_runs(number: int) -> list[Any]:
-    return [os.getpid(), number, current_job.get().name]
-
-
-class Awkward(Exception):
-    def __init__(self, one: str, two: str) -> None:
-        super().__init__(one + two)
-
-
-@process_jobs.job(process=True, max_retry=0)
-def fails_there(how: str) -> None:
-    if how == "awkward":
-        raise Awkward("a", "b")
-    if how == "dies":
-        os.kill(os.getpid(), signal.SIGKILL)
-    raise ValueError(how)
-
-
-def test_jobs_in_processes(redis_url: str, namespace: str) -> None:
-    with process_jobs.using(redis_url, namespace):
-        handle = where_it_runs.enqueue(7)
-        failing = fails_there.map(["plain", "awkward"])
-        process_jobs.burst(raises=False)
-        pid, number, name = handle.result(timeout=5)
-        assert pid != os.getpid() and (number, name) == (7, "where_it_runs")
-        messages = [one.document()["message"] for one in failing]
-        assert messages[0] == "ValueError: plain" and "Awkward: ab" in messages[1]
-
-
-def test_a_process_that_dies_fails_its_job_alone(redis_url: str, namespace: str) -> None:
-    with process_jobs.using(redis_url, namespace):
-        dies = fails_there.enqueue("dies")
-        process_jobs.burst(raises=False)
-        assert "a process that ran jobs died" in dies.document()["message"]
-        handle = where_it_runs.enqueue(1)
-        process_jobs.burst()
-        assert handle.result(timeout=5)[1] == 1
-
-
-def test_async_functions_run_in_no_process() -> None:
-    async def wait() -> None: ...
-
-    with pytest.raises(TypeError, match="process=True is for plain functions"):
-        JQ().job(process=True)(wait)
-    with pytest.raises(TypeError, match="at the top of a module"):
-        JQ().job(process=True)(lambda: None)
 
 
 # -- schedules ------------------------------------------------------------------------------------

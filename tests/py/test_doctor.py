@@ -12,8 +12,8 @@ from cli_support import Cli, call, straight  # noqa: F401 (fixtures)
 from conftest import SettableEngine
 from jqmaster.client import AsyncClient
 from jqmaster.doctor import doctor, redis_side
-from jqmaster.doctor.doctor import Finding
 from jqmaster.doctor.facts import ClientSource, EngineSource, gather
+from jqmaster.doctor.finding import Finding
 from jqmaster.doctor.redis_side import Server
 from jqmaster.engine.engine import Engine
 

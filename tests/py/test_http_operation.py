@@ -51,6 +51,18 @@ async def test_a_queue_of_any_name(api: Api, name: str) -> None:
     assert (answer.value["name"], answer.value["queued"]) == (name, 1)
 
 
+@pytest.mark.parametrize(
+    ("path", "field"), [("/queue/new", "name"), ("/constraint/new", "id"), ("/schedule/new", "id")]
+)
+async def test_what_is_not_there_is_told_by_its_name(api: Api, path: str, field: str) -> None:
+    what = path.split("/")[1]
+    answer = await api.get(path)
+    assert (answer.status, answer.error) == (
+        404,
+        {"code": "NOTFOUND", "field": field, "message": f"{field}: no such {what}: new"},
+    )
+
+
 async def test_a_paused_queue_starts_nothing(api: Api) -> None:
     await api.enqueue("mail")
     await api.post("/queue/mail/pause")

@@ -1,87 +1,108 @@
-"""Each surface has what the engine has: the fields of a new job, and the operations.
+"""Each surface has what the engine has: the fields of a job, and the operations.
 
-The engine is the measure. A surface that leaves something out says so here, with the reason.
+Fields are described once, in jqmaster.wire.fields. What is not made from that is held against it here.
 """
 
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from bad_inputs import JOB, UNIQUE
 from http_support import document
-from jqmaster.engine import options
+from jqmaster.cli import enqueue
+from jqmaster.cli.options import Parser
+from jqmaster.engine.options import JobOptions
+from jqmaster.engine.replies import Job
+from jqmaster.wire.fields import FIELDS, Field
 
 ROOT = Path(__file__).resolve().parents[2]
-SPEC = (ROOT / "jqlua/job/spec.lua").read_text()
 PROTOCOL = (ROOT / "docs/protocol.md").read_text()
-FORM = (ROOT / "python/jqmaster/ui/static/pages/enqueue.js").read_text()
-
-
-def texts_of(name: str, source: str) -> set[str]:
-    """The words of a Lua constant that is one text in pieces."""
-    pieces = re.search(rf"local {name} = ((?:\s*(?:\.\. )?\"[^\"]*\")+)", source)
-    assert pieces, name
-    return set("".join(re.findall(r'"([^"]*)"', pieces[1])).split())
-
-
-FIELDS = texts_of("FIELDS", SPEC)
 OPERATIONS = {script.stem for script in (ROOT / "scripts").glob("*.lua")}
+BY_NAME = {field.name: field for field in FIELDS}
+# What workers are told besides.
+OF_ATTEMPTS = {"id", "token", "attempt", "retry_count"}
+OF_SCHEDULES = {"schedule", "schedule_ms"}
 
 
-def in_protocol() -> set[str]:
-    table = PROTOCOL.split("## 3. Enqueue")[1].split("| field |")[1].split("\n\n")[0]
-    cells = re.findall(r"^\| (`[^|]+`) \|", table, re.M)
-    return {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+def lua(path: str, name: str) -> list[str]:
+    """The words of a Lua constant: one text in pieces, or a list of texts."""
+    source = (ROOT / "jqlua" / path).read_text()
+    pieces = re.search(rf"local {name} = \{{?((?:\s*(?:\.\.|,)? ?\"[^\"]*\")+)", source)
+    assert pieces, name
+    return " ".join(re.findall(r'"([^"]*)"', pieces[1])).split()
 
 
-def in_openapi() -> set[str]:
-    return set(document()["components"]["schemas"]["NewJob"]["properties"]) - {"argument"}
+def annotation(field: Field) -> str:
+    """What the library takes for a field, as it is written."""
+    words = ", ".join(repr(word.name) for word in field.words)
+    special = {"unique": "str | bool | Callable[..., str]"}
+    kind = {
+        "name": "str", "integer": "int", "number": "float", "seconds": "Seconds", "moment": "datetime | float",
+        "boolean": "bool", "choice": f"Literal[{words}]", "names": "Sequence[str]",
+        "jobs": "Sequence[str | Handle[Any] | Call[Any]]", "texts": "Mapping[str, str]",
+    }[field.kind]  # fmt: skip
+    return f"{special.get(field.name, kind)} | None"
 
 
-def in_form() -> set[str]:
-    fields = FORM.split("const OPTIONS = [")[1].split("];")[0]
-    return set(re.findall(r"\{\s+name: '(\w+)'", fields)) | {"name", "queue"}
+def differences(there: Iterable[str], wanted: Iterable[str]) -> list[str]:
+    there, wanted = set(there), set(wanted)
+    return [f"{name} is missing" for name in sorted(wanted - there)] + [
+        f"{name} is not in the table" for name in sorted(there - wanted)
+    ]
 
 
-def on_command_line() -> set[str]:
-    # A tag is an option of its own, given several times; headers are of tracers, which do not use a shell.
-    told = subprocess.run(
-        [sys.executable, "-c", "from jqmaster.cli import main; main()", "enqueue", "--help"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    flags = {flag.replace("-", "_") for flag in re.findall(r"^  --([a-z-]+)", told, re.M)}
-    others = {"help", "request", "lines", "wait", "wait_timeout", "url", "redis", "namespace", "form", "json"}
-    return {"tags" if flag == "tag" else flag for flag in flags - others} | {"name", "headers"}
+def names(**like: object) -> set[str]:
+    """Of the fields that are so."""
+    return {one.name for one in FIELDS if all(getattr(one, key) == value for key, value in like.items())}
 
 
-def in_retried_forms() -> set[str]:
-    """What "enqueue again" fills in, besides what is of that job alone."""
-    copied = set(re.findall(r"'(\w+)'", FORM.split("const COPIED = [")[1].split("]")[0]))
-    moments = {"delay", "run_at", "expires_in"}
-    links = {"depends", "if_failed", "if_exists"}
-    return copied | moments | links | {"name", "queue", "track"}
+class TestFields:
+    def test_what_is_made_from_the_table_is_up_to_date(self) -> None:
+        command = [sys.executable, ROOT / "tools/fields.py", "--check"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
 
+    def test_the_engine_has_these(self) -> None:
+        assert differences(lua("job/spec.lua", "FIELDS"), BY_NAME) == []
+        checked = re.findall(r'field == "(\w+)"', (ROOT / "jqlua/job/spec.lua").read_text())
+        assert differences(checked, BY_NAME) == []
 
-@pytest.mark.parametrize(
-    "surface",
-    [
-        pytest.param(lambda: set(options.NAMES) | {"name"}, id="library"),
-        pytest.param(in_protocol, id="protocol.md"),
-        pytest.param(in_openapi, id="OpenAPI"),
-        pytest.param(in_form, id="UI form"),
-        pytest.param(in_retried_forms, id="enqueue again"),
-        pytest.param(on_command_line, id="command line"),
-        pytest.param(lambda: set(JOB) | set(UNIQUE), id="refusals"),
-    ],
-)
-def test_each_field_of_a_job_is_known(surface: Callable[[], set[str]]) -> None:
-    assert surface() == FIELDS
+    def test_the_engine_has_these_changed(self) -> None:
+        assert differences(lua("life/change.lua", "FIELDS"), names(changed=True) | {"id"}) == []
+
+    def test_the_engine_tells_workers_these(self) -> None:
+        told = lua("job/record.lua", "TOLD_OPTIONS")
+        assert differences(told, names(told=True, rare=True) | OF_SCHEDULES) == []
+
+    def test_the_library_takes_these(self) -> None:
+        assert differences(JobOptions.__annotations__, names() - {"name"}) == []
+
+    @pytest.mark.parametrize("name", sorted(JobOptions.__annotations__))
+    def test_the_library_takes_them_as_they_are(self, name: str) -> None:
+        taken = JobOptions.__annotations__[name]
+        assert getattr(taken, "__forward_arg__", taken) == annotation(BY_NAME[name])
+
+    def test_the_library_gives_functions_what_workers_are_told(self) -> None:
+        told = names(told=True) | OF_ATTEMPTS | OF_SCHEDULES | {"argument"}
+        assert differences(Job._fields, told) == []
+        assert set(Job._field_defaults) == names(told=True, rare=True) | OF_SCHEDULES
+
+    def test_what_needs_another_says_so_in_openapi(self) -> None:
+        needs = {field.name: [field.needs] for field in FIELDS if field.needs}
+        schemas = document()["components"]["schemas"]
+        assert schemas["NewJob"]["dependentRequired"] == schemas["ScheduledJob"]["dependentRequired"] == needs
+
+    def test_the_command_line_has_an_option_for_each(self) -> None:
+        # Headers are of tracers, which do not use a shell.
+        without = {field.name for field in FIELDS if not field.option}
+        assert without == {"name", "headers"}
+        commands = Parser().add_subparsers(parser_class=Parser)
+        enqueue.add(commands)
+        flags = set(commands.choices["enqueue"]._option_string_actions)
+        assert {field.option for field in FIELDS if field.option} <= flags
 
 
 def test_the_protocol_tells_each_operation() -> None:

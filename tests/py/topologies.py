@@ -249,10 +249,13 @@ def cluster(primaries: int = 3, replicas: int = 0, timeout_ms: int = 1500, *argu
 class Proxy:
     """A TCP proxy in this event loop. What it carries can be lost without a word."""
 
-    def __init__(self, target: Node) -> None:
+    def __init__(self, target: RedisServer | int) -> None:
+        """`target`: a Redis, or a port of this machine."""
         self.target = target
         self.url = ""
         self.bytes_per_s: float | None = None  # of a connection, one way; None: as fast as it goes
+        self.loses: Callable[[], bool] = lambda: False  # whether to cut a connection in place of a reply
+        self.lost = 0
         self._is_silent = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server
@@ -289,13 +292,21 @@ class Proxy:
         if self._is_silent:
             self._dead.add(writer)
             return
-        to_reader, to_writer = await asyncio.open_unix_connection(str(self.target.socket))
+        if isinstance(self.target, int):
+            to_reader, to_writer = await asyncio.open_connection("127.0.0.1", self.target)
+        else:
+            to_reader, to_writer = await asyncio.open_unix_connection(str(self.target.socket))
         self._alive |= {writer, to_writer}
-        await asyncio.gather(self._copy(reader, to_writer), self._copy(to_reader, writer))
+        await asyncio.gather(self._copy(reader, to_writer), self._copy(to_reader, writer, is_reply=True))
 
-    async def _copy(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _copy(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_reply: bool = False
+    ) -> None:
         with contextlib.suppress(OSError):
             while data := await reader.read(65536):
+                if is_reply and self.loses():
+                    self.lost += 1
+                    break
                 if writer in self._dead:
                     continue
                 writer.write(data)

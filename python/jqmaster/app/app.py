@@ -17,7 +17,7 @@ import inspect
 import os
 import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, cast, overload
 
 from jqmaster.app import handle as handles
@@ -25,7 +25,7 @@ from jqmaster.app.calling import MessagePack, Serializer
 from jqmaster.app.handle import Handle
 from jqmaster.app.link import Link
 from jqmaster.app.operation import Operations
-from jqmaster.app.task import AsyncTask, Call, Decorator, ScheduleOptions, SyncTask, Task, TaskOptions
+from jqmaster.app.task import AsyncTask, Call, Decorator, Rules, ScheduleOptions, SyncTask, Task, TaskOptions
 from jqmaster.app.transport import Prepared, RedisTransport, Transport
 from jqmaster.connection import url as redis_url
 from jqmaster.engine import options
@@ -77,7 +77,7 @@ class JQ(Operations):
         self.form = cast(Form, form or os.environ.get("JQ_FORM") or "auto")
         self.recreate = os.environ.get("JQ_RECREATE") == "1" if recreate is None else recreate
         self.serializer: Serializer = serializer or MessagePack()
-        self.defaults: JobOptions = cast(JobOptions, options.check(dict(defaults)))
+        self.defaults: JobOptions = options.check(defaults)
         self.tasks: dict[str, Task[..., Any]] = {}
         self.recurring: dict[str, tuple[Task[..., Any], ScheduleOptions]] = {}
         self.middlewares: list[Middleware] = []
@@ -110,7 +110,7 @@ class JQ(Operations):
     @overload
     def job(self, /, **given: Unpack[TaskOptions]) -> Decorator: ...
 
-    def job(self, function: Callable[..., Any] | None = None, /, **given: Any) -> Any:
+    def job(self, function: Callable[..., Any] | None = None, /, **given: Unpack[TaskOptions]) -> Any:
         """Decorator: make a function a kind of job, `@jq.job` or `@jq.job(queue="mail", max_retry=3)`.
 
         Raises ValueError when there is a job of this name already, TypeError for options that do not exist.
@@ -119,16 +119,16 @@ class JQ(Operations):
             return self._define(function, given)
         return lambda it: self._define(it, given)
 
-    def task(self, name: str, /, **given: Unpack[JobOptions]) -> SyncTask[..., Any]:
+    def task(self, name: str, /, **chosen: Unpack[JobOptions]) -> SyncTask[..., Any]:
         """A job whose function lives elsewhere, in any language: `jq.task("resize").enqueue(4)`."""
-        return SyncTask(self, None, name, given)
+        return SyncTask(self, None, name, chosen, Rules())
 
     @overload
     def schedule(self, /, **when: Unpack[ScheduleOptions]) -> Callable[[AnyTask], AnyTask]: ...
     @overload
     def schedule(self, task: AnyTask, /, **when: Unpack[ScheduleOptions]) -> AnyTask: ...
 
-    def schedule(self, task: Any = None, /, **when: Any) -> Any:
+    def schedule(self, task: Any = None, /, **when: Unpack[ScheduleOptions]) -> Any:
         """Decorator above `@jq.job`: make the job again and again, `@jq.schedule(cron="0 3 * * *")`.
 
         Workers bring it to the server when they start, replacing what is there under its `id`. When it is
@@ -142,7 +142,7 @@ class JQ(Operations):
         if schedule_id in self.recurring:
             raise ValueError(f"there is a schedule {schedule_id!r} already; give this one another id")
         task.prepare(when.get("args", ()), when.get("kwargs", {}), {})
-        self.recurring[schedule_id] = task, cast(ScheduleOptions, when)
+        self.recurring[schedule_id] = task, when
         return task
 
     def middleware(self, function: MiddlewareT) -> MiddlewareT:
@@ -153,8 +153,6 @@ class JQ(Operations):
 
     def lifespan(self, function: Callable[[], AsyncIterator[Any]]) -> Callable[[], AsyncIterator[Any]]:
         """Decorator: an async generator that yields once, what is in `jq.state` while a worker runs."""
-        from contextlib import asynccontextmanager
-
         self.lifespans.append(asynccontextmanager(function))
         return function
 
@@ -167,6 +165,18 @@ class JQ(Operations):
         """Decorator: called when a worker stops, after its jobs; plain or async."""
         self.shutdowns.append(function)
         return function
+
+    @asynccontextmanager
+    async def surroundings(self) -> AsyncIterator[None]:
+        """What a worker's jobs find around them: lifespans and hooks, entered and left."""
+        async with AsyncExitStack() as stack:
+            for lifespan in self.lifespans:
+                self.state = await stack.enter_async_context(lifespan())
+            for hook in reversed(self.shutdowns):
+                stack.push_async_callback(_called, hook)
+            for hook in self.startups:
+                await _called(hook)
+            yield
 
     # -- enqueueing -------------------------------------------------------------------------------
 
@@ -230,8 +240,9 @@ class JQ(Operations):
     def worker(self, queues: Sequence[str] | None = None, *, concurrency: int = 8, **given: Any) -> AppWorker:
         """A worker for this object's jobs: `.run()` until SIGTERM, or `await .serve(stop)`.
 
-        `queues`: default all those of its jobs. `given`: fields of `jqmaster.worker_run.WorkOptions`, such as
-        `push`, `host`, `port`, `order`, `name`, `register`, `drain_timeout_s`.
+        `queues`: default all those of its jobs. `given`: fields of `jqmaster.worker.run.WorkOptions`, such as
+        `push`, `host`, `port`, `order`, `name`, `register`, `drain_timeout_s`; and when a process of
+        `process=True` makes room for a fresh one: after `process_jobs` jobs, above `process_memory` bytes.
         """
         from jqmaster.app.worker import AppWorker
 
@@ -285,19 +296,20 @@ class JQ(Operations):
 
     # -- parts ------------------------------------------------------------------------------------
 
-    def _define(self, function: Callable[..., Any], given: Mapping[str, Any]) -> Task[..., Any]:
-        own = dict(given)
+    def _define(self, function: Callable[..., Any], given: TaskOptions) -> Task[..., Any]:
+        own = given.copy()
         name = own.pop("name", None) or getattr(function, "__name__", None)
         if not isinstance(name, str):
             raise TypeError(f"{function!r} has no name; give one: @jq.job(name=...)")
         if name in self.tasks:
             raise ValueError(f"there is a job {name!r} already; give this one another: @jq.job(name=...)")
         kind: type[Task[..., Any]] = AsyncTask if inspect.iscoroutinefunction(function) else SyncTask
-        task = self.tasks[name] = kind(self, function, name, own)
+        rules = Rules(own.pop("process", False), own.pop("retry_on", None), own.pop("give_up_on", None))
+        task = self.tasks[name] = kind(self, function, name, own, rules)
         return task
 
     def _bare(self, name: str, argument: Any, chosen: JobOptions) -> Call[Any]:
-        options.check(dict(chosen))
+        options.check(chosen)
         packed = self.serializer.dumps(argument)
         if "unique" in chosen:
             chosen["unique"] = options.unique_key(chosen["unique"], name, packed, (argument,), {})
@@ -360,3 +372,9 @@ class JQ(Operations):
             yield
         finally:
             self.link = before
+
+
+async def _called(hook: Callable[[], Any]) -> None:
+    found = hook()
+    if inspect.isawaitable(found):
+        await found

@@ -113,8 +113,8 @@ class _Burst:
         await asyncio.Event().wait()
         raise AssertionError("unreachable")
 
-    async def finish(self, outcomes: list[Outcome], want: int) -> tuple[list[str], list[Job]]:
-        states, jobs = await self._inner.finish(outcomes, want)
+    async def finish(self, outcomes: list[Outcome], want: int, request: str) -> tuple[list[str], list[Job]]:
+        states, jobs = await self._inner.finish(outcomes, want, request)
         self._hold(jobs)
         self._drop([outcome.job.held for outcome in outcomes])
         return states, jobs

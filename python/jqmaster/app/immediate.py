@@ -14,9 +14,10 @@ from jqmaster.app.link import Link
 from jqmaster.app.task import Call
 from jqmaster.app.transport import Prepared
 from jqmaster.app.worker import Runner
-from jqmaster.engine.replies import Document, Enqueued, Job
+from jqmaster.engine.options import NewJob
+from jqmaster.engine.replies import Document, Enqueued, Job, job_of
 from jqmaster.errors import NotFound
-from jqmaster.worker.ending import FollowUp, JobFailed, Move
+from jqmaster.worker.ending import FollowUp, JobFailed, Move, new_job
 from jqmaster.worker.notes import current_job
 
 if TYPE_CHECKING:
@@ -50,10 +51,9 @@ class MemoryLink(Link):
     async def _run_one(self, call: Call[Any], spec: Mapping[str, Any], by_hand: bool) -> Enqueued:
         """`by_hand`: the caller is plain code. Plain functions run right there, and others in a loop."""
         document = self._memory.add(spec, call.argument)
-        job = Job(
-            document["id"], "", document["name"], document["queue"], document["priority"], 1, 0,
-            document["timeout"], call.argument, headers=document.get("headers") or {},
-        )  # fmt: skip
+        # What it depends on are calls here, which have no ids.
+        told = {name: value for name, value in document.items() if name != "depends"}
+        job = job_of({**told, "token": ""}, call.argument)
         task = call.task if call.task.function is not None else self._jq.tasks.get(call.task.name)
         if task is None:
             raise LookupError(f"no function here for jobs named {call.task.name}")
@@ -78,18 +78,17 @@ class MemoryLink(Link):
 
     async def _followed(self, result: Any, by_hand: bool) -> Any:
         """What a result says is to follow runs at once, too; the result itself."""
-        follow: Sequence[Mapping[str, Any]] = ()
+        follow: Sequence[NewJob | Call[Any]] = ()
         if isinstance(result, FollowUp):
-            result, follow = result.result, result.jobs
+            follow = [one if isinstance(one, Call) else new_job(one, ()) for one in result.jobs]
+            result = result.result
         if isinstance(result, Move):
             packed = self._jq.serializer.dumps(result.argument)
             moved: Call[Any] = Call(self._jq.task(result.name or current_job.get().name), packed, {})
             handle = await self._run_one(moved, moved.spec(), by_hand)
             result = self._jq.serializer.loads(self._memory.find(handle.id)["result"])
         for one in follow:
-            spec = dict(one)
-            argument = self._jq.serializer.dumps(spec.pop("argument", None))
-            call = one if isinstance(one, Call) else Call(self._jq.task(spec["name"]), argument, {})
+            call = one if isinstance(one, Call) else Call(self._jq.task(one.spec["name"]), one.argument, {})
             await self._run_one(call, call.spec(), by_hand)
         return result
 

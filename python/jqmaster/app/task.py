@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import (
     TYPE_CHECKING,
@@ -19,11 +20,9 @@ from typing import (
     overload,
 )
 
-import msgpack
-
 from jqmaster.app import calling
 from jqmaster.engine import options
-from jqmaster.engine.options import JobOptions, Seconds
+from jqmaster.engine.options import JobOptions, NewJob, Seconds
 from jqmaster.wire import tracing
 
 if TYPE_CHECKING:
@@ -49,9 +48,18 @@ class TaskOptions(JobOptions, total=False):
     """These never do."""
 
 
-class Call(Mapping[str, Any], Generic[R_co]):
-    """A call that is not enqueued yet: for `JQ.enqueue_many`, `FollowUp` and `depends`. As a map: its spec
-    and `argument`, ready to be packed."""
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How the jobs of a kind run here; the server hears nothing of it. As of `TaskOptions`."""
+
+    process: bool = False
+    retry_on: Exceptions | None = None
+    give_up_on: Exceptions | None = None
+
+
+class Call(Generic[R_co]):
+    """A call that is not enqueued yet: for `JQ.enqueue_many`, `FollowUp` and `depends`. Two are two jobs, also with
+    the same arguments."""
 
     __slots__ = ("argument", "options", "task")
 
@@ -64,28 +72,16 @@ class Call(Mapping[str, Any], Generic[R_co]):
         """Its spec; `depends` still as it was given."""
         return options.spec_of(self.task.name, self.options)
 
-    def fields(self, siblings: Sequence[Any] = ()) -> dict[str, Any]:
-        """The map. `depends` on `siblings` are their indexes. Raises ValueError for other calls."""
+    def follower(self, siblings: Sequence[Any]) -> NewJob:
+        """The job, enqueued with `siblings`: `depends` on these are their indexes. Raises ValueError for other
+        calls."""
         spec = tracing.injected(self.spec())
         if "depends" in spec:
             spec["depends"] = [_reference(one, siblings) for one in spec["depends"]]
-        return {**spec, "argument": msgpack.unpackb(self.argument, strict_map_key=False)}
-
-    def __getitem__(self, name: str) -> Any:
-        return self.fields()[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.fields())
-
-    def __len__(self) -> int:
-        return len(self.fields())
+        return NewJob(spec, self.argument)
 
     def __repr__(self) -> str:
         return f"<call of {self.task.name}>"
-
-    # Two calls are two jobs, also with the same arguments.
-    __eq__ = object.__eq__
-    __hash__ = object.__hash__
 
 
 def _reference(one: Any, siblings: Sequence[Any]) -> str | int:
@@ -139,29 +135,28 @@ class WithOptions(Enqueuer[P, R]):
 
     def options(self, **more: Unpack[JobOptions]) -> WithOptions[P, R]:
         """With these as well."""
-        return WithOptions(self._task, {**self._chosen, **options.check(dict(more))})  # type: ignore[typeddict-item]
+        return WithOptions(self._task, {**self._chosen, **options.check(more)})
 
 
 class Task(Enqueuer[P, R]):
     """A kind of job. `function` is what was decorated; None for one that lives elsewhere."""
 
-    def __init__(self, jq: JQ, function: Callable[..., Any] | None, name: str, given: Mapping[str, Any]) -> None:
-        own: dict[str, Any] = dict(given)
+    def __init__(
+        self, jq: JQ, function: Callable[..., Any] | None, name: str, chosen: JobOptions, rules: Rules
+    ) -> None:
         self.jq = jq
         self.function = function
         self.name = name
-        self.process: bool = own.pop("process", False)
-        self.retry_on: Exceptions | None = own.pop("retry_on", None)
-        self.give_up_on: Exceptions | None = own.pop("give_up_on", None)
+        self.rules = rules
         self.signature = None if function is None else calling.Signature(function)
         self.is_async = inspect.iscoroutinefunction(function)
-        if self.process and self.is_async:
+        if rules.process and self.is_async:
             raise TypeError(f"{name}: process=True is for plain functions, not for async ones")
-        if self.process and "<locals>" in getattr(function, "__qualname__", ""):
+        if rules.process and "<locals>" in getattr(function, "__qualname__", ""):
             raise TypeError(f"{name}: a process finds only functions at the top of a module")
         self.returns_none = function is not None and _returned(function) in (None, "None")
         self._task = self
-        self._chosen: JobOptions = options.check(own)  # type: ignore[assignment]
+        self._chosen = options.check(chosen)
         if function is not None:
             functools.update_wrapper(self, function, updated=())  # type: ignore[arg-type]
 
@@ -184,7 +179,7 @@ class Task(Enqueuer[P, R]):
 
     def options(self, **chosen: Unpack[JobOptions]) -> WithOptions[P, R]:
         """The task with options for the jobs to come: `add.options(delay=5).enqueue(1, 2)`."""
-        return WithOptions(self, {**self._chosen, **options.check(dict(chosen))})  # type: ignore[typeddict-item]
+        return WithOptions(self, {**self._chosen, **options.check(chosen)})
 
     def prepare(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], chosen: JobOptions) -> tuple[bytes, JobOptions]:
         """The argument packed, and all options of a call."""
@@ -196,10 +191,10 @@ class Task(Enqueuer[P, R]):
             except TypeError as error:
                 raise TypeError(f"{self.name}{self.signature.misfit(error, kwargs)}") from None
         argument = self.jq.serializer.dumps(value)
-        merged: dict[str, Any] = {"keep_result": not self.returns_none, **self.jq.defaults, **chosen}
+        merged: JobOptions = {"keep_result": not self.returns_none, **self.jq.defaults, **chosen}
         if "unique" in merged:
             merged["unique"] = options.unique_key(merged["unique"], self.name, argument, args, kwargs)
-        return argument, merged  # type: ignore[return-value]
+        return argument, merged
 
 
 def _returned(function: Callable[..., Any]) -> Any:

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import inspect
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgpack
 
 from jqmaster.app.calling import Serializer
-from jqmaster.app.task import Call, ScheduleOptions, Task
+from jqmaster.app.task import Call, ScheduleOptions, Task, When
 from jqmaster.connection.wake import backoff_s
+from jqmaster.engine.options import JobOptions
 from jqmaster.engine.replies import Job
 from jqmaster.errors import JQError, Unavailable
 from jqmaster.worker.ending import FollowUp, JobFailed, JobReleased, Move, Packed, group_of, trace
 from jqmaster.worker.notes import current_job
-from jqmaster.worker.process_pool import ProcessPool
+from jqmaster.worker.process_pool import NEVER, ProcessPool, Renewal
 
 if TYPE_CHECKING:
     from jqmaster.app.app import JQ
@@ -38,12 +38,13 @@ DEFAULT_NAMESPACE = "{jq}"
 class Runner:
     """Calls functions for jobs, in one process. `in_place`: plain functions run in the caller's thread."""
 
-    def __init__(self, jq: JQ, concurrency: int, *, in_place: bool = False) -> None:
+    def __init__(self, jq: JQ, concurrency: int, *, in_place: bool = False, renewal: Renewal = NEVER) -> None:
         self.errors: dict[tuple[str, str], BaseException] | None = None
         """When this is a map: what attempts raised."""
         self._jq = jq
         self._in_place = in_place
         self._concurrency = concurrency
+        self._renewal = renewal
         self._threads: ThreadPoolExecutor | None = None
         self._processes: ProcessPool | None = None
 
@@ -78,12 +79,7 @@ class Runner:
             schedules = asyncio.create_task(self._bring_schedules(tried), name="schedules")
             stack.callback(schedules.cancel)
             await tried.wait()
-            for lifespan in self._jq.lifespans:
-                self._jq.state = await stack.enter_async_context(lifespan())
-            for hook in reversed(self._jq.shutdowns):
-                stack.push_async_callback(_called, hook)
-            for hook in self._jq.startups:
-                await _called(hook)
+            await stack.enter_async_context(self._jq.surroundings())
             yield
 
     # -- parts ------------------------------------------------------------------------------------
@@ -112,9 +108,9 @@ class Runner:
             return await function(*args, **kwargs)
         if self._in_place:
             return function(*args, **kwargs)
-        if task.process:
+        if task.rules.process:
             if self._processes is None:
-                self._processes = ProcessPool(self._concurrency)
+                self._processes = ProcessPool(self._concurrency, self._renewal)
             return await self._processes.run(function, job, args, kwargs)
         if self._threads is None:
             self._threads = ThreadPoolExecutor(self._concurrency, "job")
@@ -186,8 +182,9 @@ class AppWorker:
 
         if not self._jq.tasks:
             raise ValueError("there are no jobs: decorate functions with @jq.job, and import their modules")
-        runner = Runner(self._jq, self._given.get("concurrency", 8))
         given = {**self._given, "queues": self._queues or queues_of(self._jq)}
+        renewal = Renewal(given.pop("process_jobs", None), given.pop("process_memory", None))
+        runner = Runner(self._jq, given.get("concurrency", 8), renewal=renewal)
         if given.get("namespace", DEFAULT_NAMESPACE) == DEFAULT_NAMESPACE:
             given["namespace"] = self._jq.namespace
         if given.get("form", "auto") == "auto":
@@ -217,8 +214,8 @@ def plain(result: Any, serializer: Serializer) -> Any:
     """A result, or what follows, as MessagePack's own types. Raises what `serializer` raises."""
     if isinstance(result, FollowUp):
         jobs = list(result.jobs)
-        fields = [dict(one) if not isinstance(one, Call) else one.fields(jobs) for one in jobs]
-        return FollowUp(plain(result.result, serializer), fields)
+        followers = [one.follower(jobs) if isinstance(one, Call) else one for one in jobs]
+        return FollowUp(plain(result.result, serializer), followers)
     if isinstance(result, Move):
         return replace(result, argument=plain(result.argument, serializer))
     return msgpack.unpackb(serializer.dumps(result), strict_map_key=False)
@@ -231,22 +228,17 @@ def queues_of(jq: JQ) -> list[str]:
 
 async def bring_schedule(jq: JQ, schedule_id: str, task: Task[..., Any], when: ScheduleOptions) -> None:
     """Create or replace a schedule. One that is paused stays so, unless `when` says otherwise."""
-    given: dict[str, Any] = dict(when)
-    chosen: Any = {**task.chosen, **given.pop("options", {})}
-    call: Call[Any] = Call(task, *task.prepare(given.pop("args", ()), given.pop("kwargs", {}), chosen))
-    if given.get("paused") is None:
+    own = when.copy()  # what is left of it in the end says when
+    chosen: JobOptions = {**task.chosen, **own.pop("options", {})}
+    call: Call[Any] = Call(task, *task.prepare(own.pop("args", ()), own.pop("kwargs", {}), chosen))
+    if own.get("paused") is None:
         before = await jq.link.arun(lambda it: it.schedules(schedule_id))
-        given["paused"] = bool(before and before.get("paused"))
-    await jq.arepeat(schedule_id, call, **given)
+        own["paused"] = bool(before and before.get("paused"))
+    await jq.arepeat(schedule_id, call, **cast(When, own))
 
 
 def _retries(task: Task[..., Any], error: Exception) -> bool:
-    if task.give_up_on is not None and isinstance(error, task.give_up_on):
+    rules = task.rules
+    if rules.give_up_on is not None and isinstance(error, rules.give_up_on):
         return False
-    return task.retry_on is None or isinstance(error, task.retry_on)
-
-
-async def _called(hook: Callable[[], Any]) -> None:
-    found = hook()
-    if inspect.isawaitable(found):
-        await found
+    return rules.retry_on is None or isinstance(error, rules.retry_on)

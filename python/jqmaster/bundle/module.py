@@ -151,24 +151,31 @@ def declare(module: Module, name: str, index: int) -> None:
 
 def parse_item(module: Module, index: int) -> tuple[list[Item], int]:
     """Parse the function or values that begin at ``index``; returns them and the index behind."""
-    cursor, table = module.cursor, module.table
-    token = cursor.tokens[index]
-    texts = [cursor.text(index + n) for n in range(4)]
-    if texts[:2] == ["local", "function"] or (texts[0] == "function" and texts[1:3] == [table, "."]):
-        local = texts[0] == "local"
-        function = index + 1 if local else index
-        at = function + 1 if local else function + 3
-        after = cursor.after_function(function)
-        if cursor.text(at + 1) != "(":
-            raise cursor.error(index, f"expected 'function {table}.name(…)'")
-        cold = is_marked(token, "cold")
-        item = Item(module.name, cursor.text(at), True, cold, cursor, index, at + 1, after, token.line)
-        add_item(module, item, index, public=not local)
-        return [item], after
+    texts = [module.cursor.text(index + n) for n in range(4)]
+    if texts[:2] == ["local", "function"] or (texts[0] == "function" and texts[1:3] == [module.table, "."]):
+        return parse_function(module, index, public=texts[0] != "local")
+    return parse_values(module, index, texts)
+
+
+def parse_function(module: Module, index: int, *, public: bool) -> tuple[list[Item], int]:
+    cursor = module.cursor
+    function = index if public else index + 1
+    at = function + 3 if public else function + 1
+    if cursor.text(at + 1) != "(":
+        raise cursor.error(index, f"expected 'function {module.table}.name(…)'")
+    token, after = cursor.tokens[index], cursor.after_function(function)
+    cold = is_marked(token, "cold")
+    item = Item(module.name, cursor.text(at), True, cold, cursor, index, at + 1, after, token.line)
+    add_item(module, item, index, public=public)
+    return [item], after
+
+
+def parse_values(module: Module, index: int, texts: list[str]) -> tuple[list[Item], int]:
+    cursor = module.cursor
     if texts[0] == "local" and cursor.is_name(index + 1):
         names = [cursor.text(n) for n in cursor.name_list(index + 1)]
         equals = index + 2 * len(names)
-    elif texts[0] == table and texts[1] == "." and texts[3] == "=":
+    elif texts[0] == module.table and texts[1] == "." and texts[3] == "=":
         names, equals = [texts[2]], index + 3
     else:
         raise cursor.error(
@@ -180,28 +187,31 @@ def parse_item(module: Module, index: int) -> tuple[list[Item], int]:
     spans = cursor.expressions(equals + 1)
     if len(spans) != len(names):
         raise cursor.error(index, "one name, one value")
-    items = []
-    for name, (start, end) in zip(names, spans, strict=True):
-        # A function as a value may call itself, like any other function.
-        function_value = cursor.text(start) == "function" and cursor.after_function(start) == end
-        item = Item(
-            module.name,
-            name,
-            function_value,
-            function_value and is_marked(token, "cold"),
-            cursor,
-            index,
-            start + function_value,
-            end,
-            token.line,
-            shared=[cursor.text(n) for n in range(start, end)] == ["{", "}"],
-            kept=is_marked(token, "kept"),
-            rare=is_marked(token, "rare"),
-        )
-        items.append(item)
+    items = [value_item(module, name, index, span) for name, span in zip(names, spans, strict=True)]
     for item in items:
         add_item(module, item, index, public=texts[0] != "local")
     return items, spans[-1][1]
+
+
+def value_item(module: Module, name: str, index: int, span: tuple[int, int]) -> Item:
+    cursor, token = module.cursor, module.cursor.tokens[index]
+    start, end = span
+    # A function as a value may call itself, like any other function.
+    function_value = cursor.text(start) == "function" and cursor.after_function(start) == end
+    return Item(
+        module.name,
+        name,
+        function_value,
+        function_value and is_marked(token, "cold"),
+        cursor,
+        index,
+        start + function_value,
+        end,
+        token.line,
+        shared=[cursor.text(n) for n in range(start, end)] == ["{", "}"],
+        kept=is_marked(token, "kept"),
+        rare=is_marked(token, "rare"),
+    )
 
 
 def add_item(module: Module, item: Item, index: int, *, public: bool) -> None:

@@ -13,7 +13,7 @@ from jqmaster.cli.reach import on_redis, place
 from jqmaster.cli.status import EXIT_FAILED, EXIT_OK
 
 if TYPE_CHECKING:
-    from jqmaster.doctor.doctor import Finding
+    from jqmaster.doctor.finding import Finding
 
 _MORE = """\
 Exit code 1 if there is a problem or a warning. By way of a master Redis itself

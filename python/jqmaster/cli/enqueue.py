@@ -23,6 +23,7 @@ from jqmaster.cli.options import (
 from jqmaster.cli.progress import Progress
 from jqmaster.cli.reach import open_client
 from jqmaster.cli.status import EXIT_OK, EXIT_USAGE, Refused
+from jqmaster.wire.fields import FIELDS, Field
 
 if TYPE_CHECKING:
     from jqmaster.client.asks import Enqueued
@@ -34,38 +35,52 @@ Prints the job's id; with --wait the result, and the exit code is 1 if the
 job failed."""
 _BATCH = 1000
 
-# name on the command line: (kind, what it means)
-_OPTIONS: tuple[tuple[str, Any, str, str], ...] = (
-    ("--queue", str, "NAME", "where it waits (default: NAME)"),
-    ("--priority", whole(-(2**31), 2**31 - 1), "N", "smaller runs first (default: 0)"),
-    ("--delay", duration, "TIME", "not before so long from now: 90, 5m, 2h"),
-    ("--run-at", moment, "MOMENT", "not before 2030-01-31T18:00 (local), …Z (UTC) or Unix seconds"),
-    ("--expires-in", span, "TIME", "if not started by then it ends as an error"),
-    ("--timeout", span, "TIME", "length of the lease (default: 30 s)"),
-    ("--max-runtime", span, "TIME", "the most an attempt may take"),
-    ("--max-retry", whole(0, 2**31 - 1), "N", "retries after the first failure (default: 10)"),
-    ("--retry-base", duration, "TIME", "the first retry comes after so long, each next after twice that"),
-    ("--retry-cap", duration, "TIME", "but no later than after so long"),
-    ("--retry-jitter", fraction, "PART", "up to this part of it (0 to 1) is taken off at random"),
-    ("--unique", str, "KEY", "none is made while a job with this key has not ended"),
-    ("--unique-for", span, "TIME", "the key is kept for so long after the end"),
-    ("--if-exists", choice("keep", "replace", "latest"), "keep|replace|latest",
-     "what becomes of the second with the same key"),
-    ("--if-failed", choice("wait", "fail", "run"), "wait|fail|run",
-     "what becomes of it when a job it depends on fails"),
-)  # fmt: skip
+
+def _kind(field: Field) -> dict[str, Any]:
+    """How argparse takes a field."""
+    if field.kind == "boolean":
+        return {"action": "store_true"}
+    if field.kind in ("names", "jobs"):
+        return {"action": Several, "metavar": field.metavar}
+    if field.kind == "choice":
+        words = [word.name for word in field.words]
+        return {"type": choice(*words), "metavar": "|".join(words)}
+    types: dict[str, tuple[Any, str]] = {
+        "name": (str, "TEXT"),
+        "integer": (whole(int(field.least), int(field.most)), "N"),
+        "number": (fraction, "PART"),
+        "seconds": (span if field.least else duration, "TIME"),
+        "moment": (moment, "MOMENT"),
+    }
+    kind, metavar = types[field.kind]
+    return {"type": kind, "metavar": field.metavar or metavar}
+
+
+def _word(field: Field) -> str:
+    """Where argparse puts it."""
+    return field.option[2:].replace("-", "_")
+
+
+_FORMS = {"seconds": "90, 5m, 2h", "moment": "2030-01-31T18:00 (local), …Z (UTC) or Unix seconds"}
+
+
+def _help(field: Field) -> str:
+    text = field.meaning.replace("`", "")
+    if field.kind in ("names", "jobs"):
+        text += "; may be given several times"
+    elif field.name in ("delay", "run_at"):
+        text += f": {_FORMS[field.kind]}"
+    usual = "" if field.kind in ("boolean", "choice") else field.usual.replace("`", "")
+    return text + (f" (default: {usual})" if usual else "")
 
 
 def add(commands: Any) -> None:
     parser = command(commands, "enqueue", _enqueue, "enqueue a job", _MORE)
     parser.add_argument("name", metavar="NAME", help="kind of job")
     parser.add_argument("argument", metavar="ARGUMENT", nargs="?", help="JSON, @FILE or - (default: nil)")
-    for flag, kind, metavar, text in _OPTIONS:
-        parser.option(flag, type=kind, metavar=metavar, help=text)
-    parser.option("--tag", action=Several, metavar="TAG", help="to find it by; may be given several times")
-    parser.option("--depends", action=Several, metavar="ID", help="runs when this job is done; likewise")
-    parser.option("--keep-result", action="store_true", help="keep what the function returns")
-    parser.option("--track", action="store_true", help="publish each of its transitions")
+    for field in FIELDS:
+        if field.option:
+            parser.option(field.option, help=_help(field), **_kind(field))
     parser.option("--request", metavar="TOKEN", help="repeating the command with the same token enqueues nothing twice")
     parser.option("--lines", action="store_true", help="each line of ARGUMENT is the argument of a job")
     parser.option("--wait", action="store_true", help="wait for its end, and print its result")
@@ -127,18 +142,10 @@ def _batches(jobs: list[tuple[dict[str, Any], bytes]]) -> Iterator[list[tuple[di
 
 
 def _spec(options: argparse.Namespace) -> dict[str, Any]:
-    spec: dict[str, Any] = {"name": options.name}
-    for flag, *_ in _OPTIONS:
-        name = flag[2:].replace("-", "_")
-        if getattr(options, name) is not None:
-            spec[name] = getattr(options, name)
-    for name, given in (("tags", options.tag), ("depends", options.depends)):
-        if given:
-            spec[name] = given
-    for name in ("keep_result", "track"):
-        if getattr(options, name):
-            spec[name] = True
-    return spec
+    given = {field.name: getattr(options, _word(field)) for field in FIELDS if field.option}
+    # 0 and "" are values; a flag that is not given, and no tags, are none.
+    said = {name: value for name, value in given.items() if value not in (None, []) and value is not False}
+    return {"name": options.name} | said
 
 
 def _send(client: Any, jobs: list[tuple[dict[str, Any], bytes]], request: str | None) -> list[Enqueued]:

@@ -10,6 +10,7 @@ from jqmaster.cli import show, values, why
 from jqmaster.cli.options import Parser, command, reach, span
 from jqmaster.cli.reach import open_client
 from jqmaster.cli.status import EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE, Refused
+from jqmaster.wire.fields import FIELDS
 
 _ENDED = ("done", "error", "cancelled")
 _RESULT = """\
@@ -76,7 +77,7 @@ def _print_job(job: dict[str, Any]) -> None:
             ("worker", job.get("worker_id")),
             ("progress", _progress(job)),
             ("tags", ", ".join(job.get("tags") or [])),
-            ("unique", job.get("unique")),
+            *((one.name.replace("_", " "), job.get(one.name)) for one in FIELDS if one.rare and one.kind == "name"),
             ("depends on", ", ".join(job.get("depends") or [])),
             ("waits for", ", ".join(job.get("waits_for") or [])),
             ("schedule", job.get("schedule")),

@@ -119,6 +119,14 @@ def _add_work(commands: Any) -> None:
         help="jobs at a time (default: %(default)s)",
     )  # fmt: skip
     parser.option(
+        "--process-jobs", variable="JQ_PROCESS_JOBS", type=positive, metavar="N",
+        help="of a JQ object: a process makes room for a fresh one after so many jobs",
+    )  # fmt: skip
+    parser.option(
+        "--process-memory", variable="JQ_PROCESS_MEMORY", type=positive, metavar="MB",
+        help="of a JQ object: a process makes room for a fresh one when it holds more",
+    )  # fmt: skip
+    parser.option(
         "--host", variable="JQ_WORKER_HOST", default="127.0.0.1",
         help="with --push: listen there (default: %(default)s)",
     )  # fmt: skip
@@ -209,7 +217,11 @@ def _work(options: argparse.Namespace, parser: Parser) -> int:
     }  # fmt: skip
     if not isinstance(jobs, dict):
         try:
-            chosen = jobs.worker(**given).options()
+            chosen = jobs.worker(
+                **given,
+                process_jobs=options.process_jobs,
+                process_memory=options.process_memory and options.process_memory << 20,
+            ).options()
         except ValueError as error:
             parser.error(f"{options.functions}: {error}")
         return run(chosen)

@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from jqmaster.errors import JQError
-
-if TYPE_CHECKING:
-    from jqmaster.master.master import Engine
 
 # A batch keeps Redis busy for as long as it takes, so it is small in jobs and in bytes.
 MAX_JOBS = 100
@@ -22,10 +19,20 @@ MAX_BYTES = 1 << 20
 _REFUSALS = frozenset(("INVALID", "FULL", "CONFLICT", "NOTFOUND"))
 
 
+class Calls(Protocol):
+    """Calls the scripts of one namespace."""
+
+    async def call(self, script: str, /, *args: Any) -> Any:
+        """Run `script` and return its reply as Redis gave it (bytes, integers, lists).
+
+        Raises `jqmaster.errors.JQError`, also when Redis cannot be asked (`Unavailable`).
+        """
+
+
 class Coalescer:
     """Merges single enqueues into batches of one script call each."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Calls) -> None:
         self._engine = engine
         self._queue: deque[tuple[bytes, bytes, asyncio.Future[list[Any]]]] = deque()
         self._task: asyncio.Task[None] | None = None

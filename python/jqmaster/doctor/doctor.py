@@ -1,20 +1,20 @@
 """What is wrong with a namespace and its Redis, and what to do about it.
 
 `examine` gathers facts and runs every check over them. The checks are plain functions from facts to findings,
-here those of the namespace, in `doctor_redis` those of Redis. The command `jqmaster doctor` prints findings.
+here those of the namespace, in `redis_side` those of Redis. The command `jqmaster doctor` prints findings.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
 from shlex import quote
-from typing import Any, Literal
+from typing import Any
 
+from jqmaster.doctor import redis_side
 from jqmaster.doctor.facts import Facts, Source, gather
+from jqmaster.doctor.finding import Finding, Level
 
-Level = Literal["problem", "warning", "note", "ok"]
 ORDER: tuple[Level, ...] = ("problem", "warning", "note", "ok")
 
 _MINUTE_MS, _HOUR_MS = 60_000, 3_600_000
@@ -25,31 +25,9 @@ LONG_MS = _HOUR_MS
 GROWS = 10  # failures of a group in an hour
 
 
-@dataclass(frozen=True)
-class Finding:
-    """`check` is a stable name; `about` the queue, constraint, … concerned; `means` and `do` are sentences.
-
-    `problem`: jobs do not run or may be lost. `warning`: somebody should look. `note`: good to know. `ok`:
-    the check found nothing.
-    """
-
-    check: str
-    level: Level
-    title: str
-    means: str = ""
-    do: str = ""
-    about: str | None = None
-    values: dict[str, Any] = field(default_factory=dict)
-
-    def document(self) -> dict[str, Any]:
-        return asdict(self)
-
-
 async def examine(source: Source, server: Any = None) -> list[Finding]:
     """All findings, the worst first. `server`: what `redis_side.look` found; None where Redis itself cannot
     be asked. Raises what the source does."""
-    from jqmaster.doctor import redis_side
-
     facts = await gather(source, None if server is None else server.now_ms)
     found = [] if server is None else list(redis_side.check(server))
     found += check(facts)

@@ -6,18 +6,16 @@ import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import redis.exceptions
 from redis.asyncio import Redis
 
 from jqmaster.bundle.build import version_of
+from jqmaster.doctor.finding import Finding, Level
 from jqmaster.engine.calls import Caller
 from jqmaster.engine.scripts import Form
 from jqmaster.errors import JQError, from_redis
-
-if TYPE_CHECKING:
-    from jqmaster.doctor.doctor import Finding, Level
 
 _HOUR_MS = 3_600_000
 FAR_MS, VERY_FAR_MS = 1_000, 30_000
@@ -103,8 +101,6 @@ def check(server: Server) -> Iterator[Finding]:
 
 
 def _make(check: str, level: Level, title: str, means: str = "", do: str = "", **values: Any) -> Finding:
-    from jqmaster.doctor.doctor import Finding
-
     return Finding(check, level, title, means, do, None, values)
 
 

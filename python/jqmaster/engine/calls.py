@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
@@ -83,6 +84,11 @@ def pack(spec: Spec, path: str = "") -> bytes:
                 raise Invalid(f"cannot be packed as MessagePack: {problem}", f"{path}.{key}".lstrip(".")) from problem
         raise Invalid(f"cannot be packed as MessagePack: {whole}", path or None) from whole
     return packed
+
+
+def new_request() -> str:
+    """A request token. At the end of a spec the library knows one of this length, and does not parse the rest again."""
+    return secrets.token_hex(8)
 
 
 def given(**fields: Any) -> dict[str, Any]:

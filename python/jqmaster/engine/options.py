@@ -1,11 +1,16 @@
-"""What a job can be told beside its arguments, and the spec that comes of it (section 3 of the protocol)."""
+"""What a job can be told beside its arguments, and the spec that comes of it (section 3 of the protocol).
+
+`JobOptions` is written out for editors and type checkers; the tests hold it against `wire.fields`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from hashlib import blake2s
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
+
+from jqmaster.wire.fields import FIELDS
 
 if TYPE_CHECKING:
     from jqmaster.app.handle import Handle
@@ -61,14 +66,19 @@ class JobOptions(TypedDict, total=False):
     """Texts that go with it, at most 16 of 1024 bytes in all: `current_job.get().headers` in the worker."""
 
 
-_DURATIONS = (
-    "retry_base", "retry_cap", "timeout", "max_runtime", "delay", "expires_in", "unique_for",
-)  # fmt: skip
+class NewJob(NamedTuple):
+    """A job on its way to the engine: its spec, its argument packed."""
+
+    spec: dict[str, Any]
+    argument: bytes
+
+
 NAMES = frozenset(JobOptions.__annotations__)
 
 
-def check(options: dict[str, Any]) -> dict[str, Any]:
-    """`options` as they were given. Raises TypeError for a name that is none."""
+def check(options: JobOptions) -> JobOptions:
+    """`options` as they were given, which type checkers need not have seen. Raises TypeError for a name that is
+    none."""
     unknown = sorted(options.keys() - NAMES)
     if unknown:
         raise TypeError(f"no such option: {', '.join(unknown)}; there are: {', '.join(sorted(NAMES))}")
@@ -78,16 +88,9 @@ def check(options: dict[str, Any]) -> dict[str, Any]:
 def spec_of(name: str, options: JobOptions) -> dict[str, Any]:
     """The spec, but for `unique` and `depends` where they are not plain text yet."""
     spec: dict[str, Any] = {"name": name}
-    spec.update((key, value) for key, value in options.items() if value is not None)
-    for key in _DURATIONS:
-        if isinstance(spec.get(key), timedelta):
-            spec[key] = spec[key].total_seconds()
-    if isinstance(spec.get("run_at"), datetime):
-        spec["run_at"] = unix(spec["run_at"])
-    if "tags" in spec:
-        spec["tags"] = list(spec["tags"])
-    if "headers" in spec:
-        spec["headers"] = dict(spec["headers"])
+    for key, value in options.items():
+        if value is not None:
+            spec[key] = _SENT_AS[key](value) if key in _SENT_AS else value
     return spec
 
 
@@ -103,6 +106,10 @@ def unix(moment: datetime | float) -> float:
     if moment.tzinfo is None:
         raise ValueError(f"{moment!r} has no time zone; say datetime.now(timezone.utc), or .astimezone()")
     return moment.timestamp()
+
+
+_OF_KIND: Mapping[str, Callable[[Any], Any]] = {"seconds": seconds, "moment": unix, "names": list, "texts": dict}
+_SENT_AS = {field.name: _OF_KIND[field.kind] for field in FIELDS if field.kind in _OF_KIND}
 
 
 def unique_key(unique: Any, name: str, argument: bytes, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

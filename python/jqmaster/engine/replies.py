@@ -43,8 +43,8 @@ class Job(NamedTuple):
 
 
 # Not ``**fields``: scripts of a later version may tell more.
-_JOB_FIELDS = Job._fields[: Job._fields.index("argument")]
-_RARE_JOB_FIELDS = ("schedule", "schedule_ms", "max_runtime")
+_ALWAYS = Job._fields[: Job._fields.index("argument")]
+_DEFAULTS = tuple(Job._field_defaults.values())
 
 
 class Picked(NamedTuple):
@@ -183,12 +183,14 @@ def job(packed: bytes, argument: bytes) -> Job:
 
 def job_of(fields: Mapping[str, Any], argument: bytes) -> Job:
     """A job from its fields. Raises KeyError when one is missing that is always there."""
-    common: list[Any] = [fields[name] for name in _JOB_FIELDS]
-    if len(fields) <= len(common):
-        return Job._make([*common, argument, (), None, None, None, {}])
-    rare = [fields.get(name) for name in _RARE_JOB_FIELDS]
-    headers = fields.get("headers") or {}
-    return Job._make([*common, argument, tuple(fields.get("depends") or ()), *rare, headers])
+    always = [fields[name] for name in _ALWAYS]
+    plain = Job._make([*always, argument, *_DEFAULTS])
+    if len(fields) <= len(always):
+        return plain
+    rare = {name: fields[name] for name in Job._field_defaults if fields.get(name) is not None}
+    if "depends" in rare:
+        rare["depends"] = tuple(rare["depends"])
+    return plain._replace(**rare)
 
 
 def enqueued(reply: list[Any]) -> list[Enqueued]:

@@ -15,9 +15,11 @@ import redis.asyncio as redis_asyncio
 
 from jqmaster.connection.wake import WINDOW_MS, Channel, backoff_s
 from jqmaster.engine import replies
+from jqmaster.engine.calls import new_request
 from jqmaster.engine.engine import Engine, pack
 from jqmaster.errors import JQError, Unavailable
 
+TAKES_BACK_S = 30.0
 NOTHING: list[Any] = [-1]
 """A pick's reply that holds no job."""
 
@@ -64,15 +66,28 @@ class Waiting:
         if self._draining:
             return list(NOTHING)
         deadline = time.monotonic() + timeout_s
-        if timeout_s <= 0:
-            return await self._look(spec)
-        name = channel_of(spec.get("queues"), spec.get("order"))
-        with self._using(name) as channel:
-            reply = await self._look(spec, name)
-            if len(reply) > 1:
-                channel.wake_same(str(spec.get("worker")))
-                return reply
-            return await self._wait(channel, name, spec, reply, deadline)
+        if spec.get("request") is not None:
+            return await self._pick(dict(spec), timeout_s, deadline, is_own=False)
+        asked = {**spec, "request": new_request()}
+        try:
+            return await self._pick(asked, timeout_s, deadline, is_own=True)
+        except Unavailable:
+            self._spawn(self.take_back(asked))  # nobody else will repeat it
+            raise
+
+    async def take_back(self, spec: Mapping[str, Any]) -> None:
+        """Repeat a pick whose answer was lost, until there is one, and give its jobs back. Errors are swallowed."""
+        failures = 0
+        with contextlib.suppress(JQError, TimeoutError):
+            async with asyncio.timeout(TAKES_BACK_S):
+                while True:
+                    try:
+                        reply = await self._engine.call("pick", pack(spec))
+                        break
+                    except Unavailable:
+                        await asyncio.sleep(backoff_s(failures))
+                        failures += 1
+                await self.give_back(str(spec.get("worker")), reply)
 
     async def give_back(self, worker: str, reply: list[Any]) -> None:
         """Release the jobs of a pick's reply that its client will never see. Errors are swallowed: the
@@ -100,64 +115,88 @@ class Waiting:
         self._channels.clear()
         if self._background:
             await asyncio.wait(set(self._background), timeout=2)
+        for task in self._background:
+            task.cancel()
 
     # -- parts ------------------------------------------------------------------------------------
 
+    async def _pick(self, spec: dict[str, Any], timeout_s: float, deadline: float, *, is_own: bool) -> list[Any]:
+        if timeout_s <= 0:
+            return await self._look(spec)
+        name = channel_of(spec.get("queues"), spec.get("order"))
+        with self._using(name) as channel:
+            reply = await self._look(spec, name)
+            if len(reply) > 1:
+                channel.wake_same(str(spec.get("worker")))
+                return reply
+            return await self._wait(channel, name, spec, reply, deadline, is_own)
+
     async def _wait(
-        self, channel: Channel, name: str, spec: Mapping[str, Any], reply: list[Any], deadline: float
+        self, channel: Channel, name: str, spec: dict[str, Any], reply: list[Any], deadline: float, is_own: bool
     ) -> list[Any]:
         worker = str(spec.get("worker"))
         failures = 0
-        while True:
-            left_s = deadline - time.monotonic()
-            if left_s <= 0 or self._draining:
-                return reply
-            if failures:
-                await asyncio.sleep(min(left_s, backoff_s(failures - 1)))
-            elif reply[0] == 0 and spec.get("request") is not None:
-                # A repeated request none of whose jobs runs any more says so for ever: the client goes on.
-                channel.pass_on()
-                channel.wake_same(worker)
-                return reply
-            elif reply[0] != 0:
-                channel.look_in(reply[0])
-                woken = await channel.sleep(min(left_s, _note_s(reply[0])), worker)
-                # Whoever was woken looks, however late: its marker must not get lost.
-                if self._draining or (not woken and time.monotonic() >= deadline):
+        try:
+            while True:
+                left_s = deadline - time.monotonic()
+                if left_s <= 0 or self._draining:
                     return reply
-            try:
-                reply = await self._look(spec, name)
-                failures = 0
-            except Unavailable:
-                # Redis is away: the poll goes on, and is answered when it comes back in time.
-                failures += 1
-                continue
-            except JQError:
-                channel.pass_on()
-                raise
-            if len(reply) > 1:
-                channel.wake_same(worker)
-                return reply
+                if failures:
+                    await asyncio.sleep(min(left_s, backoff_s(failures - 1)))
+                elif reply[0] == 0 and is_own:
+                    spec["request"] = new_request()  # a repeated one none of whose jobs runs any more says so for ever
+                elif reply[0] == 0:
+                    # Then the client goes on.
+                    channel.pass_on()
+                    channel.wake_same(worker)
+                    return reply
+                elif reply[0] != 0:
+                    channel.look_in(reply[0])
+                    woken = await channel.sleep(min(left_s, _note_s(reply[0])), worker)
+                    # Whoever was woken looks, however late: its marker must not get lost.
+                    if self._draining or (not woken and time.monotonic() >= deadline):
+                        return reply
+                try:
+                    reply = await self._look(spec, name)
+                    failures = 0
+                except Unavailable:
+                    # Redis is away: the poll goes on, and is answered when it comes back in time.
+                    failures += 1
+                    continue
+                except JQError:
+                    channel.pass_on()
+                    raise
+                if len(reply) > 1:
+                    channel.wake_same(worker)
+                    return reply
+        finally:
+            if failures:  # the last look has no answer, and nobody will repeat it
+                self._spawn(self.take_back(spec))
 
     async def _look(self, spec: Mapping[str, Any], channel: str | None = None) -> list[Any]:
         """One pick. It runs to its end even if the caller is cancelled, since it may have started jobs by
         then."""
-        full = dict(spec)
+        full = {name: value for name, value in spec.items() if name != "request"}
         if channel is not None:
             # The engine keeps one note per worker and channel. Always the whole window, so that a short poll
             # of a worker does not shorten the note of a long one.
             full["wait"] = {"on": channel, "ms": WINDOW_MS}
+        full["request"] = spec["request"]  # at the end (`new_request`)
         task = asyncio.ensure_future(self._engine.call("pick", pack(full)))
         try:
             reply: list[Any] = await asyncio.shield(task)
         except asyncio.CancelledError:
-            self._spawn(self._undo(task, str(spec.get("worker"))))
+            self._spawn(self._undo(task, full))
             raise
         return reply
 
-    async def _undo(self, task: asyncio.Future[Any], worker: str) -> None:
-        with contextlib.suppress(Exception):
-            await self.give_back(worker, await task)
+    async def _undo(self, task: asyncio.Future[Any], spec: Mapping[str, Any]) -> None:
+        try:
+            await self.give_back(str(spec.get("worker")), await task)
+        except Unavailable:
+            await self.take_back({name: value for name, value in spec.items() if name != "wait"})
+        except JQError:
+            pass
 
     def _spawn(self, work: Any) -> None:
         task = asyncio.create_task(work, name="give back")

@@ -98,9 +98,11 @@ class WorkCalls(Caller):
         """Ask a registered worker to be ``quiet``, to ``stop``, or to ``resume``. Raises NotFound."""
         await self.call("worker", pack({"worker": worker, "request": request}))
 
-    async def assign(self, master: str, *, limit: int | None = None, wait: Spec | None = None) -> Assigned:
+    async def assign(
+        self, master: str, *, limit: int | None = None, wait: Spec | None = None, request: str | None = None
+    ) -> Assigned:
         """Start jobs on registered workers with room. For masters, which then deliver them."""
-        reply = await self.call("assign", pack(given(master=master, limit=limit, wait=wait)))
+        reply = await self.call("assign", pack(given(master=master, limit=limit, wait=wait, request=request)))
         return Assigned(
             reply[0],
             [

@@ -19,6 +19,7 @@ import aiohttp
 import redis.asyncio as redis_asyncio
 
 from jqmaster.connection.wake import WINDOW_MS, Channel, backoff_s
+from jqmaster.engine.calls import new_request
 from jqmaster.engine.engine import Engine, pack
 from jqmaster.errors import Invalid, JQError, NotFound, Unavailable, Vanished
 from jqmaster.master import delivery
@@ -66,6 +67,7 @@ class Dispatch:
         self._engine = engine
         self._master = master
         self._max_deliveries = max_deliveries
+        self._request = new_request()
         self._channel = Channel(redis, f"{engine.namespace}:wake:{CHANNEL}")
         self._session: aiohttp.ClientSession | None = None
         self._loop_task: asyncio.Task[None] | None = None
@@ -150,8 +152,10 @@ class Dispatch:
                 await self._channel.sleep(LOOK_EVERY_S)
 
     async def _assign(self, limit: int) -> list[Any]:
-        spec = {"limit": limit, "master": self._master, "wait": {"on": CHANNEL, "ms": WINDOW_MS}}
+        wait = {"on": CHANNEL, "ms": WINDOW_MS}
+        spec = {"limit": limit, "master": self._master, "wait": wait, "request": self._request}
         reply: list[Any] = await self._engine.call("assign", pack(spec))
+        self._request = new_request()  # only now: what an answer brought that was lost comes again
         return reply
 
     def _send(self, job: Assigned) -> None:

@@ -13,17 +13,15 @@ import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from jqmaster.connection.coalesce import Calls
 from jqmaster.connection.together import Shared
 from jqmaster.engine import replies
 from jqmaster.engine.calls import given, pack
 from jqmaster.engine.replies import Document
 from jqmaster.errors import JQError, Unavailable
 from jqmaster.master.tally import Rest, Tally
-
-if TYPE_CHECKING:
-    from jqmaster.master.master import Engine
 
 log = logging.getLogger("jqmaster.metrics")
 
@@ -94,7 +92,7 @@ class _Round:
 class Figures:
     """Looks at a namespace; remembers what counters need."""
 
-    def __init__(self, engine: Engine, most_queues: int = MOST_QUEUES) -> None:
+    def __init__(self, engine: Calls, most_queues: int = MOST_QUEUES) -> None:
         self._engine = engine
         self._most = most_queues
         self._round = _Round(most_queues, ())

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from jqmaster.connection.coalesce import Coalescer
+from jqmaster.connection.coalesce import Calls, Coalescer
 from jqmaster.engine.calls import Caller
 from jqmaster.engine.engine import Engine as WholeEngine
 from jqmaster.master.figures import MOST_QUEUES, Figures
@@ -16,14 +16,8 @@ from jqmaster.master.meters import Meters
 from jqmaster.master.overview import Overview
 
 
-class Engine(Protocol):
-    """Calls the scripts of one namespace."""
-
-    async def call(self, script: str, /, *args: Any) -> Any:
-        """Run `script` and return its reply as Redis gave it (bytes, integers, lists).
-
-        Raises `jqmaster.errors.JQError`, also when Redis cannot be asked (`Unavailable`).
-        """
+class Engine(Calls, Protocol):
+    """Calls the scripts of one namespace, in either form."""
 
     async def form_in_use(self) -> str:
         """Whether operations are called as "functions" or as "scripts". Raises as `call`."""

@@ -107,8 +107,8 @@ class _JsonReader:
             return self.special(*pairs[0])
         result = dict(pairs)
         if len(result) != len(pairs):
-            keys = [key for key, _ in pairs]
-            twice = next(key for key in keys if keys.count(key) > 1)
+            seen: set[str] = set()
+            twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
             raise invalid(None, f"the JSON body has the key {packform.printable(twice)!r} twice in one object")
         return result
 

@@ -29,9 +29,9 @@ class Source(Protocol):
     async def fetch(self, count: int) -> list[Job]:
         """Wait a while for jobs; at most `count`. Cancelling it strands no job."""
 
-    async def finish(self, outcomes: list[Outcome], want: int) -> tuple[list[str], list[Job]]:
+    async def finish(self, outcomes: list[Outcome], want: int, request: str) -> tuple[list[str], list[Job]]:
         """Report outcomes and take up to `want` jobs in the same round trip: a state for each outcome, the
-        jobs."""
+        jobs. The same `request` brings the same jobs."""
 
     @property
     def is_registered(self) -> bool:

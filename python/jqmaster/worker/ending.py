@@ -7,13 +7,16 @@ import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgpack
 
-from jqmaster.engine.options import Seconds
+from jqmaster.engine.options import NewJob, Seconds
 from jqmaster.engine.replies import Job
 from jqmaster.errors import Invalid, JQError, NotFound
+
+if TYPE_CHECKING:
+    from jqmaster.app.task import Call
 
 NIL = b"\xc0"
 MESSAGE_CHARACTERS = 2000
@@ -85,11 +88,12 @@ class Move:
 class FollowUp:
     """Return it from a function: its result (or a `Move`), and jobs that are enqueued in the same step.
 
-    `jobs`: maps as for `Client.enqueue_many`, 1 to 1000. Integers in their `depends` are indexes among them.
+    `jobs`: 1 to 1000 calls, made with `task.job(...)`, or maps as for `Client.enqueue_many`; integers in `depends`
+    of these are indexes among them.
     """
 
     result: Any
-    jobs: Sequence[Mapping[str, Any]]
+    jobs: Sequence[Call[Any] | Mapping[str, Any] | NewJob]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +107,13 @@ class Packed:
 class Outcome:
     """What became of one attempt: the spec for `finish`, and the result or error, packed.
 
-    `follow`: jobs to enqueue, (spec, packed argument) each.
+    `follow`: jobs to enqueue.
     """
 
     job: Job
     spec: dict[str, Any]
     blob: bytes = NIL
-    follow: tuple[tuple[dict[str, Any], bytes], ...] = ()
+    follow: tuple[NewJob, ...] = ()
 
     @property
     def is_success(self) -> bool:
@@ -181,9 +185,9 @@ def succeeded(job: Job, result: Any) -> Outcome:
     if isinstance(result, Packed):
         return Outcome(job, {"type": "success"}, result.blob)
     spec: dict[str, Any] = {"type": "success"}
-    follow: tuple[tuple[dict[str, Any], bytes], ...] = ()
+    follow: tuple[NewJob, ...] = ()
     if isinstance(result, FollowUp):
-        follow = tuple(_follower(dict(one)) for one in result.jobs)
+        follow = tuple(new_job(one, result.jobs) for one in result.jobs)
         result = result.result
     if isinstance(result, Move):
         spec["move"] = result.spec()
@@ -191,8 +195,14 @@ def succeeded(job: Job, result: Any) -> Outcome:
     return Outcome(job, spec, msgpack.packb(result), follow)
 
 
-def _follower(spec: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-    return spec, msgpack.packb(spec.pop("argument", None))
+def new_job(one: Call[Any] | Mapping[str, Any] | NewJob, siblings: Sequence[Any]) -> NewJob:
+    """One of the jobs of a `FollowUp`, ready to be sent. Raises what packing its argument raises."""
+    if isinstance(one, NewJob):
+        return one
+    if not isinstance(one, Mapping):
+        return one.follower(siblings)
+    spec = dict(one)
+    return NewJob(spec, msgpack.packb(spec.pop("argument", None)))
 
 
 def group_of(error: BaseException) -> str:

@@ -38,6 +38,11 @@ def checkpoint(argument: Any) -> None:
     _notebook.get().write(Note(argument=msgpack.packb(argument)))
 
 
+def notebook_of() -> Notebook | None:
+    """Of the job that runs in this context, if one does."""
+    return _notebook.get(None)
+
+
 class Notebook:
     """What one job has said and nobody was told yet. For any thread; `tell` is called when there is more."""
 

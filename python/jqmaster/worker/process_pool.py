@@ -1,82 +1,175 @@
-"""Processes for functions that keep a processor busy (`@jq.job(process=True)`)."""
+"""Processes for functions that keep a processor busy, hang or crash (`@jq.job(process=True)`).
+
+On multiprocessing's own `spawn`, one process for one job at a time. `ProcessPoolExecutor` and loky break as a
+whole when one process dies, and stop none that hangs; pebble stops it, but nothing comes back from a process
+before its function returns: no progress, no log line.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import importlib
+import contextlib
 import multiprocessing
 import os
-import pickle
 import signal
-import traceback
+import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from typing import Any, NamedTuple
 
-from jqmaster.engine.replies import Job
-from jqmaster.worker.notes import current_job
+from jqmaster.engine.replies import Job, Note
+from jqmaster.worker import process
+from jqmaster.worker.notes import notebook_of
+
+END_S = 2.0
+
+
+class ProcessDied(RuntimeError):
+    """The process of a job ended before its function did. `exit_code`: negative for a signal's number."""
+
+    def __init__(self, exit_code: int | None) -> None:
+        self.exit_code = exit_code
+        super().__init__(f"its process died: {_death(exit_code)}")
+
+
+class Renewal(NamedTuple):
+    """When a process makes room for a fresh one, looked at after each of its jobs. None: not for this."""
+
+    jobs: int | None = None
+    memory: int | None = None  # bytes that are resident
+
+
+NEVER = Renewal()
 
 
 class ProcessPool:
-    """At most `most` processes, and no more than there are processors; made when they are needed.
+    """A process for each job that runs, at most `most`; made when they are needed, and used again.
 
     They are started anew (`spawn`), so they share nothing with the worker: the function is found by its
-    module and name. An attempt that is cancelled goes on in its process until it returns.
+    module and name. Cancelling `run` kills the job's process, and no other.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = max(1, min(most, os.cpu_count() or 1))
-        self._pool: ProcessPoolExecutor | None = None
+    def __init__(self, most: int, renewal: Renewal = NEVER) -> None:
+        self._renewal = renewal
+        self._keeps = min(most, os.cpu_count() or 1)  # idle ones
+        self._threads = ThreadPoolExecutor(most, "process")
+        self._idle: list[_Process] = []
+        self._busy: set[_Process] = set()
 
     async def run(
         self, function: Callable[..., Any], job: Job, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> Any:
-        """Call `function` there. What it raises is raised here. Raises RuntimeError when its process dies."""
-        if self._pool is None:
-            context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(self._most, context, _begin)
-        pool = self._pool
-        where = function.__module__, function.__qualname__
+        """Call `function` there. What it raises is raised here. Raises ProcessDied."""
+        one = self._idle.pop() if self._idle else _Process()
+        self._busy.add(one)
+        call = process.Call((function.__module__, function.__qualname__), job, args, dict(kwargs))
+        # What it says while it runs is of this job: its log lines, its notebook.
+        context, loop = copy_context(), asyncio.get_running_loop()
+
+        def told(said: Any) -> None:
+            context.run(_told, said)
+
         try:
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(pool, _call, where, job, args, dict(kwargs))
-        except BrokenProcessPool as error:
-            # One that was killed takes all of the pool with it.
-            if self._pool is pool:
-                self._pool = None
-                pool.shutdown(wait=False)
-            raise RuntimeError("a process that ran jobs died, such as for want of memory") from error
+            reply = await loop.run_in_executor(self._threads, one.call, call, told)
+        except BaseException:
+            one.kill()  # it hangs, or is dead
+            raise
+        finally:
+            self._busy.discard(one)
+        if self._is_worn(one, reply) or len(self._idle) >= self._keeps:
+            one.end()
+        else:
+            self._idle.append(one)
+        if reply.error is not None:
+            raise reply.error
+        return reply.result
 
     def stop(self) -> None:
-        """End the processes, whatever they do."""
-        if self._pool is None:
-            return
-        pool, self._pool = self._pool, None
-        processes = list((getattr(pool, "_processes", None) or {}).values())
-        pool.shutdown(wait=False, cancel_futures=True)
-        for process in processes:
-            process.terminate()
+        """End the processes, whatever they do; those that are idle have a moment for their shutdown hooks."""
+        for one in self._busy:
+            one.kill()
+        for one in self._idle:
+            one.end()
+        deadline = time.monotonic() + END_S
+        for one in self._idle:
+            one.gone(deadline)
+        self._idle.clear()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _is_worn(self, one: _Process, reply: process.Reply) -> bool:
+        jobs, memory = self._renewal
+        return (jobs is not None and one.calls >= jobs) or (memory is not None and reply.memory > memory)
 
 
-def _begin() -> None:
-    # Ctrl-C at the terminal reaches all processes; the worker ends these after their jobs.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+class _Process:
+    """One process. `call` blocks; the rest may be called while it does."""
 
+    def __init__(self) -> None:
+        self.calls = 0
+        self._is_killed = False
+        self._process: multiprocessing.process.BaseProcess | None = None
+        self._pipe: Any = None
 
-def _call(where: tuple[str, str], job: Job, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    found: Any = importlib.import_module(where[0])
-    for part in where[1].split("."):
-        found = getattr(found, part)
-    function = getattr(found, "function", None) or found
-    current_job.set(job)
-    try:
-        return function(*args, **kwargs)
-    except Exception as error:
+    def call(self, call: process.Call, told: Callable[[Any], None]) -> process.Reply:
+        """Run one job; `told` gets the notes and log records until it has ended. Raises ProcessDied."""
+        self.calls += 1
         try:
-            pickle.loads(pickle.dumps(error))
-        except Exception:
-            # One that cannot travel would break the whole pool.
-            text = "".join(traceback.format_exception(error))
-            raise RuntimeError(f"{type(error).__name__}: {error}\n{text}") from None
-        raise
+            if self._process is None:
+                self._start()
+            self._pipe.send(call)
+            while not isinstance(said := self._pipe.recv(), process.Reply):
+                told(said)
+            return said
+        except (EOFError, OSError):
+            assert self._process is not None
+            self._process.join(5)
+            raise ProcessDied(self._process.exitcode) from None
+
+    def kill(self) -> None:
+        """End it at once; whoever waits for `call` hears that it died."""
+        self._is_killed = True
+        if self._process is not None:
+            self._process.kill()
+
+    def end(self) -> None:
+        """Let it go; it does what is to be done at its end. For one that is idle."""
+        with contextlib.suppress(OSError):
+            self._pipe.close()
+
+    def gone(self, deadline: float) -> None:
+        """Wait until it has ended, and kill it at `deadline`."""
+        assert self._process is not None
+        self._process.join(max(0.0, deadline - time.monotonic()))
+        if self._process.exitcode is None:
+            self._process.kill()
+            self._process.join(1)
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=process.serve, args=(theirs, process.levels()), name="jq-job")
+        self._process.start()
+        theirs.close()
+        if self._is_killed:  # while it was being started
+            self._process.kill()
+
+
+def _told(said: Any) -> None:
+    if isinstance(said, Note):
+        notebook = notebook_of()
+        if notebook is not None:
+            notebook.write(said)
+    else:
+        process.relog(said)
+
+
+def _death(exit_code: int | None) -> str:
+    if exit_code is None:
+        return "it does not say how"
+    if exit_code >= 0:
+        return f"exit code {exit_code}"
+    with contextlib.suppress(ValueError):
+        name = signal.Signals(-exit_code).name
+        return f"{name}, as for want of memory" if name == "SIGKILL" else name
+    return f"signal {-exit_code}"

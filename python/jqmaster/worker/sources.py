@@ -16,6 +16,7 @@ import redis.asyncio as redis_asyncio
 
 from jqmaster.connection.subscriptions import Subscriptions
 from jqmaster.engine import replies
+from jqmaster.engine.calls import new_request
 from jqmaster.engine.engine import Engine, connect, given, pack
 from jqmaster.engine.replies import Beat, Job, Note
 from jqmaster.engine.scripts import Form
@@ -47,6 +48,7 @@ class RedisSource:
         self._engine = Engine(redis, namespace, form=form, recreate=recreate)
         self._waiting = Waiting(self._engine, redis)
         self._wish: dict[str, Any] = {"queues": list(queues), "order": order}
+        self._unanswered: dict[str, Any] | None = None
         self._registration: dict[str, Any] | None = None
         self._subscriptions = Subscriptions(redis)
         self._renamed = asyncio.Event()
@@ -57,12 +59,22 @@ class RedisSource:
         return cls(connect(url), namespace, queues, **options)
 
     async def fetch(self, count: int) -> list[Job]:
-        reply = await self._waiting.pick({"worker": self.worker, "count": count, **self._wish}, POLL_S)
+        # The same request until it is answered: what an answer brought that was lost comes again.
+        spec = self._unanswered or {"worker": self.worker, **self._wish, "request": new_request()}
+        self._unanswered = spec = {**spec, "count": count}
+        try:
+            reply = await self._waiting.pick(spec, POLL_S)
+        except Unavailable:
+            raise
+        except BaseException:
+            self._unanswered = None  # refused; or cancelled, then what came is given back
+            raise
+        self._unanswered = None
         return replies.picked(reply).jobs
 
-    async def finish(self, outcomes: list[Outcome], want: int) -> tuple[list[str], list[Job]]:
+    async def finish(self, outcomes: list[Outcome], want: int, request: str) -> tuple[list[str], list[Job]]:
         said = [({**one.spec, "id": one.job.id, "token": one.job.token}, one.blob, one.follow) for one in outcomes]
-        pick = {**self._wish, "count": want} if want else None
+        pick = {**self._wish, "count": want, "request": request} if want else None
         finished = await self._engine.finish(self.worker, said, pick=pick)
         return finished.states, finished.picked.jobs if finished.picked else []
 
@@ -109,9 +121,11 @@ class RedisSource:
             self._renamed.set()
 
     async def stop(self) -> None:
-        """Unregister, and close the connections; bounded."""
+        """Unregister, give back what a lost answer brought, and close the connections; bounded."""
         with contextlib.suppress(JQError, TimeoutError):
             async with asyncio.timeout(5):
+                if self._unanswered is not None:
+                    await self._waiting.take_back(self._unanswered)
                 if self._registration is not None:
                     await self._engine.unregister(self.worker)
         await self._subscriptions.stop()
@@ -132,27 +146,33 @@ class HttpSource:
         self._wish: dict[str, Any] = {"queues": list(queues), "order": order}
         self._registration: dict[str, Any] | None = None
         self._session: aiohttp.ClientSession | None = None
-        self._request = secrets.token_hex(8)
+        self._unanswered: dict[str, Any] | None = None
         self._background: set[asyncio.Task[None]] = set()
 
     async def fetch(self, count: int) -> list[Job]:
-        spec = {**self._wish, "count": count, "request": self._request}
+        # As above: the same request until it is answered.
+        self._unanswered = spec = {**self._wish, "request": new_request(), **(self._unanswered or {}), "count": count}
         try:
             reply = await self._post("/pick", {**spec, "timeout": POLL_S}, timeout_s=POLL_S + 10)
+        except Unavailable:
+            raise
         except asyncio.CancelledError:
+            self._unanswered = None
             task = asyncio.create_task(self._give_back(spec))
             self._background.add(task)
             task.add_done_callback(self._background.discard)
             raise
-        # Only now: a reply that was lost is asked for again under the same token, and its jobs come again.
-        self._request = secrets.token_hex(8)
+        except JQError:
+            self._unanswered = None
+            raise
+        self._unanswered = None
         return _jobs(reply)
 
-    async def finish(self, outcomes: list[Outcome], want: int) -> tuple[list[str], list[Job]]:
+    async def finish(self, outcomes: list[Outcome], want: int, request: str) -> tuple[list[str], list[Job]]:
         said = [outcome_map(one, id=one.job.id, token=one.job.token) for one in outcomes]
         body = {"outcomes": packform.raw_array(said)}
         if want:
-            body["pick"] = packform.pack({**self._wish, "count": want})
+            body["pick"] = packform.pack({**self._wish, "count": want, "request": request})
         reply = await self._post("/done", packform.raw_map(body))
         return reply["states"], _jobs(reply)
 
@@ -185,11 +205,13 @@ class HttpSource:
             self.worker = (await self._post("/worker", self._registration))["worker_id"]
 
     async def stop(self) -> None:
-        """Unregister, give back what a cancelled `fetch` may have got, and close the connections; bounded."""
+        """Unregister, give back what a `fetch` without an answer may have got, and close the connections; bounded."""
         if self._background:
             await asyncio.wait(set(self._background), timeout=5)
         with contextlib.suppress(JQError, TimeoutError):
             async with asyncio.timeout(5):
+                if self._unanswered is not None:
+                    await self._give_back(self._unanswered)
                 if self._registration is not None:
                     await self._ask("DELETE", "/worker", b"")
         if self._session is not None:

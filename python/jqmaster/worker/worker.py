@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import msgpack
 
 from jqmaster.connection.wake import backoff_s
+from jqmaster.engine.calls import new_request
 from jqmaster.engine.replies import Job
 from jqmaster.errors import JQError, NotFound, Unavailable
 from jqmaster.wire import tracing
@@ -118,6 +119,9 @@ class Worker:
         running = Running(job, renews, time.monotonic() + job.timeout, notes)
         running.task = asyncio.create_task(self._attend(running, function, report or self._report))
         self._running[job.held] = running
+        if job.max_runtime is not None:  # which nobody extends: another attempt begins then
+            timer = loop.call_later(job.max_runtime, self._stop_job, job.held, "it ran for max_runtime")
+            running.task.add_done_callback(lambda _task: timer.cancel())
         self._beats.started(running)
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -292,13 +296,13 @@ class Worker:
                 release = milder
 
     async def _insist(self, batch: list[Outcome], want: int) -> tuple[list[str], list[Job]]:
-        """Report until it is heard. Repeating is safe: outcomes go by their token."""
+        """Report until it is heard. Repeating is safe: outcomes go by their token, the jobs by the request."""
         if not batch and not want:
             return [], []
-        failures = 0
+        failures, request = 0, new_request()
         while True:
             try:
-                return await self._source.finish(batch, want)
+                return await self._source.finish(batch, want, request)
             except Unavailable as error:
                 log.warning("cannot report %d outcomes, trying again: %s", len(batch), error)
                 await asyncio.sleep(backoff_s(failures))

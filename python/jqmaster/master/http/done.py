@@ -8,12 +8,14 @@ from typing import Any
 import msgpack
 
 from jqmaster.master.http.jobs import draining, enqueued, follow_of
-from jqmaster.master.http.work import PICK_FIELDS, attempt_of, jobs_of, picked_ids, poke, states, worker_of
+from jqmaster.master.http.work import attempt_of, jobs_of, picked_ids, poke, states, worker_of
 from jqmaster.master.master import Master
 from jqmaster.wire import access, packform
 from jqmaster.wire.errors import STATUS, HttpError, invalid
 from jqmaster.wire.message import Reply, Request, refuse_unknown, unknown_field
+from jqmaster.wire.parts import PICK
 
+PICK_FIELDS = tuple(field.name for field in PICK)
 BLOBS = frozenset(("result", "error"))
 _BLOB_OF = {"success": "result", "failure": "error"}
 

@@ -11,7 +11,8 @@ from functools import lru_cache
 
 import msgpack
 
-from jqmaster.master.http.jobs import ENDED, ask, draining, no_such_job
+from jqmaster.master.http.jobs import ENDED, ask, draining
+from jqmaster.master.http.translate import no_such_job
 from jqmaster.master.master import Events, Master
 from jqmaster.wire import jsonform, packform
 from jqmaster.wire.errors import HttpError, invalid

@@ -7,16 +7,18 @@ from typing import Any
 
 from jqmaster.errors import JQError
 from jqmaster.master.http import tracing
+from jqmaster.master.http.translate import Translation, no_such_job
 from jqmaster.master.master import Master
 from jqmaster.wire import access, packform
 from jqmaster.wire.errors import HttpError, invalid
-from jqmaster.wire.message import Reply, Request, flag, refuse_unknown, seconds
+from jqmaster.wire.message import Reply, Request, refuse_unknown
+from jqmaster.wire.operations import OPERATIONS
 
-DEFAULT_POLLING_S = 5.0
-MAX_WAIT_S = 300.0
 IDEMPOTENCY_KEY = "Idempotency-Key"
 _ARGUMENT = frozenset(("argument",))
 ENDED = frozenset(("done", "error", "cancelled"))
+_CANCEL = Translation(OPERATIONS["cancel.one"])
+_POLL = Translation(OPERATIONS["watch"])
 
 # Always there in a job's document, nil when there is nothing to say: clients need not ask for presence.
 _ALWAYS = ("worker_id", "result", "error", "message")
@@ -112,11 +114,6 @@ def enqueued(reply: list[Any]) -> dict[str, Any]:
     return {"job_ids": ids, "created": [bool(created) for created in reply[1::2]]}
 
 
-def no_such_job(job_id: str) -> HttpError:
-    """404 for a job."""
-    return HttpError(404, "NOTFOUND", f"no such job: {packform.printable(job_id)}")
-
-
 async def ask(master: Master, script: str, job_id: str, *args: Any) -> Any:
     """Call `script` about one job. An id that cannot be one is an unknown job, not a bad request."""
     try:
@@ -150,8 +147,7 @@ async def get_result(master: Master, request: Request) -> Reply:
 async def poll_job(master: Master, request: Request) -> Reply:
     """`GET /job/{id}/polling`: the document once the job has ended, 408 when the time is up before."""
     job_id = request.params["id"]
-    arguments = request.arguments(("timeout",))
-    timeout_s = seconds(arguments.get("timeout", DEFAULT_POLLING_S), "timeout", MAX_WAIT_S)
+    timeout_s = _POLL.wait_s(request.arguments(_POLL.known))
     waiting = asyncio.ensure_future(_ended(master, job_id, timeout_s))
     state = await until_draining(master, waiting)
     if state in ENDED:
@@ -197,16 +193,9 @@ def draining() -> HttpError:
 async def cancel_job(master: Master, request: Request) -> Reply:
     """`DELETE /job/{id}`: cancel it; with `?force` also a running one that the settings protect."""
     job_id = request.params["id"]
-    arguments = request.arguments(("force", "dependents"))
-    spec: dict[str, Any] = {"ids": [job_id]}
-    if "force" in arguments:
-        spec["force"] = flag(arguments["force"], "force")
-    if "dependents" in arguments:
-        spec["dependents"] = arguments["dependents"]
-        if spec["dependents"] not in ("leave", "cancel", "refuse"):
-            raise invalid("dependents", "expected leave, cancel or refuse")
+    spec, _ = _CANCEL.read(request)
     request.rename = lambda path: "dependents" if path.startswith("ids") else path
-    [state] = await ask(master, "cancel", job_id, packform.pack(spec))
+    [state] = await ask(master, "cancel", job_id, spec)
     state = state.decode("ascii")
     if state == "NOTFOUND":
         raise no_such_job(job_id)
@@ -218,3 +207,22 @@ async def cancel_job(master: Master, request: Request) -> Reply:
     if state == "running":
         master.dispatch.poke()
     return Reply(204)
+
+
+async def change_many(master: Master, request: Request) -> Reply:
+    """`POST /jobs/change`: `{jobs: [{id, …}, …]}`."""
+    reader = packform.Reader(request.body)
+    args: list[bytes] = []
+
+    def read_jobs(path: str) -> None:
+        for item in reader.items(path):
+            spec = reader.map(item, _ARGUMENT)
+            argument = spec.pop("argument", b"")
+            args.extend((packform.pack_spec(spec), argument))
+
+    body = reader.map("", special={"jobs": read_jobs})
+    refuse_unknown(body, ("jobs",))
+    if not args:
+        raise invalid("jobs", "expected 1 to 1000 changes, got none")
+    reply = await master.engine.call("change", *args)
+    return Reply(200, packform.pack({"jobs": [state.decode("ascii") for state in reply]}))

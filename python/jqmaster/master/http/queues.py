@@ -7,102 +7,30 @@ import time
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 from jqmaster.errors import Unavailable
 from jqmaster.master.http.jobs import draining
-from jqmaster.master.http.work import page, page_reply
+from jqmaster.master.http.translate import Translation
 from jqmaster.master.master import Master
 from jqmaster.wire import packform
-from jqmaster.wire.errors import HttpError
-from jqmaster.wire.message import Reply, Request, flag, refuse_unknown, seconds
+from jqmaster.wire.message import Reply, Request, flag
+from jqmaster.wire.operations import OPERATIONS
 
-_QUEUE_FIELDS = ("paused", "max_waiting", "fair", "set", "unset")
-_WAITING = "queued,scheduled,blocked,retrying"
-DEFAULT_PURGE_S = 10.0
-MOST_PURGE_S = 60.0
 READY_S = 1.0
-
-
-async def list_queues(master: Master, request: Request) -> Reply:
-    """`GET /queues`: a page of queues in order of name."""
-    return page_reply("queues", await master.engine.call("queues", packform.pack(page(request))))
-
-
-async def get_queue(master: Master, request: Request) -> Reply:
-    """`GET /queue/{name}`: its settings and counts."""
-    name = request.params["name"]
-    request.rename = _rename
-    _cursor, *documents = await master.engine.call("queues", packform.pack({"names": [name]}))
-    if not documents:
-        raise HttpError(404, "NOTFOUND", f"no such queue: {packform.printable(name)}")
-    return Reply(200, documents[0])
-
-
-def _rename(path: str) -> str:
-    return "name" if path.startswith("names") else path
-
-
-async def set_queue(master: Master, request: Request) -> Reply:
-    """`POST` or `PATCH /queue/{name}`: change what is named; a new name makes a queue."""
-    body = packform.Reader(request.body).map("")
-    refuse_unknown(body, _QUEUE_FIELDS)
-    return await _change(master, request, body)
-
-
-async def pause_queue(master: Master, request: Request) -> Reply:
-    """`POST /queue/{name}/pause`: it goes on taking jobs and starts none."""
-    return await _change(master, request, {"paused": True})
-
-
-async def resume_queue(master: Master, request: Request) -> Reply:
-    """`POST /queue/{name}/resume`."""
-    return await _change(master, request, {"paused": False})
-
-
-async def _change(master: Master, request: Request, changes: dict[str, Any]) -> Reply:
-    spec = {"name": request.params["name"], **changes}
-    document = await master.engine.call("queue", packform.pack_spec(spec))
-    return Reply(200, document)
-
-
-async def forget_queue(master: Master, request: Request) -> Reply:
-    """`DELETE /queue/{name}`: a queue without jobs goes, with its settings."""
-    request.rename = lambda path: "name" if path == "queue" else path
-    await master.engine.call("forget", packform.pack({"queue": request.params["name"]}))
-    return Reply(204)
+_PURGE = Translation(OPERATIONS["discard.queue"])
 
 
 async def purge_queue(master: Master, request: Request) -> Reply:
     """`DELETE /queue/{name}/jobs`: discards its jobs, by default all that wait, for up to `timeout` s."""
-    arguments = request.arguments(("status", "timeout"))
-    most_s = seconds(arguments.get("timeout", DEFAULT_PURGE_S), "timeout", MOST_PURGE_S)
-    states = arguments.get("status", _WAITING).split(",")
-    request.rename = _rename_purge
-    spec: dict[str, Any] = {"where": {"queue": request.params["name"], "status": states}, "count": 100}
-    deadline = time.monotonic() + most_s
-    discarded = 0
+    first, _ = _PURGE.read(request)
+    deadline = time.monotonic() + _PURGE.wait_s(request.arguments(_PURGE.known))
+    spec, discarded = first, 0
     while True:
-        cursor, changed = await master.engine.call("discard", packform.pack_spec(spec))
+        cursor, changed = await master.engine.call("discard", spec)
         discarded += changed
         if not cursor or time.monotonic() >= deadline or master.draining.is_set():
             return Reply(200, packform.pack({"discarded": discarded, "more": bool(cursor)}))
-        spec["cursor"] = cursor.decode()
-
-
-def _rename_purge(path: str) -> str:
-    return "status" if path.startswith("where.status") else "name"
-
-
-async def kick_queue(master: Master, request: Request) -> Reply:
-    """`POST /queue/{name}/kick`: takes its running jobs from their workers; `{count?, delay?}`."""
-    body = packform.Reader(request.body).map("") if request.body else {}
-    refuse_unknown(body, ("count", "delay"))
-    request.rename = lambda path: "name" if path == "queue" else path
-    spec = {**body, "queue": request.params["name"]}
-    kicked, more = await master.engine.call("kick", packform.pack_spec(spec))
-    master.dispatch.poke()
-    return Reply(200, packform.pack({"kicked": kicked, "more": bool(more)}))
+        spec = packform.extend_map(first, {"cursor": packform.pack(cursor.decode())})
 
 
 async def get_config(master: Master, request: Request) -> Reply:

@@ -7,29 +7,18 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from jqmaster.errors import JQError
-from jqmaster.master.http import (
-    constraints,
-    copying,
-    done,
-    edit,
-    events,
-    find,
-    jobs,
-    metrics,
-    overview,
-    queues,
-    schedules,
-    work,
-)
+from jqmaster.master.http import copying, done, events, jobs, metrics, overview, queues, work
+from jqmaster.master.http.translate import Translation
 from jqmaster.master.master import Master
 from jqmaster.wire import access, jsonform, packform
 from jqmaster.wire.errors import HttpError, from_engine, internal, invalid
 from jqmaster.wire.message import JSON, MSGPACK, Reply, Request, body_type, reply_type
+from jqmaster.wire.operation import Operation
+from jqmaster.wire.operations import OPERATIONS
 
 Headers = list[tuple[bytes, bytes]]
 Handler = Callable[[Master, Request], Awaitable[Reply]]
@@ -39,88 +28,65 @@ _UNBUFFERED = (b"cache-control", b"no-store")
 logger = logging.getLogger("jqmaster.http")
 
 
+BY_HAND: dict[str, Handler] = {
+    "enqueue": jobs.enqueue_one,
+    "enqueue.many": jobs.enqueue_many,
+    "get": jobs.get_job,
+    "result": jobs.get_result,
+    "watch": jobs.poll_job,
+    "cancel.one": jobs.cancel_job,
+    "change": jobs.change_many,
+    "track.events": events.job_events,
+    "register": work.register,
+    "unregister": work.unregister,
+    "worker.resume": work.resume_worker,
+    "heartbeat": work.heartbeat,
+    "finish": done.done,
+    "pick": work.pick,
+    "release": work.release,
+    "discard.queue": queues.purge_queue,
+    "config": queues.get_config,
+    "config.set": queues.set_config,
+    "export": copying.export,
+    "import": copying.import_records,
+    "events": events.all_events,
+    "overview": overview.get_overview,
+    "overview.events": overview.overview_events,
+    "alive": queues.alive,
+    "health": queues.health,
+    "metrics": metrics.metrics,
+    "openapi": queues.master_openapi,
+    "openapi.worker": queues.worker_openapi,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Route:
-    """`takes_body`: its content type is checked and JSON is turned into MessagePack; else a body is ignored.
-    `hot`: worth the short way around Quart (fast.py). `negotiates`: the client chooses the answer's type."""
+    """Who answers an operation. `takes_body`: its content type is checked and JSON is turned into MessagePack;
+    else a body is ignored. `hot`: worth the short way around Quart (fast.py). `negotiates`: the client chooses
+    the answer's type."""
 
     method: str
     path: str
     handler: Handler
-    takes_body: bool = False
-    hot: bool = False
-    negotiates: bool = True
+    takes_body: bool
+    hot: bool
+    negotiates: bool
 
 
-ROUTES = (
-    Route("POST", "/job", jobs.enqueue_one, takes_body=True, hot=True),
-    Route("POST", "/jobs", jobs.enqueue_many, takes_body=True, hot=True),
-    Route("GET", "/job/{id}", jobs.get_job, hot=True),
-    Route("DELETE", "/job/{id}", jobs.cancel_job),
-    Route("PATCH", "/job/{id}", edit.change_job, takes_body=True),
-    Route("GET", "/job/{id}/result", jobs.get_result, hot=True),
-    Route("GET", "/job/{id}/polling", jobs.poll_job),
-    Route("GET", "/job/{id}/explain", constraints.explain_job),
-    Route("GET", "/job/{id}/history", edit.job_history),
-    Route("GET", "/job/{id}/events", events.job_events, negotiates=False),
-    Route("POST", "/job/{id}/track", edit.track_job, takes_body=True),
-    Route("POST", "/job/{id}/depends", edit.depend_job, takes_body=True),
-    Route("POST", "/job/{id}/kick", edit.kick_job, takes_body=True),
-    Route("POST", "/job/{id}/retry", edit.retry_job),
-    Route("DELETE", "/job/{id}/record", edit.discard_job),
-    Route("GET", "/jobs", find.list_jobs),
-    Route("POST", "/jobs/change", edit.change_many, takes_body=True),
-    Route("POST", "/jobs/cancel", edit.cancel_many, takes_body=True),
-    Route("POST", "/jobs/kick", edit.kick_many, takes_body=True),
-    Route("POST", "/jobs/retry", edit.retry_many, takes_body=True),
-    Route("POST", "/jobs/discard", edit.discard_many, takes_body=True),
-    Route("GET", "/failures", find.list_failures),
-    Route("GET", "/tags", find.list_tags),
-    Route("POST", "/worker", work.register, takes_body=True),
-    Route("DELETE", "/worker", work.unregister),
-    Route("POST", "/worker/heartbeat", work.heartbeat, takes_body=True, hot=True),
-    Route("POST", "/done", done.done, takes_body=True, hot=True),
-    Route("POST", "/pick", work.pick, takes_body=True, hot=True),
-    Route("POST", "/release", work.release, takes_body=True),
-    Route("GET", "/workers", work.list_workers),
-    Route("POST", "/worker/{id}/quiet", partial(work.ask_worker, what="quiet")),
-    Route("POST", "/worker/{id}/stop", partial(work.ask_worker, what="stop")),
-    Route("POST", "/worker/{id}/resume", partial(work.ask_worker, what="resume")),
-    Route("GET", "/queues", queues.list_queues),
-    Route("GET", "/queue/{name}", queues.get_queue),
-    Route("POST", "/queue/{name}", queues.set_queue, takes_body=True),
-    Route("PATCH", "/queue/{name}", queues.set_queue, takes_body=True),
-    Route("POST", "/queue/{name}/pause", queues.pause_queue),
-    Route("POST", "/queue/{name}/resume", queues.resume_queue),
-    Route("DELETE", "/queue/{name}", queues.forget_queue),
-    Route("GET", "/queue/{name}/jobs", find.list_queue_jobs),
-    Route("DELETE", "/queue/{name}/jobs", queues.purge_queue),
-    Route("POST", "/queue/{name}/kick", queues.kick_queue, takes_body=True),
-    Route("GET", "/constraints", constraints.list_constraints),
-    Route("PUT", "/constraint/{id}", constraints.set_constraint, takes_body=True),
-    Route("GET", "/constraint/{id}", constraints.get_constraint),
-    Route("DELETE", "/constraint/{id}", constraints.delete_constraint),
-    Route("GET", "/constraint/{id}/usage", constraints.get_usage),
-    Route("POST", "/constraint/{id}/hold", constraints.hold_constraint, takes_body=True),
-    Route("GET", "/schedules", schedules.list_schedules),
-    Route("PUT", "/schedule/{id}", schedules.set_schedule, takes_body=True),
-    Route("GET", "/schedule/{id}", schedules.get_schedule),
-    Route("DELETE", "/schedule/{id}", schedules.delete_schedule),
-    Route("GET", "/events", events.all_events, negotiates=False),
-    Route("GET", "/overview", overview.get_overview),
-    Route("GET", "/overview/events", overview.overview_events, negotiates=False),
-    Route("GET", "/stats", find.get_stats),
-    Route("GET", "/stats/series", find.get_series),
-    Route("GET", "/config", queues.get_config),
-    Route("PATCH", "/config", queues.set_config, takes_body=True),
-    Route("GET", "/export", copying.export, negotiates=False),
-    Route("POST", "/import", copying.import_records),
-    Route("GET", "/alive", queues.alive, hot=True),
-    Route("GET", "/health", queues.health, hot=True),
-    Route("GET", "/metrics", metrics.metrics, negotiates=False),
-    Route("GET", "/openapi.yaml", queues.master_openapi, negotiates=False),
-    Route("GET", "/worker/openapi.yaml", queues.worker_openapi, negotiates=False),
-)
+def _route(operation: Operation) -> Route:
+    handler = BY_HAND[operation.name] if operation.by_hand else Translation(operation)
+    return Route(
+        operation.method,
+        operation.path,
+        handler,
+        takes_body=operation.takes_body,
+        hot=operation.hot,
+        negotiates=not operation.reply.media,
+    )
+
+
+ROUTES = tuple(map(_route, OPERATIONS.values()))
 
 
 @dataclass(slots=True)

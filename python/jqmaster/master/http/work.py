@@ -9,17 +9,21 @@ from typing import Any
 import msgpack
 
 from jqmaster.engine.replies import pairs
-from jqmaster.master.http.jobs import MAX_WAIT_S, draining, until_draining
+from jqmaster.master.http.jobs import draining, until_draining
+from jqmaster.master.http.translate import Translation
 from jqmaster.master.master import Master
 from jqmaster.wire import access, packform
 from jqmaster.wire.errors import invalid
-from jqmaster.wire.message import Reply, Request, refuse_unknown, seconds
+from jqmaster.wire.message import Reply, Request, refuse_unknown
+from jqmaster.wire.operations import OPERATIONS
 
 WORKER_ID = "worker-id"
 _REGISTERED = re.compile(r"w[0-9a-f]{14}")
-PICK_FIELDS = ("queues", "count", "order", "request")
 _ARGUMENT = frozenset(("argument",))
 _NOTES = ("progress", "message", "argument")
+_PICK = Translation(OPERATIONS["pick"])
+_PICK_FIELDS = tuple(field.name for field in OPERATIONS["pick"].at("body"))
+_RESUME = Translation(OPERATIONS["worker.resume"])
 
 
 def _body(request: Request) -> dict[str, Any]:
@@ -186,56 +190,27 @@ async def pick(master: Master, request: Request) -> Reply:
     """`POST /pick`: up to `count` jobs; with `timeout` the answer waits until there is one."""
     body = _body(request)
     worker = worker_of(request, body)
-    timeout_s = seconds(body.pop("timeout", 0), "timeout", MAX_WAIT_S)
+    timeout_s = _PICK.wait_s(body)
+    body.pop("timeout", None)
     # The engine knows `wait` too, which is the master's own business: a client waits with `timeout`.
-    refuse_unknown(body, (*PICK_FIELDS, "timeout", "worker"))
+    refuse_unknown(body, _PICK_FIELDS)
     spec = {**body, "worker": worker}
     if master.draining.is_set():
         raise draining()
-    packed = packform.pack_spec(spec)
-    if timeout_s == 0:
-        reply = await master.engine.call("pick", packed)
+    if timeout_s == 0 and "request" in spec:
+        reply = await master.engine.call("pick", packform.pack_spec(spec))
+    elif timeout_s == 0:
+        reply = await master.waiting.pick(spec, 0)
     else:
         reply = await until_draining(master, asyncio.ensure_future(master.waiting.pick(spec, timeout_s)))
     request.told = lambda: {"worker": worker, **access.ids(picked_ids(reply or [-1]))}
     return Reply(200, packform.raw_map(jobs_of([-1] if reply is None else reply)))
 
 
-async def ask_worker(master: Master, request: Request, what: str) -> Reply:
-    """`POST /worker/{id}/quiet`, `/stop`, `/resume`: it learns it from its next heartbeat."""
-    request.rename = lambda path: "id" if path == "worker" else path
-    await master.engine.call("worker", packform.pack({"worker": request.params["id"], "request": what}))
-    if what == "resume":
-        # While it was quiet its long polls got nothing, and nobody knows that they wait.
-        master.waiting.look_again(request.params["id"])
+async def resume_worker(master: Master, request: Request) -> Reply:
+    """`POST /worker/{id}/resume`: it learns it from its next heartbeat."""
+    reply = await _RESUME(master, request)
+    # While it was quiet its long polls got nothing, and nobody knows that they wait.
+    master.waiting.look_again(request.params["id"])
     master.dispatch.poke()
-    return Reply(204)
-
-
-async def list_workers(master: Master, request: Request) -> Reply:
-    """`GET /workers`: the registered workers, a page at a time."""
-    return page_reply("workers", await master.engine.call("workers", packform.pack(page(request))))
-
-
-def page(request: Request) -> dict[str, Any]:
-    """The spec of a page from the query's `cursor` and `count`."""
-    return paging(request.arguments(("cursor", "count")))
-
-
-def paging(arguments: dict[str, str], name: str = "count") -> dict[str, Any]:
-    """The same, from parameters read already. `name`: what the client calls the count."""
-    spec: dict[str, Any] = {}
-    if arguments.get("cursor"):
-        spec["cursor"] = arguments["cursor"]
-    if "count" in arguments:
-        count = arguments["count"]
-        if not re.fullmatch(r"[0-9]{1,6}", count):
-            raise invalid(name, f"expected an integer from 1 to 1000, got {packform.printable(count, 40)!r}")
-        spec["count"] = int(count)
-    return spec
-
-
-def page_reply(name: str, reply: list[Any]) -> Reply:
-    """A page: the documents under `name`, and the `cursor` that continues (empty at the end)."""
-    cursor, *documents = reply
-    return Reply(200, packform.raw_map({name: packform.raw_array(documents), "cursor": packform.pack(cursor.decode())}))
+    return reply

@@ -3,12 +3,28 @@ import { path } from '../api.js';
 import { h } from '../dom.js';
 import { ago, count, cut, duration, moment } from '../format.js';
 import { link, withQuery } from '../router.js';
+import { FIELDS } from './fields.js';
 
 const both = (ms) => [moment(ms), ' ', h('span', { class: 'muted' }, '(', ago(ms), ')')];
 const seconds = (value) => duration(value * 1000);
 
 function worker(id) {
   return /^w[0-9a-f]{14}$/.test(id) ? link('/workers', id) : cut(id, 120);
+}
+
+// What a job was told that has a place of its own, here or elsewhere on its page.
+const SHOWN = new Set(
+  (
+    'priority max_retry timeout keep_result tags unique unique_for depends if_failed retry_base retry_cap ' +
+    'retry_jitter track headers'
+  ).split(' '),
+);
+
+/** The value of a field, as of FIELDS. */
+function text({ kind }, value) {
+  if (value === undefined || value === null) return '';
+  if (kind === 'seconds') return seconds(value);
+  return cut(Array.isArray(value) ? value.join(', ') : String(value), 255);
 }
 
 const DUE = { running: 'Lease ends', retrying: 'Next attempt', scheduled: 'Due' };
@@ -41,7 +57,7 @@ function list(job) {
     ['Finished, as the worker says', job.finished_at && cut(job.finished_at, 60)],
     ['Expires', job.expires_ms && both(job.expires_ms)],
     ['Lease', seconds(job.timeout)],
-    ['Runs at most', job.max_runtime && seconds(job.max_runtime)],
+    ...FIELDS.filter((one) => one.shown && !SHOWN.has(one.name)).map((one) => [one.label, text(one, job[one.name])]),
     ['Backoff', retry],
     ['Result', job.keep_result ? 'kept' : 'not kept'],
     [

@@ -5,77 +5,10 @@ import { toast } from '../components/toast.js';
 import { button, debounced, h } from '../dom.js';
 import { cut } from '../format.js';
 import { exactJob } from '../jobs/exact.js';
+import { FIELDS } from '../jobs/fields.js';
 import { exactParse, jsonProblem } from '../jobs/jsontext.js';
 import { completed, names, queues, tags } from '../jobs/suggest.js';
 import { link, query } from '../router.js';
-
-const YES = [
-  ['', 'usual'],
-  ['1', 'yes'],
-];
-// Name, label, type, hint and more: as of field.js.
-const OPTIONS = [
-  { name: 'priority', label: 'Priority', type: 'number', hint: 'The smaller runs first; usual: 0.' },
-  { name: 'delay', label: 'Not before', unit: 's from now', type: 'number' },
-  { name: 'run_at', label: 'or not before the moment', type: 'datetime' },
-  {
-    name: 'expires_in',
-    label: 'Expires in',
-    unit: 's',
-    type: 'number',
-    hint: 'Not started by then, it ends as error.',
-  },
-  { name: 'max_retry', label: 'Retries', type: 'number', hint: 'Usual: 10.' },
-  { name: 'timeout', label: 'Lease', unit: 's', type: 'number', hint: 'How long a worker may be silent; usual: 30.' },
-  { name: 'max_runtime', label: 'Runs at most', unit: 's', type: 'number' },
-  { name: 'keep_result', label: 'Keep the result', type: 'select', options: YES, value: '' },
-  { name: 'tags', label: 'Tags', type: 'list', hint: 'With commas between.' },
-  { name: 'unique', label: 'Unique key', hint: 'While a job with this key has not ended, no other is made.' },
-  { name: 'unique_for', label: 'Keep the key after the end', unit: 's', type: 'number' },
-  {
-    name: 'if_exists',
-    label: 'If the key is taken',
-    type: 'select',
-    options: [
-      ['', 'keep that job (usual)'],
-      ['replace', 'replace its argument'],
-      ['latest', 'this one runs last'],
-    ],
-    value: '',
-  },
-  { name: 'depends', label: 'Waits for the jobs', type: 'list', hint: 'Ids, with commas between.' },
-  {
-    name: 'if_failed',
-    label: 'If one of them fails',
-    type: 'select',
-    options: [
-      ['', 'wait on (usual)'],
-      ['fail', 'fail as well'],
-      ['run', 'run all the same'],
-    ],
-    value: '',
-  },
-  { name: 'retry_base', label: 'First backoff', unit: 's', type: 'number' },
-  { name: 'retry_cap', label: 'Longest backoff', unit: 's', type: 'number' },
-  { name: 'retry_jitter', label: 'Jitter of backoff', type: 'number', hint: '0 to 1.' },
-  { name: 'track', label: 'Publish its transitions', type: 'select', options: YES, value: '' },
-  { name: 'headers', label: 'Headers', type: 'json', rows: 2, hint: 'A map of texts, as JSON.' },
-];
-const COPIED = [
-  'priority',
-  'max_retry',
-  'timeout',
-  'max_runtime',
-  'keep_result',
-  'tags',
-  'unique',
-  'unique_for',
-  'retry_base',
-  'retry_cap',
-  'retry_jitter',
-  'headers',
-];
-const USUAL = { priority: 0, max_retry: 10, timeout: 30, keep_result: false };
 
 /** What the form begins with: of a job, or of the address. */
 async function beginning() {
@@ -83,9 +16,11 @@ async function beginning() {
   if (!from) return { name, queue, argument: rest.argument || '' };
   const { job, argument } = await exactJob(from);
   const values = { from, name: job.name, queue: job.queue === job.name ? '' : job.queue, argument };
-  for (const one of COPIED)
-    if (job[one] !== undefined && job[one] !== null && job[one] !== USUAL[one]) values[one] = job[one];
-  if (values.keep_result) values.keep_result = '1';
+  for (const { name: one, kind, usual, again } of FIELDS) {
+    const value = job[one];
+    if (again && value !== undefined && value !== null && value !== usual)
+      values[one] = kind === 'boolean' ? '1' : value;
+  }
   return values;
 }
 
@@ -143,8 +78,8 @@ export async function render(view) {
   });
   const queue = field({ name: 'queue', label: 'Queue', value: begin.queue, placeholder: 'as its name' });
   const argument = argumentField(begin.argument);
-  const options = OPTIONS.map((spec) => field({ ...spec, value: begin[spec.name] ?? spec.value }));
-  const isUsed = OPTIONS.some((spec) => begin[spec.name] !== undefined);
+  const options = FIELDS.map((spec) => field({ ...spec, value: begin[spec.name] }));
+  const isUsed = FIELDS.some((spec) => begin[spec.name] !== undefined);
   const fields = [name, queue, ...options];
   const problem = h('p', { class: 'problem', role: 'alert', hidden: true });
   const done = h('ul', { class: 'sample' });
@@ -201,7 +136,7 @@ export async function render(view) {
     send.disabled = true;
     try {
       const job = read(fields);
-      for (const one of ['keep_result', 'track']) if (job[one]) job[one] = true;
+      for (const { name: one, kind } of FIELDS) if (kind === 'boolean' && job[one]) job[one] = true;
       const value = argument.exact();
       if (value !== undefined) job.argument = value;
       const text = stringify(job);

@@ -1,12 +1,13 @@
 // At a glance: what waits, runs and fails, now and over the last hour; the largest queues; what the doctor found.
 import { path } from '../api.js';
+import { alerts } from '../components/alerts.js';
 import { badge } from '../components/badge.js';
 import { stack } from '../components/bar.js';
 import { chart, sparkline } from '../components/chart.js';
 import { fill, h } from '../dom.js';
 import { ago, brief, count, duration, rate, setServerNow } from '../format.js';
 import { follow } from '../live.js';
-import { BASE, link, withQuery } from '../router.js';
+import { BASE, link } from '../router.js';
 
 const MINUTE = 60000;
 const SPAN = 60;
@@ -78,74 +79,6 @@ function tiles({ totals, rates, workers }) {
       more: workers.unreachable ? `${count(workers.unreachable)} unreachable` : busy,
     }),
   ];
-}
-
-function aboutLink(finding) {
-  if (!finding.about) return null;
-  const pages = {
-    constraints: 'constraint',
-    blocked: 'job',
-    sweeping: 'queue',
-    unserved: 'queue',
-    late: 'queue',
-    paused: 'queue',
-    full: 'queue',
-    lapsed: 'queue',
-  };
-  if (finding.check === 'failures')
-    return link(withQuery('/jobs', { status: 'error', group: finding.about }), 'Show jobs');
-  if (finding.check === 'workers') return link('/workers', 'Workers');
-  if (finding.check === 'schedules') return link('/schedules', 'Schedules');
-  const page = pages[finding.check];
-  return page ? link(`/${page}${path`/${finding.about}`}`, 'Show') : null;
-}
-
-function alerts(found) {
-  if (found === null) return [h('p', { class: 'muted' }, 'Looking …')];
-  if (!found.length) return [h('p', {}, badge('ok'), ' Nothing to worry about.')];
-  // Many of a kind are one line, else they would push everything else off the screen.
-  const groups = new Map();
-  for (const finding of found) {
-    const kind = `${finding.level} ${finding.check}`;
-    groups.set(kind, [...(groups.get(kind) || []), finding]);
-  }
-  return [...groups.values()].flatMap((group) => (group.length > 3 ? [several(group)] : group.map(single)));
-}
-
-function several(group) {
-  const [first] = group;
-  return h(
-    'details',
-    { class: `alert is-${first.level}` },
-    h(
-      'summary',
-      {},
-      badge(first.level),
-      ' ',
-      h('b', {}, first.title),
-      ' ',
-      aboutLink(first),
-      h('span', {}, ` and ${count(group.length - 1)} more like it`),
-    ),
-    first.means ? h('div', {}, first.means) : null,
-    group.slice(1, 51).map((finding) => h('div', {}, finding.title, ' ', aboutLink(finding))),
-    group.length > 51 ? h('div', {}, 'All of them: ', h('code', {}, 'jqmaster doctor')) : null,
-  );
-}
-
-function single(finding) {
-  return h(
-    'details',
-    { class: `alert is-${finding.level}` },
-    h('summary', {}, badge(finding.level), ' ', h('b', {}, finding.title), ' ', aboutLink(finding)),
-    finding.means ? h('div', {}, finding.means) : null,
-    finding.do ? h('div', {}, commands(finding.do)) : null,
-  );
-}
-
-/** What stands between backticks is a command. */
-function commands(text) {
-  return text.split('`').map((part, i) => (i % 2 ? h('code', {}, part) : part));
 }
 
 function queueRow(queue) {

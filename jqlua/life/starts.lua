@@ -1,0 +1,62 @@
+---@lazy
+-- What a request that starts jobs started. Who repeats it never got the answer.
+local meta = require "jqlua.base.meta"
+local attempt = require "jqlua.life.attempt"
+local job = require "jqlua.job.record"
+local request = require "jqlua.life.request"
+local transition = require "jqlua.life.transition"
+
+local M = {}
+
+-- Remembered as the digits that all tokens of the call share, then of each job its id and which attempt it was.
+local DIGITS = 12
+local ENTRY = ">c14I4"
+local ENTRY_SIZE = 18
+
+---@return string entry of a job that was started
+function M.entry(id, number)
+  return struct.pack(ENTRY, id, number)
+end
+
+---@param entries string[] at least one
+function M.remember(operation, token, entries)
+  request.remember(operation, token, meta.random() .. table.concat(entries))
+end
+
+--- What versions before this one remembered: {id, token, ...}; schema 3 knew of an attempt its number.
+local function renew(remembered)
+  local digits = tostring(remembered[2]):match("%-(%x+)$") or job.NO_DIGITS
+  local entries = {}
+  for i = 1, #remembered, 2 do
+    entries[#entries + 1] = M.entry(remembered[i], tonumber(tostring(remembered[i + 1]):match("^%d+")))
+  end
+  return digits .. table.concat(entries)
+end
+
+--- The jobs that this request started before, as far as their attempts still run: their leases begin anew, nobody had
+--- them yet. For the same reason those that lapsed meanwhile have spent no retry.
+---@return table[]? jobs nil when nothing is known of the request
+function M.recall(operation, token)
+  local remembered = request.recall(operation, token)
+  if not remembered then
+    return nil
+  elseif type(remembered) == "table" then
+    remembered = renew(remembered)
+  end
+  local digits = remembered:sub(1, DIGITS)
+  local running = {}
+  for at = DIGITS + 1, #remembered, ENTRY_SIZE do
+    local id, number = struct.unpack(ENTRY, remembered, at)
+    local of = job.read(id)
+    if of and attempt.is_of(of, number, digits) then
+      attempt.renew(of)
+      running[#running + 1] = of
+    elseif of then
+      attempt.forgive(of, number, digits)
+    end
+  end
+  transition.commit()
+  return running
+end
+
+return M

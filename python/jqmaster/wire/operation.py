@@ -1,0 +1,104 @@
+"""What an operation of the HTTP API is: its path, its fields, its answer, and how it meets a script."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
+
+Role = Literal["viewer", "pusher", "worker", "operator", "admin"]
+Place = Literal["path", "query", "header", "body"]
+Kind = Literal["text", "cursor", "states", "integer", "moment", "number", "flag", "list", "map", "value", "raw"]
+Shape = Literal["nothing", "document", "first", "page", "list", "state", "states", "values", "own"]
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class Type(NamedTuple):
+    """What a field may be. `least` and `most` are of a number, or of a text's or a list's length. `schema` is
+    the component of the OpenAPI document that says it, for what is no plain value.
+
+    Some kinds are more than their JSON type. `cursor`: text; empty is the same as none. `states`: text, several
+    with commas between. `moment`: milliseconds since 1970. `value`: any one value, not looked into, an argument
+    of its own behind the script's spec. `raw`: likewise, and within the spec.
+    """
+
+    kind: Kind
+    least: float | None = None
+    most: float | None = None
+    choices: tuple[str, ...] = ()
+    schema: str = ""
+
+
+class Field(NamedTuple):
+    """A part of a request. `to` is its place in the script's spec: its own name, a path such as `where.queue` or
+    `ids[0]`, or "" for what only the master looks at. `default`: what its absence means; of a value, the bytes
+    that the script gets then."""
+
+    name: str
+    type: Type
+    place: Place
+    to: str
+    required: bool = False
+    default: Any = None
+    meaning: str = ""
+
+
+class Reply(NamedTuple):
+    """How a script's reply becomes a body.
+
+    `nothing`: none. `document`: the reply itself, a document. `first`: of a page that was asked for one id its
+    document, or 404. `page`: `{names[0]: [document, …], cursor}`;
+    where the script tells a list instead of a document, `columns` names its items. `list`: `{names[0]: [document, …]}`.
+    `state`: of a script that answers for each of its jobs, here one: `{status}`, 404 or 409. `states`: the same
+    for many, `{jobs: [state, …]}`; with `where`, `{cursor, changed}`. `values`: `{name: value, …}`, a map of the
+    reply's parts in order. `own`: none of these; a map with some of `names`, or where there are none another
+    value, or what is of the type `media`.
+    """
+
+    shape: Shape
+    names: tuple[str, ...] = ()
+    statuses: tuple[int, ...] = (200,)
+    media: str = ""
+    columns: tuple[str, ...] = ()
+
+
+class Operation(NamedTuple):
+    """One method of one path.
+
+    `script` is called with a spec made of the fields and of what is `fixed`; a script that takes a bare id has
+    `bare`. `variant` tells operations of one script apart. `errors` are codes beside those that any such request
+    may meet. Nobody needs a `role` for what has none. `body` names the component of the OpenAPI document that
+    the body is, where that is more than a map of the fields. `by_hand` says why the server has a handler for it;
+    "" where it needs none. `hot`: worth the short way around Quart. Without `may_be_empty` there must be a body.
+    """
+
+    script: str
+    variant: str
+    method: str
+    path: str
+    role: Role | None
+    summary: str
+    reply: Reply
+    fields: tuple[Field, ...] = ()
+    fixed: Mapping[str, Any] = _NOTHING
+    errors: tuple[str, ...] = ("INVALID",)
+    body: str = ""
+    by_hand: str = ""
+    bare: bool = False
+    hot: bool = False
+    may_be_empty: bool = False
+
+    @property
+    def name(self) -> str:
+        """The script's, with the variant behind a dot; of an operation that calls none, the variant alone."""
+        return ".".join(part for part in (self.script, self.variant) if part)
+
+    @property
+    def takes_body(self) -> bool:
+        """Whether its body is MessagePack or JSON."""
+        return bool(self.body) or any(one.place == "body" for one in self.fields)
+
+    def at(self, place: Place) -> tuple[Field, ...]:
+        """The fields that stand there."""
+        return tuple(one for one in self.fields if one.place == place)

@@ -1,0 +1,351 @@
+"""The table of operations: each method and path of a master's HTTP API, and what it does to which script.
+
+The server's routes and handlers, the clients, the reference in docs/clients.md and the checks of
+openapi/master.yaml read it. So an operation is described here, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from jqmaster.wire import parts as p
+from jqmaster.wire.operation import Operation, Reply, Type
+
+# fmt: off
+_TABLE = (
+    # Jobs.
+    Operation(
+        "enqueue", "", "POST", "/job", "pusher", "Enqueue one job", Reply("own", ("job_id",), (201, 200)), p.ENQUEUE,
+        errors=(*p.REFUSED, "FULL"), body="NewJob", hot=True,
+        by_hand="those of many requests share a call; tokens and trace contexts come in headers",
+    ),
+    Operation(
+        "enqueue", "many", "POST", "/jobs", "pusher", "Enqueue many jobs, all of them or none",
+        Reply("own", ("job_ids", "created"), (201, 200)), p.ENQUEUE, errors=(*p.REFUSED, "FULL"), body="NewJobs",
+        hot=True, by_hand="a list or a map, an argument of the script for each job and its blob",
+    ),
+    Operation(
+        "get", "", "GET", "/job/{id}", "viewer", "All there is to know about a job", p.DOCUMENT, (p.JOB,),
+        errors=p.MISSING, bare=True, hot=True, by_hand="what may be absent is there, as nil",
+    ),
+    Operation(
+        "cancel", "one", "DELETE", "/job/{id}", "pusher", "Cancel a job", p.NOTHING,
+        (
+            p.ONE_OF_JOBS,
+            p.query("force", p.FLAG, "Cancel a running job although the setting `cancel_running` is off."),
+            p.query("dependents", p.DEPENDENTS, "What becomes of jobs that wait for it.", default="leave"),
+        ),
+        errors=p.REFUSED,
+        by_hand="a job that has ended is a conflict, one that was cancelled is none",
+    ),
+    Operation(
+        "change", "one", "PATCH", "/job/{id}", "pusher", "Change a job", p.STATE, (p.JOB, *p.CHANGES),
+        errors=p.REFUSED,
+    ),
+    Operation(
+        "result", "", "GET", "/job/{id}/result", "pusher", "The bare result", Reply("own"), (p.JOB,),
+        errors=p.MISSING, bare=True, hot=True, by_hand="the body is the value itself",
+    ),
+    Operation(
+        "watch", "", "GET", "/job/{id}/polling", "viewer", "Wait until a job has ended", Reply("own"),
+        (
+            p.JOB,
+            p.query("timeout", Type("number", 0, 300), "How many seconds to wait at most.", to="", default=5),
+        ),
+        errors=("INVALID", "NOTFOUND", "TIMEOUT"), bare=True, by_hand="waits",
+    ),
+    Operation(
+        "explain", "", "GET", "/job/{id}/explain", "viewer", "Why a job waits", p.DOCUMENT, (p.JOB,),
+        errors=p.MISSING, bare=True,
+    ),
+    Operation(
+        "history", "", "GET", "/job/{id}/history", "viewer", "What happened to a job", p.DOCUMENT, (p.JOB,),
+        errors=p.MISSING, bare=True,
+    ),
+    Operation(
+        "track", "events", "GET", "/job/{id}/events", "viewer", "Follow a job",
+        Reply("own", (), (200, 204), p.EVENTS.media), (p.ONE_OF_JOBS, p.LAST_EVENT_ID), errors=p.MISSING,
+        by_hand="goes on sending",
+    ),
+    Operation(
+        "track", "one", "POST", "/job/{id}/track", "pusher", "Publish the transitions of a job, or no more", p.STATE,
+        (p.ONE_OF_JOBS, p.body("on", p.FLAG, default=True)), errors=p.MISSING, may_be_empty=True,
+    ),
+    Operation(
+        "depend", "", "POST", "/job/{id}/depends", "pusher", "Change what a job waits for", p.STATE,
+        (p.JOB, *p.LINKS), errors=p.REFUSED, may_be_empty=True,
+    ),
+    Operation(
+        "kick", "one", "POST", "/job/{id}/kick", "operator", "Take a running job from its worker", p.STATE,
+        (p.ONE_OF_JOBS, p.DELAY), errors=p.REFUSED, may_be_empty=True,
+    ),
+    Operation(
+        "retry", "one", "POST", "/job/{id}/retry", "operator", "Run a job again", p.STATE, (p.ONE_OF_JOBS,),
+        errors=p.REFUSED,
+    ),
+    Operation(
+        "discard", "one", "DELETE", "/job/{id}/record", "operator", "Remove all there is of a job", p.STATE,
+        (p.ONE_OF_JOBS,), errors=p.REFUSED,
+    ),
+
+    # Many jobs.
+    Operation(
+        "jobs", "", "GET", "/jobs", "viewer", "Find jobs by what they are", p.page("jobs"),
+        (*p.CONDITIONS, p.NEWEST, p.BRIEF, *p.PAGE),
+    ),
+    Operation(
+        "change", "", "POST", "/jobs/change", "pusher", "Change many jobs", p.STATES_OF_JOBS,
+        (p.body("jobs", Type("list", 1, 1000), required=True),),
+        by_hand="an argument of the script for each job and its blob",
+    ),
+    Operation(
+        "cancel", "", "POST", "/jobs/cancel", "pusher", "Cancel many jobs", p.STATES_OF_JOBS, p.CANCEL,
+        errors=("INVALID", "CONFLICT"),
+    ),
+    Operation(
+        "kick", "", "POST", "/jobs/kick", "operator", "Take running jobs from their workers", p.STATES_OF_JOBS,
+        (p.body("ids", p.JOB_IDS, required=True), p.DELAY),
+    ),
+    Operation(
+        "retry", "", "POST", "/jobs/retry", "operator", "Run many jobs again", p.STATES_OF_JOBS, p.STEP,
+    ),
+    Operation(
+        "discard", "", "POST", "/jobs/discard", "operator", "Remove all there is of many jobs", p.STATES_OF_JOBS,
+        p.STEP,
+    ),
+    Operation(
+        "failures", "", "GET", "/failures", "viewer", "What failed for good, by group", p.page("failures"), p.PAGE,
+    ),
+    Operation(
+        "tags", "", "GET", "/tags", "viewer", "The tags that jobs have",
+        Reply("page", ("tags", "cursor"), columns=("tag", "count")),
+        (p.query("top", p.COUNT, "So many, and no more; without `cursor` and `count`."), *p.PAGE),
+    ),
+
+    # Workers.
+    Operation(
+        "register", "", "POST", "/worker", "worker", "Register a worker", Reply("values", ("worker_id",), (201,)),
+        (
+            p.body("name", p.NAME, required=True),
+            p.body("queues", Type("list", 1, 100, schema="Queues"), required=True),
+            p.body("url", p.TEXT, "http or https. Without it nothing is pushed; the worker picks."),
+            p.body("max_jobs", Type("integer", 1, 1000, schema="MaxJobs"), default=1),
+        ),
+        errors=("INVALID", "FULL"), by_hand="the log has the new id",
+    ),
+    Operation(
+        "unregister", "", "DELETE", "/worker", "worker", "Unregister a worker", Reply("values", ("released",)),
+        (p.header("worker-id", Type("text", 1, 255), "The id from `POST /worker`.", to="worker", required=True),),
+        errors=p.MISSING, by_hand="who it is stands in a header",
+    ),
+    Operation(
+        "heartbeat", "", "POST", "/worker/heartbeat", "worker", "Stay alive and renew leases",
+        Reply("own", ("jobs", "request")),
+        (*p.WORKER, p.body("jobs", Type("list", None, 1000, schema="NotedLeases"))), errors=p.MISSING, hot=True,
+        may_be_empty=True, by_hand="jobs are lists or maps, with checkpoints unread",
+    ),
+    Operation(
+        "finish", "", "POST", "/done", "worker", "Report outcomes",
+        Reply("own", ("states", "job_ids", "jobs", "next_ms"), (204, 200)), p.WORKER[:1],
+        errors=("INVALID", "NOTFOUND", "CONFLICT", "LOST", "CANCELLED"), body="SingleSuccess SingleFailure Outcomes",
+        hot=True, by_hand="one outcome or many, with blobs and jobs to enqueue",
+    ),
+    Operation(
+        "pick", "", "POST", "/pick", "worker", "Get jobs to work on", Reply("own", ("jobs", "next_ms")),
+        (
+            *p.WORKER, *p.PICK,
+            p.body("timeout", Type("number", 0, 300), "How many seconds to wait for a job.", to="", default=0),
+        ),
+        errors=p.REFUSED, hot=True, by_hand="waits; arguments go out unread",
+    ),
+    Operation(
+        "release", "", "POST", "/release", "worker", "Give jobs back", p.STATES_OF_JOBS,
+        (
+            *p.WORKER,
+            p.body("jobs", Type("list", None, 1000, schema="Leases"), required=True),
+            p.body("delay", Type("number", 0, 1e10), "Seconds before they are ready."),
+            p.body("message", Type("text", None, 65536), "Why, for their history; 200 bytes of it are kept."),
+            p.body("hold", Type("map", 1, 10), "Ids of constraints, and for how many seconds the jobs' keys"),
+        ),
+        errors=p.MISSING, by_hand="jobs are lists or maps",
+    ),
+    Operation("workers", "", "GET", "/workers", "viewer", "The registered workers", p.page("workers"), p.PAGE),
+    Operation(
+        "worker", "quiet", "POST", "/worker/{id}/quiet", "operator", "Have a worker take no more jobs", p.NOTHING,
+        (p.path("id", p.NAME, "worker"),), {"request": "quiet"}, errors=p.MISSING,
+    ),
+    Operation(
+        "worker", "stop", "POST", "/worker/{id}/stop", "operator", "Have a worker finish what it has, and stop",
+        p.NOTHING, (p.path("id", p.NAME, "worker"),), {"request": "stop"}, errors=p.MISSING,
+    ),
+    Operation(
+        "worker", "resume", "POST", "/worker/{id}/resume", "operator",
+        "Have a worker that was asked to be quiet take jobs again", p.NOTHING, (p.path("id", p.NAME, "worker"),),
+        {"request": "resume"}, errors=p.MISSING, by_hand="its long polls look again",
+    ),
+
+    # Queues.
+    Operation("queues", "", "GET", "/queues", "viewer", "Queues in order of name", p.page("queues"), p.PAGE),
+    Operation(
+        "queues", "one", "GET", "/queue/{name}", "viewer", "A queue's settings and counts", p.FIRST,
+        (p.path("name", p.NAME, "names[0]"),), errors=p.MISSING,
+    ),
+    Operation(
+        "queue", "", "POST", "/queue/{name}", "operator", "Change a queue's settings", p.DOCUMENT,
+        (p.QUEUE, *p.QUEUE_CHANGES),
+    ),
+    Operation(
+        "queue", "patch", "PATCH", "/queue/{name}", "operator", "Change a queue's settings (the same as POST)",
+        p.DOCUMENT, (p.QUEUE, *p.QUEUE_CHANGES),
+    ),
+    Operation(
+        "queue", "pause", "POST", "/queue/{name}/pause", "operator", "Start no more jobs of a queue", p.DOCUMENT,
+        (p.QUEUE,), {"paused": True},
+    ),
+    Operation(
+        "queue", "resume", "POST", "/queue/{name}/resume", "operator", "Start jobs of a queue again", p.DOCUMENT,
+        (p.QUEUE,), {"paused": False},
+    ),
+    Operation(
+        "forget", "", "DELETE", "/queue/{name}", "operator", "Take away a queue without jobs", p.NOTHING,
+        (p.path("name", p.NAME, "queue"),), errors=p.REFUSED,
+    ),
+    Operation(
+        "jobs", "queue", "GET", "/queue/{name}/jobs", "viewer", "Jobs of a queue in order", p.page("jobs"),
+        (
+            p.path("name", p.NAME, "where.queue"),
+            p.query("status", p.STATES, "A state", to="where.status", default="queued"),
+            p.NEWEST, p.BRIEF, *p.PAGE,
+        ),
+    ),
+    Operation(
+        "discard", "queue", "DELETE", "/queue/{name}/jobs", "operator", "Remove jobs of a queue",
+        Reply("own", ("discarded", "more")),
+        (
+            p.path("name", p.NAME, "where.queue"),
+            p.query("status", p.STATES, "A state", to="where.status", default="queued,scheduled,blocked,retrying"),
+            p.query("timeout", Type("number", 0, 60), "Seconds after which to stop", to="", default=10),
+        ),
+        fixed={"count": 100}, by_hand="goes on until it is done or the time is up",
+    ),
+    Operation(
+        "kick", "queue", "POST", "/queue/{name}/kick", "operator", "Take a queue's running jobs from their workers",
+        Reply("values", ("kicked", "more")),
+        (
+            p.path("name", p.NAME, "queue"),
+            p.body("count", p.COUNT, "At most so many.", default=100), p.DELAY,
+        ),
+        may_be_empty=True,
+    ),
+
+    # Limits.
+    Operation(
+        "constraints", "", "GET", "/constraints", "viewer", "Constraints in order of id", p.page("constraints"),
+        p.PAGE,
+    ),
+    Operation(
+        "constraints", "one", "GET", "/constraint/{id}", "viewer", "A constraint and how much of it is in use",
+        p.FIRST, (p.path("id", p.NAME, "ids[0]"),), errors=p.MISSING,
+    ),
+    Operation(
+        "constrain", "", "PUT", "/constraint/{id}", "operator", "Create a constraint, or replace it whole",
+        p.DOCUMENT, (p.ID, *p.LIMITS), errors=("INVALID", "FULL"),
+    ),
+    Operation(
+        "unconstrain", "", "DELETE", "/constraint/{id}", "operator", "Delete a constraint", p.NOTHING,
+        (p.ID,), errors=p.MISSING,
+    ),
+    Operation(
+        "usage", "", "GET", "/constraint/{id}/usage", "viewer", "The keys of a constraint that are in use",
+        p.page("keys"), (p.ID, *p.PAGE), errors=p.MISSING,
+    ),
+    Operation(
+        "hold", "", "POST", "/constraint/{id}/hold", "operator", "Start nothing under a constraint for a while",
+        Reply("values", ("until_ms",)), (p.ID, *p.HELD), errors=p.MISSING,
+    ),
+
+    # Schedules.
+    Operation(
+        "schedules", "", "GET", "/schedules", "viewer", "Schedules in order of id", p.page("schedules"),
+        (p.MOMENTS, *p.PAGE),
+    ),
+    Operation(
+        "schedules", "one", "GET", "/schedule/{id}", "viewer", "A recurring job", p.FIRST,
+        (p.path("id", p.NAME, "ids[0]"), p.MOMENTS), errors=p.MISSING,
+    ),
+    Operation(
+        "schedule", "", "PUT", "/schedule/{id}", "operator", "Create a recurring job, or replace it whole",
+        p.DOCUMENT, (p.ID, *p.RECURRING),
+    ),
+    Operation(
+        "unschedule", "", "DELETE", "/schedule/{id}", "operator", "Delete a recurring job", p.NOTHING, (p.ID,),
+        errors=p.MISSING,
+    ),
+
+    # The whole of it.
+    Operation(
+        "", "events", "GET", "/events", "viewer", "Follow everything", p.EVENTS, (p.LAST_EVENT_ID,),
+        errors=("INVALID", "CONFLICT"), by_hand="goes on sending",
+    ),
+    Operation(
+        "", "overview", "GET", "/overview", "viewer", "What an operator sees at a glance", p.DOCUMENT,
+        by_hand="kept by the master",
+    ),
+    Operation(
+        "", "overview.events", "GET", "/overview/events", "viewer", "Follow the overview", p.EVENTS,
+        by_hand="goes on sending",
+    ),
+    Operation(
+        "stats", "", "GET", "/stats", "viewer", "What happened, by minute, hour or day", Reply("list", ("stats",)),
+        p.PERIOD,
+    ),
+    Operation(
+        "stats", "series", "GET", "/stats/series", "viewer", "What happened to each pair of queue and name",
+        p.page("series"), (*p.PERIOD, *p.PAGE), {"series": True},
+    ),
+    Operation(
+        "config", "", "GET", "/config", "viewer", "The namespace's settings", p.DOCUMENT,
+        (p.query("describe", p.FLAG, "What there is to set, instead."),),
+        by_hand="a description has a name of its own",
+    ),
+    Operation(
+        "config", "set", "PATCH", "/config", "admin", "Change settings, all that are named or none", p.DOCUMENT,
+        body="ConfigChange", by_hand="the body is a field of the script's spec",
+    ),
+    Operation(
+        "export", "", "GET", "/export", "admin", "Everything the namespace has",
+        Reply("own", media="application/octet-stream"), by_hand="goes on sending",
+    ),
+    Operation(
+        "import", "", "POST", "/import", "admin",
+        "Write records of an export into another namespace of the same Redis", Reply("own", ("keys", "complete")),
+        (p.query("namespace", Type("text", 3, 66), "Not set up yet (409).", to="", required=True),),
+        errors=("INVALID", "CONFLICT"),
+        by_hand="the body is records; works in another namespace",
+    ),
+    Operation(
+        "", "alive", "GET", "/alive", None, "Whether this server runs", Reply("own", ("status",)), errors=(),
+        hot=True, by_hand="asks nobody",
+    ),
+    Operation(
+        "", "health", "GET", "/health", None, "Whether this server can serve", Reply("own", ("status", "form")),
+        errors=(), hot=True, by_hand="waits for a second at most",
+    ),
+    Operation(
+        "", "metrics", "GET", "/metrics", "viewer", "Figures for Prometheus", Reply("own", media="text/plain"),
+        errors=("NOTACCEPTABLE", "UNSUPPORTED"), by_hand="of types of its own",
+    ),
+    Operation(
+        "", "openapi", "GET", "/openapi.yaml", None, "This document", Reply("own", media="application/yaml"),
+        errors=(), by_hand="a file",
+    ),
+    Operation(
+        "", "openapi.worker", "GET", "/worker/openapi.yaml", None,
+        "The API that a worker offers, to which jobs are pushed", Reply("own", media="application/yaml"), errors=(),
+        by_hand="a file",
+    ),
+)
+# fmt: on
+
+OPERATIONS: Mapping[str, Operation] = MappingProxyType({one.name: one for one in _TABLE})

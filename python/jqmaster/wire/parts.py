@@ -1,0 +1,189 @@
+"""Parts of which operations are made: types, fields, answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jqmaster.wire.operation import Field, Reply, Type
+
+NIL = b"\xc0"
+
+# Types.
+TEXT = Type("text")
+NAME = Type("text", 1, 255, schema="Name")
+QUEUE_NAME = Type("text", 1, 255, schema="QueueOfJob")
+JOB_ID = Type("text", 1)
+WHERE = Type("map", schema="Where")
+JOB_IDS = Type("list", 1, 1000, schema="JobIds")
+COUNT = Type("integer", 1, 1000)
+MOMENT = Type("moment", 0, schema="Moment")
+FLAG = Type("flag")
+STATES = Type("states")
+VALUE = Type("value", schema="Value")
+DEPENDENTS = Type("text", choices=("leave", "cancel", "refuse"))
+
+# Codes of errors that many have.
+MISSING = ("INVALID", "NOTFOUND")
+REFUSED = (*MISSING, "CONFLICT")
+
+
+def path(name: str, type_: Type, to: str) -> Field:
+    """A part of the path."""
+    return Field(name, type_, "path", to, required=True)
+
+
+def query(
+    name: str, type_: Type, meaning: str = "", *, to: str | None = None, required: bool = False, default: Any = None
+) -> Field:
+    """A parameter of the query."""
+    return Field(name, type_, "query", name if to is None else to, required, default, meaning)
+
+
+def header(name: str, type_: Type, meaning: str, *, to: str = "", required: bool = False) -> Field:
+    """A header."""
+    return Field(name, type_, "header", to, required, meaning=meaning)
+
+
+def body(
+    name: str, type_: Type, meaning: str = "", *, to: str | None = None, required: bool = False, default: Any = None
+) -> Field:
+    """A field of the body's map."""
+    return Field(name, type_, "body", name if to is None else to, required, default, meaning)
+
+
+# Fields that many have.
+PAGE = (
+    query("cursor", Type("cursor"), "Where to go on, from the page before."),
+    query("count", COUNT, default=100),
+)
+LAST_EVENT_ID = header("Last-Event-ID", TEXT, "The `id` of the last event that was seen.")
+NEWEST = query("newest", FLAG, "The order within a state, a tag or a group turned round.")
+BRIEF = query("brief", FLAG, "Without argument, result and error.")
+DELAY = body("delay", Type("number", 0, 1e10, schema="Duration"))
+
+# Answers that many have.
+NOTHING = Reply("nothing", statuses=(204,))
+DOCUMENT = Reply("document")
+FIRST = Reply("first")
+STATE = Reply("state", ("status",))
+STATES_OF_JOBS = Reply("states", ("jobs",))
+EVENTS = Reply("own", media="text/event-stream")
+
+
+def page(name: str) -> Reply:
+    """The answer of a listing."""
+    return Reply("page", (name, "cursor"))
+
+
+# Jobs.
+JOB = path("id", JOB_ID, "id")
+ONE_OF_JOBS = path("id", JOB_ID, "ids[0]")
+TRACE = (
+    header("traceparent", TEXT, "W3C Trace Context, with `tracestate`: carried to the worker"),
+    header("tracestate", TEXT, "See `traceparent`."),
+)
+ENQUEUE = (
+    header("Idempotency-Key", Type("text", 1, 200), "A token of 1 to 200 bytes.", to="request"),
+    *TRACE,
+)
+CHANGES = (
+    body("priority", Type("integer", -(2**31), 2**31 - 1, schema="Priority")),
+    body("delay", Type("number", 0, 1e10), "Seconds until it is ready; 0 is now."),
+    body("run_at", Type("number", 0, 1e10), "The same as a moment, in Unix seconds."),
+    body("max_retry", Type("integer", 0, 2**31 - 1, schema="MaxRetry")),
+    body("timeout", Type("number", 0.001, 4e6), "Seconds."),
+    body("tags", Type("list", None, 32), "Instead of those it has."),
+    body("argument", VALUE, default=b""),
+)
+LINKS = (
+    body("add", JOB_IDS),
+    body("remove", JOB_IDS),
+    body("if_failed", Type("text", choices=("wait", "fail", "run"), schema="IfFailed")),
+)
+STEP = (
+    body("ids", JOB_IDS),
+    body("where", WHERE),
+    body("cursor", TEXT, "Of the step before."),
+    body("count", COUNT, "Change at most so many.", default=100),
+)
+CANCEL = (
+    *STEP,
+    body("force", FLAG, "Also running jobs that the settings protect.", default=False),
+    body("dependents", DEPENDENTS, default="leave"),
+)
+CONDITIONS = (
+    query("queue", QUEUE_NAME, to="where.queue"),
+    query("status", STATES, "A state, or several with commas between.", to="where.status"),
+    query("name", NAME, to="where.name"),
+    query("tag", NAME, to="where.tag"),
+    query("group", NAME, "Of the last failure; finds only jobs that are `error`.", to="where.group"),
+    query("from_ms", MOMENT, "Enqueued then or later.", to="where.from_ms"),
+    query("to_ms", MOMENT, "Enqueued before.", to="where.to_ms"),
+    query("message", TEXT, "Contained in the last failure's.", to="where.message"),
+)
+
+# Workers.
+WORKER = (
+    header("worker-id", NAME, "The id from `POST /worker`. To pull, any name will do.", to="worker"),
+    body("worker", NAME),
+)
+PICK = (
+    body("queues", Type("list", 1, 100, schema="Queues"), required=True),
+    body("count", Type("integer", 1, 1000, schema="Count"), default=1),
+    body("order", Type("text", choices=("priority", "ordered", "round_robin", "shuffled"), schema="Order")),
+    body("request", Type("text", 1, 200, schema="RequestToken")),
+)
+
+# Queues.
+QUEUE = path("name", NAME, "name")
+QUEUE_CHANGES = (
+    body("paused", FLAG, "A paused queue takes jobs and starts none."),
+    body("max_waiting", Type("integer", 0, schema="MaxWaiting")),
+    body("fair", Type("list", None, 3, schema="Fair")),
+    body("set", Type("map", schema="OwnSettings")),
+    body("unset", Type("list"), "Settings that are the namespace's again."),
+)
+
+# Limits, schedules, statistics.
+ID = path("id", NAME, "id")
+LIMITS = (
+    body("match", Type("value", schema="Matcher"), "a map of conditions", required=True),
+    body("by", Type("list", schema="By")),
+    body("concurrency", Type("integer", 1, 1e9, schema="Concurrency")),
+    body("rate", Type("map", schema="Rate")),
+    body("cost", Type("map", schema="Cost")),
+    body("order", Type("text", choices=("enqueued",), schema="StrictOrder")),
+)
+HELD = (
+    body("by", Type("raw"), "Which key: the value, or the list of values"),
+    body("seconds", Type("number", 0, 31536000, schema="HoldSeconds"), required=True),
+)
+
+RECURRING = (
+    body("every", Type("number", 0.1, 1e9), "Seconds from moment to moment."),
+    body("offset", Type("number", 0), "Moments are so many seconds, and n times `every`, after 1970."),
+    body("cron", TEXT, "Five fields: minute, hour, day of month, month (or `jan`-`dec`), day of week"),
+    body("utc_offset", Type("integer", -1440, 1440), "Minutes by which the clock of `cron` is ahead of UTC."),
+    body("start", Type("number", 0, 1e10), "No moment before; Unix seconds."),
+    body("end", Type("number", 0, 1e10), "No moment after; Unix seconds."),
+    body("limit", Type("integer", 1, 1e9), "At most so many jobs in all."),
+    body(
+        "catch_up",
+        Type("text", choices=("one", "all", "none")),
+        "When several moments have passed at once.",
+        default="one",
+    ),
+    body("backlog", Type("integer", 1, 1000)),
+    body("paused", FLAG, "Moments pass without jobs.", default=False),
+    body("job", Type("map", schema="ScheduledJob"), required=True),
+    body("argument", VALUE, default=NIL),
+)
+MOMENTS = query("next", Type("integer", 0, 100), "With so many moments to come.", default=0)
+
+PERIOD = (
+    query("by", Type("text", choices=("minute", "hour", "day")), default="hour"),
+    query("queue", QUEUE_NAME),
+    query("name", NAME),
+    query("from_ms", MOMENT, "Begun then or later."),
+    query("to_ms", MOMENT, "Begun before."),
+)

@@ -1,0 +1,67 @@
+-- Another server takes over, and does not know the last ids that were given.
+local space = require "support.space"
+
+describe("a server that takes over", function()
+  local jq
+  before_each(function()
+    jq = space.new()
+  end)
+  after_each(function()
+    jq:close()
+  end)
+  --- What is written down of the server before, which was another one.
+  local function take_over(run_id)
+    jq:redis("MSET", jq.name .. ":server", run_id or "another", jq.name .. ":at-functions", "elsewhere",
+      jq.name .. ":at-scripts", "elsewhere")
+  end
+  local function moment_of(id)
+    return (tonumber(id, 16) - tonumber(id, 16) % 1024) / 1024
+  end
+  local function left_out_s(id)
+    return (moment_of(id) - jq.now_ms) / 1000
+  end
+
+  it("leaves out 65 to 131 seconds of ids, once", function()
+    local first = jq:enqueue("a")
+    assert.are.equal(0, left_out_s(first))
+    take_over()
+    local second, third = jq:enqueue("a"), jq:enqueue("a")
+    assert.is_true(left_out_s(second) >= 65 and left_out_s(second) <= 132)
+    assert.are.equal(tonumber(second, 16) + 1, tonumber(third, 16))
+    jq:pass(132)
+    assert.are.equal(0, left_out_s(jq:enqueue("a")))
+  end)
+  it("leaves out others than one that took over at the same moment", function()
+    take_over()
+    local one = jq:enqueue("a")
+    local other = space.new()
+    other:redis("MSET", other.name .. ":server", "another")
+    assert.are_not.equal(one, other:enqueue("a"))
+    other:close()
+  end)
+  it("does so whatever is given an id", function()
+    for _, give in ipairs({
+      function()
+        return jq:register({ queues = "a" }):sub(2)
+      end,
+      function()
+        return jq:call("enqueue", { name = "a", unique = tostring(jq.now_ms) }, "\192")[1]
+      end,
+    }) do
+      jq:pass(200)
+      take_over()
+      assert.is_true(left_out_s(give()) >= 65)
+    end
+  end)
+  it("is none when only its Lua is new", function()
+    jq:enqueue("a")
+    take_over(jq:redis("GET", jq.name .. ":server"))
+    assert.are.equal(0, left_out_s(jq:enqueue("a")))
+  end)
+  it("is none for the other form of calls", function()
+    local other = jq.form == "scripts" and "functions" or "scripts"
+    jq:enqueue("a")
+    jq.form = other
+    assert.are.equal(0, left_out_s(jq:enqueue("a")))
+  end)
+end)

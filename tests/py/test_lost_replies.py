@@ -1,0 +1,144 @@
+"""Replies get lost on their way: who asks again gets the same jobs, and none ends without having run."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from jqmaster.engine.engine import Engine, connect
+from jqmaster.engine.scripts import Form, load
+from jqmaster.engine.waiting import Waiting
+from jqmaster.errors import Unavailable
+from jqmaster.master.dispatch import Dispatch
+from jqmaster.worker.sources import HttpSource, RedisSource
+from jqmaster.worker.worker import Source, Worker
+from parts import answers, enqueue, eventually
+from parts import worker as stub_worker
+from processes import MasterProcess
+from servers import RedisServer
+from topologies import Proxy
+
+NAMESPACE = "{jq}"
+JOBS = 2000
+BATCH = 500
+LONG_S = 150.0
+NIL = b"\xc0"
+
+
+@pytest.fixture
+async def direct(fresh_server: RedisServer) -> AsyncIterator[Engine]:
+    """On a way on which nothing gets lost."""
+    async with connect(fresh_server.url) as redis:
+        await load(redis, NAMESPACE)
+        yield Engine(redis, NAMESPACE)
+
+
+def lose(proxy: Proxy, share: float) -> None:
+    dice = random.Random(7)
+    proxy.loses = lambda: dice.random() < share
+
+
+async def fill(engine: Engine) -> list[str]:
+    """Jobs that may fail once."""
+    spec = {"name": "a", "max_retry": 0, "timeout": 60}
+    ids = []
+    for _ in range(JOBS // BATCH):
+        ids += [made.id for made in await engine.enqueue([(spec, NIL)] * BATCH)]
+    return ids
+
+
+async def check(engine: Engine, ids: list[str]) -> None:
+    """All done, and no attempt lapsed on the way."""
+
+    async def left() -> bool:
+        return (await engine.queue("a"))["done"] == len(ids)
+
+    await eventually(left, LONG_S)
+    counts = (await engine.stats("day"))[0]
+    assert (counts.get("lapsed", 0), counts.get("error", 0)) == (0, 0), counts
+
+
+@asynccontextmanager
+async def working(source: Source) -> AsyncIterator[Counter[str]]:
+    """A worker; how often it ran each job."""
+    runs: Counter[str] = Counter()
+
+    async def run(argument: str) -> None:
+        runs[argument] += 1
+
+    stop = asyncio.Event()
+    task = asyncio.create_task(Worker({"a": run}, source, concurrency=20).run(stop))
+    yield runs
+    stop.set()
+    await task
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("form", ["functions", "scripts"])
+async def test_a_worker_on_redis(fresh_server: RedisServer, direct: Engine, form: Form) -> None:
+    ids = await fill(direct)
+    async with Proxy(fresh_server) as proxy:
+        lose(proxy, 0.1)
+        source = RedisSource.from_url(proxy.url, NAMESPACE, ["a"], form=form)
+        async with working(source):
+            await check(direct, ids)
+        assert proxy.lost > 20
+        await source.stop()
+
+
+@pytest.mark.timeout(240)
+async def test_a_worker_over_http(fresh_server: RedisServer, direct: Engine) -> None:
+    """Between master and Redis replies get lost as well as between worker and master."""
+    ids = await fill(direct)
+    async with Proxy(fresh_server) as behind:
+        with await asyncio.to_thread(MasterProcess, "--redis", behind.url) as master:
+            port = int(master.url.rpartition(":")[2])
+            async with Proxy(port) as proxy:
+                lose(proxy, 0.1)
+                lose(behind, 0.05)
+                source = HttpSource(proxy.url.replace("redis:", "http:"), ["a"])
+                async with working(source):
+                    await check(direct, ids)
+                assert proxy.lost > 20 and behind.lost > 10
+                await source.stop()
+
+
+@pytest.mark.timeout(240)
+async def test_a_master_that_pushes(fresh_server: RedisServer, direct: Engine) -> None:
+    ids = await fill(direct)
+    success = answers(200, {"type": "success", "result": None})
+    async with Proxy(fresh_server) as proxy, connect(proxy.url) as redis:
+        lose(proxy, 0.1)
+        dispatch = Dispatch(Engine(redis, NAMESPACE), redis, master="test")
+        async with stub_worker(direct, success, max_jobs=50) as stub:
+            dispatch.start()
+            await check(direct, ids)
+            assert {job["id"] for job in stub.jobs} == set(ids)
+        assert proxy.lost > 20
+        await dispatch.stop(1)
+
+
+@pytest.mark.parametrize("timeout_s", [0, 1])
+async def test_what_nobody_asks_for_again_is_given_back(
+    fresh_server: RedisServer, direct: Engine, timeout_s: float
+) -> None:
+    job = await enqueue(direct, "a", max_retry=0)
+    async with Proxy(fresh_server) as proxy, connect(proxy.url) as redis:
+        engine = Engine(redis, NAMESPACE)
+        waiting = Waiting(engine, redis)
+        await engine.get(job)
+        proxy.loses = lambda: proxy.lost < 1
+        with pytest.raises(Unavailable):
+            await waiting.pick({"worker": "w", "queues": "a"}, timeout_s)
+
+        async def is_back() -> bool:
+            document = (await direct.get(job))[0]
+            return document is not None and (document["status"], document["retry_count"]) == ("queued", 0)
+
+        await eventually(is_back)
+        await waiting.stop()

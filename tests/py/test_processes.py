@@ -1,0 +1,233 @@
+"""Jobs in processes of their own: hooks, notes, logs, deaths, hangs, renewal."""
+
+import asyncio
+import logging
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jqmaster import JQ, JobError, checkpoint, current_job, progress
+from jqmaster.testing import working
+from processes import Process
+
+jobs = JQ()
+log = logging.getLogger("test_processes.there")
+
+
+@jobs.lifespan
+async def lifespan() -> AsyncIterator[dict[str, int]]:
+    yield {"pid": os.getpid()}
+
+
+@jobs.job(process=True)
+def where_it_runs(number: int) -> list[Any]:
+    return [os.getpid(), number, current_job.get().name, jobs.state["pid"]]
+
+
+class Awkward(Exception):
+    def __init__(self, one: str, two: str) -> None:
+        super().__init__(one + two)
+
+
+@jobs.job(process=True, max_retry=0)
+def fails(how: str) -> Any:
+    match how:
+        case "awkward":
+            raise Awkward("a", "b")
+        case "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "segfault":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        case "exit":
+            os._exit(3)
+        case "unfit":
+            return threading.Lock()
+    raise ValueError(how)
+
+
+@jobs.job(process=True)
+def sleeps(seconds: float) -> int:
+    time.sleep(seconds)
+    return os.getpid()
+
+
+@jobs.job(process=True, max_runtime=1, max_retry=0)
+def hangs() -> None:
+    time.sleep(600)
+
+
+@jobs.job(max_runtime=1, max_retry=0)
+async def hangs_here(path: str) -> None:
+    try:
+        await asyncio.sleep(600)
+    finally:
+        Path(path).write_text("cancelled")  # noqa: ASYNC240
+
+
+@jobs.job(process=True, max_retry=1, retry_base=0)
+def tells(number: int) -> int:
+    progress(number, "on the way")
+    log.warning("number %d", number)
+    if number < 10:
+        checkpoint({"number": 10})
+        raise ValueError("from there on")
+    return number
+
+
+@pytest.fixture
+def jq(redis_url: str, namespace: str) -> Iterator[JQ]:
+    with jobs.using(redis_url, namespace):
+        yield jobs
+
+
+def test_a_job_runs_in_a_process_with_its_hooks(jq: JQ) -> None:
+    handle = where_it_runs.enqueue(7)
+    jq.burst()
+    pid, number, name, state = handle.result(timeout=5)
+    assert pid != os.getpid() and (number, name) == (7, "where_it_runs")
+    assert state == pid, "the lifespan was entered there"
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("plain", "ValueError: plain"),
+        ("awkward", "Awkward: ab"),
+        ("killed", "ProcessDied: its process died: SIGKILL, as for want of memory"),
+        ("segfault", "ProcessDied: its process died: SIGSEGV"),
+        ("exit", "ProcessDied: its process died: exit code 3"),
+        ("unfit", "the result cannot leave its process"),
+    ],
+)
+def test_what_goes_wrong_there_is_told(jq: JQ, how: str, said: str) -> None:
+    handle = fails.enqueue(how)
+    jq.burst(raises=False)
+    assert said in handle.document()["message"]
+
+
+def test_a_death_is_of_one_job_alone(jq: JQ) -> None:
+    neighbours = sleeps.map([2, 2])
+    dies = fails.enqueue("killed")
+    with working(jq):
+        with pytest.raises(JobError, match="SIGKILL"):
+            dies.result(timeout=20)
+        assert [one.document()["status"] for one in neighbours] == ["running", "running"], "told at once"
+        assert len({one.result(timeout=20) for one in neighbours}) == 2
+    assert [one.document()["attempt"] for one in neighbours] == [1, 1]
+
+
+def test_what_hangs_is_ended_and_others_go_on(jq: JQ) -> None:
+    hanging = [hangs.enqueue() for _ in range(4)]
+    with working(jq, concurrency=4):
+        for one in hanging:
+            with pytest.raises(JobError, match="max_runtime"):
+                one.result(timeout=30)
+        for one in sleeps.map([0, 0, 0, 0]):
+            one.result(timeout=30)
+
+
+def test_a_cancelled_job_ends_with_its_process(jq: JQ) -> None:
+    long = sleeps.enqueue(600)
+    with working(jq):
+        while long.document()["status"] != "running":
+            time.sleep(0.05)
+        time.sleep(1)  # its process is there
+        before = {one.pid for one in multiprocessing.active_children()}
+        jq.cancel(long)
+        until = time.monotonic() + 20
+        while before & {one.pid for one in multiprocessing.active_children()}:
+            assert time.monotonic() < until, "its process runs on"
+            time.sleep(0.05)
+
+
+def test_a_coroutine_is_cancelled_at_max_runtime(jq: JQ, tmp_path: Path) -> None:
+    handle = hangs_here.enqueue(str(tmp_path / "said"))
+    with working(jq), pytest.raises(JobError, match="max_runtime"):
+        handle.result(timeout=20)
+    assert (tmp_path / "said").read_text() == "cancelled"
+
+
+def test_notes_and_log_lines_come_back(jq: JQ, caplog: pytest.LogCaptureFixture) -> None:
+    handle = tells.enqueue(4)
+    with working(jq), caplog.at_level(logging.WARNING):
+        assert handle.result(timeout=20) == 10, "the second attempt began at the checkpoint"
+    document = handle.document()
+    assert (document["progress"], document["progress_message"]) == (10, "on the way")
+    assert {"number 4", "number 10"} <= {record.getMessage() for record in caplog.records}
+
+
+def test_a_process_is_used_again_and_renewed(jq: JQ) -> None:
+    def pids(**given: Any) -> list[int]:
+        found = []
+        with working(jq, concurrency=1, **given):
+            for _ in range(4):
+                found.append(sleeps.enqueue(0).result(timeout=30))
+        return found
+
+    assert len(set(pids())) == 1
+    assert len(set(pids(process_jobs=2))) == 2
+    assert len(set(pids(process_memory=1))) == 4
+
+
+stuck = JQ()
+
+
+@stuck.shutdown
+def never_ends() -> None:
+    if multiprocessing.parent_process() is not None:
+        time.sleep(600)
+
+
+@stuck.job(process=True)
+def passes() -> None: ...
+
+
+def test_a_shutdown_hook_that_hangs_there_holds_nobody_up(redis_url: str, namespace: str) -> None:
+    with stuck.using(redis_url, namespace):
+        passes.enqueue()
+        stuck.burst()
+    assert not multiprocessing.active_children()
+
+
+def test_processes_end_with_a_worker_that_is_killed(redis_url: str, namespace: str, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(
+        f"""
+import os, pathlib, time
+from jqmaster import JQ
+
+jq = JQ({redis_url!r}, namespace={namespace!r})
+
+@jq.job(process=True)
+def stays():
+    pathlib.Path("pid.tmp").write_text(str(os.getpid()))
+    os.rename("pid.tmp", "pid")
+    time.sleep(600)
+"""
+    )
+    with Process("jqmaster.cli", "work", "program:jq", ready="is ready", folder=tmp_path) as worker:
+        JQ(redis_url, namespace=namespace).task("stays").enqueue()
+        until = time.monotonic() + 30
+        while not (tmp_path / "pid").exists():
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        pid = int((tmp_path / "pid").read_text())
+        worker.signal(signal.SIGKILL)
+        while Path(f"/proc/{pid}").exists() and "Z" not in Path(f"/proc/{pid}/stat").read_text().split()[2]:
+            assert time.monotonic() < until + 20, "it outlives its worker"
+            time.sleep(0.05)
+
+
+def test_async_functions_run_in_no_process() -> None:
+    async def wait() -> None: ...
+
+    with pytest.raises(TypeError, match="process=True is for plain functions"):
+        JQ().job(process=True)(wait)
+    with pytest.raises(TypeError, match="at the top of a module"):
+        JQ().job(process=True)(lambda: None)

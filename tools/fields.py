@@ -1,0 +1,309 @@
+"""Makes what is checked in from the table of a job's fields: schemas, tables of the documentation, a list for the UI.
+
+With --check it only says what is not as it would make it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from jqmaster.wire.fields import FIELDS, Field
+
+ROOT = Path(__file__).resolve().parents[1]
+LIST = "python/jqmaster/ui/static/jobs/fields.js"
+CONTROL = r"\x00-\x1f\x7f"
+
+# What other schemas use as well; a worker's document has no others to refer to.
+NAME = {"$ref": "#/components/schemas/Name"}
+QUEUE = {"$ref": "#/components/schemas/QueueOfJob"}
+JOB_ID = {"$ref": "#/components/schemas/JobId"}
+TAGS, DEPENDS = (next(field for field in FIELDS if field.name == name) for name in ("tags", "depends"))
+TOLD = [field for field in FIELDS if field.told and field.rare]
+OF_A_WORKER = {
+    "Name": {"type": "string", "minLength": 1, "maxLength": 255},
+    "JobId": {"type": "string", "pattern": "^[0-9a-f]{14}$"},
+}
+
+
+def plain(number: float) -> float:
+    return int(number) if number == int(number) else number
+
+
+def sentence(text: str) -> str:
+    return re.sub("[a-z]", lambda first: first[0].upper(), text, count=1) if text[:1].islower() else text
+
+
+def sentences(*texts: str) -> str:
+    return " ".join(f"{sentence(text)}." for text in texts if text)
+
+
+# -- schemas --------------------------------------------------------------------------------------
+
+
+def described(field: Field) -> str:
+    more = "" if field.protocol.startswith("Section") else re.sub(r" \(section \d+\)", "", field.protocol)
+    words = [f"`{word.name}`: {word.meaning}" for word in field.words]
+    unit = {"seconds": "Seconds", "moment": "Unix seconds"}.get(field.kind, "")
+    return sentences(unit, field.meaning, more, *words)
+
+
+def shape(field: Field, *, is_sent: bool) -> dict[str, Any]:
+    """The type of a field in a request, or in a job's document."""
+    limits = {"minimum": plain(field.least), "maximum": plain(field.most)}
+    counts = {"minItems": plain(field.least), "maxItems": plain(field.most)}
+    if field.kind == "name":
+        return QUEUE if field.name == "queue" else NAME
+    if field.kind == "integer":
+        return {"type": "integer", **limits}
+    if field.kind in ("number", "seconds", "moment"):
+        return {"type": "number", **limits}
+    if field.kind == "boolean":
+        return {"type": "boolean"}
+    if field.kind == "choice":
+        return {"type": "string", "enum": [word.name for word in field.words]}
+    if field.kind == "names":
+        return {"type": "array", **counts, "uniqueItems": True, "items": NAME}
+    if field.kind == "jobs":
+        index = {"type": "integer", "minimum": 0, "maximum": 999}
+        return {
+            "type": "array", **counts, "uniqueItems": True,
+            "items": {"oneOf": [JOB_ID, index]} if is_sent else JOB_ID,
+        }  # fmt: skip
+    name = {"minLength": 1, "maxLength": 255, "pattern": f"^[^{CONTROL}]+$"}
+    text = {"type": "string", "maxLength": 1024, "pattern": f"^[^{CONTROL}]*$"}
+    return {"type": "object", "maxProperties": plain(field.most), "propertyNames": name, "additionalProperties": text}
+
+
+def schema(field: Field, *, is_sent: bool) -> dict[str, Any]:
+    made = shape(field, is_sent=is_sent) | {"description": described(field)}
+    if is_sent and field.words:
+        made["default"] = field.words[0].name
+    elif is_sent and field.default is not None:
+        made["default"] = field.default
+    return made
+
+
+def component(field: Field) -> str:
+    """What the schema of a field is called; names and queues are known from elsewhere."""
+    return {"name": "Name", "queue": "QueueOfJob"}.get(field.name) or field.name.title().replace("_", "")
+
+
+def components() -> dict[str, Any]:
+    return {component(field): schema(field, is_sent=True) for field in FIELDS if field.name not in ("name", "queue")}
+
+
+def refs(fields: Iterable[Field], **others: Any) -> dict[str, Any]:
+    return {field.name: {"$ref": f"#/components/schemas/{component(field)}"} for field in fields} | others
+
+
+def change() -> dict[str, Any]:
+    # They may all be taken away.
+    tags = {key: value for key, value in shape(TAGS, is_sent=True).items() if key != "minItems"}
+    changed = [field for field in FIELDS if field.changed]
+    return refs(changed, tags=tags | {"description": "Instead of those it has."})
+
+
+def job() -> dict[str, Any]:
+    return refs([field for field in FIELDS if field.shown], depends=schema(DEPENDS, is_sent=False))
+
+
+def told() -> dict[str, Any]:
+    return refs(TOLD, depends=schema(DEPENDS, is_sent=False))
+
+
+def told_worker() -> dict[str, Any]:
+    def resolved(node: Any) -> Any:
+        if isinstance(node, dict):
+            own = OF_A_WORKER[node["$ref"].rsplit("/")[-1]] if "$ref" in node else {}
+            return own | {key: resolved(value) for key, value in node.items() if key != "$ref"}
+        return [resolved(one) for one in node] if isinstance(node, list) else node
+
+    return {field.name: resolved(schema(field, is_sent=False)) for field in TOLD}
+
+
+class Plain(yaml.SafeDumper):
+    """No anchors: parts that are the same are written out."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def as_yaml(properties: dict[str, Any], indent: str = " " * 8) -> str:
+    """Each in one line where it fits."""
+    text = ""
+    for name, made in properties.items():
+        for flow in (True, False):
+            part = yaml.dump(
+                made, Dumper=Plain, sort_keys=False, allow_unicode=True, width=118, default_flow_style=flow
+            )
+            if flow and len(f"{indent}{name}: {part}") <= 120 and part.count("\n") == 1:
+                text += f"{indent}{name}: {part}"
+                break
+        else:
+            text += f"{indent}{name}:\n" + "".join(f"{indent}  {line}\n" for line in part.splitlines())
+    return text
+
+
+# -- tables ---------------------------------------------------------------------------------------
+
+
+def number(value: float) -> str:
+    return "10^10" if value == 1e10 else str(plain(value))
+
+
+def protocol_type(field: Field) -> str:
+    limits = f"{number(field.least)} to {number(field.most)}"
+    words = ", ".join(f"`{word.name}`" + (" (default)" if not i else "") for i, word in enumerate(field.words))
+    kind = {
+        "name": "text of 1 to 255 bytes, required" if field.name == "name" else "text as a `name`",
+        "integer": f"integer, {limits}",
+        "number": limits,
+        "seconds": f"seconds, {limits}",
+        "moment": f"Unix seconds, {limits}",
+        "boolean": "boolean",
+        "choice": words,
+        "names": f"list of {limits} different texts, each as a `name`",
+        "jobs": f"list of {limits} ids, or integers: indexes of earlier jobs of this call",
+        "texts": f"map of at most {number(field.most)} texts",
+    }[field.kind]
+    usual = f"; {field.usual}" if field.usual and not field.words else ""
+    return kind + usual + (f"; with `{field.needs}`" if field.needs else "")
+
+
+def listed(chosen: Callable[[Field], bool]) -> str:
+    return ", ".join(f"`{field.name}`" for field in FIELDS if chosen(field))
+
+
+def told_apart(*texts: str) -> str:
+    """Sentences of a cell: the first as it is, the last without its full stop."""
+    first, *rest = (text for text in texts if text)
+    return ". ".join([first, *map(sentence, rest)])
+
+
+def protocol_table() -> str:
+    rows = [f"| `{one.name}` | {protocol_type(one)} | {told_apart(one.meaning, one.protocol)} |" for one in FIELDS]
+    prose = (
+        f"A job's document (`get`) does not show {listed(lambda one: not one.shown)}. "
+        f"Its worker is told {listed(lambda one: one.told)}. `change` takes {listed(lambda one: one.changed)}."
+    )
+    head = ["| field | type; default | meaning |", "| --- | --- | --- |"]
+    return "\n".join([*head, *rows, "", *textwrap.wrap(prose, 100), ""])
+
+
+def python_table() -> str:
+    rows = []
+    for one in FIELDS[1:]:
+        usual = one.python_default or (f"`{one.usual}`" if one.words else one.usual) or "none"
+        words = ", ".join(f"`{word.name}`" for word in one.words)
+        meaning = one.meaning + (f": {words}" if words else "")
+        rows.append(f"| `{one.name}` | {usual} | {told_apart(meaning, one.python)} |")
+    return "\n".join(["| option | default | meaning |", "| --- | --- | --- |", *rows, ""])
+
+
+# -- the web UI -----------------------------------------------------------------------------------
+
+
+def control(field: Field) -> dict[str, Any]:
+    """A field of the form, as of components/field.js, and what else pages need to know of it."""
+    kinds = {
+        "integer": "number", "number": "number", "seconds": "number", "moment": "datetime", "boolean": "select",
+        "choice": "select", "names": "list", "jobs": "list", "texts": "json",
+    }  # fmt: skip
+    made: dict[str, Any] = {"name": field.name, "label": field.label, "kind": field.kind}
+    if field.kind in kinds:
+        made["type"] = kinds[field.kind]
+    if field.kind == "seconds":
+        made["unit"] = field.unit or "s"
+    if field.kind == "texts":
+        made["rows"] = 2
+    if field.hint:
+        made["hint"] = field.hint
+    if field.kind == "boolean":
+        made["options"] = [["", "usual"], ["1", "yes"]]
+    if field.words:
+        (_, first, _), *others = field.words
+        made["options"] = [["", f"{first} (usual)"], *([word.name, word.label] for word in others)]
+    if field.default is not None:
+        made["usual"] = field.default
+    return made | {"shown": field.shown, "again": field.again}
+
+
+def js(value: Any, indent: str = "") -> str:
+    """As biome writes it."""
+    if isinstance(value, dict):
+        inner = indent + "  "
+        lines = "".join(f"{inner}{key}: {js(one, inner)},\n" for key, one in value.items())
+        return f"{{\n{lines}{indent}}}"
+    if isinstance(value, list) and value and isinstance(value[0], list | dict):
+        inner = indent + "  "
+        return "[\n" + "".join(f"{inner}{js(one, inner)},\n" for one in value) + f"{indent}]"
+    if isinstance(value, list):
+        return f"[{', '.join(js(one) for one in value)}]"
+    if isinstance(value, str) and "'" not in value:
+        return f"'{value}'"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def ui_list() -> str:
+    fields = [control(field) for field in FIELDS if field.label]
+    return (
+        "// What a job can be told, as forms and pages show it. Made from wire/fields.py by `make generate`.\n"
+        f"export const FIELDS = {js(fields)};\n"
+    )
+
+
+# -- writing --------------------------------------------------------------------------------------
+
+PARTS: tuple[tuple[str, str, Callable[[], str]], ...] = (
+    ("openapi/master.yaml", "fields", lambda: as_yaml(components(), " " * 4)),
+    ("openapi/master.yaml", "new job", lambda: as_yaml(refs(FIELDS))),
+    ("openapi/master.yaml", "change", lambda: as_yaml(change())),
+    ("openapi/master.yaml", "document", lambda: as_yaml(job())),
+    ("openapi/master.yaml", "told", lambda: as_yaml(told())),
+    ("openapi/worker.yaml", "told", lambda: as_yaml(told_worker())),
+    ("docs/protocol.md", "fields", lambda: f"\n{protocol_table()}\n"),
+    ("docs/python.md", "options", lambda: f"\n{python_table()}\n"),
+)
+
+
+def replaced(text: str, name: str, made: str) -> str:
+    """`text` with `made` between its marks, which are comments: `fields.py: <name>` and `end of <name>`."""
+    pattern = re.compile(rf"(^[^\n]*fields\.py: {name}\b[^\n]*\n).*?(^[^\n]*end of {name}\b)", re.M | re.S)
+    replacement, count = pattern.subn(lambda found: found[1] + made + found[2], text)
+    if count != 1:
+        raise SystemExit(f"expected one place for {name!r}, found {count}")
+    return replacement
+
+
+def files() -> Iterable[tuple[Path, str]]:
+    """What should be in each file."""
+    texts: dict[str, str] = {LIST: ui_list()}
+    for path, name, make in PARTS:
+        texts[path] = replaced(texts.get(path) or (ROOT / path).read_text(), name, make())
+    return [(ROOT / path, text) for path, text in texts.items()]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args()
+    stale = [(path, text) for path, text in files() if not path.exists() or path.read_text() != text]
+    for path, text in stale:
+        print(f"{path.relative_to(ROOT)}: " + ("not as the table of fields has it" if options.check else "written"))
+        if not options.check:
+            path.write_text(text)
+    if stale and options.check:
+        sys.exit("run `make generate`")
+
+
+if __name__ == "__main__":
+    main()
