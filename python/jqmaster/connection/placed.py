@@ -7,19 +7,40 @@ import contextlib
 import functools
 import math
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import hiredis
 from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import BusyLoadingError, NoPermissionError, RedisError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-if TYPE_CHECKING:
-    from jqmaster.connection.place import Place
+from jqmaster.connection.url import Address
 
 REPLY_S = 1.0  # who hears nothing for longer raises a doubt
 _OFTEN = frozenset(["FCALL", "EVALSHA"])
 SLOWEST_BYTES_PER_S = 100_000  # a command that is sent so slowly is still under way
+
+
+class Place(Protocol):
+    """What a connection asks, and whom it tells."""
+
+    generation: int
+
+    @property
+    def connect_s(self) -> float: ...
+
+    @property
+    def small(self) -> tuple[str, str, int]: ...
+
+    async def address(self) -> Address | None: ...
+
+    def awaits(self, connection: Any) -> None: ...
+
+    def got(self, connection: Any) -> None: ...
+
+    def unreachable(self, connection: Any, problem: Exception) -> None: ...
+
+    def refused(self, connection: Any, problem: Exception) -> None: ...
 
 
 class Placed(AbstractConnection):
