@@ -1,10 +1,9 @@
 # make demo    everything on this machine, at work, in under a minute once it is set up
 # make serve   the JQ master, with a Redis of its own under var/   (ARGS="--help")
 # make load    the scripts into a Redis: REDIS=redis://… [NAMESPACE={jq}]
-# make generate  what is made from wire/fields.py: schemas, tables of the docs, the UI's list
+# make generate  what is made from wire/fields.py and wire/operations.py: OpenAPI, tables of the docs, the UI's list
 # make test    lint, the Lua specs, the Python tests; with Valkey, too, where it is installed
 # make bench   measurements   (ARGS="--help")
-# make generate  what is made of the table of operations, in docs/clients.md and openapi/
 # make dist    dist/: wheel, sdist, and the built scripts with a loader for redis-cli
 
 PYTHON ?= python3
@@ -14,7 +13,7 @@ PY := $(VENV)/bin/python
 NAMESPACE ?= {jq}
 export PYTHON
 
-.PHONY: demo serve load test lint bench generate generate-operations dist setup setup-run packages-run packages-test
+.PHONY: demo serve load test lint bench dist setup setup-run packages-run packages-test
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -49,18 +48,14 @@ load: setup-run
 bench: setup
 	$(PY) bench/run.py $(ARGS)
 
-generate: generate-operations
-generate-operations: setup
-	@$(PY) tools/operations.py
-
 dist: setup-run
 	$(PY) tools/dist.py
 
 # The tests say when it was forgotten.
-.PHONY: generate generate-fields
-generate: generate-fields
-generate-fields: setup
+.PHONY: generate
+generate: setup
 	@$(PY) tools/fields.py
+	@$(PY) tools/operations.py
 
 # JavaScript's linter and formatter; nothing that runs needs it.
 $(BIOME): tools/js/package.json | packages-test

@@ -22,6 +22,7 @@ local pool = require "jqlua.pick.pool"
 local request = require "jqlua.life.request"
 local sleepers = require "jqlua.pick.sleepers"
 local starts = require "jqlua.life.starts"
+local pulse = require "jqlua.life.pulse"
 local sweep = require "jqlua.life.sweep"
 local transition = require "jqlua.life.transition"
 local worker = require "jqlua.pick.worker"
@@ -93,6 +94,9 @@ if running then
   return reply
 elseif spec.wait and meta.state[meta.SLEEPERS] > 0 then
   sleepers.awake(spec.master, worker.CHANNEL)
+end
+if pulse.is_due() then
+  pulse.note()
 end
 if meta.state[meta.NEXT_DUE] <= meta.state[meta.NOW_MS] then
   sweep.run(SWEEP_STEPS)

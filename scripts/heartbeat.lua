@@ -15,6 +15,7 @@ local job = require "jqlua.job.record"
 local queue = require "jqlua.queue.record"
 local settings = require "jqlua.settings.settings"
 local attempt = require "jqlua.life.attempt"
+local pulse = require "jqlua.life.pulse"
 local transition = require "jqlua.life.transition"
 local worker = require "jqlua.pick.worker"
 
@@ -34,6 +35,9 @@ if is_registered and not worker.is_registered(spec.worker) then
   return redis.error_reply("NOTFOUND worker: " .. spec.worker .. " is not registered, or was dropped as dead")
 end
 
+if pulse.is_due() then
+  pulse.note()
+end
 local answers = {}
 for i, pair in ipairs(spec.jobs) do
   local of = job.read(pair[1])

@@ -58,7 +58,9 @@ for name in $(echo " $* " | sed 's/ lint / ruff mypy format biome luacheck /'); 
         mypy) part "mypy" $bin/mypy ;;
         format) part "ruff format" $bin/ruff format --check --quiet python tests bench tools setup.py ;;
         biome) part "biome" tools/js/node_modules/.bin/biome ci --error-on-warnings --colors=off ;;
-        luacheck) part "luacheck" luacheck --quiet --no-color scripts jqlua tests/lua examples/lua ;;
+        luacheck)
+            part "luacheck" luacheck --quiet --no-color scripts jqlua python/jqmaster/engine tests/lua examples/lua
+            ;;
         lua) [ -n "$specs_pid" ] || part "busted tests/lua" specs ;;
         python)
             # Files run side by side, since most of their time is waiting for processes. The scripts are built before.

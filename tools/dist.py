@@ -20,6 +20,7 @@ def write_scripts(directory: Path) -> Path:
     target = directory / f"jq-scripts-{version}"
     shutil.rmtree(target, ignore_errors=True)
     luabuild.dump(scripts, target)
+    shutil.copy(ROOT / "python" / "jqmaster" / "engine" / "manifest.lua", target)
     entries = " ".join(f"{script.name}:{script.sha}:{script.flags}" for script in scripts.values())
     text = (ROOT / "tools" / "load.sh").read_text()
     assert scripts.library is not None

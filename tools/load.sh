@@ -1,11 +1,12 @@
 #!/bin/sh
-# Loads these scripts, and their library of functions where the server has functions, into a Redis with nothing
-# but redis-cli, and makes them the namespace's current version.
+# Puts these scripts, and their library of functions where the server has functions, into a Redis with nothing
+# but redis-cli and gzip, and makes them the namespace's current version.
 #
 #   sh load.sh [redis-cli options] [-- namespace]
 #   sh load.sh -h redis.example.org -p 6380 -- '{jq}'
 #
-# Safe to repeat. The namespace is {jq} unless given. See docs/protocol.md, section 10.
+# Safe to repeat. The namespace is {jq} unless given; JQ_KEEP=3 has three versions stay. See docs/protocol.md,
+# section 10.
 set -eu
 export LC_ALL=C
 
@@ -68,68 +69,59 @@ policy=$(echo "$info" | tr -d '\r' | sed -n 's/^maxmemory_policy://p')
 [ "${policy:-noeviction}" = noeviction ] ||
     fail "maxmemory-policy is $policy: Redis would drop jobs when memory is short; set it to noeviction"
 
-meta=$namespace:meta
-manifest=$namespace:manifest
-current="version $VERSION"
-beside=
+entries=
 for entry in $SCRIPTS; do
     name=${entry%%:*}
     rest=${entry#*:}
-    sha=${rest%%:*}
-    got=$(cli -x SCRIPT LOAD <"$here/$name.lua") || fail "$got"
-    [ "$got" = "$sha" ] || fail "$name.lua has sha $got, expected $sha: the file was changed"
-    current="$current $name $sha"
-    beside="$beside $VERSION/$name $sha flags:$sha ${rest#*:}"
-    [ "$name" != setup ] || setup=$sha
+    got=$(cli -x EVAL 'return redis.sha1hex(ARGV[1])' 0 <"$here/$name.lua") || fail "$got"
+    [ "$got" = "${rest%%:*}" ] || fail "$name.lua has sha $got, expected ${rest%%:*}: the file was changed"
+    entries="$entries $name ${rest%%:*} ${rest#*:}"
 done
 
-got=$(cli EVALSHA "$setup" 2 "$namespace" "$meta") || fail "$got"
+got=$(cli EVAL "$(cat "$here/setup.lua")" 2 "$namespace" "$namespace:meta") || fail "$got"
 got=$(cli -x FUNCTION LOAD REPLACE <"$here/library.lua" 2>&1) || case $got in
     *"unknown command"*)
-        LIBRARY=
+        LIBRARY= FUNCTIONS=
         echo "without the library: this Redis has no functions" >&2
         ;;
     *"permissions to run"*)
-        LIBRARY=
+        LIBRARY= FUNCTIONS=
         echo "without the library: this user may not load functions" >&2
         ;;
     *) fail "$got" ;;
 esac
-for entry in $SCRIPTS; do
-    rest=${entry#*:}
-    got=$(cli -x HSET "$manifest" "source:${rest%%:*}" <"$here/${entry%%:*}.lua") || fail "$got"
-done
-before=$(cli --raw HGET "$manifest" version) || fail "$before"
-got=$(cli HSET "$manifest" $beside) || fail "$got"
-got=$(cli HSET "$manifest" $current) || fail "$got"
-if [ -n "$LIBRARY" ]; then
-    got=$(cli -x HSET "$manifest" "source:$LIBRARY" <"$here/library.lua") || fail "$got"
-    got=$(cli HSET "$manifest" "$VERSION/library" "$LIBRARY" "$VERSION/functions" "$FUNCTIONS" \
-        library "$LIBRARY" functions "$FUNCTIONS") || fail "$got"
-    current="$current library $LIBRARY functions -"
-fi
 
-# What this version no longer has must not be found under its bare name.
-present=$(cli --raw HKEYS "$manifest") || fail "$present"
-for field in $present; do
-    case " $current " in
-        *" $field "*) continue ;;
-    esac
-    case $field in
-        *[/:]*) ;;
-        *) got=$(cli HDEL "$manifest" "$field") || fail "$got" ;;
-    esac
-done
+# Sources are shared by all namespaces, but in a cluster, or where this user may not.
+sources=$namespace:scripts
+case $info in
+    *redis_mode:standalone*)
+        got=$(cli EXISTS jq:scripts 2>&1) && sources=jq:scripts
+        ;;
+esac
 
-# Libraries go that are neither this version's nor that of the one before.
-if [ -n "$LIBRARY" ] && [ "${before:-$VERSION}" != "$VERSION" ]; then
-    kept=$(cli --raw HGET "$manifest" "$before/library") || fail "$kept"
-    for field in $present; do
-        case $field in */library) ;; *) continue ;; esac
-        name=$(cli --raw HGET "$manifest" "$field") || fail "$name"
-        [ "$name" != "$LIBRARY" ] && [ "$name" != "$kept" ] || continue
-        got=$(cli FUNCTION DELETE "$name" 2>&1) || case $got in *"not found"*) ;; *) fail "$got" ;; esac
-        got=$(cli HDEL "$manifest" "$field" "${field%/library}/functions" "source:$name") || fail "$got"
+note() {
+    cli --raw EVAL "$(cat "$here/manifest.lua")" 2 "$namespace:manifest" "$sources" \
+        "$namespace" "$VERSION" 1 "${JQ_KEEP-}" "$LIBRARY" "$FUNCTIONS" $entries
+}
+
+# It says 0 and which sources are lacking, until none is.
+until
+    said=$(note) || fail "$said"
+    [ "${said%%[!0-9]*}" = 1 ]
+do
+    for lacking in $said; do
+        [ "$lacking" = 0 ] && continue
+        file=library
+        for entry in $SCRIPTS; do
+            case $entry in *:"$lacking":*) file=${entry%%:*} ;; esac
+        done
+        got=$(gzip -9n <"$here/$file.lua" | cli -x HSET "$sources" "$lacking") || fail "$got"
     done
-fi
+done
+
+# Libraries that nobody keeps.
+for name in $said; do
+    [ "$name" = 1 ] && continue
+    got=$(cli FUNCTION DELETE "$name" 2>&1) || case $got in *"not found"* | *"permissions to run"*) ;; *) fail "$got" ;; esac
+done
 echo "$namespace: version $VERSION of the scripts is loaded and current"

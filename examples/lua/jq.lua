@@ -72,8 +72,22 @@ function JQ:name(operation)
   return how
 end
 
+--- What a library or script is loaded from. It is kept compressed; Lua has nothing for that, every system has gzip.
 function JQ:source(how)
-  return self:command("HGET", self.manifest .. ":manifest", "source:" .. how.from)
+  local key = self:command("HGET", self.manifest .. ":manifest", "sources")
+  local kept = self:command("HGET", key, how.from)
+  if not kept then
+    return nil
+  end
+  local name = os.tmpname()
+  local file = assert(io.open(name, "wb"))
+  file:write(kept)
+  file:close()
+  local pipe = assert(io.popen("gzip -dc < " .. name, "r"))
+  local source = pipe:read("*a")
+  pipe:close()
+  os.remove(name)
+  return source
 end
 
 function JQ:evaluate(operation, ...)

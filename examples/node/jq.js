@@ -2,6 +2,7 @@
 // The worker is in worker.js.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
+import { gunzipSync } from 'node:zlib';
 import { decode, encode } from '@msgpack/msgpack';
 import { createClient, ErrorReply, RESP_TYPES } from 'redis';
 
@@ -81,6 +82,13 @@ export class JQ {
     return how;
   }
 
+  /** What a library or script is loaded from: it is kept compressed by gzip. */
+  async source({ from }) {
+    const key = await this.redis.hGet(`${this.manifest}:manifest`, 'sources');
+    const kept = await this.command('HGET', key, from);
+    return kept && gunzipSync(kept).toString();
+  }
+
   async evaluate(operation, parts) {
     const send = ({ call }) => this.command(...call, '2', this.namespace, `${this.namespace}:meta`, ...parts);
     let how = this.named.get(operation) ?? (await this.name(operation));
@@ -89,13 +97,12 @@ export class JQ {
     } catch (error) {
       if (!/^(NOSCRIPT|ERR Function not found)/.test(error.message)) throw error;
     }
-    const source = () => this.redis.hGet(`${this.manifest}:manifest`, `source:${how.from}`);
-    let text = await source();
-    if (!text) {
+    let source = await this.source(how);
+    if (!source) {
       how = await this.name(operation); // an old version that was taken away
-      text = await source();
+      source = await this.source(how);
     }
-    await this.redis.sendCommand([...how.load, text]);
+    await this.redis.sendCommand([...how.load, source]);
     return send(how);
   }
 

@@ -87,8 +87,8 @@ call() {
     reply=$(evaluate "$sha" "$@")
     case $reply in
         '(error) NOSCRIPT'*)
-            # Gone with SCRIPT FLUSH, a restart, a failover. -D '': no line end behind the source, or it is another script.
-            redis --raw -D '' HGET "$JQ_NAMESPACE:manifest" "source:$sha" | redis -x SCRIPT LOAD >/dev/null
+            # Not called before, or gone with SCRIPT FLUSH, a restart, a failover. -D '': no line end behind what comes.
+            redis --raw -D '' HGET "$(manifest sources)" "$sha" | gzip -dc | redis -x SCRIPT LOAD >/dev/null
             reply=$(evaluate "$sha" "$@")
             ;;
     esac

@@ -5,7 +5,8 @@ local M = {}
 local NAMESPACE = KEYS[1] or ""
 
 M.META = NAMESPACE .. ":meta" -- string: header and settings (module base.meta)
-M.MANIFEST = NAMESPACE .. ":manifest" -- hash: script names, shas, sources (written by loaders)
+M.MANIFEST = NAMESPACE .. ":manifest" -- hash: versions, names of scripts, shas (written by loaders)
+M.SCRIPTS = NAMESPACE .. ":scripts" -- hash: sources, where namespaces cannot share them (written by loaders)
 M.SEQ = NAMESPACE .. ":seq" -- string: the last id
 M.SERVER = NAMESPACE .. ":server" -- string: run_id of the server that gave it (module base.server)
 M.AT_FUNCTIONS = NAMESPACE .. ":at-functions" -- string: where that server's Lua of functions lives

@@ -2,7 +2,7 @@
 -- Header: schema, number of channels with sleepers, flags (which ended jobs are not kept at all, ...), the next moment
 -- anything is due (a lower bound), the version of the set of constraints, the version in which one was last added,
 -- whether changes are still to be carried out (module limits.rollout), the secret that tokens are made with. Then the
--- settings (module settings.settings).
+-- settings (module settings.settings), and behind them, once it was called, when (module life.pulse).
 local keys = require "jqlua.base.keys"
 local clock = require "jqlua.base.clock"
 local server = require "jqlua.base.server"
@@ -14,6 +14,10 @@ M.FORMAT = ">I2I2BdI4I4Bc8"
 M.HEADER_SIZE = 30
 local SLEEPERS_OFFSET = 2
 M.FLAGS_OFFSET = 4
+M.PULSE_OFFSET = M.HEADER_SIZE + 17 * 8 -- behind the settings of this schema
+local PULSE_FORMAT = ">dddd"
+local PULSE_SIZE = 32
+M.PULSE_MS = 1000 -- it is noted once in this time
 local DUE_OFFSET = 5
 local CONSTRAINTS_OFFSET = 13
 M.NONE = math.huge
@@ -50,8 +54,9 @@ M.DROPPED = 18 -- the sum of the flags of what leaves no record
 M.EVENTS = 19 -- whether events are written
 M.COUNTED = 20 -- whether statistics are kept
 M.SPENT = 21 -- of what the call may cost (module job.budget)
-local KNOWN = 22 -- the bytes that say all this; empty once something is different
-M.state = { 0, 0, 0, 0, "", false, false, 0, 0, 0, false, false, "", "", "", false, false, 0, false, true, 0, "" }
+M.RAN_MS = 22 -- when it was last called, as far as that is noted
+local KNOWN = 23 -- the bytes that say all this; empty once something is different
+M.state = { 0, 0, 0, 0, "", false, false, 0, 0, 0, false, false, "", "", "", false, false, 0, false, true, 0, 0, "" }
 
 ---@cold
 local function refusal(raw, schema)
@@ -119,6 +124,7 @@ function M.open(...)
     state[M.SLEEPERS], state[M.NEXT_DUE], state[M.SECRET] = sleepers, next_due, secret
     state[M.VERSION], state[M.ADDED], state[M.PENDING] = version, added, pending
     state[M.DUE_CHANGED], state[M.TIMER_MOVED], state[M.NOTED], state[M.TAGGED] = false, false, false, false
+    state[M.RAN_MS] = #raw > M.PULSE_OFFSET and struct.unpack(">d", raw, M.PULSE_OFFSET + 9) or 0
     state[KNOWN], state[M.RAW] = raw, raw
   end
   state[M.NOW_MS], state[M.SECONDS], state[M.MICROS] = clock.now()
@@ -185,6 +191,24 @@ function M.save_constraints()
   local state = M.state
   redis.call("SETRANGE", keys.META, CONSTRAINTS_OFFSET,
     struct.pack(">I4I4B", state[M.VERSION], state[M.ADDED], state[M.PENDING]))
+end
+
+---@cold
+--- Since when calls came without a long break, the last moment noted, and from when to when none could come.
+function M.pulse()
+  local raw = M.state[M.RAW]
+  if #raw < M.PULSE_OFFSET + PULSE_SIZE then
+    return 0, 0, 0, 0
+  end
+  return struct.unpack(PULSE_FORMAT, raw, M.PULSE_OFFSET + 1)
+end
+
+---@cold
+function M.save_pulse(since_ms, ran_ms, from_ms, to_ms)
+  local state, packed = M.state, struct.pack(PULSE_FORMAT, since_ms, ran_ms, from_ms, to_ms)
+  redis.call("SETRANGE", keys.META, M.PULSE_OFFSET, packed)
+  state[M.RAW] = state[M.RAW]:sub(1, M.PULSE_OFFSET) .. packed
+  M.set(M.RAN_MS, ran_ms)
 end
 
 ---@cold

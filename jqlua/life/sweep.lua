@@ -17,6 +17,7 @@ local queue = require "jqlua.queue.record"
 local schedule = require "jqlua.schedules.schedule"
 local transition = require "jqlua.life.transition"
 local failure = require "jqlua.life.failure"
+local pulse = require "jqlua.life.pulse"
 local departure = require "jqlua.pick.departure"
 local unique = require "jqlua.job.unique"
 local worker = require "jqlua.pick.worker"
@@ -56,7 +57,9 @@ local function each_due(key, limit, what, late_ms)
 end
 
 local function lapse(lapsed)
-  failure.lapse(lapsed)
+  if not pulse.excuses(lapsed, queue.key(queue.load(lapsed[job.QUEUE]), states.RUNNING)) then
+    failure.lapse(lapsed)
+  end
 end
 
 local function grace_ms(owner)

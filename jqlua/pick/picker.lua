@@ -9,6 +9,7 @@ local states = require "jqlua.job.states"
 local queue = require "jqlua.queue.record"
 local starts = require "jqlua.life.starts"
 local sleepers = require "jqlua.pick.sleepers"
+local pulse = require "jqlua.life.pulse"
 local sweep = require "jqlua.life.sweep"
 local transition = require "jqlua.life.transition"
 local worker = require "jqlua.pick.worker"
@@ -100,9 +101,13 @@ function M.run(plan, reply, raw)
   end
   local owner = wish.queue and queue.load(wish.queue)
   local is_due = state[meta.NEXT_DUE] <= state[meta.NOW_MS]
-  if is_due or not owner or batch.adds[queue.key(owner, states.QUEUED)]
+  local is_first = pulse.is_due()
+  if is_due or is_first or not owner or batch.adds[queue.key(owner, states.QUEUED)]
     or not queue.is_plain(owner) and not lanes.sees_all(owner) then
     transition.commit() -- what this call did before has to be seen
+  end
+  if is_first then
+    pulse.note()
   end
   if is_due then
     sweep.run(math.max(SWEEP_STEPS, math.floor(wish.count * STEPS_OF_A_JOB)))

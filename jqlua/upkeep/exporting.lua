@@ -66,7 +66,7 @@ local function meta_record()
   local raw = call("GET", keys.META)
   local _, _, flags, _, version, added, pending, secret = struct.unpack(meta.FORMAT, raw)
   return struct.pack(meta.FORMAT, meta.SCHEMA, 0, flags, 0, version, added, pending, secret)
-    .. raw:sub(meta.HEADER_SIZE + 1)
+    .. raw:sub(meta.HEADER_SIZE + 1, meta.PULSE_OFFSET)
 end
 
 local function is_text(value, pattern)

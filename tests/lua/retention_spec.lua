@@ -298,7 +298,7 @@ describe("retention", function()
     for _, key in ipairs(jq:keys()) do
       assert.is_nil(key:find(":[jaox]:"), key)
     end
-    assert.is_true(#jq:keys() <= before + 5)
+    assert.is_true(#jq:keys() <= before + 7)
   end)
   it("is told in next_ms", function()
     jq:set({ done_ttl = 100 })

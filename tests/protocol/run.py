@@ -5,6 +5,7 @@ python tests/protocol/run.py redis://127.0.0.1:6379 '{jq}' [topic ...]      JQ_F
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import secrets
@@ -47,8 +48,7 @@ class Client:
             except redis.ResponseError as problem:
                 if not str(problem).startswith("Function not found"):
                     raise
-            source = self.command("HGET", self.manifest, b"source:" + self.library)
-            self.command("FUNCTION", "LOAD", "REPLACE", source)
+            self.command("FUNCTION", "LOAD", "REPLACE", self.source(self.library))
             return self.command("FCALL", function, 2, *keys, *arguments)
         if script not in self.shas:
             sha = self.command("HGET", self.manifest, script)
@@ -58,8 +58,12 @@ class Client:
         try:
             return self.command("EVALSHA", sha, 2, *keys, *arguments)
         except redis.exceptions.NoScriptError:
-            self.command("SCRIPT", "LOAD", self.command("HGET", self.manifest, b"source:" + sha))
+            self.command("SCRIPT", "LOAD", self.source(sha))
             return self.command("EVALSHA", sha, 2, *keys, *arguments)
+
+    def source(self, name: bytes) -> bytes:
+        """What a script or library is loaded from."""
+        return gzip.decompress(self.command("HGET", self.command("HGET", self.manifest, "sources"), name))
 
     def close(self) -> None:
         """Close all connections."""

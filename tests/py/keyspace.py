@@ -8,7 +8,7 @@ from typing import Any
 from redis.asyncio import Redis
 
 # What a loader and tests put beside the data.
-APART = (b"manifest", b"clock")
+APART = (b"manifest", b"scripts", b"clock")
 
 
 async def read_keys(client: Redis, namespace: str) -> list[list[Any]]:

@@ -33,6 +33,7 @@ class Model(Schedules):
         if answer and (self.now < until_ms or self.is_repeat(reply, answer)):
             return self.picked_again(reply, answer)
         self.gets_up(worker, wait)
+        self.come_by()
         due_before = self.due_count()
         self.sweep(left_some=reply[0] == 0)
         taken = [self.jobs.get(doc["id"]) for doc, _ in reply[1:]]
@@ -158,6 +159,7 @@ class Model(Schedules):
 
     def tick(self, reply, limit=100):
         accepted(reply)
+        self.come_by()
         due_before = self.due_count()
         self.sweep(left_some=reply[0] == 0)
         expect(0 <= reply[1] <= limit, "moved more than the limit", reply)

@@ -12,6 +12,7 @@ class Following(Dependencies):
     def heartbeat(self, reply, worker, jobs, blobs=(), control=False):
         self.known_worker(worker)
         accepted(reply)
+        self.come_by()
         self.sign_of_life(worker)
         if control:
             reply, asked = reply

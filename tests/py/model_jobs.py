@@ -88,6 +88,7 @@ class Job:
     due_ms: int | None = None
     expires_ms: int | None = None
     started_ms: int | None = None
+    excused_ms: int | None = None  # the end of a lease that got a pause on top
     ended_ms: int | None = None
     worker_id: str | None = None
     finished_at: str | None = None
@@ -154,6 +155,9 @@ class Jobs:
         self.published = []  # (id, state), as watchers must hear them
         self.last_id = ""
         self.expired = 0  # jobs that the last sweep, or the pick behind it, found expired
+
+        self.awake_ms = self.ran_ms = 0  # since when calls came without a long break, and the last one noted
+        self.stood = (0, 0)  # from when to when none could come, the last time
 
     # ---- the states of a job; every change of one goes through here ----
 
@@ -254,6 +258,37 @@ class Jobs:
             return None
         return job
 
+    def come_by(self):
+        """A call that may end leases: what nobody could renew, as nobody could call, is excused."""
+        if 0 <= self.now - self.ran_ms < 1000:
+            return
+        ttl_ms = ms(self.settings["worker_ttl"])
+        ends = [job.due_ms for job in self.jobs.values() if job.status == "running"]
+        ends += [worker.seen_ms + ttl_ms for worker in self.workers.values()]
+        is_late = any(self.ran_ms <= end_ms < self.now - 1000 for end_ms in ends)
+        if self.ran_ms - self.awake_ms >= 60_000 and is_late:
+            begin, passed = self.ran_ms, self.now - self.ran_ms
+            self.stood = (begin, self.now)
+            for worker in self.workers.values():
+                if begin - ttl_ms <= worker.seen_ms <= self.now:
+                    worker.seen_ms = min(worker.seen_ms + passed, self.now)
+        elif not 0 <= self.now - self.ran_ms <= 120_000:
+            self.awake_ms = self.now
+        self.ran_ms = self.now
+
+    def excuse(self, job):
+        """Whether a lease that is over gets the time on top in which nobody could renew it."""
+        begin, end = self.stood
+        if not begin <= job.due_ms < end + ms(job.timeout) or job.excused_ms == job.due_ms:
+            return False
+        later_ms = job.due_ms + end - begin
+        if job.max_runtime is not None:
+            later_ms = min(later_ms, job.started_ms + ms(job.max_runtime))
+        if later_ms <= job.due_ms:
+            return False
+        job.due_ms = job.excused_ms = later_ms
+        return True
+
     def dead_workers(self):
         return [w for w in self.workers.values() if w.seen_ms + ms(self.settings["worker_ttl"]) <= self.now]
 
@@ -306,6 +341,8 @@ class Jobs:
             self.expired += 1
             self.fail_unstarted(job, "expired")
         elif job.status == "running":
+            if self.excuse(job):
+                return True
             self.fail(job, "lapse", "timeout", message=SOME_TEXT)
         else:
             self.requeue(job)

@@ -195,6 +195,7 @@ class Workers(Order):
             same([pair[:2] for pair in reply[1:]], [(j.worker_id, self.workers[j.worker_id].url) for j in jobs], "to")
             return self.show_again([reply[0], *(pair[2:] for pair in reply[1:])], jobs)
         self.gets_up(master, wait)
+        self.come_by()
         due_before = self.due_count()
         self.sweep(left_some=reply[0] == 0)
         expect(len(reply) - 1 <= limit, "more than the limit", reply)

@@ -222,6 +222,17 @@ def test_a_redis_that_is_not(changes: dict, check: str, level: str) -> None:
     assert finding.do and finding.means
 
 
+async def test_a_key_that_is_named_as_the_namespace(engine: Engine) -> None:
+    assert not [one for one in redis_side.check(await redis_side.look(engine)) if one.check == "namespace"]
+    await engine.redis.set(engine.namespace, "x")
+    try:
+        [finding] = [one for one in redis_side.check(await redis_side.look(engine)) if one.check == "namespace"]
+    finally:
+        await engine.redis.unlink(engine.namespace)
+    assert finding.level == "problem"
+    assert finding.title == f"there is a key named {engine.namespace}, which no namespace may have"
+
+
 async def test_looking_at_a_real_redis(engine: Engine) -> None:
     server = await redis_side.look(engine)
     assert abs(server.now_ms - time.time() * 1000) < 60_000 and server.current == server.own

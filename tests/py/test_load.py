@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import logging
 import shutil
 import subprocess
@@ -16,7 +17,8 @@ from redis.asyncio import Redis
 from jqmaster import cli
 from jqmaster.bundle.build import Bundle, Library, dump, make_script, version_of
 from jqmaster.engine.engine import Engine, connect
-from jqmaster.engine.scripts import builtin, check_namespace, check_server, fetch, load, read_built
+from jqmaster.engine.manifest import fetch
+from jqmaster.engine.scripts import builtin, check_namespace, check_server, load, read_built
 from jqmaster.errors import Unavailable, UnsuitableServer, Version
 from servers import RedisServer
 
@@ -38,15 +40,17 @@ def other_version(*gone: str) -> dict:
 
 
 class TestManifest:
-    async def test_it_names_every_script_with_sha_source_and_flags(self, redis: Redis, namespace: str) -> None:
+    async def test_it_names_every_script_with_sha_flags_and_where_its_source_is(
+        self, redis: Redis, namespace: str
+    ) -> None:
         version = await load(redis, namespace)
         manifest = await manifest_of(redis, namespace)
-        assert manifest["version"] == version
+        assert manifest["version"] == manifest["versions"] == version
+        lines = manifest[f"{version}/scripts"].splitlines()
+        assert lines == [f"{name} {script.sha} {script.flags}" for name, script in sorted(builtin().items())]
         for name, script in builtin().items():
-            assert manifest[name] == manifest[f"{version}/{name}"] == script.sha
-            assert manifest[f"source:{script.sha}"] == script.source
-            assert manifest[f"flags:{script.sha}"] == script.flags
-        assert await redis.script_exists(*(script.sha for script in builtin().values())) == [True] * len(builtin())
+            assert manifest[name] == script.sha
+            assert gzip.decompress(await redis.hget(manifest["sources"], script.sha)).decode() == script.source
 
     async def test_loading_again_changes_nothing(self, redis: Redis, namespace: str) -> None:
         version = await load(redis, namespace)
@@ -59,8 +63,9 @@ class TestManifest:
         new = await load(redis, namespace, other_version("audit"))
         manifest = await manifest_of(redis, namespace)
         assert manifest["version"] == new != old
-        assert manifest["queue"] == manifest[f"{new}/queue"] != manifest[f"{old}/queue"]
-        assert "audit" not in manifest and f"{old}/audit" in manifest
+        assert manifest["versions"] == f"{old} {new}"
+        assert manifest["queue"] == other_version()["queue"].sha != builtin()["queue"].sha
+        assert "audit" not in manifest and "audit " in manifest[f"{old}/scripts"]
         assert await fetch(redis, namespace, old) == builtin()
         for scripts in (await fetch(redis, namespace, old), await fetch(redis, namespace)):
             engine = Engine(redis, namespace, scripts=scripts)
@@ -72,8 +77,11 @@ class TestManifest:
         beside = await load(redis, namespace, other_version(), make_current=False)
         after = await manifest_of(redis, namespace)
         assert after["version"] == current
-        assert {field: after[field] for field in before} == before
-        assert f"{beside}/brand_new" in after and "brand_new" not in after
+        assert after["versions"] == f"{beside} {current}"
+        assert {field: after[field] for field in before if field != "versions"} == {
+            field: said for field, said in before.items() if field != "versions"
+        }
+        assert "brand_new " in after[f"{beside}/scripts"] and "brand_new" not in after
 
     async def test_a_client_needs_no_scripts_of_its_own(self, redis: Redis, namespace: str) -> None:
         await load(redis, namespace)
@@ -224,7 +232,8 @@ class TestLoaderWithoutPython:
         assert done.returncode == 0, done.stderr
         manifest = await manifest_of(redis, namespace)
         assert manifest["version"] == version_of(builtin())
-        assert "brand_new" not in manifest and f"{version_of(other_version())}/brand_new" in manifest
+        assert "brand_new" not in manifest
+        assert "brand_new " in manifest[f"{version_of(other_version())}/scripts"]
 
     async def test_it_deletes_libraries_older_than_the_one_before(self, dist: Path, fresh_server: RedisServer) -> None:
         async with connect(fresh_server.url) as client:
@@ -239,7 +248,8 @@ class TestLoaderWithoutPython:
                 assert done.returncode == 0, done.stderr
                 manifest = await manifest_of(client, "{jq}")
                 assert len([field for field in manifest if field.endswith("/library")]) == 2
-                assert "source:jq_a" not in manifest and "source:jq_b" in manifest
+                assert await client.hmget(manifest["sources"], "jq_a") == [None]
+                assert await client.hexists(manifest["sources"], "jq_b")
                 listed = await client.execute_command("FUNCTION", "LIST")
                 assert {found[1].decode() for found in listed} == {"jq_b", own.name}
 
@@ -288,7 +298,7 @@ class TestLoaderWithoutPython:
 
 
 def test_a_client_that_speaks_only_redis_can_work_from_the_manifest(fresh_server: RedisServer) -> None:
-    """As docs/protocol.md tells it: one HGET for the sha; on NOSCRIPT one more for the source."""
+    """As docs/protocol.md tells it: one HGET for the sha; on NOSCRIPT two more for the source."""
     assert cli.main(["load", "--redis", fresh_server.url]) == 0
     with fresh_server.client() as client:
         client.script_flush()
@@ -299,7 +309,8 @@ def test_a_client_that_speaks_only_redis_can_work_from_the_manifest(fresh_server
             try:
                 return client.execute_command(*command)
             except redis_exceptions.NoScriptError:
-                client.execute_command("SCRIPT", "LOAD", client.hget("{jq}:manifest", b"source:" + sha))
+                source = gzip.decompress(client.hget(client.hget("{jq}:manifest", "sources"), sha))
+                client.execute_command("SCRIPT", "LOAD", source)
                 return client.execute_command(*command)
 
         [job_id, created] = call("enqueue", msgpack.packb({"name": "mail"}), msgpack.packb(["to", 1]))

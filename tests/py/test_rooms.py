@@ -19,7 +19,8 @@ ROOMS = (
 # `client` gives way to the one surface of the library.
 LEAVING = {"client"}
 PENDING_ARROWS = {
-    ("engine", "app"): "the options of a job name handles and calls, until these have a base in the engine"
+    ("engine", "app"): "the options of a job name handles and calls, until these have a base in the engine",
+    ("worker", "app"): "what follows a job may be a call, likewise",
 }
 PENDING_CIRCLES = {
     "app": "the library's classes make one another, until they are parted",

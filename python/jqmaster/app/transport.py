@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from jqmaster.connection.coalesce import Coalescer
 from jqmaster.connection.together import Together
+from jqmaster.engine import durable as durables
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine, connect, pack
 from jqmaster.engine.replies import Document, Enqueued, Job
@@ -91,6 +92,9 @@ class RedisTransport:
         self._ended = Ended(self._engine, self._redis)
 
     async def enqueue(self, jobs: Sequence[Prepared], request: str | None) -> list[Enqueued]:
+        asked = durables.taken([spec for spec, _ in jobs])
+        if asked is not None:
+            return await self._engine.enqueue(jobs, request=request, durable=asked)
         if len(jobs) == 1 and request is None and _stands_alone(jobs[0][0]):
             # Many tasks that enqueue one job each share calls.
             spec, argument = jobs[0]

@@ -15,7 +15,7 @@ from jqmaster.app.transport import PAGE, Prepared
 from jqmaster.engine import replies
 from jqmaster.engine.calls import ABSENT
 from jqmaster.engine.replies import Document, Enqueued, Job
-from jqmaster.errors import Conflict, Full, Internal, Invalid, JQError, Lost, NotFound, Unavailable
+from jqmaster.errors import Conflict, Full, Internal, Invalid, JQError, Lost, NotDurable, NotFound, Unavailable
 from jqmaster.wire import packform
 from jqmaster.wire.message import MSGPACK
 from jqmaster.worker.sources import job_of, read_map
@@ -212,6 +212,8 @@ def _checked(status: int, content: bytes) -> bytes:
         code, message, field = refusal["code"], refusal["message"], refusal.get("field")
     except (ValueError, TypeError, KeyError, msgpack.UnpackException):
         code, message, field = "", f"the master answered {status}", None
+    if code == NotDurable.code:
+        raise NotDurable(message, refusal["job_ids"])
     if status in (502, 503, 504):
         raise Unavailable(message)
     kind = _REFUSALS.get(code, Invalid if status < 500 else Internal)

@@ -61,15 +61,14 @@ def _word(field: Field) -> str:
     return field.option[2:].replace("-", "_")
 
 
-_FORMS = {"seconds": "90, 5m, 2h", "moment": "2030-01-31T18:00 (local), …Z (UTC) or Unix seconds"}
-
-
 def _help(field: Field) -> str:
     text = field.meaning.replace("`", "")
     if field.kind in ("names", "jobs"):
         text += "; may be given several times"
-    elif field.name in ("delay", "run_at"):
-        text += f": {_FORMS[field.kind]}"
+    elif field.name == "delay":
+        text += ": 90, 5m, 2h"
+    elif field.kind == "moment":
+        text += ": 2030-01-31T18:00 (local), …Z (UTC) or Unix seconds"
     usual = "" if field.kind in ("boolean", "choice") else field.usual.replace("`", "")
     return text + (f" (default: {usual})" if usual else "")
 

@@ -27,6 +27,10 @@ def add(commands: Any) -> None:
     parser = command(commands, "load", _load, "load the scripts into Redis and set the namespace up")
     _redis_options(parser)
     _add_migrate(parser)
+    parser.option(
+        "--keep", variable="JQ_KEEP", type=positive, metavar="N",
+        help="versions of the scripts that stay, this one included (default: as said last, or 2)",
+    )  # fmt: skip
     demo = command(commands, "demo", _demo, "show it all working, in under a minute")
     demo.option("--jobs", type=positive, default=3000, metavar="N", help="about so many (default: %(default)s)")
     _form_option(demo)
@@ -180,7 +184,9 @@ def _load(options: argparse.Namespace, parser: Parser) -> int:
 
     async def load() -> tuple[str, Any]:
         async with connect(options.redis) as client:
-            version = await scripts.load(client, options.namespace, migrate=options.migrate, form=options.form)
+            version = await scripts.load(
+                client, options.namespace, migrate=options.migrate, form=options.form, keep=options.keep
+            )
             return version, await client.hget(f"{options.namespace}:manifest", "library")
 
     try:

@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 
 import msgpack
 
-from jqmaster.errors import Conflict, Full, Internal, Invalid, JQError, NotFound, Unavailable
+from jqmaster.errors import Conflict, Full, Internal, Invalid, JQError, NotDurable, NotFound, Unavailable
 from jqmaster.wire import tracing
 from jqmaster.wire.message import MSGPACK
 
@@ -86,6 +86,8 @@ def content(status: int, body: bytes) -> Any:
         return value
     refusal = value["error"] if isinstance(value, dict) else {}
     message = refusal.get("message", f"the master answered {status}")
+    if refusal.get("code") == NotDurable.code:
+        raise NotDurable(message, refusal["job_ids"])
     if status == 503:
         raise Unavailable(message)
     kind = _REFUSALS.get(refusal.get("code", ""), Internal)

@@ -36,6 +36,7 @@ class Server:
     form: str = "functions"  # in which operations are called: functions or scripts
     wants: Form = "auto"  # what was asked for
     trouble: str = ""  # why the scripts refuse
+    taken: str = ""  # the namespace, when there is a key of its name
     slow: list[tuple[int, float, str]] = field(default_factory=list)  # (when, how long in ms, command)
 
 
@@ -54,6 +55,7 @@ async def look(caller: Caller) -> Server:
             server.config |= _texts(await _allowed(client.config_get(name)) or {})
         current = await client.hget(f"{caller.namespace}:manifest", "version")
         server.current = None if current is None else _text(current)
+        server.taken = caller.namespace if await client.exists(caller.namespace) else ""
         server.slow = await _slow(client, caller.namespace, server.now_ms)
         server.form, server.wants = await caller.form_in_use(), caller.form
     except redis.exceptions.RedisError as problem:
@@ -96,7 +98,7 @@ async def _slow(client: Redis, namespace: str, now_ms: int) -> list[tuple[int, f
 
 def check(server: Server) -> Iterator[Finding]:
     """One finding at least for each check."""
-    for one in (_version, _eviction, _memory, _persistence, _role, _clock, _scripts, _form, _slowness):
+    for one in (_version, _eviction, _memory, _persistence, _role, _clock, _namespace, _scripts, _form, _slowness):
         yield from one(server)
 
 
@@ -198,6 +200,15 @@ def _clock(server: Server) -> Iterator[Finding]:
         "JQ goes by Redis's clock: moments (run_at, schedules) seem to come at the wrong time.",
         "Have both hosts keep their time by NTP.", ahead_ms=round(server.ahead_ms),
     )  # fmt: skip
+
+
+def _namespace(server: Server) -> Iterator[Finding]:
+    if server.taken:
+        yield _make(
+            "namespace", "problem", f"there is a key named {server.taken}, which no namespace may have",
+            "While its cluster slot moves scripts would run on half a key space; `load` and `serve` refuse to start.",
+            f"See what wrote it, then UNLINK '{server.taken}'.",
+        )  # fmt: skip
 
 
 def _scripts(server: Server) -> Iterator[Finding]:

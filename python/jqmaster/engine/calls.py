@@ -24,6 +24,8 @@ from jqmaster.bundle.build import Script, library_of
 from jqmaster.connection import url as redis_url
 from jqmaster.connection.place import CONNECT_S, PASSES_S, is_passing, place_of, pool_at, refusal
 from jqmaster.connection.wake import backoff_s
+from jqmaster.engine.durable import Durable
+from jqmaster.engine.manifest import check_kept
 from jqmaster.engine.scripts import (
     FORMS,
     Form,
@@ -165,9 +167,21 @@ class Caller:
         """Run one operation; its reply as it came: bytes, integers, lists, None."""
         if self.observe is None:
             return await self._call(script, arguments)
+        return await self._observed(script, self._call(script, arguments))
+
+    async def call_durably(
+        self, script: str, arguments: Sequence[Argument], durable: Durable
+    ) -> tuple[Any, str | None]:
+        """Run one operation, then wait for replicas: its reply, and what is lacking, if anything."""
+        reply, lacking = await self._observed(script, self._call(script, arguments, durable))
+        return reply, lacking
+
+    async def _observed(self, script: str, calling: Awaitable[Any]) -> Any:
+        if self.observe is None:
+            return await calling
         started, code = time.perf_counter(), "ok"
         try:
-            return await self._call(script, arguments)
+            return await calling
         except JQError as problem:
             code = problem.code
             raise
@@ -177,14 +191,16 @@ class Caller:
         finally:
             self.observe(script, code, time.perf_counter() - started)
 
-    async def _call(self, script: str, arguments: Sequence[Argument]) -> Any:
+    async def _call(self, script: str, arguments: Sequence[Argument], durable: Durable | None = None) -> Any:
         again: _Again | None = None
         while True:
+            called = (*self._called(script), 2, self.namespace, self._meta, *arguments)
             try:
-                async with asyncio.timeout(self._timeout_s):
-                    reply = await self.redis.execute_command(
-                        *self._called(script), 2, self.namespace, self._meta, *arguments
-                    )
+                async with asyncio.timeout(self._timeout_s + (durable.timeout if durable else 0)):
+                    if durable:
+                        reply = await durable.call(self.redis, called, self.namespace)
+                    else:
+                        reply = await self.redis.execute_command(*called)
                 if not self._is_known or self._is_missed:
                     self._is_here(script)
                 return reply
@@ -254,12 +270,14 @@ class Caller:
             current = await self.redis.hexists(f"{self.namespace}:manifest", "version")
             await install(self.redis, self.namespace, self.scripts, make_current=not current, form=self.form)
             return True
+        if lost.keys() & {"library", "scripts"}:
+            await check_kept(self.redis, self.namespace, self.scripts)
         if "library" in lost and self._library:
             log.info("Redis has lost the functions of namespace %s: loading them", self.namespace)
             if not await bring_library(self.redis, self.namespace, self.scripts, self._library, self.form):
                 self._do_without_functions(lost["library"])
         if "scripts" in lost:
-            log.info("Redis has lost the scripts of namespace %s: loading them", self.namespace)
+            log.debug("Redis has not these scripts of namespace %s, or has lost them: loading them", self.namespace)
             async with self.redis.pipeline(transaction=False) as pipe:
                 for name in {name for name, problem in failures if _lost(problem) == "scripts"}:
                     pipe.script_load(self.scripts[name].source)

@@ -3,21 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from jqmaster.engine import replies
 from jqmaster.engine.calls import Argument, Caller, Spec, given, pack
+from jqmaster.engine.durable import Durable
 from jqmaster.engine.replies import Document, Enqueued, Page
+from jqmaster.errors import NotDurable
 
 
 class JobCalls(Caller):
     """For those who enqueue, and for those who look after jobs."""
 
-    async def enqueue(self, jobs: Sequence[tuple[Spec, bytes]], *, request: str | None = None) -> list[Enqueued]:
-        """Enqueue all of ``jobs``, (spec, argument) each, or none. ``request`` makes repeating harmless."""
+    async def enqueue(
+        self, jobs: Sequence[tuple[Spec, bytes]], *, request: str | None = None, durable: Durable | None = None
+    ) -> list[Enqueued]:
+        """Enqueue all of ``jobs``, (spec, argument) each, or none. ``request`` makes repeating harmless.
+
+        With ``durable`` it returns when replicas have them. Raises NotDurable when too few have in time.
+        """
         arguments: list[Argument] = [] if request is None else [pack({"request": request})]
         for index, (spec, argument) in enumerate(jobs):
             arguments += (pack(spec, f"jobs[{index}]"), argument)
-        return replies.enqueued(await self.call("enqueue", *arguments))
+        return replies.enqueued(await self.enqueue_packed(arguments, durable))
+
+    async def enqueue_packed(self, arguments: Sequence[Argument], durable: Durable | None) -> Any:
+        """As ``enqueue``, of what the script takes; its reply."""
+        if durable is None:
+            return await self.call("enqueue", *arguments)
+        reply, lacking = await self.call_durably("enqueue", arguments, durable)
+        if lacking:
+            raise NotDurable(f"enqueued, but {lacking}", replies.texts(reply[::2]))
+        return reply
 
     async def get(self, *ids: str) -> list[Document | None]:
         """Per job its document, or None. ``argument``, ``result`` and ``error`` in it are bytes."""

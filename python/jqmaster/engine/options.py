@@ -64,6 +64,9 @@ class JobOptions(TypedDict, total=False):
     """Publish each of its transitions."""
     headers: Mapping[str, str] | None
     """Texts that go with it, at most 16 of 1024 bytes in all: `current_job.get().headers` in the worker."""
+    durable: int | Mapping[str, Any] | None
+    """Enqueueing returns when so many replicas have it, or as `{"replicas": 1, "timeout": 1.0, "fsync": True}` says;
+    else it raises NotDurable. Not for schedules, and what follows a job."""
 
 
 class NewJob(NamedTuple):

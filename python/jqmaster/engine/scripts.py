@@ -17,6 +17,7 @@ from redis.exceptions import NoPermissionError, ResponseError
 from jqmaster.bundle import build as luabuild
 from jqmaster.bundle.build import Bundle, Clock, Library, Script, library_of, version_of
 from jqmaster.connection.place import patiently, place_of
+from jqmaster.engine import manifest
 from jqmaster.errors import NoFunctions, UnsuitableServer, from_redis
 
 log = logging.getLogger(__name__)
@@ -24,7 +25,6 @@ log = logging.getLogger(__name__)
 _NAMESPACE = re.compile(r"\{[!-z|~]{1,64}\}")  # printable ASCII without blank and braces
 _OLDEST = (7, 0)
 _NO_FUNCTIONS = re.compile(r"(unknown|unsupported) (sub)?command", re.IGNORECASE)
-_NOT_SCRIPTS = {"version", "library", "functions"}  # fields of a manifest
 
 Form = Literal["auto", "functions", "scripts"]
 """How operations of the library are called: by FCALL or by EVALSHA; auto is FCALL where it can be."""
@@ -103,25 +103,29 @@ async def load(
     make_current: bool = True,
     migrate: bool = False,
     form: Form = "auto",
+    keep: int | None = None,
 ) -> str:
-    """Load ``scripts`` (default: the package's), set the namespace up, write its manifest; give the version.
+    """Note ``scripts`` (default: the package's) for the namespace, and set it up; give their version.
 
-    Their library is loaded as well: with ``auto`` where the server has functions, with ``scripts`` never.
-    Libraries older than the version before go. Safe to repeat. With ``make_current=False`` the namespace's
-    current version stays what it is, and these scripts stand beside it. With ``migrate`` a namespace of an
-    older schema is brought up to this one.
-    Raises ValueError (namespace), UnsuitableServer, Version (data of another schema: the manifest is left
+    Their library is loaded as well: with ``auto`` where the server has functions, with ``scripts`` never. A script
+    is loaded when it is first called. ``keep`` versions stay, the current one included (default: as said last, or
+    2); clients of others get Version once Redis has lost what they call. Safe to repeat.
+    With ``make_current=False`` the namespace's current version stays what it is, and these scripts stand beside it.
+    With ``migrate`` a namespace of an older schema is brought up to this one.
+    Raises ValueError (namespace, keep), UnsuitableServer, Version (data of another schema: the manifest is left
     alone), Conflict (an import has begun), Unavailable.
     """
     place_of(client).serve(check_namespace(namespace))
     scripts = builtin() if scripts is None else scripts
+    if keep is not None and keep < 1:
+        raise ValueError(f"keep: expected a whole number from 1, got {keep!r}")
 
     async def work() -> str:
         await check_server(client)
         await _check_key(client, namespace)
         if migrate:
             await _migrate(client, namespace, scripts["migrate"])
-        return await install(client, namespace, scripts, make_current=make_current, form=form)
+        return await install(client, namespace, scripts, make_current=make_current, form=form, keep=keep)
 
     return await patiently(work)
 
@@ -153,55 +157,19 @@ async def install(
     *,
     make_current: bool,
     form: Form = "auto",
+    keep: int | None = None,
 ) -> str:
     """As ``load``, for a server and a namespace already checked."""
-    version = version_of(scripts)
-    manifest = f"{namespace}:manifest"
-    fields: dict[Any, Any] = {}
-    for name, script in scripts.items():
-        fields[f"{version}/{name}"] = script.sha
-        fields[f"source:{script.sha}"] = script.source
-        fields[f"flags:{script.sha}"] = script.flags
-    current = {"version": version} | {name: script.sha for name, script in scripts.items()}
-    gone: list[str] = []
+    library = library_of(scripts)
     try:
-        async with client.pipeline(transaction=False) as pipe:
-            for script in scripts.values():
-                pipe.script_load(script.source)
-            await pipe.execute()
         # EVAL and not EVALSHA: nobody's SCRIPT FLUSH can come between.
         await client.execute_command("EVAL", scripts["setup"].source, 2, namespace, f"{namespace}:meta")
-        library = library_of(scripts)
-        if library and form != "scripts" and await load_library(client, library, form):
-            fields |= _library_fields(version, library)
-            current |= {"library": library.name, "functions": _listed(library)}
-        if make_current:
-            fields |= current
-            # What this version no longer has must not be found under its bare name.
-            present = {_text(field) for field in await client.hkeys(manifest)}
-            gone = [field for field in present if not set(field) & set("/:") and field not in current]
-            if "library" in current:
-                gone += await _prune(client, manifest, present, current)
-        async with client.pipeline(transaction=True) as pipe:
-            if gone:
-                pipe.hdel(manifest, *gone)
-            pipe.hset(manifest, mapping=fields)
-            await pipe.execute()
+        if library and (form == "scripts" or not await load_library(client, library, form)):
+            library = None
+        await manifest.note(client, namespace, scripts, library, make_current=make_current, keep=keep)
     except redis.exceptions.RedisError as problem:
         raise from_redis(problem) from problem
-    return version
-
-
-def _listed(library: Library) -> str:
-    return " ".join(sorted(library.functions))
-
-
-def _library_fields(version: str, library: Library) -> dict[Any, Any]:
-    return {
-        f"{version}/library": library.name,
-        f"{version}/functions": _listed(library),
-        f"source:{library.name}": library.source,
-    }
+    return version_of(scripts)
 
 
 async def load_library(client: Redis, library: Library, form: Form) -> bool:
@@ -249,73 +217,11 @@ def is_missing_function(problem: Any) -> bool:
     return isinstance(problem, ResponseError) and str(problem).startswith("Function not found")
 
 
-async def _prune(client: Redis, manifest: str, present: set[str], current: Mapping[str, str]) -> list[str]:
-    """Delete the libraries of the versions before the last; the fields of the manifest that tell of them.
-
-    Clients of the version before may still be at work. Who is older loads its library again on a miss.
-    """
-    before = _text(await client.hget(manifest, "version") or b"")
-    if before in ("", current["version"]):
-        return []
-    fields = [field for field in present if field.endswith("/library")]
-    names = [_text(name or b"") for name in await client.hmget(manifest, fields)] if fields else []
-    libraries = dict(zip(fields, names, strict=True))
-    kept = {current["library"], libraries.get(f"{before}/library")}
-    try:
-        for name in set(names) - kept:
-            try:
-                await client.execute_command("FUNCTION", "DELETE", name)
-            except ResponseError as problem:
-                if "not found" not in str(problem):
-                    raise
-    except NoPermissionError:
-        log.info("old libraries stay: FUNCTION DELETE is not permitted")
-        return []
-    old = {field: name for field, name in libraries.items() if name not in kept}
-    return [
-        *old,
-        *(field.replace("/library", "/functions") for field in old),
-        *(f"source:{name}" for name in set(old.values())),
-    ]
-
-
 async def bring_library(
     client: Redis, namespace: str, scripts: Mapping[str, Script], library: Library, form: Form
 ) -> bool:
     """As ``load_library``, for one that is missing. The manifest tells of it, so that it goes one day."""
     if not await load_library(client, library, form):
         return False
-    manifest = f"{namespace}:manifest"
-    if await client.hexists(manifest, "version"):
-        await client.hset(manifest, mapping=_library_fields(version_of(scripts), library))
+    await manifest.note_library(client, namespace, scripts, library)
     return True
-
-
-async def fetch(client: Redis, namespace: str, version: str | None = None) -> Bundle:
-    """Read a namespace's scripts, and their library if it is there, out of its manifest: the current
-    version's, or those of ``version``.
-
-    For clients that must not bring scripts of their own. Raises LookupError, Unavailable.
-    """
-    check_namespace(namespace)
-    try:
-        raw = await client.hgetall(f"{namespace}:manifest")
-    except redis.exceptions.RedisError as problem:
-        raise from_redis(problem) from problem
-    manifest = {_text(field): _text(value) for field, value in raw.items()}
-    prefix = f"{version or manifest.get('version')}/"
-    own = {field.removeprefix(prefix): said for field, said in manifest.items() if field.startswith(prefix)}
-    shas = {name: sha for name, sha in own.items() if name not in _NOT_SCRIPTS}
-    if not shas:
-        raise LookupError(f"the manifest of namespace {namespace} has no scripts of version {version or 'any'}")
-    scripts = Bundle(
-        (name, Script(name, manifest[f"source:{sha}"], sha, manifest[f"flags:{sha}"])) for name, sha in shas.items()
-    )
-    if "library" in own:
-        name = own["library"]
-        scripts.library = Library(name, manifest[f"source:{name}"], frozenset(own["functions"].split()))
-    return scripts
-
-
-def _text(value: bytes | str) -> str:
-    return value.decode() if isinstance(value, bytes) else value

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from jqmaster.connection.coalesce import Calls, Coalescer
 from jqmaster.engine.calls import Caller
+from jqmaster.engine.durable import Durable
 from jqmaster.engine.engine import Engine as WholeEngine
 from jqmaster.master.figures import MOST_QUEUES, Figures
 from jqmaster.master.meters import Meters
@@ -18,6 +19,9 @@ from jqmaster.master.overview import Overview
 
 class Engine(Calls, Protocol):
     """Calls the scripts of one namespace, in either form."""
+
+    async def enqueue_packed(self, arguments: Sequence[Any], durable: Durable | None, /) -> Any:
+        """`call` of `enqueue`, waiting for replicas where asked. Raises `NotDurable` as well."""
 
     async def form_in_use(self) -> str:
         """Whether operations are called as "functions" or as "scripts". Raises as `call`."""

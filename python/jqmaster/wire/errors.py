@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import redis.exceptions
 
-from jqmaster.errors import JQError, Unavailable, Vanished
+from jqmaster.errors import JQError, NotDurable, Unavailable, Vanished
 
 # The engine's codes. VERSION is 503 and not 500: the server is well, its Redis is not (yet) what it serves.
 STATUS = {
@@ -16,20 +19,25 @@ STATUS = {
     "FULL": 429,
     "VERSION": 503,
     "UNAVAILABLE": 503,
+    "NOTDURABLE": 504,
     "INTERNAL": 500,
 }
 RETRY_AFTER_S = 1
 
 
 class HttpError(Exception):
-    """An answer that is an error. `field` names the part of the request at fault, in its own terms."""
+    """An answer that is an error. `field` names the part of the request at fault, in its own terms; `jobs` are
+    there nevertheless."""
 
-    def __init__(self, status: int, code: str, message: str, field: str | None = None) -> None:
+    def __init__(
+        self, status: int, code: str, message: str, field: str | None = None, jobs: Sequence[str] = ()
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.code = code
         self.message = message
         self.field = field
+        self.jobs = jobs
 
     def headers(self) -> list[tuple[bytes, bytes]]:
         """Response headers beside the content's: when it makes sense to try again, and after how long."""
@@ -37,11 +45,13 @@ class HttpError(Exception):
             return [(b"retry-after", b"%d" % RETRY_AFTER_S)]
         return []
 
-    def body(self) -> dict[str, dict[str, str]]:
+    def body(self) -> dict[str, dict[str, Any]]:
         """The response's body, to be packed."""
-        error = {"code": self.code, "message": self.message}
+        error: dict[str, Any] = {"code": self.code, "message": self.message}
         if self.field:
             error["field"] = self.field
+        if self.jobs:
+            error["job_ids"] = list(self.jobs)
         return {"error": error}
 
 
@@ -65,7 +75,8 @@ def from_engine(error: JQError, field: str | None) -> HttpError:
         message = _unavailable(error)
     elif field:
         message = f"{field}: {message}"
-    return HttpError(status, error.code, message, field)
+    jobs = error.jobs if isinstance(error, NotDurable) else ()
+    return HttpError(status, error.code, message, field, jobs)
 
 
 def _unavailable(error: Unavailable) -> str:

@@ -191,7 +191,7 @@ FIELDS = (
     ),
     Field(
         name="retry_jitter", kind="number", most=1, default_text="the queue's setting, 0.1", again=True,
-        metavar="PART", meaning="up to this part of the time to a retry is taken off at random",
+        meaning="up to this part of the time to a retry is taken off at random",
         label="Jitter of backoff", hint="0 to 1.",
     ),
     Field(

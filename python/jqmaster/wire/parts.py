@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from jqmaster.wire.fields import FIELDS
+from jqmaster.wire.fields import Field as JobField
 from jqmaster.wire.operation import Field, Reply, Type
 
 NIL = b"\xc0"
@@ -70,6 +72,13 @@ STATES_OF_JOBS = Reply("states", ("jobs",))
 EVENTS = Reply("own", media="text/event-stream")
 
 
+def _change(field: JobField) -> Field:
+    """A field of a job, as one that changes."""
+    if field.kind == "names":
+        return body(field.name, Type("list", None, field.most), "Instead of those it has.")
+    return body(field.name, Type("integer" if field.kind == "integer" else "number", field.least, field.most))
+
+
 def page(name: str) -> Reply:
     """The answer of a listing."""
     return Reply("page", (name, "cursor"))
@@ -86,15 +95,7 @@ ENQUEUE = (
     header("Idempotency-Key", Type("text", 1, 200), "A token of 1 to 200 bytes.", to="request"),
     *TRACE,
 )
-CHANGES = (
-    body("priority", Type("integer", -(2**31), 2**31 - 1, schema="Priority")),
-    body("delay", Type("number", 0, 1e10), "Seconds until it is ready; 0 is now."),
-    body("run_at", Type("number", 0, 1e10), "The same as a moment, in Unix seconds."),
-    body("max_retry", Type("integer", 0, 2**31 - 1, schema="MaxRetry")),
-    body("timeout", Type("number", 0.001, 4e6), "Seconds."),
-    body("tags", Type("list", None, 32), "Instead of those it has."),
-    body("argument", VALUE, default=b""),
-)
+CHANGES = (*(_change(field) for field in FIELDS if field.changed), body("argument", VALUE, default=b""))
 LINKS = (
     body("add", JOB_IDS),
     body("remove", JOB_IDS),

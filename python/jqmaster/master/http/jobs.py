@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from jqmaster.engine import durable as durables
 from jqmaster.errors import JQError
 from jqmaster.master.http import tracing
 from jqmaster.master.http.translate import Translation, no_such_job
@@ -32,13 +33,14 @@ async def enqueue_one(master: Master, request: Request) -> Reply:
     spec, argument = read_job(reader, "")
     if b"traceparent" in request.headers:
         tracing.carry(tracing.carried(request), spec)
+    durable = durables.taken([spec])
     packed = packform.pack_spec(spec)
     # Numbers in `depends` are places in a call, so such a job does not share one with strangers.
-    if token is None and "depends" not in spec:
+    if token is None and durable is None and "depends" not in spec:
         job_id, created = await master.enqueuing.enqueue(packed, argument)
     else:
         options = [] if token is None else [packform.pack({"request": token})]
-        job_id, created = await master.engine.call("enqueue", *options, packed, argument)
+        job_id, created = await master.engine.enqueue_packed([*options, packed, argument], durable)
     request.told = lambda: {**access.ids([job_id]), "created": created}
     return Reply(201 if created else 200, packform.pack({"job_id": job_id.decode("ascii")}))
 
@@ -99,11 +101,12 @@ async def enqueue_many(master: Master, request: Request) -> Reply:
 
     request.rename = rename
     args = [] if token is None else [packform.pack_spec({"request": token})]
+    durable = durables.taken([spec for spec, _ in jobs])
     context = tracing.carried(request)
     for spec, argument in jobs:
         tracing.carry(context, spec)
         args += (packform.pack_spec(spec), argument)
-    reply = await master.engine.call("enqueue", *args)
+    reply = await master.engine.enqueue_packed(args, durable)
     request.told = lambda: access.ids(reply[::2])
     return Reply(201 if any(reply[1::2]) else 200, packform.pack(enqueued(reply)))
 

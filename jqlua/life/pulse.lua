@@ -1,0 +1,112 @@
+-- A time in which nobody could call (Redis stopped, a failover, a slot that moved) must not end every lease: who holds
+-- one could not renew it. It is known by this: calls came for a while, then none did from before a lease ended until
+-- well after that. Nobody who sleeps would have let that pass. Leases of then get that time on top, once each, when
+-- they are found to be over.
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local budget = require "jqlua.job.budget"
+local batch = require "jqlua.base.writes"
+local due = require "jqlua.base.due"
+local attempt = require "jqlua.life.attempt"
+local failure = require "jqlua.life.failure"
+local job = require "jqlua.job.record"
+local queue = require "jqlua.queue.record"
+local settings = require "jqlua.settings.settings"
+local states = require "jqlua.job.states"
+
+local M = {}
+
+local call = redis.call
+
+local LATE_MS = 1000 -- who should have been up a second ago counts as dead
+local AWAKE_MS = 60000 -- for so long calls came before
+local APART_MS = 120000 -- and never so far apart: nobody sleeps for more than a minute
+local MOST = 1000 -- due things, and workers, that are looked at
+
+--- Whether the moment of this call is to be noted.
+---@return boolean
+function M.is_due()
+  local state = meta.state
+  local passed_ms = state[meta.NOW_MS] - state[meta.RAN_MS]
+  return passed_ms >= meta.PULSE_MS or passed_ms < 0
+end
+
+---@cold
+--- Whether a member of a set has its score at or after one moment, and before another.
+local function has_between(key, from_ms, to_ms)
+  return call("ZRANGEBYSCORE", key, from_ms, "(" .. string.format("%.0f", to_ms), "LIMIT", 0, 1)[1] ~= nil
+end
+
+---@cold
+--- Whether a lease, or a registered worker's time, ended at or after one moment and before another.
+local function is_over_between(from_ms, to_ms)
+  for _, member in ipairs(call("ZRANGEBYSCORE", keys.DUE, "-inf", to_ms, "LIMIT", 0, MOST)) do
+    local kind, name = member:sub(1, 1), member:sub(2)
+    local found
+    if kind == due.LEASES then
+      found = has_between(queue.key(queue.load(name), states.RUNNING), from_ms, to_ms)
+    elseif kind == due.WORKERS then
+      local ttl_ms = settings.at(settings.WORKER_TTL) * 1000
+      found = has_between(keys.ALIVE, from_ms - ttl_ms, to_ms - ttl_ms)
+    end
+    if found then
+      return true
+    end
+    budget.pay(budget.LOOK)
+  end
+  return false
+end
+
+---@cold
+--- Workers that were alive then have been seen so much later.
+local function excuse_workers(from_ms, to_ms)
+  local ttl_ms = settings.at(settings.WORKER_TTL) * 1000
+  local found = call("ZRANGEBYSCORE", keys.ALIVE, from_ms - ttl_ms, to_ms, "WITHSCORES", "LIMIT", 0, MOST)
+  for i = 1, #found, 2 do
+    call("ZADD", keys.ALIVE, math.min(tonumber(found[i + 1]) + to_ms - from_ms, to_ms), found[i])
+  end
+end
+
+---@cold
+--- Notes that a call came, and what was missed before it.
+function M.note()
+  local now = meta.state[meta.NOW_MS]
+  local since_ms, ran_ms, from_ms, to_ms = meta.pulse()
+  local until_ms = now - LATE_MS
+  if ran_ms - since_ms >= AWAKE_MS and ran_ms < until_ms and meta.state[meta.NEXT_DUE] < until_ms
+    and is_over_between(ran_ms, until_ms) then
+    from_ms, to_ms = ran_ms, now
+    excuse_workers(from_ms, to_ms)
+  elseif now < ran_ms or now - ran_ms > APART_MS then
+    since_ms = now
+  end
+  meta.save_pulse(since_ms, now, from_ms, to_ms)
+end
+
+---@cold
+--- Gives a lease that is over the time that its holder had no chance in.
+---@param key string set of the queue's running jobs
+---@return boolean # whether it is not over then
+function M.excuses(of, key)
+  local _, _, from_ms, to_ms = meta.pulse()
+  if to_ms == 0 then
+    return false
+  end
+  local end_ms = tonumber(call("ZSCORE", key, of[job.ID]))
+  -- One that was renewed since began later.
+  if end_ms < from_ms or end_ms - of[job.TIMEOUT_MS] >= to_ms then
+    return false
+  end
+  local extra = failure.extra(of)
+  local later_ms = math.min(end_ms + to_ms - from_ms, of[job.STARTED_MS] + attempt.most_ms(of))
+  if extra.z == end_ms or later_ms <= end_ms then
+    return false
+  end
+  extra.z = later_ms
+  failure.save_extra(of, extra)
+  job.save(of)
+  batch.add(key, later_ms, of[job.ID])
+  return true
+end
+
+return M

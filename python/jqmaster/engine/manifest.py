@@ -1,0 +1,162 @@
+"""A namespace's manifest: which scripts and functions its versions have (docs/protocol.md, section 10).
+
+Sources are kept compressed, once for all namespaces of a Redis; Redis itself gets a script when it is first called.
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import redis.exceptions
+from redis.asyncio import Redis
+from redis.exceptions import NoPermissionError, ResponseError
+
+from jqmaster.bundle.build import Bundle, Library, Script, version_of
+from jqmaster.errors import Version, from_redis
+
+log = logging.getLogger(__name__)
+
+SHARED = "jq:scripts"
+"""The sources, where all namespaces of a Redis can share them; else each has its own, ``{tag}:scripts``."""
+
+_NOTE = (Path(__file__).parent / "manifest.lua").read_text()
+_TRIES = 5
+
+
+async def note(
+    client: Redis,
+    namespace: str,
+    scripts: Mapping[str, Script],
+    library: Library | None,
+    *,
+    make_current: bool,
+    keep: int | None = None,
+) -> None:
+    """Note these scripts, and the library that is loaded; forget the versions that are kept no longer.
+
+    Raises RedisError.
+    """
+    key = await _sources_key(client, namespace)
+    version = version_of(scripts)
+    keeps = "" if keep is None else str(keep)
+    arguments = [namespace, version, "1" if make_current else "0", keeps]
+    arguments += [library.name, listed(library)] if library else ["", ""]
+    for name in sorted(scripts):
+        arguments += [name, scripts[name].sha, scripts[name].flags]
+    for _ in range(_TRIES):
+        try:
+            done, *names = await client.execute_command("EVAL", _NOTE, 2, f"{namespace}:manifest", key, *arguments)
+            names = [_text(name) for name in names]
+            if done:
+                await _delete_libraries(client, names)
+                return
+            sources = {script.sha: script.source for script in scripts.values()}
+            if library:
+                sources[library.name] = library.source
+            async with client.pipeline(transaction=False) as pipe:
+                for name in names:
+                    pipe.hset(key, name, packed(sources[name]))
+                await pipe.execute()
+        except NoPermissionError:
+            if key != SHARED:
+                raise
+            log.info("key %s is not permitted: namespace %s has its sources alone", SHARED, namespace)
+            key = _own_key(namespace)
+    raise ResponseError(f"sources vanish from {key} as they are written")
+
+
+async def _sources_key(client: Redis, namespace: str) -> str:
+    """In a cluster, all of a namespace is in its slot. Where that cannot be seen it may be one."""
+    try:
+        mode = (await client.info("server")).get("redis_mode")
+    except NoPermissionError:
+        mode = None
+    return SHARED if mode in ("standalone", "sentinel") else _own_key(namespace)
+
+
+def _own_key(namespace: str) -> str:
+    return f"{namespace}:scripts"
+
+
+@functools.lru_cache(maxsize=256)
+def packed(source: str) -> bytes:
+    """A source as it is kept. The same source gives the same bytes."""
+    return gzip.compress(source.encode(), mtime=0)
+
+
+def unpacked(kept: bytes) -> str:
+    """What ``packed`` packed."""
+    return gzip.decompress(kept).decode()
+
+
+def listed(library: Library) -> str:
+    """The field ``functions``: the library's operations."""
+    return " ".join(sorted(library.functions))
+
+
+async def _delete_libraries(client: Redis, names: list[str]) -> None:
+    try:
+        for name in names:
+            try:
+                await client.execute_command("FUNCTION", "DELETE", name)
+            except ResponseError as problem:
+                if "not found" not in str(problem):
+                    raise
+    except NoPermissionError:
+        log.info("old libraries stay: FUNCTION DELETE is not permitted")
+
+
+async def note_library(client: Redis, namespace: str, scripts: Mapping[str, Script], library: Library) -> None:
+    """Note a library that was brought by who missed it, so that it goes one day. Raises RedisError."""
+    manifest, version = f"{namespace}:manifest", version_of(scripts)
+    if await client.hexists(manifest, "version"):
+        fields: dict[Any, Any] = {f"{version}/library": library.name, f"{version}/functions": listed(library)}
+        await client.hset(manifest, mapping=fields)
+
+
+async def check_kept(client: Redis, namespace: str, scripts: Mapping[str, Script]) -> None:
+    """Raise Version when these scripts were loaded once and are kept no longer. Raises RedisError."""
+    current, pruned = await client.hmget(f"{namespace}:manifest", "version", "pruned")
+    version = version_of(scripts)
+    if version in _text(pruned or b"").split():
+        raise Version(
+            f"version {version} of the scripts is not kept in namespace {namespace} any more, "
+            f"{_text(current or b'')} is current: use that version of the package"
+        )
+
+
+async def fetch(client: Redis, namespace: str, version: str | None = None) -> Bundle:
+    """Read a namespace's scripts, and their library if it is there, out of its manifest: the current
+    version's, or those of ``version``.
+
+    For clients that must not bring scripts of their own. Raises LookupError, Unavailable.
+    """
+    manifest = f"{namespace}:manifest"
+    try:
+        wanted = version or _text(await client.hget(manifest, "version") or b"")
+        fields = ("sources", f"{wanted}/scripts", f"{wanted}/library", f"{wanted}/functions")
+        key, said, library, functions = await client.hmget(manifest, *fields)
+        if not said:
+            raise LookupError(f"the manifest of namespace {namespace} has no scripts of version {version or 'any'}")
+        entries = [line.split(" ") for line in _text(said).splitlines()]
+        names = [sha for _, sha, _ in entries] + ([_text(library)] if library else [])
+        kept: dict[str, Any] = dict(zip(names, await client.hmget(_text(key), names), strict=True))
+    except redis.exceptions.RedisError as problem:
+        raise from_redis(problem) from problem
+    absent = [name for name, source in kept.items() if source is None]
+    if absent:
+        raise LookupError(f"{_text(key)} has no source of {', '.join(absent)}: load the scripts again")
+    scripts = Bundle((name, Script(name, unpacked(kept[sha]), sha, flags)) for name, sha, flags in entries)
+    if library:
+        name = _text(library)
+        scripts.library = Library(name, unpacked(kept[name]), frozenset(_text(functions or b"").split()))
+    return scripts
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
