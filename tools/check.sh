@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs parts of the checks, for `make`: lint (or one of ruff, mypy, format, biome, luacheck), lua, python; or quick,
-# which is something of each. Goes on after a failure, and ends with a summary.
+# Runs parts of the checks, for `make`: lint (or one of ruff, mypy, format, biome, luacheck), lua, python, valkey; or
+# quick, which is something of each. Goes on after a failure, and ends with a summary.
 set -u
 cd "$(dirname "$0")/.."
 bin=.venv/bin
@@ -55,6 +55,14 @@ specs() {
     fi
 }
 
+# Where servers may differ: the specs in both forms, and all that has to do with connections.
+other_server() { # other_server <server>
+    JQ_REDIS_SERVER=$1 JQ_FORM="functions scripts" tests/lua/run &&
+        JQ_REDIS_SERVER=$1 $bin/python -m pytest -q -n 4 --dist loadfile tests/py/test_connection.py \
+            tests/py/test_failover.py tests/py/test_faults.py tests/py/test_forms.py tests/py/test_migrate.py \
+            tests/py/test_export.py tests/py/test_subscriptions.py tests/py/test_waiting.py tests/py/test_vanished.py
+}
+
 for name in $(echo " $* " | sed -e 's/ lint / ruff mypy format biome luacheck /' \
     -e 's/ quick / ruff format biome luacheck quick-tests /'); do
     case $name in
@@ -76,6 +84,13 @@ for name in $(echo " $* " | sed -e 's/ lint / ruff mypy format biome luacheck /'
             [ -n "$specs_pid" ] || build_scripts
             part "pytest tests/py" $bin/python -m pytest -q -n 4 --dist loadfile tests/py
             [ -z "$specs_pid" ] || part "busted tests/lua" specs
+            ;;
+        valkey)
+            if command -v valkey-server >/dev/null; then
+                part "specs and connections with Valkey" other_server valkey-server
+            else
+                echo "no valkey-server here: not tested with it"
+            fi
             ;;
         *)
             echo "unknown part: $name" >&2

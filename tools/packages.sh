@@ -1,6 +1,7 @@
 #!/bin/sh
 # Sees to the system packages, for `make`. With "run": what running JQ needs; with "test": also what its tests need.
-# Installs what is missing when this is Debian and root, otherwise says what to install.
+# Installs what is missing when this is Debian and root, otherwise says what to install. What tests only make use of
+# where it is there is installed where it can be.
 set -eu
 
 missing=
@@ -8,6 +9,13 @@ need() { # need <package> <command that succeeds when it is there>
     package=$1
     shift
     "$@" >/dev/null 2>&1 || missing="$missing $package"
+}
+wanted=
+want() { # want <package> <its command>
+    if ! command -v "$2" >/dev/null && [ "$(id -u)" -eq 0 ] &&
+        apt-cache policy "$1" 2>/dev/null | grep -q 'Candidate: [0-9]'; then
+        wanted="$wanted $1"
+    fi
 }
 lua_module() { lua5.1 -e "require '$1'"; }
 
@@ -25,8 +33,9 @@ if [ "${1:-run}" = test ]; then
     need nodejs command -v node
     need npm command -v npm
     need chromium command -v chromium
+    want valkey-server valkey-server
 fi
-[ -n "$missing" ] || exit 0
+[ -n "$missing$wanted" ] || exit 0
 
 if ! command -v apt-get >/dev/null; then
     echo "Please install what these Debian packages hold:$missing" >&2
@@ -37,7 +46,7 @@ if [ "$(id -u)" -ne 0 ]; then
     exit 1
 fi
 
-# Debian starts a Redis on the default port when the package comes in; we run our own on a socket.
+# Debian starts a server on the default port when the package comes in; we run our own on a socket.
 policy=/usr/sbin/policy-rc.d
 if [ ! -e "$policy" ]; then
     trap 'rm -f "$policy"' EXIT
@@ -47,7 +56,11 @@ fi
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -q
 # shellcheck disable=SC2086
-apt-get install -y -q --no-install-recommends $missing
-case $missing in
-    *redis-server*) ! command -v systemctl >/dev/null || systemctl disable redis-server >/dev/null 2>&1 || true ;;
-esac
+[ -z "$missing" ] || apt-get install -y -q --no-install-recommends $missing
+# shellcheck disable=SC2086
+[ -z "$wanted" ] || apt-get install -y -q --no-install-recommends $wanted || echo "Going on without$wanted." >&2
+for server in redis-server valkey-server; do
+    case $missing$wanted in
+        *$server*) ! command -v systemctl >/dev/null || systemctl disable $server >/dev/null 2>&1 || true ;;
+    esac
+done

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import tempfile
@@ -9,6 +10,8 @@ import time
 from pathlib import Path
 
 import redis
+
+SERVER = os.environ.get("JQ_REDIS_SERVER", "redis-server")  # whose binary: Valkey's and other versions' serve as well
 
 
 class RedisServer:
@@ -27,7 +30,7 @@ class RedisServer:
         defaults = ["--port", "0", "--unixsocket", str(self.socket), "--dir", str(self.directory)]
         defaults += ["--save", "", "--appendonly", "no", "--maxmemory-policy", "noeviction"]
         with open(self.directory / "redis.log", "ab") as log:
-            command = ["redis-server", *defaults, *self.arguments]
+            command = [SERVER, *defaults, *self.arguments]
             self.process = subprocess.Popen(command, stdout=log, stderr=log)
         deadline = time.monotonic() + 20
         while True:

@@ -14,7 +14,7 @@ from typing import Any
 import redis
 from redis.crc import key_slot
 
-from servers import RedisServer
+from servers import SERVER, RedisServer
 
 SLOTS = 16384
 START_S = 30.0
@@ -63,6 +63,15 @@ class Node(RedisServer):
         """Whether it takes itself for one."""
         return bool(self.do("ROLE")[0] == b"master")
 
+    def take_over(self) -> None:
+        """A replica in a cluster becomes the primary, as planned. Again, if its primary did not know it yet."""
+        for _ in range(5):
+            until(lambda: self.do("CLUSTER", "FAILOVER"))
+            with contextlib.suppress(AssertionError):
+                until(self.is_primary, 6)
+                return
+        raise TimeoutError("the cluster does not fail over")
+
     def offset(self) -> int:
         """How far its data set has come."""
         with self.client() as client:
@@ -104,7 +113,7 @@ class Sentinels:
             "sentinel failover-timeout jobs 5000\n"
         )
         with open(folder / "log", "ab") as log:
-            return subprocess.Popen(["redis-server", str(path), "--sentinel"], stdout=log, stderr=log)
+            return subprocess.Popen([SERVER, str(path), "--sentinel"], stdout=log, stderr=log)
 
     def _facts(self, port: int) -> Any:
         with redis.Redis(port=port) as client:
@@ -113,6 +122,10 @@ class Sentinels:
     @property
     def url(self) -> str:
         return f"redis+sentinel://{','.join(f'127.0.0.1:{port}' for port in self.ports)}/jobs"
+
+    def all_name(self, server: Node) -> bool:
+        """Whether they agree that this is the primary."""
+        return all(self._facts(port)["port"] == server.port for port in self.ports)
 
     def failover(self) -> None:
         """A planned one."""
@@ -188,13 +201,14 @@ class Cluster:
         return found
 
     def replica_of(self, primary: Node) -> Node:
-        """A replica that has all its primary has."""
+        """A replica that has all its primary has, and that its primary knows of: else it cannot take over."""
         identity = self.id_of(primary)
 
         def find() -> Node | None:
+            its = {line.split()[0] for line in self._known(primary) if identity in line.split()[3]}
             for server in self.servers:
                 is_its = any("myself" in line and identity in line.split()[3] for line in self._known(server))
-                if is_its and server.has_caught_up():
+                if is_its and self.id_of(server) in its and server.has_caught_up():
                     return server
             return None
 

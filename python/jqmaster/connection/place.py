@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import logging
 import math
 import time
@@ -24,9 +23,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
-import hiredis
 import redis.asyncio as redis_asyncio
-from redis.asyncio.connection import AbstractConnection, Connection, parse_url
+from redis.asyncio.connection import Connection, parse_url
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import (
@@ -39,10 +37,10 @@ from redis.exceptions import (
     ResponseError,
     TryAgainError,
 )
-from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from jqmaster.connection import options as redis_options
 from jqmaster.connection import topology
+from jqmaster.connection.placed import REPLY_S, placed
 from jqmaster.connection.topology import Topology
 from jqmaster.connection.url import Address, Target
 from jqmaster.errors import JQError
@@ -62,15 +60,12 @@ log = logging.getLogger("jqmaster.place")
 
 CONNECT_S = 3.0  # with TLS, password and all
 CONNECT_FOUND_S = 1.5  # the same where another address may be found instead
-REPLY_S = 1.0  # who hears nothing for longer raises a doubt
 LOOK_S = 0.5
 GRACE_S = 0.2  # for a reply that came before that to the doubt, and has not been read
 LEAVE_AGAIN_S = 0.5
 LOOK_UP_AGAIN_S = 0.2
 PASSES_S = 3.0  # how long a refusal that passes is waited out
 PASSING_S = 0.1
-_OFTEN = frozenset(["FCALL", "EVALSHA"])
-SLOWEST_BYTES_PER_S = 100_000  # a command that is sent so slowly is still under way
 PROBE_KEY = "probe"  # never exists
 
 
@@ -106,7 +101,8 @@ class Place:
     def __init__(self, pool: Any = None) -> None:
         self.topology: Topology | None = None  # None: the address is fixed
         self.has_functions: bool | None = None  # None: not known yet, and taken for true
-        self.namespace: str | None = None
+        self.kind: type[Connection] | None = None  # of connections to servers, where the pool is ours
+        self._served: dict[str, None] = {}  # namespaces, as they came
         self.generation = 0  # how often the connections have left a server
         self._address: Address | None = None
         self._looked_up = self._left = -math.inf
@@ -126,10 +122,15 @@ class Place:
 
     def serve(self, namespace: str) -> None:
         """Say which namespace is asked for. Raises Unavailable for one in another slot of a cluster."""
-        if self.namespace is None:
-            self.namespace = namespace
+        self._served[namespace] = None
         if self.topology is not None:
             self.topology.serve(namespace)
+
+    @property
+    def small(self) -> tuple[str, str, int]:
+        """A command that changes nothing. It is refused where calls would be, by a replica and by a node that
+        does not have the slot, and held back like them while Redis pauses."""
+        return "PEXPIRE", f"{next(iter(self._served), '{jq}')}:{PROBE_KEY}", 1
 
     @property
     def connect_s(self) -> float:
@@ -161,7 +162,7 @@ class Place:
         when its server is left: who uses it gets one of redis-py's errors, and makes another."""
         settings = {**self._pool.connection_kwargs, "health_check_interval": 0, "socket_timeout": None}
         settings.update(retry=Retry(NoBackoff(), 0), retry_on_error=[], protocol=2, place=self)
-        connection = _placed(self._pool.connection_class)(**settings)
+        connection = placed(self._pool.connection_class)(**settings)
         connection.reply_s, connection.is_line = reply_s, True
         try:
             await connection.connect()
@@ -175,7 +176,7 @@ class Place:
         whom a replica answers as well. Bounded."""
         with contextlib.suppress(RedisError, OSError):
             async with asyncio.timeout(CONNECT_S):
-                await redis.execute_command(*self._small)
+                await redis.execute_command(*self.small)
 
     # -- what connections tell --------------------------------------------------------------------
 
@@ -205,6 +206,8 @@ class Place:
     def refused(self, connection: Any, problem: Exception) -> None:
         """Redis answered this."""
         code = refusal(problem)
+        if code == "MOVED" and self.topology is None:
+            self._find_cluster(connection)
         if code == "MOVED" and self.topology is not None:
             host, _, port = str(problem).rpartition(" ")[2].rpartition(":")
             self._leave(connection, problem, (host or connection.host, int(port)))
@@ -213,11 +216,21 @@ class Place:
 
     # -- parts ------------------------------------------------------------------------------------
 
-    @property
-    def _small(self) -> tuple[str, str, int]:
-        """A command that changes nothing. It is refused where calls would be, by a replica and by a node that
-        does not have the slot, and held back like them while Redis pauses."""
-        return "PEXPIRE", f"{self.namespace or '{jq}'}:{PROBE_KEY}", 1
+    def _find_cluster(self, connection: Any) -> None:
+        """The URL named one server, and that is a node of a cluster: go on as if it had said so."""
+        if self.kind is None or not hasattr(connection, "host"):
+            return  # of a pool that is not ours only the lines would follow; a unix socket leads nowhere else
+        host, port = connection.host, connection.port
+        target = Target("cluster", "", ((host, port),))
+        found = topology.make(target, self.kind, self._pool.connection_kwargs)
+        try:
+            for namespace in self._served:
+                found.serve(namespace)
+        except JQError as problem:
+            log.error("%s:%s is a node of a cluster: %s", host, port, problem)
+            return
+        log.warning("%s:%s is a node of a cluster: better name several, redis+cluster://a,b,c", host, port)
+        self.topology = found
 
     def _leave(self, connection: Any, problem: object, address: Address | None) -> None:
         if connection.generation != self.generation:
@@ -250,7 +263,7 @@ class Place:
         before = self._address
         try:
             async with asyncio.timeout(self.connect_s), self.line(math.inf) as fresh:
-                await fresh.send_command(*self._small)
+                await fresh.send_command(*self.small)
                 try:
                     await fresh.read_response()
                 except ResponseError as problem:
@@ -288,102 +301,10 @@ def pool_at(target: Target, **settings: Any) -> redis_asyncio.BlockingConnection
     place = Place()
     options: dict[str, Any] = {**settings, **parse_url(target.url)}
     kind = options.pop("connection_class", Connection)
-    pool = redis_asyncio.BlockingConnectionPool(connection_class=_placed(kind), place=place, **options)
+    place.kind = kind
+    pool = redis_asyncio.BlockingConnectionPool(connection_class=placed(kind), place=place, **options)
     redis_options.check(pool)
     if target.kind != "server":
         place.topology = topology.make(target, kind, pool.connection_kwargs)
     place.join(pool)
     return pool
-
-
-class _Placed(AbstractConnection):
-    """What each class of connections has in addition."""
-
-    def __init__(self, *, place: Place, **settings: Any) -> None:
-        self.place = place
-        self.generation = place.generation
-        self.heard_at = -math.inf
-        self.reply_s = REPLY_S
-        self.sending_s = 0.0  # how long what was sent last may take on its way
-        self.is_line = False
-        super().__init__(**settings)
-
-    def pack_command(self, *arguments: Any) -> list[bytes]:
-        """As redis-py's, in C for what is called all the time."""
-        if arguments[0] in _OFTEN:
-            return [hiredis.pack_command(arguments)]
-        packed: list[bytes] = super().pack_command(*arguments)
-        return packed
-
-    def cut(self) -> None:
-        """Break it: who uses it gets an error at once. Unsent data would keep it from closing."""
-        if self._writer is not None:
-            self._writer.transport.abort()
-
-    def is_late(self, now: float) -> bool:
-        """Whether a reply should have come."""
-        return self.heard_at + self.reply_s + self.sending_s < now
-
-    def to_send(self) -> int:
-        """How many bytes wait for the network."""
-        return 0 if self._writer is None else self._writer.transport.get_write_buffer_size()
-
-    async def connect(self) -> None:
-        if self.is_connected:
-            if self.generation == self.place.generation:
-                return
-            self.cut()
-            await self.disconnect(nowait=True)
-        kind: Any = super()
-        await self.place.address()  # which has a limit of its own
-        try:
-            async with asyncio.timeout(self.place.connect_s):
-                await kind.connect()
-        except RedisError as problem:
-            self.place.unreachable(self, problem)
-            raise
-        except TimeoutError as problem:
-            self.cut()
-            await self.disconnect(nowait=True)
-            self.place.unreachable(self, problem)
-            raise RedisTimeoutError("Timeout connecting to server") from problem
-
-    async def _connect(self) -> None:
-        address = await self.place.address()
-        self.generation = self.place.generation
-        if address is not None:
-            self.host, self.port = address
-        kind: Any = super()
-        await kind._connect()
-        reader: Any = self._reader
-        feed = reader.feed_data
-
-        def heard(data: bytes) -> None:
-            self.heard_at = time.monotonic()
-            feed(data)
-
-        reader.feed_data = heard
-
-    async def send_packed_command(self, command: Any, *arguments: Any, **more: Any) -> None:
-        size = len(command) if isinstance(command, bytes | str) else sum(map(len, command))
-        self.sending_s = size / SLOWEST_BYTES_PER_S
-        self.place.awaits(self)
-        try:
-            await super().send_packed_command(command, *arguments, **more)
-        finally:
-            self.place.got(self)
-
-    async def read_response(self, *arguments: Any, **more: Any) -> Any:
-        self.place.awaits(self)
-        try:
-            return await super().read_response(*arguments, **more)
-        except RedisError as problem:
-            self.place.refused(self, problem)
-            raise
-        finally:
-            self.place.got(self)
-
-
-@functools.cache
-def _placed(kind: type[AbstractConnection]) -> Any:
-    return kind if issubclass(kind, _Placed) else type(f"Placed{kind.__name__}", (_Placed, kind), {})

@@ -13,7 +13,8 @@ from typing import Any
 import redis.asyncio as redis_asyncio
 from redis.exceptions import NoPermissionError, RedisError
 
-from jqmaster.connection.place import REPLY_S, place_of
+from jqmaster.connection.place import place_of
+from jqmaster.connection.placed import REPLY_S
 from jqmaster.connection.wake import backoff_s
 
 log = logging.getLogger("jqmaster.subscriptions")

@@ -19,7 +19,7 @@ from typing import Any
 import redis.asyncio as redis_asyncio
 from redis.exceptions import RedisError
 
-from jqmaster.connection.place import REPLY_S, place_of
+from jqmaster.connection.place import place_of
 
 log = logging.getLogger("jqmaster.wake")
 
@@ -211,7 +211,7 @@ class Channel:
         failures = 0
         while not self._stopped:
             try:
-                async with self._place.line(BLOCK_S + REPLY_S) as line:
+                async with self._place.line() as line:
                     async for marker in self._markers(line):
                         failures = 0
                         if marker is not None:
@@ -243,8 +243,7 @@ class Channel:
                 continue
             self._is_blocked = True
             try:
-                await line.send_command("BZPOPMIN", self.key, self._own_key, BLOCK_S)
-                reply = await line.read_response()
+                reply = await line.blocking(BLOCK_S, "BZPOPMIN", self.key, self._own_key, BLOCK_S)
             finally:
                 self._is_blocked = False
             is_ours = reply is not None and bytes(reply[0]) == self.key.encode()

@@ -6,6 +6,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import email.utils
+import errno
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,6 +27,7 @@ CONNECT_TIMEOUT_S = 5.0
 # Before it is said that there is no way to a worker. Somebody who starts again, or a proxy in between that
 # loads its settings, is back within that time.
 PAUSES_S = (0.1, 0.9)
+_NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL)  # of this machine
 STALE_WITHIN_S = 0.25  # a worker that closed an idle connection shows it at once; later it is the job that broke it
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 MAX_RETRY_AFTER_S = 3600.0
@@ -81,12 +84,17 @@ class Lapses:
     """No answer within the lease, which runs out by itself."""
 
 
-Answer = Accepted | Refused | Finished | Lapses
+@dataclass(frozen=True, slots=True)
+class NoRoom:
+    """This process can make no connection now, to whomever: the job goes back, and the worker is not at fault."""
+
+
+Answer = Accepted | Refused | Finished | Lapses | NoRoom
 
 
 def outcome_of(answer: Answer) -> str:
-    """In a word: `accepted`, `done`, `moved`, `failed`, `lapsed`, or why it was refused: `unknown`, `busy`,
-    `unreachable`, `gone`."""
+    """In a word: `accepted`, `done`, `moved`, `failed`, `lapsed`, `no_room`, or why it was refused: `unknown`,
+    `busy`, `unreachable`, `gone`."""
     match answer:
         case Refused():
             return answer.why
@@ -96,6 +104,8 @@ def outcome_of(answer: Answer) -> str:
             if answer.spec.get("type") == "failure":
                 return "failed"
             return "moved" if "move" in answer.spec else "done"
+        case NoRoom():
+            return "no_room"
     return "lapsed"
 
 
@@ -123,10 +133,25 @@ def _short(message: str) -> str:
 
 @dataclass(slots=True)
 class Exchange:
-    """What a trace of the HTTP client notes about one request."""
+    """What is noted about one request. A job that was not `sent` as a whole cannot have been read."""
 
     reused: bool = False
+    begun: bool = False
     sent: bool = False
+
+
+class _Body(aiohttp.BytesPayload):
+    """A request's body that notes when the last byte of it has left this process."""
+
+    def __init__(self, body: bytes, exchange: Exchange) -> None:
+        super().__init__(body, content_type=MSGPACK)
+        self._exchange = exchange
+
+    async def write_with_length(self, writer: Any, content_length: int | None) -> None:
+        writer.transport.set_write_buffer_limits(0)  # so that `drain` waits until nothing is left here
+        await super().write_with_length(writer, content_length)
+        await writer.drain()
+        self._exchange.sent = True
 
 
 def make_session() -> aiohttp.ClientSession:
@@ -136,11 +161,11 @@ def make_session() -> aiohttp.ClientSession:
     async def on_reused(_session: Any, context: Any, _params: Any) -> None:
         context.trace_request_ctx.reused = True
 
-    async def on_sent(_session: Any, context: Any, _params: Any) -> None:
-        context.trace_request_ctx.sent = True
+    async def on_begun(_session: Any, context: Any, _params: Any) -> None:
+        context.trace_request_ctx.begun = True
 
     trace.on_connection_reuseconn.append(on_reused)
-    trace.on_request_headers_sent.append(on_sent)
+    trace.on_request_headers_sent.append(on_begun)
     # Shorter than the 75 s for which servers of ours keep an idle connection.
     connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60)
     return aiohttp.ClientSession(connector=connector, trace_configs=[trace], auto_decompress=False)
@@ -158,8 +183,9 @@ async def deliver(session: aiohttp.ClientSession, job: Assigned) -> Answer:
         timeout = aiohttp.ClientTimeout(total=max(0.001, deadline - started), sock_connect=CONNECT_TIMEOUT_S)
         try:
             async with session.post(
-                f"{job.url.rstrip('/')}/worker-job", data=body, timeout=timeout, allow_redirects=False,
-                headers={"content-type": MSGPACK, "accept": MSGPACK}, trace_request_ctx=exchange,
+                f"{job.url.rstrip('/')}/worker-job", data=_Body(body, exchange), timeout=timeout,
+                allow_redirects=False, headers={"content-type": MSGPACK, "accept": MSGPACK},
+                trace_request_ctx=exchange,
             ) as response:  # fmt: skip
                 return await _read(response, job)
         except (aiohttp.ServerTimeoutError, aiohttp.InvalidURL):
@@ -167,20 +193,45 @@ async def deliver(session: aiohttp.ClientSession, job: Assigned) -> Answer:
         except TimeoutError:
             return Lapses()
         except (aiohttp.ClientError, OSError) as error:
-            if exchange.sent:
-                is_quick = time.monotonic() - started < STALE_WITHIN_S
-                if not (exchange.reused and may_be_stale and is_quick):
-                    reason = str(error) or type(error).__name__
-                    return failure(f"the worker broke the connection before it answered: {reason}")
+            is_quick = time.monotonic() - started < STALE_WITHIN_S
+            if exchange.begun and exchange.reused and may_be_stale and is_quick:
                 may_be_stale = False
                 continue
+            if exchange.sent:
+                return failure(
+                    f"the worker broke the connection before it answered, and may have run the job: {_told(error)}"
+                )
             is_gone = is_gone and _is_nobody_there(error)
             pause_s = next(pauses, None)
-            if pause_s is None and is_gone:
-                return Refused("gone", message="the worker is gone: nobody listens there")
             if pause_s is None or time.monotonic() + pause_s >= deadline:
-                return Refused("unreachable", message="the worker could not be reached")
+                return _no_way(error, exchange, is_gone and pause_s is None)
         await asyncio.sleep(pause_s)
+
+
+def _no_way(error: Exception, exchange: Exchange, is_gone: bool) -> Answer:
+    """What it means that a job did not get as far as the worker, again and again."""
+    if _is_ours(error):
+        return NoRoom()
+    if exchange.begun:  # it would be so for ever: a job that is too long for its worker, for one
+        return failure(f"the worker breaks the connection while the job is sent to it: {_told(error)}")
+    if is_gone:
+        return Refused("gone", message="the worker is gone: nobody listens there")
+    return Refused("unreachable", message="the worker could not be reached")
+
+
+def _told(error: Exception) -> str:
+    return str(error) or type(error).__name__
+
+
+def _is_ours(error: Exception) -> bool:
+    """Whether this process can open no connection at all. A name service that met that says something else."""
+    if getattr(getattr(error, "os_error", error), "errno", None) in _NO_ROOM:
+        return True
+    try:
+        os.close(os.dup(0))
+    except OSError as problem:
+        return problem.errno in _NO_ROOM
+    return False
 
 
 def _is_nobody_there(error: Exception) -> bool:

@@ -23,7 +23,7 @@ from jqmaster.engine.calls import new_request
 from jqmaster.engine.engine import Engine, pack
 from jqmaster.errors import Invalid, JQError, NotFound, Unavailable, Vanished
 from jqmaster.master import delivery
-from jqmaster.master.delivery import Accepted, Assigned, Finished, Refused
+from jqmaster.master.delivery import Accepted, Assigned, Finished, NoRoom, Refused
 from jqmaster.master.meters import Meters
 from jqmaster.wire import access
 
@@ -34,6 +34,8 @@ BATCH = 100
 # The next due moment may be known to one master alone. If that one is killed, another looks after this time.
 LOOK_EVERY_S = 10.0
 STOP_TIMEOUT_S = 10.0
+NO_ROOM_S = 1.0  # how long a master that can open no connection leaves jobs to others
+SAY_EVERY_S = 10.0
 
 
 @dataclass(slots=True)
@@ -45,6 +47,7 @@ class Counts:
     finished: int = 0
     refused: int = 0
     lapsed: int = 0
+    no_room: int = 0
 
 
 class Dispatch:
@@ -72,6 +75,8 @@ class Dispatch:
         self._room = asyncio.Event()
         self._poked = False
         self._stopping = False
+        self._rests_until = 0.0
+        self._said = -SAY_EVERY_S
 
     @property
     def under_way(self) -> int:
@@ -122,6 +127,9 @@ class Dispatch:
             if room <= 0:
                 self._room.clear()
                 await self._room.wait()
+                continue
+            if (rest_s := self._rests_until - time.monotonic()) > 0:
+                await asyncio.sleep(rest_s)
                 continue
             self._poked = False
             limit = min(room, BATCH)
@@ -180,6 +188,10 @@ class Dispatch:
                 said = f", {answer.message[:200]}" if answer.message else ""
                 log.info("worker %s did not take job %s: %s%s", job.worker, job.id, answer.why, said)
                 await self._insist(job, lambda: self._refuse(job, answer))
+            case NoRoom():
+                self.counts.no_room += 1
+                self._rest()
+                await self._insist(job, lambda: self._give_back(job))
             case _:
                 self.counts.lapsed += 1
                 log.info("worker %s did not answer within the lease of job %s", job.worker, job.id)
@@ -193,6 +205,17 @@ class Dispatch:
                 "outcome": outcome, "ms": round(seconds * 1000, 3),
             }  # fmt: skip
             access.delivery_log.info(access.Fields("delivery", pairs))
+
+    def _rest(self) -> None:
+        """Take no jobs for a while, as no connection can be opened to bring them to anybody."""
+        now = time.monotonic()
+        if now >= self._said + SAY_EVERY_S:
+            self._said = now
+            log.warning("no connection can be opened: too many open files? Jobs are left to other masters for a while")
+        self._rests_until = now + NO_ROOM_S
+
+    async def _give_back(self, job: Assigned) -> None:
+        await self._engine.release(job.worker, [(job.id, job.token)], message="the master could open no connection")
 
     async def _finish(self, job: Assigned, answer: Finished) -> None:
         try:

@@ -12,7 +12,7 @@ from typing import Any
 import redis.asyncio as redis_asyncio
 from redis.exceptions import RedisError
 
-from jqmaster.connection.place import REPLY_S, patiently, place_of
+from jqmaster.connection.place import patiently, place_of
 from jqmaster.connection.subscriptions import Messages, Subscriptions
 from jqmaster.connection.wake import BLOCK_S, backoff_s
 from jqmaster.engine.engine import Engine
@@ -75,6 +75,7 @@ class EventFeed:
         self._latest = _Latest()
         self._fanout = Fanout()
         self._followers = 0
+        self._breaks, self._break = 0, "0-0"  # how often the stream went on differently; behind which event
         self._reader: asyncio.Task[None] | None = None
         self._stopped = False
 
@@ -87,23 +88,30 @@ class EventFeed:
         found = await self._ask("XREVRANGE", self._key, "+", "-", "COUNT", 1)
         return found[0][0] if found else "0-0"
 
-    async def is_missing(self, event_id: str) -> bool:
-        """Whether what came right behind this event may be trimmed away. Behind 0-0 is all there is."""
+    async def resume(self, event_id: str) -> tuple[str, bool]:
+        """Behind which event to go on for who has seen this one, and whether something between may be
+        missing: trimmed away, or gone with a primary that knew more. Behind 0-0 is all there is."""
         if order(event_id) == (0, 0):
-            return False
+            return event_id, False
         found = await self._ask("XRANGE", self._key, "-", "+", "COUNT", 1)
-        return bool(found) and order(found[0][0]) > order(event_id)
+        if not found or order(found[0][0]) > order(event_id):
+            return event_id, bool(found)
+        last = await self.last_id()
+        return (last, True) if order(last) < order(event_id) else (event_id, False)
 
     async def after(self, event_id: str, alive_every_s: float) -> AsyncGenerator[list[Event] | None, None]:
         """Events behind this one as they come, those that came together at once; without end, or until
-        `stop`. None when there was none for a while."""
+        `stop`. None when there was none for a while; an empty page where some are missing."""
         self._followers += 1
         if self._reader is None or self._reader.done():
             self._latest.clear()
             self._reader = asyncio.create_task(self._read(), name="events")
-        last, number = event_id, -1
+        last, number, breaks = event_id, -1, self._breaks
         try:
             while not self._stopped:
+                if breaks != self._breaks:
+                    last, number, breaks = self._break, -1, self._breaks
+                    yield []
                 page = self._latest.read(number)
                 if page:
                     number += len(page)
@@ -152,6 +160,17 @@ class EventFeed:
             raise from_redis(problem) from problem
         return [(bytes(event_id).decode(), _event(fields)) for event_id, fields in _pairs(reply)]
 
+    async def _go_on(self, last: str) -> str:
+        """Behind which event to read. After a failover to a replica that was behind, `last` may be unknown, and
+        with a slower clock even ahead of all that comes."""
+        if order(last) == (0, 0) or await self._ask("XRANGE", self._key, last, last):
+            return last
+        self._break, self._breaks = await self.last_id(), self._breaks + 1
+        log.info("the stream of events has lost %s: going on behind %s", last, self._break)
+        self._latest.clear()
+        self._fanout.tell()
+        return self._break
+
     async def _range(self, last: str) -> AsyncGenerator[list[Event], None]:
         while True:
             page = await self._ask("XRANGE", self._key, f"({last}", "+", "COUNT", PAGE)
@@ -171,11 +190,11 @@ class EventFeed:
                     # Between a follower's start and now something may have come.
                     self._latest.clear()
                     self._fanout.tell()
-                async with place_of(self._redis).line(BLOCK_S + REPLY_S) as line:
+                async with place_of(self._redis).line() as line:
+                    last = await self._go_on(last)
                     while True:
-                        block_ms = round(BLOCK_S * 1000)
-                        await line.send_command("XREAD", "COUNT", PAGE, "BLOCK", block_ms, "STREAMS", self._key, last)
-                        reply = await line.read_response()
+                        ask = ("XREAD", "COUNT", PAGE, "BLOCK", round(BLOCK_S * 1000), "STREAMS", self._key, last)
+                        reply = await line.blocking(BLOCK_S, *ask)
                         failures = 0
                         for event_id, fields in _pairs(reply[0][1] if reply else ()):
                             last = bytes(event_id).decode()

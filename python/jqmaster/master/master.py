@@ -60,12 +60,12 @@ class Events(Protocol):
     async def last_id(self) -> str:
         """The id of the last event in the stream."""
 
-    async def is_missing(self, event_id: str, /) -> bool:
-        """Whether what came right behind this event may be gone."""
+    async def resume(self, event_id: str, /) -> tuple[str, bool]:
+        """Behind which event to go on after this one, and whether some between may be missing."""
 
     def after(self, event_id: str, alive_every_s: float, /) -> AsyncGenerator[list[tuple[str, bytes]] | None, None]:
         """Events (id, packed) behind this one, some at once, without end; None when there was none for a
-        while."""
+        while, an empty page where some are missing."""
 
     def of_job(self, job_id: str, /) -> AbstractAsyncContextManager[Messages]:
         """The events of a tracked job."""

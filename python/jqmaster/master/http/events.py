@@ -23,6 +23,7 @@ LAST_ID = "Last-Event-ID"
 ALIVE_EVERY_S = 15.0
 _STREAM_ID = re.compile(r"[0-9]{1,15}-[0-9]{1,9}")
 _ALIVE = b":\n\n"
+_MISSED = b"event: missed\ndata: {}\n\n"
 
 
 def _events(master: Master) -> Events:
@@ -51,8 +52,11 @@ async def all_events(master: Master, request: Request) -> Reply:
 
 
 async def _all(master: Master, events: Events, last: str, is_resumed: bool) -> AsyncGenerator[bytes, None]:
-    if is_resumed and await events.is_missing(last):
-        yield b"event: missed\ndata: {}\n\n"
+    is_missing = False
+    if is_resumed:
+        last, is_missing = await events.resume(last)
+    if is_missing:
+        yield _MISSED
     # At once, so that the client knows that it is connected.
     yield _ALIVE
     async with aclosing(events.after(last, ALIVE_EVERY_S)) as coming:
@@ -60,7 +64,7 @@ async def _all(master: Master, events: Events, last: str, is_resumed: bool) -> A
             if master.draining.is_set():
                 return
             # One piece for all that came together: each costs as much on its way out as many events.
-            yield _ALIVE if page is None else b"".join([_line(*event) for event in page])
+            yield _ALIVE if page is None else b"".join([_line(*event) for event in page]) or _MISSED
 
 
 async def job_events(master: Master, request: Request) -> Reply:

@@ -1,0 +1,147 @@
+"""What a client makes of a Redis that is loading, of a cluster it was not told of, of a stream that went back."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import secrets
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from jqmaster.engine.engine import Engine, connect
+from jqmaster.errors import Unavailable
+from jqmaster.master.events import EventFeed
+from parts import enqueue, eventually
+from servers import RedisServer
+from test_failover import NAMESPACE, Client, connections, move
+from topologies import Cluster, Node, Proxy, cluster, free_ports, nodes, until
+
+
+@pytest.fixture
+def two_nodes() -> Iterator[Cluster]:
+    with cluster(2) as servers:
+        yield servers
+
+
+async def test_a_node_named_alone_leads_to_the_cluster(two_nodes: Cluster, caplog: pytest.LogCaptureFixture) -> None:
+    owner = two_nodes.owner(NAMESPACE)
+    [other] = [one for one in two_nodes.servers if one is not owner]
+    with caplog.at_level(logging.WARNING, "jqmaster.place"):
+        async with Client(f"redis://127.0.0.1:{other.port}") as client:
+            await client.goes_on(lambda: move(two_nodes), 2)
+            owner.kill()
+            assert (await client.engine.get(await enqueue(client.engine)))[0] is not None
+    assert "redis+cluster://" in caplog.text
+
+
+async def test_namespaces_of_two_slots_are_not_followed_to_and_fro(two_nodes: Cluster) -> None:
+    owner = two_nodes.owner(NAMESPACE)
+    while two_nodes.owner(far := "{" + secrets.token_hex(4) + "}") is owner:
+        pass
+    async with connect(f"redis://127.0.0.1:{owner.port}") as redis:
+        near, away = Engine(redis, NAMESPACE), Engine(redis, far)
+        await enqueue(near)
+        with pytest.raises(Unavailable, match="MOVED"):
+            await enqueue(away)
+        await enqueue(near)
+
+
+async def test_loading_is_waited_out_by_pipelines() -> None:
+    slow = ("--key-load-delay", "500", "--loading-process-events-interval-bytes", "1024", "--appendonly", "yes")
+    with RedisServer(*slow) as server:
+        async with connect(server.url) as redis:
+            engine = Engine(redis, NAMESPACE)
+            job = await enqueue(engine)
+            with contextlib.closing(server.client()) as client:
+                client.mset({f"{NAMESPACE}:filler:{number}": "x" * 100 for number in range(2000)})
+            server.kill()
+            starting = asyncio.create_task(asyncio.to_thread(server.start))
+            said: list[object] = []
+            while not starting.done():
+                try:
+                    said += await engine.pipeline([("get", [job])] * 2)
+                except Unavailable as problem:  # nobody listens yet
+                    assert "loading" not in str(problem).lower()
+            await starting
+            assert len(said) >= 2 and not [one for one in said if isinstance(one, Exception)], said[:3]
+
+
+@pytest.mark.parametrize("what", ["ALL", "WRITE"])
+async def test_a_pause_longer_than_a_sleep_is_slept_through(fresh_server: RedisServer, what: str) -> None:
+    async with Client(fresh_server.url) as client:
+        poll = asyncio.create_task(client.waiting.pick({"worker": "w", "queues": "mail"}, 60))
+        await eventually(lambda: client.waiting._channels)
+        await asyncio.sleep(0.3)
+        ids = {line.split()[0] for line in await connections(fresh_server)}
+        with fresh_server.client() as pausing:
+            pausing.execute_command("CLIENT", "PAUSE", 9000, what)
+        job = await enqueue(client.engine, "other")
+        assert (await client.engine.get(job))[0] is not None
+        await asyncio.sleep(1)
+        assert ids <= {line.split()[0] for line in await connections(fresh_server)}
+        await enqueue(client.engine)
+        assert len(await poll) > 1
+
+
+async def test_a_namespace_goes_to_a_new_node_by_a_failover() -> None:
+    """However much there is: what docs/operating.md says to do instead of moving a slot with many jobs."""
+    port, bus = free_ports(2)
+    with cluster(1) as servers, Node(port, "--cluster-enabled", "yes", "--cluster-port", str(bus)) as new:
+        [old] = servers.servers
+        async with Client(servers.url) as client:
+            for _ in range(20):
+                await client.engine.enqueue([({"name": "waits"}, b"x" * 200)] * 1000)
+
+            def join() -> None:
+                new.do("CLUSTER", "MEET", "127.0.0.1", old.port, old.bus)
+                until(lambda: new.do("CLUSTER", "REPLICATE", servers.id_of(old)))
+                until(new.has_caught_up)
+
+            await asyncio.to_thread(join)
+            await client.goes_on(lambda: asyncio.to_thread(new.take_over), 1)
+            assert (await client.engine.queues(["waits"])).documents[0]["queued"] == 20_000
+        assert not old.is_primary() and servers.id_of(new) in servers._said(old, "CLUSTER NODES")
+
+
+@pytest.fixture
+def pair() -> Iterator[list[Node]]:
+    with nodes(2) as (primary, replica):
+        replica.follow(primary)
+        until(replica.has_caught_up)
+        yield [primary, replica]
+
+
+async def test_events_go_on_behind_a_primary_whose_clock_was_ahead(pair: list[Node]) -> None:
+    """Ids in a stream are moments of its server's clock. The replica did not get the last one."""
+    async with Proxy(pair[0]) as proxy, connect(proxy.url) as redis:
+        engine = Engine(redis, NAMESPACE)
+        await engine.config({"events_max": 1000})
+        await enqueue(engine)
+        feed = EventFeed(engine, redis)
+        pages: list[list[tuple[str, bytes]]] = []
+
+        async def follow() -> None:
+            async for page in feed.after(await feed.last_id(), 60):
+                if page is not None:
+                    pages.append(page)
+
+        following = asyncio.create_task(follow())
+        await eventually(lambda: feed._followers)
+        await asyncio.to_thread(until, lambda: pair[0].offset() == pair[1].offset())
+        await asyncio.to_thread(pair[1].follow, None)
+        ahead = f"{round(time.time() * 1000) + 3_600_000}-0"
+        pair[0].do("XADD", f"{NAMESPACE}:events", ahead, "e", b"\xc0")
+        await eventually(lambda: pages)
+        proxy.target = pair[1]
+        await asyncio.to_thread(pair[0].follow, pair[1])
+        await eventually(lambda: len(pages) == 2, 30)
+        assert pages[0][0][0] == ahead and pages[1] == []
+        await enqueue(engine)
+        await eventually(lambda: len(pages) == 3)
+        assert (await feed.resume(ahead)) == (await feed.last_id(), True)
+        assert (await feed.resume(pages[2][0][0])) == (pages[2][0][0], False)
+        following.cancel()
+        await feed.stop()
