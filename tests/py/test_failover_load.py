@@ -20,7 +20,7 @@ import pytest
 from redis.crc import key_slot
 from redis.exceptions import RedisError
 
-from jqmaster.client import AsyncClient
+from jqmaster import JQ
 from jqmaster.demo import journal
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.errors import Unavailable
@@ -81,13 +81,12 @@ class Load:
                 continue
             job = dice.choice(list(ended) if len(ended) > 50 and dice.random() < 0.5 else self.sent)
             with contextlib.suppress(Unavailable):
-                async with AsyncClient(dice.choice(self.site.urls)) as client:
-                    try:
-                        await client.wait(job, 0.2)
-                        ended[job] = None
-                    except TimeoutError:
-                        if job in ended:
-                            self.denied.append(job)
+                try:
+                    await JQ(dice.choice(self.site.urls)).handle(job).ajoin(0.2)
+                    ended[job] = None
+                except TimeoutError:
+                    if job in ended:
+                        self.denied.append(job)
 
     async def is_over(self) -> bool:
         """Whether no job is open any more."""
