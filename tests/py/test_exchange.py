@@ -15,7 +15,7 @@ import msgpack
 import pytest
 
 from jqmaster.engine.engine import connect
-from jqmaster.engine.scripts import load
+from jqmaster.engine.scripts import builtin, load
 from servers import RedisServer
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "protocol.md"
@@ -147,8 +147,7 @@ def recorded(server: RedisServer) -> Exchange:
 
 @pytest.fixture
 async def loaded(fresh_server: RedisServer) -> RedisServer:
-    async with connect(fresh_server.url) as client:
-        await load(client, NAMESPACE)
+    await prepare(fresh_server)
     return fresh_server
 
 
@@ -179,6 +178,8 @@ def test_the_exchange_is_as_it_would_be_written(loaded: RedisServer) -> None:
 async def prepare(server: RedisServer) -> None:
     async with connect(server.url) as client:
         await load(client, NAMESPACE)
+        for script in builtin().values():  # as after the NOSCRIPT of each
+            await client.script_load(script.source)
 
 
 if __name__ == "__main__":

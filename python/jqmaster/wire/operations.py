@@ -17,13 +17,13 @@ _TABLE = (
     # Jobs.
     Operation(
         "enqueue", "", "POST", "/job", "pusher", "Enqueue one job", Reply("own", ("job_id",), (201, 200)), p.ENQUEUE,
-        errors=(*p.REFUSED, "FULL"), body="NewJob", hot=True,
+        errors=(*p.REFUSED, "FULL", "NOTDURABLE"), body="NewJob", hot=True,
         by_hand="those of many requests share a call; tokens and trace contexts come in headers",
     ),
     Operation(
         "enqueue", "many", "POST", "/jobs", "pusher", "Enqueue many jobs, all of them or none",
-        Reply("own", ("job_ids", "created"), (201, 200)), p.ENQUEUE, errors=(*p.REFUSED, "FULL"), body="NewJobs",
-        hot=True, by_hand="a list or a map, an argument of the script for each job and its blob",
+        Reply("own", ("job_ids", "created"), (201, 200)), p.ENQUEUE,
+        errors=(*p.REFUSED, "FULL", "NOTDURABLE"), body="NewJobs", hot=True, by_hand="a list or a map, an argument of the script for each job and its blob",
     ),
     Operation(
         "get", "", "GET", "/job/{id}", "viewer", "All there is to know about a job", p.DOCUMENT, (p.JOB,),
