@@ -23,7 +23,8 @@ _TABLE = (
     Operation(
         "enqueue", "many", "POST", "/jobs", "pusher", "Enqueue many jobs, all of them or none",
         Reply("own", ("job_ids", "created"), (201, 200)), p.ENQUEUE,
-        errors=(*p.REFUSED, "FULL", "NOTDURABLE"), body="NewJobs", hot=True, by_hand="a list or a map, an argument of the script for each job and its blob",
+        errors=(*p.REFUSED, "FULL", "NOTDURABLE"), body="NewJobs", hot=True,
+        by_hand="a list or a map, an argument of the script for each job and its blob",
     ),
     Operation(
         "get", "", "GET", "/job/{id}", "viewer", "All there is to know about a job", p.DOCUMENT, (p.JOB,),
