@@ -151,6 +151,7 @@ class Jobs:
         self.watched = set()
         self.latest = 0  # the latest moment ever
         self.latest_id_ms = 0  # that of the greatest id there may be
+        self.is_taken_over = False  # since the last id
         self.least_id = 0  # that there can be next
         self.published = []  # (id, state), as watchers must hear them
         self.last_id = ""
@@ -424,6 +425,9 @@ class Jobs:
         number = int(id, 16)
         expect(number >= self.least_id, "an id that was given before, or may have been", id)
         self.least_id = number + 1
+        if self.is_taken_over:  # found out no later than now
+            self.latest_id_ms = max(self.latest_id_ms, self.now) + (2 << 16)
+            self.is_taken_over = False
         if self.now >= self.latest_id_ms:
             return self.now
         created = number >> 10  # of a job that is gone by the end of the call nothing else tells

@@ -24,6 +24,7 @@ from rich import Space, fill, fill_newer
 from servers import RedisServer
 
 LEFT_OUT = (b"wake:", b"asleep:", b"sleepers", b"import")
+PULSE = 30 + 17 * 8  # where in meta it stands, behind header and settings
 
 
 async def export(engine: Engine, count: int = 200) -> list[bytes]:
@@ -65,9 +66,9 @@ async def contents(engine: Engine) -> dict[bytes, Any]:
         if not suffix.startswith(LEFT_OUT):
             plain = suffix.replace(engine.namespace.encode(), b"")
             found[plain] = [kind, ttl_ms > 0, content]
-    # Sleepers are not copied, and the copy looks at everything that is due.
+    # Sleepers are not copied, nor when calls came; and the copy looks at everything that is due.
     meta = found[b"meta"][2]
-    found[b"meta"][2] = meta[:2] + meta[4:5] + meta[13:]
+    found[b"meta"][2] = meta[:2] + meta[4:5] + meta[13:PULSE]
     return found
 
 
