@@ -38,13 +38,16 @@ local function has_between(key, from_ms, to_ms)
 end
 
 ---@cold
---- Whether a lease, or a registered worker's time, ended at or after one moment and before another.
+--- Whether a lease, or a registered worker's time, ended at or after one moment, and was over with its grace before
+--- another.
 local function is_over_between(from_ms, to_ms)
   for _, member in ipairs(call("ZRANGEBYSCORE", keys.DUE, "-inf", to_ms, "LIMIT", 0, MOST)) do
     local kind, name = member:sub(1, 1), member:sub(2)
     local found
     if kind == due.LEASES then
-      found = has_between(queue.key(queue.load(name), states.RUNNING), from_ms, to_ms)
+      local owner = queue.load(name)
+      local grace_ms = settings.at(settings.LEASE_GRACE, owner) * 1000
+      found = has_between(queue.key(owner, states.RUNNING), from_ms, to_ms - grace_ms)
     elseif kind == due.WORKERS then
       local ttl_ms = settings.at(settings.WORKER_TTL) * 1000
       found = has_between(keys.ALIVE, from_ms - ttl_ms, to_ms - ttl_ms)

@@ -264,9 +264,9 @@ class Jobs:
         if 0 <= self.now - self.ran_ms < 1000:
             return
         ttl_ms = ms(self.settings["worker_ttl"])
-        ends = [job.due_ms for job in self.jobs.values() if job.status == "running"]
-        ends += [worker.seen_ms + ttl_ms for worker in self.workers.values()]
-        is_late = any(self.ran_ms <= end_ms < self.now - 1000 for end_ms in ends)
+        ends = [(job.due_ms, self.handed_on_ms(job)) for job in self.jobs.values() if job.status == "running"]
+        ends += [(worker.seen_ms + ttl_ms,) * 2 for worker in self.workers.values()]
+        is_late = any(self.ran_ms <= end_ms and over_ms < self.now - 1000 for end_ms, over_ms in ends)
         if self.ran_ms - self.awake_ms >= 60_000 and is_late:
             begin, passed = self.ran_ms, self.now - self.ran_ms
             self.stood = (begin, self.now)

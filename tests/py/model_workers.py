@@ -192,7 +192,11 @@ class Workers(Order):
         until_ms, answer = self.requests.get(("assign", request), (0, []))
         if answer and (self.now < until_ms or self.is_repeat([0, *(pair[2:] for pair in reply[1:])], answer)):
             jobs = self.started_again(answer)
-            same([tuple(pair[:2]) for pair in reply[1:]], [(j.worker_id, self.workers[j.worker_id].url) for j in jobs], "to")
+            same(
+                [tuple(pair[:2]) for pair in reply[1:]],
+                [(j.worker_id, self.workers[j.worker_id].url) for j in jobs],
+                "to",
+            )
             return self.show_again([reply[0], *(pair[2:] for pair in reply[1:])], jobs)
         self.gets_up(master, wait)
         self.come_by()
