@@ -84,7 +84,7 @@ local answers = { nil, nil }
 for n = 1, count do
   local said = outcomes[n]
   -- It may be named twice, and what follows may name it as well.
-  answers[n] = said.is_plain and attempt.succeed_plain(said, wanted[n], raws[n + 1], count == 1)
+  answers[n] = said.is_plain and attempt.succeed_plain(said, wanted[n], raws[n + 1], count == 1 and not token)
     or outcome.apply(job.note(said.id, raws[n + 1]), said, blobs[n])
 end
 if plan then

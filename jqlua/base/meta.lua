@@ -124,7 +124,7 @@ function M.open(...)
     state[M.SLEEPERS], state[M.NEXT_DUE], state[M.SECRET] = sleepers, next_due, secret
     state[M.VERSION], state[M.ADDED], state[M.PENDING] = version, added, pending
     state[M.DUE_CHANGED], state[M.TIMER_MOVED], state[M.NOTED], state[M.TAGGED] = false, false, false, false
-    state[M.RAN_MS] = #raw > M.PULSE_OFFSET and struct.unpack(">d", raw, M.PULSE_OFFSET + 9) or 0
+    state[M.RAN_MS] = #raw >= M.PULSE_OFFSET + PULSE_SIZE and struct.unpack(">d", raw, M.PULSE_OFFSET + 9) or 0
     state[KNOWN], state[M.RAW] = raw, raw
   end
   state[M.NOW_MS], state[M.SECONDS], state[M.MICROS] = clock.now()

@@ -33,10 +33,10 @@ function M.take_over()
   local run_id = type(info) == "string" and info:match("run_id:(%x+)")
   local before = redis.call("GET", keys.SERVER)
   local is_known = before and before == run_id -- only its Lua is new, or the other form of calls
-  if not is_known then
+  if run_id and not is_known then -- who may not ask must not have the other form of calls ask again and again
     redis.call("DEL", keys.AT_FUNCTIONS, keys.AT_SCRIPTS)
   end
-  redis.call("MSET", keys.SERVER, run_id or "unknown", M.key(), M.address())
+  redis.call("MSET", keys.SERVER, run_id or before or "unknown", M.key(), M.address())
   return before and not is_known
 end
 

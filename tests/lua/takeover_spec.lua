@@ -53,6 +53,14 @@ describe("a server that takes over", function()
       assert.is_true(left_out_s(give()) >= 65)
     end
   end)
+  it("leaves out no more when the note of the other form of calls is missing", function()
+    jq:redis("SET", jq.name .. ":server", "unknown")
+    for _ = 1, 3 do
+      jq:enqueue("a")
+      jq:register({ queues = "a" })
+    end
+    assert.is_true(left_out_s(jq:enqueue("a")) <= 2 * 132)
+  end)
   it("is none when only its Lua is new", function()
     jq:enqueue("a")
     take_over(jq:redis("GET", jq.name .. ":server"))

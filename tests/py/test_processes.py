@@ -52,6 +52,14 @@ def fails(how: str) -> Any:
     raise ValueError(how)
 
 
+@jobs.job(process=True, max_retry=0)
+def dies_before_its_child() -> None:
+    if os.fork() == 0:
+        time.sleep(20)
+        os._exit(0)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 @jobs.job(process=True)
 def sleeps(seconds: float) -> int:
     time.sleep(seconds)
@@ -110,6 +118,22 @@ def test_what_goes_wrong_there_is_told(jq: JQ, how: str, said: str) -> None:
     handle = fails.enqueue(how)
     jq.burst(raises=False)
     assert said in handle.document()["message"]
+
+
+def test_a_death_is_noticed_though_a_child_holds_the_pipe(jq: JQ) -> None:
+    dies = dies_before_its_child.enqueue()
+    with working(jq), pytest.raises(JobError, match="SIGKILL"):
+        dies.result(timeout=15)
+
+
+def test_a_process_that_died_idle_costs_no_attempt(jq: JQ) -> None:
+    with working(jq):
+        pid = sleeps.enqueue(0).result(timeout=20)
+        os.kill(pid, signal.SIGKILL)
+        time.sleep(0.5)
+        handle = sleeps.enqueue(0)
+        assert handle.result(timeout=20) != pid
+    assert handle.document()["attempt"] == 1
 
 
 def test_a_death_is_of_one_job_alone(jq: JQ) -> None:

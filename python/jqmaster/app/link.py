@@ -76,8 +76,8 @@ class Link:
             _of_the_parent.append(dict(self._made))
             self._made.clear()
             self._pid = os.getpid()
-        for other in [one for one in self._made if one.is_closed()]:
-            del self._made[other]
+        for other in [one for one in list(self._made) if one.is_closed()]:
+            self._made.pop(other, None)
         transport = self._make()
         made = self._made[loop] = _Made(transport, _closing(self._made, loop, transport))
         # A loop that is shut down closes its asynchronous generators, whatever it runs by then.

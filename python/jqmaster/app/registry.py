@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import os
 import re
@@ -229,7 +230,7 @@ class Registry(OperationMethods):
         done: list[Handle[R_co]] = []
         for start in range(0, len(calls), BATCH):
             part = calls[start : start + BATCH]
-            token = request if request is None or not start else f"{request}:{start}"
+            token = request if request is None or not start else _token(request, start)
             added = await transport.enqueue(part, [self._prepared(call, index, start, done) for call in part], token)
             done += [
                 Handle(self.link, one.id, created=one.created, returns_none=call.task.returns_none)
@@ -273,3 +274,8 @@ async def _called(hook: Callable[[], Any]) -> None:
     found = hook()
     if inspect.isawaitable(found):
         await found
+
+
+def _token(request: str, start: int) -> str:
+    """Of a further batch; never too long, so that what goes for the first goes for all."""
+    return hashlib.sha256(f"{request}:{start}".encode()).hexdigest()

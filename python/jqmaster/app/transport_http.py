@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 
 import msgpack
 
+from jqmaster.app.handle import ENDED
 from jqmaster.app.transport import Prepared
 from jqmaster.engine.http import HttpEngine, checked
 from jqmaster.engine.replies import Enqueued, Event, document
@@ -52,7 +53,7 @@ class HttpTransport:
         path = "/events" if job_id is None else f"/job/{quote(job_id, safe='')}/events"
         headers = {"accept": "text/event-stream", **({"last-event-id": after} if after else {})}
         async with self.engine.stream(path, headers) as content:
-            found, data = {"id": "", "event": "message"}, list[str]()
+            found, data, event = {"id": "", "event": "message"}, list[str](), None
             async for line in content:
                 name, _, value = line.decode().rstrip("\r\n").partition(": ")
                 if name in found:
@@ -60,8 +61,11 @@ class HttpTransport:
                 elif name == "data":
                     data.append(value)
                 elif not name and data:
-                    yield Event(found["id"], found["event"], json.loads("\n".join(data)))
+                    event = Event(found["id"], found["event"], json.loads("\n".join(data)))
+                    yield event
                     found["event"], data = "message", []
+            if job_id is None or (event is not None and event.data.get("state") not in ENDED):
+                raise Unavailable("the stream of events was ended by the master")
 
     async def export(self) -> AsyncIterator[bytes]:
         records, last = _Records(), b""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
@@ -12,10 +14,13 @@ from redis.exceptions import ResponseError
 from jqmaster.connection.place import PROBE_KEY
 from jqmaster.errors import Invalid
 
+AT_ONCE = 16  # of a pool's connections, which others need as well
 MOST_REPLICAS = 100
 MOST_S = 10.0
 LEAST_S = 0.001
 _FIELDS = ("replicas", "timeout", "fsync")
+
+_slots: WeakKeyDictionary[Any, asyncio.Semaphore] = WeakKeyDictionary()
 
 Said = int | Mapping[str, Any]
 """How durable is asked for: a number of replicas, or ``{replicas, timeout, fsync}``."""
@@ -100,6 +105,11 @@ async def on_one_connection(redis: Redis, commands: Sequence[Sequence[Any]], blo
     """The replies to commands sent at once on one connection, of which one may block for so long; an error
     reply stands in its place. Raises RedisError when the connection fails."""
     pool: Any = redis.connection_pool
+    async with _slots.setdefault(pool, asyncio.Semaphore(AT_ONCE)):
+        return await _on_one_connection(pool, commands, blocked_s)
+
+
+async def _on_one_connection(pool: Any, commands: Sequence[Sequence[Any]], blocked_s: float) -> list[Any]:
     connection: Any = await pool.get_connection()
     usual_s = getattr(connection, "reply_s", 0.0)
     connection.reply_s = usual_s + blocked_s

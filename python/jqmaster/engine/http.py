@@ -29,6 +29,7 @@ SILENCE_S = 60.0  # a master that has nothing to send says so every 15 seconds
 AT_A_TIME = 32  # requests about one job each
 _HEADERS = {"content-type": MSGPACK, "accept": MSGPACK}
 _REFUSALS: dict[str, type[JQError]] = {kind.code: kind for kind in (Invalid, NotFound, Conflict, Lost, Full)}
+_ONCE = ("register", "kick", "retry", "discard")  # a second time does or says something else
 _NIL_FOR_NOTHING = ("worker_id", "result", "error", "message")
 _ABSENT: Any = object()
 
@@ -55,7 +56,9 @@ class HttpEngine(Operations):
             return [b"", *documents] if operation in _PAGES else documents
         known, path, body, headers = request
         try:
-            content = checked(*await self.send(known.method, path, body, headers={**_HEADERS, **headers}))
+            repeats = known.script not in _ONCE
+            sent = await self.send(known.method, path, body, headers={**_HEADERS, **headers}, repeats=repeats)
+            content = checked(*sent)
         except NotFound:
             if known.reply.shape == "first":
                 return [b""]
@@ -164,8 +167,8 @@ class HttpEngine(Operations):
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
                 if self._urls[0] == url:
                     self._urls.append(self._urls.pop(0))
-                was_sent = not isinstance(error, aiohttp.ClientConnectorError)
-                is_late = isinstance(error, TimeoutError)
+                was_sent = not isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError)
+                is_late = was_sent and isinstance(error, TimeoutError)
                 if not tries or is_late or (was_sent and method == "POST" and not repeats):
                     raise _away(url, error, "" if was_sent else "; is a master running (jqmaster serve)?") from error
 
@@ -234,7 +237,10 @@ def _request(script: str, arguments: Sequence[Argument]) -> tuple[Operation, str
 
 
 def _told(arguments: Sequence[Argument]) -> str:
-    return str(msgpack.unpackb(arguments[0], strict_map_key=False))[:200] if arguments else "it"
+    try:
+        return str(msgpack.unpackb(arguments[0], strict_map_key=False))[:200]
+    except (IndexError, TypeError, ValueError, msgpack.UnpackException):
+        return "it"
 
 
 def _read(operation: Operation, arguments: Sequence[Argument]) -> tuple[dict[str, Any], list[Any]]:
@@ -271,6 +277,9 @@ def _shown(field: Field, value: Any) -> Any:
 
 
 def _filled(path: str, segments: Mapping[str, Any]) -> str:
+    for name, value in segments.items():
+        if value in (".", ".."):
+            raise Invalid(f"{value!r} cannot stand in a URL: use Redis itself for it", name)
     return path.format_map({name: quote(str(value), safe="") for name, value in segments.items()})
 
 
@@ -280,10 +289,12 @@ def _path(operation: str, **segments: str) -> str:
 
 def _apart(script: str, arguments: Sequence[Argument]) -> list[list[Argument]] | None:
     """The calls for one id each that a call for many comes to, where only one can be asked for at a time."""
-    spec: dict[str, Any] = msgpack.unpackb(arguments[0], strict_map_key=False)
+    if script not in _BY_SCRIPT or not arguments:
+        return None
+    spec: Any = msgpack.unpackb(arguments[0], strict_map_key=False)
     for name in ("ids", "names"):
-        listed = spec.get(name)
-        if isinstance(listed, list) and len(listed) != 1 and script in _BY_SCRIPT:
+        listed = spec.get(name) if isinstance(spec, dict) else None
+        if isinstance(listed, list) and len(listed) != 1:
             return [[pack({**spec, name: [one]})] for one in listed]
     return None
 

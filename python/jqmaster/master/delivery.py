@@ -187,6 +187,7 @@ async def deliver(session: aiohttp.ClientSession, job: Assigned) -> Answer:
                 allow_redirects=False, headers={"content-type": MSGPACK, "accept": MSGPACK},
                 trace_request_ctx=exchange,
             ) as response:  # fmt: skip
+                may_be_stale = False  # it has begun to answer
                 return await _read(response, job)
         except (aiohttp.ServerTimeoutError, aiohttp.InvalidURL):
             return Refused("unreachable", message="the worker could not be reached")

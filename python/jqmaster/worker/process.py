@@ -19,7 +19,7 @@ from contextlib import AsyncExitStack
 from typing import Any, NamedTuple
 
 from jqmaster.engine.replies import Job, Note
-from jqmaster.worker.notes import Notebook
+from jqmaster.worker.notes import Notebook, current_job
 
 
 class Call(NamedTuple):
@@ -40,9 +40,11 @@ class Reply(NamedTuple):
 
 
 def serve(pipe: Any, log_levels: Mapping[str, int]) -> None:
-    """Answer each `Call` on `pipe` with notes, log records and at last a `Reply`."""
-    # Ctrl-C at the terminal reaches all processes; the worker ends these after their jobs.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Answer each `Call` on `pipe` with notes and log records, each with the job it is of, and a `Reply`."""
+    # Ctrl-C at the terminal, and a service manager's SIGTERM, reach all processes; the worker ends these after
+    # their jobs. A handler, unlike ignoring, is not passed on to programs that a job starts.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)
     threading.Thread(target=_end_with_worker, daemon=True).start()
     say = _Saying(pipe)
     for name, level in log_levels.items():
@@ -94,18 +96,21 @@ class _LogToWorker(logging.handlers.QueueHandler):
         self._say = say
 
     def enqueue(self, record: logging.LogRecord) -> None:
-        self._say(record)
+        job = current_job.get(None)
+        if job is not None:
+            self._say((job.held, record))
 
 
 class _Notebook(Notebook):
     """Passes notes on; the worker's own notebook keeps them."""
 
-    def __init__(self, say: _Saying) -> None:
+    def __init__(self, say: _Saying, job: Job) -> None:
         super().__init__(lambda: None)
         self._say = say
+        self._held = job.held
 
     def write(self, note: Note) -> None:
-        self._say(note)
+        self._say((self._held, note))
 
 
 class _Surroundings:
@@ -129,7 +134,7 @@ def _run(call: Call, say: _Saying) -> bytes:
     """A `Reply`, packed: what cannot travel would leave the worker without any answer."""
     found = _found(call.where)
     function = getattr(found, "function", None) or found
-    _Notebook(say).open(call.job)
+    _Notebook(say, call.job).open(call.job)
     try:
         result = function(*call.args, **call.kwargs)
     except Exception as error:

@@ -61,6 +61,7 @@ class ProcessPool:
         self, function: Callable[..., Any], job: Job, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> Any:
         """Call `function` there. What it raises is raised here. Raises ProcessDied."""
+        self._idle = [one for one in self._idle if one.is_alive]
         one = self._idle.pop() if self._idle else _Process()
         self._busy.add(one)
         call = process.Call((function.__module__, function.__qualname__), job, args, dict(kwargs))
@@ -118,18 +119,34 @@ class _Process:
             if self._process is None:
                 self._start()
             self._pipe.send(call)
-            while not isinstance(said := self._pipe.recv(), process.Reply):
-                told(said)
+            while not isinstance(said := self._heard(), process.Reply):
+                job, what = said
+                if job == call.job.held:  # a thread that the job before left behind may go on talking
+                    told(what)
             return said
         except (EOFError, OSError):
-            assert self._process is not None
+            if self._process is None:  # it could not even be started
+                raise ProcessDied(None) from None
             self._process.join(5)
             raise ProcessDied(self._process.exitcode) from None
+
+    def _heard(self) -> Any:
+        # Not `recv` alone: with a child of its own the pipe stays open when the process has died.
+        assert self._process is not None
+        while not self._pipe.poll(1):
+            if self._process.exitcode is not None and not self._pipe.poll(0):
+                raise EOFError
+        return self._pipe.recv()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it can take a job, as far as is known."""
+        return self._process is None or self._process.exitcode is None
 
     def kill(self) -> None:
         """End it at once; whoever waits for `call` hears that it died."""
         self._is_killed = True
-        if self._process is not None:
+        if self._process is not None and self._process.pid is not None:  # else `_start` looks
             self._process.kill()
 
     def end(self) -> None:
