@@ -40,8 +40,7 @@ end
 ---@cold
 --- Whether a lease, or a registered worker's time, ended at or after one moment, and was over with its grace before
 --- another. When there is too much to look at, one did: better to wait once more than to take jobs from the living.
----@param excused_ms number up to when workers were excused already
-local function is_over_between(from_ms, to_ms, excused_ms)
+local function is_over_between(from_ms, to_ms)
   local members = call("ZRANGEBYSCORE", keys.DUE, "-inf", to_ms, "LIMIT", 0, MOST)
   for _, member in ipairs(members) do
     local kind, name = member:sub(1, 1), member:sub(2)
@@ -52,7 +51,7 @@ local function is_over_between(from_ms, to_ms, excused_ms)
       found = has_between(queue.key(owner, states.RUNNING), from_ms, to_ms - grace_ms)
     elseif kind == due.WORKERS then
       local ttl_ms = settings.at(settings.WORKER_TTL) * 1000
-      found = has_between(keys.ALIVE, math.max(from_ms - ttl_ms, excused_ms + 1), to_ms - ttl_ms)
+      found = has_between(keys.ALIVE, from_ms - ttl_ms, to_ms - ttl_ms)
     end
     if found then
       return true
@@ -63,11 +62,10 @@ local function is_over_between(from_ms, to_ms, excused_ms)
 end
 
 ---@cold
---- Workers that were alive then have been seen so much later; each once, until it shows itself again.
-local function excuse_workers(from_ms, to_ms, excused_ms)
+--- Workers that were alive then have been seen so much later.
+local function excuse_workers(from_ms, to_ms)
   local ttl_ms = settings.at(settings.WORKER_TTL) * 1000
-  local least_ms = math.max(from_ms - ttl_ms, excused_ms + 1)
-  local found = call("ZRANGEBYSCORE", keys.ALIVE, least_ms, to_ms, "WITHSCORES", "LIMIT", 0, MOST)
+  local found = call("ZRANGEBYSCORE", keys.ALIVE, from_ms - ttl_ms, to_ms, "WITHSCORES", "LIMIT", 0, MOST)
   for i = 1, #found, 2 do
     call("ZADD", keys.ALIVE, math.min(tonumber(found[i + 1]) + to_ms - from_ms, to_ms), found[i])
   end
@@ -80,8 +78,8 @@ function M.note()
   local since_ms, ran_ms, from_ms, to_ms = meta.pulse()
   local until_ms = now - LATE_MS
   if ran_ms - since_ms >= AWAKE_MS and ran_ms < until_ms and meta.state[meta.NEXT_DUE] < until_ms
-    and is_over_between(ran_ms, until_ms, to_ms) then
-    excuse_workers(ran_ms, now, to_ms)
+    and is_over_between(ran_ms, until_ms) then
+    excuse_workers(ran_ms, now)
     from_ms, to_ms = ran_ms, now
   elseif now < ran_ms or now - ran_ms > APART_MS then
     since_ms = now

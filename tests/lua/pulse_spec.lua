@@ -155,21 +155,6 @@ describe("a time in which nobody could call", function()
     jq:settle()
     assert.are.equal("retrying", jq:status(job.id))
   end)
-  it("does not keep a dead worker for ever where somebody looks in now and then", function()
-    jq:register({})
-    for _ = 1, 70 do
-      jq:pass(1)
-      jq:call("tick", {})
-    end
-    jq:set({ worker_ttl = 30 })
-    local name = jq:register({})
-    jq:pass(2)
-    for _ = 1, 40 do
-      jq:call("tick", {})
-      jq:pass(5)
-    end
-    assert.is_nil(jq:redis("ZSCORE", jq.name .. ":alive", name) or nil)
-  end)
   it("is no matter to a copy", function()
     calm(started())
     local size = #jq:redis("GET", jq.name .. ":meta")

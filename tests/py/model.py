@@ -228,8 +228,9 @@ class Model(Schedules):
 
     def take_over(self):
         """Another server does, which knows nothing of the last ids that were given."""
-        self.least_id = max(self.least_id, self.now << 10) + (1 << 26)
-        self.is_taken_over = True
+        if not self.is_taken_over:  # who gave no ids in between is not noticed
+            self.least_id = max(self.least_id, self.now << 10) + (1 << 26)
+            self.is_taken_over = True
 
     def settled(self, old):
         """Time enough has passed for the records `old`, and everything due is done."""
