@@ -4,6 +4,8 @@
 # make generate  what is made from wire/fields.py and wire/operations.py: OpenAPI, tables of the docs, the UI's list
 # make test    lint, the Lua specs, the Python tests; with Valkey, too, where it is installed
 # make quick   of these what is told within a minute
+# make model   the reference model against the engine   (ARGS="--steps 3000 --seed 7", "--help")
+# make records  what tests compare with, written anew: refusals, the redis.calls of common paths, the exchange in bytes
 # make mutants  whether the tests find faults that are put in   (ARGS="jqlua/pick": only there)
 # make bench   measurements   (ARGS="--help")
 # make dist    dist/: wheel, sdist, and the built scripts with a loader for redis-cli
@@ -73,6 +75,14 @@ test: setup
 
 quick: setup
 	@sh tools/check.sh quick
+
+.PHONY: model records
+model: setup
+	@PYTHONPATH=tests/py/support $(PY) tests/py/model/test_model.py $(ARGS)
+
+records: setup
+	@for test in engine/test_errors_change_nothing engine/test_common_calls house/test_exchange; do \
+		PYTHONPATH=tests/py/support:tests/py/model $(PY) tests/py/$$test.py || exit; done
 
 mutants: setup
 	$(PY) tools/mutants.py $(ARGS)

@@ -3,7 +3,7 @@
 bench/failover.py               three rounds of each fault; a hundred pauses and ten failovers under load
 bench/failover.py --rounds 10 --pauses 500 --failovers 500
 
-Servers, faults and load are those of tests/py/test_failover.py and test_failover_load.py; JQ_REDIS_SERVER names
+Servers, faults and load are those of tests/py/connection; JQ_REDIS_SERVER names
 another server.
 """
 
@@ -19,7 +19,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "py"))
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "tests" / "py" / room) for room in ("support", "connection")]
 
 from kit.server import end_on_termination
 

@@ -20,9 +20,11 @@ part() { # part <title> <command>...
 }
 
 # Of each room what is quickest: less than a minute in all.
-quick_specs=$(printf 'tests/lua/%s_spec.lua ' enqueue pick finish retry lanes depend cron audit keys)
-quick_tests=$(printf 'tests/py/test_%s.py ' build_refused states rooms redis_url together engine engine_calls \
-    model_steps ended subscriptions parity errors_change_nothing)
+quick_specs=$(printf 'tests/lua/%s_spec.lua ' life/enqueue pick/pick life/finish life/retry limits/lanes links/depend \
+    schedules/cron upkeep/audit base/keys)
+quick_tests="tests/py/house $(printf 'tests/py/%s.py ' bundle/test_build_refused connection/test_redis_url \
+    engine/test_together engine/test_engine engine/test_engine_calls engine/test_ended engine/test_subscriptions \
+    engine/test_errors_change_nothing model/test_model_steps)"
 
 # All that runs them would build the scripts otherwise, at the same time.
 build_scripts() {
@@ -58,9 +60,8 @@ specs() {
 # Where servers may differ: the specs in both forms, and all that has to do with connections.
 other_server() { # other_server <server>
     JQ_REDIS_SERVER=$1 JQ_FORM="functions scripts" tests/lua/run &&
-        JQ_REDIS_SERVER=$1 $bin/python -m pytest -q -n 4 --dist loadfile tests/py/test_connection.py \
-            tests/py/test_failover.py tests/py/test_faults.py tests/py/test_forms.py tests/py/test_migrate.py \
-            tests/py/test_export.py tests/py/test_subscriptions.py tests/py/test_waiting.py tests/py/test_vanished.py
+        JQ_REDIS_SERVER=$1 $bin/python -m pytest -q -n 4 --dist loadfile tests/py/connection \
+            $(printf 'tests/py/engine/test_%s.py ' forms migrate export subscriptions waiting)
 }
 
 for name in $(echo " $* " | sed -e 's/ lint / ruff mypy format biome luacheck /' \

@@ -10,10 +10,10 @@ import pytest
 from redis import Redis as SyncRedis
 from redis.asyncio import Redis
 
-from jqmaster.bundle.build import Clock
 from jqmaster.engine.engine import Engine, connect
-from jqmaster.engine.scripts import builtin, install
+from jqmaster.engine.scripts import builtin
 from servers import RedisServer
+from settable import SettableEngine, set_up
 
 # A shell that starts the tests in the background has them ignore it, and whatever they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -52,33 +52,11 @@ def namespace(redis_server: RedisServer) -> Iterator[str]:
         client.unlink(f"{name}:manifest")
 
 
-async def set_up(redis: Redis, namespace: str, clock: Clock = "server") -> None:
-    """As `install` does, which costs more than most tests: the manifest is copied from a namespace that has it."""
-    scripts, template = builtin(clock), f"{{with-{clock}}}"
-    if not await redis.copy(f"{template}:manifest", f"{namespace}:manifest"):
-        await install(redis, template, scripts, make_current=True)
-        await redis.copy(f"{template}:manifest", f"{namespace}:manifest")
-    await redis.execute_command("EVAL", scripts["setup"].source, 2, namespace, f"{namespace}:meta")
-
-
 @pytest.fixture
 async def engine(redis: Redis, namespace: str) -> Engine:
     """An engine on a namespace of its own, on the server's clock."""
     await set_up(redis, namespace)
     return Engine(redis, namespace)
-
-
-class SettableEngine(Engine):
-    """An engine whose scripts read the time that ``set_clock`` and ``advance`` set."""
-
-    now_ms = 1_700_000_000_000
-
-    async def set_clock(self, now_ms: int) -> None:
-        self.now_ms = now_ms
-        await self.redis.set(f"{self.namespace}:clock", now_ms)
-
-    async def advance(self, seconds: float) -> None:
-        await self.set_clock(self.now_ms + round(seconds * 1000))
 
 
 @pytest.fixture

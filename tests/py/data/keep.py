@@ -9,13 +9,13 @@ from pathlib import Path
 
 import msgpack
 
-from conftest import SettableEngine
 from jqmaster.bundle import build as luabuild
 from jqmaster.engine.engine import connect
 from jqmaster.engine.scripts import install
 from keyspace import read_keys
 from rich import fill
 from servers import RedisServer
+from settable import SettableEngine
 
 NAMESPACE = "{before}"
 SCRIPTS = ("setup", "tick", "watch")  # short ones, to show that they refuse what is newer

@@ -1,0 +1,266 @@
+"""The bundler: what it makes of modules and scripts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jqmaster.bundle import build as luabuild
+from jqmaster.bundle.build import Builder, build
+from jqmaster.bundle.link import Linker
+from jqmaster.engine.scripts import builtin
+from lua_sources import run, write  # noqa: F401
+from servers import RedisServer
+
+ROOT = Path(__file__).resolve().parents[3]
+Built = Callable[..., str]
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> Built:
+    """Build the script ``op`` from sources; its source."""
+    return lambda script, **modules: build(write(tmp_path, script, **modules))["op"].source
+
+
+MODULE = """
+local M = {}
+local LIMIT = 7
+local function double(n) return n * 2 end
+function M.used(n) return double(n) + LIMIT end
+function M.unused(n) return n end
+M.UNUSED = "nothing"
+return M
+"""
+USE = 'local m = require "jqlua.m"\nreturn m.used(tonumber(ARGV[1]))'
+
+
+class TestShaking:
+    def test_what_a_script_reaches_is_in_it_and_runs(self, run: Any) -> None:
+        assert run(USE, 5, m=MODULE) == 17
+
+    def test_what_it_does_not_reach_is_dropped(self, built: Built) -> None:
+        source = built(USE, m=MODULE)
+        assert "return n * 2 end" in source and "(n) + 7 end" in source
+        assert "(n) return n end" not in source and "nothing" not in source
+
+    def test_an_item_follows_what_it_needs_through_other_modules(self, run: Any) -> None:
+        other = 'local m = require "jqlua.m"\nlocal K = {}\nK.f = function(n) return m.used(n) * 10 end\nreturn K'
+        assert run('local o = require("jqlua.o")\nreturn o.f(1)', m=MODULE, o=other) == 90
+
+    def test_a_function_may_call_itself(self, run: Any) -> None:
+        module = "local M = {}\nfunction M.f(n) return n < 2 and 1 or n * M.f(n - 1) end\nreturn M"
+        assert run('local m = require "jqlua.m"\nreturn m.f(5)', m=module) == 120
+        as_value = "local M = {}\nM.f = function(n) return n < 2 and 1 or n * M.f(n - 1) end\nreturn M"
+        assert run('local m = require "jqlua.m"\nreturn m.f(5)', m=as_value) == 120
+
+    def test_state_is_shared_between_functions(self, run: Any) -> None:
+        module = """local M = {}
+            local state = {}
+            function M.put(v) state.v = v end
+            function M.take() return state.v end
+            return M"""
+        assert run('local m = require "jqlua.m"\nm.put(4)\nreturn m.take()', m=module) == 4
+
+    def test_several_locals_in_one_statement(self, run: Any) -> None:
+        module = """local M = {}
+            local A, B = 1, { 2, 3 }
+            function M.f() return { A, B[2] } end
+            return M"""
+        assert run('local m = require "jqlua.m"\nreturn m.f()', m=module) == [1, 3]
+
+
+class TestNames:
+    def test_a_statement_may_begin_with_a_constant(self, run: Any) -> None:
+        """In its place in brackets it would be the argument of what stands before it."""
+        script = 'local m = require "jqlua.m"\nlocal show = tostring\nm.TEXT:rep(2)\nreturn show(1)'
+        assert run(script, m='local M = {}\nM.TEXT = "a"\nreturn M') == b"1"
+
+    def test_keys_fields_and_methods_of_the_same_name_stay(self, run: Any) -> None:
+        module = """local M = {}
+            local size = 3
+            local function len(s) return #s end
+            function M.f(t)
+              local o = { size = size, len = len("ab"); [size] = 9 }
+              return { o.size, t.size, ("abcd"):len(), len("a"), o.len, o[3] }
+            end
+            return M"""
+        reply = run('local m = require "jqlua.m"\nreturn m.f({ size = 8 })', m=module)
+        assert reply == [3, 8, 4, 1, 2, 9]
+
+    def test_a_local_may_have_the_name_of_the_global_it_holds(self, run: Any) -> None:
+        module = """local M = {}
+            local type, call = type, redis.call
+            function M.f(x) call("PING") return type(x) end
+            return M"""
+        assert run('local m = require "jqlua.m"\nreturn m.f(1)', m=module) == b"number"
+
+    def test_a_global_held_by_several_modules_stands_in_one_place(self, built: Built) -> None:
+        module = 'local M = {}\nlocal call = redis.call\nfunction M.f() return call("PING") end\nreturn M'
+        script = 'local a = require "jqlua.a"\nlocal b = require "jqlua.b"\nreturn { a.f(), b.f() }'
+        assert built(script, a=module, b=module).count("= redis.call\n") == 1
+
+    def test_built_names_avoid_every_name_in_use(self, run: Any) -> None:
+        first = "local M = {}\nfunction M.b_c() return 1 end\nlocal function b() return 3 end\n"
+        first += "function M.b() local F, F_2, n, v = 10, 1, 2, 3 return F + b() end\nreturn M"
+        second = "local M = {}\nfunction M.c() return 2 end\nreturn M"
+        script = """local a = require "jqlua.a"
+            local x = require "jqlua.a_b"
+            local a_b_c, a_b_c_2 = 100, 200
+            return { a.b_c(), x.c(), a.b(), a_b_c, a_b_c_2 }"""
+        expected = [1, 2, 13, 100, 200]
+        assert run(script, a=first, a_b=second) == expected
+        assert run(script, common={"": ["a.b_c", "a_b.c", "a.b", "a.b"]}, a=first, a_b=second) == expected
+
+    def test_another_name_for_an_item_costs_nothing(self, built: Built) -> None:
+        module = "local M = {}\nlocal function f() return {} end\nM.g = f\nM.h = M.g\nreturn M"
+        source = built('local m = require "jqlua.m"\nreturn m.h()', m=module)
+        assert source.count("return {} end") == 1 and source.count("function") == 2
+
+
+class TestConstants:
+    def test_constants_stand_where_they_are_used(self, built: Built) -> None:
+        module = 'local M = {}\nM.DAY = 24 * 60 * 60\nM.TWO = M.DAY * 2\nM.LOW = -1\nM.S = "s"\nreturn M'
+        source = built('local m = require "jqlua.m"\nreturn { m.TWO, m.LOW, m.S .. m.DAY }', m=module)
+        assert "local" not in source
+
+    def test_they_keep_their_values(self, run: Any) -> None:
+        module = 'local M = {}\nM.A = 2\nM.B = M.A + 1\nM.C = -M.B\nM.S = "%d"\nM.T = true\nreturn M'
+        script = """local m = require "jqlua.m"
+            local s = m.S:format(m.A) .. m.A..m.B
+            return { m.B * 2, 10 - m.C, 2^m.B, s, #m.S, m.T and 1 or 0, (m.S):len() }"""
+        assert run(script, m=module) == [6, 13, 8, b"223", 2, 1, 2]
+
+
+class Noting(Linker):
+    """Notes what is added to the table when it is needed."""
+
+    when_needed = 'redis.call("RPUSH", "added", n)'
+
+
+class TestCommon:
+    """What known calls need, by scripts/common.json, decides where things stand, and nothing else."""
+
+    MODULE = """local M = {}
+        local START = tonumber(ARGV[1])
+        local counts = { calls = 0 }
+        local function count() counts.calls = counts.calls + 1 return counts.calls end
+        local FIRST = count() * 10
+        local NEXT = FIRST + START
+        function M.plain(n) return count() + n end
+        ---@cold
+        local function deep(n) return n < 1 and 0 or 1 + deep(n - 1) end
+        function M.other(n) return deep(n) + NEXT + M.plain(0) end
+        ---@cold
+        function M.rare() return START + counts.calls end
+        return M"""
+    SCRIPT = """local m = require "jqlua.m"
+        local function twice(n) return m.plain(n) + m.plain(n) end
+        return { twice(1), ARGV[2] and m.other(3) or 0, ARGV[3] and m.rare() or 0, m.plain(0) }"""
+    ALL = ("plain", "other", "rare", "deep", "count", "counts", "START", "FIRST", "NEXT")
+
+    @pytest.mark.parametrize(
+        "common",
+        [
+            {},
+            {"": ["m.plain", "m.count", "m.counts"]},
+            {"": [f"m.{name}" for name in ALL]},
+            {"": [], "a": [f"m.{name}" for name in ALL]},
+            {"": ["m.count"], "a": ["m.plain", "m.NEXT"], "b": ["m.plain", "m.FIRST"], "c": ["m.deep"]},
+            {"": ["no.such", "m.nothing"]},
+        ],
+    )
+    def test_wherever_things_stand_they_do_the_same(self, run: Any, common: Any) -> None:
+        assert run(self.SCRIPT, 5, common=common, m=self.MODULE) == [5, 0, 0, 3]
+        # The calls are counted 1 and 2, FIRST is 10 times the third, then 4, rare says so, and the last is 5.
+        assert run(self.SCRIPT, 5, 1, 1, common=common, m=self.MODULE) == [5, 3 + 35 + 4, 9, 5]
+
+    def added(self, tmp_path: Path, server: RedisServer, *arguments: object, **common: list[str]) -> int:
+        """How often something was added to the table in a call."""
+        [body] = Builder(write(tmp_path, self.SCRIPT, m=self.MODULE), "server").bodies()
+        source = Noting(body, list(common.values())).link()
+        with server.client() as client:
+            client.delete("added")
+            client.eval(source, 0, *map(str, arguments))
+            return client.llen("added")
+
+    def test_what_the_first_call_needs_is_there_at_once(self, tmp_path: Path, redis_server: RedisServer) -> None:
+        assert self.added(tmp_path, redis_server, 5) == 2  # functions of the module, and a table
+        plain = ["m.plain", "m.count", "m.counts"]
+        assert self.added(tmp_path, redis_server, 5, plain=plain) == 0
+
+    def test_what_others_need_together_is_added_together(self, tmp_path: Path, redis_server: RedisServer) -> None:
+        plain = ["m.plain", "m.count", "m.counts"]
+        apart = self.added(tmp_path, redis_server, 5, 1, plain=plain)
+        assert apart == 5  # other, deep, which is cold, and three values
+        other = [*plain, "m.other", "m.deep", "m.START"]
+        assert self.added(tmp_path, redis_server, 5, 1, plain=plain, other=other) == 3
+        assert self.added(tmp_path, redis_server, 5, plain=plain, other=other) == 0
+
+
+class TestText:
+    def test_comments_and_indentation_go_strings_stay(self, run: Any, built: Built) -> None:
+        script = """--[[ long
+            comment ]] local a = "-- no comment" --[==[ ]] ]==]
+            local b = [[
+ two -- lines]]  -- gone
+            local c = 'it''s' -- gone
+            return { a, b, c, "\\"--\\\\" }"""
+        script = script.replace("'it''s'", "'it\\'s'")
+        assert run(script) == [b"-- no comment", b" two -- lines", b"it's", b'"--\\']
+        source = built(script)
+        assert "gone" not in source and "long" not in source and "\n  " not in source
+
+    def test_numbers_in_all_forms(self, run: Any) -> None:
+        assert run("return { 0xFF, 1e2, .5 * 4, 3. * 2, 1E+1, 5 % 3 }") == [255, 100, 2, 6, 10, 2]
+
+    @pytest.mark.parametrize("flags, first", list(luabuild.SHEBANGS.items()))
+    def test_flags_make_the_first_line(self, tmp_path: Path, flags: str, first: str) -> None:
+        scripts = build(write(tmp_path, f"-- Title.\n--\n-- Flags: {flags}\nreturn 1"))
+        assert scripts["op"].source.splitlines()[0] == first
+        assert scripts["op"].flags == flags
+
+    def test_the_same_sources_give_the_same_bytes(self, tmp_path: Path) -> None:
+        for name in ("one", "two"):
+            (tmp_path / name).mkdir()
+            write(tmp_path / name, USE, m=MODULE)
+        windows = (tmp_path / "two" / "jqlua" / "m.lua").read_bytes().replace(b"\n", b"\r\n")
+        (tmp_path / "two" / "jqlua" / "m.lua").write_bytes(windows)
+        (tmp_path / "two" / "jqlua" / "other.lua").write_text("not even Lua")
+        assert build(tmp_path / "one") == build(tmp_path / "two")
+
+    def test_and_in_another_process_with_other_hashes(self, tmp_path: Path) -> None:
+        manifests = []
+        for seed in ("1", "2"):
+            out = tmp_path / seed
+            command = [sys.executable, "-m", "jqmaster.bundle.build", str(out)]
+            path = str(Path(luabuild.__file__).parents[1])
+            subprocess.run(command, check=True, env={"PYTHONHASHSEED": seed, "PYTHONPATH": path})
+            manifests.append((out / "manifest.json").read_text())
+        assert manifests[0] == manifests[1]
+
+    def test_the_version_follows_the_sources(self, tmp_path: Path) -> None:
+        one = luabuild.version_of(build(write(tmp_path, "return 1")))
+        two = luabuild.version_of(build(write(tmp_path, "return 2")))
+        assert one != two and one.startswith(luabuild.__version__ + "+")
+
+    def test_the_clock_can_be_replaced(self, tmp_path: Path) -> None:
+        server = "local M = {}\nfunction M.now() return 1 end\nreturn M"
+        settable = server.replace("1", "2")
+        script = 'local clock = require "jqlua.base.clock"\nreturn clock.now()'
+        root = write(tmp_path, script, **{"base/clock": server, "base/clock_settable": settable})
+        assert "function() return 1 end" in build(root)["op"].source
+        assert "function() return 2 end" in build(root, clock="settable")["op"].source
+
+
+class TestRealScripts:
+    def test_every_script_of_the_repository_builds_and_loads(self, redis_server: RedisServer) -> None:
+        assert builtin().keys() == {path.stem for path in (ROOT / "scripts").glob("*.lua")}
+        for clock in ("server", "settable"):
+            with redis_server.client() as client:
+                for script in builtin(clock).values():  # type: ignore[arg-type]
+                    assert client.script_load(script.source) in (script.sha, script.sha.encode())

@@ -1,0 +1,396 @@
+"""Functions and scripts: which of them are loaded and called, and what happens where they cannot be."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgpack
+import pytest
+from redis.asyncio import Redis
+
+from jqmaster import JQ
+from jqmaster.bundle.build import Bundle, Library, version_of
+from jqmaster.cli import options
+from jqmaster.engine.engine import Engine, connect, pack
+from jqmaster.engine.manifest import fetch
+from jqmaster.engine.scripts import FORMS, builtin, load
+from jqmaster.errors import Invalid, NoFunctions, Unavailable, Version
+from jqmaster.master.server import ServeOptions, Server
+from jqmaster.testing import working
+from servers import RedisServer
+
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+NIL = b"\xc0"
+JOB = ("enqueue", [pack({"name": "a"}), NIL])
+PICK = ("pick", [pack({"worker": "w", "queues": "a", "count": 100})])
+OPERATIONS = builtin().library.functions  # type: ignore[union-attr]
+
+
+def version(name: str) -> Bundle:
+    """Scripts and library as another version could have them."""
+    scripts = Bundle(builtin())
+    library = builtin().library
+    assert library
+    scripts.library = Library(name, library.source.replace(library.name, name), library.functions)
+    return scripts
+
+
+async def libraries(client: Redis) -> set[str]:
+    listed = await client.execute_command("FUNCTION", "LIST")
+    return {found[1].decode() for found in listed}
+
+
+async def calls(client: Redis) -> dict[str, int]:
+    """How often each command was called that calls an operation, since the last time."""
+    stats = await client.info("commandstats")
+    await client.config_resetstat()
+    counts = {name: stats.get(f"cmdstat_{name}", {}).get("calls", 0) for name in ("fcall", "evalsha")}
+    return {name: count for name, count in counts.items() if count}
+
+
+async def manifest_of(client: Redis, namespace: str = "{jq}") -> dict[str, str]:
+    raw = await client.hgetall(f"{namespace}:manifest")
+    return {field.decode(): value.decode() for field, value in raw.items()}
+
+
+async def life(engine: Engine) -> None:
+    """One job from its beginning to its end."""
+    [job] = await engine.enqueue([({"name": "life"}, NIL)])
+    [picked] = (await engine.pick("w", "life")).jobs
+    assert picked.id == job.id
+    outcome = {"id": job.id, "token": picked.token, "type": "success"}
+    assert (await engine.finish("w", [(outcome, NIL)])).states == ["done"]
+
+
+class TestWhatIsCalled:
+    async def test_operations_of_the_library_are_called_as_functions_and_all_others_as_scripts(
+        self, fresh_server: RedisServer
+    ) -> None:
+        async with connect(fresh_server.url) as client:
+            await load(client, "{jq}")
+            engine = Engine(client)
+            await engine.config()  # a script is loaded when it is first called
+            await calls(client)
+            await life(engine)
+            assert await calls(client) == {"fcall": 3}
+            await engine.config()
+            assert await calls(client) == {"evalsha": 1}
+            replies = await engine.pipeline([JOB, ("config", [pack({})]), PICK])
+            assert [len(replies[0]), len(replies[2])] == [2, 3]
+            assert await calls(client) == {"fcall": 2, "evalsha": 1}
+            assert await engine.form_in_use() == "functions"
+
+    async def test_form_scripts_loads_no_library_and_calls_no_function(self, fresh_server: RedisServer) -> None:
+        async with connect(fresh_server.url) as client:
+            await load(client, "{jq}", form="scripts")
+            manifest = await manifest_of(client)
+            assert not [field for field in manifest if "library" in field or "functions" in field]
+            engine = Engine(client, form="scripts", recreate=True)
+            await life(engine)
+            assert await engine.form_in_use() == "scripts"
+            await client.flushall()
+            await life(engine)
+            assert "fcall" not in await calls(client) and not await libraries(client)
+
+    def test_the_command_line_knows_all_forms(self) -> None:
+        assert options.form.__dict__["words"] == FORMS
+
+    def test_a_form_that_is_none(self, redis: Redis) -> None:
+        with pytest.raises(ValueError, match="expected one of auto, functions, scripts, got 'lua'"):
+            Engine(redis, form="lua")  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match="have no library"):
+            Engine(redis, form="functions", scripts=dict(builtin()))
+
+    async def test_a_refused_call_is_refused_alike(self, redis: Redis, namespace: str) -> None:
+        await load(redis, namespace)
+        for form in ("functions", "scripts"):
+            with pytest.raises(Invalid) as refused:
+                await Engine(redis, namespace, form=form).enqueue([({"nome": "a"}, NIL)])  # type: ignore[arg-type]
+            assert refused.value.path == "jobs[0].nome"
+
+
+class TestWhatIsLost:
+    async def test_functions_survive_script_flush(self, fresh_server: RedisServer) -> None:
+        async with connect(fresh_server.url) as client:
+            await load(client, "{jq}")
+            await client.script_flush()
+            await calls(client)
+            await life(Engine(client))
+            assert await calls(client) == {"fcall": 3}
+
+    async def test_functions_survive_a_restart(self, fresh_server: RedisServer) -> None:
+        fresh_server.kill()
+        fresh_server.arguments = ("--appendonly", "yes", "--appendfsync", "always")
+        fresh_server.start()
+        async with connect(fresh_server.url) as client:
+            await load(client, "{jq}")
+        fresh_server.kill()
+        fresh_server.start()
+        async with connect(fresh_server.url) as client:
+            await life(Engine(client))
+            assert await calls(client) == {"fcall": 3}
+
+    @pytest.mark.parametrize("flush", ["FUNCTION FLUSH", "SCRIPT FLUSH", "FLUSHALL"])
+    async def test_what_a_flush_took_is_brought_back(self, fresh_server: RedisServer, flush: str) -> None:
+        async with connect(fresh_server.url) as client:
+            await load(client, "{jq}")
+            engine = Engine(client, recreate=True)
+            for _ in range(2):
+                await client.execute_command(*flush.split())
+                await life(engine)
+                await engine.config()
+                await client.execute_command(*flush.split())
+                replies = await engine.pipeline([JOB, ("config", [pack({})]), JOB])
+                assert [len(reply) for reply in (replies[0], replies[2])] == [2, 2]
+            assert await libraries(client) == {(await manifest_of(client))["library"]}
+
+    async def test_a_pipeline_that_misses_everything_does_nothing_twice(self, fresh_server: RedisServer) -> None:
+        async with connect(fresh_server.url) as client:
+            await load(client, "{jq}")
+            for flush in ("FUNCTION", "SCRIPT"):
+                await client.execute_command(flush, "FLUSH")
+            bad = ("enqueue", [pack({"nome": "a"}), NIL])
+            replies = await Engine(client).pipeline([JOB, ("queues", [pack({})]), bad, JOB, PICK])
+            assert isinstance(replies[2], Invalid)
+            picked = [msgpack.unpackb(document)["id"].encode() for document in replies[4][1::2]]
+            assert picked == [replies[0][0], replies[3][0]]
+
+    async def test_many_callers_at_once(self, fresh_server: RedisServer) -> None:
+        async with connect(fresh_server.url, max_connections=8) as client:
+            engine = Engine(client)
+            await load(client, "{jq}")
+            await client.execute_command("FUNCTION", "FLUSH")
+            jobs = await asyncio.gather(*(engine.enqueue([({"name": "a"}, NIL)]) for _ in range(50)))
+            assert len({job.id for [job] in jobs}) == 50
+
+
+class TestVersions:
+    async def test_the_manifest_names_the_library_and_its_functions(self, redis: Redis, namespace: str) -> None:
+        ours = await load(redis, namespace)
+        manifest = await manifest_of(redis, namespace)
+        library = builtin().library
+        assert library
+        assert manifest["library"] == manifest[f"{ours}/library"] == library.name
+        assert manifest["functions"] == manifest[f"{ours}/functions"] == " ".join(sorted(OPERATIONS))
+        assert (await fetch(redis, namespace)).library == library
+        assert not {"version", "library", "functions"} & set(builtin())
+
+    async def test_a_version_is_that_of_its_library_too(self) -> None:
+        assert len({version_of(scripts) for scripts in (builtin(), version("jq_b"), version("jq_c"))}) == 3
+
+    async def test_the_library_of_the_version_before_stays_and_older_ones_go(self, fresh_server: RedisServer) -> None:
+        async with connect(fresh_server.url) as client:
+            versions = [version(f"jq_{letter}") for letter in "abcd"]
+            a, b, c, d = (version_of(scripts) for scripts in versions)
+            await load(client, "{jq}", versions[0])
+            await load(client, "{jq}", versions[1])
+            assert await libraries(client) == {"jq_a", "jq_b"}
+            for _ in range(2):  # again is harmless
+                await load(client, "{jq}", versions[2])
+                assert await libraries(client) == {"jq_b", "jq_c"}
+            manifest = await manifest_of(client)
+            assert {field for field in manifest if field.endswith("/library")} == {
+                f"{b}/library",
+                f"{c}/library",
+            }
+            assert not [field for field in manifest if field.startswith(f"{a}/")]
+            assert not await client.hexists(manifest["sources"], "jq_a")
+            assert (manifest["versions"], manifest["pruned"]) == (f"{b} {c}", a)
+            with pytest.raises(Version, match=f"version {re.escape(a)} .* {re.escape(c)} is current"):
+                await life(Engine(client, scripts=versions[0]))
+            # One that was never loaded is brought by who has it, and goes with the next version.
+            await life(Engine(client, scripts=version("jq_x")))
+            assert await libraries(client) == {"jq_b", "jq_c", "jq_x"}
+            await load(client, "{jq}", versions[3])
+            assert await libraries(client) == {"jq_c", "jq_d"}
+            assert (await manifest_of(client))["version"] == d
+            # What was forgotten can be loaded again.
+            await load(client, "{jq}", versions[0])
+            await life(Engine(client, scripts=versions[0]))
+            assert (await manifest_of(client))["versions"] == f"{d} {a}"
+
+    async def test_a_library_that_somebody_deleted_is_no_trouble(self, fresh_server: RedisServer) -> None:
+        async with connect(fresh_server.url) as client:
+            for letter in "ab":
+                await load(client, "{jq}", version(f"jq_{letter}"))
+            await client.execute_command("FUNCTION", "FLUSH")
+            await load(client, "{jq}", version("jq_c"))
+            assert await libraries(client) == {"jq_c"}
+
+    async def test_a_version_beside_the_current_one(self, fresh_server: RedisServer) -> None:
+        async with connect(fresh_server.url) as client:
+            for letter in "ab":
+                await load(client, "{jq}", version(f"jq_{letter}"))
+            await load(client, "{jq}", version("jq_c"), make_current=False)
+            assert await libraries(client) == {"jq_a", "jq_b", "jq_c"}
+            assert (await manifest_of(client))["library"] == "jq_b"
+
+    async def test_a_version_without_functions_takes_them_out_of_the_manifest(
+        self, redis: Redis, namespace: str
+    ) -> None:
+        await load(redis, namespace)
+        await load(redis, namespace, form="scripts")
+        assert not {"library", "functions"} & set(await manifest_of(redis, namespace))
+
+    async def test_two_namespaces_with_different_versions(self, fresh_server: RedisServer) -> None:
+        async with connect(fresh_server.url) as client:
+            await load(client, "{one}", version("jq_a"))
+            await load(client, "{two}", version("jq_b"))
+            engines = [Engine(client, name, scripts=await fetch(client, name)) for name in ("{one}", "{two}")]
+            await calls(client)
+            for engine in engines:
+                await life(engine)
+            assert await calls(client) == {"fcall": 6}
+            for letter in "cde":
+                await load(client, "{two}", version(f"jq_{letter}"))
+            assert await libraries(client) == {"jq_a", "jq_d", "jq_e"}  # the other namespace keeps its own
+            await calls(client)
+            await life(engines[0])
+            assert await calls(client) == {"fcall": 3}
+
+
+@pytest.fixture(scope="module")
+def old_server() -> Iterator[RedisServer]:
+    """A server that has no functions."""
+    with RedisServer("--rename-command", "FCALL", "", "--rename-command", "FUNCTION", "") as server:
+        yield server
+
+
+class TestWithoutFunctions:
+    async def test_scripts_are_called_instead(self, old_server: RedisServer) -> None:
+        async with connect(old_server.url) as client:
+            await load(client, "{jq}")
+            assert "library" not in await manifest_of(client)
+            engine = Engine(client)
+            await life(engine)
+            assert await Engine(client).form_in_use() == "scripts"
+            await engine.pipeline([JOB, PICK])
+            await client.flushall()
+            await life(Engine(client))
+
+    async def test_one_call_finds_it_out_for_all_of_a_pool(self, old_server: RedisServer) -> None:
+        async with connect(old_server.url) as client:
+            await load(client, "{jq}", form="scripts")
+            await client.config_resetstat()
+            await life(Engine(client))
+            await life(Engine(client))
+            errors = await client.info("errorstats")
+            assert errors["errorstat_ERR"] == {"count": 1}
+
+    async def test_a_pipeline_finds_it_out(self, old_server: RedisServer) -> None:
+        async with connect(old_server.url) as client:
+            replies = await Engine(client, "{pipeline}").pipeline([JOB, JOB, PICK])
+            assert [len(reply) for reply in replies] == [2, 2, 5]
+
+    async def test_form_functions_is_an_error(self, old_server: RedisServer) -> None:
+        async with connect(old_server.url) as client:
+            with pytest.raises(NoFunctions, match="form scripts"):
+                await load(client, "{other}", form="functions")
+            await load(client, "{other}")
+            with pytest.raises(NoFunctions, match="unknown command"):
+                await life(Engine(client, "{other}", form="functions"))
+
+
+class TestPermissions:
+    """Users of their own on one server."""
+
+    @staticmethod
+    async def user(client: Redis, server: RedisServer, *rules: str) -> str:
+        """The URL of a user with these rules."""
+        await client.execute_command("ACL", "SETUSER", "jq", "reset", "on", ">secret", *rules)
+        return f"unix://jq:secret@{server.socket}"
+
+    @staticmethod
+    def documented(page: str) -> list[str]:
+        """The rules that a page has for its user."""
+        [block] = re.findall(r"```\nACL SETUSER jq on >secret (.*?)```", (DOCS / page).read_text(), re.DOTALL)
+        return block.split()
+
+    @pytest.mark.parametrize("form", ["functions", "scripts"])
+    async def test_the_documented_client(self, fresh_server: RedisServer, form: str) -> None:
+        async with connect(fresh_server.url) as admin:
+            await load(admin, "{jq}")
+            url = await self.user(admin, fresh_server, *self.documented("protocol.md"))
+            await calls(admin)
+            async with connect(url) as client:
+                engine = Engine(client, form=form)  # type: ignore[arg-type]
+                await life(engine)
+                assert await engine.form_in_use() == form
+                await engine.config()
+                assert set(await calls(admin)) == ({"fcall", "evalsha"} if form == "functions" else {"evalsha"})
+                with pytest.raises(Unavailable, match="NOPERM"):
+                    await Engine(client, "{other}", form=form).enqueue([({"name": "a"}, NIL)])  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize("form", ["functions", "scripts"])
+    async def test_the_documented_master(self, fresh_server: RedisServer, form: str) -> None:
+        async with connect(fresh_server.url) as admin:
+            rules = [*self.documented("protocol.md"), *self.documented("operating.md")]
+            url = await self.user(admin, fresh_server, *rules)
+            async with Server(ServeOptions(redis_url=url, port=0, form=form)) as server:  # type: ignore[arg-type]
+                assert (await health(server)) == {"status": "ok", "form": form}
+            async with connect(url) as client:
+                for letter in "abc":
+                    await load(client, "{jq}", version(f"jq_{letter}"), form=form)  # type: ignore[arg-type]
+            assert await libraries(admin) == ({"jq_b", "jq_c"} if form == "functions" else set())
+
+    async def test_who_may_not_call_functions_calls_scripts(self, fresh_server: RedisServer) -> None:
+        async with connect(fresh_server.url) as admin:
+            await load(admin, "{jq}")
+            url = await self.user(admin, fresh_server, "~*", "&*", "+@all", "-fcall")
+            async with connect(url) as client:
+                engine = Engine(client)
+                await life(engine)
+                assert await engine.form_in_use() == "scripts"
+            async with connect(url) as client:
+                assert await Engine(client).form_in_use() == "scripts"
+            async with connect(url) as client:
+                with pytest.raises(NoFunctions, match="fcall"):
+                    await life(Engine(client, form="functions"))
+
+    async def test_who_may_not_load_functions_calls_those_that_are_there(self, fresh_server: RedisServer) -> None:
+        async with connect(fresh_server.url) as admin:
+            url = await self.user(admin, fresh_server, "~*", "&*", "+@all", "-function")
+            async with connect(url) as client:
+                await load(client, "{jq}")
+                assert "library" not in await manifest_of(client)
+                await life(Engine(client))
+            await load(admin, "{jq}")
+            await calls(admin)
+            async with connect(url) as client:
+                await life(Engine(client))
+                assert await calls(admin) == {"fcall": 3}
+                await load(client, "{jq}")
+                assert "library" in await manifest_of(client)
+
+
+async def health(server: Server) -> dict:
+    def ask() -> dict:
+        request = urllib.request.Request(f"{server.url}/health", headers={"accept": "application/json"})
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return dict(json.load(answer))
+
+    return await asyncio.to_thread(ask)
+
+
+@pytest.mark.parametrize("form", ["auto", "scripts"])
+def test_the_library_and_its_worker(fresh_server: RedisServer, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JQ_FORM", form)
+    jq = JQ(fresh_server.url)
+
+    @jq.job
+    def add(a: int, b: int) -> int:
+        return a + b
+
+    with fresh_server.client() as client:
+        with working(jq):
+            assert add.enqueue(40, 2).result(timeout=20) == 42
+        add.enqueue(1, 1)
+        assert jq.burst() == 1
+        stats = client.info("commandstats")
+        assert ("cmdstat_fcall" in stats) == bool(client.function_list()) == (form == "auto")
+    jq.close()

@@ -1,0 +1,329 @@
+"""Loading scripts: manifest, versions side by side, checks of the server, and the loader without Python."""
+
+from __future__ import annotations
+
+import gzip
+import logging
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import msgpack
+import pytest
+from redis import exceptions as redis_exceptions
+from redis.asyncio import Redis
+
+from jqmaster import cli
+from jqmaster.bundle.build import Bundle, Library, dump, make_script, version_of
+from jqmaster.engine.engine import Engine, connect
+from jqmaster.engine.manifest import fetch
+from jqmaster.engine.scripts import builtin, check_namespace, check_server, load, read_built
+from jqmaster.errors import Unavailable, UnsuitableServer, Version
+from servers import RedisServer
+
+ROOT = Path(__file__).resolve().parents[3]
+NIL = b"\xc0"
+
+
+async def manifest_of(redis: Redis, namespace: str) -> dict[str, str]:
+    raw = await redis.hgetall(f"{namespace}:manifest")
+    return {field.decode(): value.decode() for field, value in raw.items()}
+
+
+def other_version(*gone: str) -> dict:
+    """Scripts as a later version could have them: one changed, some gone, one new."""
+    scripts = {name: script for name, script in builtin().items() if name not in gone}
+    scripts["queue"] = make_script("queue", scripts["queue"].source + "-- changed\n", "write")
+    scripts["brand_new"] = make_script("brand_new", "#!lua flags=no-writes\nreturn 1\n", "read")
+    return scripts
+
+
+class TestManifest:
+    async def test_it_names_every_script_with_sha_flags_and_where_its_source_is(
+        self, redis: Redis, namespace: str
+    ) -> None:
+        version = await load(redis, namespace)
+        manifest = await manifest_of(redis, namespace)
+        assert manifest["version"] == manifest["versions"] == version
+        lines = manifest[f"{version}/scripts"].splitlines()
+        assert lines == [f"{name} {script.sha} {script.flags}" for name, script in sorted(builtin().items())]
+        for name, script in builtin().items():
+            assert manifest[name] == script.sha
+            assert gzip.decompress(await redis.hget(manifest["sources"], script.sha)).decode() == script.source
+
+    async def test_loading_again_changes_nothing(self, redis: Redis, namespace: str) -> None:
+        version = await load(redis, namespace)
+        before = await manifest_of(redis, namespace), await redis.dump(f"{namespace}:meta")
+        assert await load(redis, namespace) == version
+        assert (await manifest_of(redis, namespace), await redis.dump(f"{namespace}:meta")) == before
+
+    async def test_versions_stand_side_by_side(self, redis: Redis, namespace: str) -> None:
+        old = await load(redis, namespace)
+        new = await load(redis, namespace, other_version("audit"))
+        manifest = await manifest_of(redis, namespace)
+        assert manifest["version"] == new != old
+        assert manifest["versions"] == f"{old} {new}"
+        assert manifest["queue"] == other_version()["queue"].sha != builtin()["queue"].sha
+        assert "audit" not in manifest and "audit " in manifest[f"{old}/scripts"]
+        assert await fetch(redis, namespace, old) == builtin()
+        for scripts in (await fetch(redis, namespace, old), await fetch(redis, namespace)):
+            engine = Engine(redis, namespace, scripts=scripts)
+            assert (await engine.queue("mail"))["name"] == "mail"
+
+    async def test_another_version_can_be_loaded_beside_the_current_one(self, redis: Redis, namespace: str) -> None:
+        current = await load(redis, namespace)
+        before = await manifest_of(redis, namespace)
+        beside = await load(redis, namespace, other_version(), make_current=False)
+        after = await manifest_of(redis, namespace)
+        assert after["version"] == current
+        assert after["versions"] == f"{beside} {current}"
+        assert {field: after[field] for field in before if field != "versions"} == {
+            field: said for field, said in before.items() if field != "versions"
+        }
+        assert "brand_new " in after[f"{beside}/scripts"] and "brand_new" not in after
+
+    async def test_a_client_needs_no_scripts_of_its_own(self, redis: Redis, namespace: str) -> None:
+        await load(redis, namespace)
+        engine = Engine(redis, namespace, scripts=await fetch(redis, namespace))
+        assert engine.scripts == builtin()
+
+    async def test_there_is_nothing_to_fetch_where_nothing_was_loaded(self, redis: Redis, namespace: str) -> None:
+        with pytest.raises(LookupError, match="has no scripts"):
+            await fetch(redis, namespace)
+        await load(redis, namespace)
+        with pytest.raises(LookupError, match=r"of version 9\.9"):
+            await fetch(redis, namespace, "9.9")
+
+    async def test_data_of_another_schema_keeps_its_manifest(self, redis: Redis, namespace: str) -> None:
+        await load(redis, namespace)
+        before = await manifest_of(redis, namespace)
+        await redis.setrange(f"{namespace}:meta", 0, b"\x00\x63")
+        with pytest.raises(Version):
+            await load(redis, namespace, other_version())
+        assert await manifest_of(redis, namespace) == before
+
+
+class TestNamespaces:
+    @pytest.mark.parametrize("namespace", ["{jq}", "{a}", "{" + "x" * 64 + "}", "{a:b/c.d-e_f~!|}"])
+    def test_valid(self, namespace: str) -> None:
+        assert check_namespace(namespace) == namespace
+
+    @pytest.mark.parametrize(
+        "namespace",
+        ["", "jq", "{}", "{jq", "{j q}", "{jé}", "{a}b", "{{a}}", "{" + "x" * 65 + "}", "{jq}\n", "{\x7f}"],
+    )
+    async def test_invalid(self, redis: Redis, namespace: str) -> None:
+        with pytest.raises(ValueError, match="expected 1 to 64 printable ASCII characters"):
+            await load(redis, namespace)
+
+
+class FakeInfo:
+    """Stands for a server that this machine does not have."""
+
+    def __init__(self, **info: str) -> None:
+        self.answer = info
+
+    async def info(self, section: str) -> dict[str, str]:
+        return self.answer
+
+
+class TestServerCheck:
+    @pytest.mark.parametrize("policy", ["allkeys-lru", "volatile-ttl"])
+    @pytest.mark.parametrize("maxmemory", ["0", "100mb"])
+    async def test_eviction_is_refused_with_and_without_a_limit(self, policy: str, maxmemory: str) -> None:
+        with RedisServer("--maxmemory-policy", policy, "--maxmemory", maxmemory) as server:
+            async with connect(server.url) as client:
+                with pytest.raises(UnsuitableServer, match=f"maxmemory-policy is {policy}.*noeviction"):
+                    await load(client, "{jq}")
+                assert await client.dbsize() == 0
+
+    @pytest.mark.parametrize("version", ["6.2.14", "5.0.0", "6.9"])
+    async def test_an_old_server_is_refused(self, version: str) -> None:
+        fake = FakeInfo(redis_version=version, maxmemory_policy="noeviction")
+        with pytest.raises(UnsuitableServer, match=f"this is Redis {version}"):
+            await check_server(fake)  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize("version", ["7.0.0", "7.2.4", "8.0.1", "10.1.0"])
+    async def test_newer_ones_are_not(self, version: str) -> None:
+        await check_server(FakeInfo(redis_version=version, maxmemory_policy="noeviction"))  # type: ignore[arg-type]
+
+    async def test_what_the_server_does_not_tell_is_a_warning(self, caplog: pytest.LogCaptureFixture) -> None:
+        with caplog.at_level(logging.WARNING):
+            await check_server(FakeInfo(redis_version="7.2.4"))  # type: ignore[arg-type]
+        assert "noeviction" in caplog.text
+
+    async def test_loading_needs_neither_config_nor_info(
+        self, redis: Redis, redis_server: RedisServer, namespace: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        await redis.execute_command("ACL", "SETUSER", "loader", "on", ">pw", "~*", "+@all", "-config", "-info")
+        async with connect(f"unix://loader:pw@{redis_server.socket}") as client:
+            with pytest.raises(redis_exceptions.NoPermissionError):
+                await client.config_get("maxmemory-policy")
+            with caplog.at_level(logging.WARNING):
+                await load(client, namespace)
+        assert "INFO is not permitted" in caplog.text
+
+    async def test_a_server_that_is_not_there(self, tmp_path: Path) -> None:
+        async with connect(f"unix://{tmp_path}/none") as client:
+            with pytest.raises(Unavailable):
+                await load(client, "{jq}")
+
+
+class TestCommand:
+    def test_it_loads(self, redis_server: RedisServer, namespace: str) -> None:
+        assert cli.main(["load", "--redis", redis_server.url, "--namespace", namespace]) == 0
+        with redis_server.client() as client:
+            assert client.hget(f"{namespace}:manifest", "version") == version_of(builtin()).encode()
+
+    def test_it_says_what_is_wrong(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert cli.main(["load", "--redis", f"unix://{tmp_path}/none"]) != 0
+        assert "UNAVAILABLE" in capsys.readouterr().err
+
+
+class TestBuiltFiles:
+    def test_they_read_back(self, tmp_path: Path) -> None:
+        dump(builtin(), tmp_path)
+        built = read_built(tmp_path)
+        assert (built, built.library) == (builtin(), builtin().library)
+
+    def test_a_changed_file_is_refused(self, tmp_path: Path) -> None:
+        dump(builtin(), tmp_path)
+        with (tmp_path / "pick.lua").open("a") as file:
+            file.write(" ")
+        with pytest.raises(ValueError, match=r"pick\.lua has sha"):
+            read_built(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of scripts that ``make dist`` makes."""
+    out = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, str(ROOT / "tools" / "dist.py"), "--scripts-only", "--out", str(out)]
+    subprocess.run(command, check=True, env={"PYTHONPATH": str(ROOT / "python"), "PATH": "/usr/bin:/bin"})
+    return next(out.iterdir())
+
+
+def load_sh(dist: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["sh", str(dist / "load.sh"), *arguments], capture_output=True, text=True)
+
+
+class TestLoaderWithoutPython:
+    async def test_it_does_what_the_python_loader_does(
+        self, dist: Path, redis: Redis, redis_server: RedisServer, fresh_server: RedisServer, namespace: str
+    ) -> None:
+        for _ in range(2):  # safe to repeat
+            done = load_sh(dist, "-s", str(fresh_server.socket), "--", namespace)
+            assert done.returncode == 0, done.stderr
+        assert done.stdout == f"{namespace}: version {version_of(builtin())} of the scripts is loaded and current\n"
+        await load(redis, namespace)
+        async with connect(fresh_server.url) as client:
+            assert await manifest_of(client, namespace) == await manifest_of(redis, namespace)
+            engine = Engine(client, namespace, scripts=await fetch(client, namespace))
+            [(job_id, created)] = await engine.enqueue([({"name": "a"}, NIL)])
+            assert created
+            assert [job.id for job in (await engine.pick("w", "*")).jobs] == [job_id]
+
+    async def test_it_replaces_the_current_version(
+        self, dist: Path, redis: Redis, redis_server: RedisServer, namespace: str
+    ) -> None:
+        await load(redis, namespace, other_version())
+        done = load_sh(dist, "-s", str(redis_server.socket), "--", namespace)
+        assert done.returncode == 0, done.stderr
+        manifest = await manifest_of(redis, namespace)
+        assert manifest["version"] == version_of(builtin())
+        assert "brand_new" not in manifest
+        assert "brand_new " in manifest[f"{version_of(other_version())}/scripts"]
+
+    async def test_it_deletes_libraries_older_than_the_one_before(self, dist: Path, fresh_server: RedisServer) -> None:
+        async with connect(fresh_server.url) as client:
+            for name in ("jq_a", "jq_b"):
+                scripts = Bundle(builtin())
+                own = builtin().library
+                assert own
+                scripts.library = Library(name, own.source.replace(own.name, name), own.functions)
+                await load(client, "{jq}", scripts)
+            for _ in range(2):
+                done = load_sh(dist, "-s", str(fresh_server.socket))
+                assert done.returncode == 0, done.stderr
+                manifest = await manifest_of(client, "{jq}")
+                assert len([field for field in manifest if field.endswith("/library")]) == 2
+                assert await client.hmget(manifest["sources"], "jq_a") == [None]
+                assert await client.hexists(manifest["sources"], "jq_b")
+                listed = await client.execute_command("FUNCTION", "LIST")
+                assert {found[1].decode() for found in listed} == {"jq_b", own.name}
+
+    def test_a_server_without_functions_gets_the_scripts(self, dist: Path) -> None:
+        with RedisServer("--rename-command", "FUNCTION", "") as server, server.client() as client:
+            done = load_sh(dist, "-s", str(server.socket))
+            assert done.returncode == 0 and "this Redis has no functions" in done.stderr
+            assert client.hmget("{jq}:manifest", "library", "functions") == [None, None]
+
+    def test_the_namespace_is_jq_unless_given(self, dist: Path, fresh_server: RedisServer) -> None:
+        assert load_sh(dist, "-s", str(fresh_server.socket)).returncode == 0
+        with fresh_server.client() as client:
+            assert client.exists("{jq}:manifest", "{jq}:meta") == 2
+
+    @pytest.mark.parametrize("namespace", ["jq", "{}", "{a b}", "{{a}}", "{jé}", "{" + "x" * 65 + "}"])
+    def test_it_refuses_a_bad_namespace(self, dist: Path, redis_server: RedisServer, namespace: str) -> None:
+        done = load_sh(dist, "-s", str(redis_server.socket), "--", namespace)
+        assert done.returncode == 1 and "not loaded: namespace" in done.stderr
+
+    def test_it_refuses_a_server_that_evicts(self, dist: Path) -> None:
+        with RedisServer("--maxmemory-policy", "allkeys-lru") as server:
+            done = load_sh(dist, "-s", str(server.socket))
+            assert done.returncode == 1 and "maxmemory-policy is allkeys-lru" in done.stderr
+            with server.client() as client:
+                assert client.dbsize() == 0
+
+    def test_it_refuses_a_changed_file(self, dist: Path, fresh_server: RedisServer, tmp_path: Path) -> None:
+        shutil.copytree(dist, tmp_path / "copy")
+        with (tmp_path / "copy" / "pick.lua").open("a") as file:
+            file.write("-- changed\n")
+        done = load_sh(tmp_path / "copy", "-s", str(fresh_server.socket))
+        assert done.returncode == 1 and "pick.lua has sha" in done.stderr
+        with fresh_server.client() as client:
+            assert client.dbsize() == 0
+
+    def test_it_leaves_data_of_another_schema_alone(self, dist: Path, fresh_server: RedisServer) -> None:
+        with fresh_server.client() as client:
+            client.set("{jq}:meta", b"\x00\x63" + b"\x00" * 60)
+            done = load_sh(dist, "-s", str(fresh_server.socket))
+            assert done.returncode == 1 and "VERSION" in done.stderr
+            assert client.keys() == [b"{jq}:meta"]
+
+    def test_a_server_that_is_not_there(self, dist: Path, tmp_path: Path) -> None:
+        done = load_sh(dist, "-s", str(tmp_path / "none"))
+        assert done.returncode == 1
+
+
+def test_a_client_that_speaks_only_redis_can_work_from_the_manifest(fresh_server: RedisServer) -> None:
+    """As docs/protocol.md tells it: one HGET for the sha; on NOSCRIPT two more for the source."""
+    assert cli.main(["load", "--redis", fresh_server.url]) == 0
+    with fresh_server.client() as client:
+        client.script_flush()
+
+        def call(script: str, *arguments: bytes) -> object:
+            sha = client.hget("{jq}:manifest", script)
+            command = ("EVALSHA", sha, 2, "{jq}", "{jq}:meta", *arguments)
+            try:
+                return client.execute_command(*command)
+            except redis_exceptions.NoScriptError:
+                source = gzip.decompress(client.hget(client.hget("{jq}:manifest", "sources"), sha))
+                client.execute_command("SCRIPT", "LOAD", source)
+                return client.execute_command(*command)
+
+        [job_id, created] = call("enqueue", msgpack.packb({"name": "mail"}), msgpack.packb(["to", 1]))
+        assert created == 1
+        _, doc, argument = call("pick", msgpack.packb({"worker": "w1", "queues": "mail"}))
+        assert msgpack.unpackb(doc)["id"].encode() == job_id and msgpack.unpackb(argument) == ["to", 1]
+
+
+async def test_a_key_named_as_the_namespace_is_refused(redis: Redis, namespace: str) -> None:
+    """It would defeat what keeps scripts off half a key space while a slot moves."""
+    await redis.set(namespace, "x")
+    with pytest.raises(UnsuitableServer, match=f"key named {namespace}"):
+        await load(redis, namespace)
+    assert not await redis.exists(f"{namespace}:meta")
+    await redis.unlink(namespace)
+    await load(redis, namespace)

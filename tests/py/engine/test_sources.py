@@ -1,0 +1,189 @@
+"""What scripts cost in memory: sources are kept once for all namespaces, compressed, and go with their version."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from redis.asyncio import Redis
+
+from jqmaster import cli
+from jqmaster.bundle.build import Bundle, make_script, version_of
+from jqmaster.engine.engine import Engine, connect
+from jqmaster.engine.manifest import fetch
+from jqmaster.engine.scripts import Form, builtin, load
+from jqmaster.errors import Version
+from servers import RedisServer
+from topologies import cluster
+
+ROOT = Path(__file__).resolve().parents[3]
+SHARED = "jq:scripts"
+
+
+def changed(number: int) -> Bundle:
+    """Another version: each of its scripts is another one."""
+    pairs = ((name, make_script(name, f"{one.source}-- {number}\n", one.flags)) for name, one in builtin().items())
+    return Bundle(pairs)
+
+
+async def used(client: Redis) -> int:
+    return int((await client.info("memory"))["used_memory"])
+
+
+async def text(client: Redis, key: str, field: str) -> str:
+    return (await client.hget(key, field) or b"").decode()
+
+
+@pytest.mark.parametrize("form", ["auto", "scripts"])
+async def test_what_is_loaded_is_small_and_shared(form: Form) -> None:
+    # Without the 25 KB of statistics that each Redis command takes when it is first called.
+    with RedisServer("--latency-tracking", "no") as server:
+        async with connect(server.url) as client:
+            empty = await used(client)
+            await load(client, "{one}", form=form)
+            one = await used(client)
+            assert one - empty < (1_000_000 if form == "scripts" else 1_350_000)
+            for number in range(10):
+                await load(client, f"{{more-{number}}}", form=form)
+            assert (await used(client) - one) / 10 < 60_000
+
+
+@pytest.mark.parametrize("form", ["auto", "scripts"])
+async def test_versions_that_come_and_go_leave_nothing(fresh_server: RedisServer, form: Form) -> None:
+    async with connect(fresh_server.url) as client:
+        sizes = []
+        for number in range(6):
+            await load(client, "{one}", changed(number), form=form)
+            await load(client, "{two}", changed(number), form=form)
+            sizes.append(await used(client))
+        assert sizes[5] - sizes[1] < 200_000  # two versions each time
+
+
+async def test_so_many_versions_stay_as_were_asked_for(fresh_server: RedisServer) -> None:
+    versions = [version_of(changed(number)) for number in range(7)]
+    async with connect(fresh_server.url) as client:
+        kept = []
+        for number, keep in enumerate([None, None, 3, None, None, 1, None]):
+            await load(client, "{jq}", changed(number), keep=keep)
+            kept.append((await text(client, "{jq}:manifest", "versions")).split())
+        assert kept == [
+            versions[:1],
+            versions[:2],
+            versions[:3],
+            versions[1:4],
+            versions[2:5],
+            [versions[5]],
+            [versions[6]],
+        ]
+        assert (await text(client, "{jq}:manifest", "pruned")).split() == versions[:6]
+        needs = {field for field in await client.hkeys(SHARED) if field.startswith(b"needs:")}
+        assert needs == {f"needs:{versions[6]}".encode()}
+        shas = {one.sha.encode() for one in changed(6).values()}
+        assert {field for field in await client.hkeys(SHARED) if b":" not in field} == shas
+        with pytest.raises(ValueError, match="keep: expected"):
+            await load(client, "{jq}", keep=0)
+
+
+async def test_a_client_of_a_version_that_went_is_told_so(fresh_server: RedisServer) -> None:
+    async with connect(fresh_server.url) as client:
+        for number in range(3):
+            await load(client, "{jq}", changed(number))
+        await client.script_flush()
+        for number in (1, 2):
+            assert await Engine(client, scripts=changed(number)).config()
+        old, current = version_of(changed(0)), version_of(changed(2))
+        with pytest.raises(Version) as told:
+            await Engine(client, scripts=changed(0)).config()
+        assert old in told.value.message and f"{current} is current" in told.value.message
+        [reply] = [await Engine(client, scripts=builtin()).config()]  # never loaded: may be the next version
+        assert reply
+
+
+async def test_what_another_namespace_keeps_stays_until_that_is_gone(fresh_server: RedisServer) -> None:
+    async with connect(fresh_server.url) as client:
+        await load(client, "{other}", changed(0))
+        for number in (1, 2, 3):
+            await load(client, "{jq}", changed(number))
+        assert await fetch(client, "{other}") == changed(0)
+        await client.unlink("{other}:manifest", "{other}:meta")
+        await load(client, "{jq}", changed(4))
+        fields = await client.hkeys(SHARED)
+        assert f"needs:{version_of(changed(0))}".encode() not in fields and b"used:{other}" not in fields
+        assert len([field for field in fields if b":" not in field]) == 2 * len(builtin())
+
+
+async def test_sources_that_were_lost_come_with_the_next_load(fresh_server: RedisServer) -> None:
+    async with connect(fresh_server.url) as client:
+        await load(client, "{jq}")
+        await client.unlink(SHARED)
+        with pytest.raises(LookupError, match=f"{SHARED}|no scripts"):
+            await fetch(client, "{jq}")
+        await load(client, "{jq}")
+        assert await fetch(client, "{jq}") == builtin()
+
+
+async def test_a_manifest_of_an_older_form_is_replaced(fresh_server: RedisServer) -> None:
+    async with connect(fresh_server.url) as client:
+        old = {"version": "0.1.0+old", "pick": "aa", "library": "jq_old", "functions": "pick"}
+        for version in ("0.1.0+older", "0.1.0+old"):
+            old |= {f"{version}/pick": "aa", f"{version}/library": f"jq_{version[6:]}", f"{version}/functions": "pick"}
+        old |= {"source:aa": "return 1", "flags:aa": "write", "source:jq_old": "#!lua name=jq_old"}
+        await client.hset("{jq}:manifest", mapping=old)
+        for name in ("jq_old", "jq_older"):
+            code = f"#!lua name={name}\nredis.register_function('{name}', function() return 1 end)"
+            await client.execute_command("FUNCTION", "LOAD", code)
+        current = await load(client, "{jq}")
+        raw = await client.hgetall("{jq}:manifest")
+        assert raw[b"versions"].decode() == f"0.1.0+old {current}"
+        left = [field.decode() for field in raw if b":" in field or b"older" in field or b"+old/" in field]
+        assert sorted(left) == ["0.1.0+old/functions", "0.1.0+old/library", "0.1.0+old/pick"]
+        names = {found[1].decode() for found in await client.execute_command("FUNCTION", "LIST")}
+        assert names == {"jq_old", builtin().library.name}  # type: ignore[union-attr]
+
+
+async def test_who_may_not_share_has_its_own(fresh_server: RedisServer) -> None:
+    async with connect(fresh_server.url) as admin:
+        await admin.execute_command("ACL", "SETUSER", "own", "on", ">pw", "~{jq}*", "+@all")
+        async with connect(f"unix://own:pw@{fresh_server.socket}") as client:
+            for number in range(3):
+                await load(client, "{jq}", changed(number))
+            assert await text(client, "{jq}:manifest", "sources") == "{jq}:scripts"
+            assert await fetch(client, "{jq}") == changed(2)
+        assert not await admin.exists(SHARED)
+        assert len([field for field in await admin.hkeys("{jq}:scripts") if b":" not in field]) == 2 * len(builtin())
+
+
+async def test_in_a_cluster_a_namespace_has_its_own() -> None:
+    with cluster(1) as nodes:
+        async with connect(nodes.url) as client:
+            await load(client, "{jq}")
+            assert await text(client, "{jq}:manifest", "sources") == "{jq}:scripts"
+            assert await fetch(client, "{jq}") == builtin()
+
+
+def test_the_command_keeps_as_many_as_it_is_told(fresh_server: RedisServer) -> None:
+    assert cli.main(["load", "--redis", fresh_server.url, "--keep", "5"]) == 0
+    with fresh_server.client() as client:
+        assert client.hget("{jq}:manifest", "keep") == b"5"
+
+
+def test_the_loader_without_python_makes_them_alike(fresh_server: RedisServer, tmp_path: Path) -> None:
+    command = [sys.executable, str(ROOT / "tools" / "dist.py"), "--scripts-only", "--out", str(tmp_path)]
+    subprocess.run(command, check=True, env={"PYTHONPATH": str(ROOT / "python"), "PATH": "/usr/bin:/bin"})
+    loader = next(tmp_path.iterdir()) / "load.sh"
+    done = subprocess.run(
+        ["sh", str(loader), "-s", str(fresh_server.socket)],
+        capture_output=True, text=True, env={"JQ_KEEP": "4", "PATH": "/usr/bin:/bin"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    with fresh_server.client() as client:
+        manifest = client.hgetall("{jq}:manifest")
+        assert (manifest[b"sources"], manifest[b"keep"]) == (SHARED.encode(), b"4")
+        sources = client.hgetall(SHARED)
+        for script in builtin().values():
+            assert gzip.decompress(sources[script.sha.encode()]).decode() == script.source
+    shutil.rmtree(tmp_path)

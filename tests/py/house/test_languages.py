@@ -1,0 +1,233 @@
+"""The conformance suite, and clients in other languages, which know docs/protocol.md and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jqmaster.engine.engine import connect
+from jqmaster.engine.scripts import builtin, load
+from servers import RedisServer
+
+ROOT = Path(__file__).parents[3]
+SUITE = ROOT / "tests" / "protocol"
+EXAMPLES = ROOT / "examples"
+NAMESPACE = "{languages}"
+TOPICS = {file.stem: json.loads(file.read_text()) for file in sorted(SUITE.glob("*.json"))}
+CASES = sum(len(topic["cases"]) for topic in TOPICS.values())
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[RedisServer]:
+    """A server of their own, since they flush its scripts."""
+
+    async def loaded(url: str) -> None:
+        async with connect(url) as client:
+            await load(client, NAMESPACE)
+
+    with RedisServer() as server:
+        asyncio.run(loaded(server.url))
+        yield server
+
+
+BOTH_FORMS = pytest.mark.parametrize("form", ["functions", "scripts"])
+
+
+def run(*command: str | Path, **environment: str) -> list[str]:
+    """The lines that a program prints; it must end well."""
+    ended = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout.splitlines()
+
+
+# -- Node ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def node() -> Path:
+    """A copy of examples/node with its packages, kept under var/ for the next time."""
+    if not shutil.which("node") or not shutil.which("npm"):
+        pytest.skip("node and npm are not installed")
+    folder = ROOT / "var" / "node"
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # other processes run tests of this file at the same time
+        install_node(folder)
+        for file in (EXAMPLES / "node").glob("*.js"):
+            if not (folder / file.name).exists() or (folder / file.name).read_text() != file.read_text():
+                shutil.copy(file, folder)
+    return folder
+
+
+def install_node(folder: Path) -> None:
+    wanted, installed = EXAMPLES / "node" / "package.json", folder / "package.json"
+    if (folder / "node_modules").exists() and wanted.read_text() == installed.read_text():
+        return
+    shutil.rmtree(folder / "node_modules", ignore_errors=True)
+    shutil.copy(wanted, installed)
+    command = ["npm", "install", "--no-audit", "--no-fund", "--fetch-retries=0", "--fetch-timeout=20000"]
+    # npm may leave a folder without packages where it reaches nothing.
+    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=90)
+    if ended.returncode != 0:
+        shutil.rmtree(folder / "node_modules", ignore_errors=True)
+        pytest.skip(f"npm could not install packages: {ended.stderr.strip()[-300:]}")
+
+
+def test_node_example(node: Path, server: RedisServer) -> None:
+    assert run("node", node / "example.js", server.url, NAMESPACE) == [
+        "add: done 42",
+        "attempt 1 prints page 0",
+        "attempt 1 prints page 1",
+        "attempt 2 prints page 2",
+        "print: done at attempt 2, 100%: printed",
+        "       failed before: out of paper",
+        "never: error, NoSuchCustomer: no such customer, 1 attempt",
+        "many: 100 done",
+        "long: it was running and is cancelled",
+    ]
+
+
+@BOTH_FORMS
+def test_node_passes_the_suite(node: Path, server: RedisServer, form: str) -> None:
+    lines = run("node", node / "conformance.js", SUITE, server.url, NAMESPACE, JQ_FORM=form)
+    assert lines == [f"{CASES} of {CASES} cases passed"]
+
+
+NODE_LOSES_CONNECTIONS = """
+import { JQ } from './jq.js';
+import { Worker } from './worker.js';
+const [jq, killer] = await Promise.all([1, 2].map(() => JQ.connect(process.argv[1], process.argv[2])));
+const seen = [];
+const handler = async (n) => {
+  seen.push(n);
+  if (n % 60 === 30) await killer.command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+};
+const worker = new Worker(jq, { 'node.lost': handler });
+const working = worker.run();
+const jobs = await jq.enqueueMany(Array.from({ length: 300 }, (_, n) => [{ name: 'node.lost' }, n]));
+const documents = await Promise.all(jobs.map(({ id }) => jq.wait(id)));
+worker.stop();
+await working;
+await Promise.all([jq.close(), killer.close()]);
+console.log(documents.filter((document) => document.status === 'done').length, 'done');
+console.log(seen.sort((a, b) => a - b).every((n, i) => n === i), seen.length);
+"""
+
+
+def test_a_node_worker_whose_connections_break_loses_nothing_and_repeats_nothing(
+    node: Path, server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(node)
+    lines = run("node", "--input-type=module", "-e", NODE_LOSES_CONNECTIONS, server.url, NAMESPACE)
+    assert lines == ["300 done", "true 300"]
+
+
+# -- Lua -----------------------------------------------------------------------------------------------------
+
+
+def test_lua_example(server: RedisServer) -> None:
+    assert run("lua5.1", EXAMPLES / "lua" / "example.lua", server.url, NAMESPACE) == [
+        "attempt 1 prints page 0",
+        "attempt 1 prints page 1",
+        "long: it was running",
+        "attempt 2 prints page 2",
+        "add: done 42",
+        "print: done at attempt 2, 100%: printed",
+        "       failed before: out of paper",
+        "never: error, NoSuchCustomer: no such customer, 1 attempt",
+        "long: it is cancelled",
+    ]
+
+
+@BOTH_FORMS
+def test_lua_passes_the_suite(server: RedisServer, form: str) -> None:
+    lines = run("lua5.1", EXAMPLES / "lua" / "conformance.lua", SUITE, server.url, NAMESPACE, JQ_FORM=form)
+    assert lines == [f"{CASES} of {CASES} cases passed"]
+
+
+LUA_LOSES_CONNECTIONS = """
+local jq = require "jq"
+local queue, killer = jq.connect(arg[1], arg[2]), jq.connect(arg[1], arg[2])
+local seen = {}
+for n = 1, 100 do
+  queue:enqueue("lua.lost", n)
+end
+queue:work({
+  ["lua.lost"] = function(n)
+    seen[#seen + 1] = n
+    if n % 20 == 10 then
+      killer:command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+    end
+  end,
+}, { is_over = function()
+  return jq.unpack(killer:call("queues", jq.pack({ names = { "lua.lost" } }))[2]).done == 100
+end })
+print(#seen, seen[1], seen[100])
+"""
+
+
+def test_a_lua_worker_whose_connection_breaks_loses_nothing_and_repeats_nothing(
+    server: RedisServer, tmp_path: Path
+) -> None:
+    program = tmp_path / "lost.lua"
+    program.write_text(LUA_LOSES_CONNECTIONS)
+    lines = run("lua5.1", program, server.url, NAMESPACE, LUA_PATH=f"{EXAMPLES}/lua/?.lua;;")
+    assert lines == ["100\t1\t100"]
+
+
+# -- Shell ---------------------------------------------------------------------------------------------------
+
+
+def test_shell_example(server: RedisServer) -> None:
+    script = EXAMPLES / "shell" / "example.sh"
+    assert run("sh", script, "-s", str(server.socket), JQ_NAMESPACE=NAMESPACE) == [
+        "greet, attempt 1: done",
+        "print, attempt 1: retrying",
+        "print, attempt 2: done",
+        "greet: hello, ada",
+        "print: done, 50%, half of it, failed before: out of paper",
+        "and this is what an error is like",
+    ]
+
+
+# -- Python, and the suite itself ----------------------------------------------------------------------------
+
+
+@BOTH_FORMS
+def test_python_passes_the_suite(server: RedisServer, form: str) -> None:
+    lines = run(sys.executable, SUITE / "run.py", server.url, NAMESPACE, JQ_FORM=form)
+    assert lines == [f"{CASES} of {CASES} cases passed"]
+
+
+def test_the_suite_calls_every_script_and_meets_every_kind_of_error() -> None:
+    steps = [step for topic in TOPICS.values() for case in topic["cases"] for step in case["steps"]]
+    assert {step["call"] for step in steps if "call" in step} == set(builtin()), (
+        "each script has a case in tests/protocol"
+    )
+    codes = {step["error"].split()[0] for step in steps if "error" in step}
+    # LOST is never a whole call's error: it is the answer of one job among many.
+    assert codes == {"INVALID", "NOTFOUND", "CONFLICT", "FULL", "VERSION"}
+
+
+def test_the_suite_is_written_as_its_readme_says() -> None:
+    known = {"call", "args", "reply", "error", "until", "redis", "subscribe", "message"}
+    for name, topic in TOPICS.items():
+        assert topic["topic"] == name
+        titles = [case["case"] for case in topic["cases"]]
+        assert len(titles) == len(set(titles))
+        for case in topic["cases"]:
+            assert set(case) <= {"case", "steps", "setup"}
+            for step in case["steps"]:
+                assert set(step) <= known
+                assert len(set(step) & {"call", "redis", "subscribe", "message"}) == 1
+                assert ("call" in step) == ("args" in step)
+                assert all(isinstance(part, str) or len(part) == 1 for part in step.get("args", []))

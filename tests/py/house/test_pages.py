@@ -1,0 +1,65 @@
+"""The pages: what they link to is there, they are as wide as agreed, and what they repeat is so."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+import jqmaster
+
+ROOT = Path(__file__).resolve().parents[3]
+PAGES = [
+    *sorted(ROOT.glob("*.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / ".github").rglob("*.md")),
+    ROOT / "bench" / "README.md",
+    ROOT / "tests" / "protocol" / "README.md",
+]
+CODE = re.compile(r"^ *```.*?^ *```", re.DOTALL | re.MULTILINE)
+WIDTH = 100
+
+
+def anchor(heading: str) -> str:
+    """What a heading can be linked by, as sites that show Markdown make it."""
+    text = re.sub(r"`|\[([^]]*)]\([^)]*\)", r"\1", heading).lower()
+    return re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
+
+
+def anchors(page: Path) -> set[str]:
+    return {anchor(heading) for heading in re.findall(r"^#+ (.+)$", CODE.sub("", page.read_text()), re.MULTILINE)}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_what_a_page_links_to_is_there(page: Path) -> None:
+    missing = []
+    for link in re.findall(r"]\(([^)\s]+)\)", CODE.sub("", page.read_text())):
+        if re.match(r"https?:", link):
+            continue
+        path, _, place = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or (place and place not in anchors(target)):
+            missing.append(link)
+    assert missing == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_is_no_wider_than_agreed(page: Path) -> None:
+    """But for tables, code, and what has no blank to break at."""
+    lines = CODE.sub("", page.read_text()).splitlines()
+    wide = [line.strip() for line in lines if len(line) > WIDTH and "|" not in line]
+    assert [line for line in wide if " " in re.sub(r"`[^`]*`", "x", line)] == [], f"wider than {WIDTH}"
+
+
+def test_the_changelog_knows_the_version() -> None:
+    assert re.search(rf"\b{re.escape(jqmaster.__version__)}\b", (ROOT / "CHANGELOG.md").read_text())
+
+
+def test_the_hooks_before_a_commit_are_the_parts_of_lint() -> None:
+    config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())
+    entries = {hook["entry"] for repo in config["repos"] for hook in repo["hooks"]}
+    [parts] = re.findall(r"s/ lint / ([a-z ]+) /", (ROOT / "tools" / "check.sh").read_text())
+    assert entries == {f"sh tools/check.sh {part}" for part in parts.split()}
+    assert all(repo["repo"] == "local" for repo in config["repos"])

@@ -1,0 +1,94 @@
+"""Which rooms of jqlua/ and of python/jqmaster/ may know of which: low ones know of nothing above them."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+JQLUA = ROOT / "jqlua"
+PACKAGE = ROOT / "python/jqmaster"
+
+# From high to low. A module imports from its own room and from lower ones, also for type checkers alone and
+# within functions. The package's `__init__` may know all.
+ROOMS = (
+    "cli", "demo", "testing", "master", "doctor", "app", "worker", "engine", "wire", "connection", "bundle", "errors",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("room", "may_know"), [("base", set()), ("values", {"base"})])
+def test_a_low_room_knows_of_nothing_above_it(room: str, may_know: set[str]) -> None:
+    known = {
+        (module.name, other)
+        for module in (JQLUA / room).glob("*.lua")
+        for other in re.findall(r'require "jqlua\.(\w+)\.', module.read_text())
+        if other != room and other not in may_know
+    }
+    assert known == set()
+
+
+def modules() -> dict[str, Path]:
+    """All modules but the package's own, by their names below `jqmaster`."""
+    paths = (path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+    return {".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
+
+
+def room(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def imported(path: Path, known: dict[str, Path]) -> Iterator[str]:
+    """The modules that one imports, wherever in it."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            inner = [f"{node.module}.{alias.name}".removeprefix("jqmaster.") for alias in node.names]
+            outer = str(node.module).removeprefix("jqmaster.")
+            yield from (one if one in known else outer for one in inner if one in known or outer in known)
+        elif isinstance(node, ast.Import):
+            names = (alias.name.removeprefix("jqmaster.") for alias in node.names)
+            yield from (name for name in names if name in known)
+
+
+@pytest.fixture(scope="module")
+def arrows() -> set[tuple[str, str]]:
+    """(module, one that it imports) each."""
+    known = modules()
+    return {(module, other) for module, path in known.items() for other in imported(path, known)}
+
+
+def is_upward(module: str, other: str) -> bool:
+    return ROOMS.index(room(other)) < ROOMS.index(room(module))
+
+
+def test_each_room_of_the_package_has_its_place() -> None:
+    assert set(map(room, modules())) == set(ROOMS)
+
+
+def test_arrows_between_rooms_point_downward(arrows: set[tuple[str, str]]) -> None:
+    assert {(one, other) for one, other in arrows if is_upward(one, other)} == set()
+
+
+def test_no_modules_import_each_other_in_a_circle(arrows: set[tuple[str, str]]) -> None:
+    assert reaching_themselves(arrows) == []
+
+
+def reaching_themselves(arrows: set[tuple[str, str]]) -> list[set[str]]:
+    """Groups of modules each of which is reached from each other one."""
+    reached = {one: {other for start, other in arrows if start == one} for pair in arrows for one in pair}
+    while any(more := [(one, new) for one in reached if (new := behind(one, reached) - reached[one])]):
+        for one, new in more:
+            reached[one] |= new
+    groups = [{other for other in others if one in reached[other]} for one, others in reached.items() if one in others]
+    return [group for number, group in enumerate(groups) if group not in groups[:number]]
+
+
+def behind(one: str, reached: dict[str, set[str]]) -> set[str]:
+    return {further for other in reached[one] for further in reached[other]}
+
+
+def test_a_circle_is_found() -> None:
+    line = {("a", "b"), ("b", "c"), ("x", "a")}
+    assert reaching_themselves(line) == []
+    assert reaching_themselves(line | {("c", "a")}) == [{"a", "b", "c"}]
