@@ -19,7 +19,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "tests" / "py" / room) for room in ("support", "connection")]
+sys.path.extend(str(Path(__file__).resolve().parents[1] / "tests" / "py" / room) for room in ("support", "connection"))
 
 from kit.server import end_on_termination
 
