@@ -12,7 +12,7 @@ import msgpack
 
 from jqmaster.app.handle import ENDED
 from jqmaster.app.transport import Prepared
-from jqmaster.engine.http import HttpEngine, checked
+from jqmaster.engine.http import HttpEngine
 from jqmaster.engine.replies import Enqueued, Event, document
 from jqmaster.errors import Unavailable
 from jqmaster.wire.message import MSGPACK
@@ -41,10 +41,10 @@ class HttpTransport:
             async with self._polls:
                 poll_s = round(max(0.0, min(timeout_s, most_s)), 3)
                 path = f"/job/{quote(job_id, safe='')}/polling?timeout={poll_s}"
-                status, content = await self.engine.send("GET", path, timeout_s=poll_s + 10)
+                answer = await self.engine.send("GET", path, timeout_s=poll_s + 10)
         finally:
             self._polling -= 1
-        return "waiting" if status == 408 else str(document(checked(status, content))["status"])
+        return "waiting" if answer.status == 408 else str(document(answer.body)["status"])
 
     async def result(self, job_id: str) -> bytes | None:
         return (await self.engine.result(job_id))[1]
@@ -81,8 +81,7 @@ class HttpTransport:
         headers = {"content-type": "application/octet-stream", "accept": MSGPACK}
         path = f"/import?{urlencode({'namespace': namespace})}"
         for batch in _batches(records):
-            status, content = await self.engine.send("POST", path, batch, headers=headers)
-            keys += int(msgpack.unpackb(checked(status, content))["keys"])
+            keys += int((await self.engine.send("POST", path, batch, headers=headers)).value["keys"])
         return keys
 
     async def close(self) -> None:

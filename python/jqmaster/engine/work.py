@@ -10,6 +10,7 @@ from jqmaster.engine.calls import Argument, Calling, Holding, Spec, given, pack
 from jqmaster.engine.replies import Assigned, Assignment, Beat, Finished, Note, Page, Picked
 
 Follow = Sequence[tuple[Spec, bytes]]  # jobs that an outcome enqueues: (spec, argument) each
+Outcomes = Sequence[tuple[Spec, bytes] | tuple[Spec, bytes, Follow]]
 
 
 class WorkCalls(Calling):
@@ -38,13 +39,7 @@ class WorkCalls(Calling):
         answers, request = await self.call("heartbeat", *arguments)
         return Beat(replies.states(answers), replies.text(request))
 
-    async def finish(
-        self,
-        worker: str,
-        outcomes: Sequence[tuple[Spec, bytes] | tuple[Spec, bytes, Follow]] = (),
-        *,
-        pick: Spec | None = None,
-    ) -> Finished:
+    async def finish(self, worker: str, outcomes: Outcomes = (), *, pick: Spec | None = None) -> Finished:
         """Report outcomes: (spec, blob), or (spec, blob, jobs to enqueue in the same step).
 
         With ``pick`` (a pick's spec without worker) fetch the next jobs as well.
