@@ -55,7 +55,7 @@ async def aburst(
     if jq.is_redis:
         source = _RedisBurst.from_url(jq.url, jq.namespace, wanted, form=jq.form)
     else:
-        source = _HttpBurst(jq.url.split(","), wanted)
+        source = _HttpBurst(jq.masters, wanted)
     worker = Worker(runner.functions(), source, concurrency=concurrency, on_outcome=on_outcome)
     source.begin(jq, worker, ("retrying", "scheduled") if delayed else ("retrying",))
     try:

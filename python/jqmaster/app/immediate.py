@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import itertools
-import threading
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from jqmaster.app.link import Link
@@ -19,7 +19,7 @@ from jqmaster.engine.calls import ABSENT, Argument
 from jqmaster.engine.engine import Operations
 from jqmaster.engine.options import NewJob
 from jqmaster.engine.replies import Document, Enqueued, Event, Page, job_of
-from jqmaster.errors import NotFound, Unavailable
+from jqmaster.errors import Invalid, NotFound, Unavailable
 from jqmaster.worker.ending import FollowUp, JobFailed, Move, new_job
 from jqmaster.worker.notes import current_job
 
@@ -59,7 +59,10 @@ class Memory:
     async def enqueue(
         self, calls: Sequence[Call[Any]], jobs: Sequence[Prepared], request: str | None
     ) -> list[Enqueued]:
-        return [await self._run_one(call, spec) for call, (spec, _) in zip(calls, jobs, strict=True)]
+        done: list[Enqueued] = []
+        for call, (spec, _) in zip(calls, jobs, strict=True):
+            done.append(await self._run_one(call, _with_ids(spec, done)))
+        return done
 
     async def ended(self, job_id: str, timeout_s: float) -> str:
         return str(self.engine.find(job_id)["status"])
@@ -84,9 +87,7 @@ class Memory:
         """For plain code plain functions run right there, and others in a loop."""
         by_hand = _is_plain.get()
         document = self.engine.add(spec, call.argument)
-        # What it depends on are calls here, which have no ids.
-        told = {name: value for name, value in document.items() if name != "depends"}
-        job = job_of({**told, "token": ""}, call.argument)
+        job = job_of({**document, "token": ""}, call.argument)
         task = call.task if call.task.function is not None else self._jq.tasks.get(call.task.name)
         if task is None:
             raise LookupError(f"no function here for jobs named {call.task.name}")
@@ -113,18 +114,19 @@ class Memory:
 
     async def _followed(self, result: Any) -> Any:
         """What a result says is to follow runs at once, too; the result itself."""
-        follow: Sequence[NewJob | Call[Any]] = ()
+        follow: list[tuple[Call[Any], NewJob]] = []
         if isinstance(result, FollowUp):
-            follow = [one if isinstance(one, Call) else new_job(one, ()) for one in result.jobs]
+            for one in result.jobs:
+                new = new_job(one, result.jobs)
+                call = one if isinstance(one, Call) else Call(self._jq.task(new.spec["name"]), new.argument, {})
+                follow.append((call, new))
             result = result.result
         if isinstance(result, Move):
             packed = self._jq.serializer.dumps(result.argument)
             moved: Call[Any] = Call(self._jq.task(result.name or current_job.get().name), packed, {})
             handle = await self._run_one(moved, moved.spec())
             result = self._jq.serializer.loads(self.engine.find(handle.id)["result"])
-        for one in follow:
-            call = one if isinstance(one, Call) else Call(self._jq.task(one.spec["name"]), one.argument, {})
-            await self._run_one(call, call.spec())
+        await self.enqueue([call for call, _ in follow], [new for _, new in follow], None)
         return result
 
 
@@ -208,6 +210,15 @@ class MemoryEngine(Operations):
         return {"name": name, **changes}
 
 
+def _with_ids(spec: Mapping[str, Any], done: Sequence[Enqueued]) -> dict[str, Any]:
+    """`spec` with ids instead of indexes among those that ran before."""
+    depends = spec.get("depends", ())
+    if any(isinstance(one, int) and one >= len(done) for one in depends):
+        raise Invalid("expected jobs further ahead", "depends")
+    ids = [done[one].id if isinstance(one, int) else one for one in depends]
+    return {**spec, **({"depends": ids} if ids else {})}
+
+
 def _no_server(operation: str) -> Unavailable:
     return Unavailable(f"{operation}: jobs run where they are enqueued, there is no server to ask")
 
@@ -233,18 +244,5 @@ def _by_hand(work: Coroutine[Any, Any, T]) -> T:
 
 
 def _in_a_thread(work: Coroutine[Any, Any, T]) -> T:
-    found: list[T] = []
-    errors: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            found.append(asyncio.run(work))
-        except BaseException as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=contextvars.copy_context().run, args=(run,))
-    thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
-    return found[0]
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(contextvars.copy_context().run, asyncio.run, work).result()

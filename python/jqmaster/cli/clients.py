@@ -9,6 +9,7 @@ import msgpack
 
 from jqmaster.app.app import JQ
 from jqmaster.app.handle import unpacked
+from jqmaster.connection.url import is_redis
 from jqmaster.engine.engine import Engine, Operations
 from jqmaster.engine.replies import Document
 from jqmaster.engine.scripts import Form
@@ -35,7 +36,7 @@ class Client(JQ):
     """`JQ` for one command."""
 
     def __init__(self, url: str, namespace: str, form: Form) -> None:
-        super().__init__(url, namespace=namespace, form=form, serializer=_Values())
+        super().__init__(url, namespace=namespace if is_redis(url) else None, form=form, serializer=_Values())
 
     def ask(self, call: Callable[[Operations], Coroutine[Any, Any, T]]) -> T:
         """Do what no method does in this form."""

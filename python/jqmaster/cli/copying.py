@@ -69,13 +69,13 @@ def _opened(name: str, mode: str) -> Iterator[BinaryIO]:
 def _import(options: argparse.Namespace, parser: Parser) -> int:
     from jqmaster.engine import copying
 
-    with _opened(options.file, "rb") as file, open_client(options, creates=True) as client:
+    with _opened(options.file, "rb") as file, open_client(options, creates=True, into=True) as client:
         size = Path(options.file).stat().st_size if options.file != "-" else None
         with Progress("importing", size, "bytes") as bar:
             records = _counted(copying.read_file(file), bar)
             if options.namespace is None and not client.is_redis:
                 parser.error("by way of a master --namespace is required, or give --redis")
-            namespace = client.namespace
+            namespace = options.namespace or client.namespace
             keys = client.import_records(records, namespace)
     if options.json:
         values.print_json({"keys": keys, "namespace": namespace})

@@ -38,8 +38,9 @@ class Place:
         return f"{self.shown} {self.namespace}" if self.is_redis else self.shown
 
 
-def place(options: argparse.Namespace) -> Place:
-    """Which server the options and the environment mean. Raises Refused."""
+def place(options: argparse.Namespace, *, into: bool = False) -> Place:
+    """Which server the options and the environment mean. `into`: `--namespace` is where records go, and may be
+    said of a master as well. Raises Refused."""
     # What is in the environment is already in the options; only what differs from it was said here.
     url, redis = options.url, options.redis
     if url is not None and redis is not None:
@@ -56,13 +57,17 @@ def place(options: argparse.Namespace) -> Place:
             forms = redis_url.FORMS if is_for_redis else "http://, https://, redis://, …"
             shown = redis_url.without_password(chosen)
             raise Refused(f"{shown}: expected a URL that begins with {forms}", EXIT_USAGE, "INVALID")
+        if not into and options.namespace not in (None, os.environ.get("JQ_NAMESPACE")):
+            raise Refused("--namespace goes with --redis: a master has its own", EXIT_USAGE, "INVALID")
     return Place(chosen, options.namespace or NAMESPACE, options.form or "auto")
 
 
-def open_client(options: argparse.Namespace, *, creates: bool = False) -> AbstractContextManager[Client]:
-    """A client of the server that the options mean. `creates`: straight on Redis, a namespace that is not
-    there is set up; else it is refused, as it would be a slip of the finger."""
-    return client_of(place(options), creates=creates)
+def open_client(
+    options: argparse.Namespace, *, creates: bool = False, into: bool = False
+) -> AbstractContextManager[Client]:
+    """A client of the server that the options mean, as `place`. `creates`: straight on Redis, a namespace that is
+    not there is set up; else it is refused, as it would be a slip of the finger."""
+    return client_of(place(options, into=into), creates=creates)
 
 
 @contextmanager

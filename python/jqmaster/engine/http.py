@@ -248,6 +248,7 @@ class HttpEngine(Operations):
         if self._session is None:
             connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60)
             self._session = aiohttp.ClientSession(connector=connector)
+            self._session._retry_connection = False  # `send` must know of each repeat
         return self._session
 
     def _leave(self, url: str) -> None:

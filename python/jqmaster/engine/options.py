@@ -96,10 +96,13 @@ NAMES = frozenset(JobOptions.__annotations__)
 
 def check(options: JobOptions) -> JobOptions:
     """`options` as they were given, which type checkers need not have seen. Raises TypeError for a name that is
-    none."""
+    none, and for a duration that is none."""
     unknown = sorted(options.keys() - NAMES)
     if unknown:
         raise TypeError(f"no such option: {', '.join(unknown)}; there are: {', '.join(sorted(NAMES))}")
+    for name, value in options.items():
+        if name in _DURATIONS and value is not None:
+            seconds(value, name)
     return options
 
 
@@ -121,9 +124,13 @@ def _sent(options: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def seconds(duration: Seconds) -> float:
-    """A duration in seconds."""
-    return duration.total_seconds() if isinstance(duration, timedelta) else duration
+def seconds(duration: Any, name: str = "duration") -> float:
+    """A duration in seconds. Raises TypeError for what is none."""
+    if isinstance(duration, timedelta):
+        return duration.total_seconds()
+    if isinstance(duration, bool) or not isinstance(duration, int | float):
+        raise TypeError(f"{name}: expected seconds or a timedelta, got {duration!r}")
+    return duration
 
 
 def unix(moment: datetime | float) -> float:
@@ -136,6 +143,7 @@ def unix(moment: datetime | float) -> float:
 
 
 _OF_KIND: Mapping[str, Callable[[Any], Any]] = {"seconds": seconds, "moment": unix, "names": list, "texts": dict}
+_DURATIONS = frozenset(field.name for field in FIELDS if field.kind == "seconds")
 _SENT_AS = {field.name: _OF_KIND[field.kind] for field in FIELDS if field.kind in _OF_KIND}
 
 
@@ -155,6 +163,6 @@ def when_of(given: Mapping[str, Any]) -> dict[str, Any]:
         if name in when:
             when[name] = unix(when[name])
     for name in ("every", "offset"):
-        if isinstance(when.get(name), timedelta):
-            when[name] = when[name].total_seconds()
+        if name in when:
+            when[name] = seconds(when[name], name)
     return when

@@ -33,9 +33,10 @@ def checkpoint(argument: Any) -> None:
     """Have the next attempt of the running job, if there is one, start with this argument.
 
     Goes like `progress`, and at the latest before the attempt's failure is reported. Raises TypeError or
-    ValueError for what MessagePack cannot hold.
+    ValueError for what cannot be packed.
     """
-    _notebook.get().write(Note(argument=msgpack.packb(argument)))
+    notebook = _notebook.get()
+    notebook.write(Note(argument=notebook.dumps(argument)))
 
 
 def notebook_of() -> Notebook | None:
@@ -48,6 +49,8 @@ class Notebook:
 
     def __init__(self, tell: Callable[[], object]) -> None:
         self.is_used = False
+        self.dumps: Callable[[Any], bytes] = msgpack.packb
+        """How a checkpoint's argument is packed: as the job's own was."""
         self._tell = tell
         self._note: Note | None = None
         self._lock = threading.Lock()

@@ -222,7 +222,21 @@ async def test_immediate_jobs_in_a_loop() -> None:
     def third() -> Any:
         return Move("second", {"text": "c"})
 
+    @jq.job
+    async def depends() -> list[str]:
+        return list(current_job.get().depends)
+
+    @jq.job
+    async def goes_on() -> FollowUp[None]:
+        one = second.job("d")
+        return FollowUp(None, [one, depends.options(depends=[one]).job()])
+
     with jq.immediate():
+        one = second.job("e")
+        given, waits = await jq.aenqueue_many([one, depends.options(depends=[one, "some"]).job()])
+        assert await waits.aresult() == [given.id, "some"]
+        await goes_on.aenqueue()
+        ran.clear()
         assert await (await first.aenqueue()).aresult() == "done"
         assert second.enqueue("a").result() == "A"
         assert await (await third.aenqueue()).aresult() == "C"

@@ -12,7 +12,18 @@ from typing import Any
 import pytest
 
 from app_support import jq, working
-from jqmaster import JQ, FollowUp, JobError, JobFailed, JobReleased, Move, checkpoint, current_job, progress
+from jqmaster import (
+    JQ,
+    FollowUp,
+    JobError,
+    JobFailed,
+    JobReleased,
+    MessagePack,
+    Move,
+    checkpoint,
+    current_job,
+    progress,
+)
 from jqmaster.worker.joblog import JobFilter, JsonLines
 from processes import Process
 
@@ -240,6 +251,21 @@ def test_progress_and_checkpoints(jq: JQ) -> None:
     assert (document["progress"], document["progress_message"]) == (50, "half")
 
 
+def test_a_checkpoint_is_packed_as_arguments_are(redis_url: str, namespace: str) -> None:
+    jq = JQ(redis_url, namespace=namespace, serializer=MessagePack(default=sorted))
+
+    @jq.job(retry_base=0)
+    def adds_up(numbers: list[int]) -> int:
+        if len(numbers) == 1:
+            checkpoint({"numbers": {2, *numbers}})
+            raise ConnectionError("away")
+        return sum(numbers)
+
+    handle = adds_up.enqueue({1})
+    jq.burst()
+    assert handle.result(timeout=5) == 3
+
+
 # -- schedules ------------------------------------------------------------------------------------
 
 
@@ -263,6 +289,8 @@ async def test_workers_bring_their_schedules(jq: JQ) -> None:
         jq.schedule(clean, id="nightly", every=1)
     with pytest.raises(TypeError):
         jq.schedule(lambda: None, every=1)  # type: ignore[type-var]
+    with pytest.raises(ValueError, match="hour '24' is not understood"):
+        jq.schedule(clean, id="wrong", cron="0 24 * * *")
 
 
 # -- logs -----------------------------------------------------------------------------------------

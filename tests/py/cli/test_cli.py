@@ -98,6 +98,7 @@ def test_load_prints_what_it_loaded(redis_url: str, namespace: str) -> None:
         (["fly"], 2, "fly"),
         (["load"], 2, "--redis or JQ_REDIS"),
         (["export", "file", "--url", "http://127.0.0.1:1"], 4, "jqmaster serve"),
+        (["queues", "--url", "http://127.0.0.1:1", "--namespace", "{a}"], 2, "--namespace goes with --redis"),
         (["import", "/nowhere/file", "--redis", "unix:///x"], 1, "/nowhere/file"),
         (["load", "--redis", "unix:///nowhere/redis.sock"], 4, "/nowhere/redis.sock"),
         (["load", "--redis", "ftp://x"], 4, "URL"),
