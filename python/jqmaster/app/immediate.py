@@ -8,7 +8,7 @@ import itertools
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from jqmaster.app.link import Link
 from jqmaster.app.registry import Registry
@@ -18,8 +18,9 @@ from jqmaster.app.worker import Runner
 from jqmaster.engine.calls import ABSENT, Argument
 from jqmaster.engine.engine import Operations
 from jqmaster.engine.options import NewJob
-from jqmaster.engine.replies import Document, Enqueued, Event, Page, job_of
+from jqmaster.engine.replies import Document, Enqueued, Event, job_of
 from jqmaster.errors import Invalid, NotFound, Unavailable
+from jqmaster.wire import packform
 from jqmaster.worker.ending import FollowUp, JobFailed, Move, new_job
 from jqmaster.worker.notes import current_job
 
@@ -142,9 +143,13 @@ class MemoryEngine(Operations):
         job_id = f"direct-{next(self._numbers)}"
         defaults = {"queue": spec["name"], "priority": 0, "timeout": 30.0, "attempt": 1, "retry_count": 0}
         document = {
-            **defaults, **spec, "id": job_id, "argument": argument, "status": "running",
+            **defaults,
+            **spec,
+            "id": job_id,
+            "argument": argument,
+            "status": "running",
             "created_ms": round(time.time() * 1000),
-        }  # fmt: skip
+        }
         self._jobs[job_id] = document
         return document
 
@@ -155,6 +160,14 @@ class MemoryEngine(Operations):
         return self._jobs[job_id]
 
     async def call(self, operation: str, *arguments: Argument) -> Any:
+        if operation in ("schedules", "constraints", "usage"):
+            return [b""]
+        if operation in ("unschedule", "unconstrain"):
+            return None
+        if operation in ("schedule", "queue"):
+            return arguments[0]
+        if operation == "constrain":
+            return packform.extend_map(cast(bytes, arguments[0]), {"match": cast(bytes, arguments[1])})
         raise _no_server(operation)
 
     async def get(self, *ids: str) -> list[Document | None]:
@@ -180,34 +193,8 @@ class MemoryEngine(Operations):
         event = "failed" if found["status"] == "error" else found["status"]
         return {"id": job_id, "events": [{"event": event, "time_ms": found["created_ms"]}], "forgotten": 0}
 
-    async def schedule(
-        self, schedule_id: str, job: Mapping[str, Any], argument: bytes = b"\xc0", **options: Any
-    ) -> Document:
-        return {"id": schedule_id, **options}
-
-    async def schedules(self, *_: Any, **__: Any) -> Page:
-        return Page("", [])
-
-    async def unschedule(self, schedule_id: str) -> None:
-        return None
-
-    async def constrain(self, constraint_id: str, match: Mapping[str, Any] | bytes, **limits: Any) -> Document:
-        return {"id": constraint_id, "match": match, **limits}
-
-    async def unconstrain(self, constraint_id: str) -> None:
-        return None
-
-    async def constraints(self, *_: Any, **__: Any) -> Page:
-        return Page("", [])
-
-    async def usage(self, constraint_id: str, **_: Any) -> Page:
-        return Page("", [])
-
     async def hold(self, constraint_id: str, seconds: float, *, by: Any = ABSENT) -> int:
         return round((time.time() + seconds) * 1000)
-
-    async def queue(self, name: str, **changes: Any) -> Document:
-        return {"name": name, **changes}
 
 
 def _with_ids(spec: Mapping[str, Any], done: Sequence[Enqueued]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import msgpack
 
 from jqmaster.app.handle import ENDED
 from jqmaster.app.transport import Prepared
+from jqmaster.engine.copying import chunks
 from jqmaster.engine.http import HttpEngine
 from jqmaster.engine.replies import Enqueued, Event, document
 from jqmaster.errors import Unavailable
@@ -80,8 +81,8 @@ class HttpTransport:
         keys = 0
         headers = {"content-type": "application/octet-stream", "accept": MSGPACK}
         path = f"/import?{urlencode({'namespace': namespace})}"
-        for batch in _batches(records):
-            keys += int((await self.engine.send("POST", path, batch, headers=headers)).value["keys"])
+        for batch in chunks(records, IMPORT_BYTES):
+            keys += int((await self.engine.send("POST", path, b"".join(batch), headers=headers)).value["keys"])
         return keys
 
     async def close(self) -> None:
@@ -109,17 +110,3 @@ class _Records:
             self._taken += size
             record, self.rest = self.rest[:size], self.rest[size:]
             yield record
-
-
-def _batches(records: Iterable[bytes]) -> Iterable[bytes]:
-    """Records as they go into one request."""
-    batch: list[bytes] = []
-    size = 0
-    for record in records:
-        if batch and size + len(record) > IMPORT_BYTES:
-            yield b"".join(batch)
-            batch, size = [], 0
-        batch.append(record)
-        size += len(record)
-    if batch:
-        yield b"".join(batch)

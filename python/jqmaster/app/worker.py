@@ -130,9 +130,14 @@ class Runner:
         if not self._in_place:
             about = "" if retry else ", for good"
             log.warning(
-                "job %s (%s) failed in attempt %d%s: %s", job.id, job.name, job.attempt, about, message,
+                "job %s (%s) failed in attempt %d%s: %s",
+                job.id,
+                job.name,
+                job.attempt,
+                about,
+                message,
                 exc_info=error if log.isEnabledFor(logging.INFO) else None,
-            )  # fmt: skip
+            )
         return JobFailed(message, retry=retry, error=value, group=group)
 
     async def _bring_schedules(self, tried: asyncio.Event) -> None:

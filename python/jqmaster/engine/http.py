@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 from urllib.parse import urlencode
 
 import aiohttp
@@ -16,6 +16,7 @@ from jqmaster.engine import request as requests
 from jqmaster.engine.calls import Argument, Holding, Spec, given, pack
 from jqmaster.engine.durable import Durable
 from jqmaster.engine.engine import Operations
+from jqmaster.engine.options import Steps
 from jqmaster.engine.replies import Beat, Document, Enqueued, Finished, Note, Picked
 from jqmaster.engine.request import checked, path_of, value_of, with_argument
 from jqmaster.engine.work import Outcomes
@@ -136,10 +137,8 @@ class HttpEngine(Operations):
         kept = document["status"] == "done" and document["keep_result"]
         return document["status"], content if kept else None
 
-    async def tags(
-        self, *, cursor: str | None = None, count: int | None = None, top: int | None = None
-    ) -> tuple[str, list[tuple[str, int]]]:
-        query = urlencode(given(cursor=cursor or None, count=count, top=top))
+    async def tags(self, *, top: int | None = None, **steps: Unpack[Steps]) -> tuple[str, list[tuple[str, int]]]:
+        query = urlencode(given(top=top, **steps))
         reply = (await self.send("GET", f"/tags?{query}")).value
         return reply["cursor"], [(one["tag"], one["count"]) for one in reply["tags"]]
 

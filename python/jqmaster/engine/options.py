@@ -84,6 +84,55 @@ class Changes(TypedDict, total=False):
     """All of it, a map of names where the function has parameters."""
 
 
+class Steps(TypedDict, total=False):
+    """Where a listing, or a change of many, goes on, and how far."""
+
+    cursor: str | None
+    count: int | None
+
+
+class Where(TypedDict, total=False):
+    """Conditions that a job must meet, all of them (docs/protocol.md, section 14). None is no condition."""
+
+    queue: str | None
+    status: str | Sequence[str] | None
+    name: str | None
+    tag: str | None
+    group: str | None
+    message: str | None
+    from_ms: int | None
+    to_ms: int | None
+
+
+class Limits(TypedDict, total=False):
+    """What a constraint allows (docs/protocol.md, section 7)."""
+
+    by: str | Sequence[str] | None
+    concurrency: int | None
+    rate: Mapping[str, Any] | None
+    cost: float | str | None
+    order: str | None
+
+
+class QueueChanges(TypedDict, total=False):
+    """What can be set of a queue; `set` and `unset` are settings of its own (docs/protocol.md, section 9)."""
+
+    paused: bool | None
+    max_waiting: int | None
+    fair: Sequence[Mapping[str, Any]] | None
+    set: Mapping[str, Any] | None
+    unset: Sequence[str] | None
+
+
+class Period(TypedDict, total=False):
+    """Which statistics."""
+
+    queue: str | None
+    name: str | None
+    from_ms: int | None
+    to_ms: int | None
+
+
 class NewJob(NamedTuple):
     """A job on its way to the engine: its spec, its argument packed."""
 

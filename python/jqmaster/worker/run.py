@@ -78,21 +78,24 @@ async def work(options: WorkOptions, stop: asyncio.Event) -> None:
 
 async def _work(options: WorkOptions, stop: asyncio.Event) -> None:
     queues = queues_for(options.functions, options.queues)
+    wish: dict[str, Any] = {"order": options.order, "name": options.name}
     source: HttpSource | RedisSource
     if options.redis_url is not None:
         try:
-            source = RedisSource.from_url(
-                options.redis_url, options.namespace, queues, order=options.order, name=options.name,
-                form=options.form, recreate=options.recreate,
-            )  # fmt: skip
+            more = {"form": options.form, "recreate": options.recreate}
+            source = RedisSource.from_url(options.redis_url, options.namespace, queues, **wish, **more)
         except ValueError as error:
             raise ValueError(f"{without_password(options.redis_url)}: {error}") from None
     else:
-        source = HttpSource(options.masters, queues, order=options.order, name=options.name)
+        source = HttpSource(options.masters, queues, **wish)
     worker = Worker(
-        options.functions, source, concurrency=options.concurrency, fetches=not options.push,
-        drain_timeout_s=options.drain_timeout_s, on_outcome=options.on_outcome,
-    )  # fmt: skip
+        options.functions,
+        source,
+        concurrency=options.concurrency,
+        fetches=not options.push,
+        drain_timeout_s=options.drain_timeout_s,
+        on_outcome=options.on_outcome,
+    )
     host = None
     try:
         if options.push:

@@ -18,12 +18,12 @@ import pytest
 
 from http_support import document
 from jqmaster import JQ, Handle
-from jqmaster.app import operation as methods
 from jqmaster.app import task
 from jqmaster.cli import enqueue
 from jqmaster.cli.options import Parser
+from jqmaster.engine import options
 from jqmaster.engine.engine import Operations
-from jqmaster.engine.options import Changes, JobOptions
+from jqmaster.engine.options import JobOptions
 from jqmaster.engine.replies import Job
 from jqmaster.wire import operation as table
 from jqmaster.wire import parts
@@ -215,12 +215,12 @@ def of(fields: Iterable[table.Field], place: str = "") -> set[str]:
 @pytest.mark.parametrize(
     ("taken", "wanted"),
     [
-        pytest.param(methods.Where, of(parts.CONDITIONS), id="where"),
-        pytest.param(methods.Limits, of(parts.LIMITS) - {"match"}, id="limits"),
-        pytest.param(methods.QueueChanges, of(parts.QUEUE_CHANGES), id="queue"),
-        pytest.param(methods.Period, of(parts.PERIOD) - {"by"}, id="period"),
+        pytest.param(options.Where, of(parts.CONDITIONS), id="where"),
+        pytest.param(options.Limits, of(parts.LIMITS) - {"match"}, id="limits"),
+        pytest.param(options.QueueChanges, of(parts.QUEUE_CHANGES), id="queue"),
+        pytest.param(options.Period, of(parts.PERIOD) - {"by"}, id="period"),
         pytest.param(task.When, of(parts.RECURRING) - {"job", "argument"}, id="schedule"),
-        pytest.param(Changes, {*CHANGED, "argument"}, id="change"),
+        pytest.param(options.Changes, {*CHANGED, "argument"}, id="change"),
     ],
 )
 def test_programs_can_say_what_the_table_has(taken: Any, wanted: set[str]) -> None:
