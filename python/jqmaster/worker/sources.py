@@ -50,8 +50,8 @@ class EngineSource:
 
     async def fetch(self, count: int) -> list[Job]:
         # The same request until it is answered: what an answer brought that was lost comes again.
-        spec = self._unanswered or {"worker": self.worker, **self._wish, "request": new_request()}
-        self._unanswered = spec = {**spec, "count": count}
+        spec = self._unanswered or {**self._wish, "request": new_request()}
+        self._unanswered = spec = {**spec, "worker": self.worker, "count": count}
         try:
             jobs = await self._wait(spec)
         except Unavailable:
