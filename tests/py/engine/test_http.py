@@ -144,7 +144,7 @@ async def test_a_source_that_stops_leaves_nothing_behind(server: Server, own: En
         unheard: list[Any] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context))
         await source.stop()
-        left = [task for task in asyncio.all_tasks() if task.get_name() == "give back"]
+        left = [task for task in asyncio.all_tasks() if "HttpSource" in str(task.get_coro())]
         assert (left, unheard) == ([], [])
 
 
