@@ -14,6 +14,7 @@ class _Field(NamedTuple):
 
 
 _FIELDS = (
+    _Field("second", 0, 59),
     _Field("minute", 0, 59),
     _Field("hour", 0, 23),
     _Field("day of month", 1, 31),
@@ -30,11 +31,12 @@ def check(text: str) -> None:
     fields = text.lower().split()
     if len(fields) == 1 and fields[0] in _NAMED:
         return
+    if len(fields) == len(_FIELDS) - 1:
+        fields.insert(0, "0")
     if len(fields) != len(_FIELDS):
-        raise ValueError(f"cron {text!r}: expected five fields, or one of {', '.join(sorted(_NAMED))}")
-    sets = [_values(said, field) for said, field in zip(fields, _FIELDS, strict=True)]
-    days, months = sets[2], sets[3]
-    is_either = fields[2][0] != "*" and fields[4][0] != "*"
+        raise ValueError(f"cron {text!r}: expected five fields or six, or one of {', '.join(sorted(_NAMED))}")
+    *_, days, months, _ = (_values(said, field) for said, field in zip(fields, _FIELDS, strict=True))
+    is_either = fields[3][0] != "*" and fields[5][0] != "*"
     if not is_either and min(days) > max(_LONGEST[month - 1] for month in months):
         raise ValueError(f"cron {text!r}: such a day never comes")
 

@@ -13,6 +13,8 @@ from jqmaster.errors import Invalid
 
 WRITTEN = (
     "* * * * *", "@daily", "@DAILY", " 0  3 * * * ", "@midnight", "@reboot", "", "* * * *", "* * * * * *",
+    "60 * * * * *",
+    "0 0 0 30 2 *", "* * * * * * *",
     "60 * * * *", "59 * * * *", "0 24 * * *", "0 0 0 * *", "0 0 32 * *", "0 0 * 13 *", "0 0 * 0 *", "0 0 * * 8",
     "0 0 * * 7", "*/0 * * * *", "*/15 * * * *", "*/59 * * * *", "*/60 * * * *", "5/10 * * * *", "1-5/2 * * * *",
     "5-1 * * * *", "1,2,3 * * * *", "1,,3 * * * *", ",1 * * * *", "1- * * * *", "-1 * * * *", "1-2-3 * * * *",
@@ -31,7 +33,7 @@ async def engine(redis_url: str, namespace: str) -> AsyncIterator[Engine]:
 def anything(dice: random.Random) -> str:
     """Like an expression, more or less."""
     field = lambda: "".join(dice.choices("*/-,1205", k=dice.choice((1, 1, 2, 3, 4))))  # noqa: E731
-    return " ".join(dice.choice(("*", "*", field(), "1")) for _ in range(5))
+    return " ".join(dice.choice(("*", "*", field(), "1")) for _ in range(dice.choice((4, 5, 5, 5, 6, 7))))
 
 
 async def test_it_says_what_the_engine_says(engine: Engine) -> None:
