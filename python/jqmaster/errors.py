@@ -113,11 +113,14 @@ class Vanished(Unavailable):
         )
 
 
-class UnsuitableServer(Exception):
+class UnsuitableServer(Unavailable):
     """This Redis cannot carry JQ; the message says why and what to change."""
 
+    def __str__(self) -> str:
+        return self.message
 
-class NoFunctions(Unavailable, UnsuitableServer):
+
+class NoFunctions(UnsuitableServer):
     """Functions alone were to be used, and this Redis has none, or does not let this user call them."""
 
     def __init__(self, cause: Exception) -> None:

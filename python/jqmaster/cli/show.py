@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import textwrap
 import time
 import unicodedata
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 STATES = ("queued", "scheduled", "blocked", "retrying", "running", "done", "error", "cancelled")
-COLOURS = {
-    "red": "31", "green": "32", "yellow": "33", "blue": "34", "magenta": "35", "cyan": "36", "dim": "2",
-    "bold": "1", "inverse": "7",
-}  # fmt: skip
-OF_STATE = {
-    "queued": "cyan", "scheduled": "blue", "blocked": "magenta", "retrying": "yellow", "running": "green",
-    "error": "red", "cancelled": "dim",
-}  # fmt: skip
+COLOURS = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "magenta": "35", "cyan": "36"}
+COLOURS |= {"dim": "2", "bold": "1", "inverse": "7"}
+OF_STATE = {"queued": "cyan", "scheduled": "blue", "blocked": "magenta", "retrying": "yellow", "running": "green"}
+OF_STATE |= {"error": "red", "cancelled": "dim"}
 _SPARKS = "▁▂▃▄▅▆▇█"
 _LEAST_COLUMN = 6
 _USEFUL = 14
@@ -84,7 +81,7 @@ def pad(text: str, columns: int, right: bool = False) -> str:
 # -- tables ---------------------------------------------------------------------------------------
 
 
-@dataclass
+@dataclass(frozen=True)
 class Column:
     """`right`: numbers. `shrinks`: is cut when the table is too wide, the larger the sooner. `optional`: goes
     when too little of it would be left."""
@@ -92,69 +89,83 @@ class Column:
     title: str
     right: bool = False
     shrinks: int = 0
-    colour: str | None = None
     optional: bool = False
+    colour: str | None = None
 
 
-@dataclass
+_COLUMN = re.compile(r"(.*?)(>)?(?:~(\d))?(\?)?(?::(\w+))?")
+
+
+def _column(text: str) -> Column:
+    """`TITLE` with marks behind it: `>` right, `~2` shrinks, `?` optional, `:red` a colour."""
+    match = _COLUMN.fullmatch(text.strip())
+    assert match
+    title, right, shrinks, optional, colour = match.groups()
+    return Column(title, bool(right), int(shrinks or 0), bool(optional), colour)
+
+
 class Table:
-    """Rows of texts; a cell may be (text, colour)."""
+    """Rows of texts; a cell may be (text, colour). Columns stand in one text with `|` between, see `_column`.
 
-    columns: Sequence[Column]
-    rows: list[Sequence[Any]] = field(default_factory=list)
+    `empty` is said when there is no row, `more` below the rows.
+    """
+
+    def __init__(self, columns: str | Sequence[Column], rows: Iterable[Sequence[Any]] = (), *, empty: str = "") -> None:
+        self.columns = list(map(_column, columns.split("|"))) if isinstance(columns, str) else columns
+        self.rows = list(rows)
+        self.empty, self.more = empty, ""
 
     def add(self, *cells: Any) -> None:
         self.rows.append(cells)
 
-    def print(self, empty: str = "") -> None:
-        if not self.rows:
-            if empty:
-                print(empty)
-            return
-        print("\n".join(self.lines(screen_width())))
+    def print(self) -> None:
+        lines = self.lines(screen_width()) if self.rows else [self.empty] if self.empty else []
+        for line in [*lines, paint(self.more, "dim")] if self.more else lines:
+            print(line)
 
-    def lines(self, columns: int | None, *, head: bool = True) -> list[str]:
+    def lines(self, columns: int | None) -> list[str]:
         """The table as lines of at most so many columns. Columns that say nothing in any row are left out."""
-        shown = [
-            number for number, column in enumerate(self.columns)
-            if column.title == "" or any(_text(row[number]) for row in self.rows)
-        ]  # fmt: skip
+        places = [
+            place
+            for place, column in enumerate(self.columns)
+            if not column.title or any(_text(row[place]) for row in self.rows)
+        ]
         while True:
-            cells = [[_text(row[number]) for number in shown] for row in self.rows]
-            kinds = [self.columns[number] for number in shown]
-            widths = [
-                max([width(kind.title), *(width(row[place]) for row in cells)]) for place, kind in enumerate(kinds)
+            kinds = [self.columns[place] for place in places]
+            cells = [[_text(row[place]) for place in places] for row in self.rows]
+            wanted = [
+                max(width(text) for text in (kind.title, *column))
+                for kind, column in zip(kinds, _turned(cells, len(kinds)), strict=True)
             ]
-            natural = list(widths)
-            if columns is not None:
-                _fit(kinds, widths, columns)
+            widths = wanted if columns is None else _fitting(kinds, wanted, columns)
             useless = [
-                number for number, kind, size, wanted in zip(shown, kinds, widths, natural, strict=True)
-                if kind.optional and size < min(wanted, _USEFUL)
-            ]  # fmt: skip
+                place
+                for place, kind, size, full in zip(places, kinds, widths, wanted, strict=True)
+                if kind.optional and size < min(full, _USEFUL)
+            ]
             if not useless:
                 break
-            shown.remove(useless[-1])
-        lines = [self._line([kind.title for kind in kinds], ["bold"] * len(kinds), kinds, widths)] if head else []
+            places.remove(useless[-1])
+        lines = [_line([(kind.title, "bold") for kind in kinds], kinds, widths)]
         for row, original in zip(cells, self.rows, strict=True):
-            colours = [_colour(original[number]) or self.columns[number].colour for number in shown]
-            lines.append(self._line(row, colours, kinds, widths))
+            colours = [_colour(original[place]) or self.columns[place].colour for place in places]
+            lines.append(_line(list(zip(row, colours, strict=True)), kinds, widths))
         return lines
 
-    def _line(
-        self,
-        cells: Sequence[str],
-        colours: Sequence[str | None],
-        kinds: Sequence[Column],
-        widths: Sequence[int],
-    ) -> str:
-        parts = []
-        last = len(cells) - 1
-        for place, (cell, colour) in enumerate(zip(cells, colours, strict=True)):
-            text = cut(cell, widths[place])
-            padded = text if place == last and not kinds[place].right else pad(text, widths[place], kinds[place].right)
-            parts.append(paint(padded, colour) if text.strip() else padded)
-        return "  ".join(parts).rstrip()
+
+def _turned(rows: Sequence[Sequence[str]], columns: int) -> list[list[str]]:
+    """The columns of rows."""
+    return [[row[place] for row in rows] for place in range(columns)]
+
+
+def _line(cells: Sequence[tuple[str, str | None]], kinds: Sequence[Column], widths: Sequence[int]) -> str:
+    parts = []
+    for place, ((cell, colour), kind) in enumerate(zip(cells, kinds, strict=True)):
+        text = cut(cell, widths[place])
+        is_last = place == len(cells) - 1
+        padded = text if is_last and not kind.right else pad(text, widths[place], kind.right)
+        parts.append(paint(padded, colour) if text.strip() else padded)
+    return "  ".join(parts).rstrip()
 
 
 def _text(cell: Any) -> str:
@@ -166,20 +177,22 @@ def _colour(cell: Any) -> str | None:
     return cell[1] if isinstance(cell, tuple) else None
 
 
-def _fit(kinds: Sequence[Column], widths: list[int], columns: int) -> None:
-    """Make columns narrower, those first that mind least, until all fit."""
+def _fitting(kinds: Sequence[Column], wanted: Sequence[int], columns: int) -> list[int]:
+    """Widths at which all fits, those columns narrower first that mind least."""
+    widths = list(wanted)
     for level in sorted({kind.shrinks for kind in kinds if kind.shrinks}, reverse=True):
+        places = [place for place, kind in enumerate(kinds) if kind.shrinks == level]
         while sum(widths) + 2 * (len(widths) - 1) > columns:
-            places = [place for place, kind in enumerate(kinds) if kind.shrinks == level]
             widest = max(places, key=lambda place: widths[place])
             if widths[widest] <= max(_LEAST_COLUMN, width(kinds[widest].title)):
                 break
             widths[widest] -= 1
+    return widths
 
 
-def facts(pairs: Iterable[tuple[str, Any]]) -> None:
+def facts(pairs: Mapping[str, Any]) -> None:
     """Names and values, one below the other; what is None or empty is left out."""
-    shown = [(name, _text(value), _colour(value)) for name, value in pairs if _text(value)]
+    shown = [(name, _text(value), _colour(value)) for name, value in pairs.items() if _text(value)]
     most = screen_width()
     size = max((len(name) for name, _, _ in shown), default=0)
     for name, value, colour in shown:
@@ -250,6 +263,11 @@ def soon(moment_ms: float, now: int) -> str:
     """`when` of a moment to come, with tenths of its last seconds: `in 0.4 s`."""
     seconds = (moment_ms - now) / 1000
     return when(moment_ms, now) if seconds >= 10 else f"in {max(0.1, seconds):.1f} s"
+
+
+def both(moment_ms: float | None, now: int | None = None) -> str | None:
+    """`2026-11-21 14:20:09, 22 s ago`; None for None."""
+    return None if moment_ms is None else f"{clock(moment_ms)}, {when(moment_ms, now)}"
 
 
 def clock(moment_ms: float) -> str:

@@ -14,6 +14,7 @@ CODES = {
     "NOTFOUND": EXIT_NOT_FOUND,
     "UNAVAILABLE": EXIT_UNAVAILABLE,
     "VERSION": EXIT_UNAVAILABLE,
+    "TIMEOUT": EXIT_TIMEOUT,
 }
 """By the codes of errors; all others are EXIT_FAILED."""
 
@@ -43,7 +44,6 @@ Exit codes:
 class Refused(Exception):
     """What a command cannot do, in words for people."""
 
-    def __init__(self, message: str, exit_code: int = EXIT_FAILED, code: str = "FAILED") -> None:
+    def __init__(self, message: str, code: str = "FAILED") -> None:
         super().__init__(message)
-        self.exit_code = exit_code
         self.code = code

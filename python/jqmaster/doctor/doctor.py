@@ -14,6 +14,8 @@ from typing import Any
 from jqmaster.doctor import redis_side
 from jqmaster.doctor.facts import Facts, Source, gather
 from jqmaster.doctor.finding import Finding, Level
+from jqmaster.engine.calls import Caller
+from jqmaster.engine.engine import Operations
 
 ORDER: tuple[Level, ...] = ("problem", "warning", "note", "ok")
 
@@ -32,6 +34,14 @@ async def examine(source: Source, server: Any = None) -> list[Finding]:
     found = [] if server is None else list(redis_side.check(server))
     found += check(facts)
     return sorted(found, key=lambda finding: ORDER.index(finding.level))
+
+
+async def look(engine: Operations) -> list[Finding]:
+    """All findings, straight on Redis or by way of a master, which tells nothing of its Redis."""
+    server = await redis_side.look(engine) if isinstance(engine, Caller) else None
+    if server is not None and server.trouble:
+        return sorted(redis_side.check(server), key=lambda finding: ORDER.index(finding.level))
+    return await examine(Source(engine), server)
 
 
 def is_wrong(findings: list[Finding]) -> bool:

@@ -101,11 +101,11 @@ def test_load_prints_what_it_loaded(redis_url: str, namespace: str) -> None:
         (["import", "/nowhere/file", "--redis", "unix:///x"], 1, "/nowhere/file"),
         (["load", "--redis", "unix:///nowhere/redis.sock"], 4, "/nowhere/redis.sock"),
         (["load", "--redis", "ftp://x"], 4, "URL"),
-        (["work", "copyreg:dispatch_table"], 2, "either --master or --redis"),
-        (["work", "nowhere:X", "--master", "http://x"], 2, "nowhere"),
-        (["work", "os:sep", "--master", "http://x"], 2, "a map of job names"),
-        (["work", "os:sep", "--master", "http://x", "--synchronous"], 2, "--push"),
-        (["work", "os:sep", "--master", "http://x", "--concurrency", "0"], 2, "at least 1"),
+        (["work", "copyreg:dispatch_table"], 2, "either --url or --redis"),
+        (["work", "nowhere:X", "--url", "http://x"], 2, "nowhere"),
+        (["work", "os:sep", "--url", "http://x"], 2, "a map of job names"),
+        (["work", "os:sep", "--url", "http://x", "--synchronous"], 2, "--push"),
+        (["work", "os:sep", "--url", "http://x", "--concurrency", "0"], 2, "at least 1"),
     ],
 )
 def test_mistakes_are_named(arguments: list[str], code: int, said: str) -> None:
