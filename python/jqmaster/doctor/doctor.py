@@ -62,6 +62,7 @@ def check(facts: Facts) -> Iterator[Finding]:
         ("paths", "every constraint finds values for its conditions and costs", _paths),
         ("schedules", "every schedule comes again", _schedules),
         ("lapsed", "no lease lapsed in the last hour", _lapsed),
+        ("overran", "no job ran for its max_runtime in the last hour", _overran),
         ("workers", "all registered workers can be reached", _workers),
         ("failures", "no group of failures grows", _failures),
         ("whole", "all was looked at", _whole),
@@ -228,13 +229,26 @@ def _schedules(facts: Facts) -> Iterator[Finding]:
 
 
 def _lapsed(facts: Facts) -> Iterator[Finding]:
-    for queue, lapsed in sorted(facts.lapsed.items()):
+    for queue, count in sorted(facts.lapsed.items()):
+        lapsed = count - facts.overran.get(queue, 0)
+        if not lapsed:
+            continue
         yield Finding(
             "lapsed", "warning", f"queue {queue}: {_number(lapsed, 'lease')} lapsed in the last hour",
             "A worker died, hung or lost its network while it ran a job; the job runs again elsewhere.",
             "Look at the workers' logs (memory, crashes), or give long jobs a longer timeout.", queue,
             {"lapsed": lapsed},
         )  # fmt: skip
+
+
+def _overran(facts: Facts) -> Iterator[Finding]:
+    for queue, overran in sorted(facts.overran.items()):
+        title = (
+            f"queue {queue}: {_jobs(overran)} ran for {'its' if overran == 1 else 'their'} max_runtime in the last hour"
+        )
+        means = "An attempt that lasts so long ends; the job is tried again, as long as it has retries."
+        do = f"Give them a longer max_runtime, or see what they wait for (`jqmaster jobs --queue {quote(queue)}`)."
+        yield Finding("overran", "warning", title, means, do, queue, {"overran": overran})
 
 
 def _workers(facts: Facts) -> Iterator[Finding]:
@@ -271,6 +285,7 @@ _PARTS = {
     "keys": "keys of constraints",
     "samples": "queues, for jobs under constraints",
     "series": "queues, for leases that lapsed",
+    "overran": "queues, for jobs that ran for their max_runtime",
     "failures": "groups of failures",
     "groups": "groups that grow",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ MOST_QUEUES, MOST_GROUPS, MOST_BLOCKED, MOST_CONSTRAINTS, MOST_KEYS = 200, 20, 2
 MOST_SAMPLES = 20
 RECENT = 100
 PART_S = 1.0  # for each part
+OVERRAN = "it ran for max_runtime"  # what the engine says then, of jobs whose lease a worker renewed to the end
 
 What = Literal["queues", "workers", "constraints", "schedules", "failures", "series"]
 
@@ -95,6 +97,7 @@ class Facts:
     # constraint, its field, a path there that leads nowhere, in so many jobs
     nowhere: list[tuple[Document, str, str, int]] = field(default_factory=list)
     lapsed: dict[str, int] = field(default_factory=dict)  # by queue, in the last hour
+    overran: dict[str, int] = field(default_factory=dict)  # of these, jobs that last ran for their max_runtime
     failing: list[tuple[Document, int, bool]] = field(default_factory=list)  # group, how many lately, and more
 
 
@@ -183,6 +186,22 @@ async def _add_lapsed(facts: Facts, source: Source) -> None:
     for one in await _every(facts, source, "series", by="minute", from_ms=hour):
         if one["lapsed"]:
             facts.lapsed[one["queue"]] = facts.lapsed.get(one["queue"], 0) + one["lapsed"]
+    await _add_overran(facts, source, hour)
+
+
+async def _add_overran(facts: Facts, source: Source, since_ms: int) -> None:
+    done = 0
+    try:
+        async with asyncio.timeout(facts.part_s):
+            for queue in facts.lapsed:
+                overran = 0
+                async for job in source.jobs(queue=queue, message=OVERRAN, brief=True):
+                    overran += (job.get("ended_ms") or job.get("started_ms") or 0) >= since_ms
+                if overran:
+                    facts.overran[queue] = min(overran, facts.lapsed[queue])
+                done += 1
+    except TimeoutError:
+        facts.left_out["overran"] = done
 
 
 async def _first(source: Source, count: int, *, brief: bool = True, **where: Any) -> list[Document]:
