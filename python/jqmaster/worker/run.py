@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import uvloop
@@ -20,6 +22,8 @@ from jqmaster.errors import JQError, Unavailable
 from jqmaster.worker.push import PushHost
 from jqmaster.worker.sources import HttpSource, RedisSource
 from jqmaster.worker.worker import Function, Outcome, Worker, queues_for
+
+log = logging.getLogger("jqmaster.worker")
 
 
 @dataclass
@@ -91,7 +95,7 @@ async def _work(options: WorkOptions, stop: asyncio.Event) -> None:
         source = HttpSource(options.masters, queues, order=options.order, name=options.name)
     worker = Worker(
         options.functions, source, concurrency=options.concurrency, fetches=not options.push,
-        drain_timeout_s=options.drain_timeout_s, on_outcome=options.on_outcome,
+        drain_timeout_s=options.drain_timeout_s, on_outcome=partial(_note, options.on_outcome),
     )  # fmt: skip
     host = None
     try:
@@ -133,6 +137,17 @@ async def _register(source: HttpSource | RedisSource, url: str | None, max_jobs:
             except TimeoutError:
                 failures += 1
     return False
+
+
+def _note(also: Callable[[Outcome, str], None] | None, outcome: Outcome, state: str) -> None:
+    """Log what is only known when a failure was reported: that there is no further attempt."""
+    if state == "error":
+        job = outcome.job
+        log.error(
+            "job %s (%s) failed for good in attempt %d: %s", job.id, job.name, job.attempt, outcome.spec.get("message")
+        )
+    if also is not None:
+        also(outcome, state)
 
 
 def _named(source: HttpSource | RedisSource) -> str:
