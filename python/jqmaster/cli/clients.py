@@ -11,7 +11,7 @@ import redis.exceptions
 
 from jqmaster.app.app import JQ
 from jqmaster.app.handle import unpacked
-from jqmaster.cli.reach import Place
+from jqmaster.cli.places import Place
 from jqmaster.cli.status import Refused
 from jqmaster.engine.engine import Engine, Operations
 from jqmaster.engine.replies import Document

@@ -9,7 +9,8 @@ import sys
 from typing import Any
 
 from jqmaster.cli.options import FORM, REDIS, URL, Misused, Options, command
-from jqmaster.cli.reach import NAMESPACE, url_of
+from jqmaster.cli.places import NAMESPACE
+from jqmaster.cli.reach import url_of
 from jqmaster.cli.status import EXIT_OK, EXIT_UNAVAILABLE
 from jqmaster.connection.url import is_redis, without_password
 
