@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from jqmaster.cli import show, values
 from jqmaster.cli.enqueue import option_of, told_of
@@ -20,6 +20,7 @@ from jqmaster.wire.fields import FIELDS
 if TYPE_CHECKING:
     from jqmaster.engine.engine import Operations
 
+Change = Callable[[list[str]], list[str]]
 _BATCH = 1000
 _MOST_COUNTED = 100_000
 _ENDED = ("done", "error", "cancelled")
@@ -27,32 +28,20 @@ _CHANGED = [field for field in FIELDS if field.changed]
 _CHANGES = "\n".join(option_of(field).partition(" (default")[0] for field in _CHANGED)
 
 
-class _What(NamedTuple):
-    """One of the changes: its word behind it is done, why it is refused, in which states jobs can have it."""
-
-    word: str
-    done: str
-    conflict: str
-    states: tuple[str, ...] = ()
-
-
-_RETRY = _What(
-    "retry",
-    "retried",
-    "neither failed, cancelled nor waiting for a retry; or its unique key is another's",
-    ("error", "cancelled", "retrying"),
-)
-_DISCARD = _What(
-    "discard", "discarded", "it runs; cancel it first", tuple(one for one in show.STATES if one != "running")
-)
-_CANCEL = _What(
-    "cancel",
-    "cancelled",
-    "it runs, and the settings protect running jobs; --force",
-    ("queued", "scheduled", "blocked", "retrying", "running"),
-)
-_KICK = _What("kick", "kicked", "it does not run")
-_CHANGE = _What("change", "changed", "it has ended, or the field cannot change any more")
+_DONE = {"retry": "retried", "discard": "discarded", "cancel": "cancelled", "kick": "kicked", "change": "changed"}
+_CONFLICTS = {
+    "retry": "neither failed, cancelled nor waiting for a retry; or its unique key is another's",
+    "discard": "it runs; cancel it first",
+    "cancel": "it runs, and the settings protect running jobs; --force",
+    "kick": "it does not run",
+    "change": "it runs or has ended, and what is given cannot change then",
+}
+# What a filter without --status means, and what it may take.
+_STATES = {
+    "retry": ("error", "cancelled", "retrying"),
+    "discard": tuple(state for state in show.STATES if state != "running"),
+    "cancel": ("queued", "scheduled", "blocked", "retrying", "running"),
+}
 
 _MORE = """\
 Give ids (- reads them from stdin), or a filter. With a filter the jobs that
@@ -70,7 +59,7 @@ have jobs that failed, were cancelled or wait for a retry run again
 {_MORE}{FILTER}"""
 )
 def _retry(client: Client, options: Options) -> Coded:
-    return _of_jobs(client, options, _RETRY, client.retry)
+    return _of_jobs(client, options, client.retry)
 
 
 @asks(
@@ -79,7 +68,7 @@ remove jobs that do not run, with all there is of them
 {_MORE}{FILTER}"""
 )
 def _discard(client: Client, options: Options) -> Coded:
-    return _of_jobs(client, options, _DISCARD, client.discard)
+    return _of_jobs(client, options, client.discard)
 
 
 @asks(
@@ -93,7 +82,7 @@ def _cancel(client: Client, options: Options) -> Coded:
     cancel = partial(client.cancel, force=options.force, dependents=options.dependents)
     if options.dependents == "refuse" and not options.ids:
         raise Refused("--dependents refuse goes with ids, not with a filter", "INVALID")
-    return _of_jobs(client, options, _CANCEL, cancel, force=options.force or None)
+    return _of_jobs(client, options, cancel, force=options.force or None)
 
 
 @asks("""kick
@@ -108,7 +97,7 @@ def _kick(client: Client, options: Options) -> Coded:
     if bool(ids) == (options.queue is not None):
         raise Misused(options.parser.prog, "give ids, or --queue NAME")
     if ids:
-        return (yield from _named(ids, options, _KICK, partial(client.kick, delay=options.delay)))
+        return (yield from _named(ids, options, partial(client.kick, delay=options.delay)))
     kicked = client.kick_queue(options.queue, delay=options.delay)
     yield {"changed": kicked}, f"kicked {show.counted(kicked, 'job')}"
     return EXIT_OK
@@ -119,7 +108,7 @@ def _kick(client: Client, options: Options) -> Coded:
 change jobs that have not ended
 Only what is given changes; --tag gives all tags anew.
 
-ids ID*              or - for stdin
+ids ID...            or - for stdin
 {_CHANGES}
 --argument ARGUMENT  instead of the one it has: JSON, @FILE or -
 """
@@ -133,64 +122,63 @@ def _change(client: Client, options: Options) -> Coded:
     def change(ids: list[str]) -> list[str]:
         return client.ask(lambda it: it.change([({"id": job_id, **changes}, argument) for job_id in ids]))
 
-    return (yield from _named(_ids(options), options, _CHANGE, change))
+    return (yield from _named(_ids(options), options, change))
 
 
 def _ids(options: Options) -> list[str]:
     return sys.stdin.read().split() if "-" in options.ids else list(options.ids)
 
 
-def _of_jobs(
-    client: Client, options: Options, what: _What, change: Callable[[list[str]], list[str]], **more: Any
-) -> Coded:
+def _of_jobs(client: Client, options: Options, change: Change, **more: Any) -> Coded:
     """Change the jobs named, or those that a filter finds, which then takes `more`."""
     ids, wanted = _ids(options), wanted_by(options)
     if ids and wanted:
         raise Misused(options.parser.prog, "give ids or a filter, not both")
     if ids:
-        return (yield from _named(ids, options, what, change))
+        return (yield from _named(ids, options, change))
     if wanted:
-        return (yield from _filtered(client, options, what, wanted, more))
+        return (yield from _filtered(client, options, wanted, more))
     if not options.ids:
         raise Misused(options.parser.prog, "give ids, or a filter such as --queue NAME")
     return EXIT_OK
 
 
-def _named(ids: list[str], options: Options, what: _What, change: Callable[[list[str]], list[str]]) -> Coded:
+def _named(ids: list[str], options: Options, change: Change) -> Coded:
     from jqmaster.cli.clients import JOB_ID
 
     # What can be no id would have all of them refused.
     answers = dict.fromkeys(ids, "NOTFOUND")
     sent = [job_id for job_id in answers if JOB_ID.fullmatch(job_id)]
-    with Progress(f"{what.word}:", len(sent)) as progress:
+    with Progress(f"{options.command}:", len(sent)) as progress:
         for start in range(0, len(sent), _BATCH):
             part = sent[start : start + _BATCH]
             answers |= zip(part, change(part), strict=True)
             progress.add(len(part))
-    refused = {"NOTFOUND": "no such job", "CONFLICT": what.conflict}
+    refused = {"NOTFOUND": "no such job", "CONFLICT": _CONFLICTS[options.command]}
     for job_id, answer in answers.items():
         if answer in refused and not options.json:
             complain(f"{job_id}: {refused[answer]}", answer, as_json=False)
         else:
-            yield {"id": job_id, "answer": answer}, f"{job_id}  {_told(what, answer)}"
+            yield {"id": job_id, "answer": answer}, f"{job_id}  {_told(options.command, answer)}"
     told = set(answers.values())
     return EXIT_FAILED if "CONFLICT" in told else EXIT_NOT_FOUND if "NOTFOUND" in told else EXIT_OK
 
 
-def _told(what: _What, answer: str) -> str:
+def _told(what: str, answer: str) -> str:
     # What was finished is left alone, and answers with its state.
-    if what is _CANCEL and answer in _ENDED:
+    if what == "cancel" and answer in _ENDED:
         return f"had ended: {answer}"
-    if answer == "queued" and what is not _CHANGE:
-        return what.done
-    return f"{what.done}, {answer}" if what in (_RETRY, _KICK, _CHANGE) else f"{what.done}, was {answer}"
+    if answer == "queued" and what != "change":
+        return _DONE[what]
+    return f"{_DONE[what]}, {'was ' if what in ('cancel', 'discard') else ''}{answer}"
 
 
 # -- all that fit ---------------------------------------------------------------------------------
 
 
-def _filtered(client: Client, options: Options, what: _What, wanted: dict[str, Any], more: dict[str, Any]) -> Coded:
-    states = [state for state in wanted.get("status", what.states) if state in what.states]
+def _filtered(client: Client, options: Options, wanted: dict[str, Any], more: dict[str, Any]) -> Coded:
+    what = options.command
+    states = [state for state in wanted.get("status", _STATES[what]) if state in _STATES[what]]
     if "group" in wanted:
         states = [state for state in states if state == "error"]
     total = 0
@@ -208,10 +196,10 @@ def _filtered(client: Client, options: Options, what: _What, wanted: dict[str, A
         these = "all of them" if is_more else f"these {show.count(total)}" if total > 1 else "this one"
         if not total:
             return EXIT_OK
-        if not agreed(f"{what.word} {these}", refusal=f"{what.word} them"):
+        if not agreed(f"{what} {these}", refusal=f"{what} them"):
             return EXIT_FAILED
     changed = _steps(client, what, wanted | ({"status": states} if "status" in wanted else {}), total, more)
-    yield {"changed": changed}, f"{what.done} {show.counted(changed, 'job')}"
+    yield {"changed": changed}, f"{_DONE[what]} {show.counted(changed, 'job')}"
     return EXIT_OK
 
 
@@ -227,15 +215,15 @@ def _counted(client: Client, wanted: dict[str, Any]) -> Counter[str]:
     return by_state
 
 
-def _steps(client: Client, what: _What, wanted: dict[str, Any], total: int, more: dict[str, Any]) -> int:
+def _steps(client: Client, what: str, wanted: dict[str, Any], total: int, more: dict[str, Any]) -> int:
     cursor: str | None = None
     changed = 0
 
     async def step(engine: Operations) -> tuple[str, int]:
-        found: tuple[str, int] = await getattr(engine, f"{what.word}_where")(wanted, cursor=cursor, **more)
+        found: tuple[str, int] = await getattr(engine, f"{what}_where")(wanted, cursor=cursor, **more)
         return found
 
-    with Progress(f"{what.word}:", total or None) as progress:
+    with Progress(f"{what}:", total or None) as progress:
         while cursor != "":
             cursor, number = client.ask(step)
             changed += number

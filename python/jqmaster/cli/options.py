@@ -15,7 +15,7 @@ A command is its function, with a text in front of it:
 Behind the blank line stands an argument or an option each, and behind two blanks what it means. The word in
 capitals names its kind (`KINDS`), `a|b` is one of these, `N(0..5)` has bounds, `...` is for several, `*` for
 any number, `?` for one or none. `=` gives a default, `$JQ_PORT` a variable, where it is not the one made of the
-words that lead there.
+words that lead there. One function may be several verbs; `options.verb` says which.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def asks(text: str, *, creates: bool = False) -> Callable[[Function], Function]:
 
 def _declared(text: str, **given: bool) -> Callable[[Function], Function]:
     def declared(function: Function) -> Function:
-        function.__dict__["command"] = Command(text, function, **given)
+        function.__dict__.setdefault("commands", []).insert(0, Command(text, function, **given))
         return function
 
     return declared

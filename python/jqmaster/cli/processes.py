@@ -31,7 +31,7 @@ Without --redis it starts its own Redis, with data in --data-dir.
 --host HOST=127.0.0.1 $JQ_HOST               listen there
 --port PORT=8400 $JQ_PORT                    0 for any free one
 --unix PATH $JQ_UNIX                         listen on this unix socket instead
---allowed-hosts NAMES $JQ_ALLOWED_HOSTS      more names that browsers may ask it by, with commas between; * for any
+--allowed-hosts HOSTS $JQ_ALLOWED_HOSTS      more names that browsers may ask it by, with commas between; * for any
 --data-dir DIR=var $JQ_DATA_DIR              where an own Redis keeps its data
 --stop-timeout SPAN=10s $JQ_STOP_TIMEOUT     how long a stop may take
 --access-log                                 log a line for each request and each delivery
@@ -49,7 +49,7 @@ def _serve(options: Options) -> int:
             **_redis_given(options),
             **{name: getattr(options, name) for name in same},
             stop_timeout_s=options.stop_timeout,
-            allowed_hosts=options.allowed_hosts or (),
+            allowed_hosts=options.allowed_hosts.split(",") if options.allowed_hosts else (),
         )
     )
 
@@ -115,7 +115,7 @@ functions MODULE:NAME                     a JQ object, or a map of job names to 
 --stop-timeout TIME=10s $JQ_STOP_TIMEOUT  how long running jobs have to finish
 --json-logs                               log JSON objects, one a line
 {_RECREATE}[where to ask]
-{URL.replace("a master", "a master, several with commas between")}{REDIS}"""
+{URL.replace("http://…", "http://…, several with commas between")}{REDIS}"""
 )
 def _work(options: Options) -> int:
     from jqmaster.worker import joblog

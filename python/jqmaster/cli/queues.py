@@ -92,27 +92,18 @@ start no more jobs of queues
 
 queues NAME...
 """)
-def _pause(client: Client, options: Options) -> Replies:
-    for name in _matching(client, options.queues):
-        queue = client.queue(name, paused=True)
-        yield queue, f"{name} is paused{_waiting(queue)}"
-
-
 @asks("""queues resume
 start jobs of queues again
 * stands for any run of characters.
 
 queues NAME...
 """)
-def _resume(client: Client, options: Options) -> Replies:
+def _pause(client: Client, options: Options) -> Replies:
+    paused = options.verb == "pause"
     for name in _matching(client, options.queues):
-        queue = client.queue(name, paused=False)
-        yield queue, f"{name} goes on{_waiting(queue)}"
-
-
-def _waiting(queue: dict[str, Any]) -> str:
-    waiting = queue["queued"]
-    return f"; {show.counted(waiting, 'job')} {'waits' if waiting == 1 else 'wait'}" if waiting else ""
+        queue = client.queue(name, paused=paused)
+        jobs = show.counted(queue["queued"], "job waits", "jobs wait")
+        yield queue, f"{name} {'is paused' if paused else 'goes on'}" + (f"; {jobs}" if queue["queued"] else "")
 
 
 def _matching(client: Client, names: list[str]) -> list[str]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import logging
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 from jqmaster.cli.options import Misused, Options, Parser, add_environment, check_environment, is_yes
 from jqmaster.cli.reach import client_of, complain, place, tell
@@ -56,6 +54,8 @@ def _run(options: Options) -> int:
 
 def _in_order(arguments: Sequence[str]) -> list[str]:
     """With the options of all commands that stand in front of the command behind it, where they belong."""
+    if arguments[:1] == ["--version"]:
+        return ["version"]
     kept: list[str] = []
     moved: list[str] = []
     place = 0
@@ -69,27 +69,17 @@ def _in_order(arguments: Sequence[str]) -> list[str]:
     return [*kept, *arguments[place : place + 1], *moved, *arguments[place + 1 :]]
 
 
-class _Version(argparse._VersionAction):
-    """Unlike argparse's own, looks only when it is asked: a checkout then builds the scripts."""
-
-    def __call__(self, parser: Any, *_: Any) -> None:
-        from jqmaster.cli.processes import version_line
-
-        print(version_line())
-        parser.exit()
-
-
 def build() -> Parser:
     """The whole tree of commands."""
     parser = Parser(prog="jqmaster", description="JQ, a job queue on Redis.", epilog=EPILOG)
-    parser.declare("-v --verbose  log more, to stderr")
-    parser.add_argument("--version", action=_Version, help="print the version, and end")
+    parser.declare("-v --verbose  log more, to stderr\n--version     print the version, and end")
     parser.set_defaults(root=parser)
     for name in MODULES:
         module = importlib.import_module(f"jqmaster.cli.{name}")
         for function in vars(module).values():
-            if getattr(function, "__module__", "") == module.__name__ and hasattr(function, "command"):
-                parser.add(function.command)
+            if getattr(function, "__module__", "") == module.__name__:
+                for one in getattr(function, "commands", ()):
+                    parser.add(one)
     add_environment(parser)
     return parser
 

@@ -112,26 +112,20 @@ let moments pass without jobs
 
 ids ID...
 """)
-def _pause(client: Client, options: Options) -> Replies:
-    for schedule_id in options.ids:
-        yield _set_paused(client, schedule_id, True), f"{schedule_id} is paused"
-
-
 @asks("""schedules resume
 make jobs again
 
 ids ID...
 """)
-def _resume(client: Client, options: Options) -> Replies:
+def _pause(client: Client, options: Options) -> Replies:
+    paused = options.verb == "pause"
     for schedule_id in options.ids:
-        after = _set_paused(client, schedule_id, False)
-        yield after, f"{schedule_id} goes on, next {show.when(after.get('next_ms')) or 'never'}"
-
-
-def _set_paused(client: Client, schedule_id: str, paused: bool) -> dict[str, Any]:
-    one = client.there("schedules", schedule_id)
-    when = {name: one[name] for name in _GIVEN if name in one} | {"paused": paused}
-    return client.set_schedule(schedule_id, one["job"], client.serializer.dumps(one.get("argument")), when)
+        one = client.there("schedules", schedule_id)
+        when = {name: one[name] for name in _GIVEN if name in one} | {"paused": paused}
+        argument = client.serializer.dumps(one.get("argument"))
+        after = client.set_schedule(schedule_id, one["job"], argument, when)
+        goes_on = f"goes on, next {show.when(after.get('next_ms')) or 'never'}"
+        yield after, f"{schedule_id} {'is paused' if paused else goes_on}"
 
 
 @asks("""schedules delete

@@ -125,18 +125,15 @@ class Table:
 
     def lines(self, columns: int | None) -> list[str]:
         """The table as lines of at most so many columns. Columns that say nothing in any row are left out."""
-        places = [
-            place
-            for place, column in enumerate(self.columns)
-            if not column.title or any(_text(row[place]) for row in self.rows)
-        ]
+        rows: list[list[tuple[str, str | None]]] = [[(column.title, "bold") for column in self.columns]]
+        for row in self.rows:
+            rows.append(
+                [(_text(one), _colour(one) or kind.colour) for one, kind in zip(row, self.columns, strict=True)]
+            )
+        places = [n for n, column in enumerate(self.columns) if not column.title or any(row[n][0] for row in rows[1:])]
         while True:
             kinds = [self.columns[place] for place in places]
-            cells = [[_text(row[place]) for place in places] for row in self.rows]
-            wanted = [
-                max(width(text) for text in (kind.title, *column))
-                for kind, column in zip(kinds, _turned(cells, len(kinds)), strict=True)
-            ]
+            wanted = [max(width(row[place][0]) for row in rows) for place in places]
             widths = wanted if columns is None else _fitting(kinds, wanted, columns)
             useless = [
                 place
@@ -144,27 +141,16 @@ class Table:
                 if kind.optional and size < min(full, _USEFUL)
             ]
             if not useless:
-                break
+                return [_line([row[place] for place in places], kinds, widths) for row in rows]
             places.remove(useless[-1])
-        lines = [_line([(kind.title, "bold") for kind in kinds], kinds, widths)]
-        for row, original in zip(cells, self.rows, strict=True):
-            colours = [_colour(original[place]) or self.columns[place].colour for place in places]
-            lines.append(_line(list(zip(row, colours, strict=True)), kinds, widths))
-        return lines
-
-
-def _turned(rows: Sequence[Sequence[str]], columns: int) -> list[list[str]]:
-    """The columns of rows."""
-    return [[row[place] for row in rows] for place in range(columns)]
 
 
 def _line(cells: Sequence[tuple[str, str | None]], kinds: Sequence[Column], widths: Sequence[int]) -> str:
     parts = []
-    for place, ((cell, colour), kind) in enumerate(zip(cells, kinds, strict=True)):
-        text = cut(cell, widths[place])
-        is_last = place == len(cells) - 1
-        padded = text if is_last and not kind.right else pad(text, widths[place], kind.right)
-        parts.append(paint(padded, colour) if text.strip() else padded)
+    for (cell, colour), kind, size in zip(cells, kinds, widths, strict=True):
+        is_end = kind is kinds[-1] and not kind.right
+        text = cut(cell, size) if is_end else pad(cut(cell, size), size, kind.right)
+        parts.append(paint(text, colour) if text.strip() else text)
     return "  ".join(parts).rstrip()
 
 
@@ -225,9 +211,7 @@ def duration(seconds: float) -> str:
     whole = round(seconds)
     if whole < 120:
         return f"{whole} s"
-    for length, unit, lesser, lesser_unit in (
-        (86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s"),
-    ):  # fmt: skip
+    for length, unit, lesser, lesser_unit in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
         if whole >= length:
             many, rest = divmod(whole, length)
             rest //= lesser
@@ -294,15 +278,6 @@ def per_minute(number: float) -> str:
     if not number:
         return ""
     return count(number) if number >= 10 else f"{number:.1f}"
-
-
-def size(number: float) -> str:
-    """Bytes for people."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if number < 1000:
-            return f"{number:.3g} {unit}"
-        number /= 1000
-    return f"{number:.3g} TB"
 
 
 def bar(share: float, columns: int = 10) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from jqmaster.cli import show
 from jqmaster.cli.options import Client, Options, Replies, asks
@@ -44,39 +44,30 @@ def table(workers: list[dict[str, Any]], now: int) -> show.Table:
     return made
 
 
+_ASKED = {"quiet": "is to take no more jobs", "stop": "is to stop", "resume": "takes jobs again"}
+
+
 @asks("""workers quiet
 ask workers to finish what they have and take no more
 
 workers WORKER...  an id, or the name of one
 """)
-def _quiet(client: Client, options: Options) -> Replies:
-    return _ask(client, options, "quiet", "is to take no more jobs")
-
-
 @asks("""workers stop
 ask workers to stop, as if they got SIGTERM
 
 workers WORKER...  an id, or the name of one
 """)
-def _stop(client: Client, options: Options) -> Replies:
-    return _ask(client, options, "stop", "is to stop")
-
-
 @asks("""workers resume
 have quiet workers take jobs again
 
 workers WORKER...  an id, or the name of one
 """)
-def _resume(client: Client, options: Options) -> Replies:
-    return _ask(client, options, "resume", "takes jobs again")
-
-
-def _ask(client: Client, options: Options, request: Literal["quiet", "stop", "resume"], done: str) -> Replies:
-    workers = client.workers()
+def _ask(client: Client, options: Options) -> Replies:
+    workers, request = client.workers(), options.verb
     for wanted in options.workers:
         ids = [one["id"] for one in workers if wanted in (one["id"], one["name"])]
         if not ids:
             raise Refused(f"no such worker is registered: {wanted} ({_PULL})", "NOTFOUND")
         for worker_id in ids:
             client.tell_worker(worker_id, request)
-            yield {"worker": worker_id, "request": request}, f"{worker_id} {done}"
+            yield {"worker": worker_id, "request": request}, f"{worker_id} {_ASKED[request]}"
