@@ -16,6 +16,8 @@ def rhythm(one: dict[str, Any]) -> str:
     if one.get("every"):
         offset = f" + {show.duration(one['offset'])}" if one.get("offset") else ""
         return f"every {show.duration(one['every'])}{offset}"
+    if one.get("tz"):
+        return f"{one['cron']} {one.get('timezone') or one['tz']}"
     minutes = one.get("utc_offset")
     zone = f" UTC{'-' if minutes < 0 else '+'}{abs(minutes) // 60}:{abs(minutes) % 60:02d}" if minutes else ""
     return f"{one.get('cron')}{zone}"
@@ -84,6 +86,8 @@ argument ARGUMENT?                 JSON, @FILE or - (default: nil)
 --offset TIME                      with --every: so long behind its multiples
 --cron FIELDS                      '0 3 * * *', '*/10 8-17 * * mon-fri', @daily
 --utc-offset MINUTES(-1440..1440)  with --cron: its clock is so far ahead of UTC
+--timezone ZONE                    with --cron: whose clocks it is about: Europe/Berlin
+--tz RULE                          with --cron: the rule of those clocks, as POSIX' TZ has it
 --start MOMENT                     not before
 --end MOMENT                       not after
 --limit N                          so many jobs in all
