@@ -233,7 +233,13 @@ class Registry(OperationMethods):
             token = request if request is None or not start else _token(request, start)
             added = await transport.enqueue(part, [self._prepared(call, index, start, done) for call in part], token)
             done += [
-                Handle(self.link, one.id, created=one.created, returns_none=call.task.returns_none)
+                Handle(
+                    self.link,
+                    one.id,
+                    created=one.created,
+                    returns_none=call.task.returns_none,
+                    read=call.task.read_result,
+                )
                 for call, one in zip(part, added, strict=True)
             ]
         return done
