@@ -17,7 +17,7 @@ from jqmaster.wire.operations import OPERATIONS
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, DOCUMENT = ROOT / "docs" / "clients.md", ROOT / "openapi" / "master.yaml"
 BEGIN, END = "<!-- operations: written by make generate -->\n", "<!-- end of operations -->\n"
-_HEAD = ("operation", "request", "script", "role", "answer", "errors")
+_HEAD = ("operation", "request", "script", "roles", "answer", "errors")
 
 # Codes that are HTTP's own, beside those of the scripts.
 _OWN_STATUS = {"TIMEOUT": 408, "NOTACCEPTABLE": 406, "UNSUPPORTED": 501}
@@ -47,7 +47,7 @@ def _row(one: Operation) -> tuple[str, ...]:
         one.name,
         f"`{one.method} {one.path}`",
         f"`{one.script}`" if one.script else "",
-        one.role or "",
+        ", ".join(one.roles),
         _answer(one.reply),
         " ".join(one.errors),
     )

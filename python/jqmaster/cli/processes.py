@@ -81,6 +81,10 @@ def _add_serve(commands: Any) -> None:
         help="more names that browsers may ask it by, with commas between; * for any",
     )  # fmt: skip
     parser.option(
+        "--insecure", action="store_true", variable="JQ_INSECURE",
+        help="listen to other hosts although there are no keys: everybody may do everything",
+    )  # fmt: skip
+    parser.option(
         "--data-dir", variable="JQ_DATA_DIR", default=Path("var"), type=Path, metavar="DIR",
         help="where an own Redis keeps its data (default: %(default)s)",
     )  # fmt: skip
@@ -162,6 +166,7 @@ def _serve(options: argparse.Namespace, _parser: Parser) -> int:
             access_log=options.access_log, log_format=options.log_format,
             metrics_queues=options.metrics_queues,
             allowed_hosts=options.allowed_hosts.split(",") if options.allowed_hosts else (),
+            insecure=options.insecure,
         )
     )  # fmt: skip
 

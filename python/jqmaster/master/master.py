@@ -13,6 +13,7 @@ from jqmaster.engine.calls import Caller
 from jqmaster.engine.durable import Durable
 from jqmaster.engine.engine import Engine as WholeEngine
 from jqmaster.master.figures import MOST_QUEUES, Figures
+from jqmaster.master.keyring import Keyring
 from jqmaster.master.meters import Meters
 from jqmaster.master.overview import Overview
 
@@ -91,6 +92,8 @@ class Master:
     ended: Ended
     dispatch: Dispatch
     events: Events | None = None
+    keyring: Keyring | None = None
+    """Without one everybody may do everything."""
     draining: asyncio.Event = field(default_factory=asyncio.Event)
     meters: Meters = field(default_factory=Meters)
     figures: Figures = field(init=False)

@@ -34,6 +34,7 @@ from jqmaster.master.embedded import EmbeddedRedis, EmbeddedRedisError
 from jqmaster.master.events import EventFeed
 from jqmaster.master.figures import MOST_QUEUES
 from jqmaster.master.http.app import create_app
+from jqmaster.master.keyring import Keyring
 from jqmaster.master.master import Master
 from jqmaster.worker import joblog
 
@@ -74,11 +75,17 @@ class ServeOptions:
     log_format: str = "text"  # or json
     metrics_queues: int = MOST_QUEUES  # shown one by one in /metrics
     allowed_hosts: Collection[str] = ()  # names to be asked by; "*": any
+    insecure: bool = False  # others than this host may ask, although the namespace has no keys
+
+    @property
+    def is_local(self) -> bool:
+        """Whether nobody but this host can ask."""
+        return bool(self.unix) or self.host == "localhost" or _is_loopback(self.host)
 
     def hosts(self) -> Collection[str] | None:
         """The names to be asked by, beside addresses and localhost. None: any, as when the master listens to
         the network without having been told its names."""
-        is_local = not self.unix and (self.host == "localhost" or _is_loopback(self.host))
+        is_local = not self.unix and self.is_local
         if "*" in self.allowed_hosts or not (self.allowed_hosts or is_local):
             return None
         return frozenset(name.lower() for name in self.allowed_hosts)
@@ -98,6 +105,7 @@ class Server:
         self._waiting: Waiting
         self._ended: Ended
         self._events: EventFeed
+        self._keyring: Keyring | None = None
         self._shutdown = asyncio.Event()
         self._http: asyncio.Task[None] | None = None
         self._socket: socket.socket | None = None
@@ -130,6 +138,8 @@ class Server:
             await asyncio.gather(self._waiting.stop(), self._ended.stop(), self._events.stop())
             if self.master.overview is not None:
                 await self.master.overview.stop()
+        if self._keyring is not None:
+            await self._keyring.stop()
         if self._redis is not None:
             with contextlib.suppress(Exception):
                 await self._redis.aclose()
@@ -184,6 +194,7 @@ class Server:
         except (JQError, ValueError) as error:
             raise StartError(f"cannot use Redis at {without_password(self.redis_url)}: {error}", EXIT_REDIS) from None
         engine = Engine(self._redis, options.namespace, form=options.form, recreate=options.recreate)
+        self._keyring = await self._keys(engine)
         self._waiting = Waiting(engine, self._redis)
         self._ended = Ended(engine, self._redis)
         self._events = EventFeed(engine, self._redis)
@@ -195,10 +206,29 @@ class Server:
         )
         self.master = Master(
             engine, self._waiting, self._ended, self.dispatch, self._events,
-            meters=self.dispatch.meters, metrics_queues=options.metrics_queues,
+            keyring=self._keyring, meters=self.dispatch.meters, metrics_queues=options.metrics_queues,
         )  # fmt: skip
         self.dispatch.start()
         self._serve_http()
+
+    async def _keys(self, engine: Engine) -> Keyring:
+        """The namespace's keys. Raises StartError where others than this host may ask, and there are none."""
+        options = self.options
+        keyring = Keyring(engine, engine.redis, required=not (options.is_local or options.insecure))
+        try:
+            await keyring.start()
+        except JQError as error:
+            raise StartError(f"cannot read the keys: {error}", EXIT_REDIS) from None
+        if keyring.count or options.is_local:
+            return keyring
+        if not options.insecure:
+            await keyring.stop()
+            raise StartError(
+                f"on {options.host} others than this host can ask, and {options.namespace} has no keys. Create one: "
+                "jqmaster keys create NAME --role admin --redis URL; or serve --insecure lets everybody do everything"
+            )
+        log.warning("--insecure: whoever reaches %s may do everything, as there are no keys", self.url)
+        return keyring
 
     def _listen(self) -> None:
         """Bind before anything else: an address in use is the most common mistake, and costs nothing to

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from jqmaster.wire.errors import HttpError, invalid
+from jqmaster.wire.identity import ANYBODY, Identity
 from jqmaster.wire.packform import printable
 
 MSGPACK = "application/msgpack"
@@ -31,6 +32,7 @@ class Request:
     query: bytes
     headers: Mapping[bytes, bytes]
     body: bytes
+    who: Identity = ANYBODY
     rename: Callable[[str], str] = field(default=str)
     told: Callable[[], Mapping[str, Any]] | None = None
     """For the log: which jobs and which worker the request was about. Asked only when there is a line."""
