@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from jqmaster.connection.url import FORMS
+
+if TYPE_CHECKING:
+    from ipaddress import IPv4Network, IPv6Network
 
 FORM_HELP = "how operations are called: functions, scripts, or auto, which is functions where they can be"
 
@@ -188,6 +191,16 @@ def port(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) > 65535:
         raise argparse.ArgumentTypeError(f"expected a port from 0 to 65535, got {text!r}")
     return int(text)
+
+
+def networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
+    """Addresses, or networks such as 10.0.0.0/8, with commas between."""
+    from ipaddress import ip_network
+
+    try:
+        return tuple(ip_network(one.strip()) for one in text.split(","))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def positive(text: str) -> int:

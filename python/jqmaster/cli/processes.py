@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from jqmaster.cli.options import FORM_HELP, Parser, command, duration, form, namespace, port, positive, span
+from jqmaster.cli.options import FORM_HELP, Parser, command, duration, form, namespace, networks, port, positive, span
 from jqmaster.cli.status import EXIT_OK, EXIT_UNAVAILABLE
 from jqmaster.connection.url import FORMS, is_redis, without_password
 
@@ -84,6 +84,27 @@ def _add_serve(commands: Any) -> None:
         "--insecure", action="store_true", variable="JQ_INSECURE",
         help="listen to other hosts although there are no keys: everybody may do everything",
     )  # fmt: skip
+    parser.option("--tls-cert", variable="JQ_TLS_CERT", type=Path, metavar="FILE", help="PEM: serve HTTPS with it")
+    parser.option(
+        "--tls-key", variable="JQ_TLS_KEY", type=Path, metavar="FILE",
+        help="PEM: its key (default: in the certificate's file)",
+    )  # fmt: skip
+    parser.option(
+        "--trusted-proxies", variable="JQ_TRUSTED_PROXIES", type=networks, default=(), metavar="NETWORKS",
+        help="addresses of proxies that say who a user is, with commas between: 10.0.0.5,fd00::/64",
+    )  # fmt: skip
+    parser.option(
+        "--proxy-user-header", variable="JQ_PROXY_USER_HEADER", default="x-forwarded-user", metavar="NAME",
+        help="in which they do (default: %(default)s)",
+    )  # fmt: skip
+    parser.option(
+        "--proxy-roles-header", variable="JQ_PROXY_ROLES_HEADER", default="x-forwarded-roles", metavar="NAME",
+        help="and what roles the user has; viewer without it (default: %(default)s)",
+    )  # fmt: skip
+    parser.option(
+        "--session-idle", variable="JQ_SESSION_IDLE", default=3600.0, type=span, metavar="TIME",
+        help="how long a login of the web UI holds that nobody uses (default: 1 h)",
+    )  # fmt: skip
     parser.option(
         "--data-dir", variable="JQ_DATA_DIR", default=Path("var"), type=Path, metavar="DIR",
         help="where an own Redis keeps its data (default: %(default)s)",
@@ -156,6 +177,7 @@ def _add_work(commands: Any) -> None:
 
 def _serve(options: argparse.Namespace, _parser: Parser) -> int:
     from jqmaster.master.server import ServeOptions, run
+    from jqmaster.master.session import Proxies
 
     return run(
         ServeOptions(
@@ -166,7 +188,11 @@ def _serve(options: argparse.Namespace, _parser: Parser) -> int:
             access_log=options.access_log, log_format=options.log_format,
             metrics_queues=options.metrics_queues,
             allowed_hosts=options.allowed_hosts.split(",") if options.allowed_hosts else (),
-            insecure=options.insecure,
+            insecure=options.insecure, tls_cert=options.tls_cert, tls_key=options.tls_key,
+            session_idle_s=options.session_idle,
+            proxies=Proxies(
+                options.trusted_proxies, options.proxy_user_header.lower(), options.proxy_roles_header.lower()
+            ),
         )
     )  # fmt: skip
 

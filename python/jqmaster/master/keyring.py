@@ -101,6 +101,16 @@ class Keyring:
         self._used.add(parts[0])
         return key.identity
 
+    def digest_of(self, key_id: str) -> str | None:
+        """The digest of a key's secret; None when there is no such key, or not any more."""
+        key = self._keys.get(key_id)
+        return None if key is None or not _lasts(key) else key.digest
+
+    def identity(self, key_id: str) -> Identity:
+        """Who has the key, which there is."""
+        self._used.add(key_id)
+        return self._keys[key_id].identity
+
     def wait_s(self, identity: Identity) -> float:
         """Count a request; how many seconds too early it is, 0 when it is not."""
         key = self._keys.get(identity.key_id)

@@ -9,6 +9,7 @@ import logging
 import os
 import signal
 import socket
+import ssl
 import stat
 import sys
 from collections.abc import Collection
@@ -36,6 +37,7 @@ from jqmaster.master.figures import MOST_QUEUES
 from jqmaster.master.http.app import create_app
 from jqmaster.master.keyring import Keyring
 from jqmaster.master.master import Master
+from jqmaster.master.session import IDLE_S, NO_PROXIES, Proxies
 from jqmaster.worker import joblog
 
 log = logging.getLogger("jqmaster.server")
@@ -75,6 +77,10 @@ class ServeOptions:
     log_format: str = "text"  # or json
     metrics_queues: int = MOST_QUEUES  # shown one by one in /metrics
     allowed_hosts: Collection[str] = ()  # names to be asked by; "*": any
+    proxies: Proxies = NO_PROXIES  # who say who a user is
+    session_idle_s: float = IDLE_S
+    tls_cert: Path | None = None  # PEM files; with them it is HTTPS
+    tls_key: Path | None = None
     insecure: bool = False  # others than this host may ask, although the namespace has no keys
 
     @property
@@ -206,7 +212,8 @@ class Server:
         )
         self.master = Master(
             engine, self._waiting, self._ended, self.dispatch, self._events,
-            keyring=self._keyring, meters=self.dispatch.meters, metrics_queues=options.metrics_queues,
+            keyring=self._keyring, proxies=options.proxies, session_idle_s=options.session_idle_s,
+            meters=self.dispatch.meters, metrics_queues=options.metrics_queues,
         )  # fmt: skip
         self.dispatch.start()
         self._serve_http()
@@ -214,12 +221,13 @@ class Server:
     async def _keys(self, engine: Engine) -> Keyring:
         """The namespace's keys. Raises StartError where others than this host may ask, and there are none."""
         options = self.options
-        keyring = Keyring(engine, engine.redis, required=not (options.is_local or options.insecure))
+        required = bool(options.proxies.networks) or not (options.is_local or options.insecure)
+        keyring = Keyring(engine, engine.redis, required=required)
         try:
             await keyring.start()
         except JQError as error:
             raise StartError(f"cannot read the keys: {error}", EXIT_REDIS) from None
-        if keyring.count or options.is_local:
+        if keyring.count or options.is_local or options.proxies.networks:
             return keyring
         if not options.insecure:
             await keyring.stop()
@@ -245,11 +253,22 @@ class Server:
                 self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 self._socket.bind((options.host, options.port))
                 host = f"[{options.host}]" if family == socket.AF_INET6 else options.host
-                self.url = f"http://{host}:{self._socket.getsockname()[1]}"
+                scheme = "http" if options.tls_cert is None else "https"
+                self.url = f"{scheme}://{host}:{self._socket.getsockname()[1]}"
             self._socket.listen(BACKLOG)
         except OSError as error:
             where = options.unix or f"{options.host}:{options.port}"
             raise StartError(f"cannot listen on {where}: {error.strerror or error}", EXIT_LISTEN) from None
+        if options.tls_cert is not None:
+            try:
+                ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(*self._tls_files())
+            except (OSError, ssl.SSLError) as error:
+                files = " and ".join(dict.fromkeys(self._tls_files()))
+                raise StartError(f"no certificate with its key in {files}: {error.strerror or error}") from None
+
+    def _tls_files(self) -> tuple[str, str]:
+        options = self.options
+        return str(options.tls_cert), str(options.tls_key or options.tls_cert)
 
     def _serve_http(self) -> None:
         assert self._socket is not None
@@ -261,6 +280,9 @@ class Server:
         config.backlog = BACKLOG
         config.loglevel = "WARNING"
         config.include_server_header = False
+        if self.options.tls_cert is not None:
+            config.certfile, config.keyfile = self._tls_files()
+            config.alpn_protocols = ["http/1.1"]
         self._config = config
         app: Any = create_app(self.master, hosts=self.options.hosts())
         serving = hypercorn.asyncio.serve(app, config, shutdown_trigger=self._shutdown.wait)

@@ -338,6 +338,18 @@ _TABLE = (
         by_hand="the body is records; works in another namespace",
     ),
     Operation(
+        "", "session", "GET", "/session", None, "Who this is, and what they may", p.SESSION,
+        errors=("UNAUTHORIZED",), by_hand="asks who it is",
+    ),
+    Operation(
+        "", "session.begin", "POST", "/session", None, "Log in with a key, in a browser", p.SESSION,
+        (p.body("key", Type("text", 1, 200), required=True),), errors=("INVALID", "UNAUTHORIZED"),
+        by_hand="answers with a cookie",
+    ),
+    Operation(
+        "", "session.end", "DELETE", "/session", None, "Log out", p.NOTHING, errors=(), by_hand="takes the cookie back",
+    ),
+    Operation(
         "", "alive", "GET", "/alive", None, "Whether this server runs", Reply("own", ("status",)), errors=(),
         hot=True, by_hand="asks nobody",
     ),

@@ -186,8 +186,10 @@ class Api:
         return await self.post("/done", body, worker_id=worker)
 
 
-async def asgi(app: Any, method: str, target: str, headers: dict[str, str], body: bytes, chunks: int = 1) -> Answer:
-    """One request to an ASGI application, its scope as Hypercorn makes it."""
+async def asgi(
+    app: Any, method: str, target: str, headers: dict[str, str], body: bytes = b"", chunks: int = 1, **scope_of: Any
+) -> Answer:
+    """One request to an ASGI application, its scope as Hypercorn makes it but for what `scope_of` says."""
     path, _, query = target.partition("?")
     sent = [(name.encode("latin-1"), value.encode("utf-8")) for name, value in headers.items()]
     scope = {
@@ -205,6 +207,7 @@ async def asgi(app: Any, method: str, target: str, headers: dict[str, str], body
         "server": ("127.0.0.1", 2),
         "state": {},
         "extensions": {},
+        **scope_of,
     }
     size = max(1, -(-len(body) // chunks))
     pieces = [body[start : start + size] for start in range(0, len(body), size)] or [b""]

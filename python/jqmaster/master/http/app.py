@@ -69,7 +69,7 @@ def create_app(
 def _view(master: Master, route: Route) -> Callable[..., Awaitable[QuartResponse]]:
     async def view(**params: str) -> QuartResponse:
         try:
-            who = admit(master, route.operation, request.scope["headers"])
+            who = admit(master, route.operation, request.scope)
         except HttpError as error:
             refused = failure_for(error, list(request.scope["headers"]))
             answered(master, request.scope, refused, route=route)

@@ -61,7 +61,7 @@ class FastPath:
 
     async def _serve(self, route: Route, params: dict[str, str], scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            who = admit(self._master, route.operation, scope["headers"])
+            who = admit(self._master, route.operation, scope)
             body = await self._body(scope, receive)
         except HttpError as error:
             refused = failure_for(error, scope["headers"])

@@ -52,6 +52,9 @@ BY_HAND: dict[str, Handler] = {
     "config": queues.get_config,
     "config.set": queues.set_config,
     "grant": keys.grant,
+    "session": keys.who,
+    "session.begin": keys.log_in,
+    "session.end": keys.log_out,
     "export": copying.export,
     "import": copying.import_records,
     "events": events.all_events,
@@ -112,7 +115,7 @@ async def respond(
     """Answer one request of somebody who may ask for this. `params` are the path's, still percent-encoded.
     Raises nothing but cancellation."""
     started = time.perf_counter()
-    request = Request(params, scope["query_string"], dict(scope["headers"]), body, who)
+    request = Request(params, scope["query_string"], dict(scope["headers"]), body, who, scope)
     response = await _respond(master, route, request)
     answered(master, scope, response, route=route, request=request, started=started)
     return response
@@ -189,7 +192,9 @@ async def _respond(master: Master, route: Route, request: Request) -> Response:
             raise from_engine(error, request.rename(error.path) if error.path else None) from error
         if reply.stream is not None and request.who.key_id:
             reply.stream = while_known(master, request.who, reply.stream)
-        return _response(reply, content_type)
+        response = _response(reply, content_type)
+        response.headers += reply.headers
+        return response
     except HttpError as error:
         if error.status >= 500:
             logger.warning("%s %s: %s", route.method, route.path, error.__cause__ or error.message)
