@@ -94,11 +94,11 @@ class Keyring:
 
     def find(self, text: str) -> Identity | None:
         """Who shows this key; None when there is no such key, or not any more."""
-        parts = secret.parse(text)
-        key = self._keys.get(parts[0]) if parts else None
-        if parts is None or key is None or not secret.fits(parts[1], key.digest) or not _lasts(key):
+        key_id, shown = secret.split(text)
+        key = self._keys.get(key_id)
+        if key is None or not secret.fits(shown, key.digest) or not _lasts(key):
             return None
-        self._used.add(parts[0])
+        self._used.add(key_id)
         return key.identity
 
     def wait_s(self, identity: Identity) -> float:

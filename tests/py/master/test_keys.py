@@ -94,7 +94,7 @@ class TestRoles:
 
     @pytest.mark.parametrize("role", ROLES)
     def test_the_table_gives_roles_what_they_are_for(self, role: Any) -> None:
-        allowed = {name for name, one in OPERATIONS.items() if one.is_for([role])}
+        allowed = {name for name, one in OPERATIONS.items() if one.is_for(frozenset((role,)))}
         assert MAY[role] <= allowed
         assert not NEVER.get(role, set()) & allowed
 
