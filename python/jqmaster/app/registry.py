@@ -58,7 +58,7 @@ class Registry(OperationMethods):
         self.url = url or os.environ.get("JQ_URL") or LOCAL
         self.namespace = namespace or os.environ.get("JQ_NAMESPACE") or "{jq}"
         self.form = cast(Form, form or os.environ.get("JQ_FORM") or "auto")
-        self.key = key if self.is_redis else key_of(key, key_file)
+        self._key = key, key_file
         self.actor = actor
         self.recreate = os.environ.get("JQ_RECREATE") == "1" if recreate is None else recreate
         self.serializer: Serializer = serializer or MessagePack()
@@ -265,6 +265,10 @@ class Registry(OperationMethods):
         """A link to jobs that run where they are enqueued."""
         raise NotImplementedError
 
+    def key_of_master(self) -> str | None:
+        """The key that masters are shown. Raises ValueError for what is none, OSError."""
+        return key_of(*self._key)
+
     def _transport(self) -> Transport:
         if self.is_redis:
             return RedisTransport(self.url, self.namespace, self.form, recreate=self.recreate, actor=self.actor)
@@ -276,7 +280,7 @@ class Registry(OperationMethods):
         urls = self.url.split(",")
         for url in urls:
             check_master(url)
-        return HttpTransport(urls, self.key)
+        return HttpTransport(urls, self.key_of_master())
 
 
 async def _called(hook: Callable[[], Any]) -> None:

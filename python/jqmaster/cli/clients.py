@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import getpass
+import os
+import socket
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
@@ -9,6 +12,7 @@ import msgpack
 
 from jqmaster.app.app import JQ
 from jqmaster.app.handle import unpacked
+from jqmaster.cli import show
 from jqmaster.engine.engine import Engine, Operations
 from jqmaster.engine.replies import Document
 from jqmaster.engine.scripts import Form
@@ -34,8 +38,10 @@ class _Values:
 class Client(JQ):
     """`JQ` for one command."""
 
-    def __init__(self, url: str, namespace: str, form: Form) -> None:
-        super().__init__(url, namespace=namespace, form=form, serializer=_Values())
+    def __init__(self, url: str, namespace: str, form: Form, key_file: str | None = None) -> None:
+        super().__init__(
+            url, namespace=namespace, form=form, serializer=_Values(), key_file=key_file, actor=_user_and_host()
+        )
 
     def ask(self, call: Callable[[Operations], Coroutine[Any, Any, T]]) -> T:
         """Do what no method does in this form."""
@@ -70,6 +76,15 @@ class Client(JQ):
     ) -> Document:
         """The argument goes as it was packed: binary data and the like would not survive being unpacked."""
         return unpacked(self.ask(lambda it: it.schedule(schedule_id, job, argument, **when)), self.serializer)
+
+
+def _user_and_host() -> str:
+    """For the trail. No account is needed for a process to run."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = str(os.getuid())
+    return show.plain(f"{user}@{socket.gethostname()}").encode()[:100].decode(errors="ignore")
 
 
 def _only(found: list[Document], what: str) -> Document:

@@ -74,6 +74,7 @@ def reach(parser: Parser, *, nested: bool = False, json: bool = True) -> Parser:
         ("--redis", "JQ_REDIS", "URL", f"a Redis: {FORMS}", str),
         ("--namespace", "JQ_NAMESPACE", "{NAME}", "with a Redis: the namespace; default {jq}", namespace),
         ("--form", "JQ_FORM", "FORM", f"with a Redis: {FORM_HELP}", form),
+        ("--key-file", "JQ_KEY_FILE", "FILE", "with a master that asks for a key: a file that has it; or JQ_KEY", str),
     ):
         action = group.add_argument(flags, default=default, type=kind, help=text, metavar=metavar)
         action.variable = variable

@@ -130,6 +130,10 @@ def _add_work(commands: Any) -> None:
     parser = command(commands, "work", _work, "run a worker", _WORK)
     parser.add_argument("functions", metavar="MODULE:NAME", help="a JQ object, or a map of job names to functions")
     parser.option("--master", variable="JQ_MASTER", metavar="URL", help="a JQ master; several with commas between")
+    parser.option(
+        "--key-file", variable="JQ_KEY_FILE", metavar="FILE",
+        help="with a master that asks for a key: a file that has it; or JQ_KEY",
+    )  # fmt: skip
     _redis_options(parser)
     parser.option("--push", action="store_true", help="listen, and have jobs pushed")
     parser.option(
@@ -234,6 +238,7 @@ def _load(options: argparse.Namespace, parser: Parser) -> int:
 
 
 def _work(options: argparse.Namespace, parser: Parser) -> int:
+    from jqmaster.wire.credentials import key_of
     from jqmaster.worker import joblog
     from jqmaster.worker.run import WorkOptions, run
 
@@ -243,7 +248,9 @@ def _work(options: argparse.Namespace, parser: Parser) -> int:
     if options.master is not None and options.redis is not None:
         parser.error("give --master or --redis, not both")
     jobs = _jobs(options.functions, parser)
+    said_file = options.key_file if options.key_file != os.environ.get("JQ_KEY_FILE") else None
     given = {
+        "key": key_of(file=said_file) if said_file else None,
         "masters": options.master.split(",") if options.master else [], "redis_url": options.redis,
         "namespace": options.namespace, "form": options.form, "push": options.push,
         "register": options.register, "recreate": options.recreate,

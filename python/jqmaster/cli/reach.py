@@ -21,10 +21,12 @@ NAMESPACE = "{jq}"
 
 
 class Place:
-    """A server: its URL; and where it is a Redis, the namespace, and how operations are called."""
+    """A server: its URL; and where it is a Redis, the namespace, and how operations are called. `key_file` has
+    the key of a master, unless the environment has it."""
 
-    def __init__(self, url: str, namespace: str, form: Form = "auto") -> None:
+    def __init__(self, url: str, namespace: str, form: Form = "auto", key_file: str | None = None) -> None:
         self.url = url
+        self.key_file = key_file
         self.namespace = namespace
         self.form = form
         self.is_redis = redis_url.is_redis(url)
@@ -56,7 +58,9 @@ def place(options: argparse.Namespace) -> Place:
             forms = redis_url.FORMS if is_for_redis else "http://, https://, redis://, …"
             shown = redis_url.without_password(chosen)
             raise Refused(f"{shown}: expected a URL that begins with {forms}", EXIT_USAGE, "INVALID")
-    return Place(chosen, options.namespace or NAMESPACE, options.form or "auto")
+    # What is said here wins over the environment, where the key itself may stand as well.
+    said_file = options.key_file if options.key_file != os.environ.get("JQ_KEY_FILE") else None
+    return Place(chosen, options.namespace or NAMESPACE, options.form or "auto", said_file)
 
 
 def open_client(options: argparse.Namespace, *, creates: bool = False) -> AbstractContextManager[Client]:
@@ -71,7 +75,7 @@ def client_of(where: Place, *, creates: bool = False) -> Iterator[Client]:
     from jqmaster.cli.clients import Client
     from jqmaster.errors import Unavailable
 
-    client = Client(where.url, where.namespace, where.form)
+    client = Client(where.url, where.namespace, where.form, where.key_file)
     try:
         if where.is_redis:
             _check(client, where, creates)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from jqmaster.cli import (
+    access,
     bench,
     change,
     completion,
@@ -65,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return failed(error, as_json=getattr(options, "json", False))
 
 
-_WHERE = ("--url", "--redis", "--namespace", "--form")
+_WHERE = ("--url", "--redis", "--namespace", "--form", "--key-file")
 
 
 def _in_order(arguments: Sequence[str]) -> list[str]:
@@ -100,7 +101,7 @@ def build() -> Parser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for module in (
         processes, enqueue, jobs, find, change, queues, failures, limits, schedules, workers, stats, top,
-        doctor, bench, copying, settings, completion,
+        doctor, bench, copying, settings, access, completion,
     ):  # fmt: skip
         module.add(commands)
     add_environment(parser)

@@ -17,6 +17,7 @@ import redis.asyncio as redis_asyncio
 import redis.exceptions
 
 from jqmaster.connection.subscriptions import Subscriptions
+from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document
 from jqmaster.errors import JQError
@@ -26,7 +27,6 @@ from jqmaster.wire.identity import Identity
 log = logging.getLogger("jqmaster.keys")
 
 LOOK_EVERY_S = 30.0
-RETRY_S = 0.5
 TOUCH_EVERY_S = 60.0  # `used_ms` is exact to this
 STOP_TIMEOUT_S = 1.0
 
@@ -94,11 +94,11 @@ class Keyring:
 
     def find(self, text: str) -> Identity | None:
         """Who shows this key; None when there is no such key, or not any more."""
-        parts = secret.parse(text)
-        key = self._keys.get(parts[0]) if parts else None
-        if parts is None or key is None or not secret.fits(parts[1], key.digest) or not _lasts(key):
+        key_id, shown = secret.split(text)
+        key = self._keys.get(key_id)
+        if key is None or not secret.fits(shown, key.digest) or not _lasts(key):
             return None
-        self._used.add(parts[0])
+        self._used.add(key_id)
         return key.identity
 
     def digest_of(self, key_id: str) -> str | None:
@@ -132,12 +132,15 @@ class Keyring:
                 await self._look_until_seen()
 
     async def _look_until_seen(self) -> None:
+        failures = 0
         while True:
             try:
                 return await self._look()
             except (JQError, redis.exceptions.RedisError, OSError) as error:
-                log.warning("cannot read the keys, the last known ones hold: %s", error)
-                await asyncio.sleep(RETRY_S)
+                if not failures:
+                    log.warning("cannot read the keys, the last known ones hold: %s", error)
+                await asyncio.sleep(backoff_s(failures))
+                failures += 1
 
     async def _look(self) -> None:
         cursor: str | None = None

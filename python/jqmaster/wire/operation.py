@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
+from functools import cache
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
@@ -22,6 +23,11 @@ Kind = Literal["text", "cursor", "states", "integer", "moment", "number", "flag"
 Shape = Literal["nothing", "document", "first", "page", "list", "state", "states", "values", "own"]
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+@cache
+def _rights_of(roles: frozenset[Role]) -> frozenset[Role]:
+    return frozenset(right for role in roles for right in ROLES_OF[role])
 
 
 class Type(NamedTuple):
@@ -111,9 +117,9 @@ class Operation(NamedTuple):
         """The roles for whom it is, beside those that have their rights."""
         return (self.role, *self.also) if self.role else ()
 
-    def is_for(self, roles: Collection[Role]) -> bool:
+    def is_for(self, roles: frozenset[Role]) -> bool:
         """Whether who has these roles may call it."""
-        return self.role is None or any(right in self.roles for role in roles for right in ROLES_OF[role])
+        return self.role is None or self.role in roles or not _rights_of(roles).isdisjoint(self.roles)
 
     @property
     def says_actor(self) -> bool:

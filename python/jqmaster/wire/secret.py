@@ -34,6 +34,11 @@ def parse(text: str) -> tuple[str, str] | None:
     return (match[1], match[2]) if match else None
 
 
+def split(text: str) -> tuple[str, str]:
+    """The same of any text: what is no key has an id that no key has. It is done for every request."""
+    return (text[3:15], text[16:]) if text[:3] == "jq_" and text[15:16] == "_" else ("", "")
+
+
 def digest_of(secret: str) -> str:
     """The SHA-256 of a secret's text. It is random and long, so nothing slower is needed."""
     return hashlib.sha256(secret.encode()).hexdigest()

@@ -14,7 +14,8 @@ from jqmaster.wire import secret
 from jqmaster.wire.identity import covers
 from jqmaster.wire.operation import ROLES, ROLES_OF, Operation
 from jqmaster.wire.operations import OPERATIONS
-from keys_support import Keyed, keyed, until
+from keys_support import Keyed, keyed
+from parts import eventually
 
 __all__ = ["keyed", "master"]
 
@@ -93,7 +94,7 @@ class TestRoles:
 
     @pytest.mark.parametrize("role", ROLES)
     def test_the_table_gives_roles_what_they_are_for(self, role: Any) -> None:
-        allowed = {name for name, one in OPERATIONS.items() if one.is_for([role])}
+        allowed = {name for name, one in OPERATIONS.items() if one.is_for(frozenset((role,)))}
         assert MAY[role] <= allowed
         assert not NEVER.get(role, set()) & allowed
 
@@ -114,7 +115,7 @@ class TestAuthentication:
     async def test_it_stays_closed_when_the_last_key_is_revoked(self, keyed: Keyed) -> None:
         key = await keyed.create("admin")
         await keyed.engine.revoke(key["id"])
-        await until(lambda: keyed.api.master.keyring.count == 0)
+        await eventually(lambda: keyed.api.master.keyring.count == 0)
         assert (await keyed.api.get("/jobs")).status == 401
         assert (await keyed.as_key(key["key"]).get("/jobs")).error["code"] == "UNAUTHORIZED"
 
@@ -164,11 +165,11 @@ class TestAuthentication:
             pieces.append(message.get("body", b""))
 
         following = asyncio.create_task(keyed.api.app(scope, receive, send))
-        await until(lambda: any(pieces))
+        await eventually(lambda: any(pieces))
         await keyed.engine.enqueue([({"name": "seen"}, b"\xc0")])
-        await until(lambda: b"seen" in b"".join(pieces))
+        await eventually(lambda: b"seen" in b"".join(pieces))
         await keyed.engine.revoke(key["id"])
-        await until(lambda: keyed.api.master.keyring.count == 0)
+        await eventually(lambda: keyed.api.master.keyring.count == 0)
         await keyed.engine.enqueue([({"name": "unseen"}, b"\xc0")])
         async with asyncio.timeout(20):
             await following

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from jqmaster.engine.engine import Engine
 from jqmaster.master.http.app import create_app
 from jqmaster.master.keyring import Keyring
 from jqmaster.master.master import Master
+from parts import eventually
 
 ROLES = ("viewer", "pusher", "worker", "operator", "admin")
 SOON_S = 1.0  # within which masters know of a change
@@ -33,19 +33,12 @@ class Keyed:
         """A key's document with the key, once the master knows it."""
         key = await self.engine.grant(name, roles, **more)
         keyring = self.api.master.keyring
-        await until(lambda: keyring.find(key["key"]) is not None)
+        await eventually(lambda: keyring.find(key["key"]) is not None)
         return key
 
     def as_key(self, key: str) -> Api:
         """The API, for who shows this key."""
         return Api(self.api.app, self.api.master, {"authorization": f"Bearer {key}"})
-
-
-async def until(holds: Callable[[], bool], within_s: float = 10 * SOON_S) -> None:
-    """Wait for something; it takes longer on a machine that has much else to do."""
-    async with asyncio.timeout(within_s):
-        while not holds():  # noqa: ASYNC110 (nothing tells when)
-            await asyncio.sleep(0.005)
 
 
 @pytest.fixture(params=["fast", "slow"])
