@@ -46,7 +46,7 @@ def server(redis_url: str, namespace: str, keys: dict[str, dict[str, Any]]) -> I
 
 
 @pytest.fixture
-def ui(browser: Browser, server: Server) -> Iterator[Ui]:  # noqa: F811
+def ui(browser: Browser, server: Server) -> Iterator[Ui]:
     ui = Ui(browser.new_context(viewport={"width": 1280, "height": 900}), server)
     yield ui
     ui.close()
