@@ -41,7 +41,7 @@ export function logIn(main, done) {
       h('h1', {}, 'Log in'),
       key.element,
       h('button', { type: 'submit', class: 'primary' }, 'Log in'),
-      h('p', { class: 'muted' }, 'A key is made by ', h('code', {}, 'jqmaster keys create NAME --role viewer'), '.'),
+      h('p', { class: 'muted' }, 'Keys are made by ', h('code', {}, 'jqmaster keys create NAME --role viewer')),
     ),
   );
   key.focus();

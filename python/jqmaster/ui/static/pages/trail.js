@@ -1,9 +1,8 @@
 // Who changed what.
-import { api } from '../api.js';
+import { api, stringify } from '../api.js';
 import { table } from '../components/table.js';
-import { tree } from '../components/tree.js';
 import { h } from '../dom.js';
-import { moment } from '../format.js';
+import { cut, moment } from '../format.js';
 
 export async function render(view) {
   const list = table({
@@ -19,7 +18,12 @@ export async function render(view) {
       { title: 'Who', cell: (entry) => entry.actor || h('span', { class: 'muted' }, 'unknown') },
       { title: 'What', cell: (entry) => entry.what },
       { title: 'On', cell: (entry) => entry.on ?? '' },
-      { title: 'How', hide: 'narrow', cell: (entry) => (entry.change ? tree(entry.change, 'Change') : '') },
+      {
+        title: 'How',
+        hide: 'narrow',
+        cell: (entry) =>
+          entry.change && h('code', { title: stringify(entry.change) }, cut(stringify(entry.change), 120)),
+      },
     ],
   });
   view.append(h('div', { class: 'head' }, h('h1', {}, 'Trail')), list.element);
