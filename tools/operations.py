@@ -22,13 +22,14 @@ _HEAD = ("operation", "request", "script", "roles", "answer", "errors")
 # Codes that are HTTP's own, beside those of the scripts.
 _OWN_STATUS = {"TIMEOUT": 408, "UNAUTHORIZED": 401, "NOTACCEPTABLE": 406, "UNSUPPORTED": 501}
 _FAILURES = {
-    400: "Invalid", 401: "Unauthorized", 404: "NotFound", 406: "NotAcceptable", 408: "Slow", 409: "NotPossible", 413: "TooLarge",
-    415: "Unsupported", 429: "Full", 500: "Internal", 503: "Unavailable",
+    400: "Invalid", 401: "Unauthorized", 404: "NotFound", 406: "NotAcceptable", 408: "Slow", 409: "NotPossible",
+    413: "TooLarge", 415: "Unsupported", 429: "Full", 500: "Internal", 503: "Unavailable",
 }  # fmt: skip
 # For each kind its JSON type, and what its least and most are called.
 JSON_TYPES = {
-    "text": ("string", "Length"), "cursor": ("string", "Length"), "states": ("string", "Length"),
-    "integer": ("integer", "imum"), "moment": ("integer", "imum"), "number": ("number", "imum"),
+    "text": ("string", "Length"), "zone": ("string", "Length"), "cursor": ("string", "Length"),
+    "states": ("string", "Length"), "integer": ("integer", "imum"),
+    "moment": ("integer", "imum"), "number": ("number", "imum"),
     "flag": ("boolean", ""), "list": ("array", "Items"), "map": ("object", "Properties"),
 }  # fmt: skip
 

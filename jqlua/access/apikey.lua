@@ -11,6 +11,7 @@ local call = redis.call
 M.MOST = 1000
 local MOST_NAME = 100
 local MOST_QUEUES = 100
+local DIGEST = "the SHA-256 of the secret, 64 hexadecimal digits"
 local ROLES = "viewer pusher worker operator admin"
 
 --- What a record is kept as: a map of these letters.
@@ -57,7 +58,7 @@ function M.check(spec)
     return check.problem("id", M.ID, spec.id)
   elseif type(spec.digest) ~= "string" or #spec.digest ~= 64 or spec.digest:find("[^0-9a-f]") then
     -- Not shown: it may be the secret, by mistake.
-    return "INVALID digest: expected the SHA-256 of the secret, 64 hexadecimal digits"
+    return spec.digest == nil and check.problem("digest", DIGEST) or "INVALID digest: expected " .. DIGEST
   elseif not check.is_name(spec.name) or #spec.name > MOST_NAME then
     return check.problem("name", "text of 1 to " .. MOST_NAME .. " bytes, valid UTF-8, no control characters",
       spec.name)

@@ -5,6 +5,7 @@ local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
+local page = require "jqlua.find.page"
 local settings = require "jqlua.settings.settings"
 
 local M = {}
@@ -96,11 +97,13 @@ end
 ---@return table? reply {cursor, document, ...}
 ---@return string? problem
 function M.page(spec)
+  local problem = page.check(spec)
   local cursor, count = spec.cursor or "", spec.count or 100
-  if type(cursor) ~= "string" or cursor ~= "" and not check.is_id(cursor) then
-    return nil, check.problem("cursor", "a cursor as the last reply gave it, or empty text", cursor)
-  elseif not check.is_integer(count, 1, 1000) then
-    return nil, check.problem("count", "an integer from 1 to 1000", count)
+  if not problem and cursor ~= "" and not check.is_id(cursor) then
+    problem = check.problem("cursor", "a cursor as the last reply gave it, or empty text", cursor)
+  end
+  if problem then
+    return nil, problem
   end
   local members = call("ZRANGE", keys.TRAIL, cursor == "" and "+" or "(" .. cursor, "-", "BYLEX", "REV", "LIMIT", 0,
     count)

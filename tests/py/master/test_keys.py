@@ -87,7 +87,9 @@ class TestRoles:
         api = await keyed.grant("admin")
         for operation in OPERATIONS.values():
             status, headers, _ = await ask(api, operation, {"authorization": shown} if shown else {})
-            if operation.role is None:
+            if operation.name in ("session.begin", "session.end"):
+                assert status in (204, 415), operation.name
+            elif operation.role is None and operation.name != "session":
                 assert status == 200, operation.name
             else:
                 assert (status, headers["www-authenticate"][:17]) == (401, 'Bearer realm="jq"'), operation.name

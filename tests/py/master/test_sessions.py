@@ -12,7 +12,8 @@ import pytest
 from http_support import Answer, Api, api, asgi, master  # noqa: F401
 from jqmaster.master import session
 from jqmaster.master.session import Proxies
-from keys_support import Keyed, keyed, until  # noqa: F401
+from keys_support import Keyed, keyed  # noqa: F401
+from parts import eventually
 from settable import SettableEngine  # noqa: F401
 
 PEERS = Proxies((ipaddress.ip_network("10.1.0.0/16"), ipaddress.ip_network("fd00::/64")))
@@ -67,7 +68,7 @@ async def test_it_ends_with_the_key(keyed: Keyed) -> None:
     key, ui = await log_in(keyed, "viewer")
     assert (await ui.get("/queues")).status == 200
     await keyed.engine.revoke(key["id"])
-    await until(lambda: keyed.api.master.keyring.find(key["key"]) is None)
+    await eventually(lambda: keyed.api.master.keyring.find(key["key"]) is None)
     assert (await ui.get("/queues")).status == 401
     assert (await ui.get("/session")).status == 401
 
