@@ -78,6 +78,24 @@ class NotDurable(JQError):
         self.jobs = list(jobs)
 
 
+class Unauthorized(JQError):
+    """A master asks for a key, and got none, or one that is not good (any more)."""
+
+    code = "UNAUTHORIZED"
+
+
+class Forbidden(JQError):
+    """The key may not do this; the message says which role it takes, or which queues the key is bound to."""
+
+    code = "FORBIDDEN"
+
+
+class TooFast(JQError):
+    """The key makes more requests than it may."""
+
+    code = "RATE"
+
+
 class Internal(JQError):
     """A script failed with a Lua error: a bug of JQ. Unlike after other errors, writes may have happened."""
 

@@ -192,6 +192,8 @@ class AppWorker:
                 given["redis_url"] = self._jq.url
             else:
                 given["masters"] = self._jq.url.split(",")
+        if given.get("masters") and given.get("key") is None:
+            given["key"] = self._jq.key_of_master()
         return WorkOptions(functions=runner.functions(), around=runner.alive, **given)
 
     def run(self) -> int:

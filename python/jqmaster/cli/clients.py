@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import getpass
+import os
 import re
+import socket
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
@@ -11,6 +14,7 @@ import redis.exceptions
 
 from jqmaster.app.app import JQ
 from jqmaster.app.handle import unpacked
+from jqmaster.cli import show
 from jqmaster.cli.places import Place
 from jqmaster.cli.status import Refused
 from jqmaster.engine.engine import Engine, Operations
@@ -40,7 +44,14 @@ class Client(JQ):
     refused, as it would be a slip of the finger."""
 
     def __init__(self, where: Place, *, creates: bool = False) -> None:
-        super().__init__(where.url, namespace=where.namespace, form=where.form, serializer=_Values())
+        super().__init__(
+            where.url,
+            namespace=where.namespace,
+            form=where.form,
+            serializer=_Values(),
+            key_file=where.key_file,
+            actor=_user_and_host(),
+        )
         self._where, self._creates = where, creates
         self._is_known = not where.is_redis
 
@@ -99,3 +110,12 @@ class Client(JQ):
     ) -> Document:
         """The argument goes as it was packed: binary data and the like would not survive being unpacked."""
         return unpacked(self.ask(lambda it: it.schedule(schedule_id, job, argument, **when)), self.serializer)
+
+
+def _user_and_host() -> str:
+    """For the trail. No account is needed for a process to run."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = str(os.getuid())
+    return show.plain(f"{user}@{socket.gethostname()}").encode()[:100].decode(errors="ignore")

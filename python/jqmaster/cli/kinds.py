@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from argparse import ArgumentTypeError
 from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ipaddress import IPv4Network, IPv6Network
 
 
 def namespace(text: str) -> str:
@@ -43,6 +47,26 @@ def port(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) > 65535:
         raise ArgumentTypeError(f"expected a port from 0 to 65535, got {text!r}")
     return int(text)
+
+
+def networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
+    """Addresses, or networks such as 10.0.0.0/8, with commas between."""
+    from ipaddress import ip_network
+
+    try:
+        return tuple(ip_network(one.strip()) for one in text.split(","))
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from None
+
+
+def rate(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 1e6:
+        raise ArgumentTypeError(f"expected a number above 0, got {text!r}")
+    return value
 
 
 def whole(least: int, most: int) -> Callable[[str], int]:

@@ -52,10 +52,11 @@ REDIS = f"""\
 --namespace {{NAME}} $JQ_NAMESPACE  with a Redis: the namespace; default {{jq}}
 {FORM.replace("  ", "  with a Redis: ")}"""
 URL = "--url URL $JQ_URL  a master, http://…; or as --redis\n"
+KEY = "--key-file FILE $JQ_KEY_FILE  with a master that asks for a key: a file that has it; or JQ_KEY\n"
 REACH = f"""\
 --json $JQ_JSON  print JSON
 [where to ask]
-{URL}{REDIS}"""
+{URL}{KEY}{REDIS}"""
 
 KINDS: dict[str, tuple[Callable[[str], Any], str]] = {
     "N": (kinds.positive, "N"),
@@ -64,7 +65,9 @@ KINDS: dict[str, tuple[Callable[[str], Any], str]] = {
     "SPAN": (kinds.span, "TIME"),  # more than 0
     "MOMENT": (kinds.moment, "MOMENT"),
     "PART": (kinds.fraction, "PART"),
+    "RATE": (kinds.rate, "N"),
     "PORT": (kinds.port, "PORT"),
+    "NETWORKS": (kinds.networks, "NETWORKS"),
     "NAMES": (kinds.names, "NAMES"),
     "DIR": (Path, "DIR"),
     "STATE": (kinds.choice(*show.STATES), "STATE"),

@@ -14,11 +14,13 @@ NAMESPACE = "{jq}"
 
 
 class Place(NamedTuple):
-    """A server: its URL; and where it is a Redis, the namespace, and how operations are called."""
+    """A server: its URL; and where it is a Redis, the namespace, and how operations are called. `key_file` has the
+    key of a master, unless the environment has it."""
 
     url: str
     namespace: str
     form: Form = "auto"
+    key_file: str | None = None
 
     @property
     def is_redis(self) -> bool:

@@ -8,9 +8,9 @@ import os
 import sys
 from typing import Any
 
-from jqmaster.cli.options import FORM, REDIS, URL, Misused, Options, command
+from jqmaster.cli.options import FORM, KEY, REDIS, URL, Misused, Options, command
 from jqmaster.cli.places import NAMESPACE
-from jqmaster.cli.reach import url_of
+from jqmaster.cli.reach import said_key_file, url_of
 from jqmaster.cli.status import EXIT_OK, EXIT_UNAVAILABLE
 from jqmaster.connection.url import is_redis, without_password
 
@@ -32,6 +32,13 @@ Without --redis it starts its own Redis, with data in --data-dir.
 --port PORT=8400 $JQ_PORT                    0 for any free one
 --unix PATH $JQ_UNIX                         listen on this unix socket instead
 --allowed-hosts HOSTS $JQ_ALLOWED_HOSTS      more names that browsers may ask it by, with commas between; * for any
+--insecure $JQ_INSECURE                      listen to others although there are no keys: everybody may do everything
+--tls-cert FILE $JQ_TLS_CERT                 PEM: serve HTTPS with it
+--tls-key FILE $JQ_TLS_KEY                   PEM: its key (default: in the certificate's file)
+--trusted-proxies NETWORKS $JQ_TRUSTED_PROXIES  proxies that say who a user is, with commas between: 10.0.0.5,fd00::/64
+--proxy-user-header NAME=x-forwarded-user $JQ_PROXY_USER_HEADER  in which they do
+--proxy-roles-header NAME=x-forwarded-roles $JQ_PROXY_ROLES_HEADER  and what roles the user has; viewer without it
+--session-idle SPAN=1h $JQ_SESSION_IDLE      how long a login of the web UI holds that nobody uses
 --data-dir DIR=var $JQ_DATA_DIR              where an own Redis keeps its data
 --stop-timeout SPAN=10s $JQ_STOP_TIMEOUT     how long a stop may take
 --access-log                                 log a line for each request and each delivery
@@ -41,8 +48,12 @@ Without --redis it starts its own Redis, with data in --data-dir.
 )
 def _serve(options: Options) -> int:
     from jqmaster.master.server import ServeOptions, run
+    from jqmaster.master.session import Proxies
 
-    same = ("host", "port", "unix", "data_dir", "migrate", "recreate", "access_log", "log_format", "metrics_queues")
+    same = (
+        "host port unix data_dir migrate recreate access_log log_format metrics_queues insecure tls_cert tls_key"
+    ).split()
+    user_header, roles_header = options.proxy_user_header.lower(), options.proxy_roles_header.lower()
     return run(
         ServeOptions(
             redis_url=options.redis,
@@ -50,6 +61,8 @@ def _serve(options: Options) -> int:
             **{name: getattr(options, name) for name in same},
             stop_timeout_s=options.stop_timeout,
             allowed_hosts=options.allowed_hosts.split(",") if options.allowed_hosts else (),
+            session_idle_s=options.session_idle,
+            proxies=Proxies(options.trusted_proxies or (), user_header, roles_header),
         )
     )
 
@@ -115,9 +128,10 @@ functions MODULE:NAME                     a JQ object, or a map of job names to 
 --stop-timeout TIME=10s $JQ_STOP_TIMEOUT  how long running jobs have to finish
 --json-logs                               log JSON objects, one a line
 {_RECREATE}[where to ask]
-{URL.replace("http://…", "http://…, several with commas between")}{REDIS}"""
+{URL.replace("http://…", "http://…, several with commas between")}{KEY}{REDIS}"""
 )
 def _work(options: Options) -> int:
+    from jqmaster.wire.credentials import key_of
     from jqmaster.worker import joblog
     from jqmaster.worker.run import WorkOptions, run
 
@@ -132,6 +146,8 @@ def _work(options: Options) -> int:
     given |= _redis_given(options) | {"drain_timeout_s": options.stop_timeout}
     given["redis_url"] = url if url and is_redis(url) else None
     given["masters"] = url.split(",") if url and not is_redis(url) else []
+    key_file = said_key_file(options)
+    given["key"] = key_of(file=key_file) if key_file else None
     if isinstance(jobs, dict):
         if not url:
             raise Misused(prog, "give either --url or --redis")

@@ -42,7 +42,13 @@ def place(options: Options) -> Place:
     """The server that is meant. Raises Refused."""
     url = url_of(options) or LOCAL
     first = url if redis_url.is_redis(url) else url.split(",")[0]
-    return Place(first, options.namespace or NAMESPACE, options.form or "auto")
+    return Place(first, options.namespace or NAMESPACE, options.form or "auto", said_key_file(options))
+
+
+def said_key_file(options: Options) -> str | None:
+    """What is said here wins over the environment, where the key itself may stand as well."""
+    file: str | None = options.key_file
+    return file if file != os.environ.get("JQ_KEY_FILE") else None
 
 
 def redis_place(options: Options, command: str) -> Place:

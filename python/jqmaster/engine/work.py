@@ -96,7 +96,7 @@ class WorkCalls(Calling):
 
     async def worker(self, worker: str, request: str) -> None:
         """Ask a registered worker to be ``quiet``, to ``stop``, or to ``resume``. Raises NotFound."""
-        await self.call("worker", pack({"worker": worker, "request": request}))
+        await self.call("worker", pack(given(worker=worker, request=request, actor=self.actor)))
 
     async def assign(
         self, master: str, *, limit: int | None = None, wait: Spec | None = None, request: str | None = None

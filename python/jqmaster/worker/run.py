@@ -19,6 +19,7 @@ from jqmaster.connection.url import without_password
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.scripts import Form
 from jqmaster.errors import JQError, Unavailable
+from jqmaster.wire.credentials import check_master, key_of
 from jqmaster.worker.push import PushHost
 from jqmaster.worker.sources import HttpSource, RedisSource
 from jqmaster.worker.worker import Function, Outcome, Worker, queues_for
@@ -32,6 +33,7 @@ class WorkOptions:
 
     functions: Mapping[str, Function]
     masters: Sequence[str] = field(default_factory=list)
+    key: str | None = field(default=None, repr=False)  # with masters: default as the environment says
     redis_url: str | None = None
     namespace: str = "{jq}"
     form: Form = "auto"  # with redis_url: how operations are called
@@ -92,7 +94,10 @@ async def _work(options: WorkOptions, stop: asyncio.Event) -> None:
         except ValueError as error:
             raise ValueError(f"{without_password(options.redis_url)}: {error}") from None
     else:
-        source = HttpSource(options.masters, queues, order=options.order, name=options.name)
+        for url in options.masters:
+            check_master(url)
+        key = key_of(options.key)
+        source = HttpSource(options.masters, queues, order=options.order, name=options.name, key=key)
     worker = Worker(
         options.functions, source, concurrency=options.concurrency, fetches=not options.push,
         drain_timeout_s=options.drain_timeout_s, on_outcome=partial(_note, options.on_outcome),

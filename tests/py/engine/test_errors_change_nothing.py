@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from redis.exceptions import OutOfMemoryError, ResponseError
 
+from bad_access import VALID as ACCESS
 from bad_finding import VALID as FINDING
 from bad_inputs import CASES
 from bad_values import DONE, HOLD, RUNNING, SCHEDULED, WAITING, WORKER, encode, shown
@@ -58,6 +59,7 @@ class Data:
         outcome = {"id": DONE, "token": job["token"], "type": "success"}
         driver.call("finish", worker="w", outcomes=[[outcome, b"\xc0"]])
         driver.call("queue", name="full", max_waiting=1)
+        driver.call("grant", id="00000000000a", digest="cd" * 32, name="k", roles=["admin"])
         driver.call("enqueue", options=None, jobs=[[{"name": "full", "delay": 10**9}, b"\xc0"]])
         assert driver.call("get", ids=[SCHEDULED])
         driver.call("queue", name="room for one", max_waiting=1)
@@ -222,6 +224,7 @@ VALID = (
         "stats": [encode({"by": "hour"})],
     }
     | FINDING
+    | ACCESS
     | {
         script: [encode({})]
         for script in ("tick", "queues", "workers", "constraints", "config", "audit", "schedules", "export")

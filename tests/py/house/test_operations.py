@@ -14,7 +14,7 @@ from openapi_spec_validator import validate
 
 from http_support import JSON, MSGPACK, document
 from jqmaster.master.http.routes import BY_HAND
-from jqmaster.wire.operation import Field, Operation
+from jqmaster.wire.operation import NOTED, Field, Operation
 from jqmaster.wire.operations import OPERATIONS
 
 METHODS = ("get", "post", "put", "patch", "delete")
@@ -28,6 +28,7 @@ INSIDE = {
     "setup": "who connects does it",
     "migrate": "an upgrade, for who can reach Redis",
     "audit": "a check of the indexes, for who can reach Redis",
+    "touch": "masters note when keys were used",
 }
 RECORDS = "application/octet-stream"
 GENERATE = runpy.run_path(str(ROOT / "tools/operations.py"))
@@ -206,6 +207,13 @@ def test_each_script_has_an_operation_and_each_operation_a_script() -> None:
     assert {one.script for one in OPERATIONS.values()} - {""} == {
         script.stem for script in (ROOT / "scripts").glob("*.lua")
     } - INSIDE.keys()
+
+
+def test_who_calls_is_said_to_the_scripts_that_note_it() -> None:
+    heads = {script.stem: script.read_text() for script in (ROOT / "scripts").glob("*.lua")}
+    assert {name for name, source in heads.items() if "actor?" in source} == NOTED
+    assert {one.script for one in OPERATIONS.values() if one.says_actor} == NOTED
+    assert not any(field.name == "actor" for one in OPERATIONS.values() for field in one.fields)
 
 
 def test_there_is_a_handler_for_what_the_table_leaves_to_it() -> None:

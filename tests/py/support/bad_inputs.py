@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import msgpack
 
+import bad_access
 from bad_constraints import BY, COSTS, FAIR, HOLD_SECONDS, PATHS, TAGS, of_constraints
 from bad_copying import of_copying
 from bad_finding import CURSORS, WHERE, WHERES, of_finding
@@ -105,10 +106,10 @@ SETTINGS = {
     "done_ttl": numbers(0, 1e10), "done_max": integers(0, 10**9), "error_ttl": numbers(0, 1e10),
     "error_max": integers(0, 10**9), "cancelled_ttl": numbers(0, 1e10), "cancelled_max": integers(0, 10**9),
     "cancel_running": BOOLEANS, "worker_ttl": numbers(1, 86400), "lease_grace": numbers(0, 86400),
-    "events_max": integers(0, 10**7), "stats": BOOLEANS,
+    "events_max": integers(0, 10**7), "stats": BOOLEANS, "trail_max": integers(0, 10**6),
 }  # fmt: skip
-OF_QUEUES = {k: v for k, v in SETTINGS.items()
-             if k not in ("request_ttl", "cancel_running", "worker_ttl", "events_max", "stats")}  # fmt: skip
+OF_NAMESPACES = ("request_ttl", "cancel_running", "worker_ttl", "events_max", "stats", "trail_max")
+OF_QUEUES = {name: values for name, values in SETTINGS.items() if name not in OF_NAMESPACES}
 HOLDS = [
     1, 0, True, {}, [HOLD], "", "1", "-", "0-", "01-", "1-x", "1-A", "1 -a", "1-a ", "-1-a", "1-a-b", "1.5-a",
     "1-a\0", "1-" + "0" * 22,
@@ -120,7 +121,7 @@ FAILURE = {
     "message": [*NOT_TEXT, "x" * 65537],
     "group": NAMES,
 }
-SEEN_IN_PARTS = ("cron", "by", "cost")  # errors show what is wrong in them
+SEEN_IN_PARTS = ("cron", "by", "cost", "digest")  # errors show what is wrong in them
 LISTS = [5, True, "x", {"a": 1}]
 HELD = {"worker": "w", "jobs": [[RUNNING, HOLD]]}
 EVERY = {"id": "new", "every": 10, "catch_up": "all", "job": {"name": "a"}}
@@ -252,6 +253,7 @@ TARGETS = [
            ["ids"]),
     Target("audit", "audit", {}, {"cursor": [5, True, [], {"a": 1}, "", "x", "-1"],
            "count": integers(1, 1000)}, []),
+    *bad_access.targets(Target),
 ]  # fmt: skip
 
 BROKEN = {
@@ -364,6 +366,7 @@ def of_calls():
     yield from of_finding(invalid, refused)
     yield from of_copying(invalid, Case)
     yield from of_following(invalid, refused)
+    yield from bad_access.of_access(invalid, refused)
     yield Case("history: unknown", "history", [UNKNOWN], "NOTFOUND", "id")
     of_another_kind = {"enqueue", "finish", "constrain", "schedule", "change"}
     for script in sorted({target.script for target in TARGETS} - of_another_kind):
