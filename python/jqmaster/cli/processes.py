@@ -57,6 +57,31 @@ def _add_migrate(parser: Parser) -> None:
     )  # fmt: skip
 
 
+def _add_push_secrets(parser: Parser, text: str) -> None:
+    parser.option(
+        "--push-secrets", variable="JQ_PUSH_SECRETS", type=_secrets, metavar="SECRETS", default=(),
+        help=f"one or two, whsec_…, with a comma between, better as a variable: {text}",
+    )  # fmt: skip
+
+
+def _secrets(text: str) -> tuple[str, ...]:
+    from jqmaster.wire.signing import secrets_of
+
+    try:
+        return secrets_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _reach(text: str) -> Any:
+    from jqmaster.master.reach import Reach
+
+    try:
+        return Reach.of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def _add_recreate(parser: Parser) -> None:
     parser.option(
         "--recreate", action="store_true", variable="JQ_RECREATE",
@@ -80,6 +105,12 @@ def _add_serve(commands: Any) -> None:
         "--allowed-hosts", variable="JQ_ALLOWED_HOSTS", metavar="NAMES",
         help="more names that browsers may ask it by, with commas between; * for any",
     )  # fmt: skip
+    parser.option(
+        "--push-to", variable="JQ_PUSH_TO", type=_reach, metavar="NETWORKS",
+        help="networks and hosts to which jobs may be pushed, with commas between; * for any (default: loopback and "
+        "private networks, or none when --host is not on loopback)",
+    )  # fmt: skip
+    _add_push_secrets(parser, "sign what is pushed to workers that register without")
     parser.option(
         "--data-dir", variable="JQ_DATA_DIR", default=Path("var"), type=Path, metavar="DIR",
         help="where an own Redis keeps its data (default: %(default)s)",
@@ -111,6 +142,11 @@ def _add_work(commands: Any) -> None:
         "--register", action="store_true",
         help="without --push: be listed, and hear requests to be quiet or stop",
     )  # fmt: skip
+    parser.option(
+        "--advertise", variable="JQ_ADVERTISE", metavar="URL",
+        help="with --push: the URL by which masters reach it, where that is not --host and --port",
+    )  # fmt: skip
+    _add_push_secrets(parser, "with --push: run what is signed with one of them (default: a random one)")
     parser.option("--synchronous", action="store_true", help="with --push: answer with the outcome itself")
     parser.option(
         "--queues",
@@ -162,6 +198,7 @@ def _serve(options: argparse.Namespace, _parser: Parser) -> int:
             access_log=options.access_log, log_format=options.log_format,
             metrics_queues=options.metrics_queues,
             allowed_hosts=options.allowed_hosts.split(",") if options.allowed_hosts else (),
+            push_to=options.push_to, push_secrets=options.push_secrets,
         )
     )  # fmt: skip
 
@@ -219,6 +256,7 @@ def _work(options: argparse.Namespace, parser: Parser) -> int:
         "synchronous": options.synchronous,
         "queues": options.queues.split(",") if options.queues else None, "concurrency": options.concurrency,
         "host": options.host, "port": options.port, "name": options.name,
+        "advertise": options.advertise, "push_secrets": options.push_secrets,
         "drain_timeout_s": options.stop_timeout,
     }  # fmt: skip
     if not isinstance(jobs, dict):

@@ -7,21 +7,30 @@ import asyncio
 import contextlib
 import email.utils
 import errno
+import itertools
+import logging
 import os
+import re
+import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC
 from typing import Any, Literal
 
 import aiohttp
 import msgpack
+from yarl import URL
 
 from jqmaster.master.http.jobs import follow_of
-from jqmaster.wire import packform
+from jqmaster.master.reach import Barred, Reach
+from jqmaster.wire import packform, signing
 from jqmaster.wire.errors import HttpError, invalid
 from jqmaster.wire.jsonform import to_msgpack
-from jqmaster.wire.message import MSGPACK, unknown_field
+from jqmaster.wire.message import JSON, MSGPACK
+
+log = logging.getLogger("jqmaster.dispatch")
 
 CONNECT_TIMEOUT_S = 5.0
 # Before it is said that there is no way to a worker. Somebody who starts again, or a proxy in between that
@@ -30,7 +39,7 @@ PAUSES_S = (0.1, 0.9)
 _NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL)  # of this machine
 STALE_WITHIN_S = 0.25  # a worker that closed an idle connection shows it at once; later it is the job that broke it
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
-MAX_RETRY_AFTER_S = 3600.0
+LEAST_RETRY_AFTER_S, MAX_RETRY_AFTER_S = 1.0, 3600.0
 MAX_MESSAGE_BYTES = 65536
 REFUSAL_S = 2.0
 _OUTCOME_FIELDS = (
@@ -42,10 +51,12 @@ Why = Literal["unknown", "busy", "unreachable", "gone"]
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """A job that `assign` started on a worker. `document` and `argument` as the engine gave them, unread."""
+    """A job that `assign` started on a worker. `document` and `argument` as the engine gave them, unread; it is
+    signed with `secrets`."""
 
     worker: str
     url: str
+    secrets: Sequence[str]
     document: bytes
     argument: bytes
     id: str
@@ -109,13 +120,14 @@ def outcome_of(answer: Answer) -> str:
     return "lapsed"
 
 
-def assigned(parts: list[Any]) -> list[Assigned]:
-    """What `assign` replies behind `next_ms`."""
+def assigned(parts: list[Any], own_secrets: Sequence[str] = ()) -> list[Assigned]:
+    """What `assign` replies behind `next_ms`. `own_secrets` are for workers that registered none."""
     found = []
-    for worker, url, document, argument in zip(*(parts[at::4] for at in range(4)), strict=True):
+    for worker, url, secrets, document, argument in zip(*(parts[at::5] for at in range(5)), strict=True):
         fields = msgpack.unpackb(document)
         job = Assigned(
-            bytes(worker).decode(), bytes(url).decode(), document, argument,
+            bytes(worker).decode(), bytes(url).decode(errors="replace"), bytes(secrets).decode().split() or own_secrets,
+            document, argument,
             fields["id"], fields["token"], fields["name"], fields["attempt"], fields["timeout"],
         )  # fmt: skip
         found.append(job)
@@ -133,9 +145,12 @@ def _short(message: str) -> str:
 
 @dataclass(slots=True)
 class Exchange:
-    """What is noted about one request. A job that was not `sent` as a whole cannot have been read."""
+    """What is noted about one request. A job that was not `sent` as a whole cannot have been read. `barred`: why
+    there may be no connection."""
 
+    host: str = ""
     reused: bool = False
+    barred: str = ""
     begun: bool = False
     sent: bool = False
 
@@ -154,8 +169,12 @@ class _Body(aiohttp.BytesPayload):
         self._exchange.sent = True
 
 
-def make_session() -> aiohttp.ClientSession:
-    """A session for deliveries: connections are kept, each worker's own number of slots bounds them."""
+_under_way: ContextVar[Exchange] = ContextVar("exchange")
+
+
+def make_session(reach: Reach) -> aiohttp.ClientSession:
+    """A session for deliveries within `reach`: connections are kept, each worker's own number of slots bounds
+    them."""
     trace = aiohttp.TraceConfig()
 
     async def on_reused(_session: Any, context: Any, _params: Any) -> None:
@@ -166,8 +185,17 @@ def make_session() -> aiohttp.ClientSession:
 
     trace.on_connection_reuseconn.append(on_reused)
     trace.on_request_headers_sent.append(on_begun)
+
+    def opened(where: Any) -> socket.socket:
+        exchange = _under_way.get()
+        try:
+            return reach.open(exchange.host, where)
+        except Barred as error:
+            exchange.barred = str(error)
+            raise
+
     # Shorter than the 75 s for which servers of ours keep an idle connection.
-    connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60)
+    connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60, socket_factory=opened)
     return aiohttp.ClientSession(connector=connector, trace_configs=[trace], auto_decompress=False)
 
 
@@ -177,14 +205,18 @@ async def deliver(session: aiohttp.ClientSession, job: Assigned) -> Answer:
     deadline = time.monotonic() + job.timeout_s
     pauses = iter(PAUSES_S)
     may_be_stale = is_gone = True
-    while True:
+    for number in itertools.count():
         started = time.monotonic()
         exchange = Exchange()
+        _under_way.set(exchange)
         timeout = aiohttp.ClientTimeout(total=max(0.001, deadline - started), sock_connect=CONNECT_TIMEOUT_S)
         try:
+            url = URL(f"{job.url.rstrip('/')}/worker-job")
+            exchange.host = url.host or ""
+            headers = signing.signed(job.secrets, f"{job.id}-{job.token}-{number}", body)
             async with session.post(
-                f"{job.url.rstrip('/')}/worker-job", data=_Body(body, exchange), timeout=timeout,
-                allow_redirects=False, headers={"content-type": MSGPACK, "accept": MSGPACK},
+                url, data=_Body(body, exchange), timeout=timeout,
+                allow_redirects=False, headers={"content-type": MSGPACK, "accept": MSGPACK, **headers},
                 trace_request_ctx=exchange,
             ) as response:  # fmt: skip
                 may_be_stale = False  # it has begun to answer
@@ -194,6 +226,8 @@ async def deliver(session: aiohttp.ClientSession, job: Assigned) -> Answer:
         except TimeoutError:
             return Lapses()
         except (aiohttp.ClientError, OSError) as error:
+            if exchange.barred:
+                return Refused("unreachable", message=f"{exchange.barred}: see --push-to")
             is_quick = time.monotonic() - started < STALE_WITHIN_S
             if exchange.begun and exchange.reused and may_be_stale and is_quick:
                 may_be_stale = False
@@ -206,7 +240,14 @@ async def deliver(session: aiohttp.ClientSession, job: Assigned) -> Answer:
             pause_s = next(pauses, None)
             if pause_s is None or time.monotonic() + pause_s >= deadline:
                 return _no_way(error, exchange, is_gone and pause_s is None)
+        except Exception as error:
+            # Whatever an URL or an answer brings about, the job must not run on until its lease lapses.
+            log.warning("worker %s at %r: %s: %s", job.worker, job.url[:200], type(error).__name__, error)
+            if exchange.sent:
+                return failure("the worker's answer cannot be read, and it may have run the job")
+            return Refused("unreachable", message="the worker could not be reached")
         await asyncio.sleep(pause_s)
+    raise AssertionError
 
 
 def _no_way(error: Exception, exchange: Exchange, is_gone: bool) -> Answer:
@@ -245,6 +286,8 @@ async def _read(response: aiohttp.ClientResponse, job: Assigned) -> Answer:
     match response.status:
         case 202:
             return Accepted()
+        case 401:
+            return Refused("unreachable", message="the worker refuses the master's signature (401)")
         case 404:
             return Refused("unknown", message=await _why(response))
         case 429 | 503:
@@ -255,13 +298,13 @@ async def _read(response: aiohttp.ClientResponse, job: Assigned) -> Answer:
         if body is None:
             return failure(f"the worker's answer is longer than {MAX_ANSWER_BYTES} bytes", should_retry=False)
         try:
-            return outcome(to_msgpack(body) if _is_json(response) else body)
+            return outcome(_packed(response, body))
         except HttpError as error:
             return failure(f"the worker's answer is no outcome: {error.message}")
-    said = _said(response, body or b"")
     if response.status == 400:
+        said = _said(response, body or b"")
         return failure(said or f"the worker refused job {job.name} as bad (400)", should_retry=False)
-    return failure(f"the worker answered {response.status}" + (f": {said}" if said else ""))
+    return failure(f"the worker answered {response.status}")
 
 
 async def _why(response: aiohttp.ClientResponse) -> str:
@@ -282,27 +325,37 @@ async def _body(response: aiohttp.ClientResponse) -> bytes | None:
     return b"".join(chunks)
 
 
-def _is_json(response: aiohttp.ClientResponse) -> bool:
-    return response.content_type == "application/json"
+def _packed(response: aiohttp.ClientResponse, body: bytes) -> bytes:
+    """The body in MessagePack. Raises HttpError, which quotes nothing of it."""
+    if response.content_type != JSON:
+        return body
+    try:
+        return to_msgpack(body)
+    except HttpError:
+        raise invalid(None, "not JSON as openapi/worker.yaml has it") from None
 
 
 def outcome(body: bytes) -> Finished:
-    """A 200's body as an outcome; its result or error is cut out, unread. Raises HttpError when it is
-    none."""
+    """A 200's body as an outcome; its result or error is cut out, unread. Raises HttpError when it is none, and
+    then quotes nothing of it that no outcome has: it may be the answer of something that is no worker."""
     reader = packform.Reader(body)
     blob: Callable[[str], bytes] = reader.blob
     follow: list[bytes] = []
     special = {"result": blob, "error": blob, "enqueue": lambda path: follow.extend(follow_of(reader, path))}
-    fields = reader.map("", special=special)
+    try:
+        fields = reader.map("", special=special)
+    except HttpError as error:
+        if error.field is None or re.split(r"[.\[]", error.field)[0] in _OUTCOME_FIELDS:
+            raise
+        raise invalid(None, "not a map as an outcome is") from None
     fields.pop("enqueue", None)
     if follow:
         fields["enqueue"] = len(follow) // 2
-    for name in fields:
-        if name not in _OUTCOME_FIELDS:
-            raise unknown_field(name, _OUTCOME_FIELDS)
     kind = fields.get("type")
     if kind not in ("success", "failure"):
         raise invalid("type", "expected success or failure")
+    if not fields.keys() <= set(_OUTCOME_FIELDS):
+        raise invalid(None, f"an outcome has no other fields than {', '.join(_OUTCOME_FIELDS)}")
     value, other = ("result", "error") if kind == "success" else ("error", "result")
     if other in fields:
         raise invalid(other, f"an outcome of type {kind} has {value}")
@@ -311,16 +364,15 @@ def outcome(body: bytes) -> Finished:
 
 
 def _said(response: aiohttp.ClientResponse, body: bytes) -> str:
-    """The message in an error answer: `{error: {message}}`, `{message}`, or short plain text."""
+    """The message in an error answer, `{error: {message}}`. Nothing else is passed on: who registers the address
+    of something inside must not read its answers in the errors of jobs."""
     try:
-        content = msgpack.unpackb(to_msgpack(body) if _is_json(response) else body)
+        content = msgpack.unpackb(_packed(response, body))
     except (HttpError, ValueError, msgpack.UnpackException):
-        return body[:1000].decode(errors="replace") if response.content_type.startswith("text/") else ""
-    if isinstance(content, dict):
-        content = content.get("error", content)
-        if isinstance(content, dict):
-            content = content.get("message")
-    return content if isinstance(content, str) else ""
+        return ""
+    error = content.get("error") if isinstance(content, dict) else None
+    message = error.get("message") if isinstance(error, dict) else None
+    return message if isinstance(message, str) else ""
 
 
 def retry_after_s(header: str | None) -> float | None:
@@ -333,11 +385,11 @@ def retry_after_s(header: str | None) -> float | None:
     except ValueError:
         try:
             moment = email.utils.parsedate_to_datetime(header)
-        except ValueError:
+            if moment.tzinfo is None:
+                moment = moment.replace(tzinfo=UTC)
+            seconds = moment.timestamp() - time.time()
+        except (ValueError, OverflowError):
             return None
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC)
-        seconds = moment.timestamp() - time.time()
     if seconds != seconds:
         return None
-    return min(MAX_RETRY_AFTER_S, max(0.0, seconds))
+    return min(MAX_RETRY_AFTER_S, max(LEAST_RETRY_AFTER_S, seconds))

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,7 @@ from jqmaster.errors import Invalid, JQError, NotFound, Unavailable, Vanished
 from jqmaster.master import delivery
 from jqmaster.master.delivery import Accepted, Assigned, Finished, NoRoom, Refused
 from jqmaster.master.meters import Meters
+from jqmaster.master.reach import Reach
 from jqmaster.wire import access
 
 log = logging.getLogger("jqmaster.dispatch")
@@ -51,7 +52,11 @@ class Counts:
 
 
 class Dispatch:
-    """Delivers jobs to registered workers, at most `max_deliveries` at a time. `start`, then `stop`."""
+    """Delivers jobs to registered workers, at most `max_deliveries` at a time. `start`, then `stop`.
+
+    `reach`: to where, default loopback and private networks. `secrets` sign what goes to workers that registered
+    none.
+    """
 
     def __init__(
         self,
@@ -61,12 +66,16 @@ class Dispatch:
         master: str = "master",
         max_deliveries: int = 1000,
         meters: Meters | None = None,
+        reach: Reach | None = None,
+        secrets: Sequence[str] = (),
     ) -> None:
         self.meters = meters or Meters()
         self.counts = Counts()
         self._engine = engine
         self._master = master
         self._max_deliveries = max_deliveries
+        self._reach = reach or Reach()
+        self._secrets = tuple(secrets)
         self._request = new_request()
         self._channel = Channel(redis, f"{engine.namespace}:wake:{CHANNEL}")
         self._session: aiohttp.ClientSession | None = None
@@ -85,7 +94,7 @@ class Dispatch:
 
     def start(self) -> None:
         """Begin to dispatch."""
-        self._session = delivery.make_session()
+        self._session = delivery.make_session(self._reach)
         self._loop_task = asyncio.create_task(self._run(), name="dispatch")
 
     def poke(self) -> None:
@@ -135,6 +144,7 @@ class Dispatch:
             limit = min(room, BATCH)
             try:
                 next_ms, *parts = await self._assign(limit)
+                jobs = delivery.assigned(parts, self._secrets)
                 failures = 0
             except asyncio.CancelledError:
                 raise
@@ -145,9 +155,9 @@ class Dispatch:
                 await asyncio.sleep(backoff_s(failures))
                 failures += 1
                 continue
-            for job in delivery.assigned(parts):
+            for job in jobs:
                 self._send(job)
-            if not parts and next_ms != 0 and not self._poked:
+            if not jobs and next_ms != 0 and not self._poked:
                 self._channel.look_in(next_ms)
                 await self._channel.sleep(LOOK_EVERY_S)
 

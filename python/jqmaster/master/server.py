@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 import logging
 import os
 import signal
 import socket
 import stat
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,6 +34,8 @@ from jqmaster.master.events import EventFeed
 from jqmaster.master.figures import MOST_QUEUES
 from jqmaster.master.http.app import create_app
 from jqmaster.master.master import Master
+from jqmaster.master.reach import Reach
+from jqmaster.wire.foreign import is_loopback
 from jqmaster.worker import joblog
 
 log = logging.getLogger("jqmaster.server")
@@ -74,14 +75,21 @@ class ServeOptions:
     log_format: str = "text"  # or json
     metrics_queues: int = MOST_QUEUES  # shown one by one in /metrics
     allowed_hosts: Collection[str] = ()  # names to be asked by; "*": any
+    push_to: Reach | None = None  # where workers may be that are pushed to
+    push_secrets: Sequence[str] = ()  # of workers that registered none
 
     def hosts(self) -> Collection[str] | None:
         """The names to be asked by, beside addresses and localhost. None: any, as when the master listens to
         the network without having been told its names."""
-        is_local = not self.unix and (self.host == "localhost" or _is_loopback(self.host))
+        is_local = not self.unix and is_loopback(self.host)
         if "*" in self.allowed_hosts or not (self.allowed_hosts or is_local):
             return None
         return frozenset(name.lower() for name in self.allowed_hosts)
+
+    def reach(self) -> Reach:
+        """Where it may push. Who can register a worker chooses where: so nowhere, until it is said, when others
+        than this machine can."""
+        return self.push_to or (Reach() if self.unix or is_loopback(self.host) else Reach(()))
 
 
 class Server:
@@ -192,6 +200,8 @@ class Server:
             self._redis,
             master=f"{socket.gethostname()}:{os.getpid()}",
             max_deliveries=options.max_deliveries,
+            reach=options.reach(),
+            secrets=options.push_secrets,
         )
         self.master = Master(
             engine, self._waiting, self._ended, self.dispatch, self._events,
@@ -245,13 +255,6 @@ class Server:
         if not self._http.done():
             self._http.cancel()
             await asyncio.wait({self._http}, timeout=1)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _remove(path: str) -> None:
