@@ -20,6 +20,7 @@ from redis.asyncio import Redis
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import load
 from jqmaster.master import delivery
+from jqmaster.master.answers import retry_after_s
 from jqmaster.master.dispatch import Dispatch
 from parts import answers, commands, enqueue, eventually, listening, status, until, worker
 from servers import RedisServer
@@ -340,7 +341,7 @@ async def test_deliveries_at_a_time_are_bounded(engine: Engine, redis: Redis) ->
     async with worker(engine, slow, max_jobs=100) as stub:
         await engine.enqueue([({"name": "mail"}, b"\xc0")] * 30)
         await stub.delivered(30)
-        assert stub.most_under_way == 3
+        assert stub.most_under_way == 2  # one is left to other workers
     await dispatch.stop(1)
 
 
@@ -479,11 +480,11 @@ async def test_start_and_stop_many_times(engine: Engine, redis: Redis) -> None:
     ],
 )
 def test_retry_after_in_seconds(header: str | None, seconds: float | None) -> None:
-    assert delivery.retry_after_s(header) == seconds
+    assert retry_after_s(header) == seconds
 
 
 def test_retry_after_as_a_date() -> None:
     header = email.utils.formatdate(time.time() + 30, usegmt=True)
-    seconds = delivery.retry_after_s(header)
+    seconds = retry_after_s(header)
     assert seconds is not None and 28 <= seconds <= 30.5
-    assert delivery.retry_after_s("Thu, 01 Jan 1970 00:00:00 GMT") == 1
+    assert retry_after_s("Thu, 01 Jan 1970 00:00:00 GMT") == 1

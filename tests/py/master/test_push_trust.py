@@ -16,7 +16,8 @@ from redis.asyncio import Redis
 
 from jqmaster.engine.engine import Engine
 from jqmaster.master import delivery
-from jqmaster.master.delivery import Assigned, Refused
+from jqmaster.master.answers import Accepted, Refused
+from jqmaster.master.delivery import Assigned
 from jqmaster.master.dispatch import Dispatch
 from jqmaster.master.reach import Reach
 from jqmaster.master.server import ServeOptions
@@ -220,7 +221,7 @@ async def test_a_name_that_leads_elsewhere_from_now_on_is_caught(monkeypatch: py
         session = delivery.make_session(Reach.of("127.0.0.1/32"))
         job = Assigned("w", "", (), msgpack.packb({}), b"\xc0", "0" * 14, "1-", "a", 1, 10.0)
         own = stub.url.rpartition(":")[2]
-        assert await delivery.deliver(session, replace(job, url=f"http://turns.example:{own}")) == delivery.Accepted()
+        assert await delivery.deliver(session, replace(job, url=f"http://turns.example:{own}")) == Accepted()
         address = "127.0.0.2"
         assert session.connector is not None
         session.connector.clear_dns_cache()  # type: ignore[attr-defined]
