@@ -117,3 +117,20 @@ def test_mistakes_are_named(arguments: list[str], code: int, said: str) -> None:
 def test_a_bad_value_in_the_environment_is_refused_like_one_in_the_options() -> None:
     ended = run("serve", JQ_PORT="http")
     assert ended.returncode == 2 and "0 to 65535" in ended.stderr
+
+
+@pytest.mark.parametrize("command", ["serve", "work"])
+def test_a_secret_that_is_none_is_not_shown(command: str) -> None:
+    more = ["hello:jq"] if command == "work" else []
+    for line, variables in (
+        ([command, *more, "--push-secrets", "whsec_c3dvcmRmaXNo"], {}),
+        ([command, *more], {"JQ_PUSH_SECRETS": "whsec_c3dvcmRmaXNo"}),
+    ):
+        ended = run(*line, **variables)
+        assert ended.returncode == 2 and "24 to 64 bytes in base64" in ended.stderr
+        assert "c3dvcm" not in ended.stderr + ended.stdout
+
+
+def test_where_it_may_push_is_checked_before_it_starts() -> None:
+    ended = run("serve", "--push-to", "10.0.0.1/8")
+    assert ended.returncode == 2 and "expected networks" in ended.stderr
