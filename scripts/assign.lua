@@ -81,7 +81,8 @@ end
 local without
 if spec.without ~= nil then
   if not check.is_list(spec.without, 0, pool.MOST_WITHOUT) then
-    return redis.error_reply(check.problem("without", "a list of at most " .. pool.MOST_WITHOUT .. " workers", spec.without))
+    local expected = "a list of at most " .. pool.MOST_WITHOUT .. " workers"
+    return redis.error_reply(check.problem("without", expected, spec.without))
   end
   problem = check.distinct(spec.without, "without", check.is_name, check.NAME)
   if problem then

@@ -45,8 +45,8 @@ describe("register", function()
       assert.are.equal(url, jq:worker(jq:register({ url = url })).url)
     end)
   end
-  for _, url in ipairs({ "http://host/x?y=", "http://host#", "http://user@host/", "http://user:secret@host", "http:///x",
-    "http://host\255/" }) do
+  for _, url in ipairs({ "http://host/x?y=", "http://host#", "http://user@host/", "http://user:secret@host",
+    "http:///x", "http://host\255/" }) do
     it("refuses the url " .. url, function()
       jq:refuses("INVALID url: expected an http or https URL of at most 2000 bytes, without user, ? and #", "register",
         { name = "w", queues = "a", url = url })
