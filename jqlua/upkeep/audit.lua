@@ -189,6 +189,11 @@ local function check_worker(id, problems)
       found(problems, "worker", id, "stands wrongly in its pool")
     end
   end
+  for secret in string.gmatch(record and record.s or "", "[^ ]+") do
+    if not worker.is_secret(secret) then
+      found(problems, "worker", id, "has a secret that is none")
+    end
+  end
 end
 
 local function check_expiring(name, problems)

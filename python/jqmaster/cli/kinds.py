@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ipaddress import IPv4Network, IPv6Network
 
+    from jqmaster.master.reach import Reach
+
 
 def namespace(text: str) -> str:
     from jqmaster.engine.scripts import check_namespace
@@ -55,6 +57,24 @@ def networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
 
     try:
         return tuple(ip_network(one.strip()) for one in text.split(","))
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from None
+
+
+def secrets(text: str) -> tuple[str, ...]:
+    from jqmaster.wire.signing import secrets_of
+
+    try:
+        return secrets_of(text)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from None
+
+
+def reach(text: str) -> Reach:
+    from jqmaster.master.reach import Reach
+
+    try:
+        return Reach.of(text)
     except ValueError as error:
         raise ArgumentTypeError(str(error)) from None
 

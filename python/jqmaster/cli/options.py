@@ -67,6 +67,8 @@ KINDS: dict[str, tuple[Callable[[str], Any], str]] = {
     "PART": (kinds.fraction, "PART"),
     "RATE": (kinds.rate, "N"),
     "PORT": (kinds.port, "PORT"),
+    "PLACES": (kinds.reach, "NETWORKS"),
+    "SECRETS": (kinds.secrets, "SECRETS"),
     "NETWORKS": (kinds.networks, "NETWORKS"),
     "NAMES": (kinds.names, "NAMES"),
     "DIR": (Path, "DIR"),

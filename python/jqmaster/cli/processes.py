@@ -25,7 +25,8 @@ _RECREATE = """\
 @command(
     f"""serve
 run a JQ master
-Without --redis it starts its own Redis, with data in --data-dir.
+Without --redis it starts its own Redis, with data in --data-dir. --push-to takes
+networks and hosts with commas between, * for any.
 
 {REDIS}{_MIGRATE}{_RECREATE}
 --host HOST=127.0.0.1 $JQ_HOST               listen there
@@ -39,6 +40,8 @@ Without --redis it starts its own Redis, with data in --data-dir.
 --proxy-user-header NAME=x-forwarded-user $JQ_PROXY_USER_HEADER  in which they do
 --proxy-roles-header NAME=x-forwarded-roles $JQ_PROXY_ROLES_HEADER  and what roles the user has; viewer without it
 --session-idle SPAN=1h $JQ_SESSION_IDLE      how long a login of the web UI holds that nobody uses
+--push-to PLACES $JQ_PUSH_TO                 where workers may be (default: private networks, or none beyond loopback)
+--push-secrets SECRETS $JQ_PUSH_SECRETS      one or two, whsec_…, better as a variable: sign pushes to workers without
 --data-dir DIR=var $JQ_DATA_DIR              where an own Redis keeps its data
 --stop-timeout SPAN=10s $JQ_STOP_TIMEOUT     how long a stop may take
 --access-log                                 log a line for each request and each delivery
@@ -51,7 +54,8 @@ def _serve(options: Options) -> int:
     from jqmaster.master.session import Proxies
 
     same = (
-        "host port unix data_dir migrate recreate access_log log_format metrics_queues insecure tls_cert tls_key"
+        "host port unix data_dir migrate recreate access_log log_format metrics_queues insecure tls_cert tls_key "
+        "push_to"
     ).split()
     user_header, roles_header = options.proxy_user_header.lower(), options.proxy_roles_header.lower()
     return run(
@@ -63,6 +67,7 @@ def _serve(options: Options) -> int:
             allowed_hosts=options.allowed_hosts.split(",") if options.allowed_hosts else (),
             session_idle_s=options.session_idle,
             proxies=Proxies(options.trusted_proxies or (), user_header, roles_header),
+            push_secrets=options.push_secrets or (),
         )
     )
 
@@ -119,6 +124,8 @@ functions MODULE:NAME                     a JQ object, or a map of job names to 
 --concurrency N=8 $JQ_CONCURRENCY         jobs at a time
 --register                                without --push: be listed, and hear requests to be quiet or stop
 --push                                    listen, and have jobs pushed
+--advertise URL $JQ_ADVERTISE             with --push: how masters reach it, where that is not --host and --port
+--push-secrets SECRETS $JQ_PUSH_SECRETS   with --push: run what is signed with one of them (default: a random one)
 --synchronous                             with --push: answer with the outcome itself
 --host HOST=127.0.0.1 $JQ_WORKER_HOST     with --push: listen there
 --port PORT=0 $JQ_WORKER_PORT             with --push: the port, 0 for any free one
@@ -141,9 +148,10 @@ def _work(options: Options) -> int:
         raise Misused(prog, "--synchronous goes with --push")
     url = url_of(options)
     jobs = _jobs(options.functions, prog)
-    same = ("push", "register", "recreate", "synchronous", "queues", "concurrency", "host", "port", "name")
+    same = ("push", "register", "recreate", "synchronous", "queues", "concurrency", "host", "port", "name", "advertise")
     given: dict[str, Any] = {name: getattr(options, name) for name in same}
     given |= _redis_given(options) | {"drain_timeout_s": options.stop_timeout}
+    given["push_secrets"] = options.push_secrets or ()
     given["redis_url"] = url if url and is_redis(url) else None
     given["masters"] = url.split(",") if url and not is_redis(url) else []
     key_file = said_key_file(options)

@@ -110,4 +110,4 @@ class Master:
         if isinstance(self.engine, Caller):
             self.engine.observe = self.meters.call
         if isinstance(self.engine, WholeEngine):
-            self.overview = Overview(self.engine)
+            self.overview = Overview(self.engine, meters=self.meters)

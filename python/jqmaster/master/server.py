@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 import logging
 import os
 import signal
@@ -12,7 +11,7 @@ import socket
 import ssl
 import stat
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,7 +36,9 @@ from jqmaster.master.figures import MOST_QUEUES
 from jqmaster.master.http.app import create_app
 from jqmaster.master.keyring import Keyring
 from jqmaster.master.master import Master
+from jqmaster.master.reach import Reach
 from jqmaster.master.session import IDLE_S, NO_PROXIES, Proxies
+from jqmaster.wire.foreign import is_loopback
 from jqmaster.worker import joblog
 
 log = logging.getLogger("jqmaster.server")
@@ -81,12 +82,14 @@ class ServeOptions:
     session_idle_s: float = IDLE_S
     tls_cert: Path | None = None  # PEM files; with them it is HTTPS
     tls_key: Path | None = None
+    push_to: Reach | None = None  # where workers may be that are pushed to
+    push_secrets: Sequence[str] = ()  # of workers that registered none
     insecure: bool = False  # others than this host may ask, although the namespace has no keys
 
     @property
     def is_local(self) -> bool:
         """Whether nobody but this host can ask."""
-        return bool(self.unix) or self.host == "localhost" or _is_loopback(self.host)
+        return bool(self.unix) or is_loopback(self.host)
 
     def hosts(self) -> Collection[str] | None:
         """The names to be asked by, beside addresses and localhost. None: any, as when the master listens to
@@ -95,6 +98,11 @@ class ServeOptions:
         if "*" in self.allowed_hosts or not (self.allowed_hosts or is_local):
             return None
         return frozenset(name.lower() for name in self.allowed_hosts)
+
+    def reach(self) -> Reach:
+        """Where it may push. Who can register a worker chooses where: so nowhere, until it is said, when others
+        than this machine can."""
+        return self.push_to or (Reach() if self.is_local else Reach(()))
 
 
 class Server:
@@ -209,6 +217,8 @@ class Server:
             self._redis,
             master=f"{socket.gethostname()}:{os.getpid()}",
             max_deliveries=options.max_deliveries,
+            reach=options.reach(),
+            secrets=options.push_secrets,
         )
         self.master = Master(
             engine, self._waiting, self._ended, self.dispatch, self._events,
@@ -297,13 +307,6 @@ class Server:
         if not self._http.done():
             self._http.cancel()
             await asyncio.wait({self._http}, timeout=1)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _remove(path: str) -> None:

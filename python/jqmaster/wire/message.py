@@ -119,6 +119,11 @@ def seconds(value: Any, name: str, most: float) -> float:
     return float(value)
 
 
+def is_msgpack(header: bytes) -> bool:
+    """Whether a content-type says so, which no page can without asking first."""
+    return header.decode("latin-1").partition(";")[0].strip().lower() in _MSGPACK_TYPES
+
+
 @lru_cache(maxsize=256)
 def body_type(header: bytes | None) -> str:
     """MSGPACK or JSON for a request's content-type; none means MessagePack. Raises 415 for others."""

@@ -130,8 +130,15 @@ _TABLE = (
         (
             p.body("name", p.NAME, required=True),
             p.body("queues", Type("list", 1, 100, schema="Queues"), required=True),
-            p.body("url", p.TEXT, "http or https. Without it nothing is pushed; the worker picks."),
+            p.body(
+                "url", Type("text", None, 2000),
+                "http or https, without user, `?` and `#`. Without it nothing is pushed; the worker picks.",
+            ),
             p.body("max_jobs", Type("integer", 1, 1000, schema="MaxJobs"), default=1),
+            p.body(
+                "secrets", Type("list", 1, 2),
+                "24 to 64 bytes each, in base64. What is pushed to the worker is signed with each.",
+            ),
         ),
         errors=("INVALID", "FULL"), by_hand="the log has the new id",
     ),

@@ -111,9 +111,9 @@ class RedisSource:
         spec = _release(held, delay, hold, message)
         await self._engine.call("release", pack({**spec, "worker": self.worker}))
 
-    async def register(self, url: str | None, max_jobs: int) -> None:
-        """Be a registered worker; with `url`, have jobs pushed there from now on."""
-        self._registration = {"url": url, "max_jobs": max_jobs}
+    async def register(self, url: str | None, max_jobs: int, secrets: list[str] | None = None) -> None:
+        """Be a registered worker; with `url`, have jobs pushed there from now on, signed with each secret."""
+        self._registration = {"url": url, "max_jobs": max_jobs, "secrets": secrets}
         await self.register_again()
 
     async def register_again(self) -> None:
@@ -196,10 +196,11 @@ class HttpSource:
     ) -> None:  # fmt: skip
         await self._post("/release", _release(held, delay, hold, message))
 
-    async def register(self, url: str | None, max_jobs: int) -> None:
-        """Be a registered worker; with `url`, have jobs pushed there from now on."""
-        fields = {"name": self.name, "queues": self._wish["queues"], "max_jobs": max_jobs}
-        self._registration = fields if url is None else {**fields, "url": url}
+    async def register(self, url: str | None, max_jobs: int, secrets: list[str] | None = None) -> None:
+        """Be a registered worker; with `url`, have jobs pushed there from now on, signed with each secret."""
+        self._registration = given(
+            name=self.name, queues=self._wish["queues"], max_jobs=max_jobs, url=url, secrets=secrets
+        )
         await self.register_again()
 
     async def register_again(self) -> None:

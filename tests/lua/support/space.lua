@@ -448,15 +448,15 @@ function Space:worker(id)
 end
 
 --- Jobs for workers that are pushed to.
----@return table[] jobs {id, token, ..., to, url, blob}, with next_ms
+---@return table[] jobs {id, token, ..., to, url, secrets, blob}, with next_ms
 function Space:assign(spec)
   spec = spec or {}
   spec.master = spec.master or "master"
   local reply = self:call("assign", spec)
   local jobs = { next_ms = reply[1] }
-  for i = 2, #reply, 4 do
-    local job = msgpack.unpack(reply[i + 2])
-    job.to, job.url, job.blob = reply[i], reply[i + 1], reply[i + 3]
+  for i = 2, #reply, 5 do
+    local job = msgpack.unpack(reply[i + 3])
+    job.to, job.url, job.secrets, job.blob = reply[i], reply[i + 1], reply[i + 2], reply[i + 4]
     jobs[#jobs + 1] = job
   end
   return self:note(jobs)

@@ -195,3 +195,20 @@ def test_a_worker_says_where_a_job_failed_and_when_for_good(
         expected = jq.enqueue("divide", [1, 1], max_retry=0)
         eventually(lambda: f"{expected.id} (divide) failed for good in attempt 1: expected" in worker.text)
         assert worker.text.count("Traceback") == 2
+
+
+@pytest.mark.parametrize("command", ["serve", "work"])
+def test_a_secret_that_is_none_is_not_shown(command: str) -> None:
+    more = ["hello:jq"] if command == "work" else []
+    for line, variables in (
+        ([command, *more, "--push-secrets", "whsec_c3dvcmRmaXNo"], {}),
+        ([command, *more], {"JQ_PUSH_SECRETS": "whsec_c3dvcmRmaXNo"}),
+    ):
+        ended = run(*line, **variables)
+        assert ended.returncode == 2 and "24 to 64 bytes in base64" in ended.stderr
+        assert "c3dvcm" not in ended.stderr + ended.stdout
+
+
+def test_where_it_may_push_is_checked_before_it_starts() -> None:
+    ended = run("serve", "--push-to", "10.0.0.1/8")
+    assert ended.returncode == 2 and "expected networks" in ended.stderr

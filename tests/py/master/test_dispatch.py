@@ -20,6 +20,7 @@ from redis.asyncio import Redis
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import load
 from jqmaster.master import delivery
+from jqmaster.master.answers import retry_after_s
 from jqmaster.master.dispatch import Dispatch
 from parts import answers, commands, enqueue, eventually, listening, status, until, worker
 from servers import RedisServer
@@ -127,7 +128,7 @@ async def test_400_fails_the_job_for_good(engine: Engine, dispatch: Dispatch) ->
 async def test_other_answers_fail_the_job_and_it_may_retry(engine: Engine, dispatch: Dispatch) -> None:
     async with worker(engine, answers(500, b"it broke", content_type="text/plain")):
         document = await until(engine, await enqueue(engine), "retrying")
-    assert document["message"] == "the worker answered 500: it broke"
+    assert document["message"] == "the worker answered 500"
 
 
 async def test_a_redirect_is_not_followed(engine: Engine, dispatch: Dispatch) -> None:
@@ -157,7 +158,10 @@ async def test_a_busy_worker_gets_nothing_until_it_said(engine: Engine, dispatch
     async def busy_first(_job: dict[str, Any]) -> web.Response:
         times.append(time.monotonic())
         if len(times) == 1:
-            return web.Response(status=code, headers={"retry-after": "1"}, text="no room")
+            said = msgpack.packb({"error": {"message": "no room"}})
+            return web.Response(
+                status=code, headers={"retry-after": "1"}, body=said, content_type="application/msgpack"
+            )
         return web.Response(status=202)
 
     async with worker(engine, busy_first) as stub:
@@ -337,7 +341,7 @@ async def test_deliveries_at_a_time_are_bounded(engine: Engine, redis: Redis) ->
     async with worker(engine, slow, max_jobs=100) as stub:
         await engine.enqueue([({"name": "mail"}, b"\xc0")] * 30)
         await stub.delivered(30)
-        assert stub.most_under_way == 3
+        assert stub.most_under_way == 2  # one is left to other workers
     await dispatch.stop(1)
 
 
@@ -462,14 +466,25 @@ async def test_start_and_stop_many_times(engine: Engine, redis: Redis) -> None:
 
 @pytest.mark.parametrize(
     ("header", "seconds"),
-    [(None, None), ("7", 7.0), ("0.5", 0.5), ("-3", 0.0), ("99999", 3600.0), ("soon", None), ("nan", None)],
+    [
+        (None, None),
+        ("7", 7.0),
+        ("0", 1.0),
+        ("-3", 1.0),
+        ("99999", 3600.0),
+        ("9" * 5000, 3600.0),
+        ("soon", None),
+        ("nan", None),
+        ("Thu, 01 Jan 2026 00:00:00 +9999999999999999", None),
+        ("Thu, 01 Jan 99999 00:00:00 GMT", None),
+    ],
 )
 def test_retry_after_in_seconds(header: str | None, seconds: float | None) -> None:
-    assert delivery.retry_after_s(header) == seconds
+    assert retry_after_s(header) == seconds
 
 
 def test_retry_after_as_a_date() -> None:
     header = email.utils.formatdate(time.time() + 30, usegmt=True)
-    seconds = delivery.retry_after_s(header)
+    seconds = retry_after_s(header)
     assert seconds is not None and 28 <= seconds <= 30.5
-    assert delivery.retry_after_s("Thu, 01 Jan 1970 00:00:00 GMT") == 0
+    assert retry_after_s("Thu, 01 Jan 1970 00:00:00 GMT") == 1

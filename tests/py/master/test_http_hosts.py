@@ -5,8 +5,8 @@ import asyncio
 import pytest
 import requests
 
-from jqmaster.master.http.foreign import is_foreign
 from jqmaster.master.server import ServeOptions, Server
+from jqmaster.wire.foreign import is_foreign
 
 OWN = ["localhost", "LOCALHOST:8400", "jq.localhost", "localhost.", "127.0.0.1:1", "10.1.2.3", "[::1]:8400"]
 OTHERS = ["evil.example", "evil.example:8400", "127.0.0.1.evil.example", "notlocalhost", "[evil]", "é"]

@@ -190,11 +190,12 @@ TARGETS = [
     Target("queues", "queues", {}, {"names": [*LISTS, [], ["a"] * 1001], "cursor": [5, True, [], {"a": 1}],
            "count": integers(1, 1000)}, []),
     Target("register", "register", {"name": "w", "queues": "a"}, {"name": NAMES, "queues": QUEUES,
-           "url": URLS, "max_jobs": integers(1, 1000)}, ["name", "queues"]),
+           "url": URLS, "max_jobs": integers(1, 1000), "secrets": [*LISTS, [], ["whsec_" + "A" * 32] * 3]},
+           ["name", "queues"]),
     Target("unregister", "unregister", {"worker": WORKER}, {"worker": NAMES}, ["worker"]),
     Target("workers", "workers", {}, {"cursor": [5, True, [], {"a": 1}], "count": integers(1, 1000)}, []),
     Target("assign", "assign", {"master": "m"}, {"master": NAMES, "limit": integers(1, 1000), "request": TOKENS,
-           "wait": [*WAITS, [1]]}, ["master"]),
+           "wait": [*WAITS, [1]], "without": [*LISTS, ["w"] * 201]}, ["master"]),
     Target("refuse", "refuse", {"worker": WORKER, "jobs": [[RUNNING, HOLD]], "why": "busy"}, {"worker": NAMES,
            "jobs": LISTS, "why": words("busy"), "retry_after": numbers(0, 3600),
            "message": [*NOT_TEXT, "x" * 65537]}, ["worker", "jobs", "why"]),
@@ -409,6 +410,12 @@ def of_calls():
             yield invalid("assign", f"wait {show(wait)}", path, encode({"master": "m", "wait": wait}))
             spec = {"worker": "w", "pick": {"queues": "a", "wait": wait}}
             yield invalid("finish", f"wait {show(wait)}", "pick." + path, encode(spec))
+    for secret in ("", 5, "whsec_", "A" * 38, "whsec_" + "A" * 33, "whsec_" + "A" * 88):
+        spec = {"name": "w", "queues": "a", "secrets": ["whsec_" + "A" * 32, secret]}
+        yield invalid("register", f"second secret {show(secret)}", "secrets[1]", encode(spec))
+    for worker in ("", 5, "\0", "w"):
+        spec = {"master": "m", "without": ["w", worker]}
+        yield invalid("assign", f"without {show(worker)}", "without[1]", encode(spec))
     yield invalid("assign", "wait on another channel", "wait.on",
                   encode({"master": "m", "wait": {"on": "jobs", "ms": 5}}))  # fmt: skip
     for script, field, base in (("pick", "queues", {"worker": "w"}), ("register", "queues", {"name": "w"})):

@@ -89,6 +89,10 @@ URLS = [
     "http:///path",
     "https:// host",
     "http://a b/",
+    "http://host/?to=",
+    "http://host/#",
+    "http://user@host/",
+    "http://user:secret@host:80",
 ]
 URLS += ["javascript:alert(1)", "http://host/\n", "http://" + "x" * 2**20, "//host/", " http://host/"]
 TIMES = [
