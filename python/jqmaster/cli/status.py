@@ -22,6 +22,7 @@ EPILOG = """\
 Where to ask: --url names a master (http://) or a Redis (redis://, unix://,
 redis+sentinel://, redis+cluster://, with TLS rediss…), --redis a Redis.
 Default: JQ_URL, then JQ_REDIS, then the master at http://127.0.0.1:8400.
+A master that asks for a key gets JQ_KEY, or what --key-file names.
 
 Every option has a variable of the environment, shown in brackets in the help
 of its command; the command line wins. NO_COLOR turns colour off.

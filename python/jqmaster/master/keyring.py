@@ -26,7 +26,7 @@ from jqmaster.wire.identity import Identity
 
 log = logging.getLogger("jqmaster.keys")
 
-LOOK_EVERY_S = 30.0
+LOOK_EVERY_S = 30.0  # also behind a connection that died without a word
 TOUCH_EVERY_S = 60.0  # `used_ms` is exact to this
 STOP_TIMEOUT_S = 1.0
 
@@ -63,7 +63,7 @@ class Keyring:
         self.is_required = required
         self._engine = engine
         self._channel = f"{engine.namespace}:api-keys"
-        self._subscriptions = Subscriptions(redis)
+        self._subscriptions = Subscriptions(redis, ping_every_s=LOOK_EVERY_S)
         self._keys: dict[str, _Key] = {}
         self._used: set[str] = set()
         self._tasks: list[asyncio.Task[None]] = []

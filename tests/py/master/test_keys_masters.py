@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator
+from datetime import timedelta
 
 import aiohttp
 import pytest
@@ -14,7 +15,7 @@ from jqmaster import JQ
 from jqmaster.app.handle import Handle
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.http import HttpEngine
-from jqmaster.errors import Forbidden, TooFast, Unauthorized
+from jqmaster.errors import Forbidden, NotFound, TooFast, Unauthorized
 from jqmaster.master.server import ServeOptions, Server, StartError
 from jqmaster.wire import secret
 from keys_support import SOON_S
@@ -152,6 +153,30 @@ class TestTheLibrary:
             await JQ(two[0].url).task("add").aenqueue()
         monkeypatch.setenv("JQ_KEY", made["key"])
         await JQ(two[0].url).task("add").aenqueue()
+
+    @pytest.mark.parametrize("way", ["redis", "master"])
+    async def test_makes_keys_and_tells_who_did_what(
+        self, two: Two, own: Engine, redis_url: str, namespace: str, way: str
+    ) -> None:
+        root = await own.grant("root", ["admin"])
+        await _known(two)
+        by_redis = JQ(redis_url, namespace=namespace, actor="deploy")
+        jq, who = (by_redis, "deploy") if way == "redis" else (JQ(two[0].url, key=root["key"]), "root")
+        made = await jq.acreate_key("ann", ["viewer"], queues=["mail.*"], ttl=timedelta(days=1), rate=5)
+        assert secret.parse(made.pop("key")) is not None
+        listed = {one["id"]: one for one in await jq.akeys()}
+        assert listed.keys() == {root["id"], made["id"]} and listed[made["id"]] == made
+        assert made["expires_ms"] - made["created_ms"] == 86_400_000
+        await jq.aqueue("mail", paused=True)
+        await jq.acancel_where(queue="mail")
+        await jq.arepeat("s", jq.call("mail"), every=60)
+        await jq.arevoke_key(made["id"])
+        with pytest.raises(NotFound):
+            await jq.arevoke_key(made["id"])
+        trail = [one async for one in jq.atrail()]
+        assert [one["what"] for one in trail] == ["revoke", "schedule", "cancel", "queue", "grant"]
+        assert {one["actor"] for one in trail} == {who}
+        assert trail[3]["on"] == "mail" and trail[3]["change"] == {"paused": True}
 
     async def test_is_told_to_go_slower(self, two: Two, own: Engine) -> None:
         made = await own.grant("app", ["viewer"], rate=0.01)
