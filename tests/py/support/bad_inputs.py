@@ -428,8 +428,10 @@ def of_calls():
             yield invalid("get", f"second id {show(id)}", "ids[1]", WAITING, id)
             yield invalid("watch", f"second id {show(id)}", "ids[1]", WAITING, id)
         yield invalid("cancel", f"second id {show(id)}", "ids[1]", encode({"ids": [WAITING, id]}))
-    for name in ("", 5, "\0", "x" * 256):
-        yield invalid("queues", f"second of names {show(name)}", "names[1]", encode({"names": ["a", name]}))
+    for script, field in (("queues", "names"), ("constraints", "ids"), ("schedules", "ids")):
+        for name in ("", 5, "\0", "x" * 256, Raw(b"\xa1\xff")):
+            yield invalid(script, f"one of {field}, {show(name)}", f"{field}[0]", encode({field: [name]}))
+            yield invalid(script, f"second of {field} {show(name)}", f"{field}[1]", encode({field: ["a", name]}))
     yield invalid("queues", "names and count", "names", encode({"names": ["a"], "count": 1}))
     yield invalid("setup", "an argument", "arguments", encode({}))
     yield invalid("migrate", "an argument", "arguments", encode({}))
