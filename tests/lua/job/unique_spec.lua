@@ -403,16 +403,4 @@ describe("a unique key", function()
       assert.are.same({ first, 0 }, { offer() })
     end)
   end)
-
-  it("is refused when it is nonsense", function()
-    jq:refuses("INVALID jobs[0].unique: expected text", "enqueue", { name = "a", unique = 5 }, msgpack.NIL)
-    jq:refuses("INVALID jobs[0].unique_for: only a job with unique has it", "enqueue",
-      { name = "a", unique_for = 5 }, msgpack.NIL)
-    jq:refuses("INVALID jobs[0].unique_for: expected seconds", "enqueue",
-      { name = "a", unique = "k", unique_for = 0 }, msgpack.NIL)
-    jq:refuses("INVALID jobs[0].if_exists: expected one of keep, replace, latest, got \"drop\"", "enqueue",
-      { name = "a", unique = "k", if_exists = "drop" }, msgpack.NIL)
-    jq:refuses("INVALID jobs[0].depends: with if_exists latest", "enqueue",
-      { name = "a", unique = "k", if_exists = "latest", depends = { space.UNKNOWN_ID } }, msgpack.NIL)
-  end)
 end)

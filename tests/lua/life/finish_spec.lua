@@ -369,12 +369,6 @@ describe("finish", function()
       jq:refuses_list("INVALID outcomes: expected 1 to 1000 outcomes, each with its blob, got 2002 arguments",
         "finish", arguments)
     end)
-    it("are refused whole for the last of them", function()
-      jq:enqueue_all("a", "a")
-      local jobs = jq:pick({ queues = "a", count = 2 })
-      jq:refuses("INVALID outcomes[1].type: ", "finish", { worker = "w" }, outcome(jobs[1]), NIL,
-        outcome(jobs[2], { type = "maybe" }), NIL)
-    end)
     it("may not be none without a pick", function()
       jq:refuses("INVALID outcomes: expected 1 to 1000 outcomes, each with its blob, got 0 arguments",
         "finish", { worker = "w" })
@@ -443,10 +437,6 @@ describe("finish", function()
       jq:call("finish", { worker = worker, pick = { queues = "a" } }, outcome(job), NIL)
       assert.are.same({ 1, "full" }, { jq:worker(worker).held, jq:worker(worker).state })
     end)
-    it("of an unknown registered worker is refused, and so is the outcome", function()
-      jq:refuses("NOTFOUND worker: ", "finish", { worker = space.UNKNOWN_WORKER, pick = { queues = "a" } },
-        outcome(taken()), NIL)
-    end)
   end)
 
   describe("a registered worker", function()
@@ -472,25 +462,5 @@ describe("finish", function()
       jq:call("finish", { worker = "somebody" }, outcome(job), NIL)
       assert.are.equal(0, jq:worker(worker).held)
     end)
-  end)
-
-  local path = "INVALID outcomes[0]."
-
-  for field, value in pairs({ reason = "other", should_retry = true, message = "m" }) do
-    it("refuses " .. field .. " in a success", function()
-      jq:refuses(path .. field .. ": only an outcome of type failure has it", "finish", { worker = "w" },
-        { id = ID, token = "1-0123456789ab", type = "success", [field] = value }, NIL)
-    end)
-  end
-  it("refuses an outcome without a blob", function()
-    jq:refuses("INVALID outcomes: expected 1 to 1000 outcomes, each with its blob, got 1 arguments", "finish",
-      { worker = "w" }, outcome(taken()))
-  end)
-  it("refuses a blob of no bytes", function()
-    jq:refuses("INVALID outcomes[0].blob: expected one MessagePack value, got no bytes", "finish",
-      { worker = "w" }, outcome(taken()), "")
-  end)
-  it("refuses a call without arguments", function()
-    jq:refuses("INVALID spec: missing", "finish")
   end)
 end)

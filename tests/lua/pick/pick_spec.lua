@@ -522,11 +522,6 @@ describe("pick", function()
       jq:pick({ worker = worker, queues = "a", count = 2 })
       assert.are.equal(2, jq:worker(worker).held)
     end)
-    it("that is not known is refused", function()
-      jq:enqueue("a")
-      jq:refuses("NOTFOUND worker: " .. space.UNKNOWN_WORKER .. " is not registered, or was dropped as dead",
-        "pick", { worker = space.UNKNOWN_WORKER, queues = "a" })
-    end)
   end)
 
   describe("worker", function()
@@ -535,10 +530,6 @@ describe("pick", function()
       local job = jq:take({ worker = ("w"):rep(255), queues = "a" })
       assert.are.equal(("w"):rep(255), jq:get(job.id).worker_id)
     end)
-  end)
-
-  it("refuses what is a misspelt field, with a suggestion", function()
-    jq:refuses("INVALID queue: unknown field, did you mean queues?", "pick", { worker = "w", queue = "a" })
   end)
 
   it("takes nothing when it is refused", function()

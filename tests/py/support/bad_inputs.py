@@ -67,7 +67,7 @@ class Target(NamedTuple):
 HEADERS = [
     5, True, False, "text", ["a"], {"a": 1}, {"a": {"b": "c"}}, {"": "a"}, {1: "a"}, {"x" * 256: "a"},
     {"a": "b\n"}, {"a": "x" * 1025}, {"a": "x" * 600, "b": "x" * 600}, {f"k{i}": "v" for i in range(17)},
-    {"a\0": "b"},
+    {"a\0": "b"}, {"a": Raw(b"\xa1\xff")}, {"a": 1},
 ]  # fmt: skip
 PICK = {
     "queues": QUEUES,
