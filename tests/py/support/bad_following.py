@@ -1,6 +1,5 @@
 """Wrong changes of jobs, dependencies, moves and what follows outcomes, notes of heartbeats."""
 
-from bad_constraints import TAGS
 from bad_values import (
     BLOB,
     DONE,
@@ -11,6 +10,7 @@ from bad_values import (
     RUNNING,
     UNKNOWN,
     WAITING,
+    Case,
     encode,
     integers,
     show,
@@ -18,7 +18,6 @@ from bad_values import (
 
 DEPENDS = [5, True, "x", {"a": 1}, []]
 PROGRESS = ["1", True, [], {"a": 1}, NAN, INFINITE, -INFINITE]
-SOME_TAGS = [tags for tags in TAGS if tags != []]
 NOTES = {"progress": PROGRESS,
          "message": [5, True, [], {"a": 1}, "x" * 1025], "argument": integers(0, 0)}  # fmt: skip
 NEVER = "f" * 14  # an id that was never given
@@ -107,8 +106,6 @@ def of_outcomes(invalid, refused):
 
 
 def refused_follow(what, worker, outcome, job):
-    from bad_inputs import Case
-
     args = [worker, outcome, BLOB, job, BLOB]
     return Case(f"finish: {what}", "finish", args, "NOTFOUND", "outcomes[0].enqueue[0].depends[0]")
 

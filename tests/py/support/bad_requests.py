@@ -241,6 +241,8 @@ def asked(case) -> Iterator[Asked]:
         return  # checkpoints stand in a body themselves, not their places
     if case.script == "heartbeat" and case.title.endswith(("no jobs", "jobs nil")):
         return  # a worker without jobs stays alive all the same
+    if case.script == "schedule" and case.path == "tz" and b"timezone" in case.args[0]:
+        return  # a master finds the rule of a zone itself
     for operation in OPERATIONS.values():
         if operation.script == case.script and not operation.reply.media:
             of_it = BY_HAND.get(operation.name)

@@ -1,6 +1,7 @@
 """Wrong values for each kind of field, and a data set's well-known ids."""
 
 import struct
+from typing import NamedTuple
 
 import msgpack
 
@@ -19,6 +20,16 @@ RUNNING, DONE, WAITING, UNKNOWN = id_of(0), id_of(1), id_of(2), "00000000000001"
 HOLD = "1-0123456789ab"  # a token as one should be
 SCHEDULED = id_of(4)
 WORKER, NO_WORKER = "w" + id_of(3), "w00000000000001"
+
+
+class Case(NamedTuple):
+    title: str
+    script: str
+    args: list
+    code: str
+    path: str | None
+    says: str = ""  # a part of the message
+    value: object = None  # that the message is to show
 
 
 class Raw(bytes):
