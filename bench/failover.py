@@ -24,7 +24,7 @@ sys.path.extend(str(Path(__file__).resolve().parents[1] / "tests" / "py" / room)
 from kit.server import end_on_termination
 
 from failovers import NAMESPACE, Client
-from test_failover_load import Load, swap, under_load
+from loaded import Load, swap, under_load
 from topologies import Node, Proxy, Sentinels, cluster, nodes, until
 
 TIMEOUT_S = 5.0  # of a cluster's nodes
