@@ -19,7 +19,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-sys.path.extend(str(Path(__file__).resolve().parents[1] / "tests" / "py" / room) for room in ("support", "connection"))
+# Before this directory, which has `parts` of its own.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "py" / "support"))
 
 from kit.server import end_on_termination
 
