@@ -103,8 +103,8 @@ ENQUEUE = (
 )
 CHANGES = (*(_change(field) for field in FIELDS if field.changed), body("argument", VALUE, default=b""))
 LINKS = (
-    body("add", JOB_IDS),
-    body("remove", JOB_IDS),
+    body("add", Type("list", None, 100)),
+    body("remove", Type("list", None, 100)),
     body("if_failed", Type("text", choices=("wait", "fail", "run"), schema="IfFailed")),
 )
 STEP = (
@@ -159,7 +159,7 @@ LIMITS = (
     body("concurrency", Type("integer", 1, 1e9, schema="Concurrency")),
     body("rate", Type("map", schema="Rate")),
     body("cost", Type("map", schema="Cost")),
-    body("order", Type("text", choices=("enqueued",), schema="StrictOrder")),
+    body("order", Type("text", choices=("strict",), schema="StrictOrder")),
 )
 HELD = (
     body("by", Type("raw"), "Which key: the value, or the list of values"),

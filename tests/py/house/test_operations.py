@@ -95,6 +95,8 @@ def hold_field(field: Field, schema: dict[str, Any], required: bool, told: str |
     assert required == field.required, at
     if kind.schema:
         assert referred(schema) == kind.schema, at
+    if kind.choices:
+        assert kind.choices == tuple(whole.get("enum", [whole.get("const")])), at
     if kind.kind == "flag":
         assert (referred(schema), whole["type"]) == (
             ("Flag", "string") if field.place == "query" else ("", "boolean")
@@ -102,8 +104,6 @@ def hold_field(field: Field, schema: dict[str, Any], required: bool, told: str |
     elif kind.kind not in ("value", "raw") and "type" in whole:
         assert whole["type"] == GENERATE["JSON_TYPES"][kind.kind][0], at
         assert least_and_most(whole) == (kind.least, kind.most), at
-        if kind.kind == "text":
-            assert tuple(whole.get("enum", ())) == kind.choices, at
     else:
         assert kind.schema or kind.kind == "raw", f"{at}: a type that nothing describes"
     if kind.kind != "value" and (field.default is not None or "$ref" not in schema):

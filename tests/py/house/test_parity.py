@@ -39,10 +39,12 @@ REACHED = {
     "audit": "audit", "cancel": "cancel {id}", "change": "change {id} --priority 1", "config": "config",
     "constrain": "constraints set c {{\"name\":\"a\"}} --concurrency 1", "constraints": "constraints",
     "discard": "discard {id}", "enqueue": "enqueue a", "explain": "explain {id}", "export": "export {file}",
-    "failures": "failures", "forget": "queues forget empty", "get": "get {id}", "history": "history {id}",
+    "failures": "failures", "forget": "queues forget empty", "get": "get {id}", "grant": "keys create b --role viewer",
+    "history": "history {id}",
     "hold": "constraints hold held 5", "import": "import {file} --namespace {copy}", "jobs": "jobs",
-    "kick": "kick {running}", "queue": "queues pause a", "queues": "queues", "result": "result {done}",
-    "retry": "retry --queue a --yes", "schedule": "schedules set s a --every 1h", "schedules": "schedules",
+    "keys": "keys", "kick": "kick {running}", "queue": "queues pause a", "queues": "queues", "result": "result {done}",
+    "retry": "retry --queue a --yes", "revoke": "keys revoke {key}", "trail": "trail",
+    "schedule": "schedules set s a --every 1h", "schedules": "schedules",
     "stats": "stats", "tags": "tags", "unconstrain": "constraints delete held",
     "unschedule": "schedules delete old", "usage": "constraints show held", "watch": "result {done} --wait",
     "worker": "workers quiet w", "workers": "workers",
@@ -54,7 +56,7 @@ NOT_REACHED = {
     "setup": "`load` and whoever enqueues run it as a part of more",
     "track": "of who watches live: a page, a program",
 }  # fmt: skip
-OF_MASTERS = {"assign", "refuse", "tick", "migrate"}  # and of `load --migrate`
+OF_MASTERS = {"assign", "refuse", "tick", "migrate", "touch"}  # and of `load --migrate`
 
 
 def options_of(command: str) -> set[str]:
@@ -149,10 +151,11 @@ def there(straight: Cli, tmp_path: Path, namespace: str) -> dict[str, str]:
     outcome = {"id": job.id, "token": job.token, "type": "success"}
     straight.engine(lambda it: it.finish("w", [(outcome, b"\xc0")]))
     straight.engine(lambda it: it.register("w", ["a"]))
+    key = straight.ok("keys", "create", "ann", "--role", "admin", "--json").json["id"]
     file = str(tmp_path / "copy.jq")
     straight.ok("export", file)
     copy = namespace.replace("}", ".copy}")
-    return {"id": ids[0], "running": ids[1], "done": ids[2], "file": file, "copy": copy}
+    return {"id": ids[0], "running": ids[1], "done": ids[2], "file": file, "copy": copy, "key": key}
 
 
 def test_each_operation_has_a_way_there_or_a_reason() -> None:

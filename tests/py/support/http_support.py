@@ -37,7 +37,9 @@ def unpack(raw: bytes) -> Any:
 
 @cache
 def document(name: str = "master") -> dict[str, Any]:
-    return yaml.safe_load((OPENAPI / f"{name}.yaml").read_text())
+    # In C it takes a tenth of the second that it takes in Python.
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return yaml.load((OPENAPI / f"{name}.yaml").read_text(), Loader=loader)
 
 
 @cache
