@@ -3,6 +3,7 @@
 Fields are described once, in jqmaster.wire.fields. What is not made from that is held against it here.
 """
 
+import json
 import re
 import subprocess
 import sys
@@ -151,7 +152,7 @@ def there(straight: Cli, tmp_path: Path, namespace: str) -> dict[str, str]:
     outcome = {"id": job.id, "token": job.token, "type": "success"}
     straight.engine(lambda it: it.finish("w", [(outcome, b"\xc0")]))
     straight.engine(lambda it: it.register("w", ["a"]))
-    key = straight.ok("keys", "create", "ann", "--role", "admin", "--json").json["id"]
+    key = json.loads(straight.ok("keys", "create", "ann", "--role", "admin", "--json").out)["id"]
     file = str(tmp_path / "copy.jq")
     straight.ok("export", file)
     copy = namespace.replace("}", ".copy}")
