@@ -265,14 +265,16 @@ class Jobs:
             return
         ttl_ms = ms(self.settings["worker_ttl"])
         ends = [(job.due_ms, self.handed_on_ms(job)) for job in self.jobs.values() if job.status == "running"]
-        ends += [(worker.seen_ms + ttl_ms,) * 2 for worker in self.workers.values()]
+        seen = [worker.seen_ms for worker in self.workers.values() if worker.seen_ms != worker.excused_ms]
+        ends += [(seen_ms + ttl_ms,) * 2 for seen_ms in seen]
         is_late = any(self.ran_ms <= end_ms and over_ms < self.now - 1000 for end_ms, over_ms in ends)
         if self.ran_ms - self.awake_ms >= 60_000 and is_late:
             begin, passed = self.ran_ms, self.now - self.ran_ms
             self.stood = (begin, self.now)
             for worker in self.workers.values():
-                if begin - ttl_ms <= worker.seen_ms <= self.now:
-                    worker.seen_ms = min(worker.seen_ms + passed, self.now)
+                later_ms = min(worker.seen_ms + passed, self.now - 1)
+                if begin - ttl_ms <= worker.seen_ms < later_ms:
+                    worker.seen_ms = worker.excused_ms = later_ms
         elif not 0 <= self.now - self.ran_ms <= 120_000:
             self.awake_ms = self.now
         self.ran_ms = self.now

@@ -21,6 +21,7 @@ class Worker:
     max_jobs: int
     seen_ms: int
     since_ms: int
+    excused_ms: int | None = None  # the sign of life that a standstill made of the one before
     request: str = ""  # quiet or stop
     lapsed: int = 0
     resting: str | None = None  # why it gets nothing until resting_until_ms: busy or unreachable
