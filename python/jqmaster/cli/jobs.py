@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from jqmaster.cli import show, values, why
 from jqmaster.cli.options import Parser, command, reach, span
 from jqmaster.cli.reach import open_client
-from jqmaster.cli.status import EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE, Refused
+from jqmaster.cli.status import EXIT_EXPIRED, EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE, Refused
 from jqmaster.wire.fields import FIELDS
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 _ENDED = ("done", "error", "cancelled")
 _RESULT = """\
 Prints the value as JSON (--raw: text and binary data as they are). Exit code
-1 if the job failed or was cancelled, or has not ended; 3 if there is no
-result (any more)."""
+1 if the job failed or was cancelled, or has not ended; 3 if it keeps no
+result; 6 if that was read, or its time is over."""
 
 
 def add(commands: Any) -> None:
@@ -149,6 +149,8 @@ def await_end(client: Client, job_id: str, timeout_s: float | None, options: arg
 
 
 def _print_outcome(client: Client, document: dict[str, Any], options: argparse.Namespace) -> int:
+    from jqmaster.errors import Expired
+
     status, job_id = document["status"], document["id"]
     if status not in _ENDED:
         raise Refused(f"job {job_id} has not ended, it is {status}; --wait waits for it", code="CONFLICT")
@@ -157,12 +159,14 @@ def _print_outcome(client: Client, document: dict[str, Any], options: argparse.N
     if status == "error":
         why = show.one_line(document.get("message")) or document.get("reason") or "without a message"
         raise Refused(f"job {job_id} failed: {why}", code="FAILED")
-    result = client.ask(lambda it: it.result(job_id))[1]
-    if result is None and not document["keep_result"]:
+    try:
+        result = client.ask(lambda it: it.result(job_id))[1]
+    except Expired:
+        gone = "its result is gone: it was read, or its time is over"
+        raise Refused(f"job {job_id} is done; {gone}", EXIT_EXPIRED, "EXPIRED") from None
+    if result is None:
         kept = "was not enqueued with --keep-result"
         raise Refused(f"job {job_id} is done; it has no result, as it {kept}", EXIT_NOT_FOUND, "NOTFOUND")
-    if result is None:
-        raise Refused(f"job {job_id} is done; its result is not kept any more", EXIT_NOT_FOUND, "NOTFOUND")
     value = client.serializer.loads(result)
     if getattr(options, "raw", False):
         _print_raw(value)

@@ -131,6 +131,8 @@ class Model(Schedules):
         job = self.present(id, isinstance(reply, ErrorReply) and reply.code == "NOTFOUND")
         if not job:
             raise Refused("NOTFOUND", "id")
+        if job.status == "done" and job.keep_result and not self.has_result(job):
+            raise Refused("EXPIRED", "id")
         accepted(reply)
         if not self.has_result(job):
             return same(reply, [job.status], "result")

@@ -25,11 +25,33 @@ class Dependencies(Unique):
             self.ended_as[job.id] = job.status
             self.ended.add(job.id)
             job.waits_for = set()
+            self.needs_no_results(job, job.depends or ())
             if job.is_doomed is not False:  # one that ends before its turn comes takes nobody along
                 self.doom_dependents(job, None)
         elif was in ENDED:
             self.ran_again[job.id] = self.ended_as.pop(job.id, None)
             job.is_doomed = False
+            self.needs_results(job, job.depends or ())
+
+    # ---- whose results stay ----
+
+    def needs_results(self, job, ids):
+        """A job that has not ended depends on these: what results they have, or come to have, stay."""
+        for other in filter(None, map(self.jobs.get, ids)):
+            if other.keep_result and (other.status != "done" or self.has_result(other)):
+                other.readers.add(job.id)
+
+    def needs_no_results(self, job, ids):
+        """It ended, or does not depend on them any more: a result whose time was over goes with the last one."""
+        for other in filter(None, map(self.jobs.get, ids)):
+            was_last = other.readers == {job.id}
+            other.readers.discard(job.id)
+            if not was_last or other.result is None:
+                continue
+            if self.now < self.latest and "result" not in (self.look(other.id) or {}):
+                other.result = None  # its time was over before the clock went back
+            else:
+                other.result_until_ms = max(other.result_until_ms, self.now)
 
     # ---- what waits for what ----
 
@@ -255,6 +277,8 @@ class Dependencies(Unique):
             job.is_doomed = None if (job.waits_for - set(remove)) & self.dooming else False
         job.if_failed_changed = job.if_failed_changed or if_failed is not None
         job.depends, job.if_failed = depends or None, if_failed or job.if_failed or "wait"
+        self.needs_no_results(job, remove)
+        self.needs_results(job, add)
         waits = [d for d in depends if d in job.waits_for or d in add]
         start_ms = job.may_start_ms if job.status == "blocked" else job.due_ms or 0
         self.wait_anew(job, waits, start_ms)

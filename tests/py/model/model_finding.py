@@ -54,7 +54,8 @@ class Finding(Following):
         return (self.look(job.id) or {}).get("message", "") if job.message is SOME_TEXT else job.message or ""
 
     def tied(self, id):
-        """Where results that are over may still be stored, the order of done jobs is not known."""
+        """Where results whose time is over may still be stored, or are for dependents, the order of done jobs is not
+        known."""
         job = self.jobs[id]
         return (job.queue, "done") if job.status == "done" else id
 
@@ -63,7 +64,7 @@ class Finding(Following):
         expected = self.found(where or {}, newest)
         shown = [doc["id"] for doc in reply]
         wanted = [job.id for job in expected if not job.may_be_gone or job.id in shown]
-        if any(job.result is not None and not self.has_result(job) for job in expected):
+        if any(job.result is not None and self.now >= job.result_until_ms for job in expected):
             shown, wanted = ([self.tied(id) for id in ids] for ids in (shown, wanted))
         same(shown, wanted, "jobs")
         for doc in reply:

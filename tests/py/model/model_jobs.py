@@ -98,6 +98,7 @@ class Job:
     result: bytes | None = None
     result_until_ms: int | None = None
     result_read: bool = False
+    readers: set = field(default_factory=set)  # those that depend on it and have not ended: its result stays for them
     group: str | None = None  # of the last failure
     progress: float | None = None
     progress_message: str | None = None
@@ -230,7 +231,7 @@ class Jobs:
     # ---- what the clock does ----
 
     def has_result(self, job):
-        return job.result is not None and self.now < job.result_until_ms
+        return job.result is not None and (self.now < job.result_until_ms or bool(job.readers))
 
     def beyond_limits(self):
         """The records that retention wants gone."""

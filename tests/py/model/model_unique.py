@@ -137,6 +137,7 @@ class Unique(Documents):
         job.if_failed = spec.get("if_failed", "wait" if "depends" in spec else None)
         if spec.get("depends"):
             job.depends = list(dict.fromkeys(ids[d] if isinstance(d, int) else d for d in spec["depends"]))
+            self.needs_results(job, job.depends)
             self.wait_for(job, job.depends, start_ms)
         else:
             self.requeue(job, start_ms, event="enqueued")
