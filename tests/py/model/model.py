@@ -72,9 +72,11 @@ class Model(Schedules):
         running = []
         for id, token in answer:
             job = self.jobs.get(id)
-            if self.holds(id, token):
-                job.due_ms = self.lease_end(job) if self.lease_end(job) > self.now else job.due_ms
+            if self.holds(id, token) and self.lease_end(job) > self.now:
+                job.due_ms = self.lease_end(job)
                 running.append(job)
+            elif self.holds(id, token):  # it has no time left to run
+                self.requeue(job, by="release")
             elif job and job.status not in ENDED and job.last[:2] == (int(token.partition("-")[0]), "lapse"):
                 job.retry_count = max(0, job.retry_count - 1)
                 if job.status == "retrying":
@@ -87,8 +89,11 @@ class Model(Schedules):
 
     def is_repeat(self, reply, answer):
         """Whether an old token was still known: a pick that starts jobs would start none that run."""
-        held = {(id, token) for id, token in answer if self.holds(id, token)}
-        return bool(held) and held == {(doc["id"], doc["token"]) for doc, _ in reply[1:]}
+        held = [job for job in (self.holds(id, token) for id, token in answer) if job]
+        shown = {(doc["id"], doc["token"]) for doc, _ in reply[1:]}
+        if shown != {(job.id, job.token) for job in held if self.lease_end(job) > self.now}:
+            return False
+        return bool(shown) or any(map(self.moved, held))  # they were given back
 
     def cancelled_at(self, job, token):
         return bool(job) and job.last == (self.attempt_of(job, token), "cancel", "cancelled")

@@ -60,6 +60,7 @@ class Driver:
         if form == "functions" and library:
             self.redis.send("FUNCTION", "LOAD", "REPLACE", library.source)
             self.called |= {name: ("FCALL", f"{library.name}_{name}") for name in library.functions}
+        self.refused = set()  # (script, code, path) that it met
         self.heard_ended, self.heard_events = [], []
         self.listen("ended")
         self.listen("events")
@@ -207,6 +208,7 @@ class Driver:
         except Refused as refused:
             agreed = isinstance(reply, ErrorReply) and reply[:2] == refused.args
             expect(agreed, "expected a refusal", refused.args, reply)
+            self.refused.add((script, *refused.args))
             return reply
         if script == "enqueue":
             self.names |= {f"job:{label}.{i}": id for i, (id, _) in enumerate(reply)}

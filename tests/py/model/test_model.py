@@ -12,6 +12,7 @@ import sys
 
 import pytest
 
+from heads import unnamed
 from model_driver import Driver
 from model_matcher import decode
 from model_matcher import pack as pack_argument
@@ -33,6 +34,8 @@ def test_engine_and_model_agree(driver):
     seed = os.environ.get("JQ_MODEL_SEED", "5")
     print("JQ_MODEL_SEED =", seed)
     run(driver, seed, int(os.environ.get("JQ_MODEL_STEPS", "6000")))
+    assert len(driver.refused) > 10
+    assert unnamed(driver.refused) == []
 
 
 def test_engine_and_model_agree_by_scripts_alone():
