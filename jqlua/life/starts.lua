@@ -34,8 +34,8 @@ local function renew(remembered)
 end
 
 --- The jobs that this request started before, as far as their attempts still run: their leases begin anew, nobody had
---- them yet. For the same reason those that lapsed meanwhile have spent no retry, and those that ran for as long as they
---- may go back.
+--- them yet. For the same reason those that lapsed meanwhile have spent no retry, and those that ran for as long as
+--- they may go back.
 ---@return table[]? jobs nil when nothing is known of the request
 function M.recall(operation, token)
   local remembered = request.recall(operation, token)

@@ -15,9 +15,9 @@ from redis.exceptions import OutOfMemoryError, ResponseError
 from bad_finding import VALID as FINDING
 from bad_inputs import CASES
 from bad_values import DONE, HOLD, RUNNING, SCHEDULED, WAITING, WORKER, encode, shown
-from model_driver import NAMESPACE, Driver
-from model_random import Generator
-from model_wire import parse_error
+from driving.driver import NAMESPACE, Driver
+from driving.random_jobs import Generator
+from driving.wire import parse_error
 from servers import RedisServer
 
 CODES = ("INVALID", "NOTFOUND", "CONFLICT", "LOST", "FULL", "VERSION")

@@ -1,11 +1,11 @@
-"""The reference model and the engine where much is to be done at once, which sequences of model_random.py
+"""The reference model and the engine where much is to be done at once, which sequences of `driving`
 seldom have: what goes in steps, and long lists of moments."""
 
 import random
 
 import pytest
 
-from model_driver import Driver
+from driving.driver import Driver
 from servers import RedisServer
 
 MANY = 350  # more than a sweep does in one call

@@ -4,7 +4,7 @@ import struct
 
 import msgpack
 
-from model_driver import START_MS
+from driving.driver import START_MS
 
 NAN, INFINITE = float("nan"), float("inf")
 BLOB = b"\xc0"
