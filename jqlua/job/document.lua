@@ -12,36 +12,6 @@ local M = {}
 local pack = cmsgpack.pack
 local MOST_WAITED_FOR = 100
 
---- What few jobs have: how the last attempt failed, what its worker noted.
-local function put_extra(put, extra)
-  if extra.r then
-    put("reason", extra.r)
-    put("message", extra.m)
-    put("group", extra.g or extra.r)
-  end
-  if extra.p then
-    put("progress", extra.p)
-  end
-  if extra.t then
-    put("progress_message", extra.t)
-  end
-  if extra.f then
-    put("finished_at", extra.f)
-  end
-end
-
---- When it is due, or when it ended, by its place in the set of its state.
-local function put_moment(put, of, score)
-  local state = of[job.STATE]
-  if state == states.SCHEDULED or state == states.RETRYING or state == states.RUNNING then
-    put("due_ms", score)
-  elseif state == states.KEPT then
-    put("ended_ms", of[job.ENDED_MS])
-  elseif states.is_of(state, states.ENDED) then
-    put("ended_ms", score)
-  end
-end
-
 ---@param of table job
 ---@param argument? string without it the document is brief: it has no error and no result either
 ---@return string map
@@ -76,17 +46,37 @@ function M.encode(of, argument)
     put("started_ms", of[job.STARTED_MS])
   end
   local score = tonumber(redis.call("ZSCORE", queue.key(queue.load(of[job.QUEUE]), state), of[job.ID]))
-  put_moment(put, of, score)
+  if state == states.SCHEDULED or state == states.RETRYING or state == states.RUNNING then
+    put("due_ms", score)
+  elseif state == states.KEPT then
+    put("ended_ms", of[job.ENDED_MS])
+  elseif state ~= states.QUEUED and state ~= states.IN_LANE and state ~= states.BLOCKED then
+    put("ended_ms", score)
+  end
   for field, value in pairs(job.options(of)) do
     put(field, value)
   end
   if state == states.BLOCKED then
     put("waits_for", redis.call("ZRANGE", keys.WAITS_FOR .. of[job.ID], 0, MOST_WAITED_FOR - 1))
   end
-  if job.has(of, job.HAS_EXTRA) then
-    put_extra(put, failure.extra(of))
-  end
   local has_outcome = argument and job.has(of, job.HAS_OUTCOME)
+  if job.has(of, job.HAS_EXTRA) then
+    local extra = failure.extra(of)
+    if extra.r then
+      put("reason", extra.r)
+      put("message", extra.m)
+      put("group", extra.g or extra.r)
+    end
+    if extra.p then
+      put("progress", extra.p)
+    end
+    if extra.t then
+      put("progress_message", extra.t)
+    end
+    if extra.f then
+      put("finished_at", extra.f)
+    end
+  end
   if has_outcome and state ~= states.KEPT then
     splice("error", redis.call("GET", keys.OUTCOME .. of[job.ID]))
   elseif has_outcome and state == states.KEPT and (score > meta.state[meta.NOW_MS] or readers.any(of[job.ID])) then
