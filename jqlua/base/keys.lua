@@ -73,6 +73,7 @@ M.UNIQUE = NAMESPACE .. ":unique:" -- + unique key, string: ids of the jobs whos
 M.UNIQUE_KEPT = NAMESPACE .. ":unique-kept" -- zset: unique keys of ended jobs, until when
 M.WAITS_FOR = NAMESPACE .. ":waits-for:" -- + id, zset, scores 0: jobs it still waits for
 M.DEPENDENTS = NAMESPACE .. ":dependents:" -- + id, zset, scores 0: jobs that wait for it
+M.READERS = NAMESPACE .. ":readers:" -- + id, zset, scores 0: jobs that depend on it and have not ended
 M.TAGGED = NAMESPACE .. ":tagged:" -- + tag, zset, scores 0: jobs that have it
 M.TAGS = NAMESPACE .. ":tags" -- zset: tags by how many jobs have them
 M.TAG_NAMES = NAMESPACE .. ":tag-names" -- zset, scores 0: tags in order, for paging
@@ -87,6 +88,10 @@ M.STATS_PAIRS = NAMESPACE .. ":stats-pairs" -- zset, scores 0: queue + 0 byte + 
 M.EVENTS = NAMESPACE .. ":events" -- stream, and shard channel
 M.TRACKED = NAMESPACE .. ":job:" -- + id, shard channel
 M.TOLD = NAMESPACE .. ":worker:" -- + worker, shard channel: what it is told
+M.API_KEYS = NAMESPACE .. ":api-keys" -- hash: id -> record (module access.apikey), and shard channel
+M.API_KEY_IDS = NAMESPACE .. ":api-key-ids" -- zset, scores 0: ids in order, for paging
+M.API_KEY_USES = NAMESPACE .. ":api-key-uses" -- hash: id -> when it was used last
+M.TRAIL = NAMESPACE .. ":trail" -- zset, scores 0: what operators changed, in order (module access.trail)
 M.OWN_SETTINGS = NAMESPACE .. ":settings:" -- + queue, string: settings of its own
 
 return M

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-_REPLY = re.compile(r"(INVALID|NOTFOUND|CONFLICT|LOST|FULL|VERSION)(?: ([^\s:]+):)?(?: (.*))?\Z", re.DOTALL)
+_REPLY = re.compile(r"(INVALID|NOTFOUND|CONFLICT|EXPIRED|LOST|FULL|VERSION)(?: ([^\s:]+):)?(?: (.*))?\Z", re.DOTALL)
 _LUA_ERROR = re.compile(r"user_(script|function):\d+:")
 
 
@@ -46,6 +46,12 @@ class Conflict(JQError):
     code = "CONFLICT"
 
 
+class Expired(JQError):
+    """What was kept for some time is gone: the result of a job that is done."""
+
+    code = "EXPIRED"
+
+
 class Lost(JQError):
     """The attempt presented is not the one that holds the job."""
 
@@ -76,6 +82,24 @@ class NotDurable(JQError):
     def __init__(self, message: str, jobs: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.jobs = list(jobs)
+
+
+class Unauthorized(JQError):
+    """A master asks for a key, and got none, or one that is not good (any more)."""
+
+    code = "UNAUTHORIZED"
+
+
+class Forbidden(JQError):
+    """The key may not do this; the message says which role it takes, or which queues the key is bound to."""
+
+    code = "FORBIDDEN"
+
+
+class TooFast(JQError):
+    """The key makes more requests than it may."""
+
+    code = "RATE"
 
 
 class Internal(JQError):
@@ -122,11 +146,14 @@ def version_problem(message: str) -> Version | Vanished:
     return Version(message) if vanished is None else Vanished(vanished[1])
 
 
-class UnsuitableServer(Exception):
+class UnsuitableServer(Unavailable):
     """This Redis cannot carry JQ; the message says why and what to change."""
 
+    def __str__(self) -> str:
+        return self.message
 
-class NoFunctions(Unavailable, UnsuitableServer):
+
+class NoFunctions(UnsuitableServer):
     """Functions alone were to be used, and this Redis has none, or does not let this user call them."""
 
     def __init__(self, cause: Exception) -> None:
@@ -134,7 +161,9 @@ class NoFunctions(Unavailable, UnsuitableServer):
         super().__init__(f"functions cannot be used in this Redis ({why}); form scripts or auto can", cause)
 
 
-_CLASSES: dict[str, type[JQError]] = {kind.code: kind for kind in (Invalid, NotFound, Conflict, Lost, Full, Version)}
+_CLASSES: dict[str, type[JQError]] = {
+    kind.code: kind for kind in (Invalid, NotFound, Conflict, Expired, Lost, Full, Version)
+}
 
 
 def parse(text: str) -> JQError | None:

@@ -10,19 +10,20 @@ from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequenc
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar, cast
 
+from jqmaster.app.calling import Serializer
 from jqmaster.app.link import Link
 from jqmaster.app.registry import Registry
 from jqmaster.app.task import Call
 from jqmaster.app.transport import Prepared
 from jqmaster.app.worker import Runner
-from jqmaster.engine.calls import ABSENT, Argument
+from jqmaster.engine.calls import ABSENT, Argument, given
 from jqmaster.engine.engine import Operations
 from jqmaster.engine.options import NewJob
-from jqmaster.engine.replies import Document, Enqueued, Event, job_of
+from jqmaster.engine.replies import Document, Enqueued, Event, Note, job_of
 from jqmaster.errors import Invalid, NotFound, Unavailable
 from jqmaster.wire import packform
 from jqmaster.worker.ending import FollowUp, JobFailed, Move, new_job
-from jqmaster.worker.notes import current_job
+from jqmaster.worker.notes import Notebook, current_job
 
 T = TypeVar("T")
 
@@ -92,13 +93,14 @@ class Memory:
         task = call.task if call.task.function is not None else self._jq.tasks.get(call.task.name)
         if task is None:
             raise LookupError(f"no function here for jobs named {call.task.name}")
-        before, plain_before = current_job.set(job), _is_plain.set(False)
+        plain_before = _is_plain.set(False)
         try:
-            work = Runner(self._jq, 1, in_place=True).call(task, job)
-            needs_loop = task.is_async or self._jq.middlewares
-            result = outside_of_loops(work) if by_hand and needs_loop else await work
-            _is_plain.set(by_hand)
-            result = await self._followed(result)
+            with _Notebook(document, self._jq.serializer).opened(job):
+                work = Runner(self._jq, 1, in_place=True).call(task, job)
+                needs_loop = task.is_async or self._jq.middlewares
+                result = outside_of_loops(work) if by_hand and needs_loop else await work
+                _is_plain.set(by_hand)
+                result = await self._followed(result)
             document["result"] = self._jq.serializer.dumps(result)
             document["status"] = "done"
         except Exception as error:
@@ -109,7 +111,6 @@ class Memory:
             document |= {"status": "error", "reason": "other", "message": str(error)}
             document["error"] = self._jq.serializer.dumps(value)
         finally:
-            current_job.reset(before)
             _is_plain.reset(plain_before)
         return Enqueued(document["id"], True)
 
@@ -129,6 +130,19 @@ class Memory:
             result = self._jq.serializer.loads(self.engine.find(handle.id)["result"])
         await self.enqueue([call for call, _ in follow], [new for _, new in follow], None)
         return result
+
+
+class _Notebook(Notebook):
+    """What a job says goes into its document at once."""
+
+    def __init__(self, document: Document, serializer: Serializer) -> None:
+        super().__init__(lambda: None)
+        self.dumps = serializer.dumps
+        self._document = document
+
+    def write(self, note: Note) -> None:
+        said = given(progress=note.progress, progress_message=note.message, argument=note.argument)
+        self._document.update(said)
 
 
 class MemoryEngine(Operations):

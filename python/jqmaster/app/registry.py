@@ -24,7 +24,9 @@ from jqmaster.engine.options import JobOptions
 from jqmaster.engine.replies import Job
 from jqmaster.engine.scripts import Form
 from jqmaster.wire import tracing
+from jqmaster.wire.credentials import key_of, masters_of
 from jqmaster.worker.ending import FollowUp, Move
+from jqmaster.worker.notes import current_job
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -51,12 +53,17 @@ class Registry(OperationMethods):
         recreate: bool | None = None,
         serializer: Serializer | None = None,
         direct: bool = False,
+        key: str | None = None,
+        key_file: str | os.PathLike[str] | None = None,
+        actor: str | None = None,
         **defaults: Unpack[JobOptions],
     ) -> None:
         self.url = url or os.environ.get("JQ_URL") or LOCAL
         self.namespace = namespace or os.environ.get("JQ_NAMESPACE") or "{jq}"
         self._names_namespace = namespace is not None
         self.form = cast(Form, form or os.environ.get("JQ_FORM") or "auto")
+        self._key = key, key_file
+        self.actor = actor
         self.recreate = os.environ.get("JQ_RECREATE") == "1" if recreate is None else recreate
         self.serializer: Serializer = serializer or MessagePack()
         self.defaults: JobOptions = options.check(defaults)
@@ -81,14 +88,12 @@ class Registry(OperationMethods):
 
     @property
     def masters(self) -> list[str]:
-        """The URLs of the masters, where `url` is of no Redis. Raises ValueError when it is no URL, and when a
-        namespace was named as well."""
-        shown = redis_url.without_password(self.url)
+        """The URLs of the masters, where `url` is of no Redis. Raises ValueError when it is no URL, or has a user
+        or password in it, and when a namespace was named as well."""
         if not self.url.startswith(("http://", "https://")):
+            shown = redis_url.without_password(self.url)
             raise ValueError(f"{shown}: expected {redis_url.FORMS}, or http://, https://")
-        if self._names_namespace:
-            raise ValueError(f"namespace {self.namespace} is for a Redis: the master at {shown} has its own")
-        return self.url.split(",")
+        return masters_of(self.url, self.namespace if self._names_namespace else None)
 
     # -- defining ---------------------------------------------------------------------------------
 
@@ -234,7 +239,17 @@ class Registry(OperationMethods):
         """
         return await handles.gather(jobs, timeout, return_errors=return_errors, at_once=self.link.waits)
 
-    gather = plain(agather)
+    async def adependency_results(self) -> list[Any]:
+        """In a job: the results of those that it depends on, in the order of its `depends`. They stay until
+        it has ended.
+
+        Raises NoResult for one that keeps none, or whose result was gone when this job was enqueued; JobError
+        or JobCancelled for one that was not done (`if_failed="run"`); NotFound when nothing is known of one any
+        more; each names the job. LookupError outside of a job.
+        """
+        return await self.agather([self.handle(one) for one in current_job.get().depends or ()])
+
+    gather, dependency_results = plain(agather), plain(adependency_results)
 
     def close(self) -> None:
         """Close the connections. Need not be called: they close when the process ends."""
@@ -263,7 +278,13 @@ class Registry(OperationMethods):
             token = request if request is None or not start else _token(request, start)
             added = await transport.enqueue(part, [self._prepared(call, index, start, done) for call in part], token)
             done += [
-                Handle(self.link, one.id, created=one.created, returns_none=call.task.returns_none)
+                Handle(
+                    self.link,
+                    one.id,
+                    created=one.created,
+                    returns_none=call.task.returns_none,
+                    read=call.task.read_result,
+                )
                 for call, one in zip(part, added, strict=True)
             ]
         return done
@@ -289,12 +310,16 @@ class Registry(OperationMethods):
         """A link to jobs that run where they are enqueued."""
         raise NotImplementedError
 
+    def key_of_master(self) -> str | None:
+        """The key that masters are shown. Raises ValueError for what is none, OSError."""
+        return key_of(*self._key)
+
     def _transport(self) -> Transport:
         if self.is_redis:
-            return RedisTransport(self.url, self.namespace, self.form, recreate=self.recreate)
+            return RedisTransport(self.url, self.namespace, self.form, recreate=self.recreate, actor=self.actor)
         from jqmaster.app.transport_http import HttpTransport
 
-        return HttpTransport(self.masters)
+        return HttpTransport(self.masters, self.key_of_master())
 
 
 async def _called(hook: Callable[[], Any]) -> None:

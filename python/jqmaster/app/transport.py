@@ -30,7 +30,7 @@ class Transport(Protocol):
         """The state once it is done, error or cancelled, or after so long. Raises NotFound."""
 
     async def result(self, job_id: str) -> bytes | None:
-        """The result of a job that is done, if it was kept. Raises NotFound."""
+        """The result of a job that is done, None if it keeps none. Raises NotFound, and Expired when it is gone."""
 
     def events(self, job_id: str | None, after: str | None = None) -> AsyncIterator[Event]:
         """Of one job until it has ended; or all, behind the event `after`. Raises Unavailable when it is cut off."""
@@ -48,9 +48,11 @@ class Transport(Protocol):
 class RedisTransport:
     """By the scripts, with no master in between."""
 
-    def __init__(self, url: str, namespace: str, form: Form = "auto", *, recreate: bool = False) -> None:
+    def __init__(
+        self, url: str, namespace: str, form: Form = "auto", *, recreate: bool = False, actor: str | None = None
+    ) -> None:
         self._redis = connect(url)
-        self.engine = Engine(self._redis, namespace, form=form, recreate=recreate)
+        self.engine = Engine(self._redis, namespace, form=form, recreate=recreate, actor=actor)
         self._enqueuing = Coalescer(self.engine)
         self._results: Together[str, list[Any]] = Together(self._ask_results)
         self._ended = Ended(self.engine, self._redis)

@@ -16,12 +16,13 @@ from jqmaster.engine import request as requests
 from jqmaster.engine.calls import Argument, Holding, Spec, given, pack
 from jqmaster.engine.durable import Durable
 from jqmaster.engine.engine import Operations
-from jqmaster.engine.options import Steps
+from jqmaster.engine.options import Bounds, Steps
 from jqmaster.engine.replies import Beat, Document, Enqueued, Finished, Note, Picked
 from jqmaster.engine.request import checked, path_of, value_of, with_argument
 from jqmaster.engine.work import Outcomes
-from jqmaster.errors import NotFound, Unavailable
+from jqmaster.errors import Conflict, NotFound, Unavailable
 from jqmaster.wire import packform
+from jqmaster.wire.credentials import shown
 from jqmaster.wire.message import MSGPACK
 
 TIMEOUT_S = 30.0
@@ -58,8 +59,9 @@ class HttpEngine(Operations):
     Raises what `jqmaster.errors` has. Operations for which there is no request raise Unavailable.
     """
 
-    def __init__(self, urls: Sequence[str]) -> None:
+    def __init__(self, urls: Sequence[str], key: str | None = None) -> None:
         self._urls = [url.rstrip("/") for url in urls]
+        self._sent_always = shown(key)
         self._session: aiohttp.ClientSession | None = None
         self._is_closed = False
 
@@ -128,14 +130,18 @@ class HttpEngine(Operations):
         return found
 
     async def result(self, job_id: str) -> tuple[str, bytes | None]:
-        content = (await self.send("GET", path_of("result", id=job_id))).body
-        if content != packform.NIL:
-            return "done", content
-        document = await self._get(job_id)
+        try:
+            return "done", await self._kept(job_id)
+        except Conflict:
+            document = await self._get(job_id)
         if document is None:
             raise NotFound(f"no such job: {job_id}")
-        kept = document["status"] == "done" and document["keep_result"]
-        return document["status"], content if kept else None
+        if document["status"] == "done" and document["keep_result"]:  # it ended meanwhile
+            return "done", await self._kept(job_id)
+        return document["status"], None
+
+    async def _kept(self, job_id: str) -> bytes:
+        return (await self.send("GET", path_of("result", id=job_id))).body
 
     async def tags(self, *, top: int | None = None, **steps: Unpack[Steps]) -> tuple[str, list[tuple[str, int]]]:
         query = urlencode(given(top=top, **steps))
@@ -148,6 +154,10 @@ class HttpEngine(Operations):
 
     async def describe(self) -> list[Document]:
         return list((await self.send("GET", "/config?describe=1")).value["settings"])
+
+    async def grant(self, name: str, roles: Sequence[str], **bounds: Unpack[Bounds]) -> Document:
+        body = pack(given(name=name, roles=roles, **bounds))
+        return replies.plain_document((await self.send("POST", "/keys", body, repeats=False)).body)
 
     async def pick(
         self, worker: str, queues: str | Sequence[str], count: int = 1, *, wait_s: float = 0, **options: Any
@@ -246,7 +256,7 @@ class HttpEngine(Operations):
             raise Unavailable("the connections to the master were closed")
         if self._session is None:
             connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60)
-            self._session = aiohttp.ClientSession(connector=connector)
+            self._session = aiohttp.ClientSession(connector=connector, headers=self._sent_always)
             self._session._retry_connection = False  # `send` must know of each repeat
         return self._session
 

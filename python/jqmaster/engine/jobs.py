@@ -42,7 +42,8 @@ class JobCalls(Calling):
         return [None if item is None else replies.document(item) for item in await self.call("get", *ids)]
 
     async def result(self, job_id: str) -> tuple[str, bytes | None]:
-        """(state, result if there is one). Reading it starts its grace. Raises NotFound."""
+        """(state, result if there is one: None before the end, and of a job that keeps none). Reading it starts
+        its grace. Raises NotFound, and Expired when it is gone."""
         reply = await self.call("result", job_id)
         return replies.text(reply[0]), reply[1] if len(reply) > 1 else None
 
@@ -72,11 +73,11 @@ class JobCalls(Calling):
 
         ``dependents``: ``leave`` (default), ``cancel``, or ``refuse``: raises Conflict if there are any.
         """
-        return replies.texts(await self._ask("cancel", ids=ids, force=force, dependents=dependents))
+        return replies.texts(await self._ask("cancel", ids=ids, force=force, dependents=dependents, actor=self.actor))
 
     async def cancel_where(self, where: Spec, *, force: bool | None = None, **steps: Unpack[Steps]) -> tuple[str, int]:
         """One step of cancelling all that match: (cursor, empty at the end; jobs changed)."""
-        return replies.step(await self._ask("cancel", where=where, force=force, **steps))
+        return replies.step(await self._ask("cancel", where=where, force=force, **steps, actor=self.actor))
 
     async def change(self, changes: Sequence[tuple[Spec, bytes]]) -> list[str]:
         """Change jobs, (spec with ``id``, argument) each; an empty argument leaves the job's own.
@@ -104,28 +105,28 @@ class JobCalls(Calling):
 
         No retry is spent. ``delay`` in seconds.
         """
-        return replies.texts(await self._ask("kick", ids=ids, delay=delay))
+        return replies.texts(await self._ask("kick", ids=ids, delay=delay, actor=self.actor))
 
     async def kick_queue(self, queue: str, *, count: int | None = None, delay: float | None = None) -> tuple[int, bool]:
         """The same for up to ``count`` running jobs of a queue: (how many, whether more are left)."""
-        kicked, more = await self._ask("kick", queue=queue, count=count, delay=delay)
+        kicked, more = await self._ask("kick", queue=queue, count=count, delay=delay, actor=self.actor)
         return kicked, bool(more)
 
     async def retry(self, ids: Sequence[str]) -> list[str]:
         """Have ended or retrying jobs run again; per job ``queued``, ``NOTFOUND`` or ``CONFLICT``."""
-        return replies.texts(await self._ask("retry", ids=ids))
+        return replies.texts(await self._ask("retry", ids=ids, actor=self.actor))
 
     async def retry_where(self, where: Spec, **steps: Unpack[Steps]) -> tuple[str, int]:
         """One step of it for all that match: (cursor, empty at the end; jobs changed)."""
-        return replies.step(await self._ask("retry", where=where, **steps))
+        return replies.step(await self._ask("retry", where=where, **steps, actor=self.actor))
 
     async def discard(self, ids: Sequence[str]) -> list[str]:
         """Remove jobs that do not run, with all there is of them; per job the state it had, or why not."""
-        return replies.texts(await self._ask("discard", ids=ids))
+        return replies.texts(await self._ask("discard", ids=ids, actor=self.actor))
 
     async def discard_where(self, where: Spec, **steps: Unpack[Steps]) -> tuple[str, int]:
         """One step of it for all that match: (cursor, empty at the end; jobs changed)."""
-        return replies.step(await self._ask("discard", where=where, **steps))
+        return replies.step(await self._ask("discard", where=where, **steps, actor=self.actor))
 
     # --- finding them ---
 

@@ -24,7 +24,7 @@ class OperationCalls(Calling):
 
     async def queue(self, name: str, **changes: Unpack[QueueChanges]) -> Document:
         """Change a queue; its document afterwards. ``set``, ``unset``: settings of its own (section 9)."""
-        return await self._document("queue", name=name, **changes)
+        return await self._document("queue", name=name, **changes, actor=self.actor)
 
     async def queues(self, names: Sequence[str] | None = None, **steps: Unpack[Steps]) -> Page:
         """The queues named, or a page of all."""
@@ -32,7 +32,7 @@ class OperationCalls(Calling):
 
     async def forget(self, queue: str) -> None:
         """Take away a queue without jobs, with all its settings. Raises NotFound, Conflict (it has jobs)."""
-        await self._ask("forget", queue=queue)
+        await self._ask("forget", queue=queue, actor=self.actor)
 
     # --- limits ---
 
@@ -41,13 +41,13 @@ class OperationCalls(Calling):
 
         Raises Invalid, and Full when there are 1000.
         """
-        spec = given(id=constraint_id, **limits)
+        spec = given(id=constraint_id, **limits, actor=self.actor)
         matcher = match if isinstance(match, bytes) else pack(match, "match")
         return replies.plain_document(await self.call("constrain", pack(spec), matcher))
 
     async def unconstrain(self, constraint_id: str) -> None:
         """Delete a constraint; what it held is free at once. Raises NotFound."""
-        await self._ask("unconstrain", id=constraint_id)
+        await self._ask("unconstrain", id=constraint_id, actor=self.actor)
 
     async def constraints(self, ids: Sequence[str] | None = None, **steps: Unpack[Steps]) -> Page:
         """The constraints named, or a page of all."""
@@ -63,19 +63,19 @@ class OperationCalls(Calling):
         ``by``: the value, or list of values, of a constraint that has ``by``; None is a value, too. Raises
         NotFound, Invalid.
         """
-        spec = {"id": constraint_id, "seconds": seconds, **({} if by is ABSENT else {"by": by})}
+        spec = given(id=constraint_id, seconds=seconds, actor=self.actor) | ({} if by is ABSENT else {"by": by})
         return int(await self.call("hold", pack(spec)))
 
     # --- schedules ---
 
     async def schedule(self, schedule_id: str, job: Spec, argument: bytes = b"\xc0", **options: Any) -> Document:
         """Create or replace a recurring job; its document. ``options``: those of section 16."""
-        spec = {"id": schedule_id, "job": dict(job), **zones.with_rule(given(**options))}
+        spec = {"id": schedule_id, "job": dict(job), **zones.with_rule(given(actor=self.actor, **options))}
         return replies.document(await self.call("schedule", pack(spec), argument))
 
     async def unschedule(self, schedule_id: str) -> None:
         """Delete a schedule; jobs it has made stay. Raises NotFound."""
-        await self._ask("unschedule", id=schedule_id)
+        await self._ask("unschedule", id=schedule_id, actor=self.actor)
 
     async def schedules(
         self, ids: Sequence[str] | None = None, *, next: int | None = None, **steps: Unpack[Steps]
@@ -100,7 +100,7 @@ class OperationCalls(Calling):
 
     async def config(self, set: Spec | None = None) -> Document:
         """All settings, after changing those in ``set``."""
-        return await self._document("config", set=set)
+        return await self._document("config", set=set, actor=self.actor if set else None)
 
     async def describe(self) -> list[Document]:
         """What settings there are: name, value, default, type, unit, least, most, queues, meaning of each."""

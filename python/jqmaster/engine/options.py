@@ -114,6 +114,14 @@ class Limits(TypedDict, total=False):
     order: str | None
 
 
+class Bounds(TypedDict, total=False):
+    """What a key is bound to: names and patterns of queues, seconds until it expires, requests a second."""
+
+    queues: Sequence[str] | None
+    ttl: float | None
+    rate: float | None
+
+
 class QueueChanges(TypedDict, total=False):
     """What can be set of a queue; `set` and `unset` are settings of its own (docs/protocol.md, section 9)."""
 

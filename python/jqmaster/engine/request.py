@@ -12,6 +12,8 @@ from jqmaster.engine.calls import Argument, Spec, given, pack
 from jqmaster.engine.replies import Job, Note, job_of
 from jqmaster.errors import (
     Conflict,
+    Expired,
+    Forbidden,
     Full,
     Internal,
     Invalid,
@@ -19,6 +21,8 @@ from jqmaster.errors import (
     Lost,
     NotDurable,
     NotFound,
+    TooFast,
+    Unauthorized,
     Unavailable,
     version_problem,
 )
@@ -26,8 +30,10 @@ from jqmaster.wire import packform
 from jqmaster.wire.operation import Field, Operation
 from jqmaster.wire.operations import OPERATIONS
 
-ONCE = ("register", "kick", "retry", "discard", "cancel")  # a second time does or says something else
-_REFUSALS: dict[str, type[JQError]] = {kind.code: kind for kind in (Invalid, NotFound, Conflict, Lost, Full)}
+ONCE = ("register", "kick", "retry", "discard", "cancel", "grant")  # a second time does or says something else
+_REFUSALS: dict[str, type[JQError]] = {
+    kind.code: kind for kind in (Invalid, NotFound, Conflict, Expired, Lost, Full, Unauthorized, Forbidden, TooFast)
+}
 _ABSENT: Any = object()
 _BY_SCRIPT: dict[str, list[Operation]] = {}
 for _one in OPERATIONS.values():

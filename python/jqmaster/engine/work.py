@@ -73,10 +73,18 @@ class WorkCalls(Calling):
     # --- workers that are pushed to ---
 
     async def register(
-        self, name: str, queues: str | Sequence[str], *, url: str | None = None, max_jobs: int | None = None
+        self,
+        name: str,
+        queues: str | Sequence[str],
+        *,
+        url: str | None = None,
+        max_jobs: int | None = None,
+        secrets: Sequence[str] | None = None,
     ) -> str:
-        """Register a worker; its id."""
-        return replies.text(await self._ask("register", name=name, queues=queues, url=url, max_jobs=max_jobs))
+        """Register a worker; its id. ``secrets``: at most two, ``whsec_<base64>``; what is pushed to it is
+        signed with each."""
+        fields = given(name=name, queues=queues, url=url, max_jobs=max_jobs, secrets=secrets)
+        return replies.text(await self._ask("register", **fields))
 
     async def unregister(self, worker: str) -> int:
         """Remove a worker; how many jobs went back to their queues. Raises NotFound."""
@@ -88,16 +96,27 @@ class WorkCalls(Calling):
 
     async def worker(self, worker: str, request: str) -> None:
         """Ask a registered worker to be ``quiet``, to ``stop``, or to ``resume``. Raises NotFound."""
-        await self._ask("worker", worker=worker, request=request)
+        await self._ask("worker", worker=worker, request=request, actor=self.actor)
 
     async def assign(
-        self, master: str, *, limit: int | None = None, wait: Spec | None = None, request: str | None = None
+        self,
+        master: str,
+        *,
+        limit: int | None = None,
+        wait: Spec | None = None,
+        request: str | None = None,
+        without: Sequence[str] | None = None,
     ) -> Assigned:
-        """Start jobs on registered workers with room. For masters, which then deliver them."""
-        next_ms, *parts = await self._ask("assign", master=master, limit=limit, wait=wait, request=request)
-        each = zip(*(parts[at::4] for at in range(4)), strict=True)
+        """Start jobs on registered workers with room, but those ``without``. For masters, which then deliver
+        them."""
+        spec = given(master=master, limit=limit, wait=wait, request=request, without=without)
+        next_ms, *parts = await self._ask("assign", **spec)
         return Assigned(
-            next_ms, [Assignment(replies.text(name), replies.text(url), replies.job(*job)) for name, url, *job in each]
+            next_ms,
+            [
+                Assignment(replies.text(name), replies.text(url), replies.text(secrets).split(), replies.job(*job))
+                for name, url, secrets, *job in zip(*(parts[at::5] for at in range(5)), strict=True)
+            ],
         )
 
     async def refuse(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextvars
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import msgpack
@@ -59,6 +60,16 @@ class Notebook:
         """Make this the notebook, and `job` the job, of the function that is called next."""
         current_job.set(job)
         _notebook.set(self)
+
+    @contextmanager
+    def opened(self, job: Job) -> Iterator[None]:
+        """The same, until the context is left: then it is the job around this one again."""
+        job_before, before = current_job.set(job), _notebook.set(self)
+        try:
+            yield
+        finally:
+            current_job.reset(job_before)
+            _notebook.reset(before)
 
     @property
     def has_more(self) -> bool:

@@ -21,7 +21,7 @@ from jqmaster.engine.replies import Beat, Job, Note
 from jqmaster.engine.request import checked, read_map
 from jqmaster.engine.scripts import Form
 from jqmaster.engine.waiting import Waiting
-from jqmaster.errors import JQError, Unavailable
+from jqmaster.errors import JQError, TooFast, Unavailable
 from jqmaster.worker.worker import Key, Outcome
 
 __all__ = ["EngineSource", "HttpSource", "RedisSource", "default_name", "job_of", "outcome_map", "read_map"]
@@ -83,9 +83,9 @@ class EngineSource:
     ) -> None:
         await self._engine.release(self.worker, held, delay=delay or None, hold=hold or None, message=message or None)
 
-    async def register(self, url: str | None, max_jobs: int) -> None:
-        """Be a registered worker; with `url`, have jobs pushed there from now on."""
-        self._registration = {"url": url, "max_jobs": max_jobs}
+    async def register(self, url: str | None, max_jobs: int, secrets: list[str] | None = None) -> None:
+        """Be a registered worker; with `url`, have jobs pushed there from now on, signed with each secret."""
+        self._registration = {"url": url, "max_jobs": max_jobs, "secrets": secrets}
         await self.register_again()
 
     async def register_again(self) -> None:
@@ -177,8 +177,10 @@ class RedisSource(EngineSource):
 class HttpSource(EngineSource):
     """Talks to a JQ master. With several URLs the next one is tried when one does not answer."""
 
-    def __init__(self, urls: str | Sequence[str], queues: Sequence[str], **options: Any) -> None:
-        self._http = _Insisting([urls] if isinstance(urls, str) else urls)
+    def __init__(
+        self, urls: str | Sequence[str], queues: Sequence[str], *, key: str | None = None, **options: Any
+    ) -> None:
+        self._http = _Insisting([urls] if isinstance(urls, str) else urls, key)
         super().__init__(self._http, queues, **options)
         self._background: set[asyncio.Task[None]] = set()
 
@@ -209,17 +211,18 @@ class HttpSource(EngineSource):
 
 
 class _Insisting(HttpEngine):
-    """What fails within a master is no answer for a worker: it says so again, to the next one."""
+    """What fails within a master is no answer for a worker: it says so again, to the next one. Nor is that its key is
+    refused: as long as its leases last it goes on trying, as the key may be put right."""
 
     async def send(self, *arguments: Any, **more: Any) -> Answer:
         answer = await super().send(*arguments, **more)
         try:
-            if answer.status >= 500:
-                checked(answer.status, answer.content)
+            checked(answer.status, answer.content)
         except Unavailable:
             raise
         except JQError as error:
-            raise Unavailable(str(error), error) from error
+            if answer.status >= 500 or answer.status in (401, 403) or isinstance(error, TooFast):
+                raise Unavailable(str(error), error) from error
         return answer
 
 

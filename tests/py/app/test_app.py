@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import datetime
-import gc
-import multiprocessing
-import os
-import pickle
 import time
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from app_support import jq, transport, working
-from jqmaster import JQ, JobCancelled, JobError, NoResult
-from jqmaster.app.calling import MessagePack, Signature
+from jqmaster import JQ, JobCancelled, JobError, NoResult, current_job
+from jqmaster.app.calling import MessagePack
 from jqmaster.errors import Conflict, Invalid, NotFound, Unavailable
-from servers import RedisServer
 
 __all__ = ["jq"]
 
@@ -88,6 +80,19 @@ def test_options_go_with_the_job(jq: JQ) -> None:
         mail.options(run_at=datetime.datetime(2030, 1, 1)).enqueue("c")
     with pytest.raises(Invalid, match=r"priority"):
         mail.options(priority=2**40).enqueue("c")
+
+
+def test_headers_go_with_the_job(jq: JQ) -> None:
+    @jq.job
+    def tenant() -> str:
+        return current_job.get().headers.get("tenant", "nobody")
+
+    with_headers = tenant.options(headers={"tenant": "acme"})
+    handles = jq.enqueue_many([with_headers.job(), tenant.job()])
+    jq.burst()
+    assert jq.gather(handles, timeout=5) == ["acme", "nobody"]
+    with jq.immediate():
+        assert with_headers.enqueue().result() == "acme"
 
 
 def test_unique_jobs(jq: JQ) -> None:
@@ -173,8 +178,56 @@ def test_functions_without_a_result_keep_none(jq: JQ) -> None:
 
     with working(jq):
         assert nothing.enqueue().result(timeout=20) is None
-        with pytest.raises(NoResult):
+        with pytest.raises(NoResult) as caught:
             dropped.enqueue().result(timeout=20)
+        assert caught.value.reason == "none"
+
+
+def test_a_result_that_is_gone_is_told_from_none_and_from_nil(jq: JQ) -> None:
+    @jq.job(keep_result=True)
+    def nothing() -> int | None:
+        return None
+
+    jq.configure(result_grace=0)
+    with working(jq):
+        handle = nothing.enqueue()
+        assert handle.result(timeout=20) is None
+        with pytest.raises(NoResult, match=handle.id) as caught:
+            handle.result(timeout=20)
+        assert (caught.value.job_id, caught.value.reason) == (handle.id, "expired")
+        [error] = jq.gather([handle], timeout=20, return_errors=True)
+        assert isinstance(error, NoResult) and error.reason == "expired"
+
+
+def test_a_job_gets_the_results_of_those_it_depends_on(jq: JQ) -> None:
+    @jq.job
+    def part(number: int) -> int:
+        return number
+
+    @jq.job(keep_result=False)
+    def dropped() -> int:
+        return 1
+
+    @jq.job(max_retry=0)
+    def total() -> list[int]:
+        return jq.dependency_results()
+
+    @jq.job(max_retry=0)
+    async def atotal() -> list[int]:
+        return await jq.adependency_results()
+
+    with pytest.raises(LookupError):
+        jq.dependency_results()
+    parts = [part.job(number) for number in (3, 1, 2)]
+    for task in (total, atotal):
+        *_, handle = jq.enqueue_many([*parts, task.options(depends=parts[::-1]).job()])
+        alone = task.enqueue()
+        lacking = dropped.enqueue()
+        failing = task.options(depends=[lacking]).enqueue()
+        with working(jq):
+            assert jq.gather([handle, alone], timeout=20) == [[2, 1, 3], []]
+            with pytest.raises(JobError, match=f"NoResult: job {lacking.id} is done, and has no result"):
+                failing.result(timeout=20)
 
 
 def test_many_at_once(jq: JQ) -> None:
@@ -340,181 +393,3 @@ def test_a_master_that_is_not_there() -> None:
         jq.enqueue("add")
     with pytest.raises(ValueError, match="expected redis://"):
         JQ("amqp://x").enqueue("add")
-
-
-def test_many_threads_share_one_object(jq: JQ) -> None:
-    @jq.job
-    def double(a: int) -> int:
-        return 2 * a
-
-    with working(jq, concurrency=32), ThreadPoolExecutor(32) as threads:
-        results = threads.map(lambda number: double.enqueue(number).result(timeout=30), range(200))
-        assert list(results) == [2 * number for number in range(200)]
-
-
-def test_plain_calls_work_inside_an_event_loop(jq: JQ) -> None:
-    @jq.job
-    def double(a: int) -> int:
-        return 2 * a
-
-    async def main() -> int:
-        return double.enqueue(4).result(timeout=20)
-
-    with working(jq):
-        assert asyncio.run(main()) == 8
-
-
-def test_waiters_share_one_connection(fresh_server: RedisServer, namespace: str) -> None:
-    with transport("redis", fresh_server.url, namespace) as jq, fresh_server.client() as redis:
-
-        @jq.job
-        def double(a: int) -> int:
-            return 2 * a
-
-        handles = double.map(range(50))
-        with ThreadPoolExecutor(50) as threads:
-            results = [threads.submit(handle.result, 30) for handle in handles]
-            while not redis.execute_command("PUBSUB", "SHARDCHANNELS"):
-                assert not any(result.done() for result in results)
-            assert sum(int(client["ssub"]) for client in redis.client_list()) == 1
-            with working(jq):
-                assert [result.result() for result in results] == [2 * number for number in range(50)]
-
-
-def test_an_object_that_is_dropped_leaves_no_connection(fresh_server: RedisServer, namespace: str) -> None:
-    def use() -> None:
-        jq = JQ(fresh_server.url, namespace=namespace)
-        with pytest.raises(TimeoutError):
-            jq.enqueue("nobody").join(timeout=0.1)
-
-        async def main() -> None:
-            with pytest.raises(TimeoutError):
-                await (await jq.aenqueue("nobody")).ajoin(timeout=0.1)
-
-        asyncio.run(main())
-
-    use()
-    gc.collect()
-    with fresh_server.client() as redis:
-        while len(redis.client_list()) > 1:
-            assert len(redis.client_list()) < 10
-
-
-def _in_child(url: str, namespace: str, ids: Any) -> None:
-    ids.put(JQ(url, namespace=namespace).enqueue("child").id)
-
-
-def test_a_forked_process_makes_connections_of_its_own(jq: JQ) -> None:
-    with pytest.raises(TimeoutError):
-        jq.enqueue("parent").join(timeout=0.1)
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            handle = jq.enqueue("child")
-            try:
-                handle.join(timeout=0.1)
-            except TimeoutError:
-                os.write(writing, handle.id.encode())
-        finally:
-            os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0
-    child_id = os.read(reading, 100).decode()
-    os.close(reading)
-    os.close(writing)
-    assert jq.get(child_id)["name"] == "child"
-    assert jq.enqueue("parent").status() == "queued"
-
-
-def test_a_spawned_process_too(redis_url: str, namespace: str) -> None:
-    context = multiprocessing.get_context("spawn")
-    ids: Any = context.Queue()
-    process = context.Process(target=_in_child, args=(redis_url, namespace, ids))
-    process.start()
-    child_id = ids.get(timeout=30)
-    process.join(30)
-    assert process.exitcode == 0
-    assert JQ(redis_url, namespace=namespace).get(child_id)["name"] == "child"
-
-
-def module_job() -> None: ...
-
-
-module_job = JQ().job(module_job)  # type: ignore[assignment]
-
-
-def test_tasks_are_pickled_by_name() -> None:
-    assert pickle.loads(pickle.dumps(module_job)) is module_job
-
-
-@pytest.mark.parametrize("fits", [True, False])
-def test_what_fits_a_signature(fits: bool) -> None:
-    def function(a: int, /, b: int = 0, *rest: int, c: int, **more: int) -> None: ...
-
-    signature = Signature(function)
-    if fits:
-        value = signature.encode((1, 2, 3), {"c": 4, "d": 5})
-        assert value == {"*": [1, 2, 3], "c": 4, "d": 5}
-        assert signature.decode(value) == ((1, 2, 3), {"c": 4, "d": 5})
-    else:
-        for bad in (None, [1], {"a": 1, "c": 2}, {"*": 1}, {1: 2}):
-            with pytest.raises(TypeError):
-                signature.decode(bad)
-
-
-def plain(a: Any, b: Any = 1, *, c: Any = 2) -> Any:
-    return (a, b, c)
-
-
-def positional(a: Any, /, b: Any = 1, *rest: Any, c: Any = 2) -> Any:
-    return (a, b, rest, c)
-
-
-def spread(a: Any = 0, **more: Any) -> Any:
-    return (a, more)
-
-
-def nothing() -> Any:
-    return None
-
-
-VALUES = st.none() | st.integers(-9, 9) | st.text(max_size=3) | st.lists(st.integers(0, 9), max_size=2)
-
-
-@given(
-    function=st.sampled_from([plain, positional, spread, nothing]),
-    args=st.lists(VALUES, max_size=4),
-    kwargs=st.dictionaries(st.sampled_from(["a", "b", "c", "d", "*"]), VALUES, max_size=3),
-)
-def test_what_was_called_is_what_is_called(function: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
-    """Either the call is refused, as Python refuses it, or the function gets the same arguments."""
-    signature, serializer = Signature(function), MessagePack()
-    try:
-        expected = function(*args, **kwargs)
-    except TypeError:
-        expected = TypeError
-    if expected is TypeError or "*" in kwargs:
-        with pytest.raises(TypeError):
-            signature.encode(tuple(args), kwargs)
-        return
-    packed = serializer.dumps(signature.encode(tuple(args), kwargs))
-    args_, kwargs_ = signature.decode(serializer.loads(packed))
-    assert function(*args_, **kwargs_) == expected
-
-
-@given(value=VALUES | st.dictionaries(st.sampled_from(["a", "b", "*", "x"]), VALUES, max_size=2))
-def test_whatever_comes_is_a_call_or_refused(value: Any) -> None:
-    signature = Signature(plain)
-    try:
-        args, kwargs = signature.decode(value)
-    except TypeError:
-        return
-    plain(*args, **kwargs)
-
-
-def test_spread_keywords_are_a_map() -> None:
-    def function(a: int, **more: int) -> None: ...
-
-    signature = Signature(function)
-    assert signature.encode((1,), {"b": 2}) == {"a": 1, "b": 2}
-    assert signature.decode({"a": 1, "b": 2}) == ((), {"a": 1, "b": 2})

@@ -12,18 +12,7 @@ from typing import Any
 import pytest
 
 from app_support import jq, working
-from jqmaster import (
-    JQ,
-    FollowUp,
-    JobError,
-    JobFailed,
-    JobReleased,
-    MessagePack,
-    Move,
-    checkpoint,
-    current_job,
-    progress,
-)
+from jqmaster import JQ, FollowUp, JobError, JobFailed, JobReleased, Move, checkpoint, current_job, progress
 from jqmaster.worker.joblog import JobFilter, JsonLines
 from processes import Process
 
@@ -251,21 +240,6 @@ def test_progress_and_checkpoints(jq: JQ) -> None:
     assert (document["progress"], document["progress_message"]) == (50, "half")
 
 
-def test_a_checkpoint_is_packed_as_arguments_are(redis_url: str, namespace: str) -> None:
-    jq = JQ(redis_url, namespace=namespace, serializer=MessagePack(default=sorted))
-
-    @jq.job(retry_base=0)
-    def adds_up(numbers: list[int]) -> int:
-        if len(numbers) == 1:
-            checkpoint({"numbers": {2, *numbers}})
-            raise ConnectionError("away")
-        return sum(numbers)
-
-    handle = adds_up.enqueue({1})
-    jq.burst()
-    assert handle.result(timeout=5) == 3
-
-
 # -- schedules ------------------------------------------------------------------------------------
 
 
@@ -399,16 +373,3 @@ def test_a_pushed_worker_by_its_object(redis_url: str, namespace: str) -> None:
         with working(jq, push=True):
             assert add.enqueue(1, 2).result(timeout=20) == 3
         jq.close()
-
-
-def test_headers_go_with_the_job(jq: JQ) -> None:
-    @jq.job
-    def tenant() -> str:
-        return current_job.get().headers.get("tenant", "nobody")
-
-    with_headers = tenant.options(headers={"tenant": "acme"})
-    handles = jq.enqueue_many([with_headers.job(), tenant.job()])
-    jq.burst()
-    assert jq.gather(handles, timeout=5) == ["acme", "nobody"]
-    with jq.immediate():
-        assert with_headers.enqueue().result() == "acme"

@@ -1,0 +1,366 @@
+"""Random operations for the model test beyond a job's own life: unique keys, dependencies, what follows,
+finding, schedules, statistics, events, requests to workers, settings of queues. Few keys, tags and groups, so
+that they collide."""
+
+import os
+
+from model.access import NOTED
+from model.cron import ZONES
+
+UNIQUE = ["u1", "u1", "u2", "u é"]
+TAGS = ["t1", "t2", "x", "é y"]
+GROUPS = ["g1", "g2", "other", "timeout"]
+HEADERS = [{"tenant": "é"}, {"traceparent": "00-ab", "empty": ""}]
+SCHEDULES = ["s1", "s2", "s é"]
+CRONS = ["30 2 * * *", "*/20 15 1,2 * * *", "* * * * *", "*/5 * * * *", "0 0 29 2 *", "30 4 1,15 * 5", "@hourly",
+         "@weekly",          "10-50/20 */6 * jan-dec 1-5",
+         "0 0 30 2 *", "5/15 23 * * sun,7", "0 0 */2 * mon", "@YEARLY"]  # fmt: skip
+STATES = ["queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled"]
+
+# What a sequence may use, and how often each operation comes then.
+FEATURES = {
+    "unique": {"enqueue": 3}, "depends": {"depend": 3}, "following": {"change": 5, "kick": 1.5},
+    "finding": {"jobs": 3, "retry": 3, "discard": 1.5, "failures": 1, "tags": 1, "forget": 0.7, "history": 2},
+    "schedules": {"schedule": 3, "unschedule": 0.3, "schedules": 1}, "statistics": {"stats": 2},
+    "events": {"track": 1.5}, "control": {"worker": 2}, "settings": {"queue": 3}, "limits": {},
+    "access": {"grant": 2, "revoke": 0.7, "touch": 1, "keys": 0.5, "trail": 1, "cancel": 2, "queue": 1},
+}  # fmt: skip
+# Of these, those that are known to disagree for now.
+SWITCHED_OFF = set()
+if "JQ_MODEL_FEATURES" in os.environ:
+    SWITCHED_OFF = set(FEATURES) - set(os.environ["JQ_MODEL_FEATURES"].split(","))
+FORGET_WITH_STATISTICS = False  # what was not yet in the statistics comes back
+
+
+class MoreGenerator:
+    """Needs what random_jobs.Generator has."""
+
+    def choose_features(self):
+        chosen = [feature for feature in FEATURES if feature not in SWITCHED_OFF and self.chance(0.4)]
+        self.features = set(chosen) if self.chance(0.9) else set()
+        if "JQ_MODEL_FEATURES" in os.environ:
+            self.features = set(FEATURES) - SWITCHED_OFF
+        more = {}
+        if "limits" in self.features:
+            more["lease_grace"] = [0, 0.5, 3, 60]
+        if "statistics" in self.features:
+            more["stats"] = [True, True, False]
+        if "events" in self.features:
+            more["events_max"] = [0, 100, 1000]
+        if "access" in self.features:
+            more["trail_max"] = [0, 3, 10000, 10000]
+        self.settings = {**self.settings, **more}
+        scripts = self.driver.scripts
+        for feature, weights in FEATURES.items():  # not the set: its order is another in each process
+            for script, weight in weights.items():
+                if script == "forget" and "statistics" in self.features and not FORGET_WITH_STATISTICS:
+                    continue
+                if feature in self.features and script in scripts:
+                    old = self.weights.get(script, (0, 0, 0))
+                    self.weights[script] = [weight + before for before in old]
+
+    def has(self, feature, probability):
+        return feature in self.features and self.chance(probability)
+
+    def distinct(self, most, *states):
+        return list(dict.fromkeys(self.job(*states)[0] for _ in range(self.rng.randint(1, most))))
+
+    # ---- fields of jobs ----
+
+    def add_more(self, spec, before):
+        """To a spec with so many before it in the same call."""
+        if self.has("unique", 0.35):
+            spec["unique"] = self.rng.choice(UNIQUE)
+            if self.chance(0.4):
+                spec["unique_for"] = self.rng.choice((0.001, 2, 60, 10**10))
+            if self.chance(0.7):
+                spec["if_exists"] = self.rng.choice(("keep", "replace", "latest", "latest"))
+        if self.has("depends", 0.35) and spec.get("if_exists") != "latest":
+            spec["depends"] = self.dependencies(before)
+            if self.chance(0.7):
+                spec["if_failed"] = self.rng.choice(("wait", "fail", "run"))
+        if self.has("limits", 0.4):
+            spec["max_runtime"] = self.rng.choice((0.001, 2, 10, 60, 4000000))
+        if self.chance(0.1):
+            spec["headers"] = self.rng.choice(HEADERS)
+        if self.has("events", 0.15):
+            spec["track"] = self.chance(0.8)
+        if self.features & {"finding", "following"} and self.chance(0.3):
+            spec["tags"] = self.tags_of_job()
+
+    def tags_of_job(self):
+        return self.rng.sample(TAGS, self.rng.randint(1, 3))
+
+    def dependencies(self, before):
+        some = self.distinct(3, "queued", "running", "blocked", "scheduled", "retrying", "error")
+        some = list({self.driver.resolve(label): label for label in some}.values())
+        if before and self.chance(0.6):
+            some.append(self.rng.randrange(before))
+        if self.chance(0.02) and "job:never" not in some:
+            some.append("job:never")
+        return some
+
+    def following_jobs(self):
+        jobs = []
+        for number in range(self.rng.randint(1, 3)):
+            spec = self.new_job()
+            self.add_more(spec, number)
+            jobs.append([spec, self.rng.choice(self.arguments)])
+        return jobs
+
+    def add_to_outcome(self, pair):
+        outcome = pair[0]
+        if outcome["type"] == "failure":
+            if self.features & {"finding", "statistics"} and self.chance(0.6):
+                outcome["group"] = self.rng.choice(GROUPS)
+            return
+        if self.has("following", 0.25):
+            places = {"name": self.rng.choice(self.names), "queue": self.rng.choice(self.queues_used)}
+            dropped = self.rng.choice(("", "name", "queue"))
+            outcome["move"] = {field: value for field, value in places.items() if field != dropped}
+            if self.chance(0.3):
+                outcome["move"]["priority"] = self.rng.choice((0, -1, 3))
+            if self.chance(0.3):
+                outcome["move"]["delay"] = self.rng.choice((0, 0.5, 10))
+            pair[1] = self.rng.choice(self.arguments)
+        if self.has("following", 0.25):
+            pair.append(self.following_jobs())
+
+    def add_notes(self, fields):
+        """To a heartbeat."""
+        blobs = []
+        for held in fields["jobs"]:
+            if self.chance(0.5):
+                notes = {}
+                if self.chance(0.6):
+                    notes["progress"] = self.rng.choice((0, 0.5, 100, -1))
+                if self.chance(0.4):
+                    notes["message"] = self.rng.choice(("", "half way é"))
+                if self.chance(0.4):
+                    notes["argument"] = len(blobs)
+                    blobs.append(self.rng.choice(self.arguments))
+                held.append(notes)
+        if blobs:
+            fields["blobs"] = blobs
+
+    # ---- operations ----
+
+    def depend(self):
+        fields = {"id": self.job("queued", "scheduled", "blocked")[0]}
+        if self.chance(0.6):
+            fields["add"] = self.dependencies(0)
+        job = self.driver.model.jobs.get(self.driver.names.get(fields["id"]))
+        if job and job.depends and self.chance(0.6):
+            some = self.rng.sample(job.depends, self.rng.randint(1, len(job.depends)))
+            fields["remove"] = [self.label(id, "job") for id in some]
+            fields["add"] = [id for id in fields.get("add", ()) if id not in fields["remove"]]
+        if self.chance(0.4):
+            fields["if_failed"] = self.rng.choice(("wait", "fail", "run"))
+        return {field: value for field, value in fields.items() if value}
+
+    def change(self):
+        jobs = []
+        states = self.rng.choice((["queued", "scheduled", "blocked", "retrying"], ["running"], STATES))
+        for label in self.distinct(3, *states):
+            spec = {"id": label}
+            for field, values in {
+                "priority": [0, -3, 5],
+                "max_retry": [0, 1, 5],
+                "timeout": [0.5, 5, 60],
+            }.items():
+                if states[0] != "running" and self.chance(0.3):
+                    spec[field] = self.rng.choice(values)
+            if self.chance(0.4):
+                spec["tags"] = self.tags_of_job() if self.chance(0.8) else []
+            if states[0] != "running" and self.chance(0.4):
+                spec["delay"] = self.rng.choice((0, 0.5, 1, 20))
+            has_argument = len(spec) == 1 or (states[0] != "running" and self.chance(0.4))
+            jobs.append([spec, self.rng.choice(self.arguments) if has_argument else b""])
+        return {"jobs": jobs}
+
+    def kick(self):
+        fields = {"delay": self.rng.choice((0, 0.5, 10))} if self.chance(0.4) else {}
+        if self.chance(0.6):
+            return {"ids": self.distinct(3, "running"), **fields}
+        if self.chance(0.5):
+            fields["count"] = self.rng.choice((1, 2, 1000))
+        return {"queue": self.rng.choice(self.queues_used), **fields}
+
+    def where(self):
+        some = {
+            "queue": self.rng.choice(self.queues_used), "name": self.rng.choice(self.names),
+            "status": self.rng.choice([*STATES, self.rng.sample(STATES, 3), ["error", "done"]]),
+            "tag": self.rng.choice(TAGS), "group": self.rng.choice([*GROUPS, "expired", "dependency"]),
+            "from_ms": self.driver.model.now - self.rng.choice((0, 1000, 60_000)),
+            "to_ms": self.driver.model.now - self.rng.choice((0, 1000, 60_000)),
+            "message": self.rng.choice(("host", "é", "no such host")),
+        }  # fmt: skip
+        fields = self.rng.sample(list(some), self.rng.choice((0, 1, 1, 1, 2, 2, 3)))
+        return {field: some[field] for field in fields}
+
+    def jobs(self):
+        fields = {"where": self.where()} if self.chance(0.8) else {}
+        if self.chance(0.4):
+            fields["newest"] = self.chance(0.8)
+        if self.chance(0.4):
+            fields["brief"] = self.chance(0.8)
+        if self.chance(0.5):
+            fields["count"] = self.rng.choice((1, 2, 7, 100))
+        return fields
+
+    def found_or_named(self, *states):
+        if self.chance(0.5):
+            return {"ids": self.distinct(3, *states)}
+        fields = {"where": self.where()}
+        if self.chance(0.5):
+            fields["count"] = self.rng.choice((1, 3, 100))
+        return fields
+
+    def retry(self):
+        return self.found_or_named("error", "cancelled", "retrying")
+
+    def discard(self):
+        return self.found_or_named("error", "cancelled", "done", "queued")
+
+    def cancel_more(self, fields):
+        if self.has("depends", 0.6):
+            fields["ids"] = self.distinct(2, "queued", "scheduled", "running", "blocked", "error")
+            fields["dependents"] = self.rng.choice(("leave", "cancel", "cancel", "refuse"))
+        elif self.has("finding", 0.3):
+            more = {"dependents": self.rng.choice(("leave", "cancel"))} if self.has("depends", 0.5) else {}
+            return {"where": self.where(), **more, **{k: v for k, v in fields.items() if k == "force"}}
+        return fields
+
+    def failures(self):
+        return {"count": self.rng.choice((1, 2, 100))}
+
+    def tags(self):
+        return {"top": self.rng.choice((1, 3, 100))} if self.chance(0.4) else {"count": self.rng.choice((1, 2, 100))}
+
+    def forget(self):
+        known = list(self.driver.model.queues.records)
+        return {"queue": self.rng.choice([*known, "nowhere"])}
+
+    def history(self):
+        return {"id": self.job("running", "done", "error", "retrying")[0]}
+
+    def track(self):
+        fields = {"ids": self.distinct(3, "queued", "running", "scheduled")}
+        if self.chance(0.4):
+            fields["on"] = self.chance(0.6)
+        return fields
+
+    def worker_request(self):
+        return {
+            "worker": self.registered(),
+            "request": self.rng.choice(("quiet", "stop", "resume", "resume")),
+        }
+
+    # ---- keys, and who changes things ----
+
+    def add_actor(self, operation):
+        script, fields, _ = operation
+        if "access" in self.features and script in NOTED and self.chance(0.6):
+            fields["actor"] = self.rng.choice(("ann", "ann", "bob é"))
+
+    def api_key(self):
+        return self.rng.choice(("00000000000a", "00000000000b", "ffffffffffff"))
+
+    def grant(self):
+        fields = {"id": self.api_key(), "digest": self.rng.choice("aaab") * 64, "name": self.rng.choice(("x", "y é"))}
+        fields["roles"] = self.rng.sample(["viewer", "pusher", "worker", "operator", "admin"], self.rng.randint(1, 5))
+        more = {"queues": ["mail.*", "a"], "ttl": self.rng.choice((1, 0.5 + 60, 1e10)), "rate": 0.5}
+        return fields | {field: value for field, value in more.items() if self.chance(0.4)}
+
+    def revoke(self):
+        return {"id": self.api_key()}
+
+    def touch(self):
+        return {"ids": sorted({self.api_key(), self.api_key()})}
+
+    def keys(self):
+        return {"count": self.rng.choice((1, 2, 100))} | ({"digests": True} if self.chance(0.5) else {})
+
+    def trail(self):
+        return {"count": self.rng.choice((1, 2, 100))}
+
+    # ---- schedules, statistics, settings ----
+
+    def schedule(self):
+        known = self.driver.model.schedules.defined
+        if known and self.chance(0.3):  # the same with something else about it
+            old = known[self.rng.choice(list(known))]
+            fields = {"id": old.id, **old.given}
+        else:
+            fields = {"id": self.rng.choice(SCHEDULES), **self.timing()}
+        choices = {
+            "limit": (0.2, (1, 2, 5)), "catch_up": (0.6, ("one", "all", "all", "none")),
+            "backlog": (0.5, (1, 3, 150)), "paused": (0.25, (True, False)),
+            "start": (0.15, (self.moment_s(-20), self.moment_s(3))),
+            "end": (0.15, (self.moment_s(5), self.moment_s(90))),
+        }  # fmt: skip
+        for field, (probability, values) in choices.items():
+            if self.chance(probability):
+                fields[field] = self.rng.choice(values)
+        job = self.new_job()
+        self.add_more(job, 0)
+        job = {k: v for k, v in job.items() if k not in ("run_at", "depends", "if_failed", "if_exists")}
+        return {**fields, "job": job, "argument": self.rng.choice(self.arguments)}
+
+    def moment_s(self, seconds):
+        return self.driver.model.now // 1000 + seconds
+
+    def timing(self):
+        if self.chance(0.6):
+            every = self.rng.choice((0.1, 1, 1, 7, 60, 3600))
+            return {"every": every} | ({"offset": every / 2} if self.chance(0.3) else {})
+        fields = {"cron": self.rng.choice(CRONS)}
+        if self.chance(0.4):
+            fields["utc_offset"] = self.rng.choice((540, -90, 1440, 1))
+        elif self.chance(0.5):
+            fields["timezone"], fields["tz"] = self.rng.choice(ZONES)
+        return fields
+
+    def unschedule(self):
+        known = list(self.driver.model.schedules.defined)
+        return {"id": self.rng.choice(known) if known and self.chance(0.9) else "unknown"}
+
+    def schedules(self):
+        fields = {"next": self.rng.choice((0, 1, 5, 100))} if self.chance(0.6) else {}
+        if self.chance(0.4):
+            return {**fields, "ids": self.rng.sample([*SCHEDULES, "unknown"], 2)}
+        return {**fields, "count": self.rng.choice((1, 2, 100))}
+
+    def stats(self):
+        fields = {"by": self.rng.choice(("minute", "hour", "day"))}
+        some = {
+            "queue": self.rng.choice(self.queues_used), "name": self.rng.choice(self.names),
+            "from_ms": self.driver.model.now - self.rng.choice((0, 100_000, 4_000_000)),
+            "to_ms": self.driver.model.now - self.rng.choice((-1, 60_000, 3_600_000)),
+            "series": self.chance(0.8),
+        }  # fmt: skip
+        return fields | {field: value for field, value in some.items() if self.chance(0.25)}
+
+    def own_settings(self):
+        names = [
+            name for name in self.settings if name.startswith(("retry_", "result_", "done_", "error_", "cancelled_"))
+        ]
+        names += ["lease_grace"] if "limits" in self.features else []
+        own = list(self.driver.model.queues.own_settings.get(queue := self.rng.choice(self.queues_used), ()))
+        fields = {"name": queue}
+        if self.chance(0.7):
+            fields["set"] = {name: self.rng.choice(self.settings[name]) for name in self.rng.sample(names, 2)}
+        if own and self.chance(0.5):
+            fields["unset"] = [self.rng.choice(own)]
+            fields.get("set", {}).pop(fields["unset"][0], None)
+        return fields
+
+    def more_moments(self):
+        model = self.driver.model
+        for schedule in model.schedules.defined.values():
+            yield schedule.next_ms or 0
+        for job in model.jobs.values():
+            if job.status == "running":
+                yield model.clock.handed_on_ms(job)
+        for key in model.arrival.keys.values():
+            yield key.until_ms or 0

@@ -1,0 +1,201 @@
+"""Random sequences for the model test, how a failing one is made small enough to read, the command line."""
+
+import argparse
+import ast
+import os
+import random
+import re
+import time
+import traceback
+
+from redis.exceptions import RedisError
+
+from driving.driver import FORM, Driver
+from driving.random_jobs import Generator
+from model.common import ErrorReply
+from servers import RedisServer
+
+SHRINKING_S = float(os.environ.get("JQ_MODEL_SHRINKING_S", "300"))
+LENGTH = 300  # operations of a sequence; each begins with an empty namespace
+
+
+# A reply of an unexpected shape may trip the model anywhere.
+WRONG = (AssertionError, LookupError, TypeError, ValueError, AttributeError, RedisError)
+
+
+def replay(driver, operations):
+    """What goes wrong when these operations run on an empty namespace, or None."""
+    driver.fresh()
+    for operation in operations:
+        try:
+            driver.run(operation)
+        except WRONG as error:
+            return error
+    return None
+
+
+def random_sequence(driver, seed, length=LENGTH):
+    """Runs one random sequence. Gives its operations and what went wrong, or None."""
+    driver.fresh()
+    generator = Generator(seed, driver)
+    operations = []
+    for _ in range(length):
+        operations.append(generator.next() if operations else generator.first())
+        try:
+            driver.run(operations[-1])
+        except WRONG as error:
+            return operations, error
+    return operations, None
+
+
+def smaller(value):
+    """The same with one thing left out, for everything that it holds."""
+    parts = range(len(value)) if isinstance(value, list) else value if isinstance(value, dict) else ()
+    for part in parts:
+        if isinstance(value, dict):
+            yield {k: v for k, v in value.items() if k != part}
+        else:
+            yield value[:part] + value[part + 1 :]
+    for part in parts:
+        for less in smaller(value[part]):
+            if isinstance(value, dict):
+                yield value | {part: less}
+            else:
+                yield [*value[:part], less, *value[part + 1 :]]
+
+
+def plain(value):
+    """A text as it is, less ids and numbers, since they change with what is left out; of others the type."""
+    if isinstance(value, ErrorReply):
+        return tuple(map(plain, value))
+    if isinstance(value, str):
+        return re.sub("[0-9a-f]{14}|[0-9]+", "", value)
+    return value if value is None or isinstance(value, bool) else type(value).__name__
+
+
+def differing(got, expected):
+    """In which fields two values differ, and how, as far as a smaller sequence does not change that."""
+    if isinstance(got, dict) and isinstance(expected, dict):
+        names = [name for name in got | expected if got.get(name) != expected.get(name)]
+        return {(name, *way) for name in names for way in differing(got.get(name), expected.get(name))}
+    if isinstance(got, list) and isinstance(expected, list) and len(got) == len(expected):
+        pairs = [pair for pair in zip(got, expected, strict=True) if pair[0] != pair[1]]
+        return set().union(*(differing(*pair) for pair in pairs))
+    return {(plain(got), plain(expected))}
+
+
+def kind(error):
+    """What a disagreement is: where in the model it was found, what is said of it, the fields concerned."""
+    places = [frame.name for frame in traceback.extract_tb(error.__traceback__)][1:]
+    details = getattr(error, "details", ())
+    said = plain(str(error).split("\n")[0])
+    if len(details) == 2 and said.endswith("got, expected"):
+        return type(error), list(dict.fromkeys(places)), said, differing(*details)
+    refusals = [plain(detail) for detail in details if isinstance(detail, ErrorReply)]
+    return type(error), list(dict.fromkeys(places)), said, refusals
+
+
+def shrink(driver, operations, error):
+    """Leaves out operations, and then parts of them, as long as the same thing still goes wrong."""
+    until = time.monotonic() + SHRINKING_S
+
+    def fails(candidate):
+        if time.monotonic() > until:
+            return False
+        other = replay(driver, candidate)
+        return other is not None and kind(other) == kind(error)
+
+    size = len(operations) // 2
+    while size:
+        before = len(operations)
+        first = 0
+        while first < len(operations):
+            candidate = operations[:first] + operations[first + size :]
+            if fails(candidate):
+                operations = candidate
+            else:
+                first += size
+        if len(operations) == before or size > 1:
+            size //= 2
+    return shrink_parts(operations, fails)
+
+
+def shrink_parts(operations, fails):
+    for number, (script, fields, label) in enumerate(operations):
+        shrinks = True
+        while shrinks:
+            shrinks = False
+            for less in smaller(fields):
+                candidate = [*operations[:number], [script, less, label], *operations[number + 1 :]]
+                if fails(candidate):
+                    operations, fields, shrinks = candidate, less, True
+                    break
+    return operations
+
+
+def report(driver, seed, operations, error):
+    small = shrink(driver, operations, error)
+    last = replay(driver, small) or error
+    trace = "".join(traceback.format_exception(last))
+    listing = "\n".join(f"    {operation!r}," for operation in small)
+    return f"seed {seed}: {len(small)} operations disagree\n{trace}\nOPERATIONS = [\n{listing}\n]\n"
+
+
+def stop_at(driver, seed, operations, error):
+    raise AssertionError(report(driver, seed, operations, error))
+
+
+def run(driver, seed, steps, progress=lambda done: None, disagreed=stop_at):
+    """Random sequences until so many steps are done."""
+    for number in range(-(-steps // LENGTH)):
+        own_seed = f"{seed}/{number}"
+        operations, error = random_sequence(driver, own_seed)
+        if error is not None:
+            disagreed(driver, own_seed, operations, error)
+        progress((number + 1) * LENGTH)
+
+
+def main(description):
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--steps", type=int, default=100_000)
+    parser.add_argument("--form", choices=["functions", "scripts"], default=FORM)
+    parser.add_argument("--seed", default=str(random.SystemRandom().randrange(10**6)))
+    parser.add_argument("--one", help="the seed of one sequence, as a failure prints it")
+    parser.add_argument("--go-on", action="store_true", help="after a disagreement, a line each")
+    parser.add_argument("--replay", help="file with OPERATIONS = [...], as a failure prints it")
+    options = parser.parse_args()
+    begun = time.monotonic()
+    failed = []
+
+    def note(driver, seed, operations, error):
+        failed.append(seed)
+        print(f"{seed}: step {len(operations)}, {operations[-1][0]}: {error!r:.600}", flush=True)
+
+    def progress(done):
+        if done % (LENGTH * 100) == 0:
+            print(f"{done} steps, {done / (time.monotonic() - begun):.0f}/s", flush=True)
+
+    with RedisServer() as server:
+        driver = Driver(server.socket, options.form)
+        if options.replay:
+            with open(options.replay) as file:
+                operations = ast.literal_eval(file.read().split("OPERATIONS = ", 1)[1].strip())
+            error = replay(driver, operations)
+            if error is not None:
+                traceback.print_exception(error)
+            return int(error is not None)
+        if options.one:
+            operations, error = random_sequence(driver, options.one)
+            print("agreed" if error is None else report(driver, options.one, operations, error))
+            return int(error is not None)
+        print("seed", options.seed)
+        try:
+            run(driver, options.seed, options.steps, progress, note if options.go_on else stop_at)
+        except AssertionError as failure:
+            print(failure)
+            return 1
+    if failed:
+        print(f"{len(failed)} sequences disagreed: {' '.join(failed)}")
+        return 1
+    print(f"{options.steps} steps agreed")
+    return 0

@@ -1,0 +1,166 @@
+"""How operations of the model test stand on the wire: arguments of scripts, and replies as plain values."""
+
+import msgpack
+
+from model.common import ErrorReply, expect
+from model.matcher import NOT_WHOLE, decode
+from model.matcher import pack as pack_matcher
+
+BLOBS = ("argument", "result", "error")
+SPOILED = b"\xa8argument"  # what is not one whole value spoils the document of its own job
+
+
+def pack(value):
+    return msgpack.packb(value, use_bin_type=True)
+
+
+def unpack_document(raw):
+    """A document with its blobs left as bytes, to be compared byte for byte."""
+    spoiled = next((blob for blob in NOT_WHOLE if SPOILED + blob in raw), None)
+    if spoiled:
+        raw = raw.replace(SPOILED + spoiled, SPOILED + b"\xc0")
+    unpacker = msgpack.Unpacker(strict_map_key=False, max_buffer_size=0)
+    unpacker.feed(raw)
+    doc = {}
+    for _ in range(unpacker.read_map_header()):
+        key, begin = unpacker.unpack(), unpacker.tell()
+        if key in BLOBS:
+            unpacker.skip()
+            doc[key] = raw[begin : unpacker.tell()]
+        else:
+            doc[key] = unpacker.unpack()
+    expect(unpacker.tell() == len(raw), "bytes behind a document", raw)
+    if spoiled:
+        doc["argument"] = spoiled
+    expect(type(doc.get("keep_result", False)) is bool, "keep_result is no boolean", doc)
+    return doc
+
+
+def plain_document(raw):
+    return msgpack.unpackb(raw)
+
+
+def constraint_document(raw):
+    """The matcher is left as bytes."""
+    unpacker = msgpack.Unpacker(max_buffer_size=0)
+    unpacker.feed(raw)
+    doc = {}
+    for _ in range(unpacker.read_map_header()):
+        key, begin = unpacker.unpack(), unpacker.tell()
+        unpacker.skip()
+        doc[key] = raw[begin : unpacker.tell()]
+    match = doc.pop("match")
+    return with_rate((key, decode(value)) for key, value in doc.items()) | {"match": match}
+
+
+def with_rate(pairs):
+    """A document that may hold a rate. Other maps are values of jobs, and stay pairs."""
+    return {key: dict(value) if key == "rate" else value for key, value in pairs}
+
+
+def use_document(raw):
+    return dict(decode(raw))
+
+
+def explained(raw):
+    doc = dict(decode(raw))
+    if "constraints" in doc:
+        doc["constraints"] = [with_rate(pairs) for pairs in doc["constraints"]]
+    return doc
+
+
+def text(value):
+    if isinstance(value, bytes):
+        return value.decode()
+    return [text(v) for v in value] if isinstance(value, list) else value
+
+
+def grouped(parts, size):
+    """A flat list as one of lists."""
+    expect(len(parts) % size == 0, "parts that are left over", parts)
+    return [parts[at : at + size] for at in range(0, len(parts), size)]
+
+
+def enqueued(reply):
+    return grouped(text(reply), 2)
+
+
+def finished(reply, count):
+    """The answers of so many outcomes, and where there was a pick its reply."""
+    answers = [
+        [answer[0], *grouped(answer[1:], 2)] if isinstance(answer, list) else answer for answer in text(reply[:count])
+    ]
+    return [answers, picked(reply[count:])] if len(reply) > count else [answers]
+
+
+def picked(reply):
+    return [reply[0], *([unpack_document(doc), argument] for doc, argument in grouped(reply[1:], 2))]
+
+
+def documents(reply):
+    return [None if doc is None else unpack_document(doc) for doc in reply]
+
+
+def page(reply, document=plain_document):
+    return [reply[0].decode(), *map(document, reply[1:])]
+
+
+def spec_only(**fields):
+    return [pack(fields)]
+
+
+def pairs(items):
+    return [part for spec, blob in items for part in (pack(spec), blob)]
+
+
+def outcome_parts(outcomes):
+    """Outcomes with their blobs; behind those that enqueue, the jobs."""
+    for outcome, blob, *follows in outcomes:
+        jobs = follows[0] if follows else []
+        yield pack(outcome | ({"enqueue": len(jobs)} if follows else {}))
+        yield blob
+        yield from pairs(jobs)
+
+
+def first_text(reply, rest=text):
+    return [reply[0].decode(), *map(rest, reply[1:])]
+
+
+ENCODE = {
+    "enqueue": lambda options, jobs: ([] if options is None else [pack(options)]) + pairs(jobs),
+    "finish": lambda outcomes, **spec: [pack(spec), *outcome_parts(outcomes)],
+    "heartbeat": lambda blobs=(), **spec: [pack(spec), *blobs],
+    "change": lambda jobs: pairs(jobs),
+    "schedule": lambda argument, **spec: [pack(spec), argument],
+    "history": lambda id: [id],
+    "constrain": lambda match, **spec: [pack(spec), pack_matcher(match)],
+    "explain": lambda id: [id],
+    "result": lambda id: [id],
+    "get": lambda ids: ids,
+    "watch": lambda ids: ids,
+    "setup": list,
+}
+DECODE = {
+    "enqueue": enqueued, "heartbeat": text, "release": text, "refuse": text, "cancel": text, "watch": text,
+    "register": text, "audit": text, "pick": picked, "get": documents, "queue": plain_document,
+    "config": plain_document, "queues": page, "workers": page, "constrain": constraint_document,
+    "explain": explained, "constraints": lambda reply: page(reply, constraint_document),
+    "usage": lambda reply: page(reply, use_document),
+    "change": text, "depend": text, "kick": text, "retry": text, "discard": text, "track": text,
+    "schedule": unpack_document, "schedules": lambda reply: page(reply, unpack_document),
+    "jobs": lambda reply: page(reply, unpack_document), "failures": page, "tags": first_text,
+    "keys": page, "trail": page, "grant": plain_document,
+    "history": plain_document, "stats": lambda reply: [plain_document(doc) for doc in reply],
+    "result": lambda reply: [reply[0].decode(), *reply[1:]],
+    "assign": lambda reply: [reply[0], *([id.decode(), url.decode(), secrets.decode(), unpack_document(doc), argument]
+                                         for id, url, secrets, doc, argument in grouped(reply[1:], 5))],
+}  # fmt: skip
+
+
+def parse_error(message):
+    """`CODE path: message`; the path is absent when no argument is at fault."""
+    head, colon, rest = message.partition(": ")
+    code, blank, path = head.partition(" ")
+    if colon and blank and " " not in path:
+        return ErrorReply(code, path, rest)
+    return ErrorReply(code, None, message[len(code) + 1 :])

@@ -1,0 +1,242 @@
+"""What finds jobs: section 14 of docs/protocol.md.
+
+Operations that go on from page to page are run to their end, so here they are one step.
+"""
+
+from model.common import (
+    ENDED,
+    SOME_TEXT,
+    STATES,
+    WAITING,
+    ErrorReply,
+    Refused,
+    accepted,
+    expect,
+    same,
+)
+from model.part import Part
+
+RETRIED = ("error", "cancelled", "retrying")
+
+
+def is_in(state, wanted):
+    return state in ([wanted] if isinstance(wanted, str) else wanted)
+
+
+class Finding(Part):
+    operations = (
+        "list_jobs",
+        "retry",
+        "discard",
+        "cancel",
+        "list_failures",
+        "list_tags",
+        "forget",
+    )
+
+    def found(self, where, newest=False):
+        """The jobs that a listing gives, in order."""
+        jobs = [job for job in self.model.jobs.values() if self.is_found(job, where)]
+        turn = -1 if newest else 1
+        if "tag" in where:
+            return sorted(jobs, key=lambda j: j.id)[::turn]
+        if "group" in where:
+            return sorted(jobs, key=lambda j: (j.ended_ms, j.id))[::turn]
+        places = sorted({self.place_of(job) for job in jobs})
+        of_place = [[job for job in jobs if self.place_of(job) == place] for place in places]
+        return [job for some in of_place for job in sorted(some, key=self.rank_in_state)[::turn]]
+
+    def place_of(self, job):
+        """Done jobs with a result come before the others."""
+        return job.queue.encode(), STATES.index(job.status), not self.model.life.has_result(job)
+
+    def rank_in_state(self, job):
+        if job.status == "queued":
+            return job.priority, job.id
+        if job.status in ENDED:
+            return (job.result_until_ms if self.model.life.has_result(job) else job.ended_ms), job.id
+        return (0, job.id) if job.status == "blocked" else (job.due_ms, job.id)
+
+    def is_found(self, job, where):
+        equal = all(where.get(field, getattr(job, field)) == getattr(job, field) for field in ("queue", "name"))
+        if not equal or not is_in(job.status, where.get("status", STATES)):
+            return False
+        if "group" in where and (job.status != "error" or job.group != where["group"]):
+            return False
+        if "message" in where and where["message"] not in self.message_of(job):
+            return False
+        if "tag" in where and where["tag"] not in (job.tags or ()):
+            return False
+        return where.get("from_ms", 0) <= job.created_ms < where.get("to_ms", float("inf"))
+
+    def message_of(self, job):
+        """What the engine says about failures of its own finding is its own choice."""
+        return (self.model.look(job.id) or {}).get("message", "") if job.message is SOME_TEXT else job.message or ""
+
+    def tied(self, id):
+        """Where results whose time is over may still be stored, or are for dependents, the order of done jobs is not
+        known."""
+        job = self.model.jobs[id]
+        return (job.queue, "done") if job.status == "done" else id
+
+    def list_jobs(self, reply, where=None, newest=False, brief=False, count=None):
+        accepted(reply)
+        expected = self.found(where or {}, newest)
+        shown = [doc["id"] for doc in reply]
+        wanted = [job.id for job in expected if not job.may_be_gone or job.id in shown]
+        if any(job.result is not None and self.model.now >= job.result_until_ms for job in expected):
+            shown, wanted = ([self.tied(id) for id in ids] for ids in (shown, wanted))
+        same(shown, wanted, "jobs")
+        for doc in reply:
+            job = self.model.jobs[doc["id"]]
+            document = self.model.life.document(job)
+            if brief:
+                document = {k: v for k, v in document.items() if k not in ("argument", "result", "error")}
+            self.model.life.check_document(doc, document, "jobs")
+
+    # ---- retry, discard, cancel ----
+
+    def each(self, what, do, reply, ids, where, **more):
+        """Jobs by their ids, or all that fit."""
+        accepted(reply)
+        if ids is None:
+            return self.each_found(do, reply, where, **more)
+        for id, answer in zip(ids, reply, strict=True):
+            job = self.model.life.present(id, answer == "NOTFOUND")
+            same(answer, do(job, answer, **more) if job else "NOTFOUND", what)
+
+    def each_found(self, do, reply, where, **more):
+        least = most = 0
+        for job in self.found(where):
+            doc = self.model.look(job.id) if job.may_be_gone or self.model.now < self.model.latest else {}
+            is_unsure, before = job.may_be_gone and doc is None, job.status
+            if doc and doc["status"] == before:  # the clock went back: it came there after the call, so to say
+                continue
+            if is_unsure and do != self.discard_one:  # it was gone before
+                self.model.jobs.pop(job.id)
+                continue
+            if do(job, None, **more) != "CONFLICT" and (job.id not in self.model.jobs or job.status != before):
+                most += 1
+                least += not is_unsure
+            if is_unsure:
+                self.model.jobs.pop(job.id, None)
+        expect(least <= reply <= most, "jobs changed", reply, least, most)
+
+    def retry(self, reply, ids=None, where=None, count=None):
+        self.each("retry", self.retry_one, reply, ids, where)
+
+    def retry_one(self, job, answer):
+        if job.status not in RETRIED:
+            return "CONFLICT"
+        if job.status in ENDED and job.unique is not None:
+            refused = answer == "CONFLICT" or (not answer and (self.model.look(job.id) or {}).get("status") != "queued")
+            key = self.model.arrival.keys.get(job.unique)
+            if key and self.model.arrival.owner(job.unique, key.id if refused else None) not in (None, job.id):
+                return "CONFLICT"
+            self.model.arrival.take_key(job)
+        job.retry_count, job.ended_ms, job.may_be_gone = 0, None, False
+        self.model.life.requeue(job)
+        doc = self.model.look(job.id) or {}
+        if job.attempt == 0:
+            job.ready_ms = doc.get("ready_ms")
+        if job.expires_ms is not None:
+            expect(doc.get("expires_ms") in (None, job.expires_ms), "expires_ms of a job that is retried", doc)
+            job.expires_ms = doc.get("expires_ms")
+        return "queued"
+
+    def discard(self, reply, ids=None, where=None, count=None):
+        self.each("discard", self.discard_one, reply, ids, where)
+
+    def discard_one(self, job, answer):
+        before = job.status
+        if before == "running":
+            return "CONFLICT"
+        if before in WAITING:
+            self.model.life.end(job, "cancelled", None)
+        key = self.model.arrival.keys.get(job.unique)
+        if key and key.id == job.id:  # it is kept
+            del self.model.arrival.keys[job.unique]
+        del self.model.jobs[job.id]
+        return before
+
+    def cancel(self, reply, ids=None, where=None, count=None, **more):
+        if ids is not None:
+            return self.model.links.cancel(reply, ids, **more)
+        accepted(reply)
+        self.each_found(self.cancel_found, reply, where, **more)
+
+    def cancel_found(self, job, _, force=False, dependents="leave"):
+        if job.status in ENDED or (job.status == "running" and not (force or self.model.settings["cancel_running"])):
+            return "CONFLICT"
+        self.model.links.cancel_one(job, job.status, force)
+        if dependents == "cancel":
+            job.is_doomed = True
+            self.model.links.doom_dependents(job)
+        return job.status
+
+    # ---- failures, tags ----
+
+    def list_failures(self, reply, count=None):
+        accepted(reply)
+        groups = {}
+        for job in self.model.jobs.values():
+            if job.status == "error":
+                groups.setdefault(job.group, []).append(job)
+        sure = sorted(g for g, jobs in groups.items() if not all(j.may_be_gone for j in jobs))
+        shown = [doc["group"] for doc in reply]
+        same(shown, sorted(shown, key=str.encode), "failures: order")
+        expect(set(sure) <= set(shown) <= set(groups), "failures: groups", shown, sure)
+        for doc in reply:
+            jobs = sorted(groups[doc["group"]], key=lambda j: (j.ended_ms, j.id))
+            there = [j for j in jobs if not j.may_be_gone or self.model.look(j.id)]
+            first, last = there[0], there[-1]
+            expected = {"group": doc["group"], "count": len(there), "first_ms": first.ended_ms,
+                        "last_ms": last.ended_ms, "id": last.id, "message": last.message}  # fmt: skip
+            same(doc, expected, "failures")
+
+    def list_tags(self, reply, top=None, count=None):
+        accepted(reply)
+        least, most = {}, {}
+        for job in self.model.jobs.values():
+            for tag in job.tags or ():
+                most[tag] = most.get(tag, 0) + 1
+                least[tag] = least.get(tag, 0) + (not job.may_be_gone)
+        shown = dict(reply)
+        expect(len(shown) == len(reply), "tags: one twice", reply)
+        for tag, number in shown.items():
+            expect(
+                number > 0 and least.get(tag, 0) <= number <= most.get(tag, 0),
+                "tags",
+                tag,
+                number,
+                least.get(tag),
+            )
+        if top is None:
+            same([tag for tag, _ in reply], sorted(shown, key=str.encode), "tags: order")
+            expect({tag for tag in least if least[tag]} <= set(shown), "tags: missing", shown, least)
+            return
+        numbers = [number for _, number in reply]
+        same(numbers, sorted(numbers, reverse=True), "tags: the most used first")
+        missing = [least[tag] for tag in least if least[tag] and tag not in shown]
+        expect(
+            not missing or (len(reply) == top and max(missing) <= numbers[-1]),
+            "tags: missing",
+            reply,
+            missing,
+        )
+
+    def forget(self, reply, queue):
+        if queue not in self.model.queues.records:
+            raise Refused("NOTFOUND", "queue")
+        jobs = [job for job in self.model.jobs.values() if job.queue == queue]
+        refused = isinstance(reply, ErrorReply) and reply.code == "CONFLICT"
+        if any(not job.may_be_gone for job in jobs) or (refused and jobs):
+            raise Refused("CONFLICT", "queue")
+        accepted(reply)
+        same(reply, 1, "forget")
+        for job in jobs:
+            del self.model.jobs[job.id]
+        del self.model.queues.records[queue]
+        self.model.queues.own_settings.pop(queue, None)
+        self.model.order.set_fair(queue, [])
+        self.model.statistics.forget_counts(queue)

@@ -1,0 +1,344 @@
+"""Which job waits for which: section 12 of docs/protocol.md.
+
+Records of ended jobs go when the engine gets there, and of a job whose record is gone it is only known that
+it ended. So there may be several things that the engine may do with a blocked job; then the model follows.
+"""
+
+from model.common import (
+    ENDED,
+    ErrorReply,
+    Refused,
+    accepted,
+    expect,
+    refuse,
+    same,
+)
+from model.part import Part
+
+MOST = 100  # dependencies of a job
+NEVER = "f"  # no id begins with it before the year 2500
+
+
+class Links(Part):
+    operations = ("depend",)
+
+    def __init__(self, model):
+        super().__init__(model)
+        self.ended_as = {}  # id -> state, also when the record is gone
+        self.ended = set()  # ids of all that ever did
+        self.ran_again = {}  # those that ended and were retried since the last sweep, with the state they had
+        self.dooming = set()  # ids whose dependents the next sweeps cancel
+
+    def transition(self, job, was, event=None):
+        if job.status in ENDED:
+            self.ended_as[job.id] = job.status
+            self.ended.add(job.id)
+            job.waits_for = set()
+            self.needs_no_results(job, job.depends or ())
+            if job.is_doomed is not False:  # one that ends before its turn comes takes nobody along
+                self.doom_dependents(job, None)
+        elif was in ENDED:
+            self.ran_again[job.id] = self.ended_as.pop(job.id, None)
+            job.is_doomed = False
+            self.needs_results(job, job.depends or ())
+
+    # ---- whose results stay ----
+
+    def needs_results(self, job, ids):
+        """A job that has not ended depends on these: what results they have, or come to have, stay."""
+        for other in filter(None, map(self.model.jobs.get, ids)):
+            if other.keep_result and (other.status != "done" or self.model.life.has_result(other)):
+                other.readers.add(job.id)
+
+    def needs_no_results(self, job, ids):
+        """It ended, or does not depend on them any more: a result whose time was over goes with the last one."""
+        for other in filter(None, map(self.model.jobs.get, ids)):
+            was_last = other.readers == {job.id}
+            other.readers.discard(job.id)
+            if not was_last or other.result is None:
+                continue
+            if self.model.now < self.model.latest and "result" not in (self.model.look(other.id) or {}):
+                other.result = None  # its time was over before the clock went back
+            else:
+                other.result_until_ms = max(other.result_until_ms, self.model.now)
+
+    # ---- what waits for what ----
+
+    def is_unknown(self, id, reply, path):
+        """Whether an id was never given. An id from before may be taken for one whose job is gone."""
+        refused = isinstance(reply, ErrorReply) and reply[:2] == ("NOTFOUND", path)
+        return id >= NEVER or (refused and id not in self.model.jobs and id not in self.ended_as)
+
+    def unknown_dependencies(self, reply, jobs, path):
+        for i, (spec, _) in enumerate(jobs):
+            for j, dependency in enumerate(spec.get("depends") or ()):
+                at = f"{path.format(i)}.depends[{j}]"
+                if isinstance(dependency, str) and self.is_unknown(dependency, reply, at):
+                    yield "NOTFOUND", at
+
+    def says_of(self, job, state):
+        """What it may still mean that a job had ended in this state, which was made to run again."""
+        if state is None or job.if_failed == "wait":
+            return set()
+        return {"go"} if job.if_failed == "run" else {"fail"}
+
+    def says(self, job, id):
+        """What a dependency may mean for who waits for it: `wait`, `go` or `fail`."""
+        other = self.model.jobs.get(id)
+        if other and other.status not in ENDED:
+            return {"wait"} | self.says_of(job, self.ran_again.get(id))
+        state = other.status if other else self.ended_as.get(id, "done")
+        if job.if_failed_changed and state != "done" and (not other or other.may_be_gone):
+            return {"go", "wait", "fail"} if job.if_failed == "fail" else {"go", "wait"}
+        if state == "done" or job.if_failed == "run":
+            return {"go"}
+        told = {"wait": "wait", "fail": "fail"}[job.if_failed]
+        return {told} if other and not other.may_be_gone else {told, "go"}
+
+    def is_going(self, id):
+        """Whether a job may be cancelled with the tree it is in: it is before those that wait for it."""
+        job = self.model.jobs.get(id)
+        if not job or job.status != "blocked":
+            return False
+        if job.is_doomed is False and not any(map(self.is_going, job.waits_for)):
+            return False
+        return (self.model.look(id) or {}).get("status") != "blocked"
+
+    def may_do(self, job):
+        """What may become of a blocked job at a sweep: `cancel`, `fail`, `go`, `wait`."""
+        said = [self.says(job, id) for id in job.waits_for]
+        may = {"cancel"} if job.is_doomed is not False else set()
+        if job.is_doomed:  # another that failed may have come first
+            others = [self.says(job, id) for id in job.waits_for if id not in self.dooming]
+            return may | ({"fail"} if any("fail" in some for some in others) else set())
+        if any("fail" in some for some in said):  # or a cancelled tree comes first
+            may |= {"fail", "cancel"} if any(map(self.is_going, job.waits_for)) else {"fail"}
+        if {"fail"} in said:
+            return may
+        may |= {"wait"} if any("wait" in some for some in said) else set()
+        return may if {"wait"} in said else may | {"go"}
+
+    def wait_for(self, job, ids, start_ms, event="enqueued"):
+        """A job that is enqueued, or gets new dependencies, and waits for those that are not over."""
+        was, due_ms = job.status, job.due_ms
+        job.waits_for = {id for id in ids if self.says(job, id) != {"go"}}
+        job.may_start_ms = start_ms if start_ms > self.model.now or was in ("scheduled", "blocked") else 0
+        if not was:
+            job.ready_ms = start_ms if start_ms > self.model.now else None
+        elif was == "queued":
+            ready_ms, job.ready_ms = job.ready_ms, None
+        job.status, job.due_ms = "blocked", None
+        if job.waits_for & self.dooming:
+            job.is_doomed = job.is_doomed or None  # what is sure already stays so
+        may = self.may_do(job) - {"cancel"}
+        if not event or may != {"wait"} or any("go" in self.says(job, id) for id in job.waits_for):
+            doc = self.model.look(job.id)
+            # That it fails is for a sweep, perhaps of this very call, when all else of it is done.
+            shown = "wait" if not doc or doc["status"] in ("blocked", "error") else "go"
+            later = {"wait"} if "fail" in may or not event else set()
+            expect(shown in may | later, "depends", job, doc, may)
+            if shown == "go":
+                job.status, job.due_ms, job.waits_for = was, due_ms, set()
+                if was == "queued":
+                    job.ready_ms = ready_ms
+                if was in ("queued", "scheduled"):
+                    return None
+                return self.model.life.requeue(job, start_ms, event=event)
+            waits_for = set((doc or {}).get("waits_for") or job.waits_for)
+            sure = {id for id in ids if self.says(job, id) == {"wait"}}
+            expect(sure <= waits_for <= set(ids), "waits_for", job, doc)
+            job.waits_for = waits_for  # also what is over, which a sweep takes out
+        if was != "blocked":
+            self.model.transition(job, was, event)
+
+    # ---- what a sweep does with a blocked job ----
+
+    def is_due(self, job):
+        return "wait" not in self.may_do(job)
+
+    def may_be_due(self, job):
+        if job.is_doomed is None and any(map(self.is_to_come, job.waits_for)):
+            return False  # what becomes of that one tells what may become of this one
+        return self.may_do(job) != {"wait"} or self.model.clock.is_due(job)
+
+    def is_to_come(self, id):
+        """Whether the engine did something with a job in this sweep that is still to be followed."""
+        job = self.model.jobs.get(id)
+        if not job or not self.model.clock.moved(job):
+            return False
+        return self.model.clock.may_be_due(job) or (
+            job.status == "blocked" and any(map(self.is_to_come, job.waits_for))
+        )
+
+    def do_due(self, job):
+        does = self.what_engine_did(job)
+        if does == "expire":
+            self.model.clock.expire(job)
+        elif does == "cancel":
+            self.model.life.end(job, "cancelled", None)
+            self.doom_dependents(job)
+        elif does == "fail":
+            self.model.life.fail_unstarted(job, "dependency")
+        elif does == "go":
+            self.unblock(job)
+        return does != "wait"
+
+    def what_engine_did(self, job):
+        """Of a job that has expired, what came first: it may be free before, in the same sweep."""
+        may = self.may_do(job)
+        if self.model.clock.has_expired(job):
+            may = (may - {"wait"}) | {"expire"}
+            may |= {"cancel"} if any(map(self.is_going, job.waits_for)) else set()
+        if len(may) == 1:
+            return next(iter(may))
+        doc = self.model.look(job.id)
+        states = self.model.trace.states_to_come(job.id, "blocked") or ([doc["status"]] if doc else [])
+        if not states:  # the record is gone at once
+            ends = {"cancel": "cancelled", "fail": "error", "expire": "error"}  # as they come in a sweep
+            # One that came to depend on what is cancelled with all may have come too late for that.
+            likely = sorted(may & set(ends), key=["fail", "expire", "cancel"].index) if job.is_doomed is None else ends
+            may_be_gone = [
+                does for does in likely
+                if does in may and self.model.queues.most_kept(job.queue, ends[does]) <= len(self.ended)
+            ]  # fmt: skip
+            return [*may_be_gone, "go"][0]
+        did = {"blocked": "wait", "error": "fail", "cancelled": "cancel"}.get(states[0], "go")
+        if did == "fail" and (doc["reason"] == "expired" if doc else "fail" not in may):
+            did = "expire"
+        expect(did in may, "what became of a blocked job", job, doc, states, may)
+        return did
+
+    def unblock(self, job):
+        doc = self.model.look(job.id) or {}
+        job.ready_ms = doc.get("ready_ms")
+        least = min(job.created_ms, self.model.now)
+        expect(
+            job.ready_ms is None or least <= job.ready_ms <= max(self.model.latest, job.may_start_ms),
+            "ready_ms",
+            job,
+            doc,
+        )
+        job.waits_for = set()
+        self.model.life.requeue(job, job.may_start_ms)
+
+    def swept(self, left_some):
+        if not left_some:
+            self.dooming.clear()
+        for job in self.model.jobs.values():
+            if job.status == "blocked":
+                if not left_some:
+                    job.is_doomed = False
+                over = {id for id in job.waits_for if self.says(job, id) == {"go"}}
+                unsure = {id for id in job.waits_for if "go" in self.says(job, id)}
+                if (over and left_some) or unsure > over:
+                    shown = set((self.model.look(job.id) or {}).get("waits_for", ()))
+                    least = job.waits_for - unsure if left_some else job.waits_for - over - unsure
+                    expect(least <= shown <= job.waits_for, "waits_for", job, shown)
+                    job.waits_for = shown
+                else:
+                    job.waits_for -= over
+        if not left_some:
+            self.ran_again.clear()
+
+    def moments(self):
+        is_due = any(job.status == "blocked" and self.is_due(job) for job in self.model.jobs.values())
+        return [self.model.now] if is_due else []
+
+    def due_count(self):
+        """Those that wait for a job that ended are looked at, also if they go on waiting; then perhaps those
+        that wait for them."""
+        waits = [id for job in self.model.jobs.values() if job.status == "blocked" for id in job.waits_for]
+        return 2 * len(waits) if any(id in self.ended for id in waits) else 0
+
+    def dependents(self, id):
+        return [j for j in self.model.jobs.values() if j.status == "blocked" and id in j.waits_for]
+
+    def doom_dependents(self, job, is_doomed=True):
+        self.dooming.add(job.id)
+        for dependent in self.dependents(job.id):
+            dependent.is_doomed = dependent.is_doomed or is_doomed
+
+    # ---- operations ----
+
+    def depend(self, reply, id, add=(), remove=(), if_failed=None):
+        job = self.model.life.present(id, isinstance(reply, ErrorReply) and reply[:2] == ("NOTFOUND", "id"))
+        if not job:
+            raise Refused("NOTFOUND", "id")
+        errors = []
+        if job.status not in ("queued", "scheduled", "blocked") or job.attempt:
+            errors.append(("CONFLICT", "id"))
+        paths = [f"add[{i}]" for i in range(len(add))]
+        errors += [("NOTFOUND", at) for at, other in zip(paths, add, strict=True) if self.is_unknown(other, reply, at)]
+        errors += [("INVALID", at) for at, other in zip(paths, add, strict=True) if other in remove]
+        depends = list(dict.fromkeys([*(d for d in job.depends or [] if d not in remove), *add]))
+        if len(depends) > MOST:
+            errors.append(("INVALID", "add"))
+        errors += [("CONFLICT", f"add[{i}]") for i, other in enumerate(add) if self.leads_to(other, id)]
+        refuse(reply, *errors)
+        accepted(reply)
+        if job.waits_for & self.dooming & set(remove):  # taken out in time, unless there is another such
+            job.is_doomed = None if (job.waits_for - set(remove)) & self.dooming else False
+        job.if_failed_changed = job.if_failed_changed or if_failed is not None
+        job.depends, job.if_failed = depends or None, if_failed or job.if_failed or "wait"
+        self.needs_no_results(job, remove)
+        self.needs_results(job, add)
+        waits = [d for d in depends if d in job.waits_for or d in add]
+        start_ms = job.may_start_ms if job.status == "blocked" else job.due_ms or 0
+        self.wait_anew(job, waits, start_ms)
+        same(reply, job.status, "depend")
+
+    def wait_anew(self, job, waits, start_ms):
+        if job.status != "blocked" and all(self.says(job, id) == {"go"} for id in waits):
+            return
+        before = job.status
+        self.wait_for(job, waits, start_ms, event=None)
+        if before == "blocked" and job.status in ("queued", "scheduled"):
+            job.ready_ms = (self.model.look(job.id) or {}).get("ready_ms")
+
+    def leads_to(self, id, target):
+        """Whether a job waits for the target, itself or through others."""
+        seen, open = set(), [id]
+        while open:
+            id = open.pop()
+            if id == target:
+                return True
+            if id not in seen and id in self.model.jobs and self.model.jobs[id].status == "blocked":
+                seen.add(id)
+                open += self.model.jobs[id].waits_for
+        return False
+
+    def cancel_one(self, job, answer, force=False):
+        if job.status == "running" and not (force or self.model.settings["cancel_running"]):
+            return same(answer, "CONFLICT", "cancel")
+        same(answer, job.status, "cancel")
+        if job.status not in ENDED:
+            was_running = job.status == "running"
+            if was_running:
+                self.model.trace.tell(job.worker_id, f"cancelled {job.id} {job.attempt}")
+            self.model.life.end(job, "cancelled", "cancel" if was_running else None)
+            return job
+
+    def cancel(self, reply, ids, force=False, dependents="leave"):
+        if dependents == "refuse":
+            self.refuse_to_cancel(reply, ids)
+        accepted(reply)
+        for id, answer in zip(ids, reply, strict=True):
+            job = self.model.life.present(id, answer == "NOTFOUND")
+            if not job:
+                same(answer, "NOTFOUND", "cancel")
+                continue
+            had_ended = job.status in ENDED
+            cancelled = self.cancel_one(job, answer, force)
+            if dependents == "cancel" and (cancelled or had_ended):
+                job.is_doomed = True if cancelled else None
+                self.doom_dependents(job, job.is_doomed)
+
+    def refuse_to_cancel(self, reply, ids):
+        sure, maybe = [], []
+        for i, id in enumerate(ids):
+            blocked = self.dependents(id)
+            ended = id not in self.model.jobs or self.model.jobs[id].status in ENDED
+            if blocked:
+                (maybe if ended else sure).append(("CONFLICT", f"ids[{i}]"))
+        if sure or (maybe and isinstance(reply, ErrorReply)):
+            refuse(reply, *sure, *maybe)

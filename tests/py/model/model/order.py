@@ -1,0 +1,231 @@
+"""Whose turn it is: order of priority, fair queues, picks.
+
+Starting a job takes room and moves the turns of a fair queue, so an answer of several jobs is followed one by
+one. A *world* is a list of the jobs that may start; there are several where keys are unsure.
+"""
+
+from itertools import combinations
+
+from model.common import (
+    DEAR,
+    entries,
+    expect,
+    matches,
+)
+from model.matcher import MISSING, as_text, key_part, value_at
+from model.part import Part
+
+DAY_MS = 86_400_000
+MOST_EXPIRED = 100  # a pick or assign that met more goes on in the next call
+
+
+def rank(job):
+    return job.priority, job.id
+
+
+class Turns:
+    """One level of a fair queue at one priority (and below one value of the level above)."""
+
+    def __init__(self, clock=0.0):
+        self.clock = clock
+        self.finish = {}  # value -> F
+        self.used_ms = 0
+
+    def next(self, values):
+        """Those whose turn it is; of equals the least id decides."""
+        least = min(map(self.of, values))
+        return {value for value in values if self.of(value) == least}
+
+    def of(self, value):
+        return max(self.clock, self.finish.get(value, 0.0))
+
+    def started(self, value, weight, now):
+        self.clock = self.of(value)
+        self.finish[value] = self.clock + 1 / weight
+        self.used_ms = max(self.used_ms, now)
+
+
+class Fair:
+    """The turns of one queue. After a day without a start they may begin anew, or not: two readings."""
+
+    def __init__(self, levels):
+        self.levels = levels
+        self.turns = {}  # (priority, values of the levels above) -> readings
+
+    def go_on(self, before):
+        """Other paths: all values begin anew, where the clock of the queue stands."""
+        for node, readings in before.turns.items():
+            if len(node) == 1:
+                self.turns[node] = [Turns(turns.clock) for turns in readings]
+
+    def paths(self):
+        return [level["by"] for level in self.levels]
+
+    def values(self, job):
+        return [value_at(job, level["by"]) for level in self.levels]
+
+    def node(self, node, now):
+        readings = self.turns.setdefault(node, [Turns()])
+        if all(turns.finish and now - turns.used_ms >= DAY_MS for turns in readings):
+            readings.append(Turns())
+        return readings
+
+    def heads(self, jobs, now):
+        """The jobs that may be next, of jobs that may start: mostly one."""
+        best = min(job.priority for job in jobs)
+        return self.below([job for job in jobs if job.priority == best], (best,), now)
+
+    def below(self, jobs, node, now):
+        if len(node) > len(self.levels):
+            return [min(jobs, key=rank)]
+        groups = {}
+        for job in jobs:
+            groups.setdefault(key_part(self.values(job)[len(node) - 1]), []).append(job)
+        found = []
+        for turns in self.node(node, now):
+            heads = [job for value in turns.next(groups) for job in self.below(groups[value], (*node, value), now)]
+            # On a level above others, which of equals comes first may be known from an earlier look.
+            found += [min(heads, key=rank)] if len(node) == len(self.levels) else heads
+        return found
+
+    def started(self, job, now):
+        node = (job.priority,)
+        for level, value in zip(self.levels, self.values(job), strict=True):
+            weights = level.get("weights", {})
+            weight = weights.get(as_text(None if value is MISSING else value), 1)
+            for turns in self.node(node, now):
+                turns.started(key_part(value), weight, now)
+            node = (*node, key_part(value))
+
+
+class Order(Part):
+    def __init__(self, model):
+        super().__init__(model)
+        self.fair = {}  # queue -> Fair
+        self.was_fair = {}  # queue -> its last Fair, whether it is fair now or not
+
+    def started(self, job):
+        if job.queue in self.fair:
+            self.fair[job.queue].started(job, self.model.now)
+
+    def set_fair(self, queue, levels):
+        old, before = self.fair.pop(queue, None), self.was_fair.get(queue)
+        if levels:
+            self.fair[queue] = self.was_fair[queue] = new = Fair(levels)
+            if old and old.paths() == new.paths():
+                new.turns = old.turns
+            elif before:
+                new.go_on(before)
+        if not old or old.levels != levels:
+            self.model.limits.note_change()
+
+    def levels_of(self, queue):
+        return self.fair[queue].levels if queue in self.fair else []
+
+    # ---- which jobs may start ----
+
+    def startable(self, queues="*"):
+        """Pairs of a job that may start and the unsure keys which it needs, best rank first."""
+        waiting = [job for job in self.model.jobs.values() if job.status == "queued"]
+        open = {
+            job.queue for job in {job.queue: job for job in waiting}.values() if self.model.life.is_open(job, queues)
+        }
+        waiting = sorted((job for job in waiting if job.queue in open), key=rank)
+        if not self.model.limits.constraints:
+            return [(job, set()) for job in waiting]
+        holders = self.model.limits.holders()
+        return [
+            (job, self.model.limits.unsure_keys(job)) for job in waiting if not self.model.limits.is_held(job, holders)
+        ]
+
+    def ready(self, queues):
+        """The jobs that may start for certain, best rank first."""
+        return [job for job, unsure in self.startable(queues) if not unsure]
+
+    def worlds(self, queues, job):
+        """What may start in these queues, for each set of unsure keys that may be closed to all but `job`."""
+        found = self.startable(queues)
+        mine = next((unsure for other, unsure in found if other is job), set())
+        others = sorted(set().union(*(unsure for _, unsure in found)) - mine, key=repr)
+        sizes = range(len(others) + 1) if len(others) <= 4 else (0, len(others))
+        for closed in (set(keys) for size in sizes for keys in combinations(others, size)):
+            yield [other for other, unsure in found if not unsure & closed]
+
+    def heads(self, jobs, queues):
+        """The jobs that may come next for these queues, of those that may start."""
+        by_queue = {}
+        for job in jobs:
+            by_queue.setdefault(job.queue, []).append(job)
+        heads = [
+            self.heads_of(queue, own)
+            for queue, own in by_queue.items()
+            if any(matches(entry, queue) for entry in entries(queues))
+        ]
+        last = [max(map(rank, some)) for some in heads]
+        return {
+            job.id for n, some in enumerate(heads) for job in some
+            if all(rank(job) < worst for m, worst in enumerate(last) if m != n)
+        }  # fmt: skip
+
+    def heads_of(self, queue, jobs):
+        """The jobs that a queue may give next. Of several levels, under constraints, turns are not exact."""
+        if queue not in self.fair:
+            return [min(jobs, key=rank)]
+        if len(self.fair[queue].levels) > 1 and self.model.limits.constraints:
+            best = min(job.priority for job in jobs)
+            return [job for job in jobs if job.priority == best]
+        return self.fair[queue].heads(jobs, self.model.now)
+
+    # ---- following a pick ----
+
+    def take(self, job, queues, order, turns):
+        """Whether the job may come next, after which those of `turns` that allow for it are given."""
+        after = set()
+        for jobs in self.worlds(queues, job):
+            if order == "priority":
+                after |= turns if job.id in self.heads(jobs, queues) else set()
+                continue
+            by_entry = [self.heads(jobs, entry) for entry in entries(queues)]
+            if order == "ordered":
+                first = next((heads for heads in by_entry if heads), set())
+                after |= turns if job.id in first else set()
+            elif order == "shuffled":
+                after |= turns if any(job.id in heads for heads in by_entry) else set()
+            else:
+                after |= {
+                    entry + 1 for entry in (self.whose_turn(by_entry, turn) for turn in turns)
+                    if entry is not None and job.id in by_entry[entry]
+                }  # fmt: skip
+        return after
+
+    @staticmethod
+    def whose_turn(by_entry, turn):
+        count = len(by_entry)
+        return next((n % count for n in range(turn, turn + count) if by_entry[n % count]), None)
+
+    def follow(self, taken, queues, order, worker):
+        """Starts the picked jobs one by one; yields each when it has started."""
+        turns = set(range(len(entries(queues))))
+        for job in taken:
+            turns = self.take(job, queues, order, turns)
+            expect(turns, "not the next job", job, self.expected(queues, job), order, self.model.now)
+            self.model.life.start(job, worker)
+            yield job
+
+    def expected(self, queues, job):
+        """For the report of a wrong pick."""
+        return [sorted(self.heads(jobs, queues)) for jobs in self.worlds(queues, job)]
+
+    def check_nothing_left(self, next_ms, queues, due_before):
+        """Fewer jobs came than were asked for: none may be left, unless next_ms 0 says that some may be."""
+        if next_ms != 0 or not self.may_leave_some():
+            left = self.ready(queues)
+            if next_ms == 0 and max(len(left), due_before) >= DEAR:
+                return  # those that are due, or over, used up what one call may cost
+            expect(not left, "picked less than possible", left[:3], len(left), self.model.now)
+
+    def may_leave_some(self):
+        return self.has_lanes() or self.model.clock.expired > MOST_EXPIRED
+
+    def has_lanes(self):
+        return bool(self.model.limits.constraints or self.fair or self.model.limits.steps_left)

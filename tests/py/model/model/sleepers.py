@@ -1,0 +1,105 @@
+"""Who waits for work: nobody sleeps while he could work.
+
+A sleeper is known by when he gets up by himself. Whenever a job is ready for somebody asleep, the channel's
+marker must be set; and when the next due moment comes nearer, or he who would have been up by then has got
+other work, somebody must be woken to be up in time.
+"""
+
+from dataclasses import dataclass
+
+from model.common import (
+    expect,
+)
+from model.part import Part
+
+MASTERS = "push"
+SLACK_MS = 1000  # so late may a sleeper be; after that he is dead
+
+
+@dataclass
+class Channel:
+    queues: object  # None for the channel of masters
+    up_ms: dict  # who -> when he gets up by himself
+    covered_ms: float = float("inf")  # the next due moment when we last looked
+    somebody_left: bool = False
+
+
+class Sleepers(Part):
+    def __init__(self, model):
+        super().__init__(model)
+        self.channels = {}
+        self.knows_when = True
+        self.opened_by_time = set()  # ids of jobs whose keys the clock opened since the last sweep
+        self.opened_keys = set()  # those keys
+
+    def gets_up(self, who, wait):
+        channel = self.channels.get(wait["on"]) if wait else None
+        if channel and channel.up_ms.pop(who, None) is not None:
+            channel.somebody_left = True
+
+    def goes_to_sleep(self, who, wait, queues, next_ms):
+        channel = self.channels.setdefault(wait["on"], Channel(queues, {}))
+        channel.up_ms[who] = self.model.now + (wait["ms"] if next_ms == -1 else min(wait["ms"], next_ms))
+
+    def lose_track_of_sleepers(self):
+        """The clock went back: when those who sleep get up is not on it any more."""
+        self.channels = {}
+        self.knows_when = False
+
+    def is_ready_for(self, channel):
+        if channel.queues is None:
+            ready = [
+                job for worker in self.model.workers.registered.values() for job in self.model.workers.wants(worker)
+            ]
+        else:
+            ready = self.model.order.ready(channel.queues)
+        # A job that comes later and needs such a key is for who is about to be up, too.
+        opened = self.opened_keys if any(map(self.is_late, channel.up_ms.values())) else set()
+        return any(job.id not in self.opened_by_time and not opened & self.key_names(job) for job in ready)
+
+    def is_late(self, up_ms):
+        return self.model.now - SLACK_MS < up_ms <= self.model.now
+
+    def key_names(self, job):
+        return {(constraint.id, key) for constraint, key in self.model.limits.keys_of(job)}
+
+    def move_clock(self, delta_ms):
+        """What the clock opens wakes nobody by itself: who sleeps is up in time."""
+        before = {job.id for job in self.model.order.ready("*")} if self.model.limits.constraints else set()
+        self.model.now += delta_ms
+        if self.model.limits.constraints:
+            opened = [job for job in self.model.order.ready("*") if job.id not in before]
+            self.opened_by_time |= {job.id for job in opened}
+            self.opened_keys |= set().union(*map(self.key_names, opened))
+
+    def swept(self, left_some):
+        if not left_some:
+            self.opened_by_time.clear()
+            self.opened_keys.clear()
+
+    def next_due_for(self, channel):
+        queues = channel.queues
+        if queues is None:
+            queues = [entry for worker in self.model.workers.with_room() for entry in worker.queues]
+            openings = self.model.workers.openings_for_workers()
+        else:
+            openings = self.model.limits.openings(queues)
+        jobs = [j for j in self.model.jobs.values() if j.due_ms is not None and self.model.life.is_open(j, queues)]
+        moments = [self.model.clock.handed_on_ms(j) if j.status == "running" else j.due_ms for j in jobs]
+        moments += openings + self.model.schedules.moments_for(queues)
+        return min(moments, default=float("inf"))
+
+    def check_sleepers(self, is_marked):
+        """After every operation but moves of the clock. is_marked: channel -> whether its marker is set."""
+        for name, channel in self.channels.items():
+            asleep = [
+                up for who, up in channel.up_ms.items() if up > self.model.now and not self.model.workers.is_quiet(who)
+            ]
+            if asleep and self.is_ready_for(channel):
+                expect(is_marked(name), "a job is ready and nobody is woken for it", name, channel, self.model.now)
+            up_ms = min((up for up in channel.up_ms.values() if up > self.model.now - SLACK_MS), default=None)
+            due_ms = self.next_due_for(channel)
+            is_new = due_ms < channel.covered_ms or channel.somebody_left
+            if asleep and up_ms > due_ms and is_new and self.knows_when:
+                expect(is_marked(name), "nobody is up when the next is due", name, channel, due_ms)
+            channel.covered_ms, channel.somebody_left = due_ms, False
