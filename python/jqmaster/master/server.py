@@ -33,6 +33,7 @@ from jqmaster.master.dispatch import Dispatch
 from jqmaster.master.embedded import EmbeddedRedis, EmbeddedRedisError
 from jqmaster.master.events import EventFeed
 from jqmaster.master.figures import MOST_QUEUES
+from jqmaster.master.http import http1
 from jqmaster.master.http.app import create_app
 from jqmaster.master.master import Master
 from jqmaster.worker import joblog
@@ -40,9 +41,6 @@ from jqmaster.worker import joblog
 log = logging.getLogger("jqmaster.server")
 
 DEFAULT_PORT = 8400
-BACKLOG = 1024
-KEEP_ALIVE_S = 75.0
-KEEP_ALIVE_REQUESTS = 1_000_000
 
 EXIT_OK, EXIT_FAILED, EXIT_REDIS, EXIT_LISTEN = 0, 1, 4, 1  # as docs/cli.md has them
 
@@ -216,22 +214,15 @@ class Server:
                 self._socket.bind((options.host, options.port))
                 host = f"[{options.host}]" if family == socket.AF_INET6 else options.host
                 self.url = f"http://{host}:{self._socket.getsockname()[1]}"
-            self._socket.listen(BACKLOG)
+            self._socket.listen(http1.BACKLOG)
         except OSError as error:
             where = options.unix or f"{options.host}:{options.port}"
             raise StartError(f"cannot listen on {where}: {error.strerror or error}", EXIT_LISTEN) from None
 
     def _serve_http(self) -> None:
         assert self._socket is not None
-        config = hypercorn.config.Config()
-        config.bind = [f"fd://{self._socket.detach()}"]
+        config = self._config = http1.config(self._socket.detach())
         self._socket = None
-        config.keep_alive_timeout = KEEP_ALIVE_S
-        config.keep_alive_max_requests = KEEP_ALIVE_REQUESTS
-        config.backlog = BACKLOG
-        config.loglevel = "WARNING"
-        config.include_server_header = False
-        self._config = config
         app: Any = create_app(self.master, hosts=self.options.hosts())
         serving = hypercorn.asyncio.serve(app, config, shutdown_trigger=self._shutdown.wait)
         self._http = asyncio.create_task(serving, name="http server")

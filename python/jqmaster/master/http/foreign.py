@@ -1,4 +1,4 @@
-"""Requests that a page of another site makes a browser send are refused, unless they only read.
+"""Requests that a page of another site makes a browser send are refused, unless they change nothing.
 
 Who can reach a master needs no password, and a browser on the same host can. Another site's page cannot read
 the answers, as nothing here allows it to; but without this it could pause a queue or enqueue a job. And where
@@ -13,17 +13,20 @@ import re
 from collections.abc import Collection, Iterable
 from urllib.parse import urlsplit
 
-from jqmaster.master.http.fast import Asgi, Receive, Scope, Send, send_response
-from jqmaster.master.http.routes import failure_for
+from jqmaster.master.http.routes import ROUTES, Asgi, Receive, Scope, Send, refuse
+from jqmaster.master.master import Master
 from jqmaster.wire.errors import HttpError
 
 _READING = frozenset(("GET", "HEAD", "OPTIONS"))
+_CHANGING = re.compile("|".join(
+    re.escape(route.path).replace(r"\{id\}", "[^/]+") for route in ROUTES if route.method == "GET" and not route.reads
+))  # fmt: skip
 _ASKED = frozenset((b"origin", b"sec-fetch-site", b"host", b"x-forwarded-host"))
 _MOST_KNOWN = 100
 _PORT = re.compile(r":\d*\Z")
 
 
-def own_pages_only(app: Asgi, hosts: Collection[str] | None = None) -> Asgi:
+def own_pages_only(app: Asgi, master: Master, hosts: Collection[str] | None = None) -> Asgi:
     """`app`, for programs and for pages of the same origin.
 
     `hosts` are the names it may be asked by, beside addresses and localhost; None: any.
@@ -46,14 +49,19 @@ def own_pages_only(app: Asgi, hosts: Collection[str] | None = None) -> Asgi:
         if scope["type"] == "http":
             if (name := unknown_name(scope["headers"])) is not None:
                 why = f"this master does not answer to {name!a}: start it with --allowed-hosts for that"
-            elif scope["method"] not in _READING and is_foreign(scope["headers"]):
+            elif may_change(scope["method"], scope["path"]) and is_foreign(scope["headers"]):
                 why = "pages of other sites may not change anything here"
         if why is None:
             await app(scope, receive, send)
         else:
-            await send_response(send, failure_for(HttpError(403, "FORBIDDEN", why), scope["headers"]))
+            await refuse(master, scope, send, HttpError(403, "FORBIDDEN", why))
 
     return asgi
+
+
+def may_change(method: str, path: str) -> bool:
+    """Whether a request is more than a look."""
+    return method not in _READING or _CHANGING.fullmatch(path) is not None
 
 
 def is_own_name(host: str, hosts: Collection[str]) -> bool:

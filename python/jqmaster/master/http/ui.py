@@ -72,8 +72,6 @@ def files() -> dict[str, _File]:
 
 
 async def _root() -> QuartResponse:
-    if not request.accept_mimetypes.accept_html or "text/html" not in request.headers.get("accept", ""):
-        raise NotFound
     return await _to_ui()
 
 

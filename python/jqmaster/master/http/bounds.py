@@ -1,0 +1,103 @@
+"""What all requests together may take: bytes of bodies, and streams. Who comes when there is no more is told so
+at once. Bodies are read here, whole, before anybody looks at the request."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+from jqmaster.master.http.routes import STREAM, Asgi, Receive, Scope, Send, refuse
+from jqmaster.master.master import Master
+from jqmaster.wire.errors import HttpError, busy
+
+MAX_CONTENT_LENGTH = 16 * 1024 * 1024
+# So much of each body is not counted: outcomes and signs of life come through, whoever sends how much else.
+SMALL = 16 * 1024
+
+
+class Bounds:
+    """Of one master. `most_bytes`: of all bodies, from their coming until their requests are answered. `body_s`:
+    how long one may take to come."""
+
+    def __init__(self, most_bytes: int = 128 * 1024 * 1024, body_s: float = 60.0) -> None:
+        self.most_bytes = most_bytes
+        self.bytes = 0
+        self._body_s = body_s
+
+    def around(self, app: Asgi, master: Master, longest: int) -> Asgi:
+        """`app`, which gets each body as one message, of at most `longest` bytes."""
+
+        async def asgi(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] != "http":
+                await app(scope, receive, send)
+                return
+            body = _Body(self, longest)
+            try:
+                if _has_body(scope["headers"]):
+                    try:
+                        receive = await self._read(body, scope, receive)
+                    except HttpError as error:
+                        await refuse(master, scope, send, error)
+                        return
+                await app(scope, receive, send)
+            finally:
+                self.bytes -= body.counted
+                master.streams -= scope.get(STREAM, 0)
+
+        return asgi
+
+    async def _read(self, body: _Body, scope: Scope, receive: Receive) -> Receive:
+        try:
+            async with asyncio.timeout(self._body_s):
+                coming = [await body.read(scope["headers"], receive)]
+        except TimeoutError:
+            message = f"the request's body did not arrive within {self._body_s:g} s"
+            raise HttpError(408, "TIMEOUT", message) from None
+
+        async def once() -> Any:
+            return coming.pop() if coming else await receive()
+
+        return once
+
+
+class _Body:
+    def __init__(self, bounds: Bounds, longest: int) -> None:
+        self.counted = 0
+        self._bounds = bounds
+        self._longest = longest
+
+    async def read(self, headers: Iterable[tuple[bytes, bytes]], receive: Receive) -> Any:
+        """One message instead of many; that the client has left when it left before the end. Raises 413 and
+        503."""
+        for name, value in headers:
+            if name == b"content-length" and value.isdigit() and int(value) > self._longest:
+                raise self._too_large()
+        chunks: list[bytes] = []
+        size = 0
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return message
+            if chunk := message.get("body", b""):
+                size += len(chunk)
+                chunks.append(chunk)
+                self._count(size)
+            if not message.get("more_body", False):
+                return message | {"body": chunks[0] if len(chunks) == 1 else b"".join(chunks)}
+
+    def _count(self, size: int) -> None:
+        if size > self._longest:
+            raise self._too_large()
+        more = max(0, size - SMALL) - self.counted
+        if more and self._bounds.bytes + more > self._bounds.most_bytes:
+            raise busy("as many bytes of requests as it takes")
+        self._bounds.bytes += more
+        self.counted += more
+
+    def _too_large(self) -> HttpError:
+        return HttpError(413, "TOOLARGE", f"the body is larger than this server takes ({self._longest} bytes)")
+
+
+def _has_body(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    return any((name == b"content-length" and value != b"0") or name == b"transfer-encoding" for name, value in headers)
