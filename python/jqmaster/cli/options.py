@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
-from jqmaster.connection.url import FORMS
+from jqmaster.connection.url import FORMS, without_passwords
 
 FORM_HELP = "how operations are called: functions, scripts, or auto, which is functions where they can be"
 
@@ -37,7 +37,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """One line, and where to read more: the usage of a command with many options hides what is wrong."""
-        self.exit(2, f"{self.prog}: {message}\nSee {self.prog} --help\n")
+        self.exit(2, f"{self.prog}: {without_passwords(message)}\nSee {self.prog} --help\n")
 
     def option(self, *flags: str, variable: str | None = None, **given: Any) -> argparse.Action:
         """`add_argument` for an option; `variable` instead of the one made from its name."""

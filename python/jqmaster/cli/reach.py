@@ -107,7 +107,7 @@ def _check(client: Client, where: Place, creates: bool) -> None:
                 EXIT_UNAVAILABLE, "VERSION",
             )  # fmt: skip
     except ValueError as error:
-        raise Refused(f"{where.url}: {error}", EXIT_USAGE, "INVALID") from None
+        raise Refused(f"{where.shown}: {error}", EXIT_USAGE, "INVALID") from None
 
 
 def redis_place(options: argparse.Namespace, command: str) -> Place:

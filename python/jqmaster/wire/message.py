@@ -137,10 +137,10 @@ def body_type(header: bytes | None) -> str:
     )
 
 
-def sent_type(header: bytes | None, body: bytes) -> str | None:
+def sent_type(header: bytes | None, has_body: bool) -> str | None:
     """The type that a request is of, if it has a body, or names one that is known."""
     if header is None:
-        return MSGPACK if body else None
+        return MSGPACK if has_body else None
     try:
         return body_type(header)
     except HttpError:

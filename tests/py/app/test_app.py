@@ -280,7 +280,7 @@ def test_limits_are_listed_held_and_opened(jq: JQ) -> None:
 
 
 def test_a_password_is_not_shown() -> None:
-    assert repr(JQ("redis://user:secret@host:1/0")) == "<JQ redis://host:1/0 {jq}>"
+    assert repr(JQ("redis://user:secret@host:1/0")) == "<JQ redis://user:***@host:1/0 {jq}>"
 
 
 def test_names_are_taken_once() -> None:

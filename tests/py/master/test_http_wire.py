@@ -97,7 +97,7 @@ async def _raw(api: Api, method: str, path: str, body: bytes | None = None) -> A
     """Past the checks against the document, for which these bodies would have to be unpacked."""
     from http_support import MSGPACK, asgi
 
-    headers = {} if body is None else {"content-type": MSGPACK}
+    headers = {"accept": MSGPACK} | ({} if body is None else {"content-type": MSGPACK})
     return await asgi(api.app, method, path, headers, body or b"")
 
 

@@ -152,6 +152,9 @@ class Api:
         if raw is None and body is not None:
             raw = json.dumps(body).encode() if content_type == JSON else msgpack.packb(body)
         sent = {name.replace("_", "-").lower(): value for name, value in (self.headers | headers).items()}
+        found = operation(method, target.partition("?")[0])
+        if content_type in _MSGPACK_NAMES and found is not None and "406" in found[1]["responses"]:
+            sent.setdefault("accept", MSGPACK)
         if raw is not None and content_type:
             sent["content-type"] = content_type
         answer = await asgi(self.app, method, target, sent, raw or b"")

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any
 
-from jqmaster.master.http.routes import STREAM, Asgi, Receive, Scope, Send, refuse
+from jqmaster.master.http.routes import STREAM, Asgi, Receive, Scope, Send, has_body, refuse
 from jqmaster.master.master import Master
 from jqmaster.wire.errors import HttpError, busy
 
@@ -34,31 +34,31 @@ class Bounds:
                 return
             body = _Body(self, longest)
             try:
-                if _has_body(scope["headers"]):
-                    try:
-                        receive = await self._read(body, scope, receive)
-                    except HttpError as error:
-                        await refuse(master, scope, send, error)
-                        return
-                await app(scope, receive, send)
+                try:
+                    coming = [await self._read(body, scope, receive)]
+                except HttpError as error:
+                    await refuse(master, scope, send, error)
+                    return
+
+                async def once() -> Any:
+                    return coming.pop() if coming else await receive()
+
+                await app(scope, once, send)
             finally:
                 self.bytes -= body.counted
                 master.streams -= scope.get(STREAM, 0)
 
         return asgi
 
-    async def _read(self, body: _Body, scope: Scope, receive: Receive) -> Receive:
+    async def _read(self, body: _Body, scope: Scope, receive: Receive) -> Any:
+        if not has_body(scope["headers"]):
+            return await body.read((), receive)
         try:
             async with asyncio.timeout(self._body_s):
-                coming = [await body.read(scope["headers"], receive)]
+                return await body.read(scope["headers"], receive)
         except TimeoutError:
             message = f"the request's body did not arrive within {self._body_s:g} s"
             raise HttpError(408, "TIMEOUT", message) from None
-
-        async def once() -> Any:
-            return coming.pop() if coming else await receive()
-
-        return once
 
 
 class _Body:
@@ -97,7 +97,3 @@ class _Body:
 
     def _too_large(self) -> HttpError:
         return HttpError(413, "TOOLARGE", f"the body is larger than this server takes ({self._longest} bytes)")
-
-
-def _has_body(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    return any((name == b"content-length" and value != b"0") or name == b"transfer-encoding" for name, value in headers)

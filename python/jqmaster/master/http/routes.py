@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -172,7 +172,7 @@ def _log(
 async def _respond(master: Master, route: Route, scope: Scope, request: Request) -> Response:
     headers, body = request.headers, request.body
     accept, of_body = headers.get(b"accept"), headers.get(b"content-type")
-    sent = sent_type(of_body, body)
+    sent = sent_type(of_body, bool(body))
     content_type = sent or JSON
     try:
         # The content types come first: a request that cannot be read or answered must not change anything.
@@ -261,11 +261,15 @@ async def refuse(master: Master, scope: Mapping[str, Any], send: Send, error: Ht
 def refusal(master: Master, scope: Mapping[str, Any], error: HttpError) -> Response:
     """The response for an error met before the request was read, counted and logged."""
     known = dict(scope["headers"])
-    has_body = known.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in known
-    sent = sent_type(known.get(b"content-type"), b"\x80" if has_body else b"")
+    sent = sent_type(known.get(b"content-type"), has_body(known.items()))
     response = failure(error, error_type(known.get(b"accept"), sent))
     answered(master, scope, response)
     return response
+
+
+def has_body(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    """Whether something is to come behind a request's head."""
+    return any(name == b"transfer-encoding" or (name == b"content-length" and value != b"0") for name, value in headers)
 
 
 async def send_response(send: Send, response: Response) -> None:
