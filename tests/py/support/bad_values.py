@@ -108,7 +108,7 @@ QUEUES = [5, True, 1.5, "", [], {"a": 1}, ["a"] * 101, "x" * 256, "x" * 2**20, "
 
 def integers(least, most):
     return [least - 1, most + 1, least + 0.5, "1", "", True, False, [], [1], {"a": 1}, NAN, INFINITE,
-            -INFINITE, 2**63, -(2**63), 2**64 - 1, 1e300]  # fmt: skip
+            -INFINITE, -0.0, 2**63, -(2**63), 2**64 - 1, 1e300]  # fmt: skip
 
 
 def numbers(least, most):
@@ -128,6 +128,7 @@ def numbers(least, most):
         NAN,
         INFINITE,
         -INFINITE,
+        -0.0,
     ]
 
 
