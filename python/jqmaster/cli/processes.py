@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from jqmaster.cli.options import FORM_HELP, Parser, command, duration, form, namespace, port, positive, span
+from jqmaster.cli.options import FORM_HELP, Parser, command, duration, form, namespace, port, positive, span, whole
 from jqmaster.cli.status import EXIT_OK, EXIT_UNAVAILABLE
 from jqmaster.connection.url import FORMS, is_redis, without_password
 
@@ -83,6 +83,10 @@ def _add_serve(commands: Any) -> None:
     parser.option(
         "--data-dir", variable="JQ_DATA_DIR", default=Path("var"), type=Path, metavar="DIR",
         help="where an own Redis keeps its data (default: %(default)s)",
+    )  # fmt: skip
+    parser.option(
+        "--max-memory", variable="JQ_MAX_MEMORY", type=whole(0, 1 << 30), metavar="MB",
+        help="what an own Redis may take for its data; 0 for any (default: half of what is free when it starts)",
     )  # fmt: skip
     parser.option(
         "--stop-timeout", variable="JQ_STOP_TIMEOUT", default=10.0, type=span, metavar="TIME",
@@ -158,6 +162,7 @@ def _serve(options: argparse.Namespace, _parser: Parser) -> int:
             redis_url=options.redis, namespace=options.namespace, form=options.form,
             host=options.host, port=options.port,
             unix=options.unix, data_dir=options.data_dir, stop_timeout_s=options.stop_timeout,
+            max_memory=None if options.max_memory is None else options.max_memory << 20,
             migrate=options.migrate, recreate=options.recreate,
             access_log=options.access_log, log_format=options.log_format,
             metrics_queues=options.metrics_queues,

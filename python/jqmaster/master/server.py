@@ -64,6 +64,7 @@ class ServeOptions:
     port: int = DEFAULT_PORT  # 0: any free one
     unix: str | None = None  # a socket's path, instead of host and port
     data_dir: Path = field(default_factory=lambda: Path("var"))
+    max_memory: int | None = None  # of an own Redis, in bytes; 0: any. None: half of what is available
     stop_timeout_s: float = 10.0
     max_deliveries: int = 1000
     migrate: bool = False  # data of an older schema
@@ -167,7 +168,7 @@ class Server:
             raise StartError(str(error)) from None
         self._listen()
         if options.redis_url is None:
-            self._embedded = EmbeddedRedis(options.data_dir)
+            self._embedded = EmbeddedRedis(options.data_dir, max_memory=options.max_memory)
             try:
                 self.redis_url = await asyncio.to_thread(self._embedded.start)
             except EmbeddedRedisError as error:
