@@ -40,12 +40,23 @@ describe("register", function()
     assert.are.same({ "a" }, jq:worker(jq:register({ queues = "a" })).queues)
     assert.are.same({ "*" }, jq:worker(jq:register({ queues = "*" })).queues)
   end)
-  for _, url in ipairs({ "https://host", "http://[::1]:80/x?y=1#z", "http://127.0.0.1:9",
-    "http://user@host/" }) do
-    it("takes the url " .. url, function()
-      assert.are.equal(url, jq:worker(jq:register({ url = url })).url)
+  for url, shown in pairs({
+    ["https://host"] = "https://host", ["http://[::1]:80/x?y=1#z"] = "http://[::1]:80/x?y=1#z",
+    ["http://127.0.0.1:9"] = "http://127.0.0.1:9", ["http://user@host/"] = "http://***@host/",
+    ["http://user:secret@host/a@b"] = "http://***@host/a@b", ["http://u:a@secret@host"] = "http://***@host",
+    ["http://host/?a=1&my_Password=secret&b=2"] = "http://host/?a=1&my_Password=***&b=2",
+  }) do
+    it("takes the url " .. url .. " and keeps its secrets", function()
+      assert.are.equal(shown, jq:worker(jq:register({ url = url })).url)
+      jq:enqueue("a")
+      assert.are.equal(url, jq:call("assign", { limit = 1, master = "m" })[3])
     end)
   end
+
+  it("does not show a secret of a url that it refuses", function()
+    local message = jq:refuses("INVALID url", "register", { name = "w", queues = "*", url = "ftp://u:secret@host" })
+    assert.is_nil(message:find("secret"))
+  end)
 
   describe("the same url again", function()
     it("replaces the older worker", function()
