@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from jqmaster.cli import (
+    acl,
     bench,
     change,
     completion,
@@ -100,7 +101,7 @@ def build() -> Parser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for module in (
         processes, enqueue, jobs, find, change, queues, failures, limits, schedules, workers, stats, top,
-        doctor, bench, copying, settings, completion,
+        doctor, bench, copying, settings, acl, completion,
     ):  # fmt: skip
         module.add(commands)
     add_environment(parser)

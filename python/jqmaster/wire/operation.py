@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 Role = Literal["viewer", "pusher", "worker", "operator", "admin"]
+ROLES: tuple[Role, ...] = get_args(Role)
+"""The least powerful first."""
 Place = Literal["path", "query", "header", "body"]
 Kind = Literal["text", "cursor", "states", "integer", "moment", "number", "flag", "list", "map", "value", "raw"]
 Shape = Literal["nothing", "document", "first", "page", "list", "state", "states", "values", "own"]
