@@ -5,6 +5,7 @@
 # make test    lint, the Lua specs, the Python tests; with Valkey, too, where it is installed
 # make quick   of these what is told within a minute
 # make model   the reference model against the engine   (ARGS="--steps 3000 --seed 7", "--help")
+# make fuzz    right, odd and broken inputs for every script and a master   (ARGS="--seed 7 --seconds 600", "--help")
 # make records  what tests compare with, written anew: refusals, the redis.calls of common paths, the exchange in bytes
 # make mutants  whether the tests find faults that are put in   (ARGS="jqlua/pick": only there)
 # make bench   measurements   (ARGS="--help")
@@ -76,9 +77,12 @@ test: setup
 quick: setup
 	@sh tools/check.sh quick
 
-.PHONY: model records
+.PHONY: model fuzz records
 model: setup
 	@PYTHONPATH=tests/py/support $(PY) tests/py/model/test_model.py $(ARGS)
+
+fuzz: setup
+	$(PY) tools/fuzz.py $(ARGS)
 
 records: setup
 	@for test in engine/test_errors_change_nothing engine/test_common_calls house/test_exchange; do \
