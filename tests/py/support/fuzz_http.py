@@ -194,20 +194,21 @@ class HttpFuzzer:
     def judge(self, asked: str, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> None:
         """Something changed while a request was refused. The master pushes and sweeps meanwhile, so it is asked
         again, between looks at what changes unasked."""
-        found: set[bytes] = set()
+        unasked: set[bytes] = set()
+        each_time: set[bytes] | None = None
+        before = self.keys()
         for _ in range(AGAIN):
-            looks = [self.keys()]
-            time.sleep(0.02)
-            looks.append(self.keys())
+            time.sleep(0.1)
+            now = self.keys()
+            unasked |= differing(before, now)
             self.connection.request(method, path, body, headers)
             self.connection.getresponse().read()
-            looks.append(self.keys())
-            first, second, third = looks
-            changed = {key for key in second.keys() | third.keys() if second.get(key) != third.get(key)}
-            if first != second or not changed:
+            before = self.keys()
+            changed = differing(now, before)
+            each_time = changed if each_time is None else each_time & changed
+            if not each_time - unasked:
                 return
-            found |= changed
-        raise Fault(f"refused, and {sorted(found)[:5]} changed each time, by {asked}")
+        raise Fault(f"refused, and {sorted(each_time or ())[:5]} changed each time, by {asked}")
 
     def keys(self) -> dict[bytes, bytes]:
         """A digest of each key."""
@@ -257,6 +258,10 @@ class HttpFuzzer:
             if cursor == "0":
                 break
         self.redis.close()
+
+
+def differing(one: dict[bytes, bytes], other: dict[bytes, bytes]) -> set[bytes]:
+    return {key for key in one.keys() | other.keys() if one.get(key) != other.get(key)}
 
 
 def responses_of(operation: Operation) -> set[str]:
