@@ -27,8 +27,9 @@ _FAILURES = {
 }  # fmt: skip
 # For each kind its JSON type, and what its least and most are called.
 JSON_TYPES = {
-    "text": ("string", "Length"), "cursor": ("string", "Length"), "states": ("string", "Length"),
-    "integer": ("integer", "imum"), "moment": ("integer", "imum"), "number": ("number", "imum"),
+    "text": ("string", "Length"), "zone": ("string", "Length"), "cursor": ("string", "Length"),
+    "states": ("string", "Length"), "integer": ("integer", "imum"),
+    "moment": ("integer", "imum"), "number": ("number", "imum"),
     "flag": ("boolean", ""), "list": ("array", "Items"), "map": ("object", "Properties"),
 }  # fmt: skip
 

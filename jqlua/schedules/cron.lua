@@ -1,18 +1,21 @@
 ---@lazy
--- Cron expressions: what they say, and which moments they name. Days are counted by arithmetic alone, in the proleptic
--- Gregorian calendar; a clock's offset from UTC is fixed, so there are no hours that are missing or come twice.
+-- Cron expressions: what they say, and which moments they name. A clock's times are counted by arithmetic alone; what
+-- happens when clocks are put forward or back is said in `next` and `last`.
+local calendar = require "jqlua.schedules.calendar"
 local check = require "jqlua.base.check"
+local zone = require "jqlua.schedules.zone"
 
 local M = {}
 
 local floor = math.floor
 
-local DAY = 1440 -- minutes
+local HOUR, DAY = 3600, 86400
 local MOST_BYTES = 1000
 -- Whatever comes at all comes within 40 years: a 29th of February on a given weekday, across a century's turn.
 local MOST_MONTHS = 12 * 41
 
 local FIELDS = {
+  { "second", 0, 59 },
   { "minute", 0, 59 },
   { "hour", 0, 23 },
   { "day of month", 1, 31 },
@@ -86,58 +89,40 @@ local function sorted(set, high)
   return list
 end
 
---- Days since 1970 of a date.
-local function days_of(year, month, day)
-  -- Years begin in March here, so that the leap day is the last.
-  local shifted = month <= 2 and year - 1 or year
-  local era = floor(shifted / 400)
-  local of_era = shifted - era * 400
-  local of_year = floor((153 * ((month + 9) % 12) + 2) / 5) + day - 1
-  return era * 146097 + of_era * 365 + floor(of_era / 4) - floor(of_era / 100) + of_year - 719468
-end
-
----@return number year, number month, number day
-local function date_of(days)
-  local shifted = days + 719468
-  local era = floor(shifted / 146097)
-  local of_era = shifted - era * 146097
-  local year = floor((of_era - floor(of_era / 1460) + floor(of_era / 36524) - floor(of_era / 146096)) / 365)
-  local of_year = of_era - (365 * year + floor(year / 4) - floor(year / 100))
-  local month = floor((5 * of_year + 2) / 153)
-  local day = of_year - floor((153 * month + 2) / 5) + 1
-  month = month < 10 and month + 3 or month - 9
-  year = year + era * 400 + (month <= 2 and 1 or 0)
-  return year, month, day
-end
-
---- How many of a day's times are no later than that minute of it.
-local function times_until(cron, minute_of_day)
-  local hour = floor(minute_of_day / 60)
-  local minute = minute_of_day - hour * 60
-  local count = 0
-  for _, other in ipairs(cron.hours) do
-    if other > hour then
-      break
-    elseif other < hour then
-      count = count + #cron.minutes
-    else
-      for _, later in ipairs(cron.minutes) do
-        if later > minute then
-          break
-        end
-        count = count + 1
-      end
+---@return number below how many of a list's values are less than that
+---@return boolean is_in whether it is one of them
+local function place(list, value)
+  for i, other in ipairs(list) do
+    if other >= value then
+      return i - 1, other == value
     end
   end
-  return count
+  return #list, false
+end
+
+--- How many of a day's times are no later than that second of it.
+local function times_until(cron, second_of_day)
+  local hour = floor(second_of_day / HOUR)
+  local minute = floor(second_of_day / 60) % 60
+  local hours, has_hour = place(cron.hours, hour)
+  local minutes, has_minute = place(cron.minutes, minute)
+  local count = hours * #cron.minutes
+  if not has_hour then
+    return count * #cron.seconds
+  end
+  count = (count + minutes) * #cron.seconds
+  return has_minute and count + place(cron.seconds, second_of_day % 60 + 1) or count
 end
 
 ---@param n number from 1
----@return number? minute_of_day the n-th time of a day
+---@return number? second_of_day the n-th time of a day
 local function time_at(cron, n)
-  local per_hour = #cron.minutes
+  local per_minute = #cron.seconds
+  local per_hour = #cron.minutes * per_minute
   local hour = cron.hours[floor((n - 1) / per_hour) + 1]
-  return hour and hour * 60 + cron.minutes[(n - 1) % per_hour + 1]
+  local of_hour = (n - 1) % per_hour
+  return hour and hour * HOUR + cron.minutes[floor(of_hour / per_minute) + 1] * 60
+    + cron.seconds[of_hour % per_minute + 1]
 end
 
 ---@param first number days since 1970 of the month's first
@@ -150,30 +135,24 @@ local function has_day(cron, first, day)
   return cron.days[day] and is_weekday
 end
 
---- The first moment after another.
----@param cron table as parse gives it
----@param after_ms number
----@param utc_offset number minutes
----@return number? ms
-function M.next(cron, after_ms, utc_offset)
-  local from = floor(after_ms / 60000) + 1 + utc_offset
+--- The first time of a clock from one on.
+---@param from number seconds, as the clock shows them
+---@return number? at
+local function at_clock(cron, from)
   local days = floor(from / DAY)
-  local year, month, day = date_of(days)
+  local year, month, day = calendar.date_of(days)
   local earlier = times_until(cron, from - days * DAY - 1)
   for _ = 1, MOST_MONTHS do
-    local next_year, next_month = year, month + 1
-    if next_month > 12 then
-      next_year, next_month = year + 1, 1
-    end
+    local next_year, next_month = calendar.month_after(year, month)
     if cron.months[month] then
-      local first = days_of(year, month, 1)
+      local first = calendar.days_of(year, month, 1)
       if day < cron.least_day then
         day, earlier = cron.least_day, 0
       end
-      for at = day, days_of(next_year, next_month, 1) - first do
+      for at = day, calendar.days_of(next_year, next_month, 1) - first do
         local time = has_day(cron, first, at) and time_at(cron, earlier + 1)
         if time then
-          return ((first + at - 1) * DAY + time - utc_offset) * 60000
+          return (first + at - 1) * DAY + time
         end
         earlier = 0
       end
@@ -182,37 +161,100 @@ function M.next(cron, after_ms, utc_offset)
   end
 end
 
---- The first of the last n moments that are no later than another.
----@param from_ms number a moment; what is earlier does not count
----@param until_ms number not before from_ms
----@param n number
----@return number ms
-function M.last(cron, from_ms, until_ms, utc_offset, n)
-  local up_to = floor(until_ms / 60000) + utc_offset
-  local days = floor(up_to / DAY)
-  local year, month, day = date_of(days)
-  local first_day = floor((from_ms / 60000 + utc_offset) / DAY)
-  local times = times_until(cron, up_to - days * DAY)
-  local all = #cron.hours * #cron.minutes
-  repeat
-    local first = days_of(year, month, 1)
+--- Of a clock's times from one until another, the n-th from the end.
+---@return number? at nil when there are fewer
+---@return number left so many fewer
+local function last_at_clock(cron, low, high, n)
+  local first_days, days = floor(low / DAY), floor(high / DAY)
+  local _, month, day = calendar.date_of(days)
+  local times = times_until(cron, high - days * DAY)
+  local all = #cron.hours * #cron.minutes * #cron.seconds
+  while days >= first_days do
+    local first = days - day + 1
     if cron.months[month] then
-      for at = day, 1, -1 do
-        if has_day(cron, first, at) then
-          if times >= n then
-            return math.max(from_ms, ((first + at - 1) * DAY + time_at(cron, times - n + 1) - utc_offset) * 60000)
+      for at = days, math.max(first, first_days), -1 do
+        if has_day(cron, first, at - first + 1) then
+          local before = at == first_days and times_until(cron, low - at * DAY - 1) or 0
+          if times - before >= n then
+            return at * DAY + time_at(cron, times - n + 1), 0
           end
-          n = n - times
+          n = n - (times - before)
         end
         times = all
       end
     end
-    month, times = month - 1, all
-    if month == 0 then
-      year, month = year - 1, 12
+    days, times = first - 1, all
+    _, month, day = calendar.date_of(days)
+  end
+  return nil, n
+end
+
+--- From when on times count in a part of a zone's time: who works at given times has had those that come again.
+local function counts_from(cron, part)
+  return cron.is_any and part.begins or part.begins + math.max(0, part.before - part.offset)
+end
+
+--- Whether the clocks, put forward where this part begins, skipped a time that is made up for then.
+local function makes_up(cron, part)
+  if cron.is_any or part.before >= part.offset then
+    return false
+  end
+  local skipped = at_clock(cron, part.begins + part.before)
+  return skipped ~= nil and skipped < part.begins + part.offset
+end
+
+--- The first moment after another.
+---@param cron table as parse gives it
+---@param after_ms number
+---@param of table zone
+---@return number? ms
+function M.next(cron, after_ms, of)
+  local from = floor(after_ms / 1000) + 1
+  local is_first = true
+  while true do
+    local part = zone.part(of, from)
+    if from == part.begins and makes_up(cron, part) then
+      return from * 1000
     end
-    day = first - days_of(year, month, 1)
-  until first <= first_day
+    local found = at_clock(cron, math.max(from, counts_from(cron, part)) + part.offset)
+    found = found and found - part.offset
+    if not found or found < part.ends then
+      return found and found * 1000
+    end
+    -- In whatever follows the clocks show no time of its between. But for the first part: what was there before `from`
+    -- may come again.
+    from = math.max(part.ends, is_first and 0 or found - 2 * DAY)
+    is_first = false
+  end
+end
+
+--- The first of the last n moments that are no later than another.
+---@param from_ms number a moment; what is earlier does not count
+---@param until_ms number not before from_ms
+---@param of table zone
+---@param n number
+---@return number ms
+function M.last(cron, from_ms, until_ms, of, n)
+  local from, at = math.ceil(from_ms / 1000), floor(until_ms / 1000)
+  while at >= from do
+    local part = zone.part(of, at)
+    local low = math.max(from, counts_from(cron, part))
+    if low <= at then
+      local found
+      found, n = last_at_clock(cron, low + part.offset, at + part.offset, n)
+      if found then
+        return (found - part.offset) * 1000
+      end
+    end
+    local begins = part.begins
+    if begins >= from and makes_up(cron, part) and at_clock(cron, begins + part.offset) > begins + part.offset then
+      n = n - 1
+      if n == 0 then
+        return begins * 1000
+      end
+    end
+    at = begins - 1
+  end
   return from_ms
 end
 
@@ -231,8 +273,11 @@ function M.parse(text)
   for field in (MACROS[text] or text):gmatch("%S+") do
     texts[#texts + 1] = field
   end
-  if #texts ~= #FIELDS then
-    return nil, "expected five fields (minute, hour, day of month, month, day of week), got " .. #texts
+  if #texts == #FIELDS - 1 then
+    table.insert(texts, 1, "0")
+  elseif #texts ~= #FIELDS then
+    return nil, "expected five fields (minute, hour, day of month, month, day of week), or six with seconds before"
+      .. " them, got " .. #texts
   end
   for i, field in ipairs(FIELDS) do
     local problem
@@ -242,11 +287,13 @@ function M.parse(text)
     end
   end
   local cron = {
-    minutes = sorted(sets[1], 59), hours = sorted(sets[2], 23), days = sets[3], months = sets[4], weekdays = sets[5],
-    is_either = texts[3]:sub(1, 1) ~= "*" and texts[5]:sub(1, 1) ~= "*",
+    seconds = sorted(sets[1], 59), minutes = sorted(sets[2], 59), hours = sorted(sets[3], 23),
+    days = sets[4], months = sets[5], weekdays = sets[6],
+    is_either = texts[4]:sub(1, 1) ~= "*" and texts[6]:sub(1, 1) ~= "*",
+    is_any = texts[2]:sub(1, 1) == "*" or texts[3]:sub(1, 1) == "*", -- works at no given time of day
   }
   cron.least_day = cron.is_either and 1 or sorted(cron.days, 31)[1]
-  if not M.next(cron, 0, 0) then
+  if not at_clock(cron, 0) then
     return nil, "such a day never comes"
   end
   return cron

@@ -2,6 +2,7 @@
 -- The moments of a schedule. They are whole milliseconds; skipping those that passed is arithmetic, however many they
 -- are.
 local cron = require "jqlua.schedules.cron"
+local zone = require "jqlua.schedules.zone"
 
 local M = {}
 
@@ -23,7 +24,8 @@ function M.plan(spec)
   if spec.every then
     plan.every_ms, plan.offset_ms = to_ms(spec.every), to_ms(spec.offset or 0)
   else
-    plan.cron, plan.utc_offset = cron.parse(spec.cron), spec.utc_offset or 0
+    plan.cron = cron.parse(spec.cron)
+    plan.zone = spec.tz and zone.parse(spec.tz) or zone.fixed((spec.utc_offset or 0) * 60)
   end
   return plan
 end
@@ -34,7 +36,7 @@ function M.next(plan, after_ms)
   after_ms = math.max(after_ms, plan.start_ms - 1)
   local at_ms
   if plan.cron then
-    at_ms = cron.next(plan.cron, after_ms, plan.utc_offset)
+    at_ms = cron.next(plan.cron, after_ms, plan.zone)
   else
     at_ms = plan.offset_ms + (floor((after_ms - plan.offset_ms) / plan.every_ms) + 1) * plan.every_ms
   end
@@ -48,7 +50,7 @@ end
 function M.last(plan, from_ms, until_ms, n)
   until_ms = math.min(until_ms, plan.end_ms)
   if plan.cron then
-    return cron.last(plan.cron, from_ms, until_ms, plan.utc_offset, n)
+    return cron.last(plan.cron, from_ms, until_ms, plan.zone, n)
   end
   local last_ms = plan.offset_ms + floor((until_ms - plan.offset_ms) / plan.every_ms) * plan.every_ms
   return math.max(from_ms, last_ms - (n - 1) * plan.every_ms)

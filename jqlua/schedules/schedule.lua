@@ -18,7 +18,7 @@ local BACKLOG = 100
 -- Without catching up, a moment that is so old has been missed.
 local MISSED_MS = 60000
 -- Of these a change makes other moments; the next one is not what it was.
-local TIMING = { "every", "cron", "start" }
+local TIMING = { "every", "cron", "start", "tz" }
 
 ---@return table? of {s fields as given, a argument, m made, n next_ms, l last_ms, i last_id}
 function M.load(id)

@@ -7,7 +7,8 @@ local M = {}
 local pack = cmsgpack.pack
 
 local GIVEN = {
-  "id", "every", "offset", "cron", "utc_offset", "start", "end", "limit", "catch_up", "backlog", "paused", "job",
+  "id", "every", "offset", "cron", "utc_offset", "tz", "timezone", "start", "end", "limit", "catch_up", "backlog",
+  "paused", "job",
 }
 
 ---@param of table record

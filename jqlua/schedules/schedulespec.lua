@@ -3,10 +3,26 @@
 local check = require "jqlua.base.check"
 local cron = require "jqlua.schedules.cron"
 local jobspec = require "jqlua.job.spec"
+local zone = require "jqlua.schedules.zone"
 
 local M = {}
 
-local FIELDS = "id every offset cron utc_offset start end limit catch_up backlog paused job"
+local FIELDS = "id every offset cron utc_offset tz timezone start end limit catch_up backlog paused job"
+
+---@return string? problem
+local function check_zone(spec)
+  if spec.tz == nil then
+    return spec.timezone ~= nil and "INVALID tz: expected the rule of the timezone, got nothing" or nil
+  elseif spec.utc_offset ~= nil then
+    return "INVALID utc_offset: expected either utc_offset or tz, got both"
+  end
+  local rule, problem = zone.parse(spec.tz)
+  if not rule then
+    return "INVALID tz: " .. problem
+  elseif spec.timezone ~= nil and not check.is_name(spec.timezone) then
+    return check.problem("timezone", check.NAME, spec.timezone)
+  end
+end
 
 ---@return string? problem
 local function check_when(spec)
@@ -17,9 +33,13 @@ local function check_when(spec)
   elseif spec.every ~= nil then
     if not check.is_number(spec.every, 0.1, 1e9) then
       return check.problem("every", "seconds from 0.1 to 10^9", spec.every)
-    elseif spec.utc_offset ~= nil then
-      return "INVALID utc_offset: only a schedule with cron has it"
-    elseif spec.offset ~= nil and not check.is_number(spec.offset, 0, spec.every) then
+    end
+    for _, field in ipairs({ "utc_offset", "tz", "timezone" }) do
+      if spec[field] ~= nil then
+        return "INVALID " .. field .. ": only a schedule with cron has it"
+      end
+    end
+    if spec.offset ~= nil and not check.is_number(spec.offset, 0, spec.every) then
       return check.problem("offset", "seconds from 0 to every", spec.offset)
     end
     return nil
@@ -32,6 +52,7 @@ local function check_when(spec)
   elseif spec.utc_offset ~= nil and not check.is_integer(spec.utc_offset, -1440, 1440) then
     return check.problem("utc_offset", "whole minutes from -1440 to 1440", spec.utc_offset)
   end
+  return check_zone(spec)
 end
 
 ---@return string? problem

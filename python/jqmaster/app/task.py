@@ -252,6 +252,10 @@ class When(TypedDict, total=False):
     cron: str | None
     utc_offset: int | None
     """Minutes by which the clock of `cron` is ahead of UTC."""
+    timezone: str | None
+    """Whose clocks `cron` is about, such as `Europe/Berlin`; instead of `utc_offset`."""
+    tz: str | None
+    """Its rule, as in POSIX' variable TZ; default: what is known of `timezone` here, or by the master."""
     start: datetime | float | None
     """A datetime with a time zone, or Unix seconds; likewise `end`."""
     end: datetime | float | None

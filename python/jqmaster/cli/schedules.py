@@ -57,6 +57,7 @@ def _add_set(under: Any) -> None:
         metavar="MINUTES",
         help="with --cron: its clock is so far ahead of UTC",
     )
+    setting.option("--timezone", metavar="ZONE", help="with --cron: whose clocks it is about: Europe/Berlin")
     setting.option("--start", type=moment, metavar="MOMENT", help="not before")
     setting.option("--end", type=moment, metavar="MOMENT", help="not after")
     setting.option("--limit", type=positive, metavar="N", help="so many jobs in all")
@@ -74,6 +75,8 @@ def rhythm(one: dict[str, Any]) -> str:
     if one.get("every"):
         offset = f" + {show.duration(one['offset'])}" if one.get("offset") else ""
         return f"every {show.duration(one['every'])}{offset}"
+    if one.get("tz"):
+        return f"{one['cron']} {one.get('timezone') or one['tz']}"
     minutes = one.get("utc_offset")
     zone = f" UTC{'-' if minutes < 0 else '+'}{abs(minutes) // 60}:{abs(minutes) % 60:02d}" if minutes else ""
     return f"{one.get('cron')}{zone}"
@@ -133,7 +136,7 @@ def _set(options: argparse.Namespace, parser: Parser) -> int:
     if not isinstance(job, dict):
         parser.error("--job: expected a JSON object")
     argument = values.NIL if options.argument is None else values.packed(values.source(options.argument))
-    names = ("every", "offset", "cron", "utc_offset", "start", "end", "limit", "catch_up", "backlog")
+    names = ("every", "offset", "cron", "utc_offset", "timezone", "start", "end", "limit", "catch_up", "backlog")
     when = {name: getattr(options, name) for name in names}
     with open_client(options, creates=True) as client:
         one = client.set_schedule(

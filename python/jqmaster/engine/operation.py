@@ -8,6 +8,7 @@ from typing import Any
 from jqmaster.engine import replies
 from jqmaster.engine.calls import ABSENT, Calling, Spec, given, pack
 from jqmaster.engine.replies import Audited, Document, Page
+from jqmaster.wire import zones
 
 
 class OperationCalls(Calling):
@@ -108,7 +109,7 @@ class OperationCalls(Calling):
 
     async def schedule(self, schedule_id: str, job: Spec, argument: bytes = b"\xc0", **options: Any) -> Document:
         """Create or replace a recurring job; its document. ``options``: those of section 16."""
-        spec = {"id": schedule_id, "job": dict(job), **given(**options)}
+        spec = {"id": schedule_id, "job": dict(job), **zones.with_rule(given(**options))}
         return replies.document(await self.call("schedule", pack(spec), argument))
 
     async def unschedule(self, schedule_id: str) -> None:

@@ -10,7 +10,7 @@ Role = Literal["viewer", "pusher", "worker", "operator", "admin"]
 ROLES: tuple[Role, ...] = get_args(Role)
 """The least powerful first."""
 Place = Literal["path", "query", "header", "body"]
-Kind = Literal["text", "cursor", "states", "integer", "moment", "number", "flag", "list", "map", "value", "raw"]
+Kind = Literal["text", "cursor", "states", "integer", "moment", "number", "flag", "list", "map", "value", "raw", "zone"]
 Shape = Literal["nothing", "document", "first", "page", "list", "state", "states", "values", "own"]
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -22,7 +22,8 @@ class Type(NamedTuple):
 
     Some kinds are more than their JSON type. `cursor`: text; empty is the same as none. `states`: text, several
     with commas between. `moment`: milliseconds since 1970. `value`: any one value, not looked into, an argument
-    of its own behind the script's spec. `raw`: likewise, and within the spec.
+    of its own behind the script's spec. `raw`: likewise, and within the spec. `zone`: text, a time
+    zone whose rule goes with it.
     """
 
     kind: Kind

@@ -163,8 +163,14 @@ HELD = (
 RECURRING = (
     body("every", Type("number", 0.1, 1e9), "Seconds from moment to moment."),
     body("offset", Type("number", 0), "Moments are so many seconds, and n times `every`, after 1970."),
-    body("cron", TEXT, "Five fields: minute, hour, day of month, month (or `jan`-`dec`), day of week"),
+    body(
+        "cron",
+        TEXT,
+        "Five fields: minute, hour, day of month, month (or `jan`-`dec`), day of week",
+    ),
     body("utc_offset", Type("integer", -1440, 1440), "Minutes by which the clock of `cron` is ahead of UTC."),
+    body("timezone", Type("zone", 1, 255), "Whose clocks `cron` is about, such as `Europe/Berlin`."),
+    body("tz", Type("text", 3, 100), "Its rule, as in POSIX' variable TZ; default: what is known of `timezone`."),
     body("start", Type("number", 0, 1e10), "No moment before; Unix seconds."),
     body("end", Type("number", 0, 1e10), "No moment after; Unix seconds."),
     body("limit", Type("integer", 1, 1e9), "At most so many jobs in all."),

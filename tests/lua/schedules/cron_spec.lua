@@ -1,5 +1,6 @@
 -- Cron expressions, against a search that looks at one minute after the other.
 local cron = require "jqlua.schedules.cron"
+local zone = require "jqlua.schedules.zone"
 
 math.randomseed(os.time())
 
@@ -21,7 +22,7 @@ local function ms(text)
 end
 
 local function shown(moment)
-  return moment and os.date("!%Y-%m-%d %H:%M", moment / 1000)
+  return moment and (os.date("!%Y-%m-%d %H:%M:%S", moment / 1000):gsub(":00$", ""))
 end
 
 -- The naive reading ---------------------------------------------------------------------------------------
@@ -144,7 +145,7 @@ describe("a cron expression", function()
     local parsed = assert(cron.parse(text))
     local found, at = {}, ms(after)
     for i = 1, count do
-      at = cron.next(parsed, at, utc_offset or 0)
+      at = cron.next(parsed, at, zone.fixed((utc_offset or 0) * 60))
       found[i] = shown(at)
     end
     return found
@@ -196,6 +197,10 @@ describe("a cron expression", function()
     { "@annually", "@annually", "2024-05-05 10:00", { "2025-01-01 00:00" } },
     { "blanks and tabs around fields", "  0\t12  * *  * ", "2024-05-05 10:00", { "2024-05-05 12:00" } },
     { "numbers with a zero in front", "05 08 01 * *", "2024-05-05 10:00", { "2024-06-01 08:05" } },
+    { "seconds, when there are six fields", "15,45 30 2 * * *", "2024-05-05 10:00", { "2024-05-06 02:30:15",
+      "2024-05-06 02:30:45", "2024-05-07 02:30:15" } },
+    { "steps of seconds", "*/20 * * * * *", "2024-05-05 10:00", { "2024-05-05 10:00:20", "2024-05-05 10:00:40",
+      "2024-05-05 10:01", "2024-05-05 10:01:20" } },
     { "the time before 1970", "0 0 1 1 *", "1970-01-01 00:00", { "1971-01-01 00:00" } },
   }
   for _, case in ipairs(cases) do
@@ -214,9 +219,9 @@ describe("a cron expression", function()
   end)
   it("names moments after the one given, within a minute, too", function()
     local parsed = cron.parse("* * * * *")
-    assert.are.equal(60000, cron.next(parsed, 0, 0))
-    assert.are.equal(60000, cron.next(parsed, 59999, 0))
-    assert.are.equal(120000, cron.next(parsed, 60000, 0))
+    assert.are.equal(60000, cron.next(parsed, 0, zone.fixed(0)))
+    assert.are.equal(60000, cron.next(parsed, 59999, zone.fixed(0)))
+    assert.are.equal(120000, cron.next(parsed, 60000, zone.fixed(0)))
   end)
 
   it("names what a search minute by minute finds", function()
@@ -228,7 +233,7 @@ describe("a cron expression", function()
       local parsed = cron.parse(text)
       local expected = search(text, after, after + 800 * DAY_MS, utc_offset, 4)
       for i = 1, math.max(1, #expected) do
-        local found = parsed and cron.next(parsed, expected[i - 1] or after, utc_offset)
+        local found = parsed and cron.next(parsed, expected[i - 1] or after, zone.fixed(utc_offset * 60))
         if expected[i] or found and found <= after + 800 * DAY_MS then
           assert.are.equal(shown(expected[i]), shown(found), text .. " with " .. utc_offset .. " after " .. after)
           found_any = found_any + 1
@@ -246,7 +251,7 @@ describe("a cron expression", function()
       if all[1] then
         local parsed = assert(cron.parse(text))
         for _, n in ipairs({ 1, 2, 3, 10, 1000, #all, #all + 1, math.random(1, #all) }) do
-          local found = cron.last(parsed, all[1], until_ms, utc_offset, n)
+          local found = cron.last(parsed, all[1], until_ms, zone.fixed(utc_offset * 60), n)
           assert.are.equal(shown(all[math.max(1, #all - n + 1)]), shown(found), text .. " " .. n .. " " .. until_ms)
         end
       end
@@ -268,7 +273,7 @@ describe("a cron expression", function()
     it("when a value is out of range", function()
       for text, field in pairs({ ["60 * * * *"] = "minute", ["* 24 * * *"] = "hour", ["* * 0 * *"] = "day of month",
         ["* * 32 * *"] = "day of month", ["* * * 0 *"] = "month", ["* * * 13 *"] = "month",
-        ["* * * * 8"] = "day of week" }) do
+        ["* * * * 8"] = "day of week", ["60 * * * * *"] = "second" }) do
         refused(text, field .. " ")
       end
     end)
@@ -283,10 +288,10 @@ describe("a cron expression", function()
       refused("* * * * 5#2", "day of week ")
       refused("* * L * *", "day of month ")
     end)
-    it("when it has not five fields", function()
+    it("when it has neither five fields nor six", function()
       refused("", "got 0")
       refused("* * * *", "got 4")
-      refused("0 * * * * *", "got 6")
+      refused("0 * * * * * *", "got 7")
       refused("@daily 5", "@daily")
       refused("@reboot", "@reboot")
       refused("@", "@hourly")

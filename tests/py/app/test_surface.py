@@ -6,8 +6,9 @@ import asyncio
 import inspect
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import msgpack
 import pytest
@@ -234,6 +235,22 @@ async def test_schedules(jq: JQ, call: Call) -> None:
         await call("unschedule", "s")
     with pytest.raises(Invalid, match="cron"):
         await call("repeat", "s", jq.call("a"), cron="x")
+
+
+async def test_a_schedule_in_a_time_zone(jq: JQ, call: Call) -> None:
+    rule = "CET-1CEST,M3.5.0,M10.5.0/3"
+    march_s = 1_900_000_000  # the 17th, 2030
+    made = await call("repeat", "s", jq.call("a"), cron="30 2 * 3,10 sun", timezone="Europe/Berlin", start=march_s)
+    assert (made["timezone"], made["tz"]) == ("Europe/Berlin", rule)
+    berlin = ZoneInfo("Europe/Berlin")
+    [shown] = await call("schedules", ["s"], next=6)
+    clocks = [datetime.fromtimestamp(at / 1000, berlin).strftime("%m-%d %H:%M%z") for at in shown["next"]]
+    assert clocks[:3] == ["03-24 02:30+0100", "03-31 03:00+0200", "10-06 02:30+0200"]
+    assert clocks[5] == "10-27 02:30+0200"  # the first time of two
+    for zone, problem in (("Europe/Nowhere", "Europe/Nowhere"), ("Africa/Casablanca", "same rule every year")):
+        with pytest.raises(Invalid, match=problem) as refused:
+            await call("repeat", "s", jq.call("a"), cron="@daily", timezone=zone)
+        assert refused.value.path == "timezone"
 
 
 async def test_workers(call: Call, own: Engine) -> None:

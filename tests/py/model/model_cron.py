@@ -8,9 +8,17 @@ NAMES = {
 }  # fmt: skip
 MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 DAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
-RANGES = [(0, 59), (0, 23), (1, 31), (1, 12), (0, 7)]
+RANGES = [(0, 59), (0, 59), (0, 23), (1, 31), (1, 12), (0, 7)]
+# By name, and as rules.
+ZONES = (
+    ("Europe/Berlin", "CET-1CEST,M3.5.0,M10.5.0/3"),
+    ("America/New_York", "EST5EDT,M3.2.0,M11.1.0"),
+    ("Australia/Lord_Howe", "<+1030>-10:30<+11>-11,M10.1.0,M4.1.0"),
+    ("Europe/Dublin", "IST-1GMT0,M10.5.0,M3.5.0/1"),
+    ("Asia/Kolkata", "IST-5:30"),
+)
 NEVER_DAYS = 366 * 9  # a 29th of February comes within eight years and a bit
-MINUTE_MS = 60_000
+MINUTE, MINUTE_MS = timedelta(minutes=1), 60_000
 
 
 def number(text):
@@ -32,30 +40,55 @@ def values(field, least, most):
 
 
 class Cron:
-    def __init__(self, text, utc_offset=0):
-        self.fields = NAMES.get(text.lower(), text).split()
+    """`zone` is a tzinfo, or minutes ahead of UTC."""
+
+    def __init__(self, text, zone=0):
+        fields = NAMES.get(text.lower(), text).split()
+        self.fields = fields if len(fields) == 6 else ["0", *fields]
         sets = [values(field, *of) for field, of in zip(self.fields, RANGES, strict=True)]
-        self.minutes, self.hours, self.days, self.months, self.weekdays = sets
+        self.seconds, self.minutes, self.hours, self.days, self.months, self.weekdays = sets
         if 7 in self.weekdays:
             self.weekdays.add(0)
-        self.offset_ms = utc_offset * MINUTE_MS
+        self.zone = zone
+        self.has_given_times = not any(field.startswith("*") for field in self.fields[1:3])
+
+    def clock(self, at):
+        """What clocks show then."""
+        shown = at + timedelta(minutes=self.zone) if isinstance(self.zone, int) else at.astimezone(self.zone)
+        return shown.replace(tzinfo=None)
 
     def is_day(self, day):
         fits = day.day in self.days, (day.weekday() + 1) % 7 in self.weekdays
-        both_restricted = not self.fields[2].startswith("*") and not self.fields[4].startswith("*")
+        both_restricted = not self.fields[3].startswith("*") and not self.fields[5].startswith("*")
         return day.month in self.months and (any(fits) if both_restricted else all(fits))
+
+    def fits(self, local):
+        return local.minute in self.minutes and local.hour in self.hours and self.is_day(local)
+
+    def within(self, minute):
+        """The moments of this minute, which is of UTC."""
+        clock, before = self.clock(minute), self.clock(minute - MINUTE)
+        found = set()
+        if self.fits(clock) and not (self.has_given_times and clock.fold):
+            found = {minute + timedelta(seconds=second) for second in self.seconds}
+        skipped = before.replace(fold=0) + MINUTE
+        while self.has_given_times and skipped < clock:
+            if self.fits(skipped):
+                found.add(minute)
+            skipped += MINUTE
+        return sorted(round(at.timestamp() * 1000) for at in found)
 
     def after(self, moment_ms):
         """The first moment after this one, or None."""
-        moment = datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=moment_ms + self.offset_ms)
-        at = moment.replace(second=0, microsecond=0) + timedelta(minutes=1)
-        for _ in range(NEVER_DAYS):
-            if self.is_day(at):
-                day = at.date()
-                while at.date() == day:
-                    if at.minute in self.minutes and at.hour in self.hours:
-                        return round(at.timestamp() * 1000) - self.offset_ms
-                    at += timedelta(minutes=1)
-            else:
-                at = at.replace(hour=0, minute=0) + timedelta(days=1)
+        minute = datetime.fromtimestamp(moment_ms // MINUTE_MS * 60, UTC)
+        end = minute + timedelta(days=NEVER_DAYS)
+        while minute < end:
+            # What befalls clocks is over within a day.
+            if not any(self.is_day(self.clock(minute) + timedelta(days=n)) for n in (-1, 0, 1)):
+                minute += timedelta(days=1)
+                continue
+            for at_ms in self.within(minute):
+                if at_ms > moment_ms:
+                    return at_ms
+            minute += MINUTE
         return None

@@ -4,13 +4,15 @@ that they collide."""
 
 import os
 
+from model_cron import ZONES
+
 UNIQUE = ["u1", "u1", "u2", "u é"]
 TAGS = ["t1", "t2", "x", "é y"]
 GROUPS = ["g1", "g2", "other", "timeout"]
 HEADERS = [{"tenant": "é"}, {"traceparent": "00-ab", "empty": ""}]
 SCHEDULES = ["s1", "s2", "s é"]
-CRONS = ["* * * * *", "*/5 * * * *", "0 0 29 2 *", "30 4 1,15 * 5", "@hourly", "@weekly",
-         "10-50/20 */6 * jan-dec 1-5",
+CRONS = ["30 2 * * *", "*/20 15 1,2 * * *", "* * * * *", "*/5 * * * *", "0 0 29 2 *", "30 4 1,15 * 5", "@hourly",
+         "@weekly",          "10-50/20 */6 * jan-dec 1-5",
          "0 0 30 2 *", "5/15 23 * * sun,7", "0 0 */2 * mon", "@YEARLY"]  # fmt: skip
 STATES = ["queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled"]
 
@@ -283,6 +285,8 @@ class MoreGenerator:
         fields = {"cron": self.rng.choice(CRONS)}
         if self.chance(0.4):
             fields["utc_offset"] = self.rng.choice((540, -90, 1440, 1))
+        elif self.chance(0.5):
+            fields["timezone"], fields["tz"] = self.rng.choice(ZONES)
         return fields
 
     def unschedule(self):

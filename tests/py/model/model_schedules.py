@@ -1,13 +1,14 @@
 """The part of the reference model that knows schedules: section 16 of docs/protocol.md."""
 
 from dataclasses import dataclass
+from zoneinfo import ZoneInfo
 
 from model_cron import Cron
 from model_finding import Finding
 from model_jobs import Refused, accepted, entries, expect, matches, ms, same
 
 RECENT_MS = 60_000
-TIMING = ("every", "offset", "cron", "utc_offset", "start")
+TIMING = ("every", "offset", "cron", "utc_offset", "tz", "start")
 DEFAULTS = {"offset": 0, "utc_offset": 0, "catch_up": "one", "backlog": 100, "paused": False}
 
 
@@ -23,7 +24,8 @@ class Schedule:
     last_id: str | None = None
 
     def __post_init__(self):
-        self.cron = Cron(self.given["cron"], self.given.get("utc_offset", 0)) if "cron" in self.given else None
+        zone = ZoneInfo(self.given["timezone"]) if "timezone" in self.given else self.given.get("utc_offset", 0)
+        self.cron = Cron(self.given["cron"], zone) if "cron" in self.given else None
         self.every_ms = ms(self.given.get("every", 0))
         self.end_ms = ms(self.given["end"]) if "end" in self.given else float("inf")
         self.is_paused = self.given.get("paused", False)

@@ -2,9 +2,12 @@
 seldom have: what goes in steps, and long lists of moments."""
 
 import random
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 
+from model_cron import ZONES
 from model_driver import Driver
 from servers import RedisServer
 
@@ -52,6 +55,11 @@ def finish(driver, *jobs, **outcome):
     run(driver, "pick", worker="w", queues="*", count=1000)
     outcomes = [[{"id": job, "token": 1, "type": "success"} | outcome, b"\xc0"] for job in jobs]
     run(driver, "finish", worker="w", outcomes=outcomes)
+
+
+# The hours in which clocks are changed, at given times and at any.
+CHANGING = ("30 2 * * *", "0,45 1-3 * * *", "15 */2 * * *", "*/10 2 * * *", "30 * * * *", "15,45 30 1,2 * * 0",
+            "0 3 * * *")  # fmt: skip
 
 
 class TestDependencies:
@@ -136,6 +144,17 @@ class TestSchedules:
             fields = {"cron": cron(rng), "utc_offset": rng.choice((0, 540, -210, 1440, -1439))}
             run(driver, "schedule", id="s", **fields, job={"name": "a"}, argument=b"\xc0")
             run(driver, "schedules", ids=["s"], next=15)
+
+    @pytest.mark.parametrize(("timezone", "tz"), ZONES)
+    def test_moments_of_clocks_that_are_changed(self, driver, timezone, tz):
+        for start in (1_709_900_000, 1_711_600_000, 1_728_000_000, 1_729_900_000):  # 2024, days before clocks change
+            first, last = (datetime.fromtimestamp(at, ZoneInfo(timezone)) for at in (start, start + 4 * 86_400))
+            if first.utcoffset() == last.utcoffset():
+                continue
+            for when in CHANGING:
+                fields = {"cron": when, "timezone": timezone, "tz": tz, "start": start}
+                run(driver, "schedule", id="s", **fields, job={"name": "a"}, argument=b"\xc0")
+                run(driver, "schedules", ids=["s"], next=50)
 
 
 SPANS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))

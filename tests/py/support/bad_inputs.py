@@ -8,7 +8,7 @@ from bad_constraints import BY, COSTS, FAIR, HOLD_SECONDS, PATHS, TAGS, of_const
 from bad_copying import of_copying
 from bad_finding import CURSORS, WHERE, WHERES, of_finding
 from bad_following import DEPENDS, PROGRESS, SOME_TAGS, of_following
-from bad_schedules import CRONS, of_schedules
+from bad_schedules import CRONS, RULES, of_schedules
 from bad_values import (
     BLOB,
     BOOLEANS,
@@ -218,6 +218,8 @@ TARGETS = [
            "job": [5, True, "x", [1]]}, ["id", "job"], one_job),
     Target("cron", "schedule", {"id": "new", "cron": "* * * * *", "job": {"name": "a"}}, {"cron": CRONS,
            "utc_offset": MINUTES}, [], one_job),
+    Target("zone", "schedule", {"id": "new", "cron": "@daily", "tz": "UTC0", "timezone": "UTC", "job": {"name": "a"}},
+           {"tz": RULES, "timezone": NAMES}, ["tz"], one_job),
     Target("job", "schedule", {"name": "a"}, {k: v for k, v in JOB.items() if k not in ("run_at", "depends")},
            ["name"], lambda spec: one_job(encode({**EVERY, "job": Raw(spec)})), "job.", "job", True),
     Target("schedule", "unschedule", {"id": "known"}, {"id": NAMES}, ["id"]),

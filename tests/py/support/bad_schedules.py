@@ -3,12 +3,23 @@
 from bad_values import BLOB, NOT_TEXT, Raw, encode
 
 CRONS = [
-    *NOT_TEXT, "", " ", "* * * *", "* * * * * *", "60 * * * *", "* 24 * * *", "* * 0 * *", "* * 32 * *",
-    "* * * 0 *", "* * * 13 *", "* * * * 8", "-1 * * * *", "1-0 * * * *", "*/0 * * * *", "*/60 * * * *",
+    *NOT_TEXT, "", " ", "* * * *", "* * * * * * *", "60 * * * * *", "60 * * * *", "* 24 * * *", "* * 0 * *",
+    "* * 32 * *", "* * * 0 *", "* * * 13 *", "* * * * 8", "-1 * * * *", "1-0 * * * *", "*/0 * * * *", "*/60 * * * *",
     "a * * * *", "1, * * * *", "1,,2 * * * *", "*-5 * * * *", "1-2-3 * * * *", "1/2/3 * * * *",
     "1.5 * * * *", "? * * * *", "* * L * *", "* * * * 5#2", "mon * * * *", "* * * * jan", "* * * monday *",
     "@", "@never", "@daily 5", "0 0 30 2 *", "0 0 31 4,6,9,11 *", "* * * * *\0", "é * * * *",
     "*," * 1000 + "* * * * *", "x" * 2**20, Raw(b"\xa1\xff"),
+]  # fmt: skip
+# Rules of time zones.
+RULES = [
+    *NOT_TEXT, "", "UTC", "0", "UT0", "U1C0", "UTC25", "UTC+", "UTC0:60", "UTC0 ", " UTC0", "<UTC0", "<>0", "<U T>0",
+    "Europe/Berlin", ":CET-1", "CET-1CEST", "CET-1CEST,", "CET-1CEST,M3.5.0", "CET-1CEST,M3.5.0,",
+    "CET-1CEST,M3.5.0,M10.5.0,",
+    "CET-1CEST,M3.5.0,M10.5.0/", "CET-1CEST,M3.5.0,M10.5.0/168", "CET-1CEST,M0.5.0,M10.5.0",
+    "CET-1CEST,M13.5.0,M10.5.0",
+    "CET-1CEST,M3.0.0,M10.5.0", "CET-1CEST,M3.6.0,M10.5.0", "CET-1CEST,M3.5.7,M10.5.0", "CET-1CEST,J0,J5",
+    "CET-1CEST,J366,J5", "CET-1CEST,366,5", "CET-1CEST,-1,5", "UTC0,M3.5.0,M10.5.0", "X" * 101 + "0",
+    "UTC0\0", "UTC0\n",
 ]  # fmt: skip
 
 
@@ -27,6 +38,10 @@ def of_schedules(invalid, refused):
     yield wrong("both every and cron", "cron", {"every": 1, "cron": "* * * * *"}, "both")
     yield wrong("offset with cron", "offset", {"cron": "* * * * *", "offset": 1})
     yield wrong("utc_offset with every", "utc_offset", {"every": 1, "utc_offset": 1})
+    for field in ("tz", "timezone"):
+        yield wrong(f"{field} with every", field, {"every": 1, field: "UTC0"})
+    yield wrong("a timezone without its rule", "tz", {"cron": "* * * * *", "timezone": "Europe/Berlin"})
+    yield wrong("both utc_offset and tz", "utc_offset", {"cron": "* * * * *", "utc_offset": 1, "tz": "UTC0"})
     yield wrong("end before start", "end", {"every": 1, "start": 5, "end": 4.999})
     yield wrong("a job that runs at a moment", "job.run_at", {"every": 1, "job": {"name": "a", "run_at": 5}})
     yield wrong("a job that depends", "job.depends", {"every": 1, "job": {"name": "a", "depends": [0]}})

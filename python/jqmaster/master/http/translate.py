@@ -8,7 +8,7 @@ from typing import Any
 
 from jqmaster.errors import JQError
 from jqmaster.master.master import Master
-from jqmaster.wire import packform
+from jqmaster.wire import packform, zones
 from jqmaster.wire.errors import HttpError, from_engine, invalid
 from jqmaster.wire.message import Reply, Request, flag, refuse_unknown, seconds
 from jqmaster.wire.operation import Field, Operation
@@ -35,6 +35,7 @@ class Translation:
         self.known = [field.name for field in self._query]
         self._body = {field.name: field for field in operation.at("body")}
         self._unread = frozenset(name for name, field in self._body.items() if field.type.kind in ("value", "raw"))
+        self._has_zone = any(field.type.kind == "zone" for field in self._body.values())
         self._is_of_a_job = operation.path.startswith(_OF_A_JOB)
         self._names = list(_names(operation.fields))
         [self._of] = [field.name for field in operation.at("path")] or [""]
@@ -78,6 +79,8 @@ class Translation:
                 raw[field.to] = body[field.name]
             elif field.name in body:
                 _put(spec, field.to, body[field.name])
+        if self._has_zone:
+            spec = zones.with_rule(spec)
         return packform.extend_map(packform.pack_spec(spec), raw), values
 
     def wait_s(self, given: Mapping[str, Any]) -> float:

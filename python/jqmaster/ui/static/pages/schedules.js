@@ -14,6 +14,8 @@ const SPEC = [
   'offset',
   'cron',
   'utc_offset',
+  'timezone',
+  'tz',
   'start',
   'end',
   'limit',
@@ -32,13 +34,11 @@ const given = (schedule) =>
   );
 
 function when(schedule) {
-  if (schedule.cron)
-    return [
-      h('code', {}, schedule.cron),
-      schedule.utc_offset
-        ? h('span', { class: 'muted' }, ` UTC${schedule.utc_offset > 0 ? '+' : ''}${schedule.utc_offset / 60} h`)
-        : h('span', { class: 'muted' }, ' UTC'),
-    ];
+  if (schedule.cron) {
+    const ahead = schedule.utc_offset ? `${schedule.utc_offset > 0 ? '+' : ''}${schedule.utc_offset / 60} h` : '';
+    const zone = schedule.timezone ?? schedule.tz ?? `UTC${ahead}`;
+    return [h('code', {}, schedule.cron), h('span', { class: 'muted' }, ` ${zone}`)];
+  }
   return `every ${duration(schedule.every * 1000)}`;
 }
 
@@ -56,6 +56,12 @@ function edit(old) {
         label: 'Cron',
         value: old?.cron,
         hint: 'minute hour day month weekday, or @hourly, @daily, @weekly, @monthly, @yearly',
+      },
+      {
+        name: 'timezone',
+        label: 'Time zone',
+        value: old?.timezone,
+        hint: 'such as Europe/Berlin, with cron',
       },
       {
         name: 'utc_offset',
