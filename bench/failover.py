@@ -19,12 +19,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-sys.path.extend(str(Path(__file__).resolve().parents[1] / "tests" / "py" / room) for room in ("support", "connection"))
+# Before this directory, which has `parts` of its own.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "py" / "support"))
 
 from kit.server import end_on_termination
 
-from test_failover import NAMESPACE, Client
-from test_failover_load import Load, swap, under_load
+from failovers import NAMESPACE, Client
+from loaded import Load, swap, under_load
 from topologies import Node, Proxy, Sentinels, cluster, nodes, until
 
 TIMEOUT_S = 5.0  # of a cluster's nodes

@@ -1,8 +1,8 @@
 """A worker's functions. Each takes a job's argument and returns its result.
 
-jqmaster work tasks:FUNCTIONS --master http://127.0.0.1:8400           # pulls
-jqmaster work tasks:FUNCTIONS --master http://127.0.0.1:8400 --push    # is pushed to
-jqmaster work tasks:FUNCTIONS --redis redis://127.0.0.1:6379           # needs no master
+jqmaster work tasks:FUNCTIONS --url http://127.0.0.1:8400          # pulls
+jqmaster work tasks:FUNCTIONS --url http://127.0.0.1:8400 --push   # is pushed to
+jqmaster work tasks:FUNCTIONS --redis redis://127.0.0.1:6379       # needs no master
 """
 
 import asyncio

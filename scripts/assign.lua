@@ -1,7 +1,7 @@
 -- Picks jobs for the registered workers that are pushed to, least loaded first. For JQ masters.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {master, limit?, request?, wait?}
--- Reply  {next_ms, worker id, url, document, argument, worker id, ...}
+-- ARGV   spec {master, limit?, request?, wait?, without?}
+-- Reply  {next_ms, worker id, url, secrets, document, argument, worker id, ...}
 -- Errors INVALID field
 -- Cost   for each job a look at the head of each pool that has room
 -- Flags: drain, function
@@ -30,10 +30,10 @@ local worker = require "jqlua.pick.worker"
 local SWEEP_STEPS = 100
 
 --- The best job that a worker with room may get; where several pools may, the least loaded worker gets it.
-local function choose(pools)
+local function choose(pools, without)
   local best, holder, load, is_more
   for _, candidate in ipairs(pools) do
-    local id, its_load = pool.least_loaded(candidate)
+    local id, its_load = pool.least_loaded(candidate, without)
     if id then
       local head, more = pool.best(candidate)
       is_more = is_more or more
@@ -58,7 +58,7 @@ local function wanted_by(pools)
   return wanted
 end
 
-local spec, problem = arguments.spec("master limit request wait")
+local spec, problem = arguments.spec("master limit request wait without")
 if not spec then
   return redis.error_reply(problem)
 end
@@ -78,12 +78,29 @@ elseif spec.wait and spec.wait.on ~= worker.CHANNEL then
   return redis.error_reply(check.problem("wait.on", '"' .. worker.CHANNEL .. '", the channel of masters', spec.wait.on))
 end
 
+local without
+if spec.without ~= nil then
+  if not check.is_list(spec.without, 0, pool.MOST_WITHOUT) then
+    local expected = "a list of at most " .. pool.MOST_WITHOUT .. " workers"
+    return redis.error_reply(check.problem("without", expected, spec.without))
+  end
+  problem = check.distinct(spec.without, "without", check.is_name, check.NAME)
+  if problem then
+    return redis.error_reply(problem)
+  end
+  without = {}
+  for _, id in ipairs(spec.without) do
+    without[id] = true
+  end
+end
+
 local reply, entries, bytes = { 0 }, { nil }, 0
 local function append(of, holder, document)
   local n = #reply
-  reply[n + 1], reply[n + 2], reply[n + 3] = holder, worker.load(holder).u, document
-  reply[n + 4] = redis.call("GET", keys.ARGUMENT .. of[job.ID])
-  bytes = bytes + #(reply[n + 4] or "")
+  local record = worker.load(holder)
+  reply[n + 1], reply[n + 2], reply[n + 3], reply[n + 4] = holder, record.u, record.s or "", document
+  reply[n + 5] = redis.call("GET", keys.ARGUMENT .. of[job.ID])
+  bytes = bytes + #(reply[n + 5] or "")
 end
 
 local running = spec.request and starts.recall("a", spec.request)
@@ -114,7 +131,7 @@ for i = #pools, 1, -1 do
 end
 local assigned, expired = 0, 0
 while assigned < limit do
-  local head, holder, more = choose(pools)
+  local head, holder, more = choose(pools, without)
   is_more = is_more or more
   if not head then
     break

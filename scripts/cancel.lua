@@ -1,6 +1,7 @@
 -- Cancels jobs.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {ids, force?, dependents?} or {where, cursor?, count?, force?, dependents?}
+-- ARGV   spec {ids, force?, dependents?, actor?} or {where, cursor?, count?, force?, dependents?,
+--        actor?}
 -- Reply  for each job the state it was in, or NOTFOUND, or CONFLICT (it runs, and running jobs are not to be cancelled)
 --        with where {cursor, changed}
 -- Errors INVALID field, CONFLICT ids[i] (others wait for it, with dependents: refuse)
@@ -14,9 +15,10 @@ local states = require "jqlua.job.states"
 local links = require "jqlua.links.links"
 local selection = require "jqlua.find.selection"
 local settings = require "jqlua.settings.settings"
+local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-local spec, problem = arguments.spec("ids where cursor count force dependents")
+local spec, problem = arguments.operators("ids where cursor count force dependents")
 if not spec then
   return redis.error_reply(problem)
 end
@@ -38,7 +40,7 @@ end
 links.tree[1] = spec.dependents == "cancel"
 
 local takes_running = spec.force or settings.at(settings.CANCEL_RUNNING) ~= 0
-local reply = selection.each(selected, takes_running and states.UNENDED or states.WAITING, function(of)
+local reply, changed = selection.each(selected, takes_running and states.UNENDED or states.WAITING, function(of)
   local before = of[job.STATE]
   if before == states.RUNNING and not takes_running then
     return "CONFLICT"
@@ -54,5 +56,8 @@ local reply = selection.each(selected, takes_running and states.UNENDED or state
   end
   return states.name(before), true
 end)
+if spec.actor then
+  trail.note_jobs("cancel", spec, changed)
+end
 transition.commit()
 return reply

@@ -1,6 +1,6 @@
 -- Shows and changes a namespace's settings.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {set?: {name: value, ...}, describe?}
+-- ARGV   spec {set?: {name: value, ...}, describe?, actor?}
 -- Reply  document of all settings; with describe a list of {name, value, default, type, unit, least?, most?, queues,
 --        meaning}
 -- Errors INVALID set.name, INVALID describe
@@ -12,9 +12,10 @@ local check = require "jqlua.base.check"
 local due = require "jqlua.base.due"
 local settings = require "jqlua.settings.settings"
 local settingspec = require "jqlua.settings.settingspec"
+local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-local spec, problem = arguments.spec("set describe")
+local spec, problem = arguments.operators("set describe")
 if not spec then
   return redis.error_reply(problem)
 end
@@ -31,13 +32,13 @@ if spec.set ~= nil then
   for place, value in pairs(changed) do
     values[place] = value
   end
-  local packed, named = {}, {}
+  local named = {}
   for place, value in ipairs(values) do
-    packed[place] = struct.pack(">d", value)
     named[settings.ALL[place][1]] = value
   end
   local flags = meta.state[meta.FLAGS]
-  redis.call("SETRANGE", keys.META, meta.HEADER_SIZE, table.concat(packed))
+  redis.call("SETRANGE", keys.META, meta.HEADER_SIZE, settings.packed(values, 1, settings.EARLY))
+  redis.call("SETRANGE", keys.META, meta.LATE_OFFSET, settings.packed(values, settings.EARLY + 1, #values))
   meta.save_flags(settings.flags(named) + flags - flags % meta.HAS_OWN)
   -- Moments that were noted under longer limits would come too late.
   redis.call("DEL", keys.REVIEW)
@@ -46,6 +47,8 @@ if spec.set ~= nil then
   if named.events_max == 0 then
     redis.call("UNLINK", keys.EVENTS)
   end
+  trail.note("config", "", spec)
+  trail.trim(named.trail_max)
   transition.commit()
 end
 if spec.describe then

@@ -1,6 +1,6 @@
 -- Creates a constraint, or replaces it.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {id, by?, concurrency?, rate?, cost?, order?}, matcher
+-- ARGV   spec {id, by?, concurrency?, rate?, cost?, order?, actor?}, matcher
 -- Reply  document
 -- Errors INVALID field, INVALID match.place, FULL id
 -- Cost   what waits or runs is dealt with in steps by the calls that follow
@@ -13,14 +13,15 @@ local constraint = require "jqlua.limits.constraint"
 local constraintdoc = require "jqlua.limits.constraintdoc"
 local constraintspec = require "jqlua.limits.constraintspec"
 local limitrecord = require "jqlua.limits.limitrecord"
+local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
 local problem = meta.open()
 if problem then
   return redis.error_reply(problem)
 end
-local new
-new, problem = constraintspec.parse()
+local new, spec
+new, problem, spec = constraintspec.parse()
 if problem then
   return redis.error_reply(problem)
 end
@@ -59,6 +60,11 @@ if is_changed or not is_same then
   transition.commit()
   changes.carry_out()
   meta.save_constraints()
+end
+if spec.actor then
+  local is_plain, match = pcall(cmsgpack.unpack, ARGV[2])
+  spec.match = is_plain and match or nil
+  trail.note("constrain", new.i, spec)
 end
 transition.commit()
 return constraintdoc.encode(new)

@@ -1,6 +1,6 @@
 -- Takes jobs away with their records. Those that wait are cancelled before.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {ids} or {where, cursor?, count?}
+-- ARGV   spec {ids, actor?} or {where, cursor?, count?, actor?}
 -- Reply  for each job the state it had, or NOTFOUND, or CONFLICT (it runs); with where {cursor, changed}
 -- Errors INVALID field
 -- Cost   with where, some milliseconds at most; with ids, each of them
@@ -10,9 +10,10 @@ local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
 local removal = require "jqlua.job.removal"
 local selection = require "jqlua.find.selection"
+local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-local spec, problem = arguments.spec("ids where cursor count")
+local spec, problem = arguments.operators("ids where cursor count")
 if not spec then
   return redis.error_reply(problem)
 end
@@ -22,7 +23,7 @@ if not selected then
   return redis.error_reply(problem)
 end
 local unwanted, seen = {}, {}
-local reply = selection.each(selected, "qwsbtkdec", function(of)
+local reply, changed = selection.each(selected, "qwsbtkdec", function(of)
   if seen[of] then
     return "NOTFOUND" -- named twice
   elseif of[job.STATE] == states.RUNNING then
@@ -33,5 +34,8 @@ local reply = selection.each(selected, "qwsbtkdec", function(of)
   return states.name(of[job.STATE]), true
 end)
 removal.discard(unwanted)
+if spec.actor then
+  trail.note_jobs("discard", spec, changed)
+end
 transition.commit()
 return reply

@@ -1,6 +1,6 @@
 -- Takes a queue away that has no jobs at all, with its settings and statistics.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {queue}
+-- ARGV   spec {queue, actor?}
 -- Reply  1
 -- Errors INVALID queue, NOTFOUND queue, CONFLICT queue (it has jobs)
 -- Flags: drain
@@ -9,9 +9,10 @@ local check = require "jqlua.base.check"
 local glob = require "jqlua.base.glob"
 local queue = require "jqlua.queue.record"
 local queueend = require "jqlua.queue.forget"
+local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-local spec, problem = arguments.spec("queue")
+local spec, problem = arguments.operators("queue")
 if not spec then
   return redis.error_reply(problem)
 end
@@ -25,5 +26,6 @@ elseif queueend.has_jobs(owner) then
   return redis.error_reply("CONFLICT queue: " .. check.show(spec.queue) .. " has jobs: discard them, or let them go")
 end
 queueend.forget(owner)
+trail.note("forget", spec.queue, spec)
 transition.commit()
 return 1

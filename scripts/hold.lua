@@ -1,6 +1,6 @@
 -- Closes a key of a constraint for a while, or opens it.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {id, by?, seconds}
+-- ARGV   spec {id, by?, seconds, actor?}
 -- Reply  until when, in ms
 -- Errors INVALID field, NOTFOUND id
 -- Flags: write
@@ -11,9 +11,10 @@ local constraint = require "jqlua.limits.constraint"
 local holding = require "jqlua.limits.holding"
 local keyrecord = require "jqlua.limits.keyrecord"
 local parking = require "jqlua.limits.parking"
+local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-local spec, problem = arguments.spec("id by seconds")
+local spec, problem = arguments.operators("id by seconds")
 if not spec then
   return redis.error_reply(problem)
 end
@@ -33,5 +34,6 @@ if problem then
 end
 local until_ms = meta.state[meta.NOW_MS] + math.ceil(spec.seconds * 1000)
 parking.hold(keyrecord.load(definition.n, value), until_ms)
+trail.note("hold", spec.id, spec)
 transition.commit()
 return until_ms

@@ -1,6 +1,6 @@
 -- Takes running jobs away from their workers; they wait again, and no retry is spent.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {ids, delay?} or {queue, count?, delay?}
+-- ARGV   spec {ids, delay?, actor?} or {queue, count?, delay?, actor?}
 -- Reply  for each job queued or scheduled, or NOTFOUND, or CONFLICT (it does not run); of a queue {kicked, more}
 -- Errors INVALID field
 -- Flags: drain
@@ -12,11 +12,12 @@ local glob = require "jqlua.base.glob"
 local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
 local queue = require "jqlua.queue.record"
+local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
 local MOST = 1000
 
-local spec, problem = arguments.spec("ids queue count delay")
+local spec, problem = arguments.operators("ids queue count delay")
 if not spec then
   return redis.error_reply(problem)
 end
@@ -36,7 +37,10 @@ if problem then
   return redis.error_reply(problem)
 end
 
+local kicked = 0
+
 local function kick(of)
+  kicked = kicked + 1
   transition.tell_worker(of, "kicked")
   return attempt.give_back(of, spec.delay or 0)
 end
@@ -50,17 +54,20 @@ if spec.ids then
 else
   local count = spec.count or 100
   local running = redis.call("ZRANGE", queue.key(queue.load(spec.queue), states.RUNNING), 0, count)
-  local kicked = 0
-  while kicked < math.min(count, #running) and budget.is_left() do
-    kicked = kicked + 1
-    local of = job.read(running[kicked])
+  local seen = 0
+  while seen < math.min(count, #running) and budget.is_left() do
+    seen = seen + 1
+    local of = job.read(running[seen])
     if of then
       local price = 2 * budget.of_job(of)
       kick(of)
       budget.pay(price + budget.of_job(of))
     end
   end
-  answers = { kicked, #running > kicked and 1 or 0 }
+  answers = { seen, #running > seen and 1 or 0 }
+end
+if spec.actor then
+  trail.note_jobs("kick", spec, kicked)
 end
 transition.commit()
 return answers

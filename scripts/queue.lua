@@ -1,7 +1,7 @@
 -- Shows and changes a queue: pauses it, resumes it, limits it, gives it settings of its own. Creates one that is not
 -- known yet.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {name, paused?, max_waiting?, fair?, set?, unset?}
+-- ARGV   spec {name, paused?, max_waiting?, fair?, set?, unset?, actor?}
 -- Reply  document
 -- Errors INVALID field
 -- Flags: write
@@ -15,9 +15,10 @@ local lineup = require "jqlua.limits.placement"
 local queuedoc = require "jqlua.queue.document"
 local settings = require "jqlua.settings.settings"
 local settingspec = require "jqlua.settings.settingspec"
+local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-local spec, problem = arguments.spec("name paused max_waiting fair set unset")
+local spec, problem = arguments.operators("name paused max_waiting fair set unset")
 if not spec then
   return redis.error_reply(problem)
 end
@@ -79,5 +80,6 @@ if own_set or own_unset then
   settings.save_own(owner, values)
   queue.look_again(owner)
 end
+trail.note("queue", spec.name, spec)
 transition.commit()
 return queuedoc.encode(owner)

@@ -1,6 +1,6 @@
 -- Registers a worker.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {name, queues, url?, max_jobs?}
+-- ARGV   spec {name, queues, url?, max_jobs?, secrets?}
 -- Reply  worker id
 -- Errors INVALID field, FULL queues
 -- Flags: write
@@ -15,18 +15,24 @@ local transition = require "jqlua.life.transition"
 local worker = require "jqlua.pick.worker"
 
 local MOST_JOBS = 1000
+local URL = "an http or https URL of at most 2000 bytes, without user, ? and #"
 
-local spec, problem = arguments.spec("name queues url max_jobs")
+local spec, problem = arguments.spec("name queues url max_jobs secrets")
 if not spec then
   return redis.error_reply(problem)
 end
 local url = spec.url
 if not check.is_name(spec.name) then
   return redis.error_reply(check.problem("name", check.NAME, spec.name))
-elseif url ~= nil and (type(url) ~= "string" or #url > 2000 or not url:find("^https?://[%w%[][^%s%c]*$")) then
-  return redis.error_reply(check.problem("url", "an http or https URL of at most 2000 bytes", url))
+elseif url ~= nil and (not check.is_text(url, 2000) or not url:find("^https?://[%w%[][^%s?#]*$")
+  or url:find("^https?://[^/]*@")) then
+  return redis.error_reply(check.problem("url", URL, url))
 elseif spec.max_jobs ~= nil and not check.is_integer(spec.max_jobs, 1, MOST_JOBS) then
   return redis.error_reply(check.problem("max_jobs", "an integer from 1 to " .. MOST_JOBS, spec.max_jobs))
+end
+problem = spec.secrets ~= nil and worker.check_secrets(spec.secrets)
+if problem then
+  return redis.error_reply(problem)
 end
 local entries
 entries, problem = wishes.parse_queues(spec.queues, "queues")
@@ -44,7 +50,7 @@ end
 -- From the same numbers as job ids, and for the same reasons.
 local id = "w" .. serial.next()
 local record = {
-  n = spec.name, u = url, m = spec.max_jobs or 1, r = {},
+  n = spec.name, u = url, m = spec.max_jobs or 1, r = {}, s = spec.secrets and table.concat(spec.secrets, " "),
   q = type(spec.queues) == "string" and { spec.queues } or spec.queues,
 }
 redis.call("ZADD", keys.WORKER_IDS, 0, id)

@@ -1,6 +1,6 @@
 -- Runs jobs again that failed for good, were cancelled, or wait for their backoff.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {ids} or {where, cursor?, count?}
+-- ARGV   spec {ids, actor?} or {where, cursor?, count?, actor?}
 -- Reply  for each job queued, or NOTFOUND, or CONFLICT (its state does not allow it, or its unique key is another's);
 --        with where {cursor, changed}: of the jobs that fit, and had come there when the first call was made
 -- Errors INVALID field
@@ -10,9 +10,10 @@ local again = require "jqlua.life.retry"
 local arguments = require "jqlua.base.arguments"
 local job = require "jqlua.job.record"
 local selection = require "jqlua.find.selection"
+local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-local spec, problem = arguments.spec("ids where cursor count")
+local spec, problem = arguments.operators("ids where cursor count")
 if not spec then
   return redis.error_reply(problem)
 end
@@ -21,12 +22,15 @@ selected, problem = selection.parse(spec)
 if not selected then
   return redis.error_reply(problem)
 end
-local reply = selection.each(selected, again.STATES, function(of)
+local reply, changed = selection.each(selected, again.STATES, function(of)
   -- What failed once more since the first call is not retried for ever.
   if selected.where and of[job.ENDED_MS] > selected.begun_ms then
     return "CONFLICT"
   end
   return again.retry(of)
 end)
+if spec.actor then
+  trail.note_jobs("retry", spec, changed)
+end
 transition.commit()
 return reply

@@ -23,10 +23,10 @@ if problem and redis.call("EXISTS", keys.META) == 0 then
   end
   local values = {}
   for i, setting in ipairs(settings.ALL) do
-    values[i] = struct.pack(">d", setting[2])
+    values[i] = setting[2]
   end
   redis.call("SET", keys.META, struct.pack(meta.FORMAT, meta.SCHEMA, 0, 0, meta.NONE, 0, 0, 0, meta.new_secret())
-    .. table.concat(values))
+    .. settings.packed(values, 1, settings.EARLY))
   -- The index of all queues is there from the start, while it costs nothing to build.
   redis.call("HSET", keys.PATTERNS, "*", "")
 elseif problem then

@@ -1,6 +1,6 @@
 -- Deletes a constraint. What it held is free.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {id}
+-- ARGV   spec {id, actor?}
 -- Reply  1
 -- Errors INVALID id, NOTFOUND id
 -- Cost   what it held comes back in steps by the calls that follow
@@ -11,9 +11,10 @@ local changes = require "jqlua.limits.rollout"
 local check = require "jqlua.base.check"
 local constraint = require "jqlua.limits.constraint"
 local limitrecord = require "jqlua.limits.limitrecord"
+local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-local spec, problem = arguments.spec("id")
+local spec, problem = arguments.operators("id")
 if not spec then
   return redis.error_reply(problem)
 elseif not check.is_name(spec.id) then
@@ -30,5 +31,6 @@ meta.set(meta.VERSION, meta.state[meta.VERSION] + 1)
 changes.note(changes.LIMITED, definition.n)
 changes.carry_out()
 meta.save_constraints()
+trail.note("unconstrain", spec.id, spec)
 transition.commit()
 return 1

@@ -1,6 +1,6 @@
 -- Deletes a recurring job. The jobs it has made stay.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {id}
+-- ARGV   spec {id, actor?}
 -- Reply  1
 -- Errors INVALID id, NOTFOUND id
 -- Flags: drain
@@ -8,8 +8,9 @@ local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local schedule = require "jqlua.schedules.schedule"
+local trail = require "jqlua.access.trail"
 
-local spec, problem = arguments.spec("id")
+local spec, problem = arguments.operators("id")
 if not spec then
   return redis.error_reply(problem)
 elseif not check.is_name(spec.id) then
@@ -18,4 +19,5 @@ elseif redis.call("HEXISTS", keys.SCHEDULES, spec.id) == 0 then
   return redis.error_reply(check.missing("id", "schedule", spec.id))
 end
 schedule.delete(spec.id)
+trail.note("unschedule", spec.id, spec)
 return 1

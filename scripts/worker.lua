@@ -1,15 +1,16 @@
 -- Asks a registered worker to be quiet (finish what it has, take no more), to stop, or to resume.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {worker, request}
+-- ARGV   spec {worker, request, actor?}
 -- Reply  1
 -- Errors INVALID field, NOTFOUND worker
 -- Flags: drain
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
+local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 local worker = require "jqlua.pick.worker"
 
-local spec, problem = arguments.spec("worker request")
+local spec, problem = arguments.operators("worker request")
 if not spec then
   return redis.error_reply(problem)
 end
@@ -24,5 +25,6 @@ if not record then
     .. " is not registered, or was dropped as dead")
 end
 worker.ask(spec.worker, record, spec.request)
+trail.note("worker", spec.worker, spec)
 transition.commit()
 return 1

@@ -81,9 +81,10 @@ for name in $(echo " $* " | sed -e 's/ lint / ruff mypy format biome luacheck /'
             ;;
         lua) [ -n "$specs_pid" ] || part "busted tests/lua" specs ;;
         python)
-            # Files run side by side, since most of their time is waiting for processes.
+            # Files run side by side, since most of their time is waiting for processes; in the order of conftest.py,
+            # and not those of the most tests first, which are not those that take long.
             [ -n "$specs_pid" ] || build_scripts
-            part "pytest tests/py" $bin/python -m pytest -q -n 4 --dist loadfile tests/py
+            part "pytest tests/py" $bin/python -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder tests/py
             [ -z "$specs_pid" ] || part "busted tests/lua" specs
             ;;
         valkey)

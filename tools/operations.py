@@ -17,13 +17,13 @@ from jqmaster.wire.operations import OPERATIONS
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, DOCUMENT = ROOT / "docs" / "clients.md", ROOT / "openapi" / "master.yaml"
 BEGIN, END = "<!-- operations: written by make generate -->\n", "<!-- end of operations -->\n"
-_HEAD = ("operation", "request", "script", "role", "answer", "errors")
+_HEAD = ("operation", "request", "script", "roles", "answer", "errors")
 
 # Codes that are HTTP's own, beside those of the scripts.
-_OWN_STATUS = {"TIMEOUT": 408, "NOTACCEPTABLE": 406, "UNSUPPORTED": 501}
+_OWN_STATUS = {"TIMEOUT": 408, "UNAUTHORIZED": 401, "NOTACCEPTABLE": 406, "UNSUPPORTED": 501}
 _FAILURES = {
-    400: "Invalid", 404: "NotFound", 406: "NotAcceptable", 408: "Slow", 409: "NotPossible", 413: "TooLarge",
-    415: "Unsupported", 429: "Full", 500: "Internal", 503: "Unavailable",
+    400: "Invalid", 401: "Unauthorized", 404: "NotFound", 406: "NotAcceptable", 408: "Slow", 409: "NotPossible",
+    413: "TooLarge", 415: "Unsupported", 429: "Full", 500: "Internal", 503: "Unavailable",
 }  # fmt: skip
 # For each kind its JSON type, and what its least and most are called.
 JSON_TYPES = {
@@ -48,7 +48,7 @@ def _row(one: Operation) -> tuple[str, ...]:
         one.name,
         f"`{one.method} {one.path}`",
         f"`{one.script}`" if one.script else "",
-        one.role or "",
+        ", ".join(one.roles),
         _answer(one.reply),
         " ".join(one.errors),
     )

@@ -5,6 +5,7 @@ local check = require "jqlua.base.check"
 local M = {}
 
 local MOST_IDS = 1000
+local MOST_ACTOR = 100
 
 --- Opens the namespace and takes the call's one spec.
 ---@param known string the fields there are, separated by blanks
@@ -25,6 +26,27 @@ function M.spec(known, takes_more)
     return nil, problem
   end
   return spec
+end
+
+--- Checks who is said to change something, which stands in the specs of operators.
+---@return string? problem
+function M.check_actor(spec)
+  local actor = spec.actor
+  if actor ~= nil and (not check.is_name(actor) or #actor > MOST_ACTOR) then
+    return check.problem("actor", "text of 1 to " .. MOST_ACTOR .. " bytes, valid UTF-8, no control characters", actor)
+  end
+end
+
+--- As spec, of an operation that may say who calls it.
+---@param known string
+---@return table? spec
+---@return string? problem
+function M.operators(known)
+  local spec, problem = M.spec(known .. " actor")
+  if spec then
+    problem = M.check_actor(spec)
+  end
+  return not problem and spec or nil, problem
 end
 
 --- Opens the namespace of a call whose arguments are job ids.

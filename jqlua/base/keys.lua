@@ -87,6 +87,10 @@ M.STATS_PAIRS = NAMESPACE .. ":stats-pairs" -- zset, scores 0: queue + 0 byte + 
 M.EVENTS = NAMESPACE .. ":events" -- stream, and shard channel
 M.TRACKED = NAMESPACE .. ":job:" -- + id, shard channel
 M.TOLD = NAMESPACE .. ":worker:" -- + worker, shard channel: what it is told
+M.API_KEYS = NAMESPACE .. ":api-keys" -- hash: id -> record (module access.apikey), and shard channel
+M.API_KEY_IDS = NAMESPACE .. ":api-key-ids" -- zset, scores 0: ids in order, for paging
+M.API_KEY_USES = NAMESPACE .. ":api-key-uses" -- hash: id -> when it was used last
+M.TRAIL = NAMESPACE .. ":trail" -- zset, scores 0: what operators changed, in order (module access.trail)
 M.OWN_SETTINGS = NAMESPACE .. ":settings:" -- + queue, string: settings of its own
 
 return M

@@ -2,7 +2,8 @@
 -- Header: schema, number of channels with sleepers, flags (which ended jobs are not kept at all, ...), the next moment
 -- anything is due (a lower bound), the version of the set of constraints, the version in which one was last added,
 -- whether changes are still to be carried out (module limits.rollout), the secret that tokens are made with. Then the
--- settings (module settings.settings), and behind them, once it was called, when (module life.pulse).
+-- settings (module settings.settings), and behind them, once it was called, when (module life.pulse). Settings that
+-- came later stand behind that.
 local keys = require "jqlua.base.keys"
 local clock = require "jqlua.base.clock"
 local server = require "jqlua.base.server"
@@ -17,6 +18,7 @@ M.FLAGS_OFFSET = 4
 M.PULSE_OFFSET = M.HEADER_SIZE + 17 * 8 -- behind the settings of this schema
 local PULSE_FORMAT = ">dddd"
 local PULSE_SIZE = 32
+M.LATE_OFFSET = M.PULSE_OFFSET + PULSE_SIZE -- settings that came later; what is not there has its default
 M.PULSE_MS = 1000 -- it is noted once in this time
 local DUE_OFFSET = 5
 local CONSTRAINTS_OFFSET = 13
@@ -207,7 +209,7 @@ end
 function M.save_pulse(since_ms, ran_ms, from_ms, to_ms)
   local state, packed = M.state, struct.pack(PULSE_FORMAT, since_ms, ran_ms, from_ms, to_ms)
   redis.call("SETRANGE", keys.META, M.PULSE_OFFSET, packed)
-  state[M.RAW] = state[M.RAW]:sub(1, M.PULSE_OFFSET) .. packed
+  state[M.RAW] = state[M.RAW]:sub(1, M.PULSE_OFFSET) .. packed .. state[M.RAW]:sub(M.LATE_OFFSET + 1)
   M.set(M.RAN_MS, ran_ms)
 end
 

@@ -39,16 +39,21 @@ end
 ---@param letters string states that matter where jobs are described
 ---@param change fun(of: table): string, boolean? answer for the job, and whether it changed
 ---@return table reply an answer for each id; or {cursor, changed}
+---@return number changed
 function M.each(selection, letters, change)
+  local changed = 0
   if selection.ids then
     local answers = {}
     for i, id in ipairs(selection.ids) do
-      local of = job.read(id)
-      answers[i] = of and change(of) or "NOTFOUND"
+      local of, is_changed = job.read(id), nil
+      answers[i] = "NOTFOUND"
+      if of then
+        answers[i], is_changed = change(of)
+      end
+      changed = changed + (is_changed and 1 or 0)
     end
-    return answers
+    return answers, changed
   end
-  local changed = 0
   local cursor = find.page(selection.where, selection.at, {
     count = selection.count, letters = letters,
     take = function(of)
@@ -60,7 +65,7 @@ function M.each(selection, letters, change)
       end
     end,
   })
-  return { cursor, changed }
+  return { cursor, changed }, changed
 end
 
 return M

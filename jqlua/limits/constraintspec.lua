@@ -1,11 +1,12 @@
 ---@lazy
 -- What is said of a constraint, checked.
+local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local matcher = require "jqlua.limits.matcher"
 
 local M = {}
 
-local FIELDS = "id by concurrency rate cost order"
+local FIELDS = "id by concurrency rate cost order actor"
 local MOST_PATHS = 4
 
 ---@return table? paths
@@ -70,6 +71,7 @@ end
 --- Takes the call's arguments: a spec and a matcher.
 ---@return table? new definition, without its number (module constraint)
 ---@return string? problem
+---@return table? spec
 function M.parse()
   local spec = #ARGV == 2 and check.map(ARGV[1])
   if #ARGV ~= 2 then
@@ -77,15 +79,14 @@ function M.parse()
   elseif not spec then
     return nil, check.not_a_map("spec", ARGV[1])
   end
-  local unknown = check.unknown_field(spec, FIELDS)
-  if unknown then
-    return nil, unknown
+  local problem = check.unknown_field(spec, FIELDS) or arguments.check_actor(spec)
+  if problem then
+    return nil, problem
   end
   if not check.is_name(spec.id) then
     return nil, check.problem("id", check.NAME, spec.id)
   end
   local new = { i = spec.id, c = spec.concurrency, g = ARGV[2], bg = spec.by }
-  local problem
   if spec.concurrency ~= nil and not check.is_integer(spec.concurrency, 1, 1e9) then
     return nil, check.problem("concurrency", "an integer from 1 to 10^9", spec.concurrency)
   end
@@ -113,7 +114,7 @@ function M.parse()
   if problem then
     return nil, problem
   end
-  return new
+  return new, nil, spec
 end
 
 --- Whether two definitions are of the same jobs under the same keys, counted alike: then what is known of the keys

@@ -15,6 +15,8 @@ local call = redis.call
 -- How far a pool that refuses names looks past jobs of such names, in a queue and over queues.
 local LOOK = 100
 
+M.MOST_WITHOUT = 200
+
 --- Pools that have a worker with room.
 ---@return table[] pools {key, entries, refused (set) or nil, wanted}
 function M.with_room()
@@ -37,11 +39,26 @@ function M.with_room()
   return found
 end
 
+---@cold
+local function first_without(key, without)
+  budget.pay(budget.LOOK)
+  local found = call("ZRANGE", key, 1, M.MOST_WITHOUT, "WITHSCORES")
+  for i = 1, #found, 2 do
+    if not without[found[i]] then
+      return found[i], tonumber(found[i + 1])
+    end
+  end
+end
+
 --- The least loaded worker of a pool.
+---@param without? table<string, boolean> those that are passed over, at most MOST_WITHOUT
 ---@return string? id
 ---@return number? load
-function M.least_loaded(pool)
+function M.least_loaded(pool, without)
   local first = call("ZRANGE", keys.POOL .. pool.key, 0, 0, "WITHSCORES")
+  if without and first[1] and without[first[1]] then
+    return first_without(keys.POOL .. pool.key, without)
+  end
   return first[1], tonumber(first[2])
 end
 

@@ -2,6 +2,7 @@
 -- pool's set, ordered by load, exactly while it may get another job: it holds fewer than max_jobs, does not rest and
 -- was not asked to be quiet. Workers with the same queues and the same refused names share a pool, so that dispatch
 -- looks at pools and not at workers.
+local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local due = require "jqlua.base.due"
@@ -23,7 +24,7 @@ function M.is_id(name)
 end
 
 ---@return table? record {n name, q queues, u url, m max_jobs, r refused names, p pool, w why it rests, k what was asked
---- of it (quiet, stop), l how many of its attempts timed out}
+--- of it (quiet, stop), l how many of its attempts timed out, s secrets with a blank between}
 function M.load(id)
   local raw = call("HGET", keys.WORKERS, id)
   return raw and cmsgpack.unpack(raw) or nil
@@ -31,6 +32,30 @@ end
 
 function M.save(id, record)
   call("HSET", keys.WORKERS, id, cmsgpack.pack(record))
+end
+
+--- What one is, as Standard Webhooks have it: 24 to 64 bytes.
+---@return boolean
+function M.is_secret(value)
+  local digits, padding = string.match(type(value) == "string" and value or "", "^whsec_([%w+/]+)(=*)$")
+  if not digits or (#digits + #padding) % 4 ~= 0 or #padding > 2 then
+    return false
+  end
+  local bytes = (#digits + #padding) / 4 * 3 - #padding
+  return bytes >= 24 and bytes <= 64
+end
+
+--- What is wrong is not shown: it may be a secret that was cut off.
+---@return string? problem
+function M.check_secrets(secrets)
+  if not check.is_list(secrets, 1, 2) then
+    return "INVALID secrets: expected a list of one or two secrets"
+  end
+  for i, secret in ipairs(secrets) do
+    if not M.is_secret(secret) then
+      return "INVALID secrets[" .. i - 1 .. "]: expected whsec_ and 24 to 64 bytes in base64"
+    end
+  end
 end
 
 ---@return boolean

@@ -1,5 +1,6 @@
 ---@lazy
 -- What is said of a schedule, checked.
+local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local cron = require "jqlua.schedules.cron"
 local jobspec = require "jqlua.job.spec"
@@ -7,7 +8,7 @@ local zone = require "jqlua.schedules.zone"
 
 local M = {}
 
-local FIELDS = "id every offset cron utc_offset tz timezone start end limit catch_up backlog paused job"
+local FIELDS = "id every offset cron utc_offset tz timezone start end limit catch_up backlog paused job actor"
 
 ---@return string? problem
 local function check_zone(spec)
@@ -109,7 +110,7 @@ function M.parse()
   elseif not check.is_name(spec.id) then
     return nil, check.problem("id", check.NAME, spec.id)
   end
-  problem = check_when(spec) or check_limits(spec) or check_job(spec.job)
+  problem = arguments.check_actor(spec) or check_when(spec) or check_limits(spec) or check_job(spec.job)
   if not problem and ARGV[2] == "" then
     problem = "INVALID argument: expected one MessagePack value, got no bytes"
   end

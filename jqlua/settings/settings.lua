@@ -42,7 +42,10 @@ M.ALL = {
   { "lease_grace", 0, 0, 86400 },
   { "events_max", 0, 0, 1e7, "integer" },
   { "stats", 1, 0, 1, "boolean" },
+  { "trail_max", 10000, 0, 1e6, "integer" },
 }
+M.EARLY = 17 -- so many stand in front of the pulse
+M.TRAIL_MAX = 18
 
 ---@rare
 -- Settings of queues this call has looked at, by name of the queue.
@@ -88,6 +91,27 @@ end
 function M.at(place, owner)
   return owner and owner[queue.FLAGS] >= queue.OWN and own_at(owner, place)
     or (struct.unpack(">d", meta.state[meta.RAW], place))
+end
+
+---@cold
+--- The namespace's own value of the setting of that number in the order of storage.
+function M.value(number)
+  if number <= M.EARLY then
+    return M.at(FIRST + (number - 1) * DOUBLE)
+  end
+  local place, raw = meta.LATE_OFFSET + 1 + (number - 1 - M.EARLY) * DOUBLE, meta.state[meta.RAW]
+  return #raw >= place + DOUBLE - 1 and struct.unpack(">d", raw, place) or M.ALL[number][2]
+end
+
+---@cold
+--- The bytes of settings, as they stand one behind the other.
+---@param values number[] in the order of storage
+function M.packed(values, first, last)
+  local packed = {}
+  for number = first, last do
+    packed[#packed + 1] = struct.pack(">d", values[number])
+  end
+  return table.concat(packed)
 end
 
 ---@param owner table queue

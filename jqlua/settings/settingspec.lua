@@ -1,6 +1,5 @@
 ---@lazy
 -- Settings as clients give them and read about them.
-local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 local settings = require "jqlua.settings.settings"
 
@@ -26,6 +25,7 @@ local ABOUT = {
     .. "renew or finish it", true },
   events_max = { "events", "about how many events are kept in the stream; 0: none are written", false },
   stats = { "", "whether statistics are counted", false },
+  trail_max = { "entries", "how much of what operators changed is kept; 0: nothing", false },
 }
 
 ---@return string? expected what is wrong with the value
@@ -129,7 +129,7 @@ end
 function M.current()
   local values = {}
   for i in ipairs(settings.ALL) do
-    values[i] = settings.at(meta.HEADER_SIZE + 1 + (i - 1) * 8)
+    values[i] = settings.value(i)
   end
   return values
 end

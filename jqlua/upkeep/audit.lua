@@ -5,6 +5,7 @@ local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
 local auditindex = require "jqlua.upkeep.audit_index"
+local auditkeys = require "jqlua.upkeep.audit_keys"
 local auditlanes = require "jqlua.upkeep.audit_lanes"
 local auditlinks = require "jqlua.upkeep.audit_links"
 local auditschedules = require "jqlua.upkeep.audit_schedules"
@@ -188,6 +189,11 @@ local function check_worker(id, problems)
       found(problems, "worker", id, "stands wrongly in its pool")
     end
   end
+  for secret in string.gmatch(record and record.s or "", "[^ ]+") do
+    if not worker.is_secret(secret) then
+      found(problems, "worker", id, "has a secret that is none")
+    end
+  end
 end
 
 local function check_expiring(name, problems)
@@ -281,9 +287,10 @@ function M.key(name, problems)
   end
 end
 
---- Checks what stands in meta, and schedules.
+--- Checks what stands in meta, schedules, and keys.
 function M.bounds(problems)
   auditschedules.check(problems)
+  auditkeys.check(problems)
   check_bound(problems, "namespace", meta.state[meta.NEXT_DUE], first_score(keys.DUE))
   local noted = tonumber(call("ZSCORE", keys.DUE, "O") or meta.NONE)
   check_bound(problems, "keys that open", noted, first_score(keys.OPENING))

@@ -30,11 +30,11 @@ local EVERY_MS = 5
 
 ---@return string packed the settings' defaults from a place in their list on
 local function defaults_from(first)
-  local packed = {}
-  for i = first, #settings.ALL do
-    packed[#packed + 1] = struct.pack(">d", settings.ALL[i][2])
+  local values = {}
+  for i = first, settings.EARLY do
+    values[i] = settings.ALL[i][2]
   end
-  return table.concat(packed)
+  return settings.packed(values, first, settings.EARLY)
 end
 
 ---@param raw string|false meta as stored

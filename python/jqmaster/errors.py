@@ -78,6 +78,24 @@ class NotDurable(JQError):
         self.jobs = list(jobs)
 
 
+class Unauthorized(JQError):
+    """A master asks for a key, and got none, or one that is not good (any more)."""
+
+    code = "UNAUTHORIZED"
+
+
+class Forbidden(JQError):
+    """The key may not do this; the message says which role it takes, or which queues the key is bound to."""
+
+    code = "FORBIDDEN"
+
+
+class TooFast(JQError):
+    """The key makes more requests than it may."""
+
+    code = "RATE"
+
+
 class Internal(JQError):
     """A script failed with a Lua error: a bug of JQ. Unlike after other errors, writes may have happened."""
 
@@ -113,11 +131,14 @@ class Vanished(Unavailable):
         )
 
 
-class UnsuitableServer(Exception):
+class UnsuitableServer(Unavailable):
     """This Redis cannot carry JQ; the message says why and what to change."""
 
+    def __str__(self) -> str:
+        return self.message
 
-class NoFunctions(Unavailable, UnsuitableServer):
+
+class NoFunctions(UnsuitableServer):
     """Functions alone were to be used, and this Redis has none, or does not let this user call them."""
 
     def __init__(self, cause: Exception) -> None:

@@ -66,3 +66,15 @@ async def settable(redis: Redis, namespace: str) -> SettableEngine:
     await engine.set_clock(engine.now_ms)
     await set_up(redis, namespace, "settable")
     return engine
+
+
+# Files that take longest, by what was measured: each is one worker's, so they begin before the many short ones.
+LONGEST = (
+    "test_failover_load.py", "test_failover_load_one.py", "test_openapi.py", "test_faults.py", "test_model.py",
+    "test_failover.py", "test_failover_cluster.py", "test_demo.py", "test_wheel.py", "test_examples.py",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    places = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path.name, len(places)))

@@ -32,7 +32,9 @@ class JQ(Registry):
     `namespace` is for Redis; a master has its own. So is `form`: "scripts" uses no functions of Redis,
     "functions" raises Unavailable where there are none; default: the variable `JQ_FORM`, or "auto"; and
     `recreate`: whether a namespace that has vanished is set up again, empty; default: the variable
-    `JQ_RECREATE`, or calls raise Vanished. `direct`: jobs run at once where they are enqueued, without any
+    `JQ_RECREATE`, or calls raise Vanished. A master that asks for keys gets `key`,
+    or what the file `key_file` has; default: the variables `JQ_KEY`, `JQ_KEY_FILE`. `actor`: who changes things,
+    for the trail of a namespace that is asked straight. `direct`: jobs run at once where they are enqueued, without any
     server, see `immediate`. All else are options for all jobs. Nothing is connected before it is needed.
     """
 

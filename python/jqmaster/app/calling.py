@@ -12,6 +12,7 @@ Read is more than is written:
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
@@ -36,10 +37,11 @@ class Serializer(Protocol):
 
 
 class MessagePack:
-    """The default. A `datetime` with a time zone travels as MessagePack's timestamp, and arrives in UTC.
+    """The default. A `datetime` with a time zone travels as MessagePack's timestamp, and arrives in UTC; dataclasses,
+    models of pydantic, UUID, Decimal, date, enum and sets as maps, text and lists. Tuples arrive as lists.
 
-    `default(value)` makes something else of what MessagePack cannot hold; `ext_hook(code, data)` reads its
-    extension types. Tuples arrive as lists.
+    `default(value)` instead makes something else of what MessagePack cannot hold; `ext_hook(code, data)` reads its
+    extension types.
     """
 
     def __init__(
@@ -48,7 +50,7 @@ class MessagePack:
         default: Callable[[Any], Any] | None = None,
         ext_hook: Callable[[int, bytes], Any] = msgpack.ExtType,
     ) -> None:
-        self._default = default
+        self._default = default or _native
         self._ext_hook = ext_hook
 
     def dumps(self, value: Any) -> bytes:
@@ -62,18 +64,27 @@ class MessagePack:
             raise ValueError(str(error) or type(error).__name__) from error
 
 
+def _native(value: Any) -> Any:
+    from jqmaster.app import typed  # few programs need it
+
+    return typed.native(value)
+
+
 class Signature:
     """A function's parameters: turns its arguments into a value and back. Raises TypeError like a call."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
         self._signature = inspect.signature(function)
         parameters = self._signature.parameters.values()
         self._by_name = all(one.kind in _NAMED or one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters)
         self._plain = all(one.kind in _NAMED for one in parameters)
         self._names = [one.name for one in parameters if one.kind is _NAMED[0]]
+        self._positional = [one.name for one in parameters if one.kind in (one.POSITIONAL_ONLY, _NAMED[0])]
         self._known = {one.name for one in parameters}
         self._required = {one.name for one in parameters if one.default is one.empty} if self._plain else set()
         self._spread = next((one.name for one in parameters if one.kind is one.VAR_KEYWORD), None)
+        self._rest = next((one.name for one in parameters if one.kind is one.VAR_POSITIONAL), None)
 
     def __str__(self) -> str:
         return str(self._signature)
@@ -104,7 +115,25 @@ class Signature:
         args, kwargs = split(value)
         if not (self._plain and not args and self._required <= kwargs.keys() <= self._known):
             self._signature.bind(*args, **kwargs)
-        return args, kwargs
+        if not self.converters:
+            return args, kwargs
+        named = {name: self._made(name if name in self._known else self._spread, one) for name, one in kwargs.items()}
+        names = [*self._positional, *[self._rest] * len(args)]
+        return tuple(self._made(name, one) for name, one in zip(names, args, strict=False)), named
+
+    @functools.cached_property
+    def converters(self) -> Mapping[str, Callable[[Any], Any]]:
+        """By name of a parameter, or `return`, what makes a value of the type that its annotation says."""
+        from jqmaster.app import typed
+
+        return typed.converters(self._function)
+
+    def _made(self, name: str | None, value: Any) -> Any:
+        convert = self.converters.get(name or "")
+        try:
+            return value if convert is None else convert(value)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from error
 
 
 def join(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:

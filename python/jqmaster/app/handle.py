@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Generator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, Unpack
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Dependents = Literal["leave", "cancel", "refuse"]
 R_co = TypeVar("R_co", covariant=True)
 T = TypeVar("T")
+Read = Callable[[Any], Any]
 
 ENDED = frozenset(("done", "error", "cancelled"))
 LOOK_AGAIN_S = 30.0  # however lost an announcement is, nobody waits longer in vain
@@ -68,14 +69,17 @@ class Handle(Reference, Generic[R_co]):
     Every method has an async twin with an `a` before its name.
     """
 
-    __slots__ = ("_returns_none", "created", "id", "link")
+    __slots__ = ("_read", "_returns_none", "created", "id", "link")
 
-    def __init__(self, link: Link, job_id: str, *, created: bool = True, returns_none: bool = False) -> None:
+    def __init__(
+        self, link: Link, job_id: str, *, created: bool = True, returns_none: bool = False, read: Read | None = None
+    ) -> None:
         self.id = job_id
         self.created = created
         """False where `unique` found a job that was there."""
         self.link = link
         self._returns_none = returns_none
+        self._read = read
 
     def __repr__(self) -> str:
         return f"<job {self.id}>"
@@ -105,8 +109,9 @@ class Handle(Reference, Generic[R_co]):
             raise JobError(self.id, found.get("reason", "other"), found.get("message", ""), found.get("error"))
         packed = await transport.result(self.id)
         if packed is not None:
-            value: R_co = self.link.serializer.loads(packed)
-            return value
+            value = self.link.serializer.loads(packed)
+            result: R_co = value if self._read is None else self._read(value)
+            return result
         if self._returns_none:
             return None  # type: ignore[return-value]
         raise NoResult(f"job {self.id} is done, but its result was not kept (keep_result), or is gone by now")

@@ -15,6 +15,7 @@ from jqmaster.engine.calls import ABSENT, given
 from jqmaster.engine.engine import Operations as Engine
 from jqmaster.engine.options import Changes, Seconds
 from jqmaster.engine.replies import Document, Event, Page
+from jqmaster.wire.operation import Role
 
 BATCH = 1000
 PAGE = 1000
@@ -246,6 +247,39 @@ class OperationMethods:
         take jobs again. Raises NotFound."""
         await (await self.aengine()).worker(worker_id, request)
 
+    # -- keys, and who changed what ---------------------------------------------------------------
+
+    async def acreate_key(
+        self,
+        name: str,
+        roles: Sequence[Role],
+        *,
+        queues: Sequence[str] | None = None,
+        ttl: Seconds | None = None,
+        rate: float | None = None,
+    ) -> Document:
+        """Create a key for masters' HTTP API: `id, key, name, roles, created_ms, …`. Nobody can ask for `key` again.
+
+        `queues`: names and patterns of queues to which it is bound. `ttl`: it expires after so long. `rate`:
+        requests a second, of each master. Raises Invalid, and Full when there are 1000.
+        """
+        engine = await self.aengine()
+        return await engine.grant(name, roles, queues=queues, ttl=_seconds(ttl), rate=rate)
+
+    async def akeys(self) -> list[Document]:
+        """All keys, without what is secret of them: `id, name, roles, queues?, rate?, created_ms, expires_ms?,
+        used_ms?` of each."""
+        return await _all((await self.aengine()).keys)
+
+    async def arevoke_key(self, key_id: str) -> None:
+        """Take a key away; masters refuse it at once. Raises NotFound."""
+        await (await self.aengine()).revoke(key_id)
+
+    async def atrail(self) -> AsyncIterator[Document]:
+        """What operators changed, newest first: `time_ms, actor, what, on?, change?, count?` of each."""
+        async for one in _each((await self.aengine()).trail):
+            yield one
+
     # -- the whole --------------------------------------------------------------------------------
 
     async def astats(self, by: Literal["minute", "hour", "day"] = "hour", **period: Unpack[Period]) -> list[Document]:
@@ -290,6 +324,8 @@ class OperationMethods:
     usage, hold = plain(ausage), plain(ahold)
     repeat, schedules, unschedule = plain(arepeat), plain(aschedules), plain(aunschedule)
     workers, tell_worker = plain(aworkers), plain(atell_worker)
+    create_key, keys, revoke_key = plain(acreate_key), plain(akeys), plain(arevoke_key)
+    trail = plain_each(atrail)
     stats, series = plain(astats), plain(aseries)
     config, configure, describe_config = plain(aconfig), plain(aconfigure), plain(adescribe_config)
     export, import_records = plain_each(aexport), plain(aimport_records)

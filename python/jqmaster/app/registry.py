@@ -23,6 +23,7 @@ from jqmaster.engine.options import JobOptions
 from jqmaster.engine.replies import Job
 from jqmaster.engine.scripts import Form
 from jqmaster.wire import tracing
+from jqmaster.wire.credentials import check_master, key_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -49,11 +50,16 @@ class Registry(OperationMethods):
         recreate: bool | None = None,
         serializer: Serializer | None = None,
         direct: bool = False,
+        key: str | None = None,
+        key_file: str | os.PathLike[str] | None = None,
+        actor: str | None = None,
         **defaults: Unpack[JobOptions],
     ) -> None:
         self.url = url or os.environ.get("JQ_URL") or LOCAL
         self.namespace = namespace or os.environ.get("JQ_NAMESPACE") or "{jq}"
         self.form = cast(Form, form or os.environ.get("JQ_FORM") or "auto")
+        self._key = key, key_file
+        self.actor = actor
         self.recreate = os.environ.get("JQ_RECREATE") == "1" if recreate is None else recreate
         self.serializer: Serializer = serializer or MessagePack()
         self.defaults: JobOptions = options.check(defaults)
@@ -233,7 +239,13 @@ class Registry(OperationMethods):
             token = request if request is None or not start else _token(request, start)
             added = await transport.enqueue(part, [self._prepared(call, index, start, done) for call in part], token)
             done += [
-                Handle(self.link, one.id, created=one.created, returns_none=call.task.returns_none)
+                Handle(
+                    self.link,
+                    one.id,
+                    created=one.created,
+                    returns_none=call.task.returns_none,
+                    read=call.task.read_result,
+                )
                 for call, one in zip(part, added, strict=True)
             ]
         return done
@@ -259,15 +271,22 @@ class Registry(OperationMethods):
         """A link to jobs that run where they are enqueued."""
         raise NotImplementedError
 
+    def key_of_master(self) -> str | None:
+        """The key that masters are shown. Raises ValueError for what is none, OSError."""
+        return key_of(*self._key)
+
     def _transport(self) -> Transport:
         if self.is_redis:
-            return RedisTransport(self.url, self.namespace, self.form, recreate=self.recreate)
+            return RedisTransport(self.url, self.namespace, self.form, recreate=self.recreate, actor=self.actor)
         if not self.url.startswith(("http://", "https://")):
             shown = redis_url.without_password(self.url)
             raise ValueError(f"{shown}: expected {redis_url.FORMS}, or http://, https://")
         from jqmaster.app.transport_http import HttpTransport
 
-        return HttpTransport(self.url.split(","))
+        urls = self.url.split(",")
+        for url in urls:
+            check_master(url)
+        return HttpTransport(urls, self.key_of_master())
 
 
 async def _called(hook: Callable[[], Any]) -> None:

@@ -29,6 +29,7 @@ from jqmaster.wire import tracing
 P = ParamSpec("P")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
+_UNPACKABLE = (TypeError, ValueError, OverflowError)
 Exceptions = tuple[type[BaseException], ...] | type[BaseException]
 
 
@@ -199,11 +200,29 @@ class Task(Enqueuer[P, R]):
                 value = self.signature.encode(args, kwargs)
             except TypeError as error:
                 raise TypeError(f"{self.name}{self.signature.misfit(error, kwargs)}") from None
-        argument = self.jq.serializer.dumps(value)
+        argument = self._packed(value)
         merged: JobOptions = {"keep_result": not self.returns_none, **self.jq.defaults, **chosen}
         if "unique" in merged:
             merged["unique"] = options.unique_key(merged["unique"], self.name, argument, args, kwargs)
         return argument, merged
+
+    def read_result(self, value: Any) -> Any:
+        """What the function returned, of the type that it is annotated to return. Raises ValueError."""
+        convert = self.signature.converters.get("return") if self.signature is not None else None
+        return value if convert is None else convert(value)
+
+    def _packed(self, value: Any) -> bytes:
+        dumps = self.jq.serializer.dumps
+        try:
+            return dumps(value)
+        except _UNPACKABLE as error:
+            for name, one in value.items() if isinstance(value, dict) else ():
+                try:
+                    dumps(one)
+                except _UNPACKABLE as problem:
+                    kind = next(kind for kind in _UNPACKABLE if isinstance(problem, kind))
+                    raise kind(f"{self.name}: {name}: {problem}") from error
+            raise
 
 
 def _returned(function: Callable[..., Any]) -> Any:

@@ -48,9 +48,11 @@ class Transport(Protocol):
 class RedisTransport:
     """By the scripts, with no master in between."""
 
-    def __init__(self, url: str, namespace: str, form: Form = "auto", *, recreate: bool = False) -> None:
+    def __init__(
+        self, url: str, namespace: str, form: Form = "auto", *, recreate: bool = False, actor: str | None = None
+    ) -> None:
         self._redis = connect(url)
-        self.engine = Engine(self._redis, namespace, form=form, recreate=recreate)
+        self.engine = Engine(self._redis, namespace, form=form, recreate=recreate, actor=actor)
         self._enqueuing = Coalescer(self.engine)
         self._results: Together[str, list[Any]] = Together(self._ask_results)
         self._ended = Ended(self.engine, self._redis)

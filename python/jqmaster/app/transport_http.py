@@ -25,8 +25,8 @@ IMPORT_BYTES = 4 << 20
 class HttpTransport:
     """Asks the first of `urls`; when it does not answer, the next one from then on."""
 
-    def __init__(self, urls: Sequence[str]) -> None:
-        self.engine = HttpEngine(urls)
+    def __init__(self, urls: Sequence[str], key: str | None = None) -> None:
+        self.engine = HttpEngine(urls, key)
         self._polls = asyncio.Semaphore(MOST_POLLS)
         self._polling = 0
 

@@ -126,11 +126,10 @@ class Runner:
             message, group = f"{type(error).__name__}: {error}", group_of(error)
             value = {"type": type(error).__name__, "traceback": trace(error, __file__)}
         if not self._in_place:
-            about = "" if retry else ", for good"
-            log.warning(
-                "job %s (%s) failed in attempt %d%s: %s", job.id, job.name, job.attempt, about, message,
-                exc_info=error if log.isEnabledFor(logging.INFO) else None,
-            )  # fmt: skip
+            # Who raises JobFailed has said all there is to say.
+            is_told = not isinstance(error, JobFailed) or log.isEnabledFor(logging.INFO)
+            text = "job %s (%s) failed in attempt %d: %s"
+            log.warning(text, job.id, job.name, job.attempt, message, exc_info=error if is_told else None)
         return JobFailed(message, retry=retry, error=value, group=group)
 
     async def _bring_schedules(self, tried: asyncio.Event) -> None:
@@ -193,6 +192,8 @@ class AppWorker:
                 given["redis_url"] = self._jq.url
             else:
                 given["masters"] = self._jq.url.split(",")
+        if given.get("masters") and given.get("key") is None:
+            given["key"] = self._jq.key_of_master()
         return WorkOptions(functions=runner.functions(), around=runner.alive, **given)
 
     def run(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import secrets
@@ -10,58 +9,51 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from jqmaster.cli import show, values
-from jqmaster.cli.options import Parser, command, positive, reach
+from jqmaster.cli import show
+from jqmaster.cli.options import REACH, Client, Options, Replies, command
 from jqmaster.cli.progress import Progress
-from jqmaster.cli.reach import Place, client_of, redis_place
-from jqmaster.cli.status import EXIT_OK
+from jqmaster.cli.reach import client_of, redis_place, tell
 
 if TYPE_CHECKING:
     from jqmaster.engine.engine import Engine
 
 
-_MORE = """\
-Needs Redis itself. Works in a namespace of its own, which it removes; other
-namespaces only notice the load. Calls go out one after the other on so many
-connections (--concurrency), each from this one process: it measures the way
-there as much as Redis."""
 _BATCH = 100
 _PINGS, _TRIPS = 500, 300
 
 
-def add(commands: Any) -> None:
-    parser = reach(command(commands, "bench", _bench, "measure your Redis with jobs that do nothing", _MORE))
-    parser.option("--jobs", type=positive, default=5000, metavar="N", help="for each step (default: %(default)s)")
-    parser.option("--concurrency", type=positive, default=16, metavar="N", help="(default: %(default)s)")
+@command(f"""bench
+measure your Redis with jobs that do nothing
+Needs Redis itself. Works in a namespace of its own, which it removes; other
+namespaces only notice the load. Calls go out one after the other on so many
+connections (--concurrency), each from this one process: it measures the way
+there as much as Redis.
+
+--jobs N=5000       for each step
+--concurrency N=16
+{REACH}""")
+def _bench(options: Options) -> int:
+    where = redis_place(options, "bench")._replace(namespace="{jq-bench-" + secrets.token_hex(4) + "}")
+    with client_of(where, creates=True) as client:
+        return tell(_measured(client, options), as_json=options.json)
 
 
-def _bench(options: argparse.Namespace, _parser: Parser) -> int:
-    where = redis_place(options, "bench")
-    namespace = "{jq-bench-" + secrets.token_hex(4) + "}"
+def _measured(client: Client, options: Options) -> Replies:
     rows: list[dict[str, Any]] = []
-    with client_of(Place(where.url, namespace, where.form), creates=True) as client:
-        total = 3 * options.jobs + _PINGS + _TRIPS
-        try:
-            with Progress("measuring", total, "calls") as bar:
-                client.ask_redis(lambda engine: _measure(engine, options, rows, bar))
-        finally:
-            client.ask_redis(_remove)
-    if options.json:
-        values.print_lines(rows)
-        return EXIT_OK
-    table = show.Table(
-        [show.Column("STEP", shrinks=1), show.Column("JOBS/S", right=True), show.Column("P50", right=True),
-         show.Column("P99", right=True), show.Column("MAX", right=True)]
-    )  # fmt: skip
+    try:
+        with Progress("measuring", 3 * options.jobs + _PINGS + _TRIPS, "calls") as bar:
+            client.ask_redis(lambda engine: _measure(engine, options, rows, bar))
+    finally:
+        client.ask_redis(_remove)
+    table = show.Table("STEP~1 | JOBS/S> | P50> | P99> | MAX>")
     for row in rows:
         rate = show.count(row["per_second"]) if row.get("per_second") else ""
         table.add(row["step"], rate, *(show.milliseconds(row[name]) for name in ("p50_ms", "p99_ms", "max_ms")))
-    table.print()
-    print(show.paint(f"in {namespace}, which is removed; times are of one call", "dim"))
-    return EXIT_OK
+    table.more = f"in {client.namespace}, which is removed; times are of one call"
+    yield rows, table
 
 
-async def _measure(engine: Engine, options: argparse.Namespace, rows: list[dict[str, Any]], bar: Progress) -> None:
+async def _measure(engine: Engine, options: Options, rows: list[dict[str, Any]], bar: Progress) -> None:
     from jqmaster.engine import scripts
 
     await scripts.load(engine.redis, engine.namespace, form=engine.form)
@@ -82,7 +74,7 @@ async def _measure(engine: Engine, options: argparse.Namespace, rows: list[dict[
     rows.append(await _timed("enqueue, pick and finish one job", lambda: _trip(engine, spec), _TRIPS, 1, bar, jobs=1))
 
 
-async def _work(engine: Engine, options: argparse.Namespace, rows: list[dict[str, Any]], bar: Progress) -> None:
+async def _work(engine: Engine, options: Options, rows: list[dict[str, Any]], bar: Progress) -> None:
     """Workers of one job at a time, which finish and fetch the next in one call."""
     held = asyncio.Queue[Any]()
     picked = await engine.pick("bench", "bench", options.concurrency)
@@ -123,23 +115,14 @@ async def _timed(
     await asyncio.gather(*(caller() for _ in range(at_once)))
     took_s = time.perf_counter() - begun
     times.sort()
-    row = {
-        "step": step, "calls": count, "p50_ms": times[len(times) // 2],
-        "p99_ms": times[int(len(times) * 0.99)],
-        "max_ms": times[-1],
-    }  # fmt: skip
+    middle, most = times[len(times) // 2], times[int(len(times) * 0.99)]
+    row = {"step": step, "calls": count, "p50_ms": middle, "p99_ms": most, "max_ms": times[-1]}
     return row | ({"per_second": count * jobs / took_s} if jobs else {})
 
 
 async def _remove(engine: Engine) -> None:
     """All keys of the scratch namespace, some at a time."""
-    pattern = engine.namespace + "*"
     with contextlib.suppress(Exception):
-        keys: list[bytes] = []
-        async for key in engine.redis.scan_iter(match=pattern, count=1000):
-            keys.append(key)
-            if len(keys) == 500:
-                await engine.redis.unlink(*keys)
-                keys = []
-        if keys:
-            await engine.redis.unlink(*keys)
+        keys = [key async for key in engine.redis.scan_iter(match=engine.namespace + "*", count=1000)]
+        for start in range(0, len(keys), 500):
+            await engine.redis.unlink(*keys[start : start + 500])

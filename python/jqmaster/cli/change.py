@@ -1,216 +1,231 @@
-"""`retry`, `discard`, `cancel`, `kick`: of jobs named, or of all that fit a filter."""
+"""`retry`, `discard`, `cancel`, `kick`: of jobs named, or of all that fit a filter; `change`."""
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections import Counter
-from collections.abc import Coroutine
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from jqmaster.cli import show, values, where
-from jqmaster.cli.options import Parser, choice, command, duration, reach
+from jqmaster.cli import show, values
+from jqmaster.cli.enqueue import option_of, told_of
+from jqmaster.cli.find import FILTER, wanted_by
+from jqmaster.cli.options import Client, Coded, Misused, Options, asks
 from jqmaster.cli.progress import Progress
-from jqmaster.cli.reach import open_client
-from jqmaster.cli.status import EXIT_FAILED, EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE, Refused
+from jqmaster.cli.reach import agreed, complain
+from jqmaster.cli.status import EXIT_FAILED, EXIT_NOT_FOUND, EXIT_OK, Refused
+from jqmaster.wire.fields import FIELDS
 
 if TYPE_CHECKING:
-    from jqmaster.cli.clients import Client
     from jqmaster.engine.engine import Operations
 
-
-_MORE = """\
-Give ids (- reads them from stdin), or a filter. With a filter the jobs that
-fit are counted and you are asked; --yes does not ask, --dry-run only counts."""
+Change = Callable[[list[str]], list[str]]
 _BATCH = 1000
 _MOST_COUNTED = 100_000
+_ENDED = ("done", "error", "cancelled")
+_CHANGED = [field for field in FIELDS if field.changed]
+_CHANGES = "\n".join(option_of(field).partition(" (default")[0] for field in _CHANGED)
 
+
+_DONE = {"retry": "retried", "discard": "discarded", "cancel": "cancelled", "kick": "kicked", "change": "changed"}
+_CONFLICTS = {
+    "retry": "neither failed, cancelled nor waiting for a retry; or its unique key is another's",
+    "discard": "it runs; cancel it first",
+    "cancel": "it runs, and the settings protect running jobs; --force",
+    "kick": "it does not run",
+    "change": "it runs or has ended, and what is given cannot change then",
+}
 # What a filter without --status means, and what it may take.
 _STATES = {
     "retry": ("error", "cancelled", "retrying"),
     "discard": tuple(state for state in show.STATES if state != "running"),
     "cancel": ("queued", "scheduled", "blocked", "retrying", "running"),
 }
-_DONE = {"retry": "retried", "discard": "discarded", "cancel": "cancelled", "kick": "kicked"}
-_TEXTS = {
-    "retry": "have jobs that failed, were cancelled or wait for a retry run again",
-    "discard": "remove jobs that do not run, with all there is of them",
-    "cancel": "cancel jobs that wait or run",
-}
+
+_MORE = """\
+Give ids (- reads them from stdin), or a filter. With a filter the jobs that
+fit are counted and you are asked; --yes does not ask, --dry-run only counts.
+
+ids ID*
+--yes -y   do not ask
+--dry-run  only count the jobs that fit
+"""
 
 
-def add(commands: Any) -> None:
-    for name, text in _TEXTS.items():
-        parser = command(commands, name, _change, text, _MORE)
-        parser.set_defaults(what=name)
-        parser.add_argument("ids", metavar="ID", nargs="*")
-        where.add(parser)
-        parser.option("--yes", "-y", action="store_true", help="do not ask")
-        parser.option("--dry-run", action="store_true", help="only count the jobs that fit")
-        if name == "cancel":
-            parser.option("--force", action="store_true", help="also running jobs where the settings protect them")
-            parser.option(
-                "--dependents", type=choice("leave", "cancel", "refuse"), metavar="leave|cancel|refuse",
-                help="jobs that wait for these (default: leave)",
-            )  # fmt: skip
-        reach(parser)
-    kick = command(commands, "kick", _kick, "take running jobs from their workers; they wait again")
-    kick.set_defaults(what="kick")
-    kick.add_argument("ids", metavar="ID", nargs="*", help="or - for stdin")
-    kick.option("--queue", metavar="NAME", help="all that run of this queue")
-    kick.option("--delay", type=duration, metavar="TIME", help="they start again after so long")
-    reach(kick)
+@asks(
+    f"""retry
+have jobs that failed, were cancelled or wait for a retry run again
+{_MORE}{FILTER}"""
+)
+def _retry(client: Client, options: Options) -> Coded:
+    return _of_jobs(client, options, client.retry)
 
 
-def _change(options: argparse.Namespace, parser: Parser) -> int:
-    wanted = where.read(options)
+@asks(
+    f"""discard
+remove jobs that do not run, with all there is of them
+{_MORE}{FILTER}"""
+)
+def _discard(client: Client, options: Options) -> Coded:
+    return _of_jobs(client, options, client.discard)
+
+
+@asks(
+    f"""cancel
+cancel jobs that wait or run
+{_MORE}--force    also running jobs where the settings protect them
+--dependents leave|cancel|refuse  jobs that wait for these (default: leave)
+{FILTER}"""
+)
+def _cancel(client: Client, options: Options) -> Coded:
+    cancel = partial(client.cancel, force=options.force, dependents=options.dependents)
+    if options.dependents == "refuse" and not options.ids:
+        raise Refused("--dependents refuse goes with ids, not with a filter", "INVALID")
+    return _of_jobs(client, options, cancel, force=options.force or None)
+
+
+@asks("""kick
+take running jobs from their workers; they wait again
+
+ids ID*       or - for stdin
+--queue NAME  all that run of this queue
+--delay TIME  they start again after so long
+""")
+def _kick(client: Client, options: Options) -> Coded:
     ids = _ids(options)
+    if bool(ids) == (options.queue is not None):
+        raise Misused(options.parser.prog, "give ids, or --queue NAME")
+    if ids:
+        return (yield from _named(ids, options, partial(client.kick, delay=options.delay)))
+    kicked = client.kick_queue(options.queue, delay=options.delay)
+    yield {"changed": kicked}, f"kicked {show.counted(kicked, 'job')}"
+    return EXIT_OK
+
+
+@asks(
+    f"""change
+change jobs that have not ended
+Only what is given changes; --tag gives all tags anew.
+
+ids ID...            or - for stdin
+{_CHANGES}
+--argument ARGUMENT  instead of the one it has: JSON, @FILE or -
+"""
+)
+def _change(client: Client, options: Options) -> Coded:
+    changes = told_of(options, _CHANGED)
+    argument = b"" if options.argument is None else values.argument(options.argument)
+    if not changes and not argument:
+        raise Misused(options.parser.prog, "say what is to change, such as --priority 5")
+
+    def change(ids: list[str]) -> list[str]:
+        return client.ask(lambda it: it.change([({"id": job_id, **changes}, argument) for job_id in ids]))
+
+    return (yield from _named(_ids(options), options, change))
+
+
+def _ids(options: Options) -> list[str]:
+    return sys.stdin.read().split() if "-" in options.ids else list(options.ids)
+
+
+def _of_jobs(client: Client, options: Options, change: Change, **more: Any) -> Coded:
+    """Change the jobs named, or those that a filter finds, which then takes `more`."""
+    ids, wanted = _ids(options), wanted_by(options)
     if ids and wanted:
-        parser.error("give ids or a filter, not both")
-    if not ids and not wanted:
-        if options.ids:
-            return EXIT_OK
-        parser.error("give ids, or a filter such as --queue NAME")
-    with open_client(options) as client:
-        if ids:
-            return _named(client, options, ids)
-        return _filtered(client, options, wanted)
+        raise Misused(options.parser.prog, "give ids or a filter, not both")
+    if ids:
+        return (yield from _named(ids, options, change))
+    if wanted:
+        return (yield from _filtered(client, options, wanted, more))
+    if not options.ids:
+        raise Misused(options.parser.prog, "give ids, or a filter such as --queue NAME")
+    return EXIT_OK
 
 
-def _ids(options: argparse.Namespace) -> list[str]:
-    if "-" in options.ids:
-        return sys.stdin.read().split()
-    return list(options.ids)
+def _named(ids: list[str], options: Options, change: Change) -> Coded:
+    from jqmaster.cli.clients import JOB_ID
 
-
-def _named(client: Client, options: argparse.Namespace, ids: list[str]) -> int:
-    answers: list[str] = []
-    with Progress(f"{options.what}:", len(ids)) as progress:
-        for start in range(0, len(ids), _BATCH):
-            part = ids[start : start + _BATCH]
-            if options.what == "retry":
-                answers += client.retry(part)
-            elif options.what == "discard":
-                answers += client.discard(part)
-            elif options.what == "kick":
-                answers += client.kick(part, delay=options.delay)
-            else:
-                answers += client.cancel(part, force=options.force, dependents=options.dependents)
+    # What can be no id would have all of them refused.
+    answers = dict.fromkeys(ids, "NOTFOUND")
+    sent = [job_id for job_id in answers if JOB_ID.fullmatch(job_id)]
+    with Progress(f"{options.command}:", len(sent)) as progress:
+        for start in range(0, len(sent), _BATCH):
+            part = sent[start : start + _BATCH]
+            answers |= zip(part, change(part), strict=True)
             progress.add(len(part))
-    return _told(options, ids, answers)
-
-
-def _told(options: argparse.Namespace, ids: list[str], answers: list[str]) -> int:
-    refused = {"NOTFOUND": "no such job", "CONFLICT": _conflict(options.what)}
-    # What was finished is left alone, and answers with its state.
-    ended = ("done", "error", "cancelled") if options.what == "cancel" else ()
-    for job_id, answer in zip(ids, answers, strict=True):
-        if options.json:
-            values.print_json({"id": job_id, "answer": answer})
-        elif answer in refused:
-            print(f"jqmaster: {job_id}: {refused[answer]}", file=sys.stderr)
-        elif answer in ended:
-            print(f"{job_id}  had ended: {answer}")
-        elif answer == "queued" or options.what in ("retry", "kick"):
-            print(f"{job_id}  {_DONE[options.what]}" + ("" if answer == "queued" else f", {answer}"))
+    refused = {"NOTFOUND": "no such job", "CONFLICT": _CONFLICTS[options.command]}
+    for job_id, answer in answers.items():
+        if answer in refused and not options.json:
+            complain(f"{job_id}: {refused[answer]}", answer, as_json=False)
         else:
-            print(f"{job_id}  {_DONE[options.what]}, was {answer}")
-    if "CONFLICT" in answers:
-        return EXIT_FAILED
-    return EXIT_NOT_FOUND if "NOTFOUND" in answers else EXIT_OK
+            yield {"id": job_id, "answer": answer}, f"{job_id}  {_told(options.command, answer)}"
+    told = set(answers.values())
+    return EXIT_FAILED if "CONFLICT" in told else EXIT_NOT_FOUND if "NOTFOUND" in told else EXIT_OK
 
 
-def _conflict(what: str) -> str:
-    return {
-        "retry": "neither failed, cancelled nor waiting for a retry; or its unique key is another's",
-        "discard": "it runs; cancel it first",
-        "cancel": "it runs, and the settings protect running jobs; --force",
-        "kick": "it does not run",
-    }[what]
+def _told(what: str, answer: str) -> str:
+    # What was finished is left alone, and answers with its state.
+    if what == "cancel" and answer in _ENDED:
+        return f"had ended: {answer}"
+    if answer == "queued" and what != "change":
+        return _DONE[what]
+    return f"{_DONE[what]}, {'was ' if what in ('cancel', 'discard') else ''}{answer}"
 
 
 # -- all that fit ---------------------------------------------------------------------------------
 
 
-def _filtered(client: Client, options: argparse.Namespace, wanted: dict[str, Any]) -> int:
-    what = options.what
+def _filtered(client: Client, options: Options, wanted: dict[str, Any], more: dict[str, Any]) -> Coded:
+    what = options.command
     states = [state for state in wanted.get("status", _STATES[what]) if state in _STATES[what]]
     if "group" in wanted:
         states = [state for state in states if state == "error"]
-    if options.dependents == "refuse" if what == "cancel" else False:
-        raise Refused("--dependents refuse goes with ids, not with a filter", EXIT_USAGE, "INVALID")
-    total, more = 0, False
+    total = 0
     if options.dry_run or not options.yes:
-        total, more = _preview(client, options, {**wanted, "status": states})
-        if options.dry_run or not total:
+        by_state = _counted(client, {**wanted, "status": states})
+        total = by_state.total()
+        is_more = total == _MOST_COUNTED
+        parts = ", ".join(f"{show.count(by_state[state])} {state}" for state in show.STATES if by_state[state])
+        fit = f"{'more than ' if is_more else ''}{show.counted(total, 'job fits', 'jobs fit')}: {parts}"
+        if options.dry_run:
+            yield {"jobs": total, "more": is_more, "by_status": dict(by_state)}, fit if total else "no job fits"
             return EXIT_OK
-        if not _agreed(what, total, more):
+        if not options.json:
+            print(fit if total else "no job fits", file=sys.stderr)
+        these = "all of them" if is_more else f"these {show.count(total)}" if total > 1 else "this one"
+        if not total:
+            return EXIT_OK
+        if not agreed(f"{what} {these}", refusal=f"{what} them"):
             return EXIT_FAILED
-    changed = _steps(client, options, wanted | ({"status": states} if "status" in wanted else {}), total)
-    if options.json:
-        values.print_json({"changed": changed})
-    else:
-        print(f"{_DONE[what]} {show.counted(changed, 'job')}")
+    changed = _steps(client, what, wanted | ({"status": states} if "status" in wanted else {}), total, more)
+    yield {"changed": changed}, f"{_DONE[what]} {show.counted(changed, 'job')}"
     return EXIT_OK
 
 
-def _preview(client: Client, options: argparse.Namespace, wanted: dict[str, Any]) -> tuple[int, bool]:
-    """Count what fits, and say so: (how many, whether there are more)."""
+def _counted(client: Client, wanted: dict[str, Any]) -> Counter[str]:
+    """How many jobs fit, by state; no more than one looks at."""
     by_state: Counter[str] = Counter()
-    total = 0
     with Progress("counting") as progress:
         for job in client.jobs(brief=True, **wanted) if wanted["status"] else ():
             by_state[job["status"]] += 1
-            total += 1
             progress.add(1)
-            if total == _MOST_COUNTED:
+            if by_state.total() == _MOST_COUNTED:
                 break
-    more = total == _MOST_COUNTED
-    if options.json:
-        if options.dry_run:
-            values.print_json({"jobs": total, "more": more, "by_status": dict(by_state)})
-        return total, more
-    parts = ", ".join(f"{show.count(by_state[state])} {state}" for state in show.STATES if by_state[state])
-    fit = f"{'more than ' if more else ''}{show.counted(total, 'job fits', 'jobs fit')}"
-    print(f"{fit}: {parts}" if total else "no job fits", file=sys.stdout if options.dry_run else sys.stderr)
-    return total, more
+    return by_state
 
 
-def _agreed(what: str, total: int, more: bool) -> bool:
-    if not sys.stdin.isatty():
-        raise Refused(f"nobody can be asked: give --yes to {what} them", EXIT_USAGE, "INVALID")
-    these = "all of them" if more else f"these {show.count(total)}" if total > 1 else "this one"
-    print(f"{what} {these}? [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+def _steps(client: Client, what: str, wanted: dict[str, Any], total: int, more: dict[str, Any]) -> int:
+    cursor: str | None = None
+    changed = 0
 
-
-def _steps(client: Client, options: argparse.Namespace, wanted: dict[str, Any], total: int) -> int:
-    more = {"force": options.force or None} if options.what == "cancel" else {}
-
-    def step(engine: Operations) -> Coroutine[Any, Any, tuple[str, int]]:
-        steps = {"retry": engine.retry_where, "discard": engine.discard_where, "cancel": engine.cancel_where}
-        found: Coroutine[Any, Any, tuple[str, int]] = steps[options.what](wanted, cursor=cursor, **more)
+    async def step(engine: Operations) -> tuple[str, int]:
+        found: tuple[str, int] = await getattr(engine, f"{what}_where")(wanted, cursor=cursor, **more)
         return found
 
-    cursor, changed = None, 0
-    with Progress(f"{options.what}:", total or None) as progress:
+    with Progress(f"{what}:", total or None) as progress:
         while cursor != "":
             cursor, number = client.ask(step)
             changed += number
             progress.add(number)
     return changed
-
-
-def _kick(options: argparse.Namespace, parser: Parser) -> int:
-    ids = _ids(options)
-    if bool(ids) == (options.queue is not None):
-        parser.error("give ids, or --queue NAME")
-    with open_client(options) as client:
-        if ids:
-            return _named(client, options, ids)
-        kicked = client.kick_queue(options.queue, delay=options.delay)
-    if options.json:
-        values.print_json({"changed": kicked})
-    else:
-        print(f"kicked {show.counted(kicked, 'job')}")
-    return EXIT_OK

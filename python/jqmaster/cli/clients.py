@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import getpass
+import os
+import re
+import socket
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
 import msgpack
+import redis.exceptions
 
 from jqmaster.app.app import JQ
 from jqmaster.app.handle import unpacked
+from jqmaster.cli import show
+from jqmaster.cli.places import Place
+from jqmaster.cli.status import Refused
 from jqmaster.engine.engine import Engine, Operations
 from jqmaster.engine.replies import Document
-from jqmaster.engine.scripts import Form
-from jqmaster.errors import NotFound
+from jqmaster.errors import NotFound, Unavailable, from_redis
 
 T = TypeVar("T")
+JOB_ID = re.compile(r"[0-9a-f]{14}")
 
 
 class _Values:
@@ -32,10 +40,38 @@ class _Values:
 
 
 class Client(JQ):
-    """`JQ` for one command."""
+    """`JQ` for one command. `creates`: straight on Redis, a namespace that is not there is set up; else it is
+    refused, as it would be a slip of the finger."""
 
-    def __init__(self, url: str, namespace: str, form: Form) -> None:
-        super().__init__(url, namespace=namespace, form=form, serializer=_Values())
+    def __init__(self, where: Place, *, creates: bool = False) -> None:
+        super().__init__(
+            where.url,
+            namespace=where.namespace,
+            form=where.form,
+            serializer=_Values(),
+            key_file=where.key_file,
+            actor=_user_and_host(),
+        )
+        self._where, self._creates = where, creates
+        self._is_known = not where.is_redis
+
+    async def aengine(self) -> Operations:
+        try:
+            engine = await super().aengine()
+        except ValueError as error:
+            raise Refused(f"{self._where.shown}: {error}", "INVALID") from None
+        if not self._is_known:
+            assert isinstance(engine, Engine)
+            try:
+                is_there = await engine.redis.exists(f"{engine.namespace}:meta")
+            except redis.exceptions.RedisError as problem:
+                reason = from_redis(problem).message.partition(": ")[2] or str(problem)
+                raise Unavailable(f"cannot use Redis at {self._where.shown}: {reason}") from problem
+            if not is_there and not self._creates:
+                missing = f"there is no namespace {self.namespace} in this Redis; `jqmaster load` sets it up"
+                raise Refused(missing, "VERSION")
+            self._is_known = True
+        return engine
 
     def ask(self, call: Callable[[Operations], Coroutine[Any, Any, T]]) -> T:
         """Do what no method does in this form."""
@@ -53,17 +89,21 @@ class Client(JQ):
 
         return self.ask(asked)
 
-    def constraint(self, constraint_id: str) -> Document:
-        """Raises NotFound."""
-        return _only(self.ask(lambda it: it.constraints([constraint_id])).documents, f"constraint: {constraint_id}")
+    def job_id(self, text: str) -> str:
+        """An id, which some operations refuse in words of their own when it can be none. Raises NotFound."""
+        if not JOB_ID.fullmatch(text):
+            raise NotFound(f"no such job: {text}")
+        return text
 
-    def queue_there(self, name: str) -> Document:
-        """Raises NotFound."""
-        return _only(self.ask(lambda it: it.queues([name])).documents, f"queue: {name}")
-
-    def schedule_there(self, schedule_id: str, *, next: int | None = None) -> Document:
-        """Raises NotFound."""
-        return _only(self.schedules([schedule_id], next=next), f"schedule: {schedule_id}")
+    def there(self, what: str, name: str, **more: Any) -> Document:
+        """The one of the `queues`, `constraints` or `schedules` that is named so. Raises NotFound."""
+        if what == "schedules":
+            found = self.schedules([name], **more)
+        else:
+            found = self.ask(lambda it: getattr(it, what)([name])).documents
+        if not found:
+            raise NotFound(f"no such {what.removesuffix('s')}: {name}")
+        return found[0]
 
     def set_schedule(
         self, schedule_id: str, job: Mapping[str, Any], argument: bytes, when: Mapping[str, Any]
@@ -72,7 +112,10 @@ class Client(JQ):
         return unpacked(self.ask(lambda it: it.schedule(schedule_id, job, argument, **when)), self.serializer)
 
 
-def _only(found: list[Document], what: str) -> Document:
-    if not found:
-        raise NotFound(f"no such {what}")
-    return found[0]
+def _user_and_host() -> str:
+    """For the trail. No account is needed for a process to run."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = str(os.getuid())
+    return show.plain(f"{user}@{socket.gethostname()}").encode()[:100].decode(errors="ignore")

@@ -5,12 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from jqmaster.cli.options import Parser, command, parsers
-
-_MORE = """\
-  bash:  source <(jqmaster completion bash)    # in ~/.bashrc
-  zsh:   source <(jqmaster completion zsh)     # in ~/.zshrc, behind compinit
-  fish:  jqmaster completion fish | source     # in ~/.config/fish/config.fish"""
+from jqmaster.cli.options import Options, command, parsers
+from jqmaster.cli.status import EXIT_OK
 
 _BASH = """\
 _jqmaster() {
@@ -39,21 +35,22 @@ complete -o bashdefault -o default -F _jqmaster jqmaster
 """
 
 
-def add(commands: Any) -> None:
-    parser = command(commands, "completion", _completion, "print a completion script for a shell", _MORE)
-    parser.add_argument("shell", choices=("bash", "zsh", "fish"))
+@command("""completion
+print a completion script for a shell
+  bash:  source <(jqmaster completion bash)    # in ~/.bashrc
+  zsh:   source <(jqmaster completion zsh)     # in ~/.zshrc, behind compinit
+  fish:  jqmaster completion fish | source     # in ~/.config/fish/config.fish
 
-
-def _completion(options: argparse.Namespace, _parser: Parser) -> int:
+shell bash|zsh|fish
+""")
+def _completion(options: Options) -> int:
     tree = list(parsers(options.root))
     if options.shell == "fish":
         print(_fish(tree), end="")
-    elif options.shell == "zsh":
-        # zsh runs bash's way of completing, so that there is one script to keep right.
-        print("autoload -U +X bashcompinit && bashcompinit\n" + _bash(tree), end="")
     else:
-        print(_bash(tree), end="")
-    return 0
+        # zsh runs bash's way of completing, so that there is one script to keep right.
+        print("autoload -U +X bashcompinit && bashcompinit\n" * (options.shell == "zsh") + _bash(tree), end="")
+    return EXIT_OK
 
 
 def _children(parser: argparse.ArgumentParser) -> dict[str, str]:

@@ -2,59 +2,47 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from jqmaster.cli import show, values
-from jqmaster.cli.options import Parser, command, reach
+from jqmaster.cli.options import Client, Misused, Options, Replies, asks
 from jqmaster.cli.progress import Progress
-from jqmaster.cli.reach import open_client
-from jqmaster.cli.status import EXIT_OK, EXIT_USAGE, Refused
+from jqmaster.cli.status import Refused
 
-_EXPORT = """\
+
+@asks("""export
+write all that a namespace has into a file
 Stop masters and workers meanwhile: of what is written while it goes on, the
-copy may have one half."""
-_IMPORT = """\
-The namespace must not be set up; repeating the command completes an import
-that broke off. By way of a master --namespace must be given, and is another
-than the master's own."""
+copy may have one half.
 
-
-def add(commands: Any) -> None:
-    parser = command(commands, "export", _export, "write all that a namespace has into a file", _EXPORT)
-    reach(parser).add_argument("file", metavar="FILE", help="or - for stdout")
-    parser = command(commands, "import", _import, "read such a file into a namespace that is not set up", _IMPORT)
-    reach(parser).add_argument("file", metavar="FILE", help="or - for stdin")
-
-
-def _export(options: argparse.Namespace, _parser: Parser) -> int:
+file FILE  or - for stdout
+""")
+def _export(client: Client, options: Options) -> Replies:
     from jqmaster.engine import copying
 
     if options.file == "-" and show.is_terminal():
-        raise Refused("the file is not for a terminal: send stdout elsewhere", EXIT_USAGE, "INVALID")
-    with open_client(options) as client:
-        # The first records come before the file is opened: what cannot be read must not empty an old copy.
-        records = client.export()
-        first = next(records, None)
-        with _opened(options.file, "wb") as file, Progress("exporting", unit="records") as bar:
-            file.write(copying.HEAD)
-            count = 0
-            for record in chain([] if first is None else [first], records):
-                copying.write_record(file, record)
-                count += 1
-                bar.add(1)
-            file.flush()
-    said, where = (sys.stderr, "written") if options.file == "-" else (sys.stdout, f"are in {options.file}")
-    if options.json:
-        print(values.as_json({"records": count}), file=said)
+        raise Refused("the file is not for a terminal: send stdout elsewhere", "INVALID")
+    # The first records come before the file is opened: what cannot be read must not empty an old copy.
+    records = client.export()
+    first = next(records, None)
+    with _opened(options.file, "wb") as file, Progress("exporting", unit="records") as bar:
+        file.write(copying.HEAD)
+        count = 0
+        for record in chain([] if first is None else [first], records):
+            copying.write_record(file, record)
+            count += 1
+            bar.add(1)
+        file.flush()
+    if options.file == "-":
+        said = values.as_json({"records": count}) if options.json else f"{show.counted(count, 'record')} written"
+        print(said, file=sys.stderr)
     else:
-        print(f"{show.counted(count, 'record')} {where}", file=said)
-    return EXIT_OK
+        yield {"records": count}, f"{show.counted(count, 'record')} are in {options.file}"
 
 
 @contextmanager
@@ -66,22 +54,27 @@ def _opened(name: str, mode: str) -> Iterator[BinaryIO]:
         yield file  # type: ignore[misc]
 
 
-def _import(options: argparse.Namespace, parser: Parser) -> int:
+@asks(
+    """import
+read such a file into a namespace that is not set up
+The namespace must not be set up; repeating the command completes an import
+that broke off. By way of a master --namespace must be given, and is another
+than the master's own.
+
+file FILE  or - for stdin
+""",
+    creates=True,
+)
+def _import(client: Client, options: Options) -> Replies:
     from jqmaster.engine import copying
 
-    with _opened(options.file, "rb") as file, open_client(options, creates=True) as client:
+    if options.namespace is None and not client.is_redis:
+        raise Misused(options.parser.prog, "by way of a master --namespace is required, or give --redis")
+    with _opened(options.file, "rb") as file:
         size = Path(options.file).stat().st_size if options.file != "-" else None
         with Progress("importing", size, "bytes") as bar:
-            records = _counted(copying.read_file(file), bar)
-            if options.namespace is None and not client.is_redis:
-                parser.error("by way of a master --namespace is required, or give --redis")
-            namespace = client.namespace
-            keys = client.import_records(records, namespace)
-    if options.json:
-        values.print_json({"keys": keys, "namespace": namespace})
-    else:
-        print(f"{show.counted(keys, 'key')} are in {namespace}")
-    return EXIT_OK
+            keys = client.import_records(_counted(copying.read_file(file), bar), client.namespace)
+    yield {"keys": keys, "namespace": client.namespace}, f"{show.counted(keys, 'key')} are in {client.namespace}"
 
 
 def _counted(records: Iterable[bytes], bar: Progress) -> Iterator[bytes]:

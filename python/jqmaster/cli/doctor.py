@@ -2,57 +2,46 @@
 
 from __future__ import annotations
 
-import argparse
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from jqmaster.cli import show, values
-from jqmaster.cli.options import Parser, command, reach
-from jqmaster.cli.reach import open_client, place
+from jqmaster.cli import show
+from jqmaster.cli.options import Client, Coded, Options, asks
+from jqmaster.cli.reach import place
 from jqmaster.cli.status import EXIT_FAILED, EXIT_OK
 
 if TYPE_CHECKING:
     from jqmaster.doctor.finding import Finding
 
-_MORE = """\
-Exit code 1 if there is a problem or a warning. By way of a master Redis itself
-is not looked at: give --redis for that. Nothing is changed."""
 _MARKS = {"problem": ("✗", "red"), "warning": ("!", "yellow"), "note": ("·", "blue"), "ok": ("✓", "green")}
 
 
-def add(commands: Any) -> None:
-    parser = reach(command(commands, "doctor", _doctor, "look for what is wrong, and say what to do", _MORE))
-    parser.option("--quiet", action="store_true", help="only what is wrong")
+@asks("""doctor
+look for what is wrong, and say what to do
+Exit code 1 if there is a problem or a warning. By way of a master Redis itself
+is not looked at: give --redis for that. Nothing is changed.
 
-
-def _doctor(options: argparse.Namespace, _parser: Parser) -> int:
+--quiet  only what is wrong
+""")
+def _doctor(client: Client, options: Options) -> Coded:
     from jqmaster.doctor import doctor
 
-    where = place(options)
-    findings = _findings(options)
+    findings = client.ask(doctor.look)
     if options.quiet:
         findings = [finding for finding in findings if finding.level in ("problem", "warning")]
-    wrong = doctor.is_wrong(findings)
-    if options.json:
-        values.print_lines(finding.document() for finding in findings)
-        return EXIT_FAILED if wrong else EXIT_OK
+    yield [finding.document() for finding in findings], lambda: _print_all(findings, options)
+    return EXIT_FAILED if doctor.is_wrong(findings) else EXIT_OK
+
+
+def _print_all(findings: list[Finding], options: Options) -> None:
+    where = place(options)
     for finding in findings:
         _print(finding)
     if not where.is_redis and not options.quiet:
         print(show.paint("· Redis itself was not looked at; --redis URL does", "dim"))
-    print(_summary(str(where), findings))
-    return EXIT_FAILED if wrong else EXIT_OK
-
-
-def _findings(options: argparse.Namespace) -> list[Finding]:
-    from jqmaster.doctor import doctor, redis_side
-    from jqmaster.doctor.facts import Source
-
-    with open_client(options) as client:
-        server = client.ask_redis(redis_side.look) if client.is_redis else None
-        if server is not None and server.trouble:
-            return sorted(redis_side.check(server), key=lambda finding: doctor.ORDER.index(finding.level))
-        return client.ask(lambda engine: doctor.examine(Source(engine), server))
+    levels = [finding.level for finding in findings]
+    counts = [show.counted(levels.count(level), level) for level in ("problem", "warning") if level in levels]
+    print(f"{where}: {', '.join(counts) or 'all well'}")
 
 
 def _print(finding: Finding) -> None:
@@ -66,13 +55,3 @@ def _print(finding: Finding) -> None:
         lines = textwrap.wrap(show.plain(text), (columns or 100) - 4, break_on_hyphens=False) or [""]
         for number, line in enumerate(lines):
             print(f"{prefix if not number else '    '}{show.paint(line, style)}")
-
-
-def _summary(where: str, findings: list[Finding]) -> str:
-    levels = [finding.level for finding in findings]
-    counts = [
-        show.counted(levels.count("problem"), "problem"),
-        show.counted(levels.count("warning"), "warning"),
-    ]
-    named = [text for text, level in zip(counts, ("problem", "warning"), strict=True) if level in levels]
-    return f"{where}: {', '.join(named) or 'all well'}"

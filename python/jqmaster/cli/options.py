@@ -1,20 +1,123 @@
-"""Options: how they are declared, read from the environment, checked, and shown in the help."""
+"""Commands and their options: written as their help shows them, read from the environment, checked.
+
+A command is its function, with a text in front of it:
+
+    @asks(\"\"\"queues purge
+    discard the jobs of a queue that wait
+    More, for the help of this command alone.
+
+    queue NAME
+    --status STATE...  in this state; may be given several times
+    -y --yes           do not ask
+    --limit N=20       at most so many
+    \"\"\")
+
+Behind the blank line stands an argument or an option each, and behind two blanks what it means. The word in
+capitals names its kind (`KINDS`), `a|b` is one of these, `N(0..5)` has bounds, `...` is for several, `*` for
+any number, `?` for one or none. `=` gives a default, `$JQ_PORT` a variable, where it is not the one made of the
+words that lead there. One function may be several verbs; `options.verb` says which.
+"""
 
 from __future__ import annotations
 
 import argparse
+import difflib
 import os
-from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+import re
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from jqmaster.cli import kinds, show
+from jqmaster.cli.status import Refused
 from jqmaster.connection.url import FORMS
 
-FORM_HELP = "how operations are called: functions, scripts, or auto, which is functions where they can be"
+if TYPE_CHECKING:
+    from jqmaster.cli.clients import Client as Client
+else:
+    Client = Any  # for annotations: with the real one `--help` would be slow
 
-Run = Callable[[argparse.Namespace, "Parser"], int]
+Options = argparse.Namespace
+Replies = Iterator[tuple[Any, Any]]
+"""What a command tells: documents, and how people see them (`reach.tell`)."""
+Coded = Generator[tuple[Any, Any], None, int]
+"""The same, and an exit code in the end."""
+
+FORM = (
+    "--form FORM $JQ_FORM  "
+    "how operations are called: functions, scripts, or auto, which is functions where they can be\n"
+)
+REDIS = f"""\
+--redis URL $JQ_REDIS             a Redis: {FORMS}
+--namespace {{NAME}} $JQ_NAMESPACE  with a Redis: the namespace; default {{jq}}
+{FORM.replace("  ", "  with a Redis: ")}"""
+URL = "--url URL $JQ_URL  a master, http://…; or as --redis\n"
+KEY = "--key-file FILE $JQ_KEY_FILE  with a master that asks for a key: a file that has it; or JQ_KEY\n"
+REACH = f"""\
+--json $JQ_JSON  print JSON
+[where to ask]
+{URL}{KEY}{REDIS}"""
+
+KINDS: dict[str, tuple[Callable[[str], Any], str]] = {
+    "N": (kinds.positive, "N"),
+    "MB": (kinds.positive, "MB"),
+    "TIME": (kinds.duration, "TIME"),
+    "SPAN": (kinds.span, "TIME"),  # more than 0
+    "MOMENT": (kinds.moment, "MOMENT"),
+    "PART": (kinds.fraction, "PART"),
+    "RATE": (kinds.rate, "N"),
+    "PORT": (kinds.port, "PORT"),
+    "PLACES": (kinds.reach, "NETWORKS"),
+    "SECRETS": (kinds.secrets, "SECRETS"),
+    "NETWORKS": (kinds.networks, "NETWORKS"),
+    "NAMES": (kinds.names, "NAMES"),
+    "DIR": (Path, "DIR"),
+    "STATE": (kinds.choice(*show.STATES), "STATE"),
+    "IDLE": (kinds.choice(*(state for state in show.STATES if state != "running")), "STATE"),
+    "FORM": (kinds.form, "FORM"),
+    "{NAME}": (kinds.namespace, "{NAME}"),
+}
+_MANY = {"...": "+", "*": "*", "?": "?"}
 _ASKS = (argparse._HelpAction, argparse._VersionAction)  # which have no variables
 _NO = ("", "0", "no", "false", "off")
 _YES = ("1", "yes", "true", "on")
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Command:
+    """What a function's text says. `asks`: its function gets a client; `creates`: of a namespace that may be new."""
+
+    def __init__(self, text: str, run: Callable[..., Any], *, asks: bool = False, creates: bool = False) -> None:
+        head, _, self.options = text.partition("\n\n")
+        self.name, self.text, *more = head.splitlines()
+        self.more = "\n".join(more)
+        self.run, self.asks, self.creates = run, asks, creates
+
+
+def command(text: str) -> Callable[[Function], Function]:
+    """Make a command of a function from options to an exit code."""
+    return _declared(text)
+
+
+def asks(text: str, *, creates: bool = False) -> Callable[[Function], Function]:
+    """Make a command of a function of a client and options, which gives `Replies`."""
+    return _declared(text, asks=True, creates=creates)
+
+
+def _declared(text: str, **given: bool) -> Callable[[Function], Function]:
+    def declared(function: Function) -> Function:
+        function.__dict__.setdefault("commands", []).insert(0, Command(text, function, **given))
+        return function
+
+    return declared
+
+
+class Misused(Refused):
+    """Wrong usage; the parser of which command says it."""
+
+    def __init__(self, prog: str, message: str) -> None:
+        super().__init__(message, "INVALID")
+        self.prog = prog
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
@@ -26,59 +129,93 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """An ArgumentParser that knows which words lead to it."""
+    """An ArgumentParser whose options are declared as text."""
 
-    def __init__(self, **options: Any) -> None:
-        options.setdefault("formatter_class", Formatter)
-        options.setdefault("allow_abbrev", False)  # or a new option would break a script
-        super().__init__(**options)
-        self.words: tuple[str, ...] = ()
+    def __init__(self, **given: Any) -> None:
+        given.setdefault("formatter_class", Formatter)
+        given.setdefault("allow_abbrev", False)  # or a new option would break a script
+        super().__init__(**given)
         self.verbs: Any = None
 
     def error(self, message: str) -> NoReturn:
-        """One line, and where to read more: the usage of a command with many options hides what is wrong."""
-        self.exit(2, f"{self.prog}: {message}\nSee {self.prog} --help\n")
+        raise Misused(self.prog, message)
 
-    def option(self, *flags: str, variable: str | None = None, **given: Any) -> argparse.Action:
-        """`add_argument` for an option; `variable` instead of the one made from its name."""
-        action = self.add_argument(*flags, **given)
-        action.__dict__["variable"] = variable
-        return action
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
+            close = difflib.get_close_matches(value, action.choices, 1)
+            meant = f"; did you mean {close[0]}?" if close else f" (there are: {', '.join(action.choices)})"
+            raise argparse.ArgumentError(None, f"no such {action.dest}: {value}{meant}")
+        super()._check_value(action, value)
+
+    def add(self, one: Command) -> None:
+        """Add a command, or the verb of one, `queues pause`. Without a verb the command itself runs."""
+        first, _, verb = one.name.partition(" ")
+        if verb:
+            parent = self.verbs.choices[first]
+            parent.verbs = parent.verbs or parent.add_subparsers(title="verbs", metavar="VERB", dest="verb")
+            verbs = parent.verbs
+        else:
+            self.verbs = self.verbs or self.add_subparsers(
+                title="commands", required=True, metavar="COMMAND", dest="command"
+            )
+            verbs = self.verbs
+        description = f"{one.text[0].upper()}{one.text[1:]}."
+        more = f"{description}\n{one.more}" if one.more else description
+        epilog = "Exit codes, and how JSON shows binary data: jqmaster --help"
+        parser: Parser = verbs.add_parser(verb or first, help=one.text, description=more, epilog=epilog)
+        parser.set_defaults(which=one, parser=parser)
+        parser.declare(one.options)
+        if one.asks:
+            parser.declare(REACH, hidden=bool(verb))  # or what was said in front of a verb would not stand
+
+    def declare(self, lines: str, *, hidden: bool = False) -> None:
+        """Add the arguments and options that a text tells; those behind `[a title]` are a group. `hidden`: where
+        one is not given it changes nothing."""
+        group: Any = self
+        for line in filter(str.strip, lines.splitlines()):
+            if line.startswith("["):
+                group = self.add_argument_group(line.strip("[]"))
+            else:
+                _declare(group, line, hidden)
 
 
-def command(commands: Any, name: str, run: Run, text: str, more: str = "", **given: Any) -> Parser:
-    """Add a command. `text` is what the list of commands says, `more` what its own help adds."""
-    description = f"{text[0].upper()}{text[1:]}."
-    parser: Parser = commands.add_parser(
-        name, help=text, description=f"{description}\n{more}" if more else description, **given
-    )
-    parser.set_defaults(run=run, parser=parser)
-    return parser
+def _declare(group: Any, line: str, hidden: bool) -> None:
+    spec, _, text = line.strip().partition("  ")
+    text = text.strip()
+    words = spec.split()
+    variable = words.pop()[1:] if words[-1].startswith("$") else None
+    flags = [word for word in words if word.startswith("-")]
+    kind, default = "" if words[-1] in flags else words[-1], None
+    if flags and "=" in kind:
+        kind, default = kind.split("=")
+    given: dict[str, Any] = {"help": text}
+    many = next((mark for mark in _MANY if kind.endswith(mark)), "")
+    if kind:
+        given |= kind_of(kind.removesuffix(many))
+    else:
+        given["action"] = "store_true"
+    if default is not None:
+        given["default"] = default
+        given["help"] += "" if "(default" in text else f"{' ' if text else ''}(default: {default})"
+    if hidden:
+        given["default"] = argparse.SUPPRESS
+    if not flags:
+        group.add_argument(words[0], **given, **({"nargs": _MANY[many]} if many else {}))
+        return
+    if many:
+        given["action"] = Several
+    action = group.add_argument(*flags, **given)
+    action.__dict__["variable"] = variable
 
 
-def verbs(parser: Parser) -> Any:
-    """Where the verbs of a command are added, `queues pause …`. Without a verb the command itself runs."""
-    return parser.add_subparsers(title="verbs", metavar="VERB", parser_class=Parser)
-
-
-def reach(parser: Parser, *, nested: bool = False, json: bool = True) -> Parser:
-    """The options of all commands that ask a master or Redis. `nested`: of a verb, where what was said in
-    front of the verb must stand."""
-    default: Any = argparse.SUPPRESS if nested else None
-    group: Any = parser.add_argument_group("where to ask")
-    for flags, variable, metavar, text, kind in (
-        ("--url", "JQ_URL", "URL", "a master, http://…; or as --redis", str),
-        ("--redis", "JQ_REDIS", "URL", f"a Redis: {FORMS}", str),
-        ("--namespace", "JQ_NAMESPACE", "{NAME}", "with a Redis: the namespace; default {jq}", namespace),
-        ("--form", "JQ_FORM", "FORM", f"with a Redis: {FORM_HELP}", form),
-    ):
-        action = group.add_argument(flags, default=default, type=kind, help=text, metavar=metavar)
-        action.variable = variable
-    if json:
-        shown = argparse.SUPPRESS if nested else False
-        action = parser.add_argument("--json", action="store_true", default=shown, help="print JSON")
-        action.__dict__["variable"] = "JQ_JSON"
-    return parser
+def kind_of(word: str) -> dict[str, Any]:
+    """How argparse takes a kind: its `type` and `metavar`."""
+    if bounded := re.fullmatch(r"(\w+)\((-?\d+)\.\.(-?\d+)\)", word):
+        return {"metavar": bounded[1], "type": kinds.whole(int(bounded[2]), int(bounded[3]))}
+    if "|" in word and word.islower():
+        return {"metavar": word, "type": kinds.choice(*word.split("|"))}
+    kind, metavar = KINDS.get(word, (str, word))
+    return {"metavar": metavar, "type": kind}
 
 
 class Several(argparse.Action):
@@ -119,15 +256,18 @@ def _add_variable(parser: Any, action: argparse.Action, words: tuple[str, ...]) 
         return
     action.required = False
     if action.nargs == 0:
-        if given.lower() not in (*_YES, *_NO):
-            action.default = _Wrong(f"{name}: expected 1 or 0, got {given!r}")
-        else:
-            action.default = given.lower() in _YES
+        is_known = is_yes(given) or given.lower() in _NO
+        action.default = is_yes(given) if is_known else _Wrong(f"{name}: expected 1 or 0, got {given!r}")
     else:
         # A text: argparse reads it with the option's type, and refuses it as on the command line. It does
         # not for lists.
         action.default = [_typed(action, given)] if isinstance(action, Several) else given
     parser.set_defaults(**{action.dest: action.default})
+
+
+def is_yes(text: str) -> bool:
+    """What a variable says of a flag."""
+    return text.lower() in _YES
 
 
 def _typed(action: argparse.Action, text: str) -> Any:
@@ -141,122 +281,9 @@ class _Wrong(str):
     """What a variable says, and may not."""
 
 
-def check_environment(options: argparse.Namespace, parser: Parser) -> None:
+def check_environment(options: Options) -> None:
     """Refuse what variables said that argparse does not look at."""
     for value in vars(options).values():
         for one in value if isinstance(value, list) else [value]:
             if isinstance(one, _Wrong):
-                parser.error(str(one))
-
-
-def describe_more(root: argparse.ArgumentParser) -> None:
-    """The last line of each command's help."""
-    for words, parser in parsers(root):
-        if words and not parser.epilog:
-            parser.epilog = "Exit codes, and how JSON shows binary data: jqmaster --help"
-
-
-# -- kinds of values ------------------------------------------------------------------------------
-
-
-def namespace(text: str) -> str:
-    from jqmaster.engine.scripts import check_namespace
-
-    try:
-        return check_namespace(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def choice(*words: str) -> Callable[[str], str]:
-    """One of these; unlike argparse's own `choices`, also when it comes from the environment."""
-
-    def one_of(text: str) -> str:
-        if text not in words:
-            known = " or ".join(one for one in (", ".join(words[:-1]), words[-1]) if one)
-            raise argparse.ArgumentTypeError(f"expected {known}, got {text!r}")
-        return text
-
-    one_of.__dict__["words"] = words
-    return one_of
-
-
-form = choice("auto", "functions", "scripts")
-
-
-def port(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"expected a port from 0 to 65535, got {text!r}")
-    return int(text)
-
-
-def positive(text: str) -> int:
-    return whole(1, 1_000_000_000)(text)
-
-
-def whole(least: int, most: int) -> Callable[[str], int]:
-    """A whole number in these bounds."""
-
-    def number(text: str) -> int:
-        digits = text.removeprefix("-")
-        if not digits.isascii() or not digits.isdigit() or int(text) < least:
-            raise argparse.ArgumentTypeError(f"expected a whole number of at least {least}, got {text!r}")
-        if int(text) > most:
-            raise argparse.ArgumentTypeError(f"expected a whole number of at most {most}, got {text!r}")
-        return int(text)
-
-    return number
-
-
-_UNITS = {
-    "ms": 0.001, "s": 1, "second": 1, "m": 60, "min": 60, "minute": 60, "h": 3600, "hour": 3600,
-    "d": 86400, "day": 86400, "w": 604800,
-}  # fmt: skip
-
-
-def duration(text: str) -> float:
-    """Seconds, or a number with a unit: 90, 1.5s, 5m, 2h, 1d."""
-    stripped = text.strip()
-    number = stripped.rstrip("abcdefghijklmnopqrstuvwxyz ")
-    unit = stripped[len(number) :].strip() or "s"
-    try:
-        seconds = float(number) * _UNITS[unit]
-    except (ValueError, KeyError):
-        seconds = -1.0
-    if not 0 <= seconds <= 1e10:
-        raise argparse.ArgumentTypeError(f"expected seconds, or a number with ms, s, m, h, d or w, got {text!r}")
-    return seconds
-
-
-def span(text: str) -> float:
-    """A duration of more than 0."""
-    seconds = duration(text)
-    if not seconds:
-        raise argparse.ArgumentTypeError(f"expected more than 0 seconds, got {text!r}")
-    return seconds
-
-
-def moment(text: str) -> float:
-    """Unix seconds: a number of them, or an ISO 8601 moment; without an offset it is local time."""
-    from datetime import datetime
-
-    try:
-        return float(text)
-    except ValueError:
-        pass
-    try:
-        return datetime.fromisoformat(text).timestamp()
-    except (ValueError, OverflowError):
-        raise argparse.ArgumentTypeError(
-            f"expected a moment such as 2030-01-31T18:00 or 2030-01-31T18:00Z, or Unix seconds, got {text!r}"
-        ) from None
-
-
-def fraction(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"expected a number from 0 to 1, got {text!r}")
-    return value
+                options.parser.error(str(one))

@@ -2,241 +2,173 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import importlib
 import os
 import sys
-from pathlib import Path
 from typing import Any
 
-from jqmaster.cli.options import FORM_HELP, Parser, command, duration, form, namespace, port, positive, span
+from jqmaster.cli.options import FORM, KEY, REDIS, URL, Misused, Options, command
+from jqmaster.cli.places import NAMESPACE
+from jqmaster.cli.reach import said_key_file, url_of
 from jqmaster.cli.status import EXIT_OK, EXIT_UNAVAILABLE
-from jqmaster.connection.url import FORMS, is_redis, without_password
+from jqmaster.connection.url import is_redis, without_password
 
-_WORK = """\
-MODULE:NAME names a JQ object, such as hello:jq, or a map of job names to
-functions. It takes jobs from where the object does, from a master (--master),
-from Redis itself (--redis), or has them pushed (--push as well)."""
-_SERVE = "Without --redis it starts its own Redis, with data in --data-dir."
-
-
-def add(commands: Any) -> None:
-    _add_serve(commands)
-    _add_work(commands)
-    parser = command(commands, "load", _load, "load the scripts into Redis and set the namespace up")
-    _redis_options(parser)
-    _add_migrate(parser)
-    parser.option(
-        "--keep", variable="JQ_KEEP", type=positive, metavar="N",
-        help="versions of the scripts that stay, this one included (default: as said last, or 2)",
-    )  # fmt: skip
-    demo = command(commands, "demo", _demo, "show it all working, in under a minute")
-    demo.option("--jobs", type=positive, default=3000, metavar="N", help="about so many (default: %(default)s)")
-    _form_option(demo)
-    command(commands, "version", _version, "print the versions of the package and of the scripts")
+_MIGRATE = """\
+--migrate $JQ_MIGRATE  bring data of an older schema up to this one; older scripts refuse it from then on
+"""
+_RECREATE = """\
+--recreate $JQ_RECREATE  set the namespace up again, empty, when it vanishes from Redis; else stop until it is back
+"""
 
 
-def _redis_options(parser: Parser) -> None:
-    parser.option("--redis", variable="JQ_REDIS", metavar="URL", help=f"Redis: {FORMS}")
-    parser.option(
-        "--namespace", variable="JQ_NAMESPACE", metavar="NAMESPACE", default="{jq}", type=namespace,
-        help="in braces (default: %(default)s)",
-    )  # fmt: skip
-    _form_option(parser)
+@command(
+    f"""serve
+run a JQ master
+Without --redis it starts its own Redis, with data in --data-dir. --push-to takes
+networks and hosts with commas between, * for any.
 
-
-def _form_option(parser: Parser) -> None:
-    parser.option("--form", variable="JQ_FORM", metavar="FORM", default="auto", type=form, help=FORM_HELP)
-
-
-def _add_migrate(parser: Parser) -> None:
-    parser.option(
-        "--migrate", action="store_true", variable="JQ_MIGRATE",
-        help="bring data of an older schema up to this one; older scripts refuse it from then on",
-    )  # fmt: skip
-
-
-def _add_recreate(parser: Parser) -> None:
-    parser.option(
-        "--recreate", action="store_true", variable="JQ_RECREATE",
-        help="set the namespace up again, empty, when it vanishes from Redis; else stop until it is back",
-    )  # fmt: skip
-
-
-def _add_serve(commands: Any) -> None:
-    parser = command(commands, "serve", _serve, "run a JQ master", _SERVE)
-    _redis_options(parser)
-    parser.option("--host", variable="JQ_HOST", default="127.0.0.1", help="listen there (default: %(default)s)")
-    parser.option(
-        "--port",
-        variable="JQ_PORT",
-        default=8400,
-        type=port,
-        help="0 for any free one (default: %(default)s)",
-    )
-    parser.option("--unix", variable="JQ_UNIX", metavar="PATH", help="listen on this unix socket instead")
-    parser.option(
-        "--allowed-hosts", variable="JQ_ALLOWED_HOSTS", metavar="NAMES",
-        help="more names that browsers may ask it by, with commas between; * for any",
-    )  # fmt: skip
-    parser.option(
-        "--data-dir", variable="JQ_DATA_DIR", default=Path("var"), type=Path, metavar="DIR",
-        help="where an own Redis keeps its data (default: %(default)s)",
-    )  # fmt: skip
-    parser.option(
-        "--stop-timeout", variable="JQ_STOP_TIMEOUT", default=10.0, type=span, metavar="TIME",
-        help="how long a stop may take (default: 10 s)",
-    )  # fmt: skip
-    parser.option("--access-log", action="store_true", help="log a line for each request and each delivery")
-    parser.option(
-        "--log-format", variable="JQ_LOG_FORMAT", choices=("text", "json"), default="text",
-        help="of the log, on stderr: text or json (default: %(default)s)",
-    )  # fmt: skip
-    parser.option(
-        "--metrics-queues", variable="JQ_METRICS_QUEUES", type=_shown_queues, default=100, metavar="N",
-        help="queues that /metrics shows one by one, at most 1000 (default: %(default)s)",
-    )  # fmt: skip
-    _add_migrate(parser)
-    _add_recreate(parser)
-
-
-def _add_work(commands: Any) -> None:
-    parser = command(commands, "work", _work, "run a worker", _WORK)
-    parser.add_argument("functions", metavar="MODULE:NAME", help="a JQ object, or a map of job names to functions")
-    parser.option("--master", variable="JQ_MASTER", metavar="URL", help="a JQ master; several with commas between")
-    _redis_options(parser)
-    parser.option("--push", action="store_true", help="listen, and have jobs pushed")
-    parser.option(
-        "--register", action="store_true",
-        help="without --push: be listed, and hear requests to be quiet or stop",
-    )  # fmt: skip
-    parser.option("--synchronous", action="store_true", help="with --push: answer with the outcome itself")
-    parser.option(
-        "--queues",
-        variable="JQ_QUEUES",
-        metavar="NAMES",
-        help="with commas between (default: those of its jobs)",
-    )
-    parser.option(
-        "--concurrency", variable="JQ_CONCURRENCY", default=8, type=positive, metavar="N",
-        help="jobs at a time (default: %(default)s)",
-    )  # fmt: skip
-    parser.option(
-        "--process-jobs", variable="JQ_PROCESS_JOBS", type=positive, metavar="N",
-        help="of a JQ object: a process makes room for a fresh one after so many jobs",
-    )  # fmt: skip
-    parser.option(
-        "--process-memory", variable="JQ_PROCESS_MEMORY", type=positive, metavar="MB",
-        help="of a JQ object: a process makes room for a fresh one when it holds more",
-    )  # fmt: skip
-    parser.option(
-        "--host", variable="JQ_WORKER_HOST", default="127.0.0.1",
-        help="with --push: listen there (default: %(default)s)",
-    )  # fmt: skip
-    parser.option(
-        "--port", variable="JQ_WORKER_PORT", default=0, type=port,
-        help="with --push: the port, 0 for any free one (default: %(default)s)",
-    )  # fmt: skip
-    parser.option(
-        "--name", variable="JQ_WORKER_NAME",
-        help="the worker's name (default: host, process and a random part)",
-    )  # fmt: skip
-    parser.option(
-        "--stop-timeout", variable="JQ_STOP_TIMEOUT", default=10.0, type=duration, metavar="TIME",
-        help="how long running jobs have to finish (default: 10 s)",
-    )  # fmt: skip
-    _add_recreate(parser)
-    parser.option("--json-logs", action="store_true", help="log JSON objects, one a line")
-
-
-def _serve(options: argparse.Namespace, _parser: Parser) -> int:
+{REDIS}{_MIGRATE}{_RECREATE}
+--host HOST=127.0.0.1 $JQ_HOST               listen there
+--port PORT=8400 $JQ_PORT                    0 for any free one
+--unix PATH $JQ_UNIX                         listen on this unix socket instead
+--allowed-hosts HOSTS $JQ_ALLOWED_HOSTS      more names that browsers may ask it by, with commas between; * for any
+--insecure $JQ_INSECURE                      listen to others although there are no keys: everybody may do everything
+--tls-cert FILE $JQ_TLS_CERT                 PEM: serve HTTPS with it
+--tls-key FILE $JQ_TLS_KEY                   PEM: its key (default: in the certificate's file)
+--trusted-proxies NETWORKS $JQ_TRUSTED_PROXIES  proxies that say who a user is, with commas between: 10.0.0.5,fd00::/64
+--proxy-user-header NAME=x-forwarded-user $JQ_PROXY_USER_HEADER  in which they do
+--proxy-roles-header NAME=x-forwarded-roles $JQ_PROXY_ROLES_HEADER  and what roles the user has; viewer without it
+--session-idle SPAN=1h $JQ_SESSION_IDLE      how long a login of the web UI holds that nobody uses
+--push-to PLACES $JQ_PUSH_TO                 where workers may be (default: private networks, or none beyond loopback)
+--push-secrets SECRETS $JQ_PUSH_SECRETS      one or two, whsec_…, better as a variable: sign pushes to workers without
+--data-dir DIR=var $JQ_DATA_DIR              where an own Redis keeps its data
+--stop-timeout SPAN=10s $JQ_STOP_TIMEOUT     how long a stop may take
+--access-log                                 log a line for each request and each delivery
+--log-format text|json=text $JQ_LOG_FORMAT   of the log, on stderr
+--metrics-queues N(1..1000)=100 $JQ_METRICS_QUEUES  queues that /metrics shows one by one
+"""
+)
+def _serve(options: Options) -> int:
     from jqmaster.master.server import ServeOptions, run
+    from jqmaster.master.session import Proxies
 
+    same = (
+        "host port unix data_dir migrate recreate access_log log_format metrics_queues insecure tls_cert tls_key "
+        "push_to"
+    ).split()
+    user_header, roles_header = options.proxy_user_header.lower(), options.proxy_roles_header.lower()
     return run(
         ServeOptions(
-            redis_url=options.redis, namespace=options.namespace, form=options.form,
-            host=options.host, port=options.port,
-            unix=options.unix, data_dir=options.data_dir, stop_timeout_s=options.stop_timeout,
-            migrate=options.migrate, recreate=options.recreate,
-            access_log=options.access_log, log_format=options.log_format,
-            metrics_queues=options.metrics_queues,
+            redis_url=options.redis,
+            **_redis_given(options),
+            **{name: getattr(options, name) for name in same},
+            stop_timeout_s=options.stop_timeout,
             allowed_hosts=options.allowed_hosts.split(",") if options.allowed_hosts else (),
+            session_idle_s=options.session_idle,
+            proxies=Proxies(options.trusted_proxies or (), user_header, roles_header),
+            push_secrets=options.push_secrets or (),
         )
-    )  # fmt: skip
+    )
 
 
-def _shown_queues(text: str) -> int:
-    if positive(text) > 1000:
-        raise argparse.ArgumentTypeError(f"expected a whole number from 1 to 1000, got {text!r}")
-    return int(text)
+def _redis_given(options: Options) -> dict[str, Any]:
+    return {"namespace": options.namespace or NAMESPACE, "form": options.form or "auto"}
 
 
-def _load(options: argparse.Namespace, parser: Parser) -> int:
+@command(
+    f"""load
+load the scripts into Redis and set the namespace up
+
+{REDIS}{_MIGRATE}
+--keep N $JQ_KEEP  versions of the scripts that stay, this one included (default: as said last, or 2)
+"""
+)
+def _load(options: Options) -> int:
     from jqmaster.engine import scripts
     from jqmaster.engine.engine import connect
-    from jqmaster.errors import JQError, UnsuitableServer
+    from jqmaster.errors import JQError
 
     if options.redis is None and is_redis(os.environ.get("JQ_URL", "")):
         options.redis = os.environ["JQ_URL"]
     if options.redis is None:
-        parser.error("--redis or JQ_REDIS is required")
+        raise Misused(options.parser.prog, "--redis or JQ_REDIS is required")
+    given, where = _redis_given(options), without_password(options.redis)
 
     async def load() -> tuple[str, Any]:
         async with connect(options.redis) as client:
-            version = await scripts.load(
-                client, options.namespace, migrate=options.migrate, form=options.form, keep=options.keep
-            )
-            return version, await client.hget(f"{options.namespace}:manifest", "library")
+            version = await scripts.load(client, **given, migrate=options.migrate, keep=options.keep)
+            return version, await client.hget(f"{given['namespace']}:manifest", "library")
 
     try:
         version, library = asyncio.run(load())
-    except (JQError, UnsuitableServer, ValueError) as error:
-        where = without_password(options.redis)
+    except (JQError, ValueError) as error:
         print(f"jqmaster: cannot use Redis at {where}: {error}", file=sys.stderr)
         return EXIT_UNAVAILABLE
     for name, script in sorted(scripts.builtin().items()):
         print(f"{script.sha}  {name}")
     what = f"the scripts and of the functions {library.decode()}" if library else "the scripts"
-    print(f"version {version} of {what} is in {without_password(options.redis)}, {options.namespace}")
+    print(f"version {version} of {what} is in {where}, {given['namespace']}")
     return EXIT_OK
 
 
-def _work(options: argparse.Namespace, parser: Parser) -> int:
+@command(
+    f"""work
+run a worker
+MODULE:NAME names a JQ object, such as hello:jq, or a map of job names to
+functions. It takes jobs from where the object does, from a master or Redis
+(--url, --redis), or has them pushed (--push as well).
+
+functions MODULE:NAME                     a JQ object, or a map of job names to functions
+--queues NAMES $JQ_QUEUES                 with commas between (default: those of its jobs)
+--concurrency N=8 $JQ_CONCURRENCY         jobs at a time
+--register                                without --push: be listed, and hear requests to be quiet or stop
+--push                                    listen, and have jobs pushed
+--advertise URL $JQ_ADVERTISE             with --push: how masters reach it, where that is not --host and --port
+--push-secrets SECRETS $JQ_PUSH_SECRETS   with --push: run what is signed with one of them (default: a random one)
+--synchronous                             with --push: answer with the outcome itself
+--host HOST=127.0.0.1 $JQ_WORKER_HOST     with --push: listen there
+--port PORT=0 $JQ_WORKER_PORT             with --push: the port, 0 for any free one
+--process-jobs N $JQ_PROCESS_JOBS         of a JQ object: a process makes room for a fresh one after so many jobs
+--process-memory MB $JQ_PROCESS_MEMORY    of a JQ object: a process makes room for a fresh one when it holds more
+--name NAME $JQ_WORKER_NAME               the worker's name (default: host, process and a random part)
+--stop-timeout TIME=10s $JQ_STOP_TIMEOUT  how long running jobs have to finish
+--json-logs                               log JSON objects, one a line
+{_RECREATE}[where to ask]
+{URL.replace("http://…", "http://…, several with commas between")}{KEY}{REDIS}"""
+)
+def _work(options: Options) -> int:
+    from jqmaster.wire.credentials import key_of
     from jqmaster.worker import joblog
     from jqmaster.worker.run import WorkOptions, run
 
     joblog.install(json_lines=options.json_logs)
+    prog = options.parser.prog
     if options.synchronous and not options.push:
-        parser.error("--synchronous goes with --push")
-    if options.master is not None and options.redis is not None:
-        parser.error("give --master or --redis, not both")
-    jobs = _jobs(options.functions, parser)
-    given = {
-        "masters": options.master.split(",") if options.master else [], "redis_url": options.redis,
-        "namespace": options.namespace, "form": options.form, "push": options.push,
-        "register": options.register, "recreate": options.recreate,
-        "synchronous": options.synchronous,
-        "queues": options.queues.split(",") if options.queues else None, "concurrency": options.concurrency,
-        "host": options.host, "port": options.port, "name": options.name,
-        "drain_timeout_s": options.stop_timeout,
-    }  # fmt: skip
-    if not isinstance(jobs, dict):
-        try:
-            chosen = jobs.worker(
-                **given,
-                process_jobs=options.process_jobs,
-                process_memory=options.process_memory and options.process_memory << 20,
-            ).options()
-        except ValueError as error:
-            parser.error(f"{options.functions}: {error}")
-        return run(chosen)
-    if options.master is None and options.redis is None:
-        parser.error("give either --master or --redis")
-    return run(WorkOptions(functions=jobs, **given))
+        raise Misused(prog, "--synchronous goes with --push")
+    url = url_of(options)
+    jobs = _jobs(options.functions, prog)
+    same = ("push", "register", "recreate", "synchronous", "queues", "concurrency", "host", "port", "name", "advertise")
+    given: dict[str, Any] = {name: getattr(options, name) for name in same}
+    given |= _redis_given(options) | {"drain_timeout_s": options.stop_timeout}
+    given["push_secrets"] = options.push_secrets or ()
+    given["redis_url"] = url if url and is_redis(url) else None
+    given["masters"] = url.split(",") if url and not is_redis(url) else []
+    key_file = said_key_file(options)
+    given["key"] = key_of(file=key_file) if key_file else None
+    if isinstance(jobs, dict):
+        if not url:
+            raise Misused(prog, "give either --url or --redis")
+        return run(WorkOptions(functions=jobs, **given))
+    memory = options.process_memory and options.process_memory << 20
+    try:
+        chosen = jobs.worker(**given, process_jobs=options.process_jobs, process_memory=memory).options()
+    except ValueError as error:
+        raise Misused(prog, f"{options.functions}: {error}") from None
+    return run(chosen)
 
 
-def _jobs(where: str, parser: Parser) -> Any:
+def _jobs(where: str, prog: str) -> Any:
     """The JQ object, or the map of functions, that the command line names."""
     from jqmaster.app.app import JQ
 
@@ -246,18 +178,25 @@ def _jobs(where: str, parser: Parser) -> Any:
         module = importlib.import_module(module_name)
         found = getattr(module, attribute or ("jq" if hasattr(module, "jq") else "FUNCTIONS"))
     except (ImportError, AttributeError, ValueError) as error:
-        parser.error(f"{where}: {error}")
+        raise Misused(prog, f"{where}: {error}") from None
     if isinstance(found, JQ):
         return found
     if not isinstance(found, dict) or not found or not all(callable(one) for one in found.values()):
-        parser.error(f"{where}: expected a JQ object, or a map of job names to functions")
+        raise Misused(prog, f"{where}: expected a JQ object, or a map of job names to functions")
     return found
 
 
-def _demo(options: argparse.Namespace, _parser: Parser) -> int:
-    from jqmaster.demo import main as demo
+@command(
+    f"""demo
+show it all working, in under a minute
 
-    return demo(["--jobs", str(options.jobs), "--form", options.form])
+--jobs N=3000  about so many
+{FORM}"""
+)
+def _demo(options: Options) -> int:
+    from jqmaster.demo import run
+
+    return run(options.jobs, options.form or "auto")
 
 
 def version_line() -> str:
@@ -270,6 +209,9 @@ def version_line() -> str:
     return f"jqmaster {luabuild.version_of(built)} (scripts{functions})"
 
 
-def _version(_options: argparse.Namespace, _parser: Parser) -> int:
+@command("""version
+print the versions of the package and of the scripts
+""")
+def _version(_options: Options) -> int:
     print(version_line())
     return EXIT_OK

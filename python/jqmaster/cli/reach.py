@@ -1,68 +1,62 @@
-"""Which server a command asks, and a client of it. Nothing is imported here that would make `--help` slow."""
+"""Which server a command asks, a client of it, and how what it tells is printed. Nothing is imported here that
+would make `--help` slow."""
 
 from __future__ import annotations
 
-import argparse
+import json
 import os
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from jqmaster.cli.status import EXIT_UNAVAILABLE, EXIT_USAGE, Refused
+from jqmaster.cli import show, values
+from jqmaster.cli.options import Options, Replies
+from jqmaster.cli.places import LOCAL, NAMESPACE, Place
+from jqmaster.cli.status import EXIT_OK, Refused
 from jqmaster.connection import url as redis_url
 
 if TYPE_CHECKING:
     from jqmaster.cli.clients import Client
-    from jqmaster.engine.engine import Engine
-    from jqmaster.engine.scripts import Form
-
-LOCAL = "http://127.0.0.1:8400"
-NAMESPACE = "{jq}"
 
 
-class Place:
-    """A server: its URL; and where it is a Redis, the namespace, and how operations are called."""
-
-    def __init__(self, url: str, namespace: str, form: Form = "auto") -> None:
-        self.url = url
-        self.namespace = namespace
-        self.form = form
-        self.is_redis = redis_url.is_redis(url)
-
-    @property
-    def shown(self) -> str:
-        """The URL, fit for a log."""
-        return redis_url.without_password(self.url)
-
-    def __str__(self) -> str:
-        return f"{self.shown} {self.namespace}" if self.is_redis else self.shown
-
-
-def place(options: argparse.Namespace) -> Place:
-    """Which server the options and the environment mean. Raises Refused."""
+def url_of(options: Options) -> str | None:
+    """The URL that the options and the environment mean; of masters several, with commas. Raises Refused."""
     # What is in the environment is already in the options; only what differs from it was said here.
     url, redis = options.url, options.redis
     if url is not None and redis is not None:
         said_url, said_redis = url != os.environ.get("JQ_URL"), redis != os.environ.get("JQ_REDIS")
         if said_url and said_redis:
-            raise Refused("give --url or --redis, not both", EXIT_USAGE, "INVALID")
+            raise Refused("give --url or --redis, not both", "INVALID")
         if said_redis:
             url = None
-    chosen = str(url or redis or LOCAL)
-    if not redis_url.is_redis(chosen):
-        chosen = chosen.split(",")[0]
-        is_for_redis = not url and redis
-        if is_for_redis or not chosen.startswith(("http://", "https://")):
-            forms = redis_url.FORMS if is_for_redis else "http://, https://, redis://, …"
-            shown = redis_url.without_password(chosen)
-            raise Refused(f"{shown}: expected a URL that begins with {forms}", EXIT_USAGE, "INVALID")
-    return Place(chosen, options.namespace or NAMESPACE, options.form or "auto")
+    chosen = url or redis or None
+    if chosen and not redis_url.is_redis(chosen) and (not url or not chosen.startswith(("http://", "https://"))):
+        forms = "http://, https://, redis://, …" if url else redis_url.FORMS
+        shown = redis_url.without_password(chosen)
+        raise Refused(f"{shown}: expected a URL that begins with {forms}", "INVALID")
+    return chosen
 
 
-def open_client(options: argparse.Namespace, *, creates: bool = False) -> AbstractContextManager[Client]:
-    """A client of the server that the options mean. `creates`: straight on Redis, a namespace that is not
-    there is set up; else it is refused, as it would be a slip of the finger."""
-    return client_of(place(options), creates=creates)
+def place(options: Options) -> Place:
+    """The server that is meant. Raises Refused."""
+    url = url_of(options) or LOCAL
+    first = url if redis_url.is_redis(url) else url.split(",")[0]
+    return Place(first, options.namespace or NAMESPACE, options.form or "auto", said_key_file(options))
+
+
+def said_key_file(options: Options) -> str | None:
+    """What is said here wins over the environment, where the key itself may stand as well."""
+    file: str | None = options.key_file
+    return file if file != os.environ.get("JQ_KEY_FILE") else None
+
+
+def redis_place(options: Options, command: str) -> Place:
+    """For commands that need Redis itself. Raises Refused."""
+    where = place(options)
+    if not where.is_redis:
+        raise Refused(f"{command} needs Redis itself: give --redis URL, or JQ_REDIS", "INVALID")
+    return where
 
 
 @contextmanager
@@ -71,48 +65,50 @@ def client_of(where: Place, *, creates: bool = False) -> Iterator[Client]:
     from jqmaster.cli.clients import Client
     from jqmaster.errors import Unavailable
 
-    client = Client(where.url, where.namespace, where.form)
+    client = Client(where, creates=creates)
     try:
-        if where.is_redis:
-            _check(client, where, creates)
         yield client
     except Unavailable as error:
         if isinstance(getattr(error.cause, "os_error", None), OSError):
-            raise Unavailable(
-                f"no master answers at {where.shown}. Start one with `jqmaster serve`, or name another "
-                "(--url), or a Redis (--redis)"
-            ) from error
+            start = "Start one with `jqmaster serve`, or name another (--url), or a Redis (--redis)"
+            raise Unavailable(f"no master answers at {where.shown}. {start}") from error
         raise
     finally:
         client.close()
 
 
-def _check(client: Client, where: Place, creates: bool) -> None:
-    """Whether the namespace is there, which most likely was misspelt otherwise. Raises Refused."""
-    import redis.exceptions
+# -- what is told ---------------------------------------------------------------------------------
 
-    from jqmaster.errors import Unavailable, from_redis
 
-    async def is_there(engine: Engine) -> bool:
+def tell(replies: Replies, *, as_json: bool) -> int:
+    """Print what a command gives: documents as JSON, one a line; or what stands beside them for people, which
+    is a text, a table, or a function that prints. The exit code."""
+    while True:
         try:
-            return bool(await engine.redis.exists(f"{engine.namespace}:meta"))
-        except redis.exceptions.RedisError as problem:
-            reason = from_redis(problem).message.partition(": ")[2] or str(problem)
-            raise Unavailable(f"cannot use Redis at {where.shown}: {reason}") from problem
+            documents, shown = next(replies)
+        except StopIteration as ended:
+            return int(ended.value or EXIT_OK)
+        if as_json:
+            is_one = isinstance(documents, Mapping) or not isinstance(documents, Iterable)
+            for document in [documents] if is_one else documents:
+                print(values.as_json(document))
+        elif isinstance(shown, show.Table):
+            shown.print()
+        elif callable(shown):
+            shown()
+        else:
+            print("\n".join(map(show.plain, shown.split("\n"))))
 
-    try:
-        if not client.ask_redis(is_there) and not creates:
-            raise Refused(
-                f"there is no namespace {where.namespace} in this Redis; `jqmaster load` sets it up",
-                EXIT_UNAVAILABLE, "VERSION",
-            )  # fmt: skip
-    except ValueError as error:
-        raise Refused(f"{where.url}: {error}", EXIT_USAGE, "INVALID") from None
+
+def complain(message: str, code: str, path: str | None = None, *, as_json: bool) -> None:
+    """One line on stderr: for people, or with --json for scripts."""
+    error = {"code": code, "message": message} | ({"path": path} if path else {})
+    print(json.dumps({"error": error}) if as_json else f"jqmaster: {show.plain(message)}", file=sys.stderr, flush=True)
 
 
-def redis_place(options: argparse.Namespace, command: str) -> Place:
-    """For commands that need Redis itself. Raises Refused."""
-    where = place(options)
-    if not where.is_redis:
-        raise Refused(f"{command} needs Redis itself: give --redis URL, or JQ_REDIS", EXIT_USAGE, "INVALID")
-    return where
+def agreed(question: str, *, refusal: str) -> bool:
+    """Whether somebody at the terminal says yes. Raises Refused where there is none."""
+    if not sys.stdin.isatty():
+        raise Refused(f"nobody can be asked: give --yes to {refusal}", "INVALID")
+    print(f"{question}? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

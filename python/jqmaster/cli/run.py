@@ -2,58 +2,36 @@
 
 from __future__ import annotations
 
-import argparse
-import json
+import importlib
 import logging
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
 
-from jqmaster.cli import (
-    acl,
-    bench,
-    change,
-    completion,
-    copying,
-    doctor,
-    enqueue,
-    failures,
-    find,
-    jobs,
-    limits,
-    processes,
-    queues,
-    schedules,
-    settings,
-    stats,
-    top,
-    workers,
-)
-from jqmaster.cli.options import Parser, add_environment, check_environment, describe_more
-from jqmaster.cli.status import (
-    CODES,
-    EPILOG,
-    EXIT_FAILED,
-    EXIT_TIMEOUT,
-    EXIT_UNAVAILABLE,
-    EXIT_USAGE,
-    Refused,
-)
+from jqmaster.cli.options import Misused, Options, Parser, add_environment, check_environment, is_yes
+from jqmaster.cli.reach import client_of, complain, place, tell
+from jqmaster.cli.status import CODES, EPILOG, EXIT_FAILED, EXIT_USAGE, Refused
 
+# Modules in the order of the help; what they declare as commands is found.
+MODULES = (
+    "processes enqueue jobs why find change queues failures limits schedules workers stats top doctor bench "
+    "copying settings access acl completion"
+).split()
 _INTERRUPTED, _PIPE = 130, 141
+_WHERE = ("--url", "--redis", "--namespace", "--form", "--key-file")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the process's exit code."""
-    parser = build()
-    options = parser.parse_args(_in_order(sys.argv[1:] if arguments is None else arguments))
-    check_environment(options, options.parser)
-    level = logging.DEBUG if options.verbose else logging.WARNING
-    form = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-    logging.basicConfig(level=level, format=form, stream=sys.stderr)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    as_json = "--json" in given or is_yes(os.environ.get("JQ_JSON", ""))
     try:
-        code = int(options.run(options, options.parser))
+        options = build().parse_args(_in_order(given))
+        check_environment(options)
+        level = logging.DEBUG if options.verbose else logging.WARNING
+        form = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+        logging.basicConfig(level=level, format=form, stream=sys.stderr)
+        code = _run(options)
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
@@ -63,14 +41,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _PIPE
     except Exception as error:
-        return failed(error, as_json=getattr(options, "json", False))
+        return failed(error, as_json=as_json)
 
 
-_WHERE = ("--url", "--redis", "--namespace", "--form")
+def _run(options: Options) -> int:
+    which = options.which
+    if not which.asks:
+        return int(which.run(options))
+    with client_of(place(options), creates=which.creates) as client:
+        return tell(which.run(client, options), as_json=options.json)
 
 
 def _in_order(arguments: Sequence[str]) -> list[str]:
     """With the options of all commands that stand in front of the command behind it, where they belong."""
+    if arguments[:1] == ["--version"]:
+        return ["version"]
     kept: list[str] = []
     moved: list[str] = []
     place = 0
@@ -84,62 +69,46 @@ def _in_order(arguments: Sequence[str]) -> list[str]:
     return [*kept, *arguments[place : place + 1], *moved, *arguments[place + 1 :]]
 
 
-class _Version(argparse._VersionAction):
-    """Unlike argparse's own, looks only when it is asked: a checkout then builds the scripts."""
-
-    def __call__(self, parser: Any, *_: Any) -> None:
-        print(processes.version_line())
-        parser.exit()
-
-
 def build() -> Parser:
     """The whole tree of commands."""
     parser = Parser(prog="jqmaster", description="JQ, a job queue on Redis.", epilog=EPILOG)
-    parser.add_argument("-v", "--verbose", action="store_true", help="log more, to stderr")
-    parser.add_argument("--version", action=_Version, help="print the version, and end")
+    parser.declare("-v --verbose  log more, to stderr\n--version     print the version, and end")
     parser.set_defaults(root=parser)
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for module in (
-        processes, enqueue, jobs, find, change, queues, failures, limits, schedules, workers, stats, top,
-        doctor, bench, copying, settings, acl, completion,
-    ):  # fmt: skip
-        module.add(commands)
+    for name in MODULES:
+        module = importlib.import_module(f"jqmaster.cli.{name}")
+        for function in vars(module).values():
+            if getattr(function, "__module__", "") == module.__name__:
+                for one in getattr(function, "commands", ()):
+                    parser.add(one)
     add_environment(parser)
-    describe_more(parser)
     return parser
 
 
 def failed(error: Exception, *, as_json: bool = False) -> int:
     """Say what went wrong, and give its exit code. Raises what can only be a fault of ours."""
-    from jqmaster.errors import JQError, UnsuitableServer
+    from jqmaster.errors import JQError
 
+    path, message = None, str(error)
     if isinstance(error, JQError):
-        code, exit_code = error.code, CODES.get(error.code, EXIT_FAILED)
-        message = f"{error.path}: {error.message}" if error.path else error.message or error.code
-        if error.code in ("NOTFOUND", "CONFLICT"):
-            # `id: there is no …`: which option that was is plain.
-            message = message.removeprefix("id: ").removeprefix("name: ").removeprefix("worker: ")
+        code, path = error.code, error.path
+        # `id: there is no …`: which option that was is plain.
+        is_plain = path in ("id", "name", "worker", "queue") and code in ("NOTFOUND", "CONFLICT")
+        message = f"{path}: {error.message}" if path and not is_plain else error.message or code
     elif isinstance(error, Refused):
-        code, exit_code, message = error.code, error.exit_code, str(error)
-    elif isinstance(error, UnsuitableServer):
-        code, exit_code, message = "UNAVAILABLE", EXIT_UNAVAILABLE, str(error)
+        code = error.code
     elif isinstance(error, TimeoutError):
-        code, exit_code, message = "TIMEOUT", EXIT_TIMEOUT, str(error) or "the time is up"
+        code, message = "TIMEOUT", message or "the time is up"
     elif isinstance(error, OSError):
-        code, exit_code, message = "FAILED", EXIT_FAILED, str(error)
+        code = "FAILED"
         if error.filename is not None and error.strerror:
             message = f"{error.filename}: {error.strerror}"
     elif isinstance(error, ValueError):
-        code, exit_code, message = "INVALID", EXIT_USAGE, str(error)
+        code = "INVALID"
     else:
         raise error
-    say(message, code, as_json=as_json)
-    return exit_code
-
-
-def say(message: str, code: str, *, as_json: bool) -> None:
-    """One line on stderr: for people, or with --json for scripts."""
-    from jqmaster.cli.show import plain
-
-    line: Any = {"error": {"code": code, "message": message}}
-    print(json.dumps(line) if as_json else f"jqmaster: {plain(message)}", file=sys.stderr, flush=True)
+    if isinstance(error, Misused) and not as_json:
+        # The usage of a command with many options would hide what is wrong.
+        print(f"{error.prog}: {message}\nSee {error.prog} --help", file=sys.stderr)
+        return EXIT_USAGE
+    complain(message, code, path, as_json=as_json)
+    return CODES.get(code, EXIT_FAILED)

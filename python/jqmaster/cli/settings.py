@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
 
-from jqmaster.cli import show, values
-from jqmaster.cli.options import Parser, command, reach, verbs
+from jqmaster.cli import show
+from jqmaster.cli.options import Client, Coded, Options, Replies, asks
 from jqmaster.cli.progress import Progress
-from jqmaster.cli.reach import client_of, open_client, redis_place
-from jqmaster.cli.status import EXIT_FAILED, EXIT_OK, EXIT_USAGE, Refused
-
-
-def add(commands: Any) -> None:
-    config = reach(command(commands, "config", _config, "show and change settings"))
-    under = verbs(config)
-    setting = reach(command(under, "set", _set, "change settings, all or none"), nested=True)
-    setting.add_argument("settings", metavar="SETTING=VALUE", nargs="+", help="SETTING= is its default again")
-    audit = command(
-        commands, "audit", _audit, "recount all indexes against the job records",
-        "Needs Redis itself. A quiet namespace has no problems; exit code 1 if it has.",
-    )  # fmt: skip
-    reach(audit)
+from jqmaster.cli.reach import redis_place
+from jqmaster.cli.status import EXIT_FAILED, EXIT_OK, Refused
 
 
 def assignments(texts: list[str]) -> dict[str, Any]:
@@ -30,7 +17,7 @@ def assignments(texts: list[str]) -> dict[str, Any]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise Refused(f"{text}: expected SETTING=VALUE, such as result_ttl=600", EXIT_USAGE, "INVALID")
+            raise Refused(f"{text}: expected SETTING=VALUE, such as result_ttl=600", "INVALID")
         given[name] = _value(name, value) if value else None
     return given
 
@@ -41,30 +28,26 @@ def _value(name: str, text: str) -> bool | float:
     try:
         return int(text) if text.lstrip("-").isdigit() else float(text)
     except ValueError:
-        raise Refused(f"{name}: expected a number, true or false, got {text!r}", EXIT_USAGE, "INVALID") from None
+        raise Refused(f"{name}: expected a number, true or false, got {text!r}", "INVALID") from None
 
 
-def _config(options: argparse.Namespace, _parser: Parser) -> int:
-    with open_client(options) as client:
-        if options.json:
-            values.print_json(client.config())
-        else:
-            _print(client.describe_config())
-    return EXIT_OK
+@asks("""config
+show and change settings
+""")
+def _config(client: Client, options: Options) -> Replies:
+    if options.json:
+        yield client.config(), ""
+    else:
+        yield None, _table(client.describe_config())
 
 
-def _print(settings: list[dict[str, Any]]) -> None:
-    table = show.Table(
-        [show.Column("SETTING"), show.Column("VALUE", right=True),
-         show.Column("DEFAULT", right=True, colour="dim"),
-         show.Column("MEANING", shrinks=1)]
-    )  # fmt: skip
+def _table(settings: list[dict[str, Any]]) -> show.Table:
+    table = show.Table("SETTING | VALUE> | DEFAULT>:dim | MEANING~1")
     for one in settings:
         is_own = one["value"] != one["default"]
-        value = _valued(one, one["value"])
-        default = _valued(one, one["default"]) if is_own else ""
-        table.add(one["name"], (value, "bold" if is_own else None), default, one["meaning"])
-    table.print()
+        value = _valued(one, one["value"]), "bold" if is_own else None
+        table.add(one["name"], value, _valued(one, one["default"]) if is_own else "", one["meaning"])
+    return table
 
 
 def _valued(setting: dict[str, Any], value: Any) -> str:
@@ -75,41 +58,36 @@ def _valued(setting: dict[str, Any], value: Any) -> str:
     return f"{value:,g}" if isinstance(value, float) and value < 1e6 else f"{value:,}"
 
 
-def _set(options: argparse.Namespace, _parser: Parser) -> int:
+@asks("""config set
+change settings, all or none
+
+settings SETTING=VALUE...  SETTING= is its default again
+""")
+def _set(client: Client, options: Options) -> Replies:
     given = assignments(options.settings)
-    with open_client(options) as client:
-        described = {one["name"]: one for one in client.describe_config()}
-        for name in [name for name, value in given.items() if value is None]:
-            if name not in described:
-                raise Refused(f"no such setting: {name}", EXIT_USAGE, "INVALID")
-            given[name] = described[name]["default"]
-        after = client.configure(**given)
-    if options.json:
-        values.print_json(after)
-    else:
-        _print([{**described[name], "value": after[name]} for name in given])
-    return EXIT_OK
+    described = {one["name"]: one for one in client.describe_config()}
+    for name in [name for name, value in given.items() if value is None]:
+        if name not in described:
+            raise Refused(f"no such setting: {name}", "INVALID")
+        given[name] = described[name]["default"]
+    after = client.configure(**given)
+    yield after, _table([{**described[name], "value": after[name]} for name in given])
 
 
-def _audit(options: argparse.Namespace, _parser: Parser) -> int:
+@asks("""audit
+recount all indexes against the job records
+Needs Redis itself. A quiet namespace has no problems; exit code 1 if it has.
+""")
+def _audit(client: Client, options: Options) -> Coded:
     where = redis_place(options, "audit")
     problems: list[str] = []
-    cursor = "0"
-    with (
-        client_of(where) as client,
-        Progress("auditing", unit="steps") as bar,
-    ):
-        while True:
-            step = client.ask(lambda it, cursor=cursor: it.audit(cursor))  # type: ignore[misc]
+    cursor = ""
+    with Progress("auditing", unit="steps") as bar:
+        while cursor != "0":
+            step = client.ask(lambda it, cursor=cursor: it.audit(cursor or "0"))  # type: ignore[misc]
             problems += step.problems
             cursor = step.cursor
             bar.add(1)
-            if cursor == "0":
-                break
-    if options.json:
-        values.print_json({"problems": problems})
-    else:
-        for problem in problems:
-            print(show.plain(problem))
-        print(f"{where.namespace}: {show.counted(len(problems), 'problem') if problems else 'no problems'}")
+    found = show.counted(len(problems), "problem") if problems else "no problems"
+    yield {"problems": problems}, "\n".join([*map(show.plain, problems), f"{where.namespace}: {found}"])
     return EXIT_FAILED if problems else EXIT_OK

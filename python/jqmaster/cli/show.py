@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import textwrap
 import time
 import unicodedata
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 STATES = ("queued", "scheduled", "blocked", "retrying", "running", "done", "error", "cancelled")
-COLOURS = {
-    "red": "31", "green": "32", "yellow": "33", "blue": "34", "magenta": "35", "cyan": "36", "dim": "2",
-    "bold": "1", "inverse": "7",
-}  # fmt: skip
-OF_STATE = {
-    "queued": "cyan", "scheduled": "blue", "blocked": "magenta", "retrying": "yellow", "running": "green",
-    "error": "red", "cancelled": "dim",
-}  # fmt: skip
+COLOURS = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "magenta": "35", "cyan": "36"}
+COLOURS |= {"dim": "2", "bold": "1", "inverse": "7"}
+OF_STATE = {"queued": "cyan", "scheduled": "blue", "blocked": "magenta", "retrying": "yellow", "running": "green"}
+OF_STATE |= {"error": "red", "cancelled": "dim"}
 _SPARKS = "▁▂▃▄▅▆▇█"
 _LEAST_COLUMN = 6
 _USEFUL = 14
@@ -84,7 +81,7 @@ def pad(text: str, columns: int, right: bool = False) -> str:
 # -- tables ---------------------------------------------------------------------------------------
 
 
-@dataclass
+@dataclass(frozen=True)
 class Column:
     """`right`: numbers. `shrinks`: is cut when the table is too wide, the larger the sooner. `optional`: goes
     when too little of it would be left."""
@@ -92,69 +89,69 @@ class Column:
     title: str
     right: bool = False
     shrinks: int = 0
-    colour: str | None = None
     optional: bool = False
+    colour: str | None = None
 
 
-@dataclass
+_COLUMN = re.compile(r"(.*?)(>)?(?:~(\d))?(\?)?(?::(\w+))?")
+
+
+def _column(text: str) -> Column:
+    """`TITLE` with marks behind it: `>` right, `~2` shrinks, `?` optional, `:red` a colour."""
+    match = _COLUMN.fullmatch(text.strip())
+    assert match
+    title, right, shrinks, optional, colour = match.groups()
+    return Column(title, bool(right), int(shrinks or 0), bool(optional), colour)
+
+
 class Table:
-    """Rows of texts; a cell may be (text, colour)."""
+    """Rows of texts; a cell may be (text, colour). Columns stand in one text with `|` between, see `_column`.
 
-    columns: Sequence[Column]
-    rows: list[Sequence[Any]] = field(default_factory=list)
+    `empty` is said when there is no row, `more` below the rows.
+    """
+
+    def __init__(self, columns: str | Sequence[Column], rows: Iterable[Sequence[Any]] = (), *, empty: str = "") -> None:
+        self.columns = list(map(_column, columns.split("|"))) if isinstance(columns, str) else columns
+        self.rows = list(rows)
+        self.empty, self.more = empty, ""
 
     def add(self, *cells: Any) -> None:
         self.rows.append(cells)
 
-    def print(self, empty: str = "") -> None:
-        if not self.rows:
-            if empty:
-                print(empty)
-            return
-        print("\n".join(self.lines(screen_width())))
+    def print(self) -> None:
+        lines = self.lines(screen_width()) if self.rows else [self.empty] if self.empty else []
+        for line in [*lines, paint(self.more, "dim")] if self.more else lines:
+            print(line)
 
-    def lines(self, columns: int | None, *, head: bool = True) -> list[str]:
+    def lines(self, columns: int | None) -> list[str]:
         """The table as lines of at most so many columns. Columns that say nothing in any row are left out."""
-        shown = [
-            number for number, column in enumerate(self.columns)
-            if column.title == "" or any(_text(row[number]) for row in self.rows)
-        ]  # fmt: skip
+        rows: list[list[tuple[str, str | None]]] = [[(column.title, "bold") for column in self.columns]]
+        for row in self.rows:
+            rows.append(
+                [(_text(one), _colour(one) or kind.colour) for one, kind in zip(row, self.columns, strict=True)]
+            )
+        places = [n for n, column in enumerate(self.columns) if not column.title or any(row[n][0] for row in rows[1:])]
         while True:
-            cells = [[_text(row[number]) for number in shown] for row in self.rows]
-            kinds = [self.columns[number] for number in shown]
-            widths = [
-                max([width(kind.title), *(width(row[place]) for row in cells)]) for place, kind in enumerate(kinds)
-            ]
-            natural = list(widths)
-            if columns is not None:
-                _fit(kinds, widths, columns)
+            kinds = [self.columns[place] for place in places]
+            wanted = [max(width(row[place][0]) for row in rows) for place in places]
+            widths = wanted if columns is None else _fitting(kinds, wanted, columns)
             useless = [
-                number for number, kind, size, wanted in zip(shown, kinds, widths, natural, strict=True)
-                if kind.optional and size < min(wanted, _USEFUL)
-            ]  # fmt: skip
+                place
+                for place, kind, size, full in zip(places, kinds, widths, wanted, strict=True)
+                if kind.optional and size < min(full, _USEFUL)
+            ]
             if not useless:
-                break
-            shown.remove(useless[-1])
-        lines = [self._line([kind.title for kind in kinds], ["bold"] * len(kinds), kinds, widths)] if head else []
-        for row, original in zip(cells, self.rows, strict=True):
-            colours = [_colour(original[number]) or self.columns[number].colour for number in shown]
-            lines.append(self._line(row, colours, kinds, widths))
-        return lines
+                return [_line([row[place] for place in places], kinds, widths) for row in rows]
+            places.remove(useless[-1])
 
-    def _line(
-        self,
-        cells: Sequence[str],
-        colours: Sequence[str | None],
-        kinds: Sequence[Column],
-        widths: Sequence[int],
-    ) -> str:
-        parts = []
-        last = len(cells) - 1
-        for place, (cell, colour) in enumerate(zip(cells, colours, strict=True)):
-            text = cut(cell, widths[place])
-            padded = text if place == last and not kinds[place].right else pad(text, widths[place], kinds[place].right)
-            parts.append(paint(padded, colour) if text.strip() else padded)
-        return "  ".join(parts).rstrip()
+
+def _line(cells: Sequence[tuple[str, str | None]], kinds: Sequence[Column], widths: Sequence[int]) -> str:
+    parts = []
+    for (cell, colour), kind, size in zip(cells, kinds, widths, strict=True):
+        is_end = kind is kinds[-1] and not kind.right
+        text = cut(cell, size) if is_end else pad(cut(cell, size), size, kind.right)
+        parts.append(paint(text, colour) if text.strip() else text)
+    return "  ".join(parts).rstrip()
 
 
 def _text(cell: Any) -> str:
@@ -166,20 +163,22 @@ def _colour(cell: Any) -> str | None:
     return cell[1] if isinstance(cell, tuple) else None
 
 
-def _fit(kinds: Sequence[Column], widths: list[int], columns: int) -> None:
-    """Make columns narrower, those first that mind least, until all fit."""
+def _fitting(kinds: Sequence[Column], wanted: Sequence[int], columns: int) -> list[int]:
+    """Widths at which all fits, those columns narrower first that mind least."""
+    widths = list(wanted)
     for level in sorted({kind.shrinks for kind in kinds if kind.shrinks}, reverse=True):
+        places = [place for place, kind in enumerate(kinds) if kind.shrinks == level]
         while sum(widths) + 2 * (len(widths) - 1) > columns:
-            places = [place for place, kind in enumerate(kinds) if kind.shrinks == level]
             widest = max(places, key=lambda place: widths[place])
             if widths[widest] <= max(_LEAST_COLUMN, width(kinds[widest].title)):
                 break
             widths[widest] -= 1
+    return widths
 
 
-def facts(pairs: Iterable[tuple[str, Any]]) -> None:
+def facts(pairs: Mapping[str, Any]) -> None:
     """Names and values, one below the other; what is None or empty is left out."""
-    shown = [(name, _text(value), _colour(value)) for name, value in pairs if _text(value)]
+    shown = [(name, _text(value), _colour(value)) for name, value in pairs.items() if _text(value)]
     most = screen_width()
     size = max((len(name) for name, _, _ in shown), default=0)
     for name, value, colour in shown:
@@ -212,9 +211,7 @@ def duration(seconds: float) -> str:
     whole = round(seconds)
     if whole < 120:
         return f"{whole} s"
-    for length, unit, lesser, lesser_unit in (
-        (86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s"),
-    ):  # fmt: skip
+    for length, unit, lesser, lesser_unit in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
         if whole >= length:
             many, rest = divmod(whole, length)
             rest //= lesser
@@ -252,6 +249,11 @@ def soon(moment_ms: float, now: int) -> str:
     return when(moment_ms, now) if seconds >= 10 else f"in {max(0.1, seconds):.1f} s"
 
 
+def both(moment_ms: float | None, now: int | None = None) -> str | None:
+    """`2026-11-21 14:20:09, 22 s ago`; None for None."""
+    return None if moment_ms is None else f"{clock(moment_ms)}, {when(moment_ms, now)}"
+
+
 def clock(moment_ms: float) -> str:
     """Local date and time."""
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment_ms / 1000))
@@ -276,15 +278,6 @@ def per_minute(number: float) -> str:
     if not number:
         return ""
     return count(number) if number >= 10 else f"{number:.1f}"
-
-
-def size(number: float) -> str:
-    """Bytes for people."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if number < 1000:
-            return f"{number:.3g} {unit}"
-        number /= 1000
-    return f"{number:.3g} TB"
 
 
 def bar(share: float, columns: int = 10) -> str:

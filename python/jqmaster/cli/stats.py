@@ -2,60 +2,48 @@
 
 from __future__ import annotations
 
-import argparse
 import time
+from functools import partial
 from typing import Any
 
-from jqmaster.cli import show, values
-from jqmaster.cli.options import Parser, choice, command, positive, reach, span
-from jqmaster.cli.reach import open_client
-from jqmaster.cli.status import EXIT_OK
+from jqmaster.cli import show
+from jqmaster.cli.options import Client, Options, Replies, asks
 
 _LENGTHS_S = {"minute": 60, "hour": 3600, "day": 86400}
 _DEFAULTS = {"minute": 30, "hour": 24, "day": 30}
 _FORMS = {"minute": "%H:%M", "hour": "%m-%d %H:%M", "day": "%Y-%m-%d"}
-_MORE = """\
+_COUNTS = ("enqueued", "done", "failed", "lapsed", "error", "cancelled", "released", "moved")
+_COLUMNS = "IN>|DONE>|FAILED>|LAPSED>|ERROR>|CANCEL>|BACK>|MOVED>|WAIT>|WAIT99>|RUN>|RUN99>"
+_NOTHING = "nothing happened"
+
+
+@asks("""stats
+show what happened, by minute, hour or day
 FAILED counts attempts that failed and are retried, ERROR jobs that failed for
 good. WAIT is from when a job is ready to its start, RUN a successful attempt:
-means, and what 99 of 100 do not exceed (by hour and day only)."""
-_COUNTS = ("enqueued", "done", "failed", "lapsed", "error", "cancelled", "released", "moved")
+means, and what 99 of 100 do not exceed (by hour and day only).
 
-
-def add(commands: Any) -> None:
-    parser = command(commands, "stats", _stats, "show what happened, by minute, hour or day", _MORE)
-    parser.option(
-        "--by",
-        type=choice(*_LENGTHS_S),
-        default="hour",
-        metavar="minute|hour|day",
-        help="(default: %(default)s)",
-    )
-    parser.option("--queue", metavar="NAME", help="of this queue")
-    parser.option("--name", metavar="NAME", help="of jobs of this name")
-    parser.option("--last", type=span, metavar="TIME", help="how far back (default: 30 minutes, 24 hours or 30 days)")
-    parser.option("--series", action="store_true", help="one row for each queue and name, over the whole time")
-    parser.option("--spark", action="store_true", help="one line for each count instead of a table")
-    parser.option("--limit", type=positive, default=50, metavar="N", help="with --series (default: %(default)s)")
-    reach(parser)
-
-
-def _stats(options: argparse.Namespace, _parser: Parser) -> int:
+--by minute|hour|day=hour
+--queue NAME  of this queue
+--name NAME   of jobs of this name
+--last SPAN   how far back (default: 30 minutes, 24 hours or 30 days)
+--series      one row for each queue and name, over the whole time
+--spark       one line for each count instead of a table
+--limit N=50  with --series
+""")
+def _stats(client: Client, options: Options) -> Replies:
     length_ms = _LENGTHS_S[options.by] * 1000
     now = show.now_ms()
     back_ms = options.last * 1000 if options.last else (_DEFAULTS[options.by] - 1) * length_ms
     begin = int((now - back_ms) // length_ms * length_ms)
     period = {"queue": options.queue, "name": options.name, "from_ms": begin}
-    with open_client(options) as client:
-        found = client.series(options.by, **period) if options.series else client.stats(options.by, **period)
-    if options.json:
-        values.print_lines(found)
-    elif options.series:
-        _print_series(found, options.limit)
+    found = client.series(options.by, **period) if options.series else client.stats(options.by, **period)
+    if options.series:
+        yield found, _series(found, options.limit)
     elif options.spark:
-        _print_sparks(found, begin, length_ms, now)
+        yield found, partial(_print_sparks, found, range(begin, now + 1, length_ms))
     else:
-        _print_table(found, options.by)
-    return EXIT_OK
+        yield found, _table(found, options.by)
 
 
 def _cells(one: dict[str, Any]) -> list[Any]:
@@ -69,59 +57,38 @@ def _cells(one: dict[str, Any]) -> list[Any]:
     return cells
 
 
-def _columns(*first: show.Column) -> list[show.Column]:
-    titles = (
-        "IN",
-        "DONE",
-        "FAILED",
-        "LAPSED",
-        "ERROR",
-        "CANCEL",
-        "BACK",
-        "MOVED",
-        "WAIT",
-        "WAIT99",
-        "RUN",
-        "RUN99",
-    )
-    return [*first, *(show.Column(title, right=True) for title in titles)]
-
-
-def _print_table(found: list[dict[str, Any]], by: str) -> None:
+def _table(found: list[dict[str, Any]], by: str) -> show.Table:
     # Days are those of UTC: with a local time of day they would seem to begin in the evening before.
     zone = time.gmtime if by == "day" else time.localtime
-    table = show.Table(_columns(show.Column(by.upper())))
+    table = show.Table(f"{by.upper()}|{_COLUMNS}", empty=_NOTHING)
     for one in found:
         table.add(time.strftime(_FORMS[by], zone(one["begin_ms"] / 1000)), *_cells(one))
-    table.print("nothing happened")
     if found:
         total = {name: sum(one[name] for one in found) for name in _COUNTS}
         text = ", ".join(f"{show.count(total[name])} {name}" for name in _COUNTS if total[name])
-        print(show.paint(f"in all: {text or 'nothing'}", "dim"))
+        table.more = f"in all: {text or 'nothing'}"
+    return table
 
 
-def _print_series(found: list[dict[str, Any]], limit: int) -> None:
+def _series(found: list[dict[str, Any]], limit: int) -> show.Table:
     # A queue's own row, without a name, is the sum of the rows of its names.
     pairs = [one for one in found if one.get("name")]
     pairs.sort(key=lambda one: -one["enqueued"] - one["done"])
     same = all(one["queue"] == one["name"] for one in pairs)
-    table = show.Table(_columns(show.Column("QUEUE", shrinks=1), show.Column("NAME", shrinks=1)))
+    table = show.Table(f"QUEUE~1|NAME~1|{_COLUMNS}", empty=_NOTHING)
     for one in pairs[:limit]:
         table.add(one["queue"], "" if same else one["name"], *_cells(one))
-    table.print("nothing happened")
-    if len(pairs) > limit:
-        print(show.paint(f"… and {show.count(len(pairs) - limit)} more; --limit", "dim"))
+    table.more = f"… and {show.count(len(pairs) - limit)} more; --limit" if len(pairs) > limit else ""
+    return table
 
 
-def _print_sparks(found: list[dict[str, Any]], begin: int, length_ms: int, now: int) -> None:
+def _print_sparks(found: list[dict[str, Any]], begins: range) -> None:
     by_begin = {one["begin_ms"]: one for one in found}
-    begins = range(begin, now + 1, length_ms)
     columns = max(10, (show.screen_width() or 80) - 26)
-    shown = list(begins)[-columns:]
     for name in _COUNTS:
-        numbers = [by_begin.get(one, {}).get(name, 0) for one in shown]
+        numbers = [by_begin.get(one, {}).get(name, 0) for one in begins[-columns:]]
         if any(numbers):
             colour = "red" if name in ("error", "failed", "lapsed") else "cyan"
             print(f"{name:10} {show.count(sum(numbers)):>9}  {show.paint(show.spark(numbers), colour)}")
     if not found:
-        print("nothing happened")
+        print(_NOTHING)

@@ -14,6 +14,7 @@ CODES = {
     "NOTFOUND": EXIT_NOT_FOUND,
     "UNAVAILABLE": EXIT_UNAVAILABLE,
     "VERSION": EXIT_UNAVAILABLE,
+    "TIMEOUT": EXIT_TIMEOUT,
 }
 """By the codes of errors; all others are EXIT_FAILED."""
 
@@ -21,6 +22,7 @@ EPILOG = """\
 Where to ask: --url names a master (http://) or a Redis (redis://, unix://,
 redis+sentinel://, redis+cluster://, with TLS rediss…), --redis a Redis.
 Default: JQ_URL, then JQ_REDIS, then the master at http://127.0.0.1:8400.
+A master that asks for a key gets JQ_KEY, or what --key-file names.
 
 Every option has a variable of the environment, shown in brackets in the help
 of its command; the command line wins. NO_COLOR turns colour off.
@@ -43,7 +45,6 @@ Exit codes:
 class Refused(Exception):
     """What a command cannot do, in words for people."""
 
-    def __init__(self, message: str, exit_code: int = EXIT_FAILED, code: str = "FAILED") -> None:
+    def __init__(self, message: str, code: str = "FAILED") -> None:
         super().__init__(message)
-        self.exit_code = exit_code
         self.code = code

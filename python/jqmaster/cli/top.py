@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 import select
@@ -11,54 +10,39 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from jqmaster.cli import failures, limits, queues, show, values, workers
-from jqmaster.cli.options import Parser, choice, command, reach, span
-from jqmaster.cli.reach import open_client, place
-from jqmaster.cli.status import EXIT_OK, EXIT_USAGE, Refused
+from jqmaster.cli import failures, limits, queues, show, workers
+from jqmaster.cli.options import Client, Coded, Options, asks
+from jqmaster.cli.reach import place
+from jqmaster.cli.status import EXIT_OK, Refused
 from jqmaster.cli.top_data import ORDERS, Snapshot, Watch
 
-if TYPE_CHECKING:
-    from jqmaster.cli.clients import Client
-
-
-_MORE = """\
-Keys: s or ← → sorts by something else, r turns the order round, p stands
-still, + and - change how often it looks, q quits."""
 _ENTER, _LEAVE = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
 _LEAST_ROWS = 8
 
 
-def add(commands: Any) -> None:
-    parser = reach(command(commands, "top", _top, "watch queues, workers and failures, live", _MORE))
-    parser.option("--every", type=span, default=1.0, metavar="TIME", help="look so often (default: once a second)")
-    parser.option(
-        "--sort",
-        type=choice(*ORDERS),
-        default="waiting",
-        metavar="|".join(ORDERS),
-        help="(default: %(default)s)",
-    )
-    parser.option("--once", action="store_true", help="print it once, for logs and pipes")
+@asks(f"""top
+watch queues, workers and failures, live
+Keys: s or ← → sorts by something else, r turns the order round, p stands
+still, + and - change how often it looks, q quits.
 
-
-def _top(options: argparse.Namespace, _parser: Parser) -> int:
-    with open_client(options) as client:
-        watch = Watch(client, sort=options.sort)
-        if options.json or options.once:
-            watch.look()
-            time.sleep(options.every)  # rates are of what happens between two looks
-            snapshot = watch.look()
-            if options.json:
-                values.print_json(snapshot.document())
-            else:
-                print("\n".join(Screen(str(place(options)), options.every).lines(snapshot, watch, 10_000)))
-            return EXIT_OK
-        if not (sys.stdin.isatty() and sys.stdout.isatty()):
-            raise Refused("top needs a terminal; --once prints it once", EXIT_USAGE, "INVALID")
-        watch.look()  # what cannot be reached is said before the screen is taken
-        return Screen(str(place(options)), options.every).run(client, watch)
+--every SPAN=1  look so often (default: once a second)
+--sort {"|".join(ORDERS)}=waiting
+--once          print it once, for logs and pipes
+""")
+def _top(client: Client, options: Options) -> Coded:
+    watch = Watch(client, sort=options.sort)
+    if not (options.json or options.once) and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise Refused("top needs a terminal; --once prints it once", "INVALID")
+    watch.look()  # what cannot be reached is said before the screen is taken
+    screen = Screen(str(place(options)), options.every)
+    if not (options.json or options.once):
+        return screen.run(client, watch)
+    time.sleep(options.every)  # rates are of what happens between two looks
+    snapshot = watch.look()
+    yield snapshot.document(), lambda: print("\n".join(screen.lines(snapshot, watch, 10_000)))
+    return EXIT_OK
 
 
 class Screen:
@@ -125,8 +109,8 @@ class Screen:
         columns = show.screen_width() or 120
         lines = self._head(snapshot, watch, columns)
         parts = self._parts(snapshot, columns)
-        shares = _shares([len(part) for _, part in parts], rows - len(lines) - 1 - len(parts))
-        for (_title, part), room in zip(parts, shares, strict=True):
+        shares = _shares([len(part) for part in parts], rows - len(lines) - 1 - len(parts))
+        for part, room in zip(parts, shares, strict=True):
             lines.append("")
             lines += part[:room]
             if len(part) > room > 0:
@@ -147,32 +131,25 @@ class Screen:
         if self._trouble:
             first = show.paint(show.cut(f"cannot look: {self._trouble}", columns), "red")
         total = snapshot.totals
-        second = "  ".join(
-            f"{show.paint(show.count(total[state]), show.OF_STATE.get(state))} {state}"
-            for state in show.STATES if total[state] or state in ("queued", "running", "done", "error")
-        )  # fmt: skip
+        shown = [state for state in show.STATES if total[state] or state in ("queued", "running", "done", "error")]
+        counts = (f"{show.paint(show.count(total[state]), show.OF_STATE.get(state))} {state}" for state in shown)
         rates = snapshot.rates
         said = f"in {_rate(rates['enqueued'])}  done {_rate(rates['done'])}  failed {_rate(rates['failed'])}"
         line = show.spark(watch.trace[-max(10, columns - len(said) - 3) :])
-        return [show.paint(first, "bold"), second, f"{said}  {show.paint(line, 'green')}"]
+        return [show.paint(first, "bold"), "  ".join(counts), f"{said}  {show.paint(line, 'green')}"]
 
-    def _parts(self, snapshot: Snapshot, columns: int) -> list[tuple[str, list[str]]]:
-        found = [("queues", queues.table(snapshot.queues, snapshot.per_minute).lines(columns))]
-        if snapshot.workers:
-            found.append(("workers", workers.table(snapshot.workers, snapshot.now_ms).lines(columns)))
-        if snapshot.constraints:
-            found.append(("constraints", limits.table(snapshot.constraints, snapshot.now_ms).lines(columns)))
-        if snapshot.failures:
-            found.append(("failures", _failures(snapshot).lines(columns)))
-        return found
+    def _parts(self, snapshot: Snapshot, columns: int) -> list[list[str]]:
+        tables = (
+            queues.table(snapshot.queues, snapshot.per_minute),
+            workers.table(snapshot.workers, snapshot.now_ms),
+            limits.table(snapshot.constraints, snapshot.now_ms),
+            _failures(snapshot),
+        )
+        return [table.lines(columns) for table in tables if table.rows or table is tables[0]]
 
 
 def _failures(snapshot: Snapshot) -> show.Table:
-    table = show.Table(
-        [show.Column("FAILURES", shrinks=1), show.Column("JOBS", right=True, colour="red"),
-         show.Column("LAST"),
-         show.Column("MESSAGE", shrinks=2)]
-    )  # fmt: skip
+    table = show.Table("FAILURES~1 | JOBS>:red | LAST | MESSAGE~2")
     for group in snapshot.failures:
         last = show.when(group["last_ms"], snapshot.now_ms)
         table.add(group["group"], show.count(group["count"]), last, failures.message_of(group))

@@ -5,14 +5,11 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jqmaster.cli import show
+from jqmaster.cli.options import Client
 from jqmaster.cli.queues import WAITING, rates
-
-if TYPE_CHECKING:
-    from jqmaster.cli.clients import Client
-
 
 ORDERS = ("waiting", "running", "rate", "errors", "name")
 _RARELY_S = 5.0  # what changes slowly, or costs more, is looked at so often
@@ -65,10 +62,8 @@ class Watch:
         totals: Counter[str] = Counter()
         for queue in found:
             totals.update({state: queue[state] for state in show.STATES})
-        snapshot = Snapshot(
-            now, found, self._client.workers(), totals=totals, rates=self._rates(now), **self._rarely
-        )  # fmt: skip
-        return self.sorted(snapshot)
+        workers = self._client.workers()
+        return self.sorted(Snapshot(now, found, workers, totals=totals, rates=self._rates(now), **self._rarely))
 
     def next_order(self, step: int) -> None:
         self.order = ORDERS[(ORDERS.index(self.order) + step) % len(ORDERS)]
@@ -81,18 +76,16 @@ class Watch:
     def _place(self, queue: dict[str, Any], snapshot: Snapshot) -> tuple[Any, ...]:
         waiting = sum(queue[state] for state in WAITING)
         came, went = snapshot.per_minute.get(queue["name"], (0.0, 0.0))
-        first: dict[str, Any] = {
-            "waiting": (-waiting, -queue["running"]), "running": (-queue["running"], -waiting),
-            "rate": (-came - went,), "errors": (-queue["error"],), "name": (),
-        }  # fmt: skip
+        first: dict[str, Any] = {"rate": (-came - went,), "errors": (-queue["error"],), "name": ()}
+        first |= {"waiting": (-waiting, -queue["running"]), "running": (-queue["running"], -waiting)}
         return (*first[self.order], queue["name"])
 
     def _rates(self, now_ms: int) -> dict[str, float]:
         # Sums over buckets from a fixed one on: the difference of two looks is what happened in between.
         sums: Counter[str] = Counter()
         for one in self._client.stats("minute", from_ms=self._begin_ms):
-            sums.update({"enqueued": one["enqueued"], "done": one["done"] + one["moved"],
-                         "failed": one["failed"] + one["error"] + one["lapsed"]})  # fmt: skip
+            failed = one["failed"] + one["error"] + one["lapsed"]
+            sums.update({"enqueued": one["enqueued"], "done": one["done"] + one["moved"], "failed": failed})
         self._sums = [*self._sums, (time.monotonic(), sums)][-_SMOOTH - 1 :]
         (first_s, first), (last_s, last) = self._sums[0], self._sums[-1]
         passed_s = last_s - first_s

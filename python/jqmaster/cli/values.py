@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from jqmaster.cli.status import EXIT_USAGE, Refused
+from jqmaster.cli.status import Refused
 
 NIL = b"\xc0"
 
@@ -21,6 +20,11 @@ def source(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
+def argument(text: str | None) -> bytes:
+    """A job's argument, packed; nil without one. Raises OSError, Refused."""
+    return NIL if text is None else packed(source(text))
+
+
 def packed(data: bytes, what: str = "the argument") -> bytes:
     """MessagePack for JSON. Raises Refused."""
     from jqmaster.wire.errors import HttpError
@@ -30,7 +34,7 @@ def packed(data: bytes, what: str = "the argument") -> bytes:
         return to_msgpack(data)
     except HttpError as error:
         reason = error.message.replace("the body", what).replace("the JSON body", what)
-        raise Refused(f"{reason}{_hint(data)}", EXIT_USAGE, "INVALID") from None
+        raise Refused(f"{reason}{_hint(data)}", "INVALID") from None
 
 
 def _hint(data: bytes) -> str:
@@ -60,14 +64,3 @@ def _other(value: Any) -> Any:
     if hasattr(value, "_asdict"):
         return value._asdict()
     raise TypeError(f"no form for {type(value).__name__}")
-
-
-def print_json(value: Any) -> None:
-    """One document."""
-    print(as_json(value))
-
-
-def print_lines(values: Iterable[Any]) -> None:
-    """A list: one document a line."""
-    for value in values:
-        print(as_json(value))

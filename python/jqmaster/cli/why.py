@@ -2,38 +2,37 @@
 
 from __future__ import annotations
 
-import argparse
 import itertools
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 from jqmaster.cli import show, values
-from jqmaster.cli.options import Parser
-from jqmaster.cli.reach import open_client
-from jqmaster.cli.status import EXIT_OK
-
-if TYPE_CHECKING:
-    from jqmaster.cli.clients import Client
+from jqmaster.cli.options import Client, Options, Replies, asks
 
 _RETRYING_LOOKED_AT = 20
 _ENDED = ("done", "error", "cancelled")
 
 
-def explain(options: argparse.Namespace, _parser: Parser) -> int:
-    """Run the command."""
-    with open_client(options) as client:
-        told = client.handle(options.id).explain()
-        if options.json:
-            values.print_json(told)
-            return EXIT_OK
-        document = client.get(options.id)
-        strict = _strict(client, told)
+@asks("""explain
+say why a job waits, and for what
+
+id ID
+""")
+def _explain(client: Client, options: Options) -> Replies:
+    told = client.handle(options.id).explain()
+    if options.json:
+        yield told, ""
+    else:
+        yield None, partial(_print, told, client.get(options.id), _strict(client, told))
+
+
+def _print(told: dict[str, Any], document: dict[str, Any], strict: dict[str, dict[str, Any] | None]) -> None:
     status = told["status"]
     name = f"job {told['id']} ({show.plain(told['name'])})"
     is_status = "failed for good" if status == "error" else f"is {status}"
     print(f"{name} {show.paint(is_status, show.OF_STATE.get(status))}, in queue {show.plain(told['queue'])}")
     for line in reasons(told, document, strict, show.now_ms()):
         print(f"  {show.plain(line)}")
-    return EXIT_OK
 
 
 def _strict(client: Client, told: dict[str, Any]) -> dict[str, dict[str, Any] | None]:
@@ -45,7 +44,7 @@ def _strict(client: Client, told: dict[str, Any]) -> dict[str, dict[str, Any] | 
     for one in told.get("constraints") or []:
         if not one.get("open") and one.get("concurrency") == 1:
             try:
-                if client.constraint(one["id"]).get("order"):
+                if client.there("constraints", one["id"]).get("order"):
                     found[one["id"]] = _keeper(client, one)
             except NotFound:
                 continue
@@ -80,8 +79,8 @@ def reasons(
     lines = []
     if status == "blocked":
         left = told.get("waits_for") or []
-        lines.append(f"it waits for {show.counted(len(left), 'job')}: {', '.join(left[:5])}"
-                     + (" …" if len(left) > 5 else ""))  # fmt: skip
+        some = ", ".join(left[:5]) + (" …" if len(left) > 5 else "")
+        lines.append(f"it waits for {show.counted(len(left), 'job')}: {some}")
     due_ms = document.get("due_ms") or told.get("start_ms")
     if status in ("scheduled", "retrying") and due_ms:
         why = "it is scheduled for" if status == "scheduled" else "after a failure it waits until"

@@ -46,9 +46,11 @@ class Messages:
 
 
 class Subscriptions:
-    """One connection to `redis`, made for the first listener and closed after the last."""
+    """One connection to `redis`, made for the first listener and closed after the last. `ping_every_s`: after so
+    long in silence it is asked whether it is there still."""
 
-    def __init__(self, redis: redis_asyncio.Redis) -> None:
+    def __init__(self, redis: redis_asyncio.Redis, *, ping_every_s: float = PING_EVERY_S) -> None:
+        self._ping_every_s = ping_every_s
         self._place = place_of(redis)
         self._listeners: dict[bytes, set[Messages]] = {}
         self._ready: set[bytes] = set()  # channels that are subscribed to
@@ -133,7 +135,7 @@ class Subscriptions:
         as for any other reply."""
         line.reply_s = math.inf
         try:
-            message = await line.read_response(timeout=PING_EVERY_S, push_request=True)
+            message = await line.read_response(timeout=self._ping_every_s, push_request=True)
             if message is None:
                 line.reply_s = REPLY_S
                 await line.send_command("PING", check_health=False)

@@ -1,5 +1,5 @@
 """The whole of JQ at work, in under a minute, with its outcome checked: `python -m jqmaster.demo`."""
 
-from jqmaster.demo.show import main
+from jqmaster.demo.show import run
 
-__all__ = ["main"]
+__all__ = ["run"]

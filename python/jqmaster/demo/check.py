@@ -109,21 +109,16 @@ def _journal_problems(document: Mapping[str, Any], accepted: Sequence[tuple[str,
 def table(verdict: Verdict) -> str:
     """The summary, one line per kind of job."""
     columns = ("done", "error", "cancelled")
-    head = f"{'kind':<14}{'sent':>7}" + "".join(f"{name:>11}" for name in columns) + f"{'failures':>10}{'results':>9}"
-    lines = [head, "-" * len(head)]
+
+    def row(kind: str, sent: Any, states: Mapping[str, Any], failures: Any, results: Any) -> str:
+        return f"{kind:<14}{sent:>7}" + "".join(f"{states[one]:>11}" for one in columns) + f"{failures:>10}{results:>9}"
+
+    head = row("kind", "sent", {name: name for name in columns}, "failures", "results")
     kinds = sorted(verdict.sent)
-    for kind in kinds:
-        states = verdict.states[kind]
-        lines.append(
-            f"{kind:<14}{verdict.sent[kind]:>7}"
-            + "".join(f"{states[name]:>11}" for name in columns)
-            + f"{verdict.retries[kind]:>10}{verdict.results[kind]:>9}"
-        )
-    total = sum((verdict.states[kind] for kind in kinds), Counter[str]())
-    lines.append("-" * len(head))
-    lines.append(
-        f"{'all':<14}{sum(verdict.sent.values()):>7}"
-        + "".join(f"{total[name]:>11}" for name in columns)
-        + f"{sum(verdict.retries.values()):>10}{sum(verdict.results.values()):>9}"
-    )
-    return "\n".join(lines)
+    rows = [
+        row(one, verdict.sent[one], verdict.states[one], verdict.retries[one], verdict.results[one]) for one in kinds
+    ]
+    states = sum((verdict.states[kind] for kind in kinds), Counter[str]())
+    total = row("all", verdict.sent.total(), states, verdict.retries.total(), verdict.results.total())
+    line = "-" * len(head)
+    return "\n".join([head, line, *rows, line, total])

@@ -98,16 +98,15 @@ def _text_message(number: int, dice: random.Random) -> Sent:
 
 # Of a hundred jobs; exports hang on to their workers' slots, so there are few. A flood is never small.
 _FLOOD = 40
-_SHARES = ((_thumbnail, 36.0), (_invoice, 25.0), (_sync_account, 15.0), (_charge_card, 6.0), (_reminder, 6.0),
-           (_export, 1.0), (_forgotten, 1.0), (_flood_report, 6.0), (_other_report, 2.0),
-           (_text_message, 2.0))  # fmt: skip
+_SHARES = {_thumbnail: 36, _invoice: 25, _sync_account: 15, _charge_card: 6, _reminder: 6, _export: 1, _forgotten: 1}
+_SHARES |= {_flood_report: 6, _other_report: 2, _text_message: 2}
 
 
 def make_plan(jobs: int, seed: int = 1) -> list[Sent]:
     """About `jobs` jobs in random order; the same for the same seed."""
     dice = random.Random(seed)
     plan = []
-    for make, share in _SHARES:
+    for make, share in _SHARES.items():
         least = _FLOOD if make is _flood_report else 1
         plan += [make(number, dice) for number in range(max(least, round(jobs * share / 100)))]
     for sent in plan:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 12.0
@@ -29,10 +30,9 @@ class Processes:
         log = self._directory / f"{name}.log"
         with open(log, "wb") as output:
             # Sessions of their own, so that Ctrl-C reaches the demo alone and it can stop them in order.
-            process = subprocess.Popen(
-                [sys.executable, "-m", *arguments], stdin=subprocess.DEVNULL, stdout=output,
-                stderr=subprocess.STDOUT, start_new_session=True, env=_environment(),
-            )  # fmt: skip
+            streams: Any = {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": subprocess.STDOUT}
+            command = [sys.executable, "-m", *arguments]
+            process = subprocess.Popen(command, **streams, start_new_session=True, env=_environment())
         self._running[name] = process
         deadline = time.monotonic() + START_TIMEOUT_S
         while time.monotonic() < deadline:

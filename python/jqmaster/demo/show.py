@@ -210,18 +210,23 @@ def _batches(sent: Sequence[Sent]) -> list[Sequence[Sent]]:
     return [sent[at : at + BATCH] for at in range(0, len(sent), BATCH)]
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the demo; 0 if everything held."""
-    parser = argparse.ArgumentParser(prog="python -m jqmaster.demo", description=__doc__)
-    parser.add_argument("--jobs", type=int, default=3000, help="about how many jobs (default: %(default)s)")
-    parser.add_argument("--form", choices=FORMS, default="auto", help="as that of `jqmaster serve`")
-    options = parser.parse_args(arguments)
+def run(jobs: int = 3000, form: Form = "auto") -> int:
+    """Run the demo with about so many jobs; 0 if everything held."""
     with tempfile.TemporaryDirectory(prefix="jq-demo-") as folder, Processes(Path(folder)) as processes:
         try:
-            return 0 if asyncio.run(Show(options.jobs, options.form, Path(folder), processes).run()) else 1
+            return 0 if asyncio.run(Show(jobs, form, Path(folder), processes).run()) else 1
         except (DidNotStart, JQError) as error:
             print(f"\ndemo: {error}", file=sys.stderr)
             return 1
         except KeyboardInterrupt:
             print("\ndemo: stopped", file=sys.stderr)
             return 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The same from a command line."""
+    parser = argparse.ArgumentParser(prog="python -m jqmaster.demo", description=__doc__)
+    parser.add_argument("--jobs", type=int, default=3000, help="about how many jobs (default: %(default)s)")
+    parser.add_argument("--form", choices=FORMS, default="auto", help="as that of `jqmaster serve`")
+    options = parser.parse_args(arguments)
+    return run(options.jobs, options.form)

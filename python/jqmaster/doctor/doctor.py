@@ -1,7 +1,7 @@
 """What is wrong with a namespace and its Redis, and what to do about it.
 
-`examine` gathers facts and runs every check over them. The checks are plain functions from facts to findings,
-here those of the namespace, in `redis_side` those of Redis. The command `jqmaster doctor` prints findings.
+`examine` gathers facts and runs every check over them. The checks are plain functions from facts to what is
+found, here those of the namespace, in `redis_side` those of Redis. The command `jqmaster doctor` prints findings.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from shlex import quote
 from typing import Any
 
 from jqmaster.doctor import redis_side
-from jqmaster.doctor.facts import Facts, Source, gather
-from jqmaster.doctor.finding import Finding, Level
+from jqmaster.doctor.facts import Facts, Head, Source, gather
+from jqmaster.doctor.finding import Checks, Finding, Found, Level
+from jqmaster.engine.calls import Caller
+from jqmaster.engine.engine import Operations
 
 ORDER: tuple[Level, ...] = ("problem", "warning", "note", "ok")
 
@@ -34,116 +36,104 @@ async def examine(source: Source, server: Any = None) -> list[Finding]:
     return sorted(found, key=lambda finding: ORDER.index(finding.level))
 
 
+async def look(engine: Operations) -> list[Finding]:
+    """All findings, straight on Redis or by way of a master, which tells nothing of its Redis."""
+    server = await redis_side.look(engine) if isinstance(engine, Caller) else None
+    if server is not None and server.trouble:
+        return sorted(redis_side.check(server), key=lambda finding: ORDER.index(finding.level))
+    return await examine(Source(engine), server)
+
+
 def is_wrong(findings: list[Finding]) -> bool:
     return any(finding.level in ("problem", "warning") for finding in findings)
 
 
+_check: Checks[Facts] = Checks()
+
+
 def check(facts: Facts) -> Iterator[Finding]:
     """The checks of the namespace; one that finds nothing says so."""
-    for name, fine, one in (
-        ("sweeping", "what is due is done in time", _sweeping),
-        ("unserved", "every queue with waiting jobs is served", _unserved),
-        ("late", "no queue is far behind", _late),
-        ("paused", "no paused queue has waiting jobs", _paused),
-        ("full", "no queue is full", _full),
-        ("blocked", "no job waits for one that failed", _blocked),
-        ("constraints", "no constraint is closed for long", _constraints),
-        ("keys", "every constraint finds values for its keys", _keys),
-        ("paths", "every constraint finds values for its conditions and costs", _paths),
-        ("schedules", "every schedule comes again", _schedules),
-        ("lapsed", "no lease lapsed in the last hour", _lapsed),
-        ("workers", "all registered workers can be reached", _workers),
-        ("failures", "no group of failures grows", _failures),
-        ("whole", "all was looked at", _whole),
-    ):
-        found = list(one(facts))
-        yield from found or [Finding(name, "ok", fine)]
+    return _check.of(facts)
 
 
-def _sweeping(facts: Facts) -> Iterator[Finding]:
+@_check("sweeping", "what is due is done in time")
+def _sweeping(facts: Facts) -> Iterator[Found]:
     means = "Nobody sweeps: neither a master nor a worker that pulls is there, or none of them gets through."
     do = "Start a master (`jqmaster serve`) or a worker."
     late = [job for job in facts.due if facts.now_ms - job["due_ms"] > PATIENCE_MS]
     for job in late[:3]:
         kind = "a lapsed lease" if job["status"] == "running" else f"a {job['status']} job"
         title = f"queue {job['queue']}: {kind} has been overdue for {_ago(facts.now_ms - job['due_ms'])}"
-        yield Finding("sweeping", "problem", title, means, do, job["queue"], {"job": job["id"]})
+        yield "problem", title, means, do, job["queue"], {"job": job["id"]}
     for schedule in facts.schedules:
         next_ms = schedule.get("next_ms")
         if next_ms and facts.now_ms - next_ms > PATIENCE_MS:
             title = f"schedule {schedule['id']} has been overdue for {_ago(facts.now_ms - next_ms)}"
-            yield Finding("sweeping", "problem", title, means, do, schedule["id"])
+            yield "problem", title, means, do, schedule["id"]
 
 
-def _unserved(facts: Facts) -> Iterator[Finding]:
-    for head in facts.heads:
-        told = head.explained
-        serves = told.get("workers") or told.get("waiting") or told.get("running")
-        age_ms = facts.now_ms - head.since_ms
-        if serves or told.get("paused") or age_ms < UNSERVED_MS:
-            continue
-        queue = head.queue["name"]
-        yield Finding(
-            "unserved", "problem",
-            f"nobody serves queue {queue}, where {_wait(head.queue['queued'])}",
-            f"No worker is registered for it, and none waits for its jobs; the next has waited for "
-            f"{_ago(age_ms)}.",
-            f"Start a worker that names the queue {queue}, or see whether its workers name another.", queue,
-            {"queued": head.queue["queued"], "waits_ms": age_ms},
-        )  # fmt: skip
-
-
-def _late(facts: Facts) -> Iterator[Finding]:
+def _waiting(facts: Facts, least_ms: int, *, served: bool) -> Iterator[tuple[str, int, Head]]:
+    """Queues that are not paused and whose next job has waited for so long: name, for how long, its next."""
     for head in facts.heads:
         told, age_ms = head.explained, facts.now_ms - head.since_ms
-        served = told.get("workers") or told.get("waiting") or told.get("running")
-        if not served or told.get("paused") or age_ms < LATE_MS:
-            continue
-        queue = head.queue["name"]
-        why = "A constraint holds it." if told.get("held") else "Its workers are slower than its jobs come."
-        do = f"See `jqmaster explain {told['id']}`."
+        is_served = bool(told.get("workers") or told.get("waiting") or told.get("running"))
+        if is_served == served and not told.get("paused") and age_ms >= least_ms:
+            yield head.queue["name"], age_ms, head
+
+
+@_check("unserved", "every queue with waiting jobs is served")
+def _unserved(facts: Facts) -> Iterator[Found]:
+    for queue, age_ms, head in _waiting(facts, UNSERVED_MS, served=False):
+        queued = head.queue["queued"]
+        title = f"nobody serves queue {queue}, where {_wait(queued)}"
+        means = f"No worker is registered for it, and none waits for its jobs; the next has waited for {_ago(age_ms)}."
+        do = f"Start a worker that names the queue {queue}, or see whether its workers name another."
+        yield "problem", title, means, do, queue, {"queued": queued, "waits_ms": age_ms}
+
+
+@_check("late", "no queue is far behind")
+def _late(facts: Facts) -> Iterator[Found]:
+    for queue, age_ms, head in _waiting(facts, LATE_MS, served=True):
+        told = head.explained
+        means, do = "A constraint holds it.", f"See `jqmaster explain {told['id']}`."
         if not told.get("held"):
+            means = "Its workers are slower than its jobs come."
             do = f"Start more workers for {queue}, or give them more --concurrency."
         title = f"queue {queue}: the next job has waited for {_ago(age_ms)}; {_wait(head.queue['queued'])}"
-        yield Finding("late", "warning", title, why, do, queue, {"waits_ms": age_ms})
+        yield "warning", title, means, do, queue, {"waits_ms": age_ms}
 
 
-def _paused(facts: Facts) -> Iterator[Finding]:
+@_check("paused", "no paused queue has waiting jobs")
+def _paused(facts: Facts) -> Iterator[Found]:
     for queue in facts.queues:
-        waiting = queue["queued"]
+        name, waiting = queue["name"], queue["queued"]
         if queue["paused"] and waiting:
-            yield Finding(
-                "paused", "warning", f"queue {queue['name']} is paused, and {_wait(waiting)}",
-                "A paused queue takes jobs and starts none.",
-                f"`jqmaster queues resume {quote(queue['name'])}`",
-                queue["name"], {"queued": waiting},
-            )  # fmt: skip
+            title, means = f"queue {name} is paused, and {_wait(waiting)}", "A paused queue takes jobs and starts none."
+            yield "warning", title, means, f"`jqmaster queues resume {quote(name)}`", name, {"queued": waiting}
 
 
-def _full(facts: Facts) -> Iterator[Finding]:
+@_check("full", "no queue is full")
+def _full(facts: Facts) -> Iterator[Found]:
     for queue in facts.queues:
+        name, most = queue["name"], queue["max_waiting"]
         waiting = sum(queue[state] for state in ("queued", "scheduled", "blocked", "retrying"))
-        if queue["max_waiting"] and waiting >= queue["max_waiting"]:
-            yield Finding(
-                "full", "problem", f"queue {queue['name']} is full: {_wait(waiting)}",
-                "Whoever enqueues there is refused.",
-                f"Start more workers, or raise the limit: `jqmaster queues limit {quote(queue['name'])} N`.",
-                queue["name"], {"max_waiting": queue["max_waiting"]},
-            )  # fmt: skip
+        if most and waiting >= most:
+            do = f"Start more workers, or raise the limit: `jqmaster queues limit {quote(name)} N`."
+            title = f"queue {name} is full: {_wait(waiting)}"
+            yield "problem", title, "Whoever enqueues there is refused.", do, name, {"max_waiting": most}
 
 
-def _blocked(facts: Facts) -> Iterator[Finding]:
+@_check("blocked", "no job waits for one that failed")
+def _blocked(facts: Facts) -> Iterator[Found]:
     for job, failed in facts.stuck:
-        yield Finding(
-            "blocked", "problem",
-            f"job {job['id']} ({job['name']}) waits for {failed['id']}: {failed['status']}",
-            "It stays blocked until that job was retried and is done (if_failed is wait).",
-            f"`jqmaster retry {failed['id']}`, or `jqmaster cancel {job['id']}`.",
-            job["id"], {"queue": job["queue"]},
-        )  # fmt: skip
+        title = f"job {job['id']} ({job['name']}) waits for {failed['id']}: {failed['status']}"
+        means = "It stays blocked until that job was retried and is done (if_failed is wait)."
+        do = f"`jqmaster retry {failed['id']}`, or `jqmaster cancel {job['id']}`."
+        yield "problem", title, means, do, job["id"], {"queue": job["queue"]}
 
 
-def _constraints(facts: Facts) -> Iterator[Finding]:
+@_check("constraints", "no constraint is closed for long")
+def _constraints(facts: Facts) -> Iterator[Found]:
     for constraint, key in facts.keys:
         name = constraint["id"] + (f" (key {key['by']})" if "by" in key else "")
         held = key.get("held") or 0
@@ -151,104 +141,101 @@ def _constraints(facts: Facts) -> Iterator[Finding]:
         is_hold = (key.get("hold_ms") or 0) > facts.now_ms
         if closed_ms > LONG_MS:
             by = f" --by {quote(json.dumps(key['by'], default=str))}" if "by" in key else ""
-            yield Finding(
-                "constraints", "warning",
-                f"constraint {name} is {'on hold' if is_hold else 'closed'} for another {_ago(closed_ms)}, "
-                f"{_jobs(held)} held",
-                "Somebody put it on hold." if is_hold else "On hold, or its rate leaves no start before.",
-                f"`jqmaster constraints hold {quote(constraint['id'])} 0{by}` opens what was put on hold.",
-                constraint["id"], {"opens_ms": key["opens_ms"], "held": held},
-            )  # fmt: skip
+            is_closed = f"is {'on hold' if is_hold else 'closed'} for another {_ago(closed_ms)}"
+            means = "Somebody put it on hold." if is_hold else "On hold, or its rate leaves no start before."
+            do = f"`jqmaster constraints hold {quote(constraint['id'])} 0{by}` opens what was put on hold."
+            values = {"opens_ms": key["opens_ms"], "held": held}
+            yield "warning", f"constraint {name} {is_closed}, {_jobs(held)} held", means, do, constraint["id"], values
     for constraint_id, job in facts.keepers:
         left_ms = (job.get("due_ms") or 0) - facts.now_ms
         if left_ms > LATE_MS:
-            yield Finding(
-                "constraints", "warning",
-                f"constraint {constraint_id}: others wait for job {job['id']}, which is tried again in "
-                f"{_ago(left_ms)}",
-                "With a strict order a job that failed keeps its key until it has ended for good.",
-                f"`jqmaster retry {job['id']}` tries it now, "
-                f"`jqmaster cancel {job['id']}` lets the others go on.",
-                constraint_id, {"job": job["id"]},
-            )  # fmt: skip
+            waits = f"others wait for job {job['id']}, which is tried again in {_ago(left_ms)}"
+            means = "With a strict order a job that failed keeps its key until it has ended for good."
+            do = f"`jqmaster retry {job['id']}` tries it now, `jqmaster cancel {job['id']}` lets the others go on."
+            yield "warning", f"constraint {constraint_id}: {waits}", means, do, constraint_id, {"job": job["id"]}
 
 
-def _keys(facts: Facts) -> Iterator[Finding]:
-    found: dict[str, tuple[Any, list[list[Any]]]] = {}
+@_check("keys", "every constraint finds values for its keys")
+def _keys(facts: Facts) -> Iterator[Found]:
+    found: dict[str, tuple[list[str], list[list[Any]]]] = {}
     for constraint, key in facts.keys:
         if "by" in key:
-            paths = constraint["by"]
-            values = [key["by"]] if isinstance(paths, str) else list(key["by"])
-            found.setdefault(constraint["id"], (paths, []))[1].append(values)
-    for constraint_id, (by, keys) in found.items():
-        paths = [by] if isinstance(by, str) else list(by)
+            is_one = isinstance(constraint["by"], str)
+            paths, values = (constraint["by"], key["by"]) if not is_one else ([constraint["by"]], [key["by"]])
+            found.setdefault(constraint["id"], (list(paths), []))[1].append(list(values))
+    for constraint_id, (paths, keys) in found.items():
         # What is longer than 64 bytes is shown as one text, and cannot be all null.
         for place, path in enumerate(paths):
             if all(len(values) == len(paths) and values[place] is None for values in keys):
                 which = "all its keys are null" if len(paths) == 1 else "its part of all keys is null"
-                yield Finding(
-                    "keys", "note", f"constraint {constraint_id}: {path} leads nowhere, {which}",
-                    "No job it counts now has a value there: they share what each value should have.",
+                title = f"constraint {constraint_id}: {path} leads nowhere, {which}"
+                means = "No job it counts now has a value there: they share what each value should have."
+                do = (
                     "See the argument of one of its jobs (`jqmaster get ID`): values have to be enqueued "
-                    f"by name, and the path {path} has to lead to one.",
-                    constraint_id, {"path": path, "keys": len(keys)},
-                )  # fmt: skip
+                    f"by name, and the path {path} has to lead to one."
+                )
+                yield "note", title, means, do, constraint_id, {"path": path, "keys": len(keys)}
 
 
-def _paths(facts: Facts) -> Iterator[Finding]:
+@_check("paths", "every constraint finds values for its conditions and costs")
+def _paths(facts: Facts) -> Iterator[Found]:
     for constraint, where, path, jobs in facts.nowhere:
-        yield Finding(
-            "paths", "note",
-            f"constraint {constraint['id']}: {path} ({where}) leads nowhere in {jobs} of the newest jobs",
-            "It limits none of them." if where == "match" else "Each counts 1.",
-            "See the argument of one of them (`jqmaster get ID`): the path has to lead to a value there.",
-            constraint["id"], {"field": where, "path": path, "jobs": jobs},
-        )  # fmt: skip
+        title = f"constraint {constraint['id']}: {path} ({where}) leads nowhere in {jobs} of the newest jobs"
+        means = "It limits none of them." if where == "match" else "Each counts 1."
+        do = "See the argument of one of them (`jqmaster get ID`): the path has to lead to a value there."
+        yield "note", title, means, do, constraint["id"], {"field": where, "path": path, "jobs": jobs}
 
 
-def _schedules(facts: Facts) -> Iterator[Finding]:
+@_check("schedules", "every schedule comes again")
+def _schedules(facts: Facts) -> Iterator[Found]:
     for schedule in facts.schedules:
+        name = schedule["id"]
         if not schedule.get("next_ms") and not schedule.get("paused"):
             reached = schedule.get("limit") and schedule["made"] >= schedule["limit"]
-            yield Finding(
-                "schedules", "note" if reached else "warning", f"schedule {schedule['id']} never comes again",
-                "Its limit is reached." if reached else "Its end is over, or no moment fits it.",
-                f"`jqmaster schedules delete {quote(schedule['id'])}`, or set it anew.", schedule["id"],
-            )  # fmt: skip
+            means = "Its limit is reached." if reached else "Its end is over, or no moment fits it."
+            do = f"`jqmaster schedules delete {quote(name)}`, or set it anew."
+            yield "note" if reached else "warning", f"schedule {name} never comes again", means, do, name
 
 
-def _lapsed(facts: Facts) -> Iterator[Finding]:
-    for queue, lapsed in sorted(facts.lapsed.items()):
-        yield Finding(
-            "lapsed", "warning", f"queue {queue}: {_number(lapsed, 'lease')} lapsed in the last hour",
-            "A worker died, hung or lost its network while it ran a job; the job runs again elsewhere.",
-            "Look at the workers' logs (memory, crashes), or give long jobs a longer timeout.", queue,
-            {"lapsed": lapsed},
-        )  # fmt: skip
+@_check("lapsed", "no lease lapsed in the last hour")
+def _lapsed(facts: Facts) -> Iterator[Found]:
+    means = "A worker died, hung or lost its network while it ran a job; the job runs again elsewhere."
+    do = "Look at the workers' logs (memory, crashes), or give long jobs a longer timeout."
+    for queue, count in sorted(facts.lapsed.items()):
+        if lapsed := count - facts.overran.get(queue, 0):
+            title = f"queue {queue}: {_number(lapsed, 'lease')} lapsed in the last hour"
+            yield "warning", title, means, do, queue, {"lapsed": lapsed}
 
 
-def _workers(facts: Facts) -> Iterator[Finding]:
+@_check("overran", "no job ran for its max_runtime in the last hour")
+def _overran(facts: Facts) -> Iterator[Found]:
+    means = "An attempt that lasts so long ends; the job is tried again, as long as it has retries."
+    for queue, overran in sorted(facts.overran.items()):
+        whose = "its" if overran == 1 else "their"
+        title = f"queue {queue}: {_jobs(overran)} ran for {whose} max_runtime in the last hour"
+        do = f"Give them a longer max_runtime, or see what they wait for (`jqmaster jobs --queue {quote(queue)}`)."
+        yield "warning", title, means, do, queue, {"overran": overran}
+
+
+@_check("workers", "all registered workers can be reached")
+def _workers(facts: Facts) -> Iterator[Found]:
+    do = "See whether it runs, and whether the masters' hosts can reach that address."
     for worker in facts.workers:
         if worker["state"] == "unreachable":
-            yield Finding(
-                "workers", "warning", f"worker {worker['name']} ({worker['id']}) cannot be reached",
-                f"Masters cannot deliver jobs to {worker.get('url')}.",
-                "See whether it runs, and whether the masters' hosts can reach that address.", worker["id"],
-            )  # fmt: skip
+            title = f"worker {worker['name']} ({worker['id']}) cannot be reached"
+            yield "warning", title, f"Masters cannot deliver jobs to {worker.get('url')}.", do, worker["id"]
 
 
-def _failures(facts: Facts) -> Iterator[Finding]:
+@_check("failures", "no group of failures grows")
+def _failures(facts: Facts) -> Iterator[Found]:
     for group, recent, more in facts.failing:
-        grows = recent >= GROWS
-        name = group["group"]
-        yield Finding(
-            "failures", "warning" if grows else "note",
-            f"{name}: {'more than ' if more else ''}{_jobs(recent)} failed for good in the last hour",
-            f"{_jobs(group['count'])} in all; the newest says: {_short(group.get('message'))}",
-            f"`jqmaster jobs --group {quote(name)}` lists them, "
-            f"`jqmaster retry --group {quote(name)}` has them run again.",
-            name, {"recent": recent, "count": group["count"]},
-        )  # fmt: skip
+        name, count = group["group"], group["count"]
+        title = f"{name}: {'more than ' if more else ''}{_jobs(recent)} failed for good in the last hour"
+        means = f"{_jobs(count)} in all; the newest says: {_short(group.get('message'))}"
+        these = f"--group {quote(name)}"
+        do = f"`jqmaster jobs {these}` lists them, `jqmaster retry {these}` has them run again."
+        level: Level = "warning" if recent >= GROWS else "note"
+        yield level, title, means, do, name, {"recent": recent, "count": count}
 
 
 _PARTS = {
@@ -261,20 +248,19 @@ _PARTS = {
     "keys": "keys of constraints",
     "samples": "queues, for jobs under constraints",
     "series": "queues, for leases that lapsed",
+    "overran": "queues, for jobs that ran for their max_runtime",
     "failures": "groups of failures",
     "groups": "groups that grow",
 }
 
 
-def _whole(facts: Facts) -> Iterator[Finding]:
+@_check("whole", "all was looked at")
+def _whole(facts: Facts) -> Iterator[Found]:
     if facts.left_out:
-        parts = [f"{done:,} {_PARTS[what]}" for what, done in facts.left_out.items()]
-        yield Finding(
-            "whole", "note", "not all was looked at: it would have taken too long",
-            f"Looked at were only {', '.join(parts)}.",
-            "What is not told here may be wrong elsewhere: `jqmaster queues` lists all queues.",
-            values=dict(facts.left_out),
-        )  # fmt: skip
+        title = "not all was looked at: it would have taken too long"
+        means = f"Looked at were only {', '.join(f'{done:,} {_PARTS[what]}' for what, done in facts.left_out.items())}."
+        do = "What is not told here may be wrong elsewhere: `jqmaster queues` lists all queues."
+        yield "note", title, means, do, None, dict(facts.left_out)
 
 
 def _short(message: str | None) -> str:

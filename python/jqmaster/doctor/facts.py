@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgpack
 
@@ -20,7 +22,9 @@ MOST_QUEUES, MOST_GROUPS, MOST_BLOCKED, MOST_CONSTRAINTS, MOST_KEYS = 200, 20, 2
 MOST_SAMPLES = 20
 RECENT = 100
 PART_S = 1.0  # for each part
+OVERRAN = "it ran for max_runtime"  # what the engine says then, of jobs whose lease a worker renewed to the end
 
+Thing = TypeVar("Thing")
 What = Literal["queues", "workers", "constraints", "schedules", "failures", "series"]
 
 
@@ -39,10 +43,8 @@ class Source:
         """The keys of a constraint that are in use."""
         return self._pages(self._engine.usage, constraint_id)
 
-    async def get(self, job_id: str) -> Document:
+    async def get(self, job_id: str) -> Document | None:
         [document] = await self._engine.get(job_id)
-        if document is None:
-            raise NotFound(f"no such job: {job_id}")
         return document
 
     async def jobs(self, *, newest: bool = False, brief: bool = False, count: int = 100, **where: Any) -> Any:
@@ -95,23 +97,26 @@ class Facts:
     # constraint, its field, a path there that leads nowhere, in so many jobs
     nowhere: list[tuple[Document, str, str, int]] = field(default_factory=list)
     lapsed: dict[str, int] = field(default_factory=dict)  # by queue, in the last hour
+    overran: dict[str, int] = field(default_factory=dict)  # of these, jobs that last ran for their max_runtime
     failing: list[tuple[Document, int, bool]] = field(default_factory=list)  # group, how many lately, and more
 
 
-class _Time:
-    """The time that one part may take. What is left when it is up is noted in `facts`."""
+def _timed(facts: Facts, what: str, things: Iterable[Thing]) -> Iterator[Thing]:
+    """As many as one part has time for, the first always; that some are left is noted in `facts`."""
+    ends = time.monotonic() + facts.part_s
+    for done, thing in enumerate(things):
+        if done and time.monotonic() >= ends:
+            facts.left_out[what] = done
+            return
+        yield thing
 
-    def __init__(self, facts: Facts, what: str) -> None:
-        self._facts, self._what, self._done = facts, what, 0
-        self._ends = time.monotonic() + facts.part_s
 
-    def is_up(self) -> bool:
-        """To be asked before each one; the first is always looked at."""
-        if self._done and time.monotonic() >= self._ends:
-            self._facts.left_out[self._what] = self._done
-            return True
-        self._done += 1
-        return False
+async def _there(asked: Awaitable[Document]) -> Document | None:
+    """None for what has vanished meanwhile."""
+    try:
+        return await asked
+    except NotFound:
+        return None
 
 
 async def gather(source: Source, now_ms: int | None = None, *, part_s: float = PART_S) -> Facts:
@@ -121,10 +126,7 @@ async def gather(source: Source, now_ms: int | None = None, *, part_s: float = P
     facts.workers = await _every(facts, source, "workers")
     facts.schedules = await _every(facts, source, "schedules")
     waiting = sorted(facts.queues, key=lambda queue: -queue["queued"])
-    time_left = _Time(facts, "heads")
-    for queue in [queue for queue in waiting if queue["queued"]][:MOST_QUEUES]:
-        if time_left.is_up():
-            break
+    for queue in _timed(facts, "heads", [queue for queue in waiting if queue["queued"]][:MOST_QUEUES]):
         await _add_head(facts, source, queue)
     await _add_due(facts, source)
     constraints = (await _every(facts, source, "constraints"))[:MOST_CONSTRAINTS]
@@ -139,19 +141,17 @@ async def gather(source: Source, now_ms: int | None = None, *, part_s: float = P
 async def _every(facts: Facts, source: Source, what: What, **period: Any) -> list[Document]:
     """As many as there is time for."""
     found: list[Document] = []
-    time_left = _Time(facts, what)
+    ends = time.monotonic() + facts.part_s
     async for document in source.every(what, **period):
-        if time_left.is_up():
+        if found and time.monotonic() >= ends:
+            facts.left_out[what] = len(found)
             break
         found.append(document)
     return found
 
 
 async def _add_due(facts: Facts, source: Source) -> None:
-    time_left = _Time(facts, "due")
-    for queue in facts.queues[:MOST_QUEUES]:
-        if time_left.is_up():
-            break
+    for queue in _timed(facts, "due", facts.queues[:MOST_QUEUES]):
         for state in ("running", "scheduled", "retrying"):
             if queue[state]:
                 facts.due += await _first(source, 1, queue=queue["name"], status=state)
@@ -160,19 +160,20 @@ async def _add_due(facts: Facts, source: Source) -> None:
 
 
 async def _add_keys(facts: Facts, source: Source, constraints: list[Document]) -> None:
-    time_left = _Time(facts, "keys")
+    ends, done = time.monotonic() + facts.part_s, 0
     for constraint in constraints:
         if not (constraint["keys"] or constraint.get("opens_ms")):
             continue
         keys = 0
-        try:
+        with contextlib.suppress(NotFound):
             async for key in source.keys(constraint["id"]):
-                if keys == MOST_KEYS or time_left.is_up():
-                    break
+                if done and time.monotonic() >= ends:
+                    facts.left_out["keys"] = done
+                    return
                 facts.keys.append((constraint, key))
-                keys += 1
-        except NotFound:
-            continue
+                keys, done = keys + 1, done + 1
+                if keys == MOST_KEYS:
+                    break
 
 
 async def _add_lapsed(facts: Facts, source: Source) -> None:
@@ -183,6 +184,22 @@ async def _add_lapsed(facts: Facts, source: Source) -> None:
     for one in await _every(facts, source, "series", by="minute", from_ms=hour):
         if one["lapsed"]:
             facts.lapsed[one["queue"]] = facts.lapsed.get(one["queue"], 0) + one["lapsed"]
+    await _add_overran(facts, source, hour)
+
+
+async def _add_overran(facts: Facts, source: Source, since_ms: int) -> None:
+    done = 0
+    try:
+        async with asyncio.timeout(facts.part_s):
+            for queue in facts.lapsed:
+                overran = 0
+                async for job in source.jobs(queue=queue, message=OVERRAN, brief=True):
+                    overran += (job.get("ended_ms") or job.get("started_ms") or 0) >= since_ms
+                if overran:
+                    facts.overran[queue] = min(overran, facts.lapsed[queue])
+                done += 1
+    except TimeoutError:
+        facts.left_out["overran"] = done
 
 
 async def _first(source: Source, count: int, *, brief: bool = True, **where: Any) -> list[Document]:
@@ -196,9 +213,8 @@ async def _first(source: Source, count: int, *, brief: bool = True, **where: Any
 
 async def _add_head(facts: Facts, source: Source, queue: Document) -> None:
     for job in await _first(source, 1, queue=queue["name"], status="queued"):
-        try:
-            explained = await source.explain(job["id"])
-        except NotFound:
+        explained = await _there(source.explain(job["id"]))
+        if explained is None:
             continue
         since_ms = max(job.get("ready_ms") or 0, job.get("started_ms") or 0, job["created_ms"])
         facts.heads.append(Head(queue, since_ms, explained))
@@ -208,18 +224,11 @@ async def _add_stuck(facts: Facts, source: Source, queue: str) -> None:
     for job in await _first(source, MOST_BLOCKED, queue=queue, status="blocked"):
         if job.get("if_failed") not in (None, "wait"):
             continue
-        for job_id in _few(job.get("waits_for")):
-            try:
-                other = await source.get(job_id)
-            except NotFound:
-                continue
-            if other["status"] in ("error", "cancelled"):
+        for job_id in (job.get("waits_for") or [])[:5]:
+            other = await source.get(job_id)
+            if other and other["status"] in ("error", "cancelled"):
                 facts.stuck.append((job, other))
                 break
-
-
-def _few(ids: Sequence[str] | None) -> Sequence[str]:
-    return (ids or [])[:5]
 
 
 async def _add_keepers(facts: Facts, source: Source) -> None:
@@ -228,17 +237,14 @@ async def _add_keepers(facts: Facts, source: Source) -> None:
     if not strict:
         return
     for job in await _first(source, MOST_BLOCKED, status="retrying"):
-        try:
-            told = await source.explain(job["id"])
-        except NotFound:
-            continue
+        told = await _there(source.explain(job["id"])) or {}
         facts.keepers += [(one["id"], job) for one in told.get("constraints") or [] if one["id"] in strict]
 
 
 async def _add_nowhere(facts: Facts, source: Source, constraints: list[Document]) -> None:
     """A job's queue is named like it, unless somebody said otherwise: there one looks, not everywhere."""
     samples: dict[str | None, list[Document]] = {}
-    time_left = _Time(facts, "samples")
+    ends = time.monotonic() + facts.part_s
     for constraint in constraints:
         is_one_name, name = paths.text_of(constraint, "name")
         is_one_queue, queue = paths.text_of(constraint, "queue")
@@ -246,7 +252,10 @@ async def _add_nowhere(facts: Facts, source: Source, constraints: list[Document]
             continue
         place = queue or name
         if place not in samples:
-            if len(samples) == MOST_SAMPLES or time_left.is_up():
+            if len(samples) == MOST_SAMPLES:
+                continue
+            if samples and time.monotonic() >= ends:
+                facts.left_out["samples"] = len(samples)
                 continue
             where = {"queue": place} if place else {}
             samples[place] = await _first(source, paths.SAMPLED, brief=False, newest=True, **where)
@@ -259,10 +268,8 @@ async def _add_failing(facts: Facts, source: Source) -> None:
     begin = facts.now_ms - _HOUR_MS
     found = await _every(facts, source, "failures")
     groups = sorted(found, key=lambda group: -group["last_ms"])
-    time_left = _Time(facts, "groups")
-    for group in [group for group in groups if group["last_ms"] >= begin][:MOST_GROUPS]:
-        if time_left.is_up():
-            break
+    recently = [group for group in groups if group["last_ms"] >= begin]
+    for group in _timed(facts, "groups", recently[:MOST_GROUPS]):
         recent = 0
         async for job in source.jobs(group=group["group"], newest=True, brief=True, count=RECENT):
             if (job.get("ended_ms") or 0) < begin or recent == RECENT:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
+T = TypeVar("T")
 Level = Literal["problem", "warning", "note", "ok"]
 
 
@@ -26,3 +28,27 @@ class Finding:
 
     def document(self) -> dict[str, Any]:
         return asdict(self)
+
+
+Found = tuple[Any, ...]
+"""Level, title, means, do, about, values: a `Finding` without its check, as far as there is something to say."""
+
+
+class Checks(Generic[T]):
+    """Functions from facts to what they find, each with its name and what is said where it finds nothing."""
+
+    def __init__(self) -> None:
+        self._all: list[tuple[str, str, Callable[[T], Iterator[Found]]]] = []
+
+    def __call__(self, name: str, fine: str = "") -> Callable[..., Callable[[T], Iterator[Found]]]:
+        def add(one: Callable[[T], Iterator[Found]]) -> Callable[[T], Iterator[Found]]:
+            self._all.append((name, fine, one))
+            return one
+
+        return add
+
+    def of(self, facts: T) -> Iterator[Finding]:
+        """What all of them find."""
+        for name, fine, one in self._all:
+            found = [Finding(name, *each) for each in one(facts)]
+            yield from found or ([Finding(name, "ok", fine)] if fine else [])

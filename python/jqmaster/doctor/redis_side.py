@@ -12,7 +12,7 @@ import redis.exceptions
 from redis.asyncio import Redis
 
 from jqmaster.bundle.build import version_of
-from jqmaster.doctor.finding import Finding, Level
+from jqmaster.doctor.finding import Checks, Finding, Found
 from jqmaster.engine.calls import Caller
 from jqmaster.engine.scripts import Form
 from jqmaster.errors import JQError, from_redis
@@ -61,7 +61,7 @@ async def look(caller: Caller) -> Server:
     except redis.exceptions.RedisError as problem:
         raise from_redis(problem) from problem
     try:
-        await caller.call("queues", b"\x81\xa5count\x01")  # which every user may call
+        await caller.call("queues", b"\x81\xa5count\x01")  # which every user that may look may call
     except JQError as error:
         server.trouble = str(error)
     return server
@@ -96,44 +96,40 @@ async def _slow(client: Redis, namespace: str, now_ms: int) -> list[tuple[int, f
 # -- checks ---------------------------------------------------------------------------------------
 
 
+_check: Checks[Server] = Checks()
+
+
 def check(server: Server) -> Iterator[Finding]:
     """One finding at least for each check."""
-    for one in (_version, _eviction, _memory, _persistence, _role, _clock, _namespace, _scripts, _form, _slowness):
-        yield from one(server)
+    return _check.of(server)
 
 
-def _make(check: str, level: Level, title: str, means: str = "", do: str = "", **values: Any) -> Finding:
-    return Finding(check, level, title, means, do, None, values)
-
-
-def _version(server: Server) -> Iterator[Finding]:
+@_check("redis")
+def _version(server: Server) -> Iterator[Found]:
     version = str(server.info.get("redis_version", ""))
     numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
     if not numbers:
-        do = "Allow the command INFO to see it."
-        yield _make("redis", "note", "Redis does not tell its version", "7.0 or newer is needed.", do)
+        yield "note", "Redis does not tell its version", "7.0 or newer is needed.", "Allow the command INFO to see it."
     elif numbers < (7, 0):
         means = "JQ's scripts need what came with 7.0."
-        yield _make("redis", "problem", f"Redis {version} is too old", means, "Upgrade to 7.0 or newer.")
+        yield "problem", f"Redis {version} is too old", means, "Upgrade to 7.0 or newer."
     else:
-        yield _make("redis", "ok", f"Redis {version}", version=version)
+        yield "ok", f"Redis {version}", "", "", None, {"version": version}
 
 
-def _eviction(server: Server) -> Iterator[Finding]:
+@_check("eviction", "maxmemory-policy is noeviction")
+def _eviction(server: Server) -> Iterator[Found]:
     policy = server.info.get("maxmemory_policy")
     if policy is None:
-        yield _make("eviction", "note", "Redis does not tell its maxmemory-policy", "It must be noeviction.")
+        yield "note", "Redis does not tell its maxmemory-policy", "It must be noeviction."
     elif policy != "noeviction":
-        yield _make(
-            "eviction", "problem", f"maxmemory-policy is {policy}",
-            "When memory is short Redis drops keys: jobs vanish.",
-            "CONFIG SET maxmemory-policy noeviction, and the same in redis.conf.",
-        )  # fmt: skip
-    else:
-        yield _make("eviction", "ok", "maxmemory-policy is noeviction")
+        means = "When memory is short Redis drops keys: jobs vanish."
+        do = "CONFIG SET maxmemory-policy noeviction, and the same in redis.conf."
+        yield "problem", f"maxmemory-policy is {policy}", means, do
 
 
-def _memory(server: Server) -> Iterator[Finding]:
+@_check("memory")
+def _memory(server: Server) -> Iterator[Found]:
     used = int(server.info.get("used_memory", 0))
     limit = int(server.info.get("maxmemory") or 0)
     system = int(server.info.get("total_system_memory") or 0)
@@ -141,115 +137,105 @@ def _memory(server: Server) -> Iterator[Finding]:
     if not used or not bound:
         return
     share = used / bound
-    title = f"{used / 1e6:,.0f} MB used, {share:.0%} of {name}"
+    title, values = f"{used / 1e6:,.0f} MB used, {share:.0%} of {name}", {"used": used, "limit": limit}
     if share < 0.8:
-        yield _make("memory", "ok", title, used=used, limit=limit)
+        yield "ok", title, "", "", None, values
         return
     means = "When it is full, enqueueing is refused with OOM; what drains the queues still works."
     if not limit:
         means = "Without maxmemory the kernel may kill Redis when memory is short."
     do = "Give Redis more memory, or keep less: `jqmaster config` (done_ttl, result_ttl, …)."
-    yield _make("memory", "problem" if share >= 0.95 else "warning", title, means, do, used=used, limit=limit)
+    yield "problem" if share >= 0.95 else "warning", title, means, do, None, values
 
 
-def _persistence(server: Server) -> Iterator[Finding]:
+_WRITING = {
+    "aof_last_write_status": "writing the append-only file",
+    "aof_last_bgrewrite_status": "rewriting the append-only file",
+    "rdb_last_bgsave_status": "writing the last snapshot",
+}
+
+
+@_check("persistence")
+def _persistence(server: Server) -> Iterator[Found]:
     info = server.info
     if "aof_enabled" not in info:
         return
-    for name, what in (("aof_last_write_status", "writing the append-only file"),
-                       ("aof_last_bgrewrite_status", "rewriting the append-only file"),
-                       ("rdb_last_bgsave_status", "writing the last snapshot")):  # fmt: skip
-        if info.get(name, "ok") != "ok":
-            yield _make(
-                "persistence", "problem", f"{what} failed",
-                "Redis may refuse writes (MISCONF), and a restart would lose jobs.",
-                "See Redis's log; often the disk is full.",
-            )  # fmt: skip
-            return
-    if int(info["aof_enabled"]):
-        yield _make("persistence", "ok", "append-only file is on")
+    failed = [what for name, what in _WRITING.items() if info.get(name, "ok") != "ok"]
+    if failed:
+        means = "Redis may refuse writes (MISCONF), and a restart would lose jobs."
+        yield "problem", f"{failed[0]} failed", means, "See Redis's log; often the disk is full."
+    elif int(info["aof_enabled"]):
+        yield "ok", "append-only file is on"
     elif server.config.get("save", "?") == "":
-        yield _make(
-            "persistence", "warning", "nothing is written to disk",
-            "When Redis restarts all jobs are gone.",
-            "CONFIG SET appendonly yes, and the same in redis.conf.",
-        )  # fmt: skip
+        do = "CONFIG SET appendonly yes, and the same in redis.conf."
+        yield "warning", "nothing is written to disk", "When Redis restarts all jobs are gone.", do
     else:
-        yield _make(
-            "persistence", "note", "only snapshots are written to disk",
-            "A crash loses what came after the last one.",
-            "CONFIG SET appendonly yes loses a second at most.",
-        )  # fmt: skip
+        means, do = "A crash loses what came after the last one.", "CONFIG SET appendonly yes loses a second at most."
+        yield "note", "only snapshots are written to disk", means, do
 
 
-def _role(server: Server) -> Iterator[Finding]:
+@_check("role")
+def _role(server: Server) -> Iterator[Found]:
     if server.info.get("role") == "slave":
         do = "Name the primary in --redis and JQ_REDIS."
-        yield _make("role", "problem", "this Redis is a replica", "It refuses every write.", do)
+        yield "problem", "this Redis is a replica", "It refuses every write.", do
 
 
-def _clock(server: Server) -> Iterator[Finding]:
+@_check("clock", "Redis's clock and this host's agree")
+def _clock(server: Server) -> Iterator[Found]:
     off = abs(server.ahead_ms)
-    side = "ahead of" if server.ahead_ms > 0 else "behind"
-    if off < FAR_MS:
-        yield _make("clock", "ok", "Redis's clock and this host's agree")
-        return
-    yield _make(
-        "clock", "problem" if off >= VERY_FAR_MS else "warning",
-        f"Redis's clock is {off / 1000:,.1f} s {side} this host's",
-        "JQ goes by Redis's clock: moments (run_at, schedules) seem to come at the wrong time.",
-        "Have both hosts keep their time by NTP.", ahead_ms=round(server.ahead_ms),
-    )  # fmt: skip
+    if off >= FAR_MS:
+        side = "ahead of" if server.ahead_ms > 0 else "behind"
+        means = "JQ goes by Redis's clock: moments (run_at, schedules) seem to come at the wrong time."
+        title, do = (
+            f"Redis's clock is {off / 1000:,.1f} s {side} this host's",
+            "Have both hosts keep their time by NTP.",
+        )
+        level = "problem" if off >= VERY_FAR_MS else "warning"
+        yield level, title, means, do, None, {"ahead_ms": round(server.ahead_ms)}
 
 
-def _namespace(server: Server) -> Iterator[Finding]:
+@_check("namespace")
+def _namespace(server: Server) -> Iterator[Found]:
     if server.taken:
-        yield _make(
-            "namespace", "problem", f"there is a key named {server.taken}, which no namespace may have",
-            "While its cluster slot moves scripts would run on half a key space; `load` and `serve` refuse to start.",
-            f"See what wrote it, then UNLINK '{server.taken}'.",
-        )  # fmt: skip
+        title = f"there is a key named {server.taken}, which no namespace may have"
+        means = "While its cluster slot moves scripts would run on half a key space; nobody sets up a namespace there."
+        yield "problem", title, means, f"See what wrote it, then UNLINK '{server.taken}'."
 
 
-def _scripts(server: Server) -> Iterator[Finding]:
+@_check("scripts")
+def _scripts(server: Server) -> Iterator[Found]:
     if server.trouble:
         do = "`jqmaster load` sets a namespace up; with --migrate it brings an older one up to date."
-        yield _make("scripts", "problem", "the scripts refuse this namespace", server.trouble, do)
+        yield "problem", "the scripts refuse this namespace", server.trouble, do
     elif server.current is None:
         means = "Clients in other languages find none."
-        yield _make("scripts", "warning", "no scripts are in the manifest", means, "`jqmaster load` loads them.")
+        yield "warning", "no scripts are in the manifest", means, "`jqmaster load` loads them."
     elif server.current != server.own:
-        yield _make(
-            "scripts", "note", f"scripts {server.current} are current, this package has {server.own}",
-            "Versions stand side by side; during an upgrade that is as it should be.",
-            "When the upgrade is over: `jqmaster load`.", current=server.current, own=server.own,
-        )  # fmt: skip
+        title = f"scripts {server.current} are current, this package has {server.own}"
+        means = "Versions stand side by side; during an upgrade that is as it should be."
+        do = "When the upgrade is over: `jqmaster load`."
+        yield "note", title, means, do, None, {"current": server.current, "own": server.own}
     else:
-        yield _make("scripts", "ok", f"scripts {server.own} are loaded and current")
+        yield "ok", f"scripts {server.own} are loaded and current"
 
 
-def _form(server: Server) -> Iterator[Finding]:
-    title = f"operations are called as {server.form}"
+@_check("form")
+def _form(server: Server) -> Iterator[Found]:
+    title, values = f"operations are called as {server.form}", {"form": server.form}
     if server.form == "functions" or server.wants == "scripts":
-        yield _make("form", "ok", title, form=server.form)
+        yield "ok", title, "", "", None, values
         return
-    yield _make(
-        "form", "problem" if server.wants == "functions" else "note", title,
-        "This Redis has no functions, or does not let this user call them. Scripts do the same for more CPU.",
-        "Permit +fcall, and +function|load to who loads; docs/operating.md has the whole user.",
-        form=server.form,
-    )  # fmt: skip
+    means = "This Redis has no functions, or does not let this user call them. Scripts do the same for more CPU."
+    do = "Permit +fcall, and +function|load to who loads; docs/operating.md has the whole user."
+    yield "problem" if server.wants == "functions" else "note", title, means, do, None, values
 
 
-def _slowness(server: Server) -> Iterator[Finding]:
-    if not server.slow:
-        yield _make("slow", "ok", "no slow calls in the last hour")
-        return
-    worst = max(took for _, took, _ in server.slow)
-    yield _make(
-        "slow", "note" if worst < 100 else "warning",
-        f"{len(server.slow)} slow calls in the last hour, the slowest took {worst:.0f} ms",
-        "While a script runs Redis does nothing else.",
-        "Often the host is short of CPU, swaps or forks; see SLOWLOG GET and LATENCY DOCTOR.",
-        count=len(server.slow), worst_ms=worst,
-    )  # fmt: skip
+@_check("slow", "no slow calls in the last hour")
+def _slowness(server: Server) -> Iterator[Found]:
+    if server.slow:
+        count, worst = len(server.slow), max(took for _, took, _ in server.slow)
+        title = f"{count} slow calls in the last hour, the slowest took {worst:.0f} ms"
+        do = "Often the host is short of CPU, swaps or forks; see SLOWLOG GET and LATENCY DOCTOR."
+        level, means = "note" if worst < 100 else "warning", "While a script runs Redis does nothing else."
+        yield level, title, means, do, None, {"count": count, "worst_ms": worst}

@@ -101,6 +101,9 @@ def given(**fields: Any) -> dict[str, Any]:
 class Calling:
     """What the typed methods stand on."""
 
+    actor: str | None = None
+    """Who calls, for the trail of what operators changed. By way of a master that says whose key it is."""
+
     async def call(self, operation: str, *arguments: Argument) -> Any:
         """Run one operation; its reply as the script gives it: bytes, integers, lists, None."""
         raise NotImplementedError
@@ -132,6 +135,7 @@ class Caller(Calling):
         timeout_s: float = 30.0,
         form: Form = "auto",
         recreate: bool = False,
+        actor: str | None = None,
     ) -> None:
         """``timeout_s``: how long Redis may take to answer a call; then the call raises Unavailable.
 
@@ -140,10 +144,13 @@ class Caller(Calling):
 
         ``recreate``: a namespace that has vanished is set up again, empty, without its constraints, schedules
         and settings; else calls raise Vanished until it is back.
+
+        ``actor``: who is said to change things.
         """
         if redis.get_encoder().decode_responses:
             raise ValueError("the client must not decode responses: arguments and results are bytes")
         self.redis = redis
+        self.actor = actor
         self.namespace = check_namespace(namespace)
         self.scripts = builtin() if scripts is None else scripts
         self.observe: Observe | None = None

@@ -17,8 +17,22 @@ from jqmaster.engine.calls import Argument, Spec, given, pack
 from jqmaster.engine.durable import Durable
 from jqmaster.engine.engine import Operations
 from jqmaster.engine.replies import Document, Enqueued, Picked
-from jqmaster.errors import Conflict, Full, Internal, Invalid, JQError, Lost, NotDurable, NotFound, Unavailable
+from jqmaster.errors import (
+    Conflict,
+    Forbidden,
+    Full,
+    Internal,
+    Invalid,
+    JQError,
+    Lost,
+    NotDurable,
+    NotFound,
+    TooFast,
+    Unauthorized,
+    Unavailable,
+)
 from jqmaster.wire import packform
+from jqmaster.wire.credentials import shown
 from jqmaster.wire.message import MSGPACK
 from jqmaster.wire.operation import Field, Operation
 from jqmaster.wire.operations import OPERATIONS
@@ -28,8 +42,10 @@ CONNECT_TIMEOUT_S = 5.0
 SILENCE_S = 60.0  # a master that has nothing to send says so every 15 seconds
 AT_A_TIME = 32  # requests about one job each
 _HEADERS = {"content-type": MSGPACK, "accept": MSGPACK}
-_REFUSALS: dict[str, type[JQError]] = {kind.code: kind for kind in (Invalid, NotFound, Conflict, Lost, Full)}
-_ONCE = ("register", "kick", "retry", "discard")  # a second time does or says something else
+_REFUSALS: dict[str, type[JQError]] = {
+    kind.code: kind for kind in (Invalid, NotFound, Conflict, Lost, Full, Unauthorized, Forbidden, TooFast)
+}
+_ONCE = ("register", "kick", "retry", "discard", "grant")  # a second time does or says something else
 _NIL_FOR_NOTHING = ("worker_id", "result", "error", "message")
 _ABSENT: Any = object()
 
@@ -40,8 +56,9 @@ class HttpEngine(Operations):
     Raises what `jqmaster.errors` has. Operations for which there is no request raise Unavailable.
     """
 
-    def __init__(self, urls: Sequence[str]) -> None:
+    def __init__(self, urls: Sequence[str], key: str | None = None) -> None:
         self._urls = [url.rstrip("/") for url in urls]
+        self._sent_always = shown(key)
         self._session: aiohttp.ClientSession | None = None
 
     async def call(self, operation: str, *arguments: Argument) -> Any:
@@ -135,6 +152,16 @@ class HttpEngine(Operations):
     async def describe(self) -> list[Document]:
         return list(_value(200, await self.ask("GET", "/config?describe=1"))["settings"])
 
+    async def grant(
+        self, name: str, roles: Sequence[str], *, queues: Sequence[str] | None = None, ttl: float | None = None,
+        rate: float | None = None,
+    ) -> Document:  # fmt: skip
+        fields = given(
+            name=name, roles=list(roles), queues=None if queues is None else list(queues), ttl=ttl, rate=rate
+        )
+        status, content = await self.send("POST", "/keys", pack(fields), repeats=False)
+        return replies.plain_document(checked(status, content))
+
     async def pick(self, worker: str, queues: str | Sequence[str], count: int = 1, **options: Any) -> Picked:
         body = pack(given(worker=worker, queues=queues, count=count, **options))
         status, content = await self.send("POST", "/pick", body, repeats=False)
@@ -192,7 +219,7 @@ class HttpEngine(Operations):
     def _connected(self) -> aiohttp.ClientSession:
         if self._session is None:
             connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60)
-            self._session = aiohttp.ClientSession(connector=connector)
+            self._session = aiohttp.ClientSession(connector=connector, headers=self._sent_always)
         return self._session
 
 

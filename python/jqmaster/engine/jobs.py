@@ -71,14 +71,14 @@ class JobCalls(Calling):
 
         ``dependents``: ``leave`` (default), ``cancel``, or ``refuse``: raises Conflict if there are any.
         """
-        spec = given(ids=list(ids), force=force, dependents=dependents)
+        spec = given(ids=list(ids), force=force, dependents=dependents, actor=self.actor)
         return replies.texts(await self.call("cancel", pack(spec)))
 
     async def cancel_where(
         self, where: Spec, *, cursor: str | None = None, count: int | None = None, force: bool | None = None
     ) -> tuple[str, int]:
         """One step of cancelling all that match: (cursor, empty at the end; jobs changed)."""
-        spec = given(where=dict(where), cursor=cursor, count=count, force=force)
+        spec = given(where=dict(where), cursor=cursor, count=count, force=force, actor=self.actor)
         return replies.step(await self.call("cancel", pack(spec)))
 
     async def change(self, changes: Sequence[tuple[Spec, bytes]]) -> list[str]:
@@ -113,31 +113,32 @@ class JobCalls(Calling):
 
         No retry is spent. ``delay`` in seconds.
         """
-        return replies.texts(await self.call("kick", pack(given(ids=list(ids), delay=delay))))
+        return replies.texts(await self.call("kick", pack(given(ids=list(ids), delay=delay, actor=self.actor))))
 
     async def kick_queue(self, queue: str, *, count: int | None = None, delay: float | None = None) -> tuple[int, bool]:
         """The same for up to ``count`` running jobs of a queue: (how many, whether more are left)."""
-        kicked, more = await self.call("kick", pack(given(queue=queue, count=count, delay=delay)))
+        spec = given(queue=queue, count=count, delay=delay, actor=self.actor)
+        kicked, more = await self.call("kick", pack(spec))
         return kicked, bool(more)
 
     async def retry(self, ids: Sequence[str]) -> list[str]:
         """Have ended or retrying jobs run again; per job ``queued``, ``NOTFOUND`` or ``CONFLICT``."""
-        return replies.texts(await self.call("retry", pack({"ids": list(ids)})))
+        return replies.texts(await self.call("retry", pack(given(ids=list(ids), actor=self.actor))))
 
     async def retry_where(self, where: Spec, *, cursor: str | None = None, count: int | None = None) -> tuple[str, int]:
         """One step of it for all that match: (cursor, empty at the end; jobs changed)."""
-        spec = given(where=dict(where), cursor=cursor, count=count)
+        spec = given(where=dict(where), cursor=cursor, count=count, actor=self.actor)
         return replies.step(await self.call("retry", pack(spec)))
 
     async def discard(self, ids: Sequence[str]) -> list[str]:
         """Remove jobs that do not run, with all there is of them; per job the state it had, or why not."""
-        return replies.texts(await self.call("discard", pack({"ids": list(ids)})))
+        return replies.texts(await self.call("discard", pack(given(ids=list(ids), actor=self.actor))))
 
     async def discard_where(
         self, where: Spec, *, cursor: str | None = None, count: int | None = None
     ) -> tuple[str, int]:
         """One step of it for all that match: (cursor, empty at the end; jobs changed)."""
-        spec = given(where=dict(where), cursor=cursor, count=count)
+        spec = given(where=dict(where), cursor=cursor, count=count, actor=self.actor)
         return replies.step(await self.call("discard", pack(spec)))
 
     # --- finding them ---

@@ -39,6 +39,7 @@ class OperationCalls(Calling):
             fair=None if fair is None else list(fair),
             set=set,
             unset=None if unset is None else list(unset),
+            actor=self.actor,
         )
         return replies.plain_document(await self.call("queue", pack(spec)))
 
@@ -51,7 +52,7 @@ class OperationCalls(Calling):
 
     async def forget(self, queue: str) -> None:
         """Take away a queue without jobs, with all its settings. Raises NotFound, Conflict (it has jobs)."""
-        await self.call("forget", pack({"queue": queue}))
+        await self.call("forget", pack(given(queue=queue, actor=self.actor)))
 
     # --- limits ---
 
@@ -77,13 +78,14 @@ class OperationCalls(Calling):
             rate=rate,
             cost=cost,
             order=order,
+            actor=self.actor,
         )
         matcher = match if isinstance(match, bytes) else pack(match, "match")
         return replies.plain_document(await self.call("constrain", pack(spec), matcher))
 
     async def unconstrain(self, constraint_id: str) -> None:
         """Delete a constraint; what it held is free at once. Raises NotFound."""
-        await self.call("unconstrain", pack({"id": constraint_id}))
+        await self.call("unconstrain", pack(given(id=constraint_id, actor=self.actor)))
 
     async def constraints(
         self, ids: Sequence[str] | None = None, *, cursor: str | None = None, count: int | None = None
@@ -102,19 +104,19 @@ class OperationCalls(Calling):
         ``by``: the value, or list of values, of a constraint that has ``by``; None is a value, too. Raises
         NotFound, Invalid.
         """
-        spec = {"id": constraint_id, "seconds": seconds, **({} if by is ABSENT else {"by": by})}
+        spec = given(id=constraint_id, seconds=seconds, actor=self.actor) | ({} if by is ABSENT else {"by": by})
         return int(await self.call("hold", pack(spec)))
 
     # --- schedules ---
 
     async def schedule(self, schedule_id: str, job: Spec, argument: bytes = b"\xc0", **options: Any) -> Document:
         """Create or replace a recurring job; its document. ``options``: those of section 16."""
-        spec = {"id": schedule_id, "job": dict(job), **zones.with_rule(given(**options))}
+        spec = {"id": schedule_id, "job": dict(job), **zones.with_rule(given(actor=self.actor, **options))}
         return replies.document(await self.call("schedule", pack(spec), argument))
 
     async def unschedule(self, schedule_id: str) -> None:
         """Delete a schedule; jobs it has made stay. Raises NotFound."""
-        await self.call("unschedule", pack({"id": schedule_id}))
+        await self.call("unschedule", pack(given(id=schedule_id, actor=self.actor)))
 
     async def schedules(
         self,
@@ -155,7 +157,9 @@ class OperationCalls(Calling):
 
     async def config(self, set: Spec | None = None) -> Document:
         """All settings, after changing those in ``set``."""
-        return replies.plain_document(await self.call("config", pack(given(set=set))))
+        return replies.plain_document(
+            await self.call("config", pack(given(set=set, actor=self.actor if set else None)))
+        )
 
     async def describe(self) -> list[Document]:
         """What settings there are: name, value, default, type, unit, least, most, queues, meaning of each."""

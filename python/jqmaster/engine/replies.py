@@ -81,10 +81,11 @@ class Beat(NamedTuple):
 
 
 class Assignment(NamedTuple):
-    """A job started on a registered worker, to be delivered to ``url``."""
+    """A job started on a registered worker, to be delivered to ``url``, signed with each of ``secrets``."""
 
     worker: str
     url: str
+    secrets: list[str]
     job: Job
 
 

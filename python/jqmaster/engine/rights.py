@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 
 from jqmaster.bundle.build import Script, library_of
 from jqmaster.engine.manifest import NOTE, SHARED
-from jqmaster.wire.operation import ROLES, Role
+from jqmaster.wire.operation import ROLES, ROLES_OF, Role
 from jqmaster.wire.operations import OPERATIONS
 
 READS = frozenset(
@@ -25,43 +25,36 @@ WRITES = frozenset(
 )
 """With `READS` all commands that the scripts call."""
 
-_INCLUDED: dict[Role, tuple[Role, ...]] = {
-    "viewer": ("viewer",), "pusher": ("viewer", "pusher"), "worker": ("viewer", "worker"),
-    "operator": ("viewer", "pusher", "operator"), "admin": ROLES,
-}  # fmt: skip
 _WORD = re.compile("[\"']([A-Z]+)[\"']")
 # Scripts of which the table of operations says nothing. All others are called by masters, or by who loads.
 _UNLISTED: dict[str, Role] = {"audit": "operator", "tick": "worker"}
 # What clients send beside the scripts: to load those that are missing, to listen, to wait for work, events, replicas.
+_ALL = "script|load hget hmget hexists exists time ping ssubscribe sunsubscribe xread xrange xrevrange cluster|slots"
 _BESIDE: dict[Role, str] = {
-    "viewer": "script|load hget hmget hexists exists time ping ssubscribe sunsubscribe xread xrange xrevrange "
-    "cluster|slots",
-    "pusher": "set pexpire wait",
-    "worker": "bzpopmin pexpire",
-    "operator": "",
-    "admin": "function|load function|delete hset info",
-}
+    "pusher": "set pexpire wait", "worker": "bzpopmin pexpire", "admin": "function|load function|delete hset info",
+}  # fmt: skip
 
 
-def needed_role(script: Script) -> Role:
-    """Who may call it. The most powerful thing that it can do decides, as Redis sees no spec. A viewer may call
-    nothing that could write."""
-    said = {one.role for one in OPERATIONS.values() if one.script == script.name and one.role}
-    if not said:
-        return _UNLISTED.get(script.name, "admin")
-    most = max(said, key=ROLES.index)
-    return "pusher" if most == "viewer" and script.flags != "read" else most
+def roles_of(script: Script) -> frozenset[Role]:
+    """Who may call it: who may do all that it can do, as Redis sees no spec. A viewer may call nothing that could
+    write."""
+    operations = [one for one in OPERATIONS.values() if one.script == script.name and one.role]
+    if operations:
+        found = {role for role in ROLES if all(one.is_for(frozenset((role,))) for one in operations)}
+    else:
+        found = {_UNLISTED.get(script.name, "admin"), "admin"}
+    return frozenset(found if script.flags == "read" else found - {"viewer"})
 
 
 def scripts_of(role: Role, scripts: Mapping[str, Script]) -> list[str]:
     """The names of those that the role may call, in order."""
-    return sorted(name for name, script in scripts.items() if needed_role(script) in _INCLUDED[role])
+    return sorted(name for name, script in scripts.items() if role in roles_of(script))
 
 
 def rules(role: Role, namespace: str, scripts: Mapping[str, Script]) -> list[str]:
     """What to grant, keys and channels first. Rules of several roles, and of several versions, add up."""
     names = scripts_of(role, scripts)
-    commands = {word for one in _INCLUDED[role] for word in _BESIDE[one].split()}
+    commands = {*_ALL.split(), *(word for one in ROLES_OF[role] for word in _BESIDE.get(one, "").split())}
     for name in names:
         inner = READS if scripts[name].flags == "read" else READS | WRITES
         commands |= {word.lower() for word in _WORD.findall(scripts[name].source)} & inner

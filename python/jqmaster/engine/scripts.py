@@ -121,11 +121,9 @@ async def load(
         raise ValueError(f"keep: expected a whole number from 1, got {keep!r}")
 
     async def work() -> str:
-        await check_server(client)
-        await _check_key(client, namespace)
-        if migrate:
-            await _migrate(client, namespace, scripts["migrate"])
-        return await install(client, namespace, scripts, make_current=make_current, form=form, keep=keep)
+        return await install(
+            client, namespace, scripts, make_current=make_current, migrate=migrate, form=form, keep=keep
+        )
 
     return await patiently(work)
 
@@ -156,10 +154,15 @@ async def install(
     scripts: Mapping[str, Script],
     *,
     make_current: bool,
+    migrate: bool = False,
     form: Form = "auto",
     keep: int | None = None,
 ) -> str:
-    """As ``load``, for a server and a namespace already checked."""
+    """As ``load``, once and for a namespace whose name was checked. Whoever sets a namespace up comes by here."""
+    await check_server(client)
+    await _check_key(client, namespace)
+    if migrate:
+        await _migrate(client, namespace, scripts["migrate"])
     library = library_of(scripts)
     try:
         await manifest.run(client, scripts["setup"].source, namespace, f"{namespace}:meta")

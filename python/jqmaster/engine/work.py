@@ -79,12 +79,14 @@ class WorkCalls(Calling):
     # --- workers that are pushed to ---
 
     async def register(
-        self, name: str, queues: str | Sequence[str], *, url: str | None = None, max_jobs: int | None = None
-    ) -> str:
-        """Register a worker; its id."""
-        return replies.text(
-            await self.call("register", pack(given(name=name, queues=queues, url=url, max_jobs=max_jobs)))
-        )
+        self, name: str, queues: str | Sequence[str], *, url: str | None = None, max_jobs: int | None = None,
+        secrets: Sequence[str] | None = None,
+    ) -> str:  # fmt: skip
+        """Register a worker; its id. ``secrets``: at most two, ``whsec_<base64>``; what is pushed to it is
+        signed with each."""
+        own = None if secrets is None else list(secrets)
+        spec = given(name=name, queues=queues, url=url, max_jobs=max_jobs, secrets=own)
+        return replies.text(await self.call("register", pack(spec)))
 
     async def unregister(self, worker: str) -> int:
         """Remove a worker; how many jobs went back to their queues. Raises NotFound."""
@@ -96,18 +98,27 @@ class WorkCalls(Calling):
 
     async def worker(self, worker: str, request: str) -> None:
         """Ask a registered worker to be ``quiet``, to ``stop``, or to ``resume``. Raises NotFound."""
-        await self.call("worker", pack({"worker": worker, "request": request}))
+        await self.call("worker", pack(given(worker=worker, request=request, actor=self.actor)))
 
     async def assign(
-        self, master: str, *, limit: int | None = None, wait: Spec | None = None, request: str | None = None
-    ) -> Assigned:
-        """Start jobs on registered workers with room. For masters, which then deliver them."""
-        reply = await self.call("assign", pack(given(master=master, limit=limit, wait=wait, request=request)))
+        self, master: str, *, limit: int | None = None, wait: Spec | None = None, request: str | None = None,
+        without: Sequence[str] | None = None,
+    ) -> Assigned:  # fmt: skip
+        """Start jobs on registered workers with room, but those ``without``. For masters, which then deliver
+        them."""
+        others = None if without is None else list(without)
+        spec = given(master=master, limit=limit, wait=wait, request=request, without=others)
+        reply = await self.call("assign", pack(spec))
         return Assigned(
             reply[0],
             [
-                Assignment(replies.text(worker), replies.text(url), replies.job(packed, argument))
-                for worker, url, packed, argument in zip(*(reply[at::4] for at in range(1, 5)), strict=True)
+                Assignment(
+                    replies.text(worker),
+                    replies.text(url),
+                    replies.text(secrets).split(),
+                    replies.job(packed, argument),
+                )
+                for worker, url, secrets, packed, argument in zip(*(reply[at::5] for at in range(1, 6)), strict=True)
             ],
         )
 

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,9 +22,12 @@ from jqmaster.connection.wake import WINDOW_MS, Channel, backoff_s
 from jqmaster.engine.calls import new_request
 from jqmaster.engine.engine import Engine, pack
 from jqmaster.errors import Invalid, JQError, NotFound, Unavailable, Vanished
-from jqmaster.master import delivery
-from jqmaster.master.delivery import Accepted, Assigned, Finished, NoRoom, Refused
+from jqmaster.master import answers, delivery
+from jqmaster.master.answers import Accepted, Answer, Finished, NoRoom, Refused
+from jqmaster.master.bounds import Bounds
+from jqmaster.master.delivery import Assigned
 from jqmaster.master.meters import Meters
+from jqmaster.master.reach import Reach
 from jqmaster.wire import access
 
 log = logging.getLogger("jqmaster.dispatch")
@@ -51,7 +54,11 @@ class Counts:
 
 
 class Dispatch:
-    """Delivers jobs to registered workers, at most `max_deliveries` at a time. `start`, then `stop`."""
+    """Delivers jobs to registered workers, at most `max_deliveries` at a time. `start`, then `stop`.
+
+    `reach`: to where, default loopback and private networks. `secrets` sign what goes to workers that registered
+    none.
+    """
 
     def __init__(
         self,
@@ -61,17 +68,22 @@ class Dispatch:
         master: str = "master",
         max_deliveries: int = 1000,
         meters: Meters | None = None,
+        reach: Reach | None = None,
+        secrets: Sequence[str] = (),
     ) -> None:
         self.meters = meters or Meters()
         self.counts = Counts()
         self._engine = engine
         self._master = master
         self._max_deliveries = max_deliveries
+        self._reach = reach or Reach()
+        self._secrets = tuple(secrets)
         self._request = new_request()
         self._channel = Channel(redis, f"{engine.namespace}:wake:{CHANNEL}")
         self._session: aiohttp.ClientSession | None = None
         self._loop_task: asyncio.Task[None] | None = None
         self._deliveries: set[asyncio.Task[None]] = set()
+        self._bounds = Bounds(max_deliveries, self.meters, self.poke)
         self._room = asyncio.Event()
         self._poked = False
         self._stopping = False
@@ -85,7 +97,7 @@ class Dispatch:
 
     def start(self) -> None:
         """Begin to dispatch."""
-        self._session = delivery.make_session()
+        self._session = delivery.make_session(self._reach)
         self._loop_task = asyncio.create_task(self._run(), name="dispatch")
 
     def poke(self) -> None:
@@ -132,9 +144,10 @@ class Dispatch:
                 await asyncio.sleep(rest_s)
                 continue
             self._poked = False
-            limit = min(room, BATCH)
+            limit = max(1, min(room // 2, BATCH))  # or one worker could take all the room at once
             try:
                 next_ms, *parts = await self._assign(limit)
+                jobs = delivery.assigned(parts, self._secrets)
                 failures = 0
             except asyncio.CancelledError:
                 raise
@@ -145,22 +158,28 @@ class Dispatch:
                 await asyncio.sleep(backoff_s(failures))
                 failures += 1
                 continue
-            for job in delivery.assigned(parts):
+            for job in jobs:
                 self._send(job)
-            if not parts and next_ms != 0 and not self._poked:
+            if not jobs and next_ms != 0 and not self._poked:
                 self._channel.look_in(next_ms)
                 await self._channel.sleep(LOOK_EVERY_S)
 
     async def _assign(self, limit: int) -> list[Any]:
         wait = {"on": CHANNEL, "ms": WINDOW_MS}
         spec = {"limit": limit, "master": self._master, "wait": wait, "request": self._request}
+        if without := self._bounds.without():
+            spec["without"] = without
         reply: list[Any] = await self._engine.call("assign", pack(spec))
         self._request = new_request()  # only now: what an answer brought that was lost comes again
         return reply
 
     def _send(self, job: Assigned) -> None:
         self.counts.assigned += 1
-        task = asyncio.create_task(self._deliver(job), name=f"deliver {job.id}")
+        if self._bounds.take(job.worker, job.url):
+            work = self._deliver(job)
+        else:
+            work = self._insist(job, lambda: self._give_back(job, "the worker failed often; it is tried with one job"))
+        task = asyncio.create_task(work, name=f"deliver {job.id}")
         self._deliveries.add(task)
         task.add_done_callback(self._delivered)
 
@@ -175,7 +194,11 @@ class Dispatch:
     async def _deliver(self, job: Assigned) -> None:
         assert self._session is not None
         started = time.perf_counter()
-        answer = await delivery.deliver(self._session, job)
+        answer: Answer = NoRoom()  # if this is cancelled
+        try:
+            answer = await delivery.deliver(self._session, job)
+        finally:
+            self._bounds.done(job.worker, answers.trouble_of(answer))
         self._tell(job, answer, time.perf_counter() - started)
         match answer:
             case Accepted():
@@ -191,13 +214,13 @@ class Dispatch:
             case NoRoom():
                 self.counts.no_room += 1
                 self._rest()
-                await self._insist(job, lambda: self._give_back(job))
+                await self._insist(job, lambda: self._give_back(job, "the master could open no connection"))
             case _:
                 self.counts.lapsed += 1
                 log.info("worker %s did not answer within the lease of job %s", job.worker, job.id)
 
-    def _tell(self, job: Assigned, answer: delivery.Answer, seconds: float) -> None:
-        outcome = delivery.outcome_of(answer)
+    def _tell(self, job: Assigned, answer: Answer, seconds: float) -> None:
+        outcome = answers.outcome_of(answer)
         self.meters.delivery(outcome, seconds)
         if access.delivery_log.isEnabledFor(logging.INFO):
             pairs = {
@@ -214,14 +237,14 @@ class Dispatch:
             log.warning("no connection can be opened: too many open files? Jobs are left to other masters for a while")
         self._rests_until = now + NO_ROOM_S
 
-    async def _give_back(self, job: Assigned) -> None:
-        await self._engine.release(job.worker, [(job.id, job.token)], message="the master could open no connection")
+    async def _give_back(self, job: Assigned, why: str) -> None:
+        await self._engine.release(job.worker, [(job.id, job.token)], message=why)
 
     async def _finish(self, job: Assigned, answer: Finished) -> None:
         try:
             await self._insist(job, lambda: self._report(job, answer))
         except (Invalid, NotFound) as error:
-            refused = delivery.failure(f"the worker's answer is no outcome: {error.path}: {error.message}")
+            refused = answers.failure(f"the worker's answer is no outcome: {error.path}: {error.message}")
             await self._insist(job, lambda: self._report(job, refused))
 
     async def _report(self, job: Assigned, answer: Finished) -> None:

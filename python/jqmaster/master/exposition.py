@@ -81,6 +81,9 @@ class Families:
         yield deliveries
         told = [((), meters.delivery_seconds)]
         yield _histograms("jq_delivery_seconds", "Time until a worker answered an offer.", (), told)
+        yield GaugeMetricFamily(
+            "jq_breakers_open", "Workers that this master pushes nothing for a while.", len(meters.breakers)
+        )  # fmt: skip
         if self._under_way is not None:
             yield GaugeMetricFamily("jq_deliveries_under_way", "Deliveries that are not answered yet.", self._under_way)
 

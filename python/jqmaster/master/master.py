@@ -13,8 +13,10 @@ from jqmaster.engine.calls import Caller
 from jqmaster.engine.durable import Durable
 from jqmaster.engine.engine import Engine as WholeEngine
 from jqmaster.master.figures import MOST_QUEUES, Figures
+from jqmaster.master.keyring import Keyring
 from jqmaster.master.meters import Meters
 from jqmaster.master.overview import Overview
+from jqmaster.master.session import IDLE_S, NO_PROXIES, Proxies
 
 
 class Engine(Calls, Protocol):
@@ -91,6 +93,10 @@ class Master:
     ended: Ended
     dispatch: Dispatch
     events: Events | None = None
+    keyring: Keyring | None = None
+    """Without one everybody may do everything."""
+    proxies: Proxies = NO_PROXIES
+    session_idle_s: float = IDLE_S
     draining: asyncio.Event = field(default_factory=asyncio.Event)
     meters: Meters = field(default_factory=Meters)
     figures: Figures = field(init=False)
@@ -104,4 +110,4 @@ class Master:
         if isinstance(self.engine, Caller):
             self.engine.observe = self.meters.call
         if isinstance(self.engine, WholeEngine):
-            self.overview = Overview(self.engine)
+            self.overview = Overview(self.engine, meters=self.meters)

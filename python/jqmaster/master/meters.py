@@ -42,6 +42,8 @@ class Meters:
         self.deliveries: defaultdict[str, int] = defaultdict(int)
         """By what came of them."""
         self.delivery_seconds = Histogram(SLOW)
+        self.breakers: dict[str, str] = {}
+        """Workers that are pushed nothing for a while, and why."""
 
     def request(self, method: str, path: str, status: int, seconds: float | None) -> None:
         """A request was answered, within `seconds` if that is known."""

@@ -15,11 +15,13 @@ from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
 
 from jqmaster.connection.together import Shared
+from jqmaster.doctor.finding import Finding
 from jqmaster.engine.calls import pack
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document
 from jqmaster.errors import JQError, Unavailable
 from jqmaster.master.fanout import Fanout
+from jqmaster.master.meters import Meters
 
 log = logging.getLogger("jqmaster.overview")
 
@@ -37,6 +39,7 @@ _PAGE = 200
 _TRENDS_AT_ONCE = 5
 _TREND_MINUTES = 30
 _MOST_WORKERS = 1000
+_MOST_OWN_ALERTS = 50
 _REST = 200  # times as long as it took
 _MOST_REST_S = 300.0
 _STOP_S = 2.0
@@ -73,7 +76,8 @@ class _Part:
 class Overview:
     """Looks at a namespace for those who follow it. Nothing to start; `stop` ends everybody's following."""
 
-    def __init__(self, engine: Engine, *, first_round_s: float = _FIRST_ROUND_S) -> None:
+    def __init__(self, engine: Engine, *, meters: Meters | None = None, first_round_s: float = _FIRST_ROUND_S) -> None:
+        self._meters = meters or Meters()
         self._engine = engine
         self._first_round_s = first_round_s
         self._known: dict[str, Document] = {}
@@ -318,9 +322,19 @@ class Overview:
                 "rates": self._rates(),
                 "hour": self._hour,
                 "workers": self._workers,
-                "alerts": self._alerts,
+                "alerts": None if self._alerts is None else self._own_alerts() + self._alerts,
             }
         )  # fmt: skip
+
+    def _own_alerts(self) -> list[Document]:
+        """What this master alone knows."""
+        return [
+            Finding(
+                "workers", "warning", f"worker {worker} is pushed nothing for a while", f"{why}.",
+                "See whether it runs, and whether this master reaches it.", about=worker,
+            ).document()
+            for worker, why in list(self._meters.breakers.items())[:_MOST_OWN_ALERTS]
+        ]  # fmt: skip
 
     def _rates(self) -> dict[str, float]:
         """Per second, over the last whole minute and what there is of the current one."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 import logging
 import os
 import signal
 import socket
+import ssl
 import stat
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,11 @@ from jqmaster.master.embedded import EmbeddedRedis, EmbeddedRedisError
 from jqmaster.master.events import EventFeed
 from jqmaster.master.figures import MOST_QUEUES
 from jqmaster.master.http.app import create_app
+from jqmaster.master.keyring import Keyring
 from jqmaster.master.master import Master
+from jqmaster.master.reach import Reach
+from jqmaster.master.session import IDLE_S, NO_PROXIES, Proxies
+from jqmaster.wire.foreign import is_loopback
 from jqmaster.worker import joblog
 
 log = logging.getLogger("jqmaster.server")
@@ -74,14 +78,31 @@ class ServeOptions:
     log_format: str = "text"  # or json
     metrics_queues: int = MOST_QUEUES  # shown one by one in /metrics
     allowed_hosts: Collection[str] = ()  # names to be asked by; "*": any
+    proxies: Proxies = NO_PROXIES  # who say who a user is
+    session_idle_s: float = IDLE_S
+    tls_cert: Path | None = None  # PEM files; with them it is HTTPS
+    tls_key: Path | None = None
+    push_to: Reach | None = None  # where workers may be that are pushed to
+    push_secrets: Sequence[str] = ()  # of workers that registered none
+    insecure: bool = False  # others than this host may ask, although the namespace has no keys
+
+    @property
+    def is_local(self) -> bool:
+        """Whether nobody but this host can ask."""
+        return bool(self.unix) or is_loopback(self.host)
 
     def hosts(self) -> Collection[str] | None:
         """The names to be asked by, beside addresses and localhost. None: any, as when the master listens to
         the network without having been told its names."""
-        is_local = not self.unix and (self.host == "localhost" or _is_loopback(self.host))
+        is_local = not self.unix and self.is_local
         if "*" in self.allowed_hosts or not (self.allowed_hosts or is_local):
             return None
         return frozenset(name.lower() for name in self.allowed_hosts)
+
+    def reach(self) -> Reach:
+        """Where it may push. Who can register a worker chooses where: so nowhere, until it is said, when others
+        than this machine can."""
+        return self.push_to or (Reach() if self.is_local else Reach(()))
 
 
 class Server:
@@ -98,6 +119,7 @@ class Server:
         self._waiting: Waiting
         self._ended: Ended
         self._events: EventFeed
+        self._keyring: Keyring | None = None
         self._shutdown = asyncio.Event()
         self._http: asyncio.Task[None] | None = None
         self._socket: socket.socket | None = None
@@ -130,6 +152,8 @@ class Server:
             await asyncio.gather(self._waiting.stop(), self._ended.stop(), self._events.stop())
             if self.master.overview is not None:
                 await self.master.overview.stop()
+        if self._keyring is not None:
+            await self._keyring.stop()
         if self._redis is not None:
             with contextlib.suppress(Exception):
                 await self._redis.aclose()
@@ -184,6 +208,7 @@ class Server:
         except (JQError, ValueError) as error:
             raise StartError(f"cannot use Redis at {without_password(self.redis_url)}: {error}", EXIT_REDIS) from None
         engine = Engine(self._redis, options.namespace, form=options.form, recreate=options.recreate)
+        self._keyring = await self._keys(engine)
         self._waiting = Waiting(engine, self._redis)
         self._ended = Ended(engine, self._redis)
         self._events = EventFeed(engine, self._redis)
@@ -192,13 +217,36 @@ class Server:
             self._redis,
             master=f"{socket.gethostname()}:{os.getpid()}",
             max_deliveries=options.max_deliveries,
+            reach=options.reach(),
+            secrets=options.push_secrets,
         )
         self.master = Master(
             engine, self._waiting, self._ended, self.dispatch, self._events,
+            keyring=self._keyring, proxies=options.proxies, session_idle_s=options.session_idle_s,
             meters=self.dispatch.meters, metrics_queues=options.metrics_queues,
         )  # fmt: skip
         self.dispatch.start()
         self._serve_http()
+
+    async def _keys(self, engine: Engine) -> Keyring:
+        """The namespace's keys. Raises StartError where others than this host may ask, and there are none."""
+        options = self.options
+        required = bool(options.proxies.networks) or not (options.is_local or options.insecure)
+        keyring = Keyring(engine, engine.redis, required=required)
+        try:
+            await keyring.start()
+        except JQError as error:
+            raise StartError(f"cannot read the keys: {error}", EXIT_REDIS) from None
+        if keyring.count or options.is_local or options.proxies.networks:
+            return keyring
+        if not options.insecure:
+            await keyring.stop()
+            raise StartError(
+                f"on {options.host} others than this host can ask, and {options.namespace} has no keys. Create one: "
+                "jqmaster keys create NAME --role admin --redis URL; or serve --insecure lets everybody do everything"
+            )
+        log.warning("--insecure: whoever reaches %s may do everything, as there are no keys", self.url)
+        return keyring
 
     def _listen(self) -> None:
         """Bind before anything else: an address in use is the most common mistake, and costs nothing to
@@ -215,11 +263,22 @@ class Server:
                 self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 self._socket.bind((options.host, options.port))
                 host = f"[{options.host}]" if family == socket.AF_INET6 else options.host
-                self.url = f"http://{host}:{self._socket.getsockname()[1]}"
+                scheme = "http" if options.tls_cert is None else "https"
+                self.url = f"{scheme}://{host}:{self._socket.getsockname()[1]}"
             self._socket.listen(BACKLOG)
         except OSError as error:
             where = options.unix or f"{options.host}:{options.port}"
             raise StartError(f"cannot listen on {where}: {error.strerror or error}", EXIT_LISTEN) from None
+        if options.tls_cert is not None:
+            try:
+                ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(*self._tls_files())
+            except (OSError, ssl.SSLError) as error:
+                files = " and ".join(dict.fromkeys(self._tls_files()))
+                raise StartError(f"no certificate with its key in {files}: {error.strerror or error}") from None
+
+    def _tls_files(self) -> tuple[str, str]:
+        options = self.options
+        return str(options.tls_cert), str(options.tls_key or options.tls_cert)
 
     def _serve_http(self) -> None:
         assert self._socket is not None
@@ -231,6 +290,9 @@ class Server:
         config.backlog = BACKLOG
         config.loglevel = "WARNING"
         config.include_server_header = False
+        if self.options.tls_cert is not None:
+            config.certfile, config.keyfile = self._tls_files()
+            config.alpn_protocols = ["http/1.1"]
         self._config = config
         app: Any = create_app(self.master, hosts=self.options.hosts())
         serving = hypercorn.asyncio.serve(app, config, shutdown_trigger=self._shutdown.wait)
@@ -245,13 +307,6 @@ class Server:
         if not self._http.done():
             self._http.cancel()
             await asyncio.wait({self._http}, timeout=1)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _remove(path: str) -> None:

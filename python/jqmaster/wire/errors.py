@@ -27,10 +27,16 @@ RETRY_AFTER_S = 1
 
 class HttpError(Exception):
     """An answer that is an error. `field` names the part of the request at fault, in its own terms; `jobs` are
-    there nevertheless."""
+    there nevertheless. `more`: headers."""
 
     def __init__(
-        self, status: int, code: str, message: str, field: str | None = None, jobs: Sequence[str] = ()
+        self,
+        status: int,
+        code: str,
+        message: str,
+        field: str | None = None,
+        jobs: Sequence[str] = (),
+        more: Sequence[tuple[bytes, bytes]] = (),
     ) -> None:
         super().__init__(message)
         self.status = status
@@ -38,12 +44,13 @@ class HttpError(Exception):
         self.message = message
         self.field = field
         self.jobs = jobs
+        self._more = more
 
     def headers(self) -> list[tuple[bytes, bytes]]:
         """Response headers beside the content's: when it makes sense to try again, and after how long."""
-        if self.status in (429, 503):
+        if not self._more and self.status in (429, 503):
             return [(b"retry-after", b"%d" % RETRY_AFTER_S)]
-        return []
+        return list(self._more)
 
     def body(self) -> dict[str, dict[str, Any]]:
         """The response's body, to be packed."""

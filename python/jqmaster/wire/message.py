@@ -5,13 +5,14 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qsl
 
 from jqmaster.wire.errors import HttpError, invalid
+from jqmaster.wire.identity import ANYBODY, Identity
 from jqmaster.wire.packform import printable
 
 MSGPACK = "application/msgpack"
@@ -31,6 +32,9 @@ class Request:
     query: bytes
     headers: Mapping[bytes, bytes]
     body: bytes
+    who: Identity = ANYBODY
+    scope: Mapping[str, Any] = field(default_factory=dict)
+    """As ASGI has it: where the request comes from, and how."""
     rename: Callable[[str], str] = field(default=str)
     told: Callable[[], Mapping[str, Any]] | None = None
     """For the log: which jobs and which worker the request was about. Asked only when there is a line."""
@@ -73,6 +77,7 @@ class Reply:
     body: bytes = b""
     content_type: str | None = None
     stream: AsyncGenerator[bytes, None] | None = None
+    headers: Sequence[tuple[bytes, bytes]] = ()
 
 
 def unknown_field(name: str, known: Iterable[str], kind: str = "field") -> HttpError:
@@ -112,6 +117,11 @@ def seconds(value: Any, name: str, most: float) -> float:
     if math.isnan(value) or not 0 <= value <= most:
         raise invalid(name, f"expected 0 to {most:g} seconds, got {value:g}")
     return float(value)
+
+
+def is_msgpack(header: bytes) -> bool:
+    """Whether a content-type says so, which no page can without asking first."""
+    return header.decode("latin-1").partition(";")[0].strip().lower() in _MSGPACK_TYPES
 
 
 @lru_cache(maxsize=256)

@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 Role = Literal["viewer", "pusher", "worker", "operator", "admin"]
-ROLES: tuple[Role, ...] = get_args(Role)
-"""The least powerful first."""
+ROLES: tuple[Role, ...] = ("viewer", "pusher", "worker", "operator", "admin")
+# Whose rights each has.
+ROLES_OF: Mapping[Role, tuple[Role, ...]] = MappingProxyType(
+    {**{role: (role,) for role in ROLES}, "operator": ("operator", "viewer"), "admin": ROLES}
+)
+# Scripts whose spec takes `actor`: who calls them stands in the trail.
+NOTED = frozenset((
+    "cancel", "config", "constrain", "discard", "forget", "grant", "hold", "kick", "queue", "retry", "revoke",
+    "schedule", "unconstrain", "unschedule", "worker",
+))  # fmt: skip
 Place = Literal["path", "query", "header", "body"]
 Kind = Literal["text", "cursor", "states", "integer", "moment", "number", "flag", "list", "map", "value", "raw", "zone"]
 Shape = Literal["nothing", "document", "first", "page", "list", "state", "states", "values", "own"]
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+@cache
+def _rights_of(roles: frozenset[Role]) -> frozenset[Role]:
+    return frozenset(right for role in roles for right in ROLES_OF[role])
 
 
 class Type(NamedTuple):
@@ -71,7 +85,8 @@ class Operation(NamedTuple):
 
     `script` is called with a spec made of the fields and of what is `fixed`; a script that takes a bare id has
     `bare`. `variant` tells operations of one script apart. `errors` are codes beside those that any such request
-    may meet. Nobody needs a `role` for what has none. `body` names the component of the OpenAPI document that
+    may meet. It needs a key of `role` or of one of those in `also`, or of one that has their rights
+    (`ROLES_OF`); none where there is no role. `body` names the component of the OpenAPI document that
     the body is, where that is more than a map of the fields. `by_hand` says why the server has a handler for it;
     "" where it needs none. `hot`: worth the short way around Quart. Without `may_be_empty` there must be a body.
     """
@@ -91,11 +106,26 @@ class Operation(NamedTuple):
     bare: bool = False
     hot: bool = False
     may_be_empty: bool = False
+    also: tuple[Role, ...] = ()
 
     @property
     def name(self) -> str:
         """The script's, with the variant behind a dot; of an operation that calls none, the variant alone."""
         return ".".join(part for part in (self.script, self.variant) if part)
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        """The roles for whom it is, beside those that have their rights."""
+        return (self.role, *self.also) if self.role else ()
+
+    def is_for(self, roles: frozenset[Role]) -> bool:
+        """Whether who has these roles may call it."""
+        return self.role is None or self.role in roles or not _rights_of(roles).isdisjoint(self.roles)
+
+    @property
+    def says_actor(self) -> bool:
+        """Whether its script notes who calls."""
+        return self.script in NOTED and (self.script != "config" or self.method != "GET")
 
     @property
     def takes_body(self) -> bool:

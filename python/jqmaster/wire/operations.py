@@ -28,7 +28,7 @@ _TABLE = (
     ),
     Operation(
         "get", "", "GET", "/job/{id}", "viewer", "All there is to know about a job", p.DOCUMENT, (p.JOB,),
-        errors=p.MISSING, bare=True, hot=True, by_hand="what may be absent is there, as nil",
+        errors=p.MISSING, bare=True, hot=True, by_hand="what may be absent is there, as nil", also=p.PUSHER,
     ),
     Operation(
         "cancel", "one", "DELETE", "/job/{id}", "pusher", "Cancel a job", p.NOTHING,
@@ -38,15 +38,15 @@ _TABLE = (
             p.query("dependents", p.DEPENDENTS, "What becomes of jobs that wait for it.", default="leave"),
         ),
         errors=p.REFUSED,
-        by_hand="a job that has ended is a conflict, one that was cancelled is none",
+        by_hand="a job that has ended is a conflict, one that was cancelled is none", also=p.OPERATOR,
     ),
     Operation(
         "change", "one", "PATCH", "/job/{id}", "pusher", "Change a job", p.STATE, (p.JOB, *p.CHANGES),
-        errors=p.REFUSED,
+        errors=p.REFUSED, also=p.OPERATOR,
     ),
     Operation(
         "result", "", "GET", "/job/{id}/result", "pusher", "The bare result", Reply("own"), (p.JOB,),
-        errors=p.MISSING, bare=True, hot=True, by_hand="the body is the value itself",
+        errors=p.MISSING, bare=True, hot=True, by_hand="the body is the value itself", also=p.VIEWER,
     ),
     Operation(
         "watch", "", "GET", "/job/{id}/polling", "viewer", "Wait until a job has ended", Reply("own"),
@@ -54,28 +54,28 @@ _TABLE = (
             p.JOB,
             p.query("timeout", Type("number", 0, 300), "How many seconds to wait at most.", to="", default=5),
         ),
-        errors=("INVALID", "NOTFOUND", "TIMEOUT"), bare=True, by_hand="waits",
+        errors=("INVALID", "NOTFOUND", "TIMEOUT"), bare=True, by_hand="waits", also=p.PUSHER,
     ),
     Operation(
         "explain", "", "GET", "/job/{id}/explain", "viewer", "Why a job waits", p.DOCUMENT, (p.JOB,),
-        errors=p.MISSING, bare=True,
+        errors=p.MISSING, bare=True, also=p.PUSHER,
     ),
     Operation(
         "history", "", "GET", "/job/{id}/history", "viewer", "What happened to a job", p.DOCUMENT, (p.JOB,),
-        errors=p.MISSING, bare=True,
+        errors=p.MISSING, bare=True, also=p.PUSHER,
     ),
     Operation(
         "track", "events", "GET", "/job/{id}/events", "viewer", "Follow a job",
         Reply("own", (), (200, 204), p.EVENTS.media), (p.ONE_OF_JOBS, p.LAST_EVENT_ID), errors=p.MISSING,
-        by_hand="goes on sending",
+        by_hand="goes on sending", also=p.PUSHER,
     ),
     Operation(
         "track", "one", "POST", "/job/{id}/track", "pusher", "Publish the transitions of a job, or no more", p.STATE,
-        (p.ONE_OF_JOBS, p.body("on", p.FLAG, default=True)), errors=p.MISSING, may_be_empty=True,
+        (p.ONE_OF_JOBS, p.body("on", p.FLAG, default=True)), errors=p.MISSING, may_be_empty=True, also=p.OPERATOR,
     ),
     Operation(
         "depend", "", "POST", "/job/{id}/depends", "pusher", "Change what a job waits for", p.STATE,
-        (p.JOB, *p.LINKS), errors=p.REFUSED, may_be_empty=True,
+        (p.JOB, *p.LINKS), errors=p.REFUSED, may_be_empty=True, also=p.OPERATOR,
     ),
     Operation(
         "kick", "one", "POST", "/job/{id}/kick", "operator", "Take a running job from its worker", p.STATE,
@@ -98,11 +98,11 @@ _TABLE = (
     Operation(
         "change", "", "POST", "/jobs/change", "pusher", "Change many jobs", p.STATES_OF_JOBS,
         (p.body("jobs", Type("list", 1, 1000), required=True),),
-        by_hand="an argument of the script for each job and its blob",
+        by_hand="an argument of the script for each job and its blob", also=p.OPERATOR,
     ),
     Operation(
         "cancel", "", "POST", "/jobs/cancel", "pusher", "Cancel many jobs", p.STATES_OF_JOBS, p.CANCEL,
-        errors=("INVALID", "CONFLICT"),
+        errors=("INVALID", "CONFLICT"), also=p.OPERATOR,
     ),
     Operation(
         "kick", "", "POST", "/jobs/kick", "operator", "Take running jobs from their workers", p.STATES_OF_JOBS,
@@ -130,8 +130,15 @@ _TABLE = (
         (
             p.body("name", p.NAME, required=True),
             p.body("queues", Type("list", 1, 100, schema="Queues"), required=True),
-            p.body("url", p.TEXT, "http or https. Without it nothing is pushed; the worker picks."),
+            p.body(
+                "url", Type("text", None, 2000),
+                "http or https, without user, `?` and `#`. Without it nothing is pushed; the worker picks.",
+            ),
             p.body("max_jobs", Type("integer", 1, 1000, schema="MaxJobs"), default=1),
+            p.body(
+                "secrets", Type("list", 1, 2),
+                "24 to 64 bytes each, in base64. What is pushed to the worker is signed with each.",
+            ),
         ),
         errors=("INVALID", "FULL"), by_hand="the log has the new id",
     ),
@@ -315,6 +322,18 @@ _TABLE = (
         body="ConfigChange", by_hand="the body is a field of the script's spec",
     ),
     Operation(
+        "trail", "", "GET", "/trail", "operator", "What operators changed, newest first", p.page("trail"), p.PAGE,
+    ),
+    Operation("keys", "", "GET", "/keys", "admin", "The keys of this API, without secrets", p.page("keys"), p.PAGE),
+    Operation(
+        "grant", "", "POST", "/keys", "admin", "Create a key; only this answer has it",
+        Reply("own", ("key", "id", "name", "roles", "queues", "rate", "created_ms", "expires_ms"), (201,)), p.KEY,
+        errors=("INVALID", "FULL"), by_hand="the secret is made here and told once",
+    ),
+    Operation(
+        "revoke", "", "DELETE", "/key/{id}", "admin", "Take a key away", p.NOTHING, (p.ID,), errors=p.MISSING,
+    ),
+    Operation(
         "export", "", "GET", "/export", "admin", "Everything the namespace has",
         Reply("own", media="application/octet-stream"), by_hand="goes on sending",
     ),
@@ -324,6 +343,18 @@ _TABLE = (
         (p.query("namespace", Type("text", 3, 66), "Not set up yet (409).", to="", required=True),),
         errors=("INVALID", "CONFLICT"),
         by_hand="the body is records; works in another namespace",
+    ),
+    Operation(
+        "", "session", "GET", "/session", None, "Who this is, and what they may", p.SESSION,
+        errors=("UNAUTHORIZED",), by_hand="asks who it is",
+    ),
+    Operation(
+        "", "session.begin", "POST", "/session", None, "Log in with a key, in a browser", p.SESSION,
+        (p.body("key", Type("text", 1, 200), required=True),), errors=("INVALID", "UNAUTHORIZED"),
+        by_hand="answers with a cookie",
+    ),
+    Operation(
+        "", "session.end", "DELETE", "/session", None, "Log out", p.NOTHING, errors=(), by_hand="takes the cookie back",
     ),
     Operation(
         "", "alive", "GET", "/alive", None, "Whether this server runs", Reply("own", ("status",)), errors=(),

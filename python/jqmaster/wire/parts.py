@@ -6,7 +6,7 @@ from typing import Any
 
 from jqmaster.wire.fields import FIELDS
 from jqmaster.wire.fields import Field as JobField
-from jqmaster.wire.operation import Field, Reply, Type
+from jqmaster.wire.operation import Field, Reply, Role, Type
 
 NIL = b"\xc0"
 
@@ -63,8 +63,14 @@ NEWEST = query("newest", FLAG, "The order within a state, a tag or a group turne
 BRIEF = query("brief", FLAG, "Without argument, result and error.")
 DELAY = body("delay", Type("number", 0, 1e10, schema="Duration"))
 
+# For whom an operation is beside its role.
+VIEWER: tuple[Role, ...] = ("viewer",)
+PUSHER: tuple[Role, ...] = ("pusher",)
+OPERATOR: tuple[Role, ...] = ("operator",)
+
 # Answers that many have.
 NOTHING = Reply("nothing", statuses=(204,))
+SESSION = Reply("own", ("name", "roles", "queues", "asks", "session"))
 DOCUMENT = Reply("document")
 FIRST = Reply("first")
 STATE = Reply("state", ("status",))
@@ -97,8 +103,8 @@ ENQUEUE = (
 )
 CHANGES = (*(_change(field) for field in FIELDS if field.changed), body("argument", VALUE, default=b""))
 LINKS = (
-    body("add", JOB_IDS),
-    body("remove", JOB_IDS),
+    body("add", Type("list", None, 100)),
+    body("remove", Type("list", None, 100)),
     body("if_failed", Type("text", choices=("wait", "fail", "run"), schema="IfFailed")),
 )
 STEP = (
@@ -153,7 +159,7 @@ LIMITS = (
     body("concurrency", Type("integer", 1, 1e9, schema="Concurrency")),
     body("rate", Type("map", schema="Rate")),
     body("cost", Type("map", schema="Cost")),
-    body("order", Type("text", choices=("enqueued",), schema="StrictOrder")),
+    body("order", Type("text", choices=("strict",), schema="StrictOrder")),
 )
 HELD = (
     body("by", Type("raw"), "Which key: the value, or the list of values"),
@@ -186,6 +192,14 @@ RECURRING = (
     body("argument", VALUE, default=NIL),
 )
 MOMENTS = query("next", Type("integer", 0, 100), "With so many moments to come.", default=0)
+
+KEY = (
+    body("name", Type("text", 1, 100), "Whose it is; the trail has it.", required=True),
+    body("roles", Type("list", 1, 5, schema="Roles"), required=True),
+    body("queues", Type("list", 1, 100, schema="BoundTo")),
+    body("ttl", Type("number", 1, 1e10), "Seconds until it expires."),
+    body("rate", Type("number", 0.001, 1e6), "Requests a second, of each master; more are refused (429)."),
+)
 
 PERIOD = (
     query("by", Type("text", choices=("minute", "hour", "day")), default="hour"),

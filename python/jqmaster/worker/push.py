@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import socket
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Collection, MutableMapping, Sequence
 from typing import Any
 
 import hypercorn.asyncio
@@ -14,13 +15,18 @@ import hypercorn.config
 import msgpack
 
 from jqmaster.wire import packform
-from jqmaster.wire.message import MSGPACK
+from jqmaster.wire.foreign import OwnNames, is_foreign, is_loopback, may_change
+from jqmaster.wire.message import MSGPACK, is_msgpack
+from jqmaster.wire.signing import Verifier
 from jqmaster.worker.sources import job_of, outcome_map, read_map
 from jqmaster.worker.worker import Ending, Key, Release, Worker
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
+Answer = tuple[int, bytes, list[tuple[bytes, bytes]]]
+
+log = logging.getLogger("jqmaster.worker")
 
 KEEP_ALIVE_S = 75.0
 KEEP_ALIVE_REQUESTS = 1_000_000
@@ -33,14 +39,20 @@ STOP_TIMEOUT_S = 3.0
 class PushHost:
     """Serves `POST /worker-job` for a `Worker`. `start` listens, `stop` ends it within `STOP_TIMEOUT_S`.
 
+    It runs what is signed with one of `secrets`. On loopback it answers to addresses, localhost and `hosts` alone.
     `synchronous`: the answer to a delivery is the job's outcome (200), instead of 202 and a report later.
     """
 
-    def __init__(self, worker: Worker, *, host: str = "127.0.0.1", port: int = 0, synchronous: bool = False) -> None:
+    def __init__(
+        self, worker: Worker, secrets: Sequence[str], *, host: str = "127.0.0.1", port: int = 0,
+        synchronous: bool = False, hosts: Collection[str] = (),
+    ) -> None:  # fmt: skip
         self.worker = worker
         self.url = ""
         self._address = (host, port)
         self._synchronous = synchronous
+        self._verifier = Verifier(secrets)
+        self._names = OwnNames(frozenset(hosts) if is_loopback(host) else None)
         self._seen: OrderedDict[Key, None] = OrderedDict()
         self._shutdown = asyncio.Event()
         self._serving: asyncio.Task[None] | None = None
@@ -86,12 +98,29 @@ class PushHost:
             body = await _body(receive)
             if body is None:
                 return
-            status, answer, headers = await self._answer(scope["method"], scope["path"], body)
+            refused = self._refusal(scope, body)
+            status, answer, headers = refused or await self._answer(scope["method"], scope["path"], body)
             head = [(b"content-type", MSGPACK.encode()), (b"content-length", b"%d" % len(answer)), *headers]
             await send({"type": "http.response.start", "status": status, "headers": head})
             await send({"type": "http.response.body", "body": answer})
 
-    async def _answer(self, method: str, path: str, body: bytes) -> tuple[int, bytes, list[tuple[bytes, bytes]]]:
+    def _refusal(self, scope: Scope, body: bytes) -> Answer | None:
+        """A browser may have been made to send it, or anybody else."""
+        headers = scope["headers"]
+        if (name := self._names.unknown(headers)) is not None:
+            return 403, _error("FORBIDDEN", f"this worker does not answer to {name!a}"), []
+        if may_change(scope["method"]) and is_foreign(headers):
+            return 403, _error("FORBIDDEN", "pages of other sites may not change anything here"), []
+        if scope["path"] != "/worker-job" or scope["method"] != "POST" or len(body) > MAX_BODY_BYTES:
+            return None
+        if not is_msgpack(next((value for name, value in headers if name == b"content-type"), b"")):
+            return 415, _error("UNSUPPORTED", f"content-type: expected {MSGPACK}"), []
+        if (why := self._verifier.refusal(headers, body)) is not None:
+            log.warning("a push was refused: %s", why)
+            return 401, _error("UNAUTHORIZED", why), []
+        return None
+
+    async def _answer(self, method: str, path: str, body: bytes) -> Answer:
         if path == "/health" and method == "GET":
             return 200, packform.pack({"status": "ok"}), []
         if path != "/worker-job":

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
+from urllib.parse import urlsplit
 
 import uvloop
 
@@ -17,9 +20,14 @@ from jqmaster.connection.url import without_password
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.scripts import Form
 from jqmaster.errors import JQError, Unavailable
+from jqmaster.wire.credentials import check_master, key_of
+from jqmaster.wire.signing import new_secret
 from jqmaster.worker.push import PushHost
 from jqmaster.worker.sources import HttpSource, RedisSource
 from jqmaster.worker.worker import Function, Outcome, Worker, queues_for
+
+log = logging.getLogger("jqmaster.worker")
+_ANY_ADDRESS = ("", "0.0.0.0", "::")
 
 
 @dataclass
@@ -28,6 +36,7 @@ class WorkOptions:
 
     functions: Mapping[str, Function]
     masters: Sequence[str] = field(default_factory=list)
+    key: str | None = field(default=None, repr=False)  # with masters: default as the environment says
     redis_url: str | None = None
     namespace: str = "{jq}"
     form: Form = "auto"  # with redis_url: how operations are called
@@ -40,6 +49,8 @@ class WorkOptions:
     concurrency: int = 8
     host: str = "127.0.0.1"
     port: int = 0
+    advertise: str | None = None  # with push: the URL to register, where it is not that of host and port
+    push_secrets: Sequence[str] = ()  # with push: what is signed with one of them is run; default, a random one
     name: str | None = None
     drain_timeout_s: float = 10.0
     on_outcome: Callable[[Outcome, str], None] | None = None
@@ -77,6 +88,8 @@ async def work(options: WorkOptions, stop: asyncio.Event) -> None:
 
 
 async def _work(options: WorkOptions, stop: asyncio.Event) -> None:
+    if options.push and not options.advertise and options.host in _ANY_ADDRESS:
+        raise ValueError(f"{options.host} is no address to push to: say by which URL masters reach it (--advertise)")
     queues = queues_for(options.functions, options.queues)
     source: HttpSource | RedisSource
     if options.redis_url is not None:
@@ -88,21 +101,29 @@ async def _work(options: WorkOptions, stop: asyncio.Event) -> None:
         except ValueError as error:
             raise ValueError(f"{without_password(options.redis_url)}: {error}") from None
     else:
-        source = HttpSource(options.masters, queues, order=options.order, name=options.name)
+        for url in options.masters:
+            check_master(url)
+        key = key_of(options.key)
+        source = HttpSource(options.masters, queues, order=options.order, name=options.name, key=key)
     worker = Worker(
         options.functions, source, concurrency=options.concurrency, fetches=not options.push,
-        drain_timeout_s=options.drain_timeout_s, on_outcome=options.on_outcome,
+        drain_timeout_s=options.drain_timeout_s, on_outcome=partial(_note, options.on_outcome),
     )  # fmt: skip
     host = None
     try:
         if options.push:
-            host = PushHost(worker, host=options.host, port=options.port, synchronous=options.synchronous)
-            url = await host.start()
-            if not await _register(source, url, options.concurrency, stop):
+            secrets = list(options.push_secrets) or [new_secret()]
+            host = PushHost(
+                worker, secrets, host=options.host, port=options.port, synchronous=options.synchronous,
+                hosts=[urlsplit(options.advertise).hostname or ""] if options.advertise else [],
+            )  # fmt: skip
+            listens = await host.start()
+            url = options.advertise or listens
+            if not await _register(source, stop, options.concurrency, url, secrets):
                 return
-            _say(f"worker {_named(source)} listens on {url}")
+            _say(f"worker {_named(source)} listens on {listens}" + (f" as {url}" if url != listens else ""))
         else:
-            if options.register and not await _register(source, None, options.concurrency, stop):
+            if options.register and not await _register(source, stop, options.concurrency):
                 return
             _say(f"worker {_named(source)} is ready")
         ending = asyncio.create_task(_tell_end(worker, _named(source), options.drain_timeout_s))
@@ -117,12 +138,15 @@ async def _work(options: WorkOptions, stop: asyncio.Event) -> None:
             await host.stop()
 
 
-async def _register(source: HttpSource | RedisSource, url: str | None, max_jobs: int, stop: asyncio.Event) -> bool:
+async def _register(
+    source: HttpSource | RedisSource, stop: asyncio.Event, max_jobs: int, url: str | None = None,
+    secrets: list[str] | None = None,
+) -> bool:  # fmt: skip
     """Register, and wait for a master that is not there yet. False when told to stop meanwhile."""
     failures = 0
     while not stop.is_set():
         try:
-            await source.register(url, max_jobs)
+            await source.register(url, max_jobs, secrets)
             return True
         except Unavailable as error:
             if not failures:
@@ -133,6 +157,17 @@ async def _register(source: HttpSource | RedisSource, url: str | None, max_jobs:
             except TimeoutError:
                 failures += 1
     return False
+
+
+def _note(also: Callable[[Outcome, str], None] | None, outcome: Outcome, state: str) -> None:
+    """Log what is only known when a failure was reported: that there is no further attempt."""
+    if state == "error":
+        job = outcome.job
+        log.error(
+            "job %s (%s) failed for good in attempt %d: %s", job.id, job.name, job.attempt, outcome.spec.get("message")
+        )
+    if also is not None:
+        also(outcome, state)
 
 
 def _named(source: HttpSource | RedisSource) -> str:

@@ -23,6 +23,7 @@ from jqmaster.engine.scripts import Form
 from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import Conflict, Internal, Invalid, JQError, NotFound, Unavailable
 from jqmaster.wire import packform
+from jqmaster.wire.credentials import shown
 from jqmaster.wire.message import MSGPACK
 from jqmaster.worker.worker import Key, Outcome
 
@@ -110,9 +111,9 @@ class RedisSource:
         spec = _release(held, delay, hold, message)
         await self._engine.call("release", pack({**spec, "worker": self.worker}))
 
-    async def register(self, url: str | None, max_jobs: int) -> None:
-        """Be a registered worker; with `url`, have jobs pushed there from now on."""
-        self._registration = {"url": url, "max_jobs": max_jobs}
+    async def register(self, url: str | None, max_jobs: int, secrets: list[str] | None = None) -> None:
+        """Be a registered worker; with `url`, have jobs pushed there from now on, signed with each secret."""
+        self._registration = {"url": url, "max_jobs": max_jobs, "secrets": secrets}
         await self.register_again()
 
     async def register_again(self) -> None:
@@ -138,10 +139,11 @@ class HttpSource:
 
     def __init__(
         self, urls: str | Sequence[str], queues: Sequence[str], *, order: str = "priority",
-        name: str | None = None,
+        name: str | None = None, key: str | None = None,
     ) -> None:  # fmt: skip
         self.name = name or default_name()
         self.worker = self.name
+        self._sent_always = shown(key)
         self._urls = [url.rstrip("/") for url in ([urls] if isinstance(urls, str) else urls)]
         self._wish: dict[str, Any] = {"queues": list(queues), "order": order}
         self._registration: dict[str, Any] | None = None
@@ -194,10 +196,11 @@ class HttpSource:
     ) -> None:  # fmt: skip
         await self._post("/release", _release(held, delay, hold, message))
 
-    async def register(self, url: str | None, max_jobs: int) -> None:
-        """Be a registered worker; with `url`, have jobs pushed there from now on."""
-        fields = {"name": self.name, "queues": self._wish["queues"], "max_jobs": max_jobs}
-        self._registration = fields if url is None else {**fields, "url": url}
+    async def register(self, url: str | None, max_jobs: int, secrets: list[str] | None = None) -> None:
+        """Be a registered worker; with `url`, have jobs pushed there from now on, signed with each secret."""
+        self._registration = given(
+            name=self.name, queues=self._wish["queues"], max_jobs=max_jobs, url=url, secrets=secrets
+        )
         await self.register_again()
 
     async def register_again(self) -> None:
@@ -232,7 +235,7 @@ class HttpSource:
     async def _ask(self, method: str, path: str, body: bytes, timeout_s: float = 30) -> dict[str, Any]:
         if self._session is None:
             connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60)
-            self._session = aiohttp.ClientSession(connector=connector)
+            self._session = aiohttp.ClientSession(connector=connector, headers=self._sent_always)
         headers = {"content-type": MSGPACK, "accept": MSGPACK, "worker-id": self.worker}
         timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=5)
         url = self._urls[0]
@@ -245,6 +248,9 @@ class HttpSource:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             self._urls.append(self._urls.pop(0))
             raise Unavailable(f"{url} does not answer: {error or type(error).__name__}", error) from error
+        if status in (401, 403) or (status == 429 and b"RATE" in content[:40]):
+            # As long as its leases last a worker goes on trying: the key may be put right.
+            raise Unavailable(f"{url}: {_refusal(content)}")
         if status >= 500:
             self._urls.append(self._urls.pop(0))
             raise Unavailable(f"{url} answers {status}")
@@ -272,6 +278,13 @@ def _held(key: Key, note: Note | None) -> bytes:
 def _release(held: list[Key], delay: float, hold: Mapping[str, float] | None, message: str) -> dict[str, Any]:
     said = {"delay": delay, "hold": dict(hold or {}), "message": message}
     return {"jobs": held, **{name: value for name, value in said.items() if value}}
+
+
+def _refusal(content: bytes) -> str:
+    try:
+        return str(read_map(content)["error"]["message"])
+    except (ValueError, TypeError, KeyError, msgpack.UnpackException):
+        return "the key is refused"
 
 
 def _content(status: int, content: bytes) -> dict[str, Any]:

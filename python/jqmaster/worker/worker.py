@@ -196,6 +196,7 @@ class Worker:
             log.info("job %s (%s) is given back%s", job.id, job.name, f": {error}" if str(error) else "")
             return released(job, error)
         except Exception as error:
+            log.warning("job %s (%s) failed in attempt %d", job.id, job.name, job.attempt, exc_info=error)
             details = {"type": type(error).__name__, "traceback": trace(error, __file__)}
             return failed(job, f"{type(error).__name__}: {error}", error=details, group=group_of(error))
         try:

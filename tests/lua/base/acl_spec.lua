@@ -19,10 +19,10 @@ local WAITING = { "bzpopmin", "ssubscribe", "sunsubscribe" }
 
 local SCRIPTS = {
   "assign", "audit", "cancel", "change", "config", "constrain", "constraints", "depend", "discard", "enqueue",
-  "explain", "export", "failures", "finish", "forget", "get", "heartbeat", "history", "hold", "import", "jobs", "kick",
-  "migrate", "pick", "queue", "queues", "refuse", "register", "release", "result", "retry", "schedule", "schedules",
-  "setup", "stats", "tags", "tick", "track", "unconstrain", "unregister", "unschedule", "usage", "watch", "worker",
-  "workers",
+  "explain", "export", "failures", "finish", "forget", "get", "grant", "heartbeat", "history", "hold", "import", "jobs",
+  "keys", "kick", "migrate", "pick", "queue", "queues", "refuse", "register", "release", "result", "retry", "revoke",
+  "schedule", "schedules", "setup", "stats", "tags", "tick", "touch", "track", "trail", "unconstrain",
+  "unregister", "unschedule", "usage", "watch", "worker", "workers",
 }
 
 -- setup mixes it into the secret of the namespace when it may.
@@ -239,6 +239,19 @@ describe("a user of least privilege", function()
     jq:set({ events_max = 0 })
     assert.are.same({}, jq:audit())
   end)
+  it("may have keys of the HTTP API, and a trail", function()
+    jq:call("grant", { id = "0123456789ab", digest = ("ab"):rep(32), name = "n", roles = { "admin" }, actor = "ann" })
+    jq:call("touch", { ids = { "0123456789ab" } })
+    jq:enqueue_all("a", "a")
+    local cursor = jq:call("cancel", { where = {}, count = 1, actor = "ann" })[1]
+    jq:call("cancel", { where = {}, count = 1, cursor = cursor, actor = "ann" })
+    assert.are.equal(2, #jq:call("keys", {}))
+    jq:call("revoke", { id = "0123456789ab", actor = "ann" })
+    assert.are.equal(4, #jq:call("trail", {}))
+    jq:set({ trail_max = 1 })
+    assert.are.equal(2, #jq:call("trail", {}))
+    assert.are.same({}, jq:audit())
+  end)
   it("may wait for work and for ends", function()
     jq:sleep("w1", "c", "a")
     local listener = server.connect()
@@ -295,7 +308,7 @@ describe("the scripts", function()
       audit = {}, constraints = {}, explain = jq:enqueue("a"), history = jq:enqueue("a"),
       get = space.UNKNOWN_ID, queues = {},
       failures = {}, jobs = {}, tags = {}, schedules = {}, export = {}, stats = { by = "hour" },
-      usage = { id = "c" }, workers = {},
+      usage = { id = "c" }, workers = {}, keys = {}, trail = {},
     }
     for _, name in ipairs(SCRIPTS) do
       local argument = reads[name] or {}

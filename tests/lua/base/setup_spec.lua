@@ -60,9 +60,6 @@ describe("setup", function()
     jq:refuses("VERSION ", "setup")
     jq.is_corrupt = true
   end)
-  it("refuses arguments", function()
-    jq:refuses("INVALID arguments: expected none, got 1", "setup", "x")
-  end)
 
   local expected = "INVALID namespace: expected {tag}, the tag 1 to 64 printable ASCII characters "
     .. "other than braces and blanks"
@@ -82,11 +79,4 @@ describe("setup", function()
       other:close()
     end)
   end
-  it("refuses another number of keys", function()
-    local keys = "INVALID KEYS: expected exactly two keys, <namespace> and <namespace>:meta"
-    refused(keys, 0)
-    refused(keys, 1, jq.name)
-    refused(keys, 2, jq.name, jq.name .. ":mata")
-    refused(keys, 3, jq.name, jq.name .. ":meta", jq.name .. ":x")
-  end)
 end)

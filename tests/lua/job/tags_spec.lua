@@ -55,11 +55,4 @@ describe("tags", function()
   it("that are nil count as absent", function()
     assert.is_nil(jq:get(jq:enqueue({ name = "a", tags = msgpack.raw("\192") })).tags)
   end)
-
-  local function with(value)
-    return { { name = "a" }, msgpack.NIL, { name = "a", tags = value }, msgpack.NIL }
-  end
-  it("refuses a tag that comes twice", function()
-    jq:refuses_list("INVALID jobs[1].tags", "enqueue", with({ "x", "y", "x" }))
-  end)
 end)

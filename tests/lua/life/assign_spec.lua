@@ -14,12 +14,12 @@ describe("assign", function()
     local worker = jq:register({ url = "http://w/x" })
     local id = jq:enqueue({ name = "mail", timeout = 2 }, "\163abc")
     local reply = jq:call("assign", { master = "m" })
-    assert.are.equal(5, #reply)
-    assert.are.same({ worker, "http://w/x" }, { reply[2], reply[3] })
-    local document = msgpack.unpack(reply[4])
+    assert.are.equal(6, #reply)
+    assert.are.same({ worker, "http://w/x", "" }, { reply[2], reply[3], reply[4] })
+    local document = msgpack.unpack(reply[5])
     assert.are.same({ id = id, token = document.token, name = "mail", queue = "mail", priority = 0, attempt = 1,
       retry_count = 0, timeout = 2 }, document)
-    assert.are.equal("\163abc", reply[5])
+    assert.are.equal("\163abc", reply[6])
   end)
   it("starts the job at that worker", function()
     local worker = jq:register({ url = "http://w/" })
@@ -156,7 +156,7 @@ describe("assign", function()
       calls = calls + 1
       reply = jq:call("assign", { master = "m" })
     until reply[1] ~= 0 or reply[2]
-    assert.are.equal(5, #reply) -- next_ms and a job
+    assert.are.equal(6, #reply) -- next_ms and a job
     assert.is_true(calls > 1)
   end)
   it("gives a refused name to another worker", function()
@@ -175,6 +175,28 @@ describe("assign", function()
     end
     assert.are.same(ids, given)
   end)
+  it("passes over those it is called without, and no others", function()
+    local one = jq:register({ url = "http://1/", max_jobs = 9 })
+    local other = jq:register({ url = "http://2/", max_jobs = 9 })
+    jq:enqueue_many({ name = "a" }, 3)
+    assert.are.same({}, space.ids(jq:assign({ without = { one, other } })))
+    for _, job in ipairs(jq:assign({ limit = 2, without = { one } })) do
+      assert.are.equal(other, job.to)
+    end
+    assert.are.equal(one, jq:assign({ without = { other, "w" .. space.UNKNOWN_ID } })[1].to)
+  end)
+  it("passes over many", function()
+    local without = {}
+    for i = 1, 200 do
+      without[i] = jq:register({ url = "http://" .. i .. "/" })
+    end
+    local last = jq:register({ url = "http://last/", max_jobs = 2 })
+    jq:enqueue_many({ name = "a" }, 3)
+    local jobs = jq:assign({ without = without })
+    assert.are.same({ last, last }, { jobs[1].to, jobs[2].to })
+    assert.are.equal(2, #jobs)
+  end)
+
   describe("request", function()
     local function assign()
       return jq:assign({ request = "r", limit = 2 })

@@ -1,4 +1,3 @@
-local msgpack = require "support.msgpack"
 local space = require "support.space"
 
 describe("change", function()
@@ -110,20 +109,6 @@ describe("change", function()
     jq:pass(5)
     jq:settle()
     assert.are.equal("error", jq:status(id))
-  end)
-  it("is refused when it is nonsense", function()
-    local id = jq:enqueue("a")
-    jq:refuses("INVALID jobs: expected 1 to 1000 specs", "change")
-    jq:refuses("INVALID jobs: expected 1 to 1000 specs", "change", { id = id })
-    jq:refuses("INVALID jobs[0].id: expected a job id", "change", { priority = 1 }, "")
-    jq:refuses("INVALID jobs[0]: expected something to change", "change", { id = id }, "")
-    jq:refuses("INVALID jobs[1].priority: expected an integer", "change", { id = id, priority = 1 }, "",
-      { id = id, priority = 0.5 }, "")
-    jq:refuses("INVALID jobs[0].delay: expected either", "change", { id = id, delay = 1, run_at = 1 }, "")
-    jq:refuses("INVALID jobs[0].tags[1]: the tag", "change", { id = id, tags = { "a", "a" } }, "")
-    jq:refuses("INVALID jobs[0].prioriti: unknown field, did you mean priority?", "change",
-      { id = id, prioriti = 1 }, "")
-    jq:refuses("INVALID jobs[0]: not MessagePack", "change", "\193", msgpack.NIL)
   end)
 end)
 

@@ -110,19 +110,6 @@ describe("what follows a success", function()
       move(job, { name = "b" })
       assert.are.equal(job.id, jq:assign()[1].id)
     end)
-    it("is refused when it is nonsense", function()
-      local job = started()
-      local function refused(expected, value)
-        jq:refuses("INVALID outcomes[0]." .. expected, "finish", { worker = "worker" },
-          { id = job.id, token = job.token, type = "success", move = value }, msgpack.NIL)
-      end
-      refused("move: expected a map", 5)
-      refused("move: expected name or queue", { priority = 1 })
-      refused("move.name: expected text", { name = "" })
-      refused("move.queue: expected text", { queue = "a*" })
-      refused("move.name: holds a *", { name = "a*" })
-      refused("move.prio: unknown field, expected one of name, queue, priority, delay", { name = "a", prio = 1 })
-    end)
   end)
 
   describe("enqueueing", function()
@@ -200,23 +187,6 @@ describe("what follows a success", function()
       jq:sleep("w", "b", "b")
       finish(job, 1, { name = "b" }, msgpack.NIL)
       assert.is_true(jq:is_woken("b"))
-    end)
-    it("is refused when it is nonsense", function()
-      local job = started()
-      local function refused(expected, count, ...)
-        jq:refuses(expected, "finish", { worker = "worker" },
-          { id = job.id, token = job.token, type = "success", enqueue = count }, msgpack.NIL, ...)
-      end
-      refused("INVALID outcomes[0].enqueue: expected an integer from 1 to 1000", 0)
-      refused("INVALID outcomes[0].enqueue: expected 2 specs", 2, { name = "b" }, msgpack.NIL)
-      refused("INVALID outcomes[0].enqueue[1].name: expected text", 2, { name = "b" }, msgpack.NIL, { name = "" },
-        msgpack.NIL)
-      refused("INVALID outcomes[0].enqueue[0].argument: expected one", 1, { name = "b" }, "")
-      refused("NOTFOUND outcomes[0].enqueue[0].depends[0]", 1, { name = "b", depends = { "ffffffffffffff" } },
-        msgpack.NIL)
-      jq:refuses("INVALID outcomes[0].enqueue: only an outcome of type success has it", "finish",
-        { worker = "worker" }, { id = job.id, token = job.token, type = "failure", enqueue = 1 }, msgpack.NIL,
-        { name = "b" }, msgpack.NIL)
     end)
   end)
 end)

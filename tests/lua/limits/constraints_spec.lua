@@ -188,11 +188,4 @@ describe("constraints", function()
       assert.is_nil(jq:constraint("c").opens_ms)
     end)
   end)
-
-  it("refuses ids together with a page", function()
-    jq:refuses("INVALID ids: expected either ids, or cursor and count, got both", "constraints",
-      { ids = { "a" }, count = 5 })
-    jq:refuses("INVALID ids: expected either ids, or cursor and count, got both", "constraints",
-      { ids = { "a" }, cursor = "" })
-  end)
 end)

@@ -40,12 +40,53 @@ describe("register", function()
     assert.are.same({ "a" }, jq:worker(jq:register({ queues = "a" })).queues)
     assert.are.same({ "*" }, jq:worker(jq:register({ queues = "*" })).queues)
   end)
-  for _, url in ipairs({ "https://host", "http://[::1]:80/x?y=1#z", "http://127.0.0.1:9",
-    "http://user@host/" }) do
+  for _, url in ipairs({ "https://host", "http://[::1]:80/x", "http://127.0.0.1:9", "http://host/~me@home" }) do
     it("takes the url " .. url, function()
       assert.are.equal(url, jq:worker(jq:register({ url = url })).url)
     end)
   end
+  for _, url in ipairs({ "http://host/x?y=", "http://host#", "http://user@host/", "http://user:secret@host",
+    "http:///x", "http://host\255/" }) do
+    it("refuses the url " .. url, function()
+      jq:refuses("INVALID url: expected an http or https URL of at most 2000 bytes, without user, ? and #", "register",
+        { name = "w", queues = "a", url = url })
+    end)
+  end
+
+  describe("secrets", function()
+    local first, second = "whsec_" .. ("A"):rep(32), "whsec_" .. ("b"):rep(84) .. "+A=="
+    it("are told to who pushes, and to nobody else", function()
+      local id = jq:register({ url = "http://w/", secrets = { first, second } })
+      jq:enqueue("a")
+      assert.are.equal(first .. " " .. second, jq:assign()[1].secrets)
+      for _, value in pairs(jq:worker(id)) do
+        assert.is_nil(tostring(value):find("whsec", 1, true))
+      end
+    end)
+    it("are none without", function()
+      jq:register({ url = "http://w/" })
+      jq:enqueue("a")
+      assert.are.equal("", jq:assign()[1].secrets)
+    end)
+    it("are new when the worker registers again", function()
+      jq:register({ url = "http://w/", secrets = { first } })
+      jq:register({ url = "http://w/", secrets = { second } })
+      jq:enqueue("a")
+      assert.are.equal(second, jq:assign()[1].secrets)
+    end)
+    for what, wrong in pairs({ short = ("A"):rep(28), long = ("A"):rep(88), uneven = ("A"):rep(33),
+      ["with another alphabet"] = ("_"):rep(32), ["padded too much"] = ("A"):rep(33) .. "===",
+      ["padded inside"] = ("A"):rep(31) .. "=A==" }) do
+      it("are refused when they are " .. what .. ", and not shown", function()
+        jq:refuses("INVALID secrets[1]: expected whsec_ and 24 to 64 bytes in base64", "register",
+          { name = "w", queues = "a", secrets = { first, "whsec_" .. wrong } })
+      end)
+    end
+    it("are at most two", function()
+      jq:refuses("INVALID secrets: expected a list of one or two secrets", "register",
+        { name = "w", queues = "a", secrets = { first, first, first } })
+    end)
+  end)
 
   describe("the same url again", function()
     it("replaces the older worker", function()

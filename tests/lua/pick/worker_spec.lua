@@ -151,9 +151,6 @@ describe("worker", function()
     assert.are.same({ { 30000 }, "" },
       jq:call("heartbeat", { worker = id, jobs = { jq:held(job) }, control = true }))
   end)
-  it("refuses a control that is no boolean", function()
-    jq:refuses("INVALID control: expected true or false, got 1", "heartbeat", { worker = "w", jobs = {}, control = 1 })
-  end)
 
   describe("documents", function()
     it("say since when", function()
@@ -207,17 +204,5 @@ describe("worker", function()
       jq:fail(jq:take({ worker = id, queues = "a" }))
       assert.are.equal(1, jq:worker(id).lapsed)
     end)
-  end)
-
-  it("refuses another request", function()
-    jq:refuses("INVALID request: expected quiet, stop or resume, got \"pause\"", "worker",
-      { worker = jq:register({}), request = "pause" })
-    jq:refuses("INVALID request: expected quiet, stop or resume, got nothing", "worker", { worker = "a" })
-  end)
-  it("refuses who is not registered", function()
-    for _, name in ipairs({ space.UNKNOWN_WORKER, "name" }) do
-      jq:refuses("NOTFOUND worker: \"" .. name .. "\" is not registered", "worker", { worker = name, request = "stop" })
-    end
-    jq:refuses("INVALID worker: expected text", "worker", { request = "stop" })
   end)
 end)

@@ -162,15 +162,6 @@ describe("a queue's own settings", function()
     assert.are.equal("retrying", jq:status(mine.id))
   end)
 
-  it("are refused by name", function()
-    jq:refuses("INVALID set.worker_ttl: unknown field, expected one of retry_base, retry_cap", "queue",
-      { name = "a", set = { worker_ttl = 5 } })
-    jq:refuses("INVALID set.done_maxx: unknown field, did you mean done_max?", "queue",
-      { name = "a", set = { done_maxx = 5 } })
-    jq:refuses("INVALID set.done_max: expected an integer from 0 to 1000000000, got -1", "queue",
-      { name = "a", set = { done_ttl = 1, done_max = -1 } })
-    jq:refuses("INVALID set: expected a map of settings, got 5", "queue", { name = "a", set = 5 })
-  end)
   it("cannot be unset under another name, or while they are set", function()
     jq:refuses("INVALID unset[1]: expected one of retry_base, retry_cap, ", "queue",
       { name = "a", unset = { "done_max", "colour" } })

@@ -72,9 +72,4 @@ describe("queues", function()
       names({ names = { "a", "nobody" } })
     end)
   end)
-
-  it("refuses names together with a page", function()
-    jq:refuses("INVALID names: expected either names, or cursor and count, got both", "queues",
-      { names = { "a" }, count = 5 })
-  end)
 end)

@@ -165,12 +165,4 @@ describe("schedules", function()
       ids_of({ ids = { "s", "nobody" }, next = 5 })
     end)
   end)
-
-  it("refuses ids together with a page", function()
-    jq:refuses("INVALID ids: expected either ids, or cursor and count, got both", "schedules",
-      { ids = { "a" }, count = 5 })
-  end)
-  it("refuses what is no id, by its place", function()
-    jq:refuses("INVALID ids[1]: expected text of 1 to 255 bytes", "schedules", { ids = { "a", "" } })
-  end)
 end)

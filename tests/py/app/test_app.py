@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import datetime
-import gc
-import multiprocessing
-import os
-import pickle
 import time
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -20,7 +14,6 @@ from app_support import jq, transport, working
 from jqmaster import JQ, JobCancelled, JobError, NoResult
 from jqmaster.app.calling import MessagePack, Signature
 from jqmaster.errors import Conflict, Invalid, NotFound, Unavailable
-from servers import RedisServer
 
 __all__ = ["jq"]
 
@@ -301,111 +294,6 @@ def test_a_master_that_is_not_there() -> None:
         jq.enqueue("add")
     with pytest.raises(ValueError, match="expected redis://"):
         JQ("amqp://x").enqueue("add")
-
-
-def test_many_threads_share_one_object(jq: JQ) -> None:
-    @jq.job
-    def double(a: int) -> int:
-        return 2 * a
-
-    with working(jq, concurrency=32), ThreadPoolExecutor(32) as threads:
-        results = threads.map(lambda number: double.enqueue(number).result(timeout=30), range(200))
-        assert list(results) == [2 * number for number in range(200)]
-
-
-def test_plain_calls_work_inside_an_event_loop(jq: JQ) -> None:
-    @jq.job
-    def double(a: int) -> int:
-        return 2 * a
-
-    async def main() -> int:
-        return double.enqueue(4).result(timeout=20)
-
-    with working(jq):
-        assert asyncio.run(main()) == 8
-
-
-def test_waiters_share_one_connection(fresh_server: RedisServer, namespace: str) -> None:
-    with transport("redis", fresh_server.url, namespace) as jq, fresh_server.client() as redis:
-
-        @jq.job
-        def double(a: int) -> int:
-            return 2 * a
-
-        handles = double.map(range(50))
-        with ThreadPoolExecutor(50) as threads:
-            results = [threads.submit(handle.result, 30) for handle in handles]
-            while not redis.execute_command("PUBSUB", "SHARDCHANNELS"):
-                assert not any(result.done() for result in results)
-            assert sum(int(client["ssub"]) for client in redis.client_list()) == 1
-            with working(jq):
-                assert [result.result() for result in results] == [2 * number for number in range(50)]
-
-
-def test_an_object_that_is_dropped_leaves_no_connection(fresh_server: RedisServer, namespace: str) -> None:
-    def use() -> None:
-        jq = JQ(fresh_server.url, namespace=namespace)
-        with pytest.raises(TimeoutError):
-            jq.enqueue("nobody").join(timeout=0.1)
-
-        async def main() -> None:
-            with pytest.raises(TimeoutError):
-                await (await jq.aenqueue("nobody")).ajoin(timeout=0.1)
-
-        asyncio.run(main())
-
-    use()
-    gc.collect()
-    with fresh_server.client() as redis:
-        while len(redis.client_list()) > 1:
-            assert len(redis.client_list()) < 10
-
-
-def _in_child(url: str, namespace: str, ids: Any) -> None:
-    ids.put(JQ(url, namespace=namespace).enqueue("child").id)
-
-
-def test_a_forked_process_makes_connections_of_its_own(jq: JQ) -> None:
-    with pytest.raises(TimeoutError):
-        jq.enqueue("parent").join(timeout=0.1)
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            handle = jq.enqueue("child")
-            try:
-                handle.join(timeout=0.1)
-            except TimeoutError:
-                os.write(writing, handle.id.encode())
-        finally:
-            os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0
-    child_id = os.read(reading, 100).decode()
-    os.close(reading)
-    os.close(writing)
-    assert jq.get(child_id)["name"] == "child"
-    assert jq.enqueue("parent").status() == "queued"
-
-
-def test_a_spawned_process_too(redis_url: str, namespace: str) -> None:
-    context = multiprocessing.get_context("spawn")
-    ids: Any = context.Queue()
-    process = context.Process(target=_in_child, args=(redis_url, namespace, ids))
-    process.start()
-    child_id = ids.get(timeout=30)
-    process.join(30)
-    assert process.exitcode == 0
-    assert JQ(redis_url, namespace=namespace).get(child_id)["name"] == "child"
-
-
-def module_job() -> None: ...
-
-
-module_job = JQ().job(module_job)  # type: ignore[assignment]
-
-
-def test_tasks_are_pickled_by_name() -> None:
-    assert pickle.loads(pickle.dumps(module_job)) is module_job
 
 
 @pytest.mark.parametrize("fits", [True, False])

@@ -45,7 +45,7 @@ def test_section(section: str, redis_url: str, namespace: str, monkeypatch: pyte
     known |= {"JobError": JobError, "JobReleased": JobReleased, "current_job": current_job}
     try:
         for block in blocks(SECTIONS[section]):
-            code = compile(block, f"docs/python.md, {section}", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+            code = compile(block, f"docs/python.md, {section}", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, True)
             found = eval(code, known)
             if inspect.iscoroutine(found):
                 asyncio.run(found)

@@ -26,7 +26,7 @@ def master(redis_url: str) -> Iterator[MasterProcess]:
 
 @pytest.fixture(scope="module", params=[(), ("--push",), ("--push", "--synchronous")], ids=str)
 def worker(master: MasterProcess, request: pytest.FixtureRequest) -> Iterator[None]:
-    command = ("jqmaster.cli", "work", "tasks:FUNCTIONS", "--master", master.url, *request.param)
+    command = ("jqmaster.cli", "work", "tasks:FUNCTIONS", "--url", master.url, *request.param)
     with Process(*command, ready="worker ", folder=EXAMPLES) as worker:
         yield
         # One that is killed would be tried for the next one's jobs.
@@ -169,7 +169,7 @@ def test_hello(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # A namespace of its own: the other examples' worker has another function of this name.
     with MasterProcess("--redis", redis_url, "--namespace", "{hello}") as master:
         monkeypatch.setenv("JQ_URL", master.url)
-        command = ("jqmaster.cli", "work", "hello:jq", "--master", master.url)
+        command = ("jqmaster.cli", "work", "hello:jq", "--url", master.url)
         with Process(*command, ready="worker ", folder=EXAMPLES):
             assert run(sys.executable, "hello.py").strip() == "42"
 

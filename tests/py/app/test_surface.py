@@ -302,16 +302,6 @@ async def test_a_constraint_from_beginning_to_end(call: Call) -> None:
     assert await call("constraints") == []
 
 
-async def test_what_is_refused(call: Call) -> None:
-    with pytest.raises(Invalid, match=r"match\.argument\.size\.lt"):
-        await call("constrain", "c", {"argument.size": {"lt": []}}, concurrency=1)
-    with pytest.raises(Invalid, match="concurrency"):
-        await call("constrain", "c", MATCH)
-    for method, *arguments in (("unconstrain", "c"), ("usage", "c"), ("hold", "c", 1)):
-        with pytest.raises(NotFound):
-            await call(method, *arguments)
-
-
 async def test_hold_and_explain(jq: JQ, call: Call, own: Engine) -> None:
     await call("constrain", "c", MATCH, by="argument.who", concurrency=1)
     until_ms = await call("hold", "c", 1000, by="a")

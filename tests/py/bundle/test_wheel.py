@@ -134,7 +134,7 @@ def test_it_serves_with_a_redis_of_its_own_and_its_worker_works(installed: Path,
     try:
         assert master.stdout
         url = master.stdout.readline().split()[-1]
-        worker = started(installed / "jqmaster", "work", "tasks:FUNCTIONS", "--master", url, cwd=tmp_path)
+        worker = started(installed / "jqmaster", "work", "tasks:FUNCTIONS", "--url", url, cwd=tmp_path)
         assert JQ(url).enqueue("double", 21).result(timeout=30) == 42
         assert (tmp_path / "var").is_dir()
     finally:

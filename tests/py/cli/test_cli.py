@@ -5,16 +5,23 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis as blocking
 
 import jqmaster
+from jqmaster import JQ
 from jqmaster.bundle.build import version_of
 from jqmaster.cli.options import parsers
+from jqmaster.cli.processes import version_line
 from jqmaster.cli.run import build, main
 from jqmaster.engine.scripts import builtin
+from processes import Process
+from servers import RedisServer
 
 
 def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -22,6 +29,13 @@ def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     environment = {**kept, "PYTHONPATH": str(Path(jqmaster.__file__).parents[1]), **variables}
     command = [sys.executable, "-m", "jqmaster.cli", *arguments]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+
+
+def eventually(holds: Callable[[], Any]) -> None:
+    deadline = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 @pytest.mark.parametrize("words", [words for words, _ in parsers(build())], ids=" ".join)
@@ -101,11 +115,17 @@ def test_load_prints_what_it_loaded(redis_url: str, namespace: str) -> None:
         (["import", "/nowhere/file", "--redis", "unix:///x"], 1, "/nowhere/file"),
         (["load", "--redis", "unix:///nowhere/redis.sock"], 4, "/nowhere/redis.sock"),
         (["load", "--redis", "ftp://x"], 4, "URL"),
-        (["work", "copyreg:dispatch_table"], 2, "either --master or --redis"),
-        (["work", "nowhere:X", "--master", "http://x"], 2, "nowhere"),
-        (["work", "os:sep", "--master", "http://x"], 2, "a map of job names"),
-        (["work", "os:sep", "--master", "http://x", "--synchronous"], 2, "--push"),
-        (["work", "os:sep", "--master", "http://x", "--concurrency", "0"], 2, "at least 1"),
+        (["work", "copyreg:dispatch_table"], 2, "either --url or --redis"),
+        (["work", "nowhere:X", "--url", "http://x"], 2, "nowhere"),
+        (["work", "os:sep", "--url", "http://x"], 2, "a map of job names"),
+        (["work", "os:sep", "--url", "http://x", "--synchronous"], 2, "--push"),
+        (["work", "os:sep", "--url", "http://x", "--concurrency", "0"], 2, "at least 1"),
+        (["work", "os:sep", "--url", "http://x", "--queues", ""], 2, "expected names with commas between"),
+        (["work", "os:sep", "--url", "http://x", "--queues", "a,,b"], 2, "expected names with commas between"),
+        (["work", "os:sep", "--url", "http://x", "--redis", "unix:///x"], 2, "--url or --redis, not both"),
+        (["work", "os:sep", "--master", "http://x"], 2, "--master"),
+        (["enque", "a"], 2, "no such command: enque; did you mean enqueue?"),
+        (["queues", "paus", "a"], 2, "no such verb: paus; did you mean pause?"),
     ],
 )
 def test_mistakes_are_named(arguments: list[str], code: int, said: str) -> None:
@@ -117,3 +137,78 @@ def test_mistakes_are_named(arguments: list[str], code: int, said: str) -> None:
 def test_a_bad_value_in_the_environment_is_refused_like_one_in_the_options() -> None:
     ended = run("serve", JQ_PORT="http")
     assert ended.returncode == 2 and "0 to 65535" in ended.stderr
+
+
+def test_the_package_is_the_command_line() -> None:
+    said = subprocess.run([sys.executable, "-m", "jqmaster", "version"], capture_output=True, text=True, timeout=60)
+    assert (said.returncode, said.stdout) == (0, f"{version_line()}\n")
+
+
+@pytest.mark.parametrize("command", [["load"], ["enqueue", "a"], ["schedules", "set", "s", "a", "--every", "1h"]])
+def test_a_redis_that_drops_keys_gets_no_namespace(command: list[str]) -> None:
+    with RedisServer("--maxmemory-policy", "allkeys-lru") as server:
+        ended = run(*command, "--redis", server.url)
+        assert ended.returncode == 4 and "noeviction" in ended.stderr, ended.stderr
+        with server.client() as client:
+            assert client.dbsize() == 0
+            client.config_set("maxmemory-policy", "noeviction")
+        assert run(*command, "--redis", server.url).returncode == 0
+
+
+def test_a_worker_waits_until_its_redis_drops_no_keys(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text("FUNCTIONS = {'a': print}\n")
+    with (
+        RedisServer("--maxmemory-policy", "allkeys-lru") as server,
+        server.client() as client,
+        Process("jqmaster", "work", "program", "--redis", server.url, ready="noeviction", folder=tmp_path),
+    ):
+        assert not client.exists("{jq}:meta")
+        client.config_set("maxmemory-policy", "noeviction")
+        eventually(lambda: client.exists("{jq}:meta"))
+
+
+PROGRAM = """
+from jqmaster import JQ, JobFailed
+jq = JQ()
+def divide(a, b=0):
+    if b == 1: raise JobFailed("expected")
+    return a / b
+jq.job(name="divide")(divide)
+FUNCTIONS = {"divide": lambda argument: divide(*argument)}
+"""
+
+
+@pytest.mark.parametrize("what", ["jq", "FUNCTIONS"])
+def test_a_worker_says_where_a_job_failed_and_when_for_good(
+    what: str, redis_url: str, namespace: str, tmp_path: Path
+) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    where = ["--redis", redis_url, "--namespace", namespace]
+    jq = JQ(redis_url, namespace=namespace)
+    retried = jq.enqueue("divide", [1], max_retry=1, retry_base=0.01)
+    with Process("jqmaster", "work", f"program:{what}", *where, ready="for good", folder=tmp_path) as worker:
+        lines = worker.text.splitlines()
+        assert sum(line == "ZeroDivisionError: division by zero" for line in lines) == 2
+        assert sum("return a / b" in line for line in lines) == 2
+        [for_good] = [line for line in lines if "for good" in line]
+        assert f"job {retried.id} (divide) failed for good in attempt 2: ZeroDivisionError" in for_good
+        expected = jq.enqueue("divide", [1, 1], max_retry=0)
+        eventually(lambda: f"{expected.id} (divide) failed for good in attempt 1: expected" in worker.text)
+        assert worker.text.count("Traceback") == 2
+
+
+@pytest.mark.parametrize("command", ["serve", "work"])
+def test_a_secret_that_is_none_is_not_shown(command: str) -> None:
+    more = ["hello:jq"] if command == "work" else []
+    for line, variables in (
+        ([command, *more, "--push-secrets", "whsec_c3dvcmRmaXNo"], {}),
+        ([command, *more], {"JQ_PUSH_SECRETS": "whsec_c3dvcmRmaXNo"}),
+    ):
+        ended = run(*line, **variables)
+        assert ended.returncode == 2 and "24 to 64 bytes in base64" in ended.stderr
+        assert "c3dvcm" not in ended.stderr + ended.stdout
+
+
+def test_where_it_may_push_is_checked_before_it_starts() -> None:
+    ended = run("serve", "--push-to", "10.0.0.1/8")
+    assert ended.returncode == 2 and "expected networks" in ended.stderr

@@ -218,3 +218,48 @@ def test_jobs_fit_the_terminal(cli_: Cli) -> None:
     assert cli_.ok("jobs", "--limit", "1").out.splitlines()[-1].startswith("… and more")
     assert [one["name"][-1] for one in cli_.ok("jobs", "--newest", "--json").documents] == ["1", "0"]
     assert cli_.ok("tags").out == "no tags\n"
+
+
+@pytest.mark.parametrize("command", ["get", "result", "explain", "history", "cancel", "retry", "discard", "kick"])
+@pytest.mark.parametrize("job_id", ["nope", "0687f9809acc00"])
+def test_a_job_that_is_not_there_is_not_found(straight: Cli, command: str, job_id: str) -> None:
+    said = straight.run(command, job_id)
+    assert said.code == 3 and "no such job" in said.err
+
+
+def test_one_that_can_be_no_id_does_not_stop_the_others(cli_: Cli) -> None:
+    job_id = cli_.ok("enqueue", "a").out.strip()
+    said = cli_.run("cancel", "nope", job_id)
+    assert said.code == 3 and said.out == f"{job_id}  cancelled\n" and "nope: no such job" in said.err
+    answers = cli_.run("retry", "nope", job_id, "--json").documents
+    assert answers == [{"id": "nope", "answer": "NOTFOUND"}, {"id": job_id, "answer": "queued"}]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["get", "nope"], {"code": "NOTFOUND", "message": "no such job: nope"}),
+        (["enqueue", "a", "--priority", "high"], {"code": "INVALID"}),
+        (["enqueue", "a\x07"], {"code": "INVALID", "path": "jobs[0].name"}),
+        (["retry"], {"code": "INVALID", "message": "give ids, or a filter such as --queue NAME"}),
+        (["fly"], {"code": "INVALID"}),
+        (["get", "nope", "--url", "http://127.0.0.1:1"], {"code": "INVALID"}),
+    ],
+)
+def test_with_json_errors_are_json(straight: Cli, arguments: list[str], error: dict[str, str]) -> None:
+    said = straight.run(*arguments, "--json")
+    assert said.out == ""
+    told = json.loads(said.err)["error"]
+    assert told.keys() <= {"code", "message", "path"} and told == told | error
+
+
+def test_what_has_not_ended_can_be_changed(cli_: Cli) -> None:
+    job_id = cli_.ok("enqueue", "a", "1", "--tag", "old").out.strip()
+    said = cli_.ok("change", job_id, "--priority", "-3", "--tag", "new", "--argument", "[2]", "--max-retry", "0")
+    assert said.out == f"{job_id}  changed, queued\n"
+    shown = cli_.ok("get", job_id, "--json").document
+    assert (shown["priority"], shown["tags"], shown["argument"], shown["max_retry"]) == (-3, ["new"], [2], 0)
+    cli_.ok("cancel", job_id)
+    assert cli_.run("change", job_id, "--priority", "1").code == 1
+    assert cli_.run("change", "nope", "--priority", "1").code == 3
+    assert "say what is to change" in cli_.run("change", job_id).err

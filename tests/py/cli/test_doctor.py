@@ -75,6 +75,27 @@ async def test_leases_and_delays_that_nobody_attends_to(settable: SettableEngine
     assert "sweeping" not in wrong and "1 lease lapsed" in wrong["lapsed"].title
 
 
+async def test_jobs_that_ran_too_long_do_not_make_a_worker_look_dead(settable: SettableEngine) -> None:
+    spec = {"name": "a", "max_runtime": 50, "timeout": 40}
+    await settable.enqueue([(spec, NIL), (spec, NIL), ({"name": "b", "timeout": 40}, NIL)])
+    jobs = (await settable.pick("w", "a", 2)).jobs
+    for _ in range(2):
+        await settable.advance(30)
+        await settable.heartbeat("w", [(job.id, job.token) for job in jobs])
+    await settable.tick()
+    wrong = await found(settable)
+    assert "lapsed" not in wrong and wrong["overran"].values == {"overran": 2}
+    assert wrong["overran"].title == "queue a: 2 jobs ran for their max_runtime in the last hour"
+    await settable.pick("w", "b")
+    for _ in range(2):
+        await settable.advance(60)
+        await settable.tick()
+    wrong = await found(settable)
+    assert wrong["lapsed"].title == "queue b: 1 lease lapsed in the last hour" and wrong["overran"].values == {
+        "overran": 2
+    }
+
+
 async def test_a_job_that_waits_for_one_that_failed(settable: SettableEngine) -> None:
     [first] = await settable.enqueue([({"name": "a", "max_retry": 0}, NIL)])
     [second] = await settable.enqueue([({"name": "b", "depends": [first.id]}, NIL)])

@@ -4,142 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
-import signal
-import subprocess
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from pathlib import Path
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 from redis.asyncio import Redis
 
+from failovers import NAMESPACE, SOON_S, Client, connections
 from jqmaster import JQ
 from jqmaster.connection.subscriptions import Subscriptions
 from jqmaster.connection.wake import Channel
-from jqmaster.engine import replies
-from jqmaster.engine.ended import Ended
-from jqmaster.engine.engine import Engine, connect
-from jqmaster.engine.scripts import load
-from jqmaster.engine.waiting import Waiting
+from jqmaster.engine.engine import connect
 from jqmaster.errors import Unavailable
-from jqmaster.master.events import EventFeed
 from parts import enqueue, eventually
 from servers import RedisServer
-from topologies import Cluster, Node, Proxy, Sentinels, cluster, free_ports, nodes, until
-
-NAMESPACE = "{jq}"
-LONG_S = 60.0
-BUSY = 5  # times as long as it may take where other processes are busy
-SOON_S = 20.0
+from topologies import Node, Proxy, Sentinels, nodes, until
 
 
 @pytest.fixture
 async def redis(fresh_server: RedisServer) -> AsyncIterator[Redis]:
     async with connect(fresh_server.url) as redis:
         yield redis
-
-
-class Client:
-    """All that keeps a connection, on one URL: calls, a worker's long poll, a wait for an end, events."""
-
-    def __init__(self, url: str) -> None:
-        self.url = url
-        self.redis = connect(url)
-        self.engine = Engine(self.redis, NAMESPACE)
-        self.waiting = Waiting(self.engine, self.redis)
-        self.ended = Ended(self.engine, self.redis)
-        self.events = EventFeed(self.engine, self.redis)
-        self.seen: list[bytes] = []
-        self._following: asyncio.Task[None] | None = None
-
-    async def __aenter__(self) -> Client:
-        await load(self.redis, NAMESPACE)
-        await self.engine.config({"events_max": 1000})
-        self._following = asyncio.create_task(self._follow(await self.events.last_id()))
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        assert self._following is not None
-        self._following.cancel()
-        await asyncio.gather(self.waiting.stop(), self.ended.stop(), self.events.stop())
-        await self.redis.aclose()
-
-    async def _follow(self, last: str) -> None:
-        while True:
-            with contextlib.suppress(Unavailable):
-                async for page in self.events.after(last, 60):
-                    if page:
-                        last = page[-1][0]
-                        self.seen += [event for _, event in page]
-
-    async def until_answered(self, ask: Callable[[], Awaitable[object]], timeout_s: float) -> object:
-        """What a caller does who repeats what is safe to repeat."""
-        deadline = time.monotonic() + timeout_s
-        while True:
-            try:
-                return await ask()
-            except Unavailable:
-                assert time.monotonic() < deadline
-                await asyncio.sleep(0.05)
-
-    async def is_replicated(self) -> None:
-        """All that was done so far is on the replicas: what is lost otherwise is not the matter here."""
-        replicas = int((await self.redis.info("replication"))["connected_slaves"])
-        async with self.redis.pipeline(transaction=False) as pipe:
-            pipe.set(f"behind{NAMESPACE}", 1)
-            pipe.execute_command("WAIT", replicas, 10_000)
-            assert (await pipe.execute())[1] == replicas
-
-    async def goes_on(self, fault: Callable[[], Awaitable[object]], within_s: float) -> float:
-        """What waits already when `fault` comes, and what comes later, is served soon; nothing false is said.
-        `fault` returns when there is a server that could serve. Gives the seconds from then to the first start.
-        `within_s` is for a machine that has nothing else to do."""
-        within_s *= BUSY
-        first = await enqueue(self.engine, "first")
-        [held] = (await self.engine.pick("w", "first")).jobs
-        end = asyncio.create_task(self.ended.wait(first.encode(), LONG_S))
-        poll = asyncio.create_task(self.waiting.pick({"worker": "w", "queues": "mail"}, LONG_S))
-        await eventually(lambda: self.ended.is_subscribed and self.waiting._channels)
-        await asyncio.sleep(0.3)
-        await self.is_replicated()
-        before = len(self.seen)
-        await fault()
-        began = time.monotonic()
-
-        async def late() -> float:
-            """The start of a job that comes now, by another client."""
-            reply = await poll
-            assert [job.id for job in replies.picked(reply).jobs] == [second]
-            return time.monotonic() - began
-
-        async with other_client(self) as engine:
-            await self.until_answered(lambda: engine.get(first), within_s)
-            second = await enqueue(engine)
-            started = asyncio.create_task(late())
-            await engine.finish("w", [({"id": held.id, "token": held.token, "type": "success"}, b"\xc0")])
-            # Who asks now with little time is told the truth, or that it cannot be known.
-            with contextlib.suppress(Unavailable):
-                assert await self.ended.wait(first.encode(), 0.5) == "done"
-            assert await asyncio.wait_for(end, within_s + 5) == "done"
-            took_s = await asyncio.wait_for(started, within_s + 5)
-            await self.until_answered(lambda: self.engine.get(first), within_s)
-            await eventually(lambda: len(self.seen) >= before + 3, within_s)
-            third = await enqueue(self.engine, "third")
-            [job] = (await self.engine.pick("w", "third")).jobs
-            later = asyncio.create_task(self.ended.wait(third.encode(), LONG_S))
-            await eventually(lambda: self.ended.is_subscribed, 5)
-            await engine.finish("w", [({"id": job.id, "token": job.token, "type": "success"}, b"\xc0")])
-            assert await asyncio.wait_for(later, 3) == "done"  # it was told: nobody looks so soon
-            assert await engine.audit_all() == []
-        return took_s
-
-
-@contextlib.asynccontextmanager
-async def other_client(client: Client) -> AsyncIterator[Engine]:
-    """One that was started after the fault, at the same URL."""
-    async with connect(client.url) as redis:
-        yield Engine(redis, NAMESPACE)
 
 
 async def test_sleepers_that_leave_during_a_pause_do_not_crash_redis(fresh_server: RedisServer, redis: Redis) -> None:
@@ -257,18 +141,6 @@ async def test_a_slow_redis_is_not_taken_for_a_dead_link(fresh_server: RedisServ
         assert ids <= {line.split()[0] for line in await connections(fresh_server)}
 
 
-async def connections(server: RedisServer) -> list[bytes]:
-    """Those of clients that have called scripts or wait for something."""
-
-    def ask() -> list[bytes]:
-        with server.client() as client:
-            client.set_response_callback("CLIENT LIST", lambda reply, **_: reply)
-            lines = bytes(client.execute_command("CLIENT LIST")).splitlines()
-        return [line for line in lines if b"cmd=client" not in line]
-
-    return await asyncio.to_thread(ask)
-
-
 @pytest.fixture
 def sentinels(pair: list[Node]) -> Iterator[Sentinels]:
     with Sentinels(pair[0]) as sentinels:
@@ -293,110 +165,3 @@ async def test_sentinels_are_followed_after_a_kill(sentinels: Sentinels, pair: l
             await eventually(pair[1].is_primary, 30)
 
         await client.goes_on(kill, 3)
-
-
-@pytest.fixture(scope="module")
-def two_nodes() -> Iterator[Cluster]:
-    with cluster(2) as servers:
-        yield servers
-
-
-@pytest.mark.parametrize("pause_s", [0, 0.3])
-async def test_a_slot_that_moves_away_is_followed(two_nodes: Cluster, pause_s: float) -> None:
-    async with Client(two_nodes.url) as client:
-        for server in two_nodes.servers:
-            server.do("FUNCTION", "FLUSH")
-        assert await client.engine.form_in_use() == "functions"
-        await client.goes_on(lambda: move(two_nodes, pause_s), 2)
-        # Functions do not move with a slot.
-        assert await client.engine.form_in_use() == "functions"
-        assert two_nodes.owner(NAMESPACE).do("FUNCTION", "LIST")
-
-
-async def test_a_slot_that_comes_back_is_heard_again(two_nodes: Cluster) -> None:
-    """Redis cancels shard subscriptions when a slot goes, and does not renew them when it returns."""
-
-    async def there_and_back() -> None:
-        await move(two_nodes)
-        await move(two_nodes)
-
-    async with Client(two_nodes.url) as client:
-        await client.goes_on(there_and_back, 2)
-
-
-async def move(servers: Cluster, pause_s: float = 0) -> None:
-    owner = await asyncio.to_thread(servers.owner, NAMESPACE)
-    [target] = [server for server in servers.servers if server is not owner]
-    await asyncio.to_thread(servers.move, NAMESPACE, target, pause_s)
-
-
-async def test_the_documented_user_in_a_cluster(two_nodes: Cluster) -> None:
-    async with connect(two_nodes.url) as redis:
-        await load(redis, NAMESPACE)
-    page = (Path(__file__).parents[3] / "docs" / "protocol.md").read_text()
-    [rules] = re.findall(r"```\nACL SETUSER jq on >secret (.*?)```", page, re.DOTALL)
-    for server in two_nodes.servers:
-        server.do("ACL", "SETUSER", "jq", "reset", "on", ">secret", *rules.split(), "+cluster|slots")
-    async with connect(two_nodes.url.replace("//", "//jq:secret@")) as redis:
-        engine, ended = Engine(redis, NAMESPACE), Ended(Engine(redis, NAMESPACE), redis)
-        job = await enqueue(engine)
-        await move(two_nodes)
-        [held] = (await engine.pick("w", "mail")).jobs
-        wait = asyncio.create_task(ended.wait(job.encode(), LONG_S))
-        await eventually(lambda: ended.is_subscribed)
-        await engine.finish("w", [({"id": held.id, "token": held.token, "type": "success"}, b"\xc0")])
-        assert await asyncio.wait_for(wait, 2) == "done"
-        await ended.stop()
-
-
-def certificates(folder: Path) -> None:
-    """An authority, and a certificate of this machine, for servers and clients alike."""
-    for command in (
-        "req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.crt -days 2 -subj /CN=jq",
-        "req -newkey rsa:2048 -nodes -keyout own.key -out own.csr -subj /CN=127.0.0.1",
-        "x509 -req -in own.csr -CA ca.crt -CAkey ca.key -CAcreateserial -out own.crt -days 2 -extfile names",
-    ):
-        (folder / "names").write_text("subjectAltName=IP:127.0.0.1")
-        subprocess.run(["openssl", *command.split()], cwd=folder, check=True, capture_output=True)
-
-
-async def test_a_cluster_with_tls(tmp_path: Path) -> None:
-    certificates(tmp_path)
-    files = {name: str(tmp_path / name) for name in ("ca.crt", "own.crt", "own.key")}
-    [port] = free_ports(1)
-    with cluster(
-        1, 0, 1500, "--tls-ca-cert-file", files["ca.crt"], "--tls-cert-file", files["own.crt"],
-        "--tls-key-file", files["own.key"], "--tls-cluster", "yes", "--tls-port", str(port),
-    ):  # fmt: skip
-        options = f"ssl_ca_certs={files['ca.crt']}&ssl_certfile={files['own.crt']}&ssl_keyfile={files['own.key']}"
-        async with Client(f"rediss+cluster://127.0.0.1:{port}?{options}") as client:
-            job = await enqueue(client.engine)
-            assert await client.ended.wait(job.encode(), 0.1) == "queued"
-            await eventually(lambda: client.seen)
-
-
-@pytest.fixture
-def whole_cluster() -> Iterator[Cluster]:
-    with cluster(3, replicas=1) as servers:
-        yield servers
-
-
-async def test_a_cluster_is_followed_through_a_planned_failover(whole_cluster: Cluster) -> None:
-    owner = whole_cluster.owner(NAMESPACE)
-    replica = whole_cluster.replica_of(owner)
-    async with Client(whole_cluster.url) as client:
-        await client.goes_on(lambda: asyncio.to_thread(replica.take_over), 1.5)
-
-
-@pytest.mark.parametrize("how", ["kill", "freeze"])
-async def test_a_cluster_is_followed_when_a_primary_is_gone(whole_cluster: Cluster, how: str) -> None:
-    owner = whole_cluster.owner(NAMESPACE)
-    replica = whole_cluster.replica_of(owner)
-    async with Client(whole_cluster.url) as client:
-
-        async def lose() -> None:
-            assert owner.process is not None
-            owner.process.send_signal(signal.SIGKILL if how == "kill" else signal.SIGSTOP)
-            await eventually(replica.is_primary, 30)
-
-        await client.goes_on(lose, 3)

@@ -66,7 +66,7 @@ class Recorder:
 
 def started(reply: list[Any]) -> list[list[str]]:
     """Ids and tokens of jobs in a pick's reply."""
-    documents = [msgpack.unpackb(part) for part in reply if isinstance(part, bytes) and part[0] >= 0x80]
+    documents = [msgpack.unpackb(part) for part in reply if isinstance(part, bytes) and part >= b"\x80"]
     return [[found["id"], found["token"]] for found in documents if isinstance(found, dict) and "token" in found]
 
 

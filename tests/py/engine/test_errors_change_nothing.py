@@ -1,7 +1,7 @@
 """After an error reply nothing has changed: every key of the data set is the same, byte for byte.
 
-What the replies say stands in ``data/refusals.json``: by script and text the paths. `make records` writes it
-anew.
+What the replies say stands in ``data/refusals.json``: each text once, with the paths it is said of and the
+scripts that do. `make records` writes it anew.
 """
 
 import json
@@ -10,106 +10,17 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from redis.exceptions import OutOfMemoryError, ResponseError
+from redis.exceptions import OutOfMemoryError
 
+from bad_access import VALID as ACCESS
+from bad_data import BY_SCRIPT, KEYS, Data, data
 from bad_finding import VALID as FINDING
 from bad_inputs import CASES
-from bad_values import DONE, HOLD, RUNNING, SCHEDULED, WAITING, WORKER, encode, shown
+from bad_values import DONE, HOLD, RUNNING, WAITING, WORKER, encode, shown
 from model_driver import NAMESPACE, Driver
-from model_random import Generator
-from model_wire import parse_error
 from servers import RedisServer
 
 CODES = ("INVALID", "NOTFOUND", "CONFLICT", "LOST", "FULL", "VERSION")
-KEYS = [NAMESPACE, NAMESPACE + ":meta"]
-# Each key's name, content and whether it has a time to live. A DUMP, but for hashes: Redis moves their fields
-# about behind the scenes, also when they are only read.
-DUMP = """
-local function content(key)
-  if redis.call("TYPE", key).ok ~= "hash" then
-    return redis.call("DUMP", key)
-  end
-  local all, fields = redis.call("HGETALL", key), {}
-  for i = 1, #all, 2 do
-    fields[#fields + 1] = cmsgpack.pack(all[i], all[i + 1])
-  end
-  table.sort(fields)
-  return table.concat(fields)
-end
-local found = {}
-for i, key in ipairs(redis.call("KEYS", "*")) do
-  found[i] = {key, content(key), redis.call("PTTL", key) < 0 and 0 or 1}
-end
-return found
-"""
-
-
-class Data:
-    """A namespace with jobs in every state, workers, requests and settings, and what it looked like."""
-
-    def __init__(self, driver):
-        self.driver = driver
-        driver.fresh()
-        jobs = [[{"name": "a", "keep_result": True, "timeout": 4000000}, b"\xc0"]] * 3
-        created = driver.call("enqueue", options={"request": "known"}, jobs=jobs)
-        assert [id for id, _ in created] == [RUNNING, DONE, WAITING]
-        assert driver.call("register", name="w", queues="a", url="http://worker/") == WORKER
-        *_, (job, _) = driver.call("pick", worker=WORKER, queues="a", count=2)
-        outcome = {"id": DONE, "token": job["token"], "type": "success"}
-        driver.call("finish", worker="w", outcomes=[[outcome, b"\xc0"]])
-        driver.call("queue", name="full", max_waiting=1)
-        driver.call("enqueue", options=None, jobs=[[{"name": "full", "delay": 10**9}, b"\xc0"]])
-        assert driver.call("get", ids=[SCHEDULED])
-        driver.call("queue", name="room for one", max_waiting=1)
-        self.constrain()
-        self.fill()
-        self.remember()
-
-    def constrain(self):
-        """Constraints, of which some hold jobs."""
-        limited = encode({"name": "limited"})
-        for spec in (
-            {"id": "known", "concurrency": 1}, {"id": "keyed", "by": "argument.a", "concurrency": 1},
-            {"id": "keyed twice", "by": ["name", "argument.a"], "rate": {"limit": 1, "period": 10**6}},
-        ):  # fmt: skip
-            self.driver.send("constrain", encode(spec), limited)
-        jobs = [[{"name": "limited"}, encode({"a": "x"})]] * 5
-        self.driver.call("enqueue", options=None, jobs=jobs)
-        self.driver.call("pick", worker="w", queues="limited", count=5)
-
-    def fill(self):
-        """Whatever else happens in a namespace; replies are the model test's concern."""
-        generator = Generator("errors", self.driver)
-        for _ in range(400):
-            script, fields, label = generator.next()
-            reply = None
-            if script == "enqueue":
-                reply = self.driver.call(script, **fields)
-            elif script in ("pick", "assign", "cancel", "watch", "tick", "register"):
-                reply = self.driver.call(script, **self.driver.resolve(fields))
-            if script == "enqueue" and isinstance(reply, list):
-                self.driver.names |= {f"job:{label}.{i}": id for i, (id, _) in enumerate(reply)}
-
-    def remember(self):
-        self.before = self.dump()
-
-    def dump(self):
-        return {key: (content, has_ttl) for key, content, has_ttl in self.driver.redis.send("EVAL", DUMP, 0)}
-
-    def check_unchanged(self):
-        before, after = self.before, self.dump()
-        self.before = after
-        changed = [key for key in before.keys() | after.keys() if before.get(key) != after.get(key)]
-        assert not changed
-
-    def refusal(self, script, keys, args):
-        """The error reply to a call."""
-        try:
-            reply = self.driver.send(script, *args, keys=keys)
-        except ResponseError as error:
-            return parse_error(str(error))
-        self.before = self.dump()
-        raise AssertionError(f"accepted: {reply!r}"[:1000])
 
 
 def check_words(refused):
@@ -120,18 +31,7 @@ def check_words(refused):
     assert len(text) < 1000 and refused.message, text
 
 
-@pytest.fixture(scope="module", params=["functions", "scripts"])
-def data(request):
-    with RedisServer() as server:
-        driver = Driver(server.socket, request.param)
-        yield Data(driver)
-        driver.close()
-
-
 SAID = Path(__file__).parents[1] / "data" / "refusals.json"
-BY_SCRIPT = defaultdict(list)
-for _case in CASES:
-    BY_SCRIPT[_case.script].append(_case)
 
 
 def general(refused):
@@ -166,11 +66,17 @@ def what_is_said(data, script):
     return {text: " ".join(sorted(said[text])) for text in sorted(said)}, problems
 
 
+def recorded(script):
+    """What a script says, of the file."""
+    by_text = json.loads(SAID.read_text()).items()
+    return {text: paths for text, said in by_text for paths, scripts in said.items() if script in scripts.split()}
+
+
 @pytest.mark.parametrize("script", sorted(BY_SCRIPT))
 def test_bad_input_is_refused_by_name_and_changes_nothing(data, script):
     said, problems = what_is_said(data, script)
     assert not problems, "\n".join(problems[:10])
-    assert said == json.loads(SAID.read_text()).get(script), "read what is said; then run this file as a program"
+    assert said == recorded(script), "read what is said; then run this file as a program"
 
 
 def test_every_script_has_cases():
@@ -222,6 +128,7 @@ VALID = (
         "stats": [encode({"by": "hour"})],
     }
     | FINDING
+    | ACCESS
     | {
         script: [encode({})]
         for script in ("tick", "queues", "workers", "constraints", "config", "audit", "schedules", "export")
@@ -229,24 +136,24 @@ VALID = (
 )
 
 
-@pytest.mark.parametrize("keys", WRONG_KEYS, ids=str)
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_wrong_keys(data, script, keys):
-    refused = data.refusal(script, keys, VALID[script])
-    data.check_unchanged()
-    check_words(refused)
-    assert refused.code == "INVALID" and refused.path in ("KEYS", "namespace")
-    if refused.path == "KEYS":
-        assert refused.message == "expected exactly two keys, <namespace> and <namespace>:meta"
+def test_wrong_keys(data, script):
+    for keys in WRONG_KEYS:
+        refused = data.refusal(script, keys, VALID[script])
+        data.check_unchanged()
+        check_words(refused)
+        assert refused.code == "INVALID" and refused.path in ("KEYS", "namespace"), keys
+        if refused.path == "KEYS":
+            assert refused.message == "expected exactly two keys, <namespace> and <namespace>:meta"
 
 
-@pytest.mark.parametrize("namespace", ["{other}", "jq", "{}", ""])
 @pytest.mark.parametrize("script", [script for script in SCRIPTS if script not in ("setup", "import")])
-def test_a_namespace_that_is_not_set_up(data, script, namespace):
-    refused = data.refusal(script, [namespace, namespace + ":meta"], VALID[script])
-    data.check_unchanged()
-    assert refused.code == "VERSION"
-    assert refused.message == f"namespace {namespace} is not set up: load the scripts, or run setup"
+def test_a_namespace_that_is_not_set_up(data, script):
+    for namespace in ("{other}", "jq", "{}", ""):
+        refused = data.refusal(script, [namespace, namespace + ":meta"], VALID[script])
+        data.check_unchanged()
+        assert refused.code == "VERSION"
+        assert refused.message == f"namespace {namespace} is not set up: load the scripts, or run setup"
 
 
 BAD_NAMESPACES = [
@@ -315,8 +222,8 @@ def test_out_of_memory_refuses_what_would_fill(data, script):
 
 def test_the_thousandth_constraint_is_the_last():
     with RedisServer() as server:
-        driver = Driver(server.socket)
-        data = Data(driver)
+        data = Data(server)
+        driver = data.driver
         there = sum(1 for _ in driver.pages("constraints"))
         plain = encode({"name": "b"})
         for number in range(there, 1000):
@@ -331,7 +238,15 @@ def test_the_thousandth_constraint_is_the_last():
 
 
 if __name__ == "__main__":
+    by_text = defaultdict(lambda: defaultdict(list))
     with RedisServer() as server:
-        data = Data(Driver(server.socket))
-        said = {script: what_is_said(data, script)[0] for script in sorted(BY_SCRIPT)}
-    SAID.write_text(json.dumps(said, indent=1, ensure_ascii=False) + "\n")
+        data = Data(server)
+        for script in sorted(BY_SCRIPT):
+            for text, paths in what_is_said(data, script)[0].items():
+                by_text[text][paths].append(script)
+    lines = [
+        f"{json.dumps(text, ensure_ascii=False)}: "
+        + json.dumps({paths: " ".join(scripts) for paths, scripts in sorted(said.items())}, ensure_ascii=False)
+        for text, said in sorted(by_text.items())
+    ]
+    SAID.write_text("{\n" + ",\n".join(lines) + "\n}\n")

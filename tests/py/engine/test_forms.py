@@ -15,7 +15,7 @@ from redis.asyncio import Redis
 
 from jqmaster import JQ
 from jqmaster.bundle.build import Bundle, Library, version_of
-from jqmaster.cli import options
+from jqmaster.cli import kinds
 from jqmaster.engine.engine import Engine, connect, pack
 from jqmaster.engine.manifest import fetch
 from jqmaster.engine.scripts import FORMS, builtin, load
@@ -98,7 +98,7 @@ class TestWhatIsCalled:
             assert "fcall" not in await calls(client) and not await libraries(client)
 
     def test_the_command_line_knows_all_forms(self) -> None:
-        assert options.form.__dict__["words"] == FORMS
+        assert kinds.form.__dict__["words"] == FORMS
 
     def test_a_form_that_is_none(self, redis: Redis) -> None:
         with pytest.raises(ValueError, match="expected one of auto, functions, scripts, got 'lua'"):

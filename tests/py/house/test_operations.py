@@ -14,7 +14,7 @@ from openapi_spec_validator import validate
 
 from http_support import JSON, MSGPACK, document
 from jqmaster.master.http.routes import BY_HAND
-from jqmaster.wire.operation import Field, Operation
+from jqmaster.wire.operation import NOTED, Field, Operation
 from jqmaster.wire.operations import OPERATIONS
 
 METHODS = ("get", "post", "put", "patch", "delete")
@@ -28,6 +28,7 @@ INSIDE = {
     "setup": "who connects does it",
     "migrate": "an upgrade, for who can reach Redis",
     "audit": "a check of the indexes, for who can reach Redis",
+    "touch": "masters note when keys were used",
 }
 RECORDS = "application/octet-stream"
 GENERATE = runpy.run_path(str(ROOT / "tools/operations.py"))
@@ -94,6 +95,8 @@ def hold_field(field: Field, schema: dict[str, Any], required: bool, told: str |
     assert required == field.required, at
     if kind.schema:
         assert referred(schema) == kind.schema, at
+    if kind.choices:
+        assert kind.choices == tuple(whole.get("enum", [whole.get("const")])), at
     if kind.kind == "flag":
         assert (referred(schema), whole["type"]) == (
             ("Flag", "string") if field.place == "query" else ("", "boolean")
@@ -101,8 +104,6 @@ def hold_field(field: Field, schema: dict[str, Any], required: bool, told: str |
     elif kind.kind not in ("value", "raw") and "type" in whole:
         assert whole["type"] == GENERATE["JSON_TYPES"][kind.kind][0], at
         assert least_and_most(whole) == (kind.least, kind.most), at
-        if kind.kind == "text":
-            assert tuple(whole.get("enum", ())) == kind.choices, at
     else:
         assert kind.schema or kind.kind == "raw", f"{at}: a type that nothing describes"
     if kind.kind != "value" and (field.default is not None or "$ref" not in schema):
@@ -206,6 +207,13 @@ def test_each_script_has_an_operation_and_each_operation_a_script() -> None:
     assert {one.script for one in OPERATIONS.values()} - {""} == {
         script.stem for script in (ROOT / "scripts").glob("*.lua")
     } - INSIDE.keys()
+
+
+def test_who_calls_is_said_to_the_scripts_that_note_it() -> None:
+    heads = {script.stem: script.read_text() for script in (ROOT / "scripts").glob("*.lua")}
+    assert {name for name, source in heads.items() if "actor?" in source} == NOTED
+    assert {one.script for one in OPERATIONS.values() if one.says_actor} == NOTED
+    assert not any(field.name == "actor" for one in OPERATIONS.values() for field in one.fields)
 
 
 def test_there_is_a_handler_for_what_the_table_leaves_to_it() -> None:

@@ -3,17 +3,21 @@
 Fields are described once, in jqmaster.wire.fields. What is not made from that is held against it here.
 """
 
+import json
 import re
 import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from cli_support import Cli, call, straight  # noqa: F401 (fixtures)
 from http_support import document
-from jqmaster.cli import enqueue
-from jqmaster.cli.options import Parser
+from jqmaster.cli.options import parsers
+from jqmaster.cli.run import build
+from jqmaster.engine.calls import Caller
 from jqmaster.engine.options import JobOptions
 from jqmaster.engine.replies import Job
 from jqmaster.wire.fields import FIELDS, Field
@@ -26,6 +30,38 @@ BY_NAME = {field.name: field for field in FIELDS}
 OF_ATTEMPTS = {"id", "token", "attempt", "retry_count"}
 OF_SCHEDULES = {"schedule", "schedule_ms"}
 OF_THE_CALL = {"durable"}  # told with a job, and not in its spec: how long its enqueueing waits
+
+NO_OPTION = {
+    "name": "the command's first argument",
+    "headers": "of tracers, which do not use a shell",
+}
+# How the command line is asked for each operation. `{id}` is a job that waits, `{running}` one that runs.
+REACHED = {
+    "audit": "audit", "cancel": "cancel {id}", "change": "change {id} --priority 1", "config": "config",
+    "constrain": "constraints set c {{\"name\":\"a\"}} --concurrency 1", "constraints": "constraints",
+    "discard": "discard {id}", "enqueue": "enqueue a", "explain": "explain {id}", "export": "export {file}",
+    "failures": "failures", "forget": "queues forget empty", "get": "get {id}", "grant": "keys create b --role viewer",
+    "history": "history {id}",
+    "hold": "constraints hold held 5", "import": "import {file} --namespace {copy}", "jobs": "jobs",
+    "keys": "keys", "kick": "kick {running}", "queue": "queues pause a", "queues": "queues", "result": "result {done}",
+    "retry": "retry --queue a --yes", "revoke": "keys revoke {key}", "trail": "trail",
+    "schedule": "schedules set s a --every 1h", "schedules": "schedules",
+    "stats": "stats", "tags": "tags", "unconstrain": "constraints delete held",
+    "unschedule": "schedules delete old", "usage": "constraints show held", "watch": "result {done} --wait",
+    "worker": "workers quiet w", "workers": "workers",
+}  # fmt: skip
+NOT_REACHED = {
+    "depend": "links are told when a job is enqueued; who changes them later is a program",
+    "finish": "of workers", "heartbeat": "of workers", "pick": "of workers", "register": "of workers",
+    "release": "of workers", "unregister": "of workers",
+    "setup": "`load` and whoever enqueues run it as a part of more",
+    "track": "of who watches live: a page, a program",
+}  # fmt: skip
+OF_MASTERS = {"assign", "refuse", "tick", "migrate", "touch"}  # and of `load --migrate`
+
+
+def options_of(command: str) -> set[str]:
+    return set(dict(parsers(build()))[command,]._option_string_actions)
 
 
 def lua(path: str, name: str) -> list[str]:
@@ -97,13 +133,51 @@ class TestFields:
         assert schemas["NewJob"]["dependentRequired"] == schemas["ScheduledJob"]["dependentRequired"] == needs
 
     def test_the_command_line_has_an_option_for_each(self) -> None:
-        # Headers are of tracers, which do not use a shell.
-        without = {field.name for field in FIELDS if not field.option}
-        assert without == {"name", "headers"}
-        commands = Parser().add_subparsers(parser_class=Parser)
-        enqueue.add(commands)
-        flags = set(commands.choices["enqueue"]._option_string_actions)
-        assert {field.option for field in FIELDS if field.option} <= flags
+        for command, fields in (("enqueue", FIELDS), ("change", [one for one in FIELDS if one.changed])):
+            flags = options_of(command)
+            for field in fields:
+                assert field.option in flags or field.name in NO_OPTION, f"{command}: {field.name}"
+        assert {field.name for field in FIELDS if not field.option} == NO_OPTION.keys()
+
+
+@pytest.fixture
+def there(straight: Cli, tmp_path: Path, namespace: str) -> dict[str, str]:
+    """What the command lines of `REACHED` speak of."""
+    straight.ok("constraints", "set", "held", '{"name": "x"}', "--concurrency", "1")
+    straight.ok("schedules", "set", "old", "a", "--every", "1h")
+    straight.ok("queues", "limit", "empty", "1", "--new")
+    ids = [straight.ok("enqueue", name, "--keep-result").out.strip() for name in ("a", "runs", "ends")]
+    straight.engine(lambda it: it.pick("w", "runs"))
+    [job] = straight.engine(lambda it: it.pick("w", "ends")).jobs
+    outcome = {"id": job.id, "token": job.token, "type": "success"}
+    straight.engine(lambda it: it.finish("w", [(outcome, b"\xc0")]))
+    straight.engine(lambda it: it.register("w", ["a"]))
+    key = json.loads(straight.ok("keys", "create", "ann", "--role", "admin", "--json").out)["id"]
+    file = str(tmp_path / "copy.jq")
+    straight.ok("export", file)
+    copy = namespace.replace("}", ".copy}")
+    return {"id": ids[0], "running": ids[1], "done": ids[2], "file": file, "copy": copy, "key": key}
+
+
+def test_each_operation_has_a_way_there_or_a_reason() -> None:
+    assert differences(REACHED.keys() | NOT_REACHED.keys(), OPERATIONS - OF_MASTERS) == []
+    assert not REACHED.keys() & NOT_REACHED.keys()
+
+
+@pytest.mark.parametrize("operation", sorted(REACHED))
+def test_the_command_line_reaches(
+    operation: str, straight: Cli, there: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called: list[str] = []
+    call = Caller._call
+
+    async def noted(caller: Caller, script: str, *given: Any) -> Any:
+        called.append(script)
+        return await call(caller, script, *given)
+
+    monkeypatch.setattr(Caller, "_call", noted)
+    straight.ok(*REACHED[operation].format(**there).split())
+    assert operation in called
 
 
 def test_the_protocol_tells_each_operation() -> None:

@@ -90,16 +90,6 @@ async def test_a_constraint_of_any_id(api: Api, constraint_id: str) -> None:
     assert (await api.get(path)).status == 404
 
 
-@pytest.mark.parametrize("constraint_id", ["%00", "%FF", "a%0Ab", "x" * 300])
-async def test_a_wrong_id_is_refused(api: Api, constraint_id: str) -> None:
-    path = f"/constraint/{constraint_id}"
-    for method, rest, body in (("PUT", "", MAIL), ("GET", "", None), ("DELETE", "", None),
-                               ("GET", "/usage", None), ("POST", "/hold", {"seconds": 1})):  # fmt: skip
-        answer = await api(method, path + rest, body)
-        assert (answer.status, answer.error["field"]) == (400, "id"), (method, rest)
-    assert (await api.get("/constraints")).value["constraints"] == []
-
-
 async def test_constraints_come_in_pages_by_id(api: Api) -> None:
     for name in ("c", "a", "b"):
         await constrain(api, name)
@@ -164,69 +154,6 @@ async def test_json_all_the_way(api: Api) -> None:
     body = {"jobs": [[picked["id"], picked["token"]]], "hold": {"c": 60}}
     answer = await api.post("/release", body, content_type=JSON, worker_id="w")
     assert answer.value == {"jobs": ["queued"]}
-
-
-@pytest.mark.parametrize(
-    ("fields", "field"),
-    [
-        ({"match": None}, "match"),
-        ({"match": {}}, "match"),
-        ({"match": []}, "match"),
-        ({"match": "name"}, "match"),
-        ({"match": {"nam": "a"}}, "match.nam"),
-        ({"match": {"argument.size": {"lt": []}}}, "match.argument.size.lt"),
-        ({"match": {"argument.size": {"lt": 1, "gt": 2}}}, "match.argument.size"),
-        ({"match": {"any": [{"name": "a"}, {"name": 5}]}}, "match.any[1].name"),
-        ({"match": {"name": {"eq": "a", "in": ["b"]}}}, "match.name"),
-        ({"match": {f"argument.a{n}": 1 for n in range(101)}}, "match"),
-        ({"match": {"argument.a": "x" * 70_000}}, "match"),
-        ({"by": "size"}, "by"),
-        ({"by": []}, "by"),
-        ({"by": ["name", 5]}, "by[1]"),
-        ({"by": b"name"}, "by"),
-        ({"concurrency": 0}, "concurrency"),
-        ({"concurrency": -1}, "concurrency"),
-        ({"concurrency": 1.5}, "concurrency"),
-        ({"concurrency": 2**63}, "concurrency"),
-        ({"concurrency": None}, "concurrency"),
-        ({"rate": 5}, "rate"),
-        ({"rate": {"limit": 0, "period": 1}}, "rate.limit"),
-        ({"rate": {"limit": 1, "period": 0}}, "rate.period"),
-        ({"rate": {"limit": 1, "period": float("nan")}}, "rate.period"),
-        ({"rate": {"limit": 1, "perid": 1}}, "rate.perid"),
-        ({"cost": -1}, "cost"),
-        ({"cost": "size"}, "cost"),
-        ({"order": "loose"}, "order"),
-        ({"order": "strict", "concurrency": 2}, "order"),
-        ({"id": "other"}, "id"),
-        ({"concurency": 1}, "concurency"),
-    ],
-)  # fmt: skip
-async def test_a_wrong_definition_is_refused(api: Api, fields: dict[str, Any], field: str) -> None:
-    before = await constrain(api)
-    answer = await api("PUT", "/constraint/c", {**MAIL, **fields})
-    assert (answer.status, answer.error["code"], answer.error["field"]) == (400, "INVALID", field)
-    assert answer.error["message"].startswith(field)
-    assert (await api.get("/constraint/c")).value == before
-
-
-async def test_a_definition_needs_a_matcher(api: Api) -> None:
-    answer = await api("PUT", "/constraint/c", {"concurrency": 1})
-    assert (answer.status, answer.error["field"]) == (400, "match")
-    answer = await api("PUT", "/constraint/c", raw=b"")
-    assert answer.status == 400
-
-
-async def test_a_thousand_constraints_are_the_most(api: Api) -> None:
-    spec = {"concurrency": 1}
-    for number in range(1000):
-        await api.master.engine.call(
-            "constrain", msgpack.packb({**spec, "id": f"c{number}"}), msgpack.packb({"name": "a"})
-        )
-    answer = await api("PUT", "/constraint/one-more", MAIL)
-    assert (answer.status, answer.error["code"], answer.error["field"]) == (429, "FULL", "id")
-    assert answer.headers["retry-after"]
-    assert (await constrain(api, "c7", concurrency=2))["concurrency"] == 2
 
 
 async def test_each_value_has_room_of_its_own(api: Api) -> None:
@@ -303,32 +230,6 @@ async def test_any_value_that_a_spec_can_hold_names_a_key(api: Api, who: Any) ->
     assert len(await api.pick()) == 1
 
 
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
-        ({}, "seconds"),
-        ({"seconds": -1}, "seconds"),
-        ({"seconds": "60"}, "seconds"),
-        ({"seconds": 31536001}, "seconds"),
-        ({"seconds": float("inf")}, "seconds"),
-        ({"seconds": 1, "by": "a"}, "by"),
-        ({"seconds": 1, "by": b"a"}, "by"),
-        ({"seconds": 1, "id": "c"}, "id"),
-        ({"second": 1}, "second"),
-    ],
-)
-async def test_a_wrong_hold_is_refused(api: Api, body: Any, field: str) -> None:
-    await constrain(api)
-    answer = await api.post("/constraint/c/hold", body)
-    assert (answer.status, answer.error["code"], answer.error["field"]) == (400, "INVALID", field)
-    await constrain(api, "by", by="argument.who")
-    for by in ([], ["a"], ["a", "b"], {"a": 1}, b"a", msgpack.ExtType(5, b"a"), float("nan")):
-        answer = await api.post("/constraint/by/hold", {"seconds": 1, "by": by})
-        assert (answer.status, answer.error["field"]) == (400, "by"), by
-    answer = await api.post("/constraint/by/hold", {"seconds": 1})
-    assert (answer.status, answer.error["field"]) == (400, "by")
-
-
 async def test_a_release_holds_its_key_only(api: Api) -> None:
     await constrain(api, by="argument.who", concurrency=5)
     for who in ("a", "a", "b"):
@@ -340,25 +241,6 @@ async def test_a_release_holds_its_key_only(api: Api) -> None:
         assert answer.value == {"jobs": ["queued"]}
     assert [job["argument"]["who"] for job in await api.pick(count=10)] == ["b"]
     assert (await api.get(f"/job/{job['id']}")).value["retry_count"] == 0
-
-
-@pytest.mark.parametrize(
-    ("hold", "status", "field"),
-    [
-        ({}, 400, "hold"),
-        ("c", 400, "hold"),
-        ({"c": -1}, 400, "hold.c"),
-        ({"c": "60"}, 400, "hold.c"),
-        ({"c": 1, "no-such": 1}, 404, "hold.no-such"),
-    ],
-)
-async def test_a_wrong_hold_releases_nothing(api: Api, hold: Any, status: int, field: str) -> None:
-    await constrain(api)
-    job_id = await api.enqueue("mail")
-    await api.pick()
-    answer = await api.post("/release", {"jobs": [[job_id, api.tokens[job_id]]], "hold": hold}, worker_id="w")
-    assert (answer.status, answer.error["field"]) == (status, field)
-    assert (await api.get(f"/job/{job_id}")).value["status"] == "running"
 
 
 async def test_tags(api: Api) -> None:
@@ -386,25 +268,6 @@ async def test_a_fair_queue(api: Api) -> None:
     assert picked == ["a", "b", "a", "a", "b", "a"]
     answer = await api.post("/queue/mail", {"fair": []})
     assert answer.value.get("fair", []) == []
-
-
-@pytest.mark.parametrize(
-    ("fair", "field"),
-    [
-        ("argument.who", "fair"),
-        ({"by": "argument.who"}, "fair"),
-        ([{"by": "argument.who"}] * 4, "fair"),
-        ([{}], "fair[0].by"),
-        ([{"by": "who"}], "fair[0].by"),
-        ([{"by": "name"}, {"by": "argument.who", "weights": {"a": 0}}], "fair[1].weights.a"),
-        ([{"by": "name", "weight": {}}], "fair[0].weight"),
-    ],
-)
-async def test_wrong_levels_are_refused(api: Api, fair: Any, field: str) -> None:
-    for method in ("POST", "PATCH"):
-        answer = await api(method, "/queue/mail", {"fair": fair})
-        assert (answer.status, answer.error["field"]) == (400, field)
-    assert (await api.get("/queue/mail")).status == 404
 
 
 async def test_why_a_job_waits(api: Api) -> None:
@@ -438,12 +301,3 @@ async def test_an_explanation_for_every_state(api: Api) -> None:
     for unknown in ("00000000000001", "nonsense", "a%2Fb", "%00"):
         answer = await api.get(f"/job/{unknown}/explain")
         assert (answer.status, answer.error["code"]) == (404, "NOTFOUND")
-
-
-@pytest.mark.parametrize("count", ["0", "1001", "x", "-1"])
-async def test_a_wrong_count_is_refused(api: Api, count: str) -> None:
-    await constrain(api)
-    for path in ("/constraints", "/constraint/c/usage"):
-        answer = await api.get(f"{path}?count={count}")
-        assert (answer.status, answer.error["field"]) == (400, "count")
-        assert (await api.get(f"{path}?size=1")).error["field"] == "size"

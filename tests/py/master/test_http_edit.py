@@ -76,26 +76,6 @@ async def test_a_running_job_changes_its_tags_only(api: Api) -> None:
     assert (await api("PATCH", f"/job/{job_id}", {"tags": ["late"]})).value == {"status": "running"}
 
 
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [({"priority": "x"}, "priority"), ({"name": "b"}, "name"), ({"delay": -1}, "delay"), ({"id": "x"}, "id"),
-     ({"tags": ["a", "a"]}, "tags[1]")],
-)  # fmt: skip
-async def test_a_wrong_change_is_named(api: Api, body: Any, field: str) -> None:
-    job_id = await api.enqueue("mail")
-    answer = await api("PATCH", f"/job/{job_id}", body)
-    assert (answer.status, answer.error["field"]) == (400, field)
-    if field != "id" and field != "name":
-        answer = await api.post("/jobs/change", {"jobs": [{"id": job_id, "priority": 1}, {"id": job_id, **body}]})
-        assert (answer.status, answer.error["field"]) == (400, f"jobs[1].{field}")
-
-
-async def test_nothing_to_change_is_refused(api: Api) -> None:
-    job_id = await api.enqueue("mail")
-    assert (await api("PATCH", f"/job/{job_id}", {})).status == 400
-    assert (await api.post("/jobs/change", {"jobs": []})).error["field"] == "jobs"
-
-
 async def test_many_are_changed_at_once(api: Api) -> None:
     first, second = await api.enqueue("mail", argument=1), await api.enqueue("mail", argument=2)
     body = {"jobs": [{"id": first, "argument": 3}, {"id": UNKNOWN, "priority": 1}, {"id": second, "priority": -1}]}
@@ -173,18 +153,6 @@ async def test_many_are_cancelled_by_what_they_are(api: Api) -> None:
     assert answer.value == {"jobs": ["queued", "NOTFOUND"]}
 
 
-@pytest.mark.parametrize("path", ["/jobs/cancel", "/jobs/retry", "/jobs/discard"])
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [({}, "ids"), ({"ids": []}, "ids"), ({"ids": ["x"], "where": {}}, "ids"), ({"where": 5}, "where"),
-     ({"where": {"status": "lost"}}, "where.status"), ({"where": {}, "count": 0}, "count"),
-     ({"where": {}, "cursor": "!"}, "cursor"), ({"what": 1}, "what"), ({"ids": ["x"]}, "ids[0]")],
-)  # fmt: skip
-async def test_a_wrong_choice_is_named(api: Api, path: str, body: Any, field: str) -> None:
-    answer = await api.post(path, body)
-    assert (answer.status, answer.error["field"]) == (400, field)
-
-
 # Dependencies and unique keys
 
 
@@ -217,15 +185,6 @@ async def test_what_a_job_waits_for_can_change(api: Api) -> None:
     assert (await api.post(path, {"remove": [second]})).value == {"status": "queued"}
     await api.pick("b")
     assert (await api.post(path, {"remove": [second]})).status == 409
-
-
-async def test_an_unknown_dependency_is_named(api: Api) -> None:
-    answer = await api.post("/job", {"name": "a", "depends": ["f" * 14]})
-    assert (answer.status, answer.error["field"]) == (404, "depends[0]")
-    answer = await api.post("/jobs", [{"name": "a"}, {"name": "a", "depends": [0, "f" * 14]}])
-    assert (answer.status, answer.error["field"]) == (404, "[1].depends[1]")
-    answer = await api.post("/jobs", [{"name": "a", "depends": [0]}])
-    assert (answer.status, answer.error["field"]) == (400, "[0].depends[0]")
 
 
 async def test_places_in_a_call_are_not_those_of_strangers(api: Api) -> None:
@@ -289,17 +248,6 @@ async def test_every_job_is_found_once_page_by_page(api: Api) -> None:
         if not cursor:
             break
     assert sorted(found) == ids
-
-
-@pytest.mark.parametrize(
-    ("query", "field"),
-    [("status=lost", "status"), ("status=queued,lost", "status"), ("from_ms=x", "from_ms"),
-     ("count=0", "count"), ("brief=maybe", "brief"), ("tag=", "tag"), ("cursor=!", "cursor"),
-     ("what=1", "what")],
-)  # fmt: skip
-async def test_a_wrong_query_is_named(api: Api, query: str, field: str) -> None:
-    answer = await api.get(f"/jobs?{query}")
-    assert (answer.status, answer.error["field"]) == (400, field)
 
 
 async def test_the_jobs_of_a_queue_in_order(api: Api) -> None:

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 import requests
 
-from jqmaster.master.http.foreign import is_foreign
 from jqmaster.master.server import ServeOptions, Server
+from jqmaster.wire.foreign import is_foreign
 
 OWN = ["localhost", "LOCALHOST:8400", "jq.localhost", "localhost.", "127.0.0.1:1", "10.1.2.3", "[::1]:8400"]
 OTHERS = ["evil.example", "evil.example:8400", "127.0.0.1.evil.example", "notlocalhost", "[evil]", "é"]
@@ -46,7 +46,7 @@ async def test_it_answers_to_the_names_it_is_told(redis_url: str, namespace: str
         assert await statuses(server, OTHERS) == {403}
 
 
-@pytest.mark.parametrize("more", [{"host": "0.0.0.0"}, {"allowed_hosts": ("*",)}], ids=str)
+@pytest.mark.parametrize("more", [{"host": "0.0.0.0", "insecure": True}, {"allowed_hosts": ("*",)}], ids=str)
 async def test_it_answers_to_any_on_the_network_or_when_told_so(
     redis_url: str, namespace: str, more: dict[str, object]
 ) -> None:
@@ -55,7 +55,7 @@ async def test_it_answers_to_any_on_the_network_or_when_told_so(
 
 
 async def test_names_given_hold_on_the_network_too(redis_url: str, namespace: str) -> None:
-    more = {"host": "0.0.0.0", "allowed_hosts": ("jq.example",)}
+    more = {"host": "0.0.0.0", "insecure": True, "allowed_hosts": ("jq.example",)}
     async with Server(options(redis_url, namespace, **more)) as server:
         assert await statuses(server, ["jq.example"]) == {200}
         assert await statuses(server, ["evil.example"]) == {403}

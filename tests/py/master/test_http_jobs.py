@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import msgpack
 import pytest
 
 from http_support import JSON, Api, api, master, unpack  # noqa: F401
@@ -44,22 +43,6 @@ async def test_many_jobs_are_enqueued_in_order(api: Api) -> None:
     assert [job["argument"] for job in await api.pick(count=100)] == [*range(50), *range(50)]
 
 
-async def test_a_bad_job_among_many_leaves_nothing(api: Api) -> None:
-    jobs: list[Any] = [{"name": "mail"}, {"name": "mail"}, {"name": "mail", "priority": 1.5}]
-    answer = await api.post("/jobs", {"jobs": jobs})
-    assert (answer.status, answer.error["field"]) == (400, "jobs[2].priority")
-    answer = await api.post("/jobs", jobs)
-    assert (answer.status, answer.error["field"]) == (400, "[2].priority")
-    assert (await api.get("/queues")).value["queues"] == []
-
-
-@pytest.mark.parametrize("body", [{"jobs": []}, [], {"jobs": [{"name": "m"}] * 1001}])
-async def test_a_batch_has_1_to_1000_jobs(api: Api, body: Any) -> None:
-    answer = await api.post("/jobs", body)
-    assert (answer.status, answer.error["code"]) == (400, "INVALID")
-    assert "1 to 1000" in answer.error["message"]
-
-
 async def test_an_idempotency_key_makes_enqueueing_repeatable(api: Api) -> None:
     for path, body in (
         ("/job", {"name": "mail", "argument": 1}),
@@ -93,52 +76,6 @@ async def test_a_token_for_another_request_is_a_conflict(api: Api) -> None:
 async def test_an_overlong_key_names_the_header(api: Api) -> None:
     answer = await api.post("/job", {"name": "mail"}, idempotency_key="k" * 201)
     assert (answer.status, answer.error["field"]) == (400, "Idempotency-Key")
-
-
-@pytest.mark.parametrize(
-    ("fields", "field"),
-    [
-        ({"name": None}, "name"),
-        ({"name": ""}, "name"),
-        ({"name": 7}, "name"),
-        ({"name": b"bin"}, "name"),
-        ({"name": "x" * 256}, "name"),
-        ({"name": "x" * 500_000}, "name"),
-        ({"name": "a\nb"}, "name"),
-        ({"priority": 1.5}, "priority"),
-        ({"priority": 2**31}, "priority"),
-        ({"priority": -(2**63)}, "priority"),
-        ({"priority": 2**64 - 1}, "priority"),
-        ({"priority": "1"}, "priority"),
-        ({"priority": [1]}, "priority"),
-        ({"max_retry": -1}, "max_retry"),
-        ({"max_retry": 2**64 - 1}, "max_retry"),
-        ({"keep_result": 1}, "keep_result"),
-        ({"timeout": 0}, "timeout"),
-        ({"timeout": float("nan")}, "timeout"),
-        ({"timeout": float("inf")}, "timeout"),
-        ({"delay": -1}, "delay"),
-        ({"delay": float("-inf")}, "delay"),
-        ({"expires_in": "soon"}, "expires_in"),
-        ({"retry_jitter": 2}, "retry_jitter"),
-        ({"queue": "a*"}, "queue"),
-        ({"prioritty": 1}, "prioritty"),
-        ({"request": "x"}, "request"),
-        ({"queue": msgpack.ExtType(5, b"x")}, "queue"),
-        ({"queue": msgpack.Timestamp(1)}, "queue"),
-    ],
-)
-async def test_a_wrong_field_is_named(api: Api, fields: dict[str, Any], field: str) -> None:
-    answer = await api.post("/job", {"name": "mail", "argument": 1, **fields})
-    assert (answer.status, answer.error["code"], answer.error["field"]) == (400, "INVALID", field)
-    answer = await api.post("/jobs", {"jobs": [{"name": "ok"}, {"name": "mail", **fields}]})
-    assert (answer.status, answer.error["field"]) == (400, f"jobs[1].{field}")
-    assert (await api.get("/queues")).value["queues"] == []
-
-
-async def test_a_missing_name_is_named(api: Api) -> None:
-    answer = await api.post("/job", {"argument": 1})
-    assert (answer.status, answer.error["field"]) == (400, "name")
 
 
 async def test_an_unknown_field_comes_with_a_suggestion(api: Api) -> None:

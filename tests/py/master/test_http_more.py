@@ -68,28 +68,6 @@ async def test_many_outcomes_and_what_follows_each(api: Api) -> None:
     assert [job["name"] for job in answer.value["jobs"]] == ["x"]
 
 
-@pytest.mark.parametrize(
-    ("more", "field", "status"),
-    [
-        ({"move": {}}, "move", 400), ({"move": {"name": 5}}, "move.name", 400),
-        ({"move": {"nam": "x"}}, "move.nam", 400), ({"enqueue": []}, "enqueue", 400),
-        ({"enqueue": 5}, "enqueue", 400), ({"enqueue": [{"nam": "x"}]}, "enqueue[0].nam", 400),
-        ({"enqueue": [{"name": "x"}, {"name": "x", "priority": "x"}]}, "enqueue[1].priority", 400),
-        ({"enqueue": [{"name": "x", "depends": ["f" * 14]}]}, "enqueue[0].depends[0]", 404),
-        ({"group": "g"}, "group", 400),
-    ],
-)  # fmt: skip
-async def test_what_cannot_follow_is_named(api: Api, more: Any, field: str, status: int) -> None:
-    job_id = await api.enqueue("a")
-    [job] = await api.pick("a")
-    answer = await api.done(job, **more)
-    assert (answer.status, answer.error["field"]) == (status, field)
-    outcome = {"id": job_id, "token": job["token"], "type": "success", **more}
-    answer = await api.post("/done", {"outcomes": [outcome]}, worker_id="puller")
-    assert (answer.status, answer.error["field"]) == (status, f"outcomes[0].{field}")
-    assert await state(api, job_id) == "running"
-
-
 # Heartbeats and requests to workers
 
 
@@ -113,29 +91,6 @@ async def test_a_heartbeat_says_how_far_a_job_is(api: Api, as_map: bool) -> None
     assert (await api.get(f"/job/{other}")).value["argument"] == "other"
 
 
-@pytest.mark.parametrize("checkpoint", [{}, {"argument": 1}])
-@pytest.mark.parametrize("as_map", [True, False])
-@pytest.mark.parametrize(
-    ("notes", "field"),
-    [({"progress": "x"}, "progress"), ({"message": "x" * 1025}, "message"), ({"progres": 1}, "progres")],
-)
-async def test_a_wrong_note_is_named(api: Api, notes: Any, field: str, as_map: bool, checkpoint: Any) -> None:
-    job_id = await api.enqueue("a")
-    await api.pick()
-    notes = notes | checkpoint
-    token = api.tokens[job_id]
-    lease = {"id": job_id, "token": token, **notes} if as_map else [job_id, token, notes]
-    answer = await api.post("/worker/heartbeat", {"jobs": [lease]}, worker_id="puller")
-    path = f"jobs[0].{field}" if as_map else f"jobs[0][2].{field}"
-    assert (answer.status, answer.error["field"]) == (400, path)
-
-
-@pytest.mark.parametrize("jobs", [5, [5], [[]], [["x", 1, {"argument": 1}, 5]], [{"argument": 1}], "argument"])
-async def test_a_wrong_list_of_leases_is_refused(api: Api, jobs: Any) -> None:
-    answer = await api.post("/worker/heartbeat", {"jobs": jobs, "worker": "argument"})
-    assert (answer.status, answer.error["field"][:4]) == (400, "jobs")
-
-
 async def test_a_worker_is_asked(api: Api) -> None:
     worker_id = await register(api)
     job_id = await api.enqueue("a")
@@ -147,18 +102,6 @@ async def test_a_worker_is_asked(api: Api) -> None:
         assert shown["request"] == answer
         assert len(await api.pick(worker=worker_id)) == (request == "resume")
     assert (await api.get("/workers")).value["workers"][0]["running"][0][0] == job_id
-
-
-@pytest.mark.parametrize("request_", ["quiet", "stop", "resume"])
-async def test_an_unknown_worker_cannot_be_asked(api: Api, request_: str) -> None:
-    for worker in ("w" + UNKNOWN, "x"):
-        answer = await api.post(f"/worker/{worker}/{request_}")
-        assert (answer.status, answer.error["code"]) == (404, "NOTFOUND")
-
-
-async def test_the_control_field_is_the_servers_own(api: Api) -> None:
-    answer = await api.post("/worker/heartbeat", {"control": True}, worker_id="w")
-    assert (answer.status, answer.error["field"]) == (400, "control")
 
 
 # Queues
@@ -221,18 +164,6 @@ async def test_a_schedule_from_beginning_to_end(api: Api) -> None:
     assert (await api("DELETE", path)).status == 204
     assert (await api("DELETE", path)).status == 404
     assert (await api.get("/schedules")).value == {"schedules": [], "cursor": ""}
-
-
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [({"every": 60}, "job"), ({"every": 0, "job": {"name": "a"}}, "every"),
-     ({"cron": "x", "job": {"name": "a"}}, "cron"), ({"every": 1, "job": {"nam": "a"}}, "job.nam"),
-     ({"every": 60, "job": {"name": "a", "run_at": 5}}, "job.run_at"), ({"id": "x"}, "id"),
-     ({"every": 60, "job": {"name": "a"}, "what": 1}, "what")],
-)  # fmt: skip
-async def test_a_wrong_schedule_is_named(api: Api, body: Any, field: str) -> None:
-    answer = await api("PUT", "/schedule/s", body)
-    assert (answer.status, answer.error["field"]) == (400, field)
 
 
 async def test_a_schedule_makes_jobs(api: Api) -> None:

@@ -140,24 +140,24 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("path", ["/job", "/jobs", "/done", "/pick", "/worker", "/release", "/worker/heartbeat"])
-@pytest.mark.parametrize(("body", "message"), BROKEN.values(), ids=BROKEN.keys())
-async def test_a_broken_body_is_refused(api: Api, path: str, body: bytes, message: str) -> None:
-    answer = await api.post(path, raw=body, worker_id="w")
-    if path == "/worker/heartbeat" and body == b"":
-        assert answer.status == 200
-        return
-    assert (answer.status, answer.error["code"]) == (400, "INVALID")
-    if path == "/job":
-        assert message in answer.error["message"]
-    assert (await api.get("/queues")).value["queues"] == []
+async def test_a_broken_body_is_refused(api: Api, path: str) -> None:
+    for what, (body, message) in BROKEN.items():
+        answer = await api.post(path, raw=body, worker_id="w")
+        if path == "/worker/heartbeat" and body == b"":
+            assert answer.status == 200
+            continue
+        assert (answer.status, answer.error["code"]) == (400, "INVALID"), what
+        if path == "/job":
+            assert message in answer.error["message"], what
+        assert (await api.get("/queues")).value["queues"] == [], what
 
 
-@pytest.mark.parametrize("end", range(1, 60, 3))
-async def test_every_truncation_is_refused(api: Api, end: int) -> None:
+async def test_every_truncation_is_refused(api: Api) -> None:
     body = msgpack.packb({"jobs": [{"name": "mail", "argument": {"a": [1.5, b"x"]}, "priority": 7}], "request": "r"})
-    answer = await api.post("/jobs", raw=body[:end])
-    assert answer.status == 400
-    assert "truncated" in answer.error["message"] or "expected" in answer.error["message"]
+    for end in range(1, len(body)):
+        answer = await api.post("/jobs", raw=body[:end])
+        assert answer.status == 400, end
+        assert "truncated" in answer.error["message"] or "expected" in answer.error["message"]
 
 
 @strange

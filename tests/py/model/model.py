@@ -1,7 +1,7 @@
 """The reference model: what docs/protocol.md says, in lists and loops. This file holds operations on jobs and
 queues, model_jobs.py what happens to jobs and what the clock does. The others are parts of one model, each on
 top of the one before: model_trace, _statistics, _constraints, _order, _workers, _sleepers, _documents,
-_unique, _dependencies, _following, _finding, _schedules.
+_unique, _dependencies, _following, _finding, _schedules, _access.
 
 Every operation gets the engine's reply, says whether a user who had read the protocol would accept it, and
 then does the same to its own jobs. Where the protocol leaves a choice to the engine (ids, jitter, the turn of
@@ -11,8 +11,8 @@ A decision about what the page leaves open is written into the page, and then fo
 
 import re
 
+from model_access import Access
 from model_jobs import DEFAULTS, ENDED, STATES, ErrorReply, Mismatch, Refused, accepted, expect, ms, same
-from model_schedules import Schedules
 
 __all__ = ["ErrorReply", "Mismatch", "Model", "Refused", "expect"]
 
@@ -22,7 +22,7 @@ def in_path(name):
     return re.sub(rb"[^\x21-\x7e]|:", b"?", name.encode()).decode()
 
 
-class Model(Schedules):
+class Model(Access):
     # ---- section 4 ----
 
     def pick(self, reply, worker, queues, count=1, order="priority", request=None, wait=None):

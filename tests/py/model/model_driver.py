@@ -27,7 +27,7 @@ UNKNOWN = {"job": "00000000000001", "worker": "w00000000000001"}
 NEVER = {"job:never": "fffffffffffff0"}  # later than any id there is
 EVENTS = NAMESPACE + ":events"
 MOST_CHANNELS = 20  # to which the driver listens, of jobs and workers
-LISTS = ("queues", "workers", "constraints", "jobs", "failures", "tags", "schedules")
+LISTS = ("queues", "workers", "constraints", "jobs", "failures", "tags", "schedules", "keys", "trail")
 
 
 class Connection:
@@ -202,12 +202,15 @@ class Driver:
             reply = self.call(script, **fields)
         if script in LISTS and not isinstance(reply, ErrorReply):
             script, reply = "list_" + script, reply[1:]
+        change = self.model.before_change(script, fields)
         try:
-            getattr(self.model, script)(reply, **fields)
+            getattr(self.model, script)(reply, **{k: v for k, v in fields.items() if k != "actor"})
         except Refused as refused:
             agreed = isinstance(reply, ErrorReply) and reply[:2] == refused.args
             expect(agreed, "expected a refusal", refused.args, reply)
             return reply
+        if change:
+            self.model.add_to_trail(change, reply, fields)
         if script == "enqueue":
             self.names |= {f"job:{label}.{i}": id for i, (id, _) in enumerate(reply)}
         elif script == "finish":
@@ -309,6 +312,8 @@ class Driver:
             model.get(self.call("get", ids=chunk), chunk)
         model.list_queues(self.pages("queues"))
         model.list_workers(self.pages("workers"))
+        model.list_keys(self.pages("keys", digests=True), digests=True)
+        model.list_trail(self.pages("trail"))
         self.check_constraints()
         self.check_heard()
         self.check_records()

@@ -89,6 +89,7 @@ class Generator(ConstraintGenerator, MoreGenerator):
         if script in ("repeat", "settle", "check"):
             return ["check" if script == "repeat" else script, {}, self.count]
         operation = [script, getattr(self, MAKERS.get(script, script))(), self.count]
+        self.add_actor(operation)
         if script in REPEATABLE or self.token_of(operation):
             self.sent = [*self.sent[-7:], operation]
         return operation
@@ -309,6 +310,8 @@ class Generator(ConstraintGenerator, MoreGenerator):
             fields["url"] = f"http://worker-{self.rng.randint(1, 4)}:8080/x"
         if self.chance(0.7):
             fields["max_jobs"] = self.rng.choice((1, 2, 5))
+        if self.chance(0.3):
+            fields["secrets"] = [f"whsec_{letter * 32}" for letter in self.rng.choice(("A", "b", "Cd"))]
         return fields
 
     def unregister(self):
@@ -325,6 +328,8 @@ class Generator(ConstraintGenerator, MoreGenerator):
             fields["request"] = self.token()
         if self.chance(0.4):
             fields["wait"] = {"on": "push", "ms": self.rng.choice((1, 1000, 5000, 60000))}
+        elif self.chance(0.3):
+            fields["without"] = [self.registered()]
         return fields
 
     def refuse(self):

@@ -4,6 +4,7 @@ that they collide."""
 
 import os
 
+from model_access import NOTED
 from model_cron import ZONES
 
 UNIQUE = ["u1", "u1", "u2", "u é"]
@@ -22,6 +23,7 @@ FEATURES = {
     "finding": {"jobs": 3, "retry": 3, "discard": 1.5, "failures": 1, "tags": 1, "forget": 0.7, "history": 2},
     "schedules": {"schedule": 3, "unschedule": 0.3, "schedules": 1}, "statistics": {"stats": 2},
     "events": {"track": 1.5}, "control": {"worker": 2}, "settings": {"queue": 3}, "limits": {},
+    "access": {"grant": 2, "revoke": 0.7, "touch": 1, "keys": 0.5, "trail": 1, "cancel": 2, "queue": 1},
 }  # fmt: skip
 # Of these, those that are known to disagree for now.
 SWITCHED_OFF = set()
@@ -45,6 +47,8 @@ class MoreGenerator:
             more["stats"] = [True, True, False]
         if "events" in self.features:
             more["events_max"] = [0, 100, 1000]
+        if "access" in self.features:
+            more["trail_max"] = [0, 3, 10000, 10000]
         self.settings = {**self.settings, **more}
         scripts = self.driver.scripts
         for feature, weights in FEATURES.items():  # not the set: its order is another in each process
@@ -251,6 +255,34 @@ class MoreGenerator:
             "worker": self.registered(),
             "request": self.rng.choice(("quiet", "stop", "resume", "resume")),
         }
+
+    # ---- keys, and who changes things ----
+
+    def add_actor(self, operation):
+        script, fields, _ = operation
+        if "access" in self.features and script in NOTED and self.chance(0.6):
+            fields["actor"] = self.rng.choice(("ann", "ann", "bob é"))
+
+    def api_key(self):
+        return self.rng.choice(("00000000000a", "00000000000b", "ffffffffffff"))
+
+    def grant(self):
+        fields = {"id": self.api_key(), "digest": self.rng.choice("aaab") * 64, "name": self.rng.choice(("x", "y é"))}
+        fields["roles"] = self.rng.sample(["viewer", "pusher", "worker", "operator", "admin"], self.rng.randint(1, 5))
+        more = {"queues": ["mail.*", "a"], "ttl": self.rng.choice((1, 0.5 + 60, 1e10)), "rate": 0.5}
+        return fields | {field: value for field, value in more.items() if self.chance(0.4)}
+
+    def revoke(self):
+        return {"id": self.api_key()}
+
+    def touch(self):
+        return {"ids": sorted({self.api_key(), self.api_key()})}
+
+    def keys(self):
+        return {"count": self.rng.choice((1, 2, 100))} | ({"digests": True} if self.chance(0.5) else {})
+
+    def trail(self):
+        return {"count": self.rng.choice((1, 2, 100))}
 
     # ---- schedules, statistics, settings ----
 

@@ -149,10 +149,11 @@ DECODE = {
     "change": text, "depend": text, "kick": text, "retry": text, "discard": text, "track": text,
     "schedule": unpack_document, "schedules": lambda reply: page(reply, unpack_document),
     "jobs": lambda reply: page(reply, unpack_document), "failures": page, "tags": first_text,
+    "keys": page, "trail": page, "grant": plain_document,
     "history": plain_document, "stats": lambda reply: [plain_document(doc) for doc in reply],
     "result": lambda reply: [reply[0].decode(), *reply[1:]],
-    "assign": lambda reply: [reply[0], *([id.decode(), url.decode(), unpack_document(doc), argument]
-                                         for id, url, doc, argument in grouped(reply[1:], 4))],
+    "assign": lambda reply: [reply[0], *([id.decode(), url.decode(), secrets.decode(), unpack_document(doc), argument]
+                                         for id, url, secrets, doc, argument in grouped(reply[1:], 5))],
 }  # fmt: skip
 
 

@@ -23,6 +23,7 @@ class Worker:
     since_ms: int
     request: str = ""  # quiet or stop
     lapsed: int = 0
+    secrets: str = ""  # with a blank between; nobody is shown them but who pushes
     resting: str | None = None  # why it gets nothing until resting_until_ms: busy or unreachable
     resting_until_ms: int = 0
     refused: set = field(default_factory=set)
@@ -50,13 +51,14 @@ class Workers(Order):
         del self.workers[worker.id]
         return len(jobs)
 
-    def register(self, reply, name, queues, url=None, max_jobs=1):
+    def register(self, reply, name, queues, url=None, max_jobs=1, secrets=()):
         accepted(reply)
         expect(WORKER_ID.fullmatch(reply) and reply not in self.workers, "a new worker id", reply)
         for worker in list(self.workers.values()):
             if url and worker.url == url:
                 self.give_back(worker)
         self.workers[reply] = Worker(reply, name, entries(queues), url, max_jobs, self.now, self.now)
+        self.workers[reply].secrets = " ".join(secrets)
         self.workers[reply].since_ms = self.created(reply[1:])  # as that of a job, the moment is part of the id
 
     def unregister(self, reply, worker):
@@ -145,9 +147,10 @@ class Workers(Order):
     def with_room(self):
         return [worker for worker in self.workers.values() if self.state_of(worker) == "ready"]
 
-    def check_assigned(self, worker, job, doc, next_ms):
+    def check_assigned(self, worker, job, doc, next_ms, without):
         """The best of the next jobs of all workers with room, given to the least loaded who takes it."""
-        takers = [w for w in self.with_room() if not self.may_be_passed_over(w, worker, next_ms)]
+        asked = [w for w in self.with_room() if w.id not in without]
+        takers = [w for w in asked if not self.may_be_passed_over(w, worker, next_ms)]
         expect(
             job and worker in takers and self.takes(worker, job),
             "not a job for this worker",
@@ -187,34 +190,35 @@ class Workers(Order):
     def load(self, worker):
         return len(self.held(worker)) / worker.max_jobs
 
-    def assign(self, reply, master, limit=100, wait=None, request=None):
+    def assign(self, reply, master, limit=100, wait=None, request=None, without=()):
         accepted(reply)
         until_ms, answer = self.requests.get(("assign", request), (0, []))
-        if answer and (self.now < until_ms or self.is_repeat([0, *(pair[2:] for pair in reply[1:])], answer)):
+        if answer and (self.now < until_ms or self.is_repeat([0, *(pair[3:] for pair in reply[1:])], answer)):
             jobs = self.started_again(answer)
             same(
-                [tuple(pair[:2]) for pair in reply[1:]],
-                [(j.worker_id, self.workers[j.worker_id].url) for j in jobs],
+                [tuple(pair[:3]) for pair in reply[1:]],
+                [(j.worker_id, self.workers[j.worker_id].url, self.workers[j.worker_id].secrets) for j in jobs],
                 "to",
             )
-            return self.show_again([reply[0], *(pair[2:] for pair in reply[1:])], jobs)
+            return self.show_again([reply[0], *(pair[3:] for pair in reply[1:])], jobs)
         self.gets_up(master, wait)
         self.come_by()
         due_before = self.due_count()
         self.sweep(left_some=reply[0] == 0)
         expect(len(reply) - 1 <= limit, "more than the limit", reply)
         started = []
-        for id, url, doc, argument in reply[1:]:
+        for id, url, secrets, doc, argument in reply[1:]:
             worker, job = self.workers.get(id), self.jobs.get(doc["id"])
-            expect(worker and worker.url == url, "an unknown worker", id, url)
-            self.check_assigned(worker, job, doc, reply[0])
+            expect(worker and (worker.url, worker.secrets) == (url, secrets), "an unknown worker", id, url, secrets)
+            self.check_assigned(worker, job, doc, reply[0], without)
             self.start(job, id)
             started.append((job, doc))
             self.give_tokens(started)
             self.check_document(doc, self.picked_document(job), "document of an assigned job")
             same(argument, job.argument, "argument of an assigned job")
         if len(reply) - 1 < limit and (reply[0] != 0 or not self.may_leave_some()):
-            left = [(worker, self.wants(worker)) for worker in self.workers.values() if self.wants(worker)]
+            asked = [worker for worker in self.workers.values() if worker.id not in without]
+            left = [(worker, self.wants(worker)) for worker in asked if self.wants(worker)]
             same(left, [], "assigned less than possible")
         rests = [w.resting_until_ms for w in self.workers.values() if w.resting]
         openings = self.openings_for_workers() if len(reply) - 1 < limit else []

@@ -1,27 +1,23 @@
 """Wrong changes of jobs, dependencies, moves and what follows outcomes, notes of heartbeats."""
 
-from bad_constraints import TAGS
 from bad_values import (
     BLOB,
     DONE,
     HOLD,
     IDS,
     INFINITE,
-    NAMES,
     NAN,
     RUNNING,
     UNKNOWN,
     WAITING,
+    Case,
     encode,
     integers,
-    numbers,
     show,
 )
 
 DEPENDS = [5, True, "x", {"a": 1}, []]
 PROGRESS = ["1", True, [], {"a": 1}, NAN, INFINITE, -INFINITE]
-SOME_TAGS = [tags for tags in TAGS if tags != []]
-MOVE = {"name": NAMES, "queue": [*NAMES, "a*", "*"], "delay": numbers(0, 1e10)}
 NOTES = {"progress": PROGRESS,
          "message": [5, True, [], {"a": 1}, "x" * 1025], "argument": integers(0, 0)}  # fmt: skip
 NEVER = "f" * 14  # an id that was never given
@@ -96,10 +92,6 @@ def of_outcomes(invalid, refused):
         yield invalid("finish", f"failure with {field}", f"outcomes[0].{field}", *args)
     for wrong in (5, True, "x", [1], {}, {"priority": 1}):
         yield outcome(f"move {show(wrong)}", "move", {"move": wrong})
-    for field, values in MOVE.items():
-        for value in values:
-            move = {"queue": "a", field: value}
-            yield outcome(f"move to {field} {show(value)}", f"move.{field}", {"move": move})
     yield outcome("move to a name with *", "move.name", {"move": {"name": "a*"}})
     yield outcome("move to an unknown field", "move.nam", {"move": {"nam": "a"}}, says="did you mean name?")
     for wrong in (0, 1001, 1.5, "1", True, []):
@@ -114,8 +106,6 @@ def of_outcomes(invalid, refused):
 
 
 def refused_follow(what, worker, outcome, job):
-    from bad_inputs import Case
-
     args = [worker, outcome, BLOB, job, BLOB]
     return Case(f"finish: {what}", "finish", args, "NOTFOUND", "outcomes[0].enqueue[0].depends[0]")
 

@@ -49,6 +49,5 @@ def of_schedules(invalid, refused):
     for path, job in (("tags[1]", {"tags": ["x", ""]}), ("unique_for", {"unique_for": 1}), ("name", {"name": "a*"})):
         yield wrong(f"a job with {path}", f"job.{path}", {"every": 1, "job": {"name": "a", **job}})
     yield refused("unschedule", "unknown", "NOTFOUND", "id", {"id": "unknown"})
-    yield invalid("schedules", "second id empty", "ids[1]", encode({"ids": ["a", ""]}))
     yield invalid("schedules", "ids and count", "ids", encode({"ids": ["a"], "count": 1}))
     yield invalid("schedules", "too many moments", "ids", encode({"ids": ["a"] * 21, "next": 100}))

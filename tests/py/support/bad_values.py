@@ -1,6 +1,7 @@
 """Wrong values for each kind of field, and a data set's well-known ids."""
 
 import struct
+from typing import NamedTuple
 
 import msgpack
 
@@ -19,6 +20,16 @@ RUNNING, DONE, WAITING, UNKNOWN = id_of(0), id_of(1), id_of(2), "00000000000001"
 HOLD = "1-0123456789ab"  # a token as one should be
 SCHEDULED = id_of(4)
 WORKER, NO_WORKER = "w" + id_of(3), "w00000000000001"
+
+
+class Case(NamedTuple):
+    title: str
+    script: str
+    args: list
+    code: str
+    path: str | None
+    says: str = ""  # a part of the message
+    value: object = None  # that the message is to show
 
 
 class Raw(bytes):
@@ -70,39 +81,18 @@ NAMES += [
 TOKENS = [*NOT_TEXT, "", "x" * 201, "x" * 2**20]
 BOOLEANS = [0, 1, 1.5, "true", "", [], {"a": True}]
 IDS = [
-    *NOT_TEXT,
-    "",
-    "x",
-    RUNNING[:13],
-    RUNNING + "0",
-    RUNNING.upper(),
-    " " + RUNNING[1:],
-    RUNNING[:13] + "\n",
-]
+    *NOT_TEXT, "", "x", RUNNING[:13], RUNNING + "0", RUNNING.upper(), " " + RUNNING[1:], RUNNING[:13] + "\n",
+]  # fmt: skip
 URLS = [
-    *NOT_TEXT,
-    "",
-    "x",
-    "worker:8080",
-    "ftp://host/",
-    "http://",
-    "http:///path",
-    "https:// host",
-    "http://a b/",
-]
+    *NOT_TEXT, "", "x", "worker:8080", "ftp://host/", "http://", "http:///path", "https:// host", "http://a b/",
+    "http://host/?to=", "http://host/#", "http://user@host/", "http://user:secret@host:80",
+]  # fmt: skip
 URLS += ["javascript:alert(1)", "http://host/\n", "http://" + "x" * 2**20, "//host/", " http://host/"]
 TIMES = [
-    *NOT_TEXT,
-    "",
-    "now",
-    "2026-01-31",
-    "2026-01-31T12:00:00",
-    "2026-02-29T12:00:00Z",
-    "2026-13-01T12:00:00Z",
-]
+    *NOT_TEXT, "", "now", "2026-01-31", "2026-01-31T12:00:00", "2026-02-29T12:00:00Z", "2026-13-01T12:00:00Z",
+]  # fmt: skip
 TIMES += ["2026-01-31T25:00:00Z", "2026-01-31T12:60:00Z", "2026-01-31T12:00:00+25:00", "31.01.2026 12:00"]
 TIMES += ["2026-01-31T12:00:00Zx", "2026-01-31T12:00:00.Z", "2026-1-31T12:00:00Z", "x" * 2**20]
-WAITS = [5, True, "push", 1.5]
 QUEUES = [5, True, 1.5, "", [], {"a": 1}, ["a"] * 101, "x" * 256, "x" * 2**20, "\0", Raw(b"\xa1\xff")]
 
 
@@ -114,21 +104,8 @@ def integers(least, most):
 def numbers(least, most):
     below = least / 2 if least else -0.001
     return [
-        below,
-        -1,
-        most * 1.001,
-        most * 1e6,
-        "1",
-        "",
-        True,
-        False,
-        [],
-        [1],
-        {"a": 1},
-        NAN,
-        INFINITE,
-        -INFINITE,
-    ]
+        below, -1, most * 1.001, most * 1e6, "1", "", True, False, [], [1], {"a": 1}, NAN, INFINITE, -INFINITE,
+    ]  # fmt: skip
 
 
 def words(*known):

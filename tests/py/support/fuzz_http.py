@@ -31,6 +31,7 @@ WAIT_S = 1.5  # for an answer that waits for something
 MOST_MB = 500
 JUDGED = 0.3  # of the requests: whether a refused one changed something
 AGAIN = 5
+KEYED = 0.97  # of the requests: with a key that may do everything
 _LINES = re.compile(r" (ERROR|CRITICAL) |Traceback|attempt to |user_(script|function)")
 
 
@@ -43,6 +44,14 @@ class HttpFuzzer:
         self.seed = seed
         self.report = Report()
         self.connection = self.connect()
+        self.key = self.create_key()
+
+    def create_key(self) -> str:
+        """One of an admin: once a round has made a key, the master asks for keys."""
+        body = json.dumps({"name": "fuzz", "roles": ["admin"]})
+        self.connection.request("POST", "/keys", body, {"content-type": "application/json"})
+        key: str = json.loads(self.connection.getresponse().read())["key"]
+        return key
 
     def connect(self) -> http.client.HTTPConnection:
         return http.client.HTTPConnection("127.0.0.1", self.master.port, timeout=WAIT_S)
@@ -108,6 +117,8 @@ class HttpFuzzer:
         for one in operation.at("header"):
             if one.required or self.random.random() < 0.3:
                 headers[one.name] = re.sub(r"[^\x20-\x7e\xa0-\xff]", "?", self.text(self.part(one)))[:2000]
+        if self.random.random() < KEYED:
+            headers["authorization"] = f"Bearer {self.key}"
         body = None
         if operation.takes_body or operation.script == "import" or self.random.random() < 0.02:
             body = self.encoded(operation, headers)
@@ -265,7 +276,10 @@ def differing(one: dict[bytes, bytes], other: dict[bytes, bytes]) -> set[bytes]:
 
 
 def responses_of(operation: Operation) -> set[str]:
-    return set(document()["paths"][operation.path][operation.method.lower()]["responses"]) | {"404", "405"}
+    of_any = {"404", "405"}
+    if operation.role:  # what the document's text says of all of them
+        of_any |= {"401", "403", "429"}
+    return set(document()["paths"][operation.path][operation.method.lower()]["responses"]) | of_any
 
 
 def fuzzed_master(server: RedisServer, form: str = "auto") -> MasterProcess:

@@ -79,6 +79,7 @@ class StubWorker:
         self.answer = answer
         self.jobs: list[dict[str, Any]] = []
         self.raw: list[bytes] = []
+        self.headers: list[list[tuple[bytes, bytes]]] = []
         self.came = asyncio.Event()
         self.under_way = 0
         self.most_under_way = 0
@@ -88,6 +89,7 @@ class StubWorker:
     async def take(self, request: web.Request) -> web.Response:
         body = await request.read()
         self.raw.append(body)
+        self.headers.append([(name.lower(), value) for name, value in request.raw_headers])
         job = msgpack.unpackb(body)
         self.jobs.append(job)
         self.came.set()

@@ -8,18 +8,22 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import jqmaster
 
 TESTS = Path(__file__).parent
 START_S = 30.0
+NONE: Mapping[str, str] = {}
 
 
 class Process:
     """`python -m module arguments...`. Leaving the `with` block kills what still runs."""
 
-    def __init__(self, *command: str, ready: str = "", folder: Path | None = None) -> None:
+    def __init__(
+        self, *command: str, ready: str = "", folder: Path | None = None, variables: Mapping[str, str] = NONE
+    ) -> None:
         handle, name = tempfile.mkstemp(prefix="jq-", suffix=".log")
         self._log = Path(name)
         self._text = ""
@@ -27,7 +31,7 @@ class Process:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("JQ_")}
         self._process = subprocess.Popen(
             [sys.executable, "-m", *command], stdin=subprocess.DEVNULL, stdout=handle, stderr=handle,
-            env={**kept, "PYTHONPATH": os.pathsep.join(paths)}, start_new_session=True, cwd=folder,
+            env={**kept, "PYTHONPATH": os.pathsep.join(paths), **variables}, start_new_session=True, cwd=folder,
         )  # fmt: skip
         os.close(handle)
         self.line = self._await(ready) if ready else ""

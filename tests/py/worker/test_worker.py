@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -17,6 +18,8 @@ from redis.asyncio import Redis
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.replies import Beat, Note
 from jqmaster.master.server import ServeOptions, Server
+from jqmaster.wire import signing
+from jqmaster.wire.message import MSGPACK
 from jqmaster.worker.run import WorkOptions, work
 from jqmaster.worker.sources import RedisSource
 from jqmaster.worker.worker import Function, JobFailed, Key, Outcome, Worker, current_job, no_renewal
@@ -24,6 +27,7 @@ from parts import enqueue, eventually, status, until
 
 WAYS = ("redis", "http", "push", "synchronous")
 SOON_S = 10.0
+SECRET = signing.new_secret()
 
 Started = Callable[..., Awaitable[None]]
 
@@ -285,7 +289,8 @@ async def test_a_delivery_that_comes_twice_starts_once(server: Server, own: Engi
         calls += 1
         await go_on.wait()
 
-    async with working("push", server, {"count": count}, concurrency=2):
+    numbers = itertools.count()
+    async with working("push", server, {"count": count}, concurrency=2, push_secrets=[SECRET]):
         [document] = await eventually(lambda: _workers(own))
         body = {"id": "00000000000001", "name": "count", "queue": "count", "argument": None, "timeout": 30,
                 "token": "1-", "attempt": 1, "priority": 0, "retry_count": 0}  # fmt: skip
@@ -293,7 +298,8 @@ async def test_a_delivery_that_comes_twice_starts_once(server: Server, own: Engi
 
             async def post(job: Any) -> int:
                 data = job if isinstance(job, bytes) else msgpack.packb(job)
-                async with session.post(f"{document['url']}/worker-job", data=data) as response:
+                headers = {"content-type": MSGPACK, **signing.signed([SECRET], f"push-{next(numbers)}", data)}
+                async with session.post(f"{document['url']}/worker-job", data=data, headers=headers) as response:
                     return response.status
 
             assert [await post(body), await post(body)] == [202, 202]

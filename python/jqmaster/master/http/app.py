@@ -18,6 +18,7 @@ from werkzeug.exceptions import (
 
 from jqmaster.master.http.fast import Asgi, FastPath, Receive, Send, too_large
 from jqmaster.master.http.foreign import own_pages_only
+from jqmaster.master.http.gate import admit
 from jqmaster.master.http.routes import ROUTES, Response, Route, answered, failure_for, respond
 from jqmaster.master.http.ui import add_ui
 from jqmaster.master.master import Master
@@ -67,8 +68,14 @@ def create_app(
 
 def _view(master: Master, route: Route) -> Callable[..., Awaitable[QuartResponse]]:
     async def view(**params: str) -> QuartResponse:
+        try:
+            who = admit(master, route.operation, request.scope)
+        except HttpError as error:
+            refused = failure_for(error, list(request.scope["headers"]))
+            answered(master, request.scope, refused, route=route)
+            return _quart(refused)
         body = cast(bytes, await request.get_data(cache=False))
-        return _quart(await respond(master, route, request.scope, params, body))
+        return _quart(await respond(master, route, request.scope, params, body, who))
 
     return view
 

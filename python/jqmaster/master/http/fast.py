@@ -10,9 +10,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
+from jqmaster.master.http.gate import admit
 from jqmaster.master.http.routes import ROUTES, Response, Route, answered, failure_for, respond
 from jqmaster.master.master import Master
 from jqmaster.wire.errors import HttpError
+from jqmaster.wire.identity import Identity
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Any]]
@@ -59,6 +61,7 @@ class FastPath:
 
     async def _serve(self, route: Route, params: dict[str, str], scope: Scope, receive: Receive, send: Send) -> None:
         try:
+            who = admit(self._master, route.operation, scope)
             body = await self._body(scope, receive)
         except HttpError as error:
             refused = failure_for(error, scope["headers"])
@@ -69,11 +72,11 @@ class FastPath:
             return
         if route.path == "/pick" and b"timeout" in body:
             # Only this one may wait long; nobody must be given jobs who has gone away in the meantime.
-            response = await self._while_connected(route, scope, body, receive)
+            response = await self._while_connected(route, scope, body, who, receive)
             if response is None:
                 return
         else:
-            response = await respond(self._master, route, scope, params, body)
+            response = await respond(self._master, route, scope, params, body, who)
         await send_response(send, response)
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes | None:
@@ -96,8 +99,10 @@ class FastPath:
             if not message.get("more_body", False):
                 return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
-    async def _while_connected(self, route: Route, scope: Scope, body: bytes, receive: Receive) -> Response | None:
-        answer = asyncio.ensure_future(respond(self._master, route, scope, {}, body))
+    async def _while_connected(
+        self, route: Route, scope: Scope, body: bytes, who: Identity, receive: Receive
+    ) -> Response | None:
+        answer = asyncio.ensure_future(respond(self._master, route, scope, {}, body, who))
         gone = asyncio.ensure_future(receive())
         try:
             await asyncio.wait((answer, gone), return_when=asyncio.FIRST_COMPLETED)

@@ -46,7 +46,7 @@ async def set_config(master: Master, request: Request) -> Reply:
     """`PATCH /config`: change the settings named in the body, all or none."""
     request.rename = lambda path: path.removeprefix("set").removeprefix(".")
     body = packform.Reader(request.body).map("")
-    return Reply(200, await master.engine.call("config", packform.pack_spec({"set": body})))
+    return Reply(200, await master.engine.call("config", packform.pack_spec({"set": body, "actor": request.who.name})))
 
 
 async def alive(_master: Master, _request: Request) -> Reply:

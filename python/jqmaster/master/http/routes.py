@@ -11,11 +11,15 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from jqmaster.errors import JQError
+from jqmaster.master.http import access as keys
 from jqmaster.master.http import copying, done, events, jobs, metrics, overview, queues, work
+from jqmaster.master.http.bounds import within_queues
+from jqmaster.master.http.gate import while_known
 from jqmaster.master.http.translate import Translation
 from jqmaster.master.master import Master
 from jqmaster.wire import access, jsonform, packform
 from jqmaster.wire.errors import HttpError, from_engine, internal, invalid
+from jqmaster.wire.identity import Identity
 from jqmaster.wire.message import JSON, MSGPACK, Reply, Request, body_type, reply_type
 from jqmaster.wire.operation import Operation
 from jqmaster.wire.operations import OPERATIONS
@@ -47,6 +51,10 @@ BY_HAND: dict[str, Handler] = {
     "discard.queue": queues.purge_queue,
     "config": queues.get_config,
     "config.set": queues.set_config,
+    "grant": keys.grant,
+    "session": keys.who,
+    "session.begin": keys.log_in,
+    "session.end": keys.log_out,
     "export": copying.export,
     "import": copying.import_records,
     "events": events.all_events,
@@ -69,6 +77,7 @@ class Route:
     method: str
     path: str
     handler: Handler
+    operation: Operation
     takes_body: bool
     hot: bool
     negotiates: bool
@@ -80,6 +89,7 @@ def _route(operation: Operation) -> Route:
         operation.method,
         operation.path,
         handler,
+        operation,
         takes_body=operation.takes_body,
         hot=operation.hot,
         negotiates=not operation.reply.media,
@@ -100,11 +110,12 @@ class Response:
 
 
 async def respond(
-    master: Master, route: Route, scope: Mapping[str, Any], params: Mapping[str, str], body: bytes
+    master: Master, route: Route, scope: Mapping[str, Any], params: Mapping[str, str], body: bytes, who: Identity
 ) -> Response:
-    """Answer one request. `params` are the path's, still percent-encoded. Raises nothing but cancellation."""
+    """Answer one request of somebody who may ask for this. `params` are the path's, still percent-encoded.
+    Raises nothing but cancellation."""
     started = time.perf_counter()
-    request = Request(params, scope["query_string"], dict(scope["headers"]), body)
+    request = Request(params, scope["query_string"], dict(scope["headers"]), body, who, scope)
     response = await _respond(master, route, request)
     answered(master, scope, response, route=route, request=request, started=started)
     return response
@@ -154,6 +165,8 @@ def _log(
         pairs["worker"] = None if worker is None else worker.decode("utf-8", "replace")
         if request.told is not None:
             pairs |= request.told()
+        if request.who.key_id:
+            pairs |= {"key": request.who.key_id, "who": request.who.name}
     access.request_log.info(access.Fields("request", pairs))
 
 
@@ -172,10 +185,16 @@ async def _respond(master: Master, route: Route, request: Request) -> Response:
         if request.params:
             request.params = {name: _decoded(name, value) for name, value in request.params.items()}
         try:
+            if request.who.queues is not None:
+                await within_queues(master, route.operation, request)
             reply = await route.handler(master, request)
         except JQError as error:
             raise from_engine(error, request.rename(error.path) if error.path else None) from error
-        return _response(reply, content_type)
+        if reply.stream is not None and request.who.key_id:
+            reply.stream = while_known(master, request.who, reply.stream)
+        response = _response(reply, content_type)
+        response.headers += reply.headers
+        return response
     except HttpError as error:
         if error.status >= 500:
             logger.warning("%s %s: %s", route.method, route.path, error.__cause__ or error.message)

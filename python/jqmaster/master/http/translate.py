@@ -59,6 +59,8 @@ class Translation:
         """The script's spec, and the values behind it. Raises 400 for what the operation does not know."""
         request.rename = self._rename
         spec: dict[str, Any] = dict(self.operation.fixed)
+        if self.operation.says_actor:
+            spec["actor"] = request.who.name
         for field in self.operation.at("path"):
             _put(spec, field.to, request.params[field.name])
         if self._query:

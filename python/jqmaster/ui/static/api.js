@@ -75,6 +75,7 @@ async function call(method, target, { query, body, signal } = {}) {
   }
   if (answer.ok) return value;
   const error = value?.error || {};
+  if (answer.status === 401 && target !== '/session') dispatchEvent(new Event('jq:unknown'));
   throw new ApiError(
     answer.status,
     error.code || 'INTERNAL',

@@ -1,14 +1,17 @@
 // Shows the page that the address names.
 import './theme.js';
 import { fill, h } from './dom.js';
-import { startKeys } from './keys.js';
 import { pages } from './pages/index.js';
+import { may } from './rights.js';
 import { BASE, match, navigate, query, start } from './router.js';
+import { isKnown, keepSession, logIn, showWho } from './session.js';
+import { startKeys } from './shortcuts.js';
 import { startTheme } from './theme.js';
 
 const main = document.getElementById('main');
 const nav = document.getElementById('nav');
 const menu = document.getElementById('menu');
+const user = document.getElementById('user');
 let cleanUp = null;
 let shown = 0;
 
@@ -17,7 +20,7 @@ function drawNav(page) {
   fill(
     nav,
     pages
-      .filter((one) => one.nav)
+      .filter((one) => one.nav && (!one.needs || may(one.needs)))
       .map((one) =>
         h(
           'a',
@@ -45,15 +48,40 @@ function drawProblem(view, problem) {
   );
 }
 
-async function change() {
+function leavePage() {
   shown += 1;
-  const mine = shown;
   try {
     cleanUp?.();
   } catch (problem) {
     console.error(problem);
   }
   cleanUp = null;
+}
+
+/** Nobody is known any more: asks for a key, and goes on where one was. */
+function askWho() {
+  if (main.querySelector('form.login')) return;
+  leavePage();
+  for (const dialog of document.querySelectorAll('dialog')) dialog.close();
+  fill(nav);
+  user.hidden = true;
+  logIn(main, begin);
+}
+
+async function begin() {
+  try {
+    if (!(await isKnown())) return askWho();
+  } catch {
+    // Not for that: the page says what is wrong.
+  }
+  showWho(user, askWho);
+  fill(main);
+  return change();
+}
+
+async function change() {
+  leavePage();
+  const mine = shown;
   for (const dialog of document.querySelectorAll('dialog')) dialog.close();
   const found = match(pages, location.pathname);
   if (found?.page.to) {
@@ -92,7 +120,9 @@ menu.addEventListener('click', () => {
   const isOpen = nav.classList.toggle('is-open');
   menu.setAttribute('aria-expanded', String(isOpen));
 });
+addEventListener('jq:unknown', askWho);
 startTheme();
 startKeys();
+keepSession();
 start(change);
-change();
+begin();

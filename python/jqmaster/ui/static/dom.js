@@ -1,4 +1,5 @@
 // Elements without markup: what comes from outside is only ever a text node or an attribute's value.
+import { may } from './rights.js';
 
 const SVG = 'http://www.w3.org/2000/svg';
 // Attributes that are never set from data: they would run as code, or are refused by the page's policy.
@@ -62,6 +63,9 @@ export function fill(element, ...children) {
   element.replaceChildren();
   return append(element, children);
 }
+
+/** A button for operators; others get nothing. */
+export const operatorButton = (...given) => (may('operator') ? button(...given) : null);
 
 export function button(label, onClick, attributes = {}) {
   return h('button', { type: 'button', ...attributes, on: { click: onClick } }, label);

@@ -1,4 +1,5 @@
 // What changes by itself. All of it rests while the tab is hidden.
+import { api } from './api.js';
 
 /** Server-sent events: follow('/overview/events', (data) => …, (isConnected) => …) → stop. */
 export function follow(target, onData, onState = () => {}, { names = ['message'] } = {}) {
@@ -18,6 +19,7 @@ export function follow(target, onData, onState = () => {}, { names = ['message']
       onState(false);
       // After an answer that is no stream the browser gives up; we do not.
       if (source?.readyState === EventSource.CLOSED) {
+        api.get('/session').catch((problem) => problem.status === 401 && dispatchEvent(new Event('jq:unknown')));
         shut();
         timer = setTimeout(open, 3000);
       }

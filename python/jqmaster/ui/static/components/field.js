@@ -55,12 +55,12 @@ function control({ type = 'text', value, options, rows, required, placeholder, m
     const text = type === 'json' ? (value === undefined ? '' : stringify(value, 2)) : (value ?? '');
     return h('textarea', { ...common, rows: rows || 6, spellcheck: 'false', class: 'code', value: text });
   }
-  const kinds = { number: 'text', datetime: 'datetime-local' };
+  const kinds = { number: 'text', datetime: 'datetime-local', password: 'password' };
   return h('input', {
     ...common,
     type: kinds[type] || 'text',
     inputmode: type === 'number' ? 'decimal' : undefined,
-    autocomplete: 'off',
+    autocomplete: type === 'password' ? 'current-password' : 'off',
     spellcheck: 'false',
     min,
     max,

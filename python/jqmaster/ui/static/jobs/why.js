@@ -4,7 +4,7 @@ import { badge } from '../components/badge.js';
 import { meter } from '../components/bar.js';
 import { act } from '../components/toast.js';
 import { onHold } from '../constraints.js';
-import { button, h } from '../dom.js';
+import { operatorButton as button, h } from '../dom.js';
 import { amount, count, cut, duration, jobs as inJobs, now, until } from '../format.js';
 import { link, withQuery } from '../router.js';
 

@@ -4,7 +4,7 @@ import { table } from '../components/table.js';
 import { toast } from '../components/toast.js';
 import { tree } from '../components/tree.js';
 import { closed, edit, hold, inUse, limits, onHold, release, remove, use } from '../constraints.js';
-import { button, fill, h } from '../dom.js';
+import { operatorButton as button, fill, h } from '../dom.js';
 import { count } from '../format.js';
 import { every } from '../live.js';
 import { link, navigate } from '../router.js';

@@ -3,7 +3,7 @@ import { api, path } from '../api.js';
 import { table } from '../components/table.js';
 import { toast } from '../components/toast.js';
 import { closed, edit, hold, inUse, limits, matcher, onHold, release, remove, use } from '../constraints.js';
-import { button, h } from '../dom.js';
+import { operatorButton as button, h } from '../dom.js';
 import { count } from '../format.js';
 import { every } from '../live.js';
 import { link } from '../router.js';

@@ -3,7 +3,7 @@ import { all, api, path } from '../api.js';
 import { chart } from '../components/chart.js';
 import { table } from '../components/table.js';
 import { failed } from '../components/toast.js';
-import { button, fill, h } from '../dom.js';
+import { operatorButton as button, fill, h } from '../dom.js';
 import { ago, count, cut, jobs as inJobs, now, percent } from '../format.js';
 import { actionOf } from '../jobs/actions.js';
 import { mass } from '../jobs/mass.js';

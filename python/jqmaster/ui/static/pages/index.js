@@ -18,5 +18,7 @@ export const pages = [
   { path: '/constraints/:id', to: (id) => path`/constraint/${id}` },
   { path: '/schedules', title: 'Schedules', nav: true, key: 's', load: () => import('./schedules.js') },
   { path: '/workers', title: 'Workers', nav: true, key: 'w', load: () => import('./workers.js') },
-  { path: '/enqueue', title: 'Enqueue', nav: true, key: 'e', load: () => import('./enqueue.js') },
+  { path: '/enqueue', title: 'Enqueue', nav: true, needs: 'pusher', key: 'e', load: () => import('./enqueue.js') },
+  { path: '/trail', title: 'Trail', nav: true, needs: 'operator', key: 't', load: () => import('./trail.js') },
+  { path: '/keys', title: 'Keys', nav: true, needs: 'admin', key: 'k', load: () => import('./keys.js') },
 ];

@@ -1,10 +1,11 @@
 // A job: what it is, what became of it, why it waits, and what can be done about it.
+
 import { api, path } from '../api.js';
 import { badge } from '../components/badge.js';
 import { confirm } from '../components/dialog.js';
 import { act, failed } from '../components/toast.js';
 import { tree } from '../components/tree.js';
-import { button, fill, h } from '../dom.js';
+import { operatorButton as button, fill, h } from '../dom.js';
 import { ago, count, cut, duration } from '../format.js';
 import { actionOf } from '../jobs/actions.js';
 import { changeForm } from '../jobs/change.js';
@@ -15,6 +16,7 @@ import { timeline } from '../jobs/timeline.js';
 import { ENDED, WAITING } from '../jobs/where.js';
 import { why } from '../jobs/why.js';
 import { every, follow } from '../live.js';
+import { may } from '../rights.js';
 import { link, navigate, withQuery } from '../router.js';
 
 const LARGE = 200000; // an argument of so many characters is not fetched again and again
@@ -85,7 +87,8 @@ function actionsOf(job, changed, _isProtected) {
       if (changes) changed();
     }),
   );
-  made.push(h('a', { class: 'button', href: `/ui${withQuery('/enqueue', { from: job.id })}` }, 'Enqueue again…'));
+  if (may('pusher'))
+    made.push(h('a', { class: 'button', href: `/ui${withQuery('/enqueue', { from: job.id })}` }, 'Enqueue again…'));
   if (at('kick')) {
     made.push(
       button('Take from worker…', async () => {

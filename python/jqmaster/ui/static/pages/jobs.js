@@ -1,4 +1,5 @@
 // Jobs by what they are: filters in the address, a look inside, and acting on one, some, or all that match.
+
 import { all, api, path } from '../api.js';
 import { badge, STATES } from '../components/badge.js';
 import { filterBar } from '../components/filter.js';
@@ -11,6 +12,7 @@ import { mass } from '../jobs/mass.js';
 import { groups, names, queues, tags } from '../jobs/suggest.js';
 import { ENDED, FILTERS, queryOf, WAITING, whereOf } from '../jobs/where.js';
 import { every } from '../live.js';
+import { may } from '../rights.js';
 import { link, query, withQuery } from '../router.js';
 
 const PAGE = 50;
@@ -235,7 +237,7 @@ export async function render(view) {
     const wanted = query().status?.split(',');
     const fitting = ACTIONS.filter((action) =>
       action.states.some((state) => (states ? states.has(state) : !wanted || wanted.includes(state))),
-    ).filter((action) => states || action.path || action.change);
+    ).filter((action) => (states || action.path || action.change) && may('operator'));
     bar.classList.toggle('has-chosen', rows.length > 0);
     fill(
       bar,

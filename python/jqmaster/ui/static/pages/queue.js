@@ -5,7 +5,7 @@ import { meter } from '../components/bar.js';
 import { chart } from '../components/chart.js';
 import { confirm } from '../components/dialog.js';
 import { act, toast } from '../components/toast.js';
-import { button, fill, h } from '../dom.js';
+import { operatorButton as button, fill, h } from '../dom.js';
 import { brief, count, duration, now } from '../format.js';
 import { every } from '../live.js';
 import { forget, limit, ownSettings, pause, purge, WAITING } from '../queues.js';

@@ -4,7 +4,7 @@ import { badge } from '../components/badge.js';
 import { sparkline } from '../components/chart.js';
 import { filterBar } from '../components/filter.js';
 import { table } from '../components/table.js';
-import { button, fill, h } from '../dom.js';
+import { operatorButton as button, fill, h } from '../dom.js';
 import { duration, now, rate } from '../format.js';
 import { every } from '../live.js';
 import { counted, pause, queuesFrom, suggestQueues } from '../queues.js';

@@ -4,7 +4,7 @@ import { badge } from '../components/badge.js';
 import { confirm, form } from '../components/dialog.js';
 import { table } from '../components/table.js';
 import { act, toast } from '../components/toast.js';
-import { button, h } from '../dom.js';
+import { operatorButton as button, h } from '../dom.js';
 import { ago, count, duration, moment } from '../format.js';
 import { every } from '../live.js';
 import { link } from '../router.js';

@@ -5,7 +5,7 @@ import { meter } from '../components/bar.js';
 import { confirm } from '../components/dialog.js';
 import { table } from '../components/table.js';
 import { act } from '../components/toast.js';
-import { button, fill, h } from '../dom.js';
+import { operatorButton as button, fill, h } from '../dom.js';
 import { ago, count, cut, jobs as inJobs } from '../format.js';
 import { every } from '../live.js';
 import { link, withQuery } from '../router.js';

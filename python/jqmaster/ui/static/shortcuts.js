@@ -3,6 +3,7 @@
 import { show } from './components/dialog.js';
 import { h } from './dom.js';
 import { pages } from './pages/index.js';
+import { may } from './rights.js';
 import { navigate } from './router.js';
 
 const isTyping = (element) => element.closest('input:not([type=checkbox]), textarea, select, [contenteditable]');
@@ -27,7 +28,9 @@ function help() {
     ['Space', 'look inside a job'],
     ['← →', 'in a chart: its values'],
     ['Esc', 'close a dialog, leave a field'],
-    ...pages.filter((page) => page.nav).map((page) => [`g ${page.key}`, page.title]),
+    ...pages
+      .filter((page) => page.nav && (!page.needs || may(page.needs)))
+      .map((page) => [`g ${page.key}`, page.title]),
     ['?', 'this help'],
   ];
   show(

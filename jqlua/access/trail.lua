@@ -1,0 +1,121 @@
+---@lazy
+-- What operators changed, each entry written by the call that changes it: a sorted set whose members are a number in
+-- order, and the entry as it is shown. Only calls that say who makes them are noted.
+local budget = require "jqlua.job.budget"
+local check = require "jqlua.base.check"
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local page = require "jqlua.find.page"
+local settings = require "jqlua.settings.settings"
+
+local M = {}
+
+local call = redis.call
+
+local DIGITS = 14
+local MOST_BYTES = 1000 -- of what was said
+-- Of a spec, what tells nothing of the change, or must not be seen.
+local HIDDEN = { actor = true, cursor = true, count = true, ids = true, digest = true }
+
+---@return boolean # the same values, also in tables
+local function is_same(a, b)
+  if type(a) ~= "table" or type(b) ~= "table" then
+    return a == b
+  end
+  for name, value in pairs(a) do
+    if not is_same(value, b[name]) then
+      return false
+    end
+  end
+  for name in pairs(b) do
+    if a[name] == nil then
+      return false
+    end
+  end
+  return true
+end
+
+---@return table? change what a spec says beside the thing that it is about
+local function change_of(spec, on)
+  local change
+  for field, value in pairs(spec) do
+    if not HIDDEN[field] and value ~= on then
+      change = change or {}
+      change[field] = value
+    end
+  end
+  return change and #cmsgpack.pack(change) <= MOST_BYTES and change or nil
+end
+
+--- Drops the oldest of more than so many.
+---@param most number
+function M.trim(most)
+  local over = call("ZCARD", keys.TRAIL) - most
+  if over > 0 then
+    call("ZPOPMIN", keys.TRAIL, string.format("%.0f", over))
+  end
+end
+
+--- Notes a change, if it is said who makes it.
+---@param what string the operation
+---@param on string what it is about; empty: no one thing
+---@param spec table the call's
+---@param count? number how many jobs were changed
+function M.note(what, on, spec, count)
+  local most = spec.actor and settings.value(settings.TRAIL_MAX) or 0
+  if most == 0 then
+    return
+  end
+  local entry = {
+    time_ms = meta.state[meta.NOW_MS], actor = spec.actor, what = what, on = on ~= "" and on or nil,
+    change = change_of(spec, on), count = count,
+  }
+  local last = call("ZRANGE", keys.TRAIL, 0, 0, "REV")[1]
+  local number = last and tonumber(last:sub(1, DIGITS), 16) or 0
+  if last and (spec.cursor or "") ~= "" then
+    -- A further step of the same: it is told once, with the sum.
+    local before = cmsgpack.unpack(last:sub(DIGITS + 1))
+    if before.actor == entry.actor and before.what == what and is_same(before.change, entry.change) then
+      call("ZREM", keys.TRAIL, last)
+      entry.count, number = before.count + count, number - 1
+    end
+  end
+  if entry.count == 0 and not spec.where then
+    return
+  end
+  call("ZADD", keys.TRAIL, 0, string.format("%014x", number + 1) .. cmsgpack.pack(entry))
+  M.trim(most)
+end
+
+--- Notes a change of jobs that a call names or describes.
+---@param count number how many were changed
+function M.note_jobs(what, spec, count)
+  M.note(what, spec.ids and spec.ids[1] or spec.queue or spec.where and spec.where.queue or "", spec, count)
+end
+
+--- A page, newest first.
+---@return table? reply {cursor, document, ...}
+---@return string? problem
+function M.page(spec)
+  local problem = page.check(spec)
+  local cursor, count = spec.cursor or "", spec.count or 100
+  if not problem and cursor ~= "" and not check.is_id(cursor) then
+    problem = check.problem("cursor", "a cursor as the last reply gave it, or empty text", cursor)
+  end
+  if problem then
+    return nil, problem
+  end
+  local members = call("ZRANGE", keys.TRAIL, cursor == "" and "+" or "(" .. cursor, "-", "BYLEX", "REV", "LIMIT", 0,
+    count)
+  local reply = { #members == count and members[count]:sub(1, DIGITS) or "" }
+  for i, member in ipairs(members) do
+    reply[i + 1] = member:sub(DIGITS + 1)
+    if not budget.pay(budget.DOCUMENT + budget.of_bytes(member)) and i < #members then
+      reply[1] = member:sub(1, DIGITS)
+      break
+    end
+  end
+  return reply
+end
+
+return M

@@ -1,0 +1,223 @@
+"""What a worker answers to a delivery, and what that means (contract: the worker's own API)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import email.utils
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC
+from typing import Any, Literal
+
+import aiohttp
+import msgpack
+
+from jqmaster.master.http.jobs import follow_of
+from jqmaster.wire import packform
+from jqmaster.wire.errors import HttpError, invalid
+from jqmaster.wire.jsonform import to_msgpack
+from jqmaster.wire.message import JSON
+
+MAX_ANSWER_BYTES = 16 * 1024 * 1024
+LEAST_RETRY_AFTER_S, MAX_RETRY_AFTER_S = 1.0, 3600.0
+MAX_MESSAGE_BYTES = 65536
+REFUSAL_S = 2.0
+_OUTCOME_FIELDS = (
+    "type", "result", "error", "message", "reason", "should_retry", "group", "finished_at", "move", "enqueue",
+)  # fmt: skip
+
+Why = Literal["unknown", "busy", "unreachable", "gone"]
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The worker has it; its outcome comes by `POST /done`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The worker did not take it: the job goes back and loses nothing."""
+
+    why: Why
+    retry_after_s: float | None = None
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The outcome came as the answer; `spec` without id and token. `follow`: specs and arguments of jobs
+    to enqueue. `is_broken`: the worker did not state it."""
+
+    spec: dict[str, Any]
+    blob: bytes = packform.NIL
+    follow: tuple[bytes, ...] = ()
+    is_broken: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lapses:
+    """No answer within the lease, which runs out by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoRoom:
+    """This process can make no connection now, to whomever: the job goes back, and the worker is not at fault."""
+
+
+Answer = Accepted | Refused | Finished | Lapses | NoRoom
+
+
+def outcome_of(answer: Answer) -> str:
+    """In a word: `accepted`, `done`, `moved`, `failed`, `lapsed`, `no_room`, or why it was refused: `unknown`,
+    `busy`, `unreachable`, `gone`."""
+    match answer:
+        case Refused():
+            return answer.why
+        case Accepted():
+            return "accepted"
+        case Finished():
+            if answer.spec.get("type") == "failure":
+                return "failed"
+            return "moved" if "move" in answer.spec else "done"
+        case NoRoom():
+            return "no_room"
+    return "lapsed"
+
+
+def trouble_of(answer: Answer) -> str | None:
+    """What is wrong with the worker that gave it; None when it is well, or nothing is known of it."""
+    match answer:
+        case Refused() if answer.why in ("unreachable", "gone"):
+            return answer.message
+        case Finished() if answer.is_broken:
+            return str(answer.spec["message"])
+        case Lapses():
+            return "no answer within the lease"
+    return None
+
+
+def failure(message: str, *, should_retry: bool = True, is_broken: bool = False) -> Finished:
+    """An outcome that the master states for the worker."""
+    spec = {"type": "failure", "should_retry": should_retry, "message": _short(message)}
+    return Finished(spec, is_broken=is_broken)
+
+
+def _short(message: str) -> str:
+    return message.encode()[:MAX_MESSAGE_BYTES].decode(errors="ignore")
+
+
+async def read(response: aiohttp.ClientResponse, name: str) -> Answer:
+    """What a worker answered that was offered a job of this name."""
+    match response.status:
+        case 202:
+            return Accepted()
+        case 401:
+            return Refused("unreachable", message="the worker refuses the master's signature (401)")
+        case 404:
+            return Refused("unknown", message=await _why(response))
+        case 429 | 503:
+            wait_s = retry_after_s(response.headers.get("retry-after"))
+            return Refused("busy", wait_s, await _why(response))
+    body = await _body(response)
+    if response.status == 200:
+        if body is None:
+            return failure(f"the worker's answer is longer than {MAX_ANSWER_BYTES} bytes", should_retry=False)
+        try:
+            return outcome(_packed(response, body))
+        except HttpError as error:
+            return failure(f"the worker's answer is no outcome: {error.message}")
+    if response.status == 400:
+        said = _said(response, body or b"")
+        return failure(said or f"the worker refused job {name} as bad (400)", should_retry=False)
+    return failure(f"the worker answered {response.status}")
+
+
+async def _why(response: aiohttp.ClientResponse) -> str:
+    """What a refusal says, as far as it comes: the refusal itself is here already."""
+    with contextlib.suppress(TimeoutError, aiohttp.ClientError, OSError):
+        async with asyncio.timeout(REFUSAL_S):
+            return _short(_said(response, await _body(response) or b""))
+    return ""
+
+
+async def _body(response: aiohttp.ClientResponse) -> bytes | None:
+    chunks, size = [], 0
+    async for chunk in response.content.iter_chunked(65536):
+        size += len(chunk)
+        if size > MAX_ANSWER_BYTES:
+            return None
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _packed(response: aiohttp.ClientResponse, body: bytes) -> bytes:
+    """The body in MessagePack. Raises HttpError, which quotes nothing of it."""
+    if response.content_type != JSON:
+        return body
+    try:
+        return to_msgpack(body)
+    except HttpError:
+        raise invalid(None, "not JSON as openapi/worker.yaml has it") from None
+
+
+def outcome(body: bytes) -> Finished:
+    """A 200's body as an outcome; its result or error is cut out, unread. Raises HttpError when it is none, and
+    then quotes nothing of it that no outcome has: it may be the answer of something that is no worker."""
+    reader = packform.Reader(body)
+    blob: Callable[[str], bytes] = reader.blob
+    follow: list[bytes] = []
+    special = {"result": blob, "error": blob, "enqueue": lambda path: follow.extend(follow_of(reader, path))}
+    try:
+        fields = reader.map("", special=special)
+    except HttpError as error:
+        if error.field is None or re.split(r"[.\[]", error.field)[0] in _OUTCOME_FIELDS:
+            raise
+        raise invalid(None, "not a map as an outcome is") from None
+    fields.pop("enqueue", None)
+    if follow:
+        fields["enqueue"] = len(follow) // 2
+    kind = fields.get("type")
+    if kind not in ("success", "failure"):
+        raise invalid("type", "expected success or failure")
+    if not fields.keys() <= set(_OUTCOME_FIELDS):
+        raise invalid(None, f"an outcome has no other fields than {', '.join(_OUTCOME_FIELDS)}")
+    value, other = ("result", "error") if kind == "success" else ("error", "result")
+    if other in fields:
+        raise invalid(other, f"an outcome of type {kind} has {value}")
+    content = fields.pop(value, packform.NIL)
+    return Finished(fields, content, tuple(follow))
+
+
+def _said(response: aiohttp.ClientResponse, body: bytes) -> str:
+    """The message in an error answer, `{error: {message}}`. Nothing else is passed on: who registers the address
+    of something inside must not read its answers in the errors of jobs."""
+    try:
+        content = msgpack.unpackb(_packed(response, body))
+    except (HttpError, ValueError, msgpack.UnpackException):
+        return ""
+    error = content.get("error") if isinstance(content, dict) else None
+    message = error.get("message") if isinstance(error, dict) else None
+    return message if isinstance(message, str) else ""
+
+
+def retry_after_s(header: str | None) -> float | None:
+    """`Retry-After` (RFC 9110, 10.2.3) as seconds from now, within what the engine takes; None if it says
+    nothing."""
+    if header is None:
+        return None
+    try:
+        seconds = float(header)
+    except ValueError:
+        try:
+            moment = email.utils.parsedate_to_datetime(header)
+            if moment.tzinfo is None:
+                moment = moment.replace(tzinfo=UTC)
+            seconds = moment.timestamp() - time.time()
+        except (ValueError, OverflowError):
+            return None
+    if seconds != seconds:
+        return None
+    return min(MAX_RETRY_AFTER_S, max(LEAST_RETRY_AFTER_S, seconds))

@@ -1,0 +1,192 @@
+"""The keys of the HTTP API, as a master knows them: kept in memory, and read anew whenever one is created or revoked.
+
+Redis says so on the shard channel `<namespace>:api-keys`. When the connection was cut, and now and then, they are
+read as well. While Redis is away the last known keys hold.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import redis.asyncio as redis_asyncio
+import redis.exceptions
+
+from jqmaster.connection.subscriptions import Subscriptions
+from jqmaster.connection.wake import backoff_s
+from jqmaster.engine.engine import Engine
+from jqmaster.engine.replies import Document
+from jqmaster.errors import JQError
+from jqmaster.wire import secret
+from jqmaster.wire.identity import Identity
+
+log = logging.getLogger("jqmaster.keys")
+
+LOOK_EVERY_S = 30.0  # also behind a connection that died without a word
+TOUCH_EVERY_S = 60.0  # `used_ms` is exact to this
+STOP_TIMEOUT_S = 1.0
+
+
+@dataclass(slots=True)
+class _Key:
+    """A key, and how many requests it may make now, which grows by `rate` a second."""
+
+    identity: Identity
+    digest: str = field(repr=False)
+    expires_ms: float
+    rate: float | None
+    room: float = 1.0
+    at: float = 0.0
+
+    def wait_s(self) -> float:
+        """Take room for a request; when there is none, how long until there is."""
+        if self.rate is None:
+            return 0.0
+        now = time.monotonic()
+        self.room = min(max(1.0, self.rate), self.room + (now - self.at) * self.rate)
+        self.at = now
+        if self.room < 1:
+            return (1 - self.room) / self.rate
+        self.room -= 1
+        return 0.0
+
+
+class Keyring:
+    """`start`, then `stop`. `is_required` never goes back while a master runs: who revokes the last key must not
+    open it to everybody."""
+
+    def __init__(self, engine: Engine, redis: redis_asyncio.Redis, *, required: bool = False) -> None:
+        self.is_required = required
+        self._engine = engine
+        self._channel = f"{engine.namespace}:api-keys"
+        self._subscriptions = Subscriptions(redis, ping_every_s=LOOK_EVERY_S)
+        self._keys: dict[str, _Key] = {}
+        self._used: set[str] = set()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def count(self) -> int:
+        """How many keys there are, expired ones included."""
+        return len(self._keys)
+
+    async def start(self) -> None:
+        """Read the keys, and go on doing so. Raises JQError when they cannot be read now."""
+        await self._look()
+        self._tasks = [
+            asyncio.create_task(self._follow(), name="keys"),
+            asyncio.create_task(self._touch_now_and_then(), name="uses of keys"),
+        ]
+
+    async def stop(self) -> None:
+        """Note what was used, and stop; bounded."""
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=STOP_TIMEOUT_S)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(STOP_TIMEOUT_S):
+                    await self._touch()
+        await self._subscriptions.stop()
+
+    def find(self, text: str) -> Identity | None:
+        """Who shows this key; None when there is no such key, or not any more."""
+        key_id, shown = secret.split(text)
+        key = self._keys.get(key_id)
+        if key is None or not secret.fits(shown, key.digest) or not _lasts(key):
+            return None
+        self._used.add(key_id)
+        return key.identity
+
+    def digest_of(self, key_id: str) -> str | None:
+        """The digest of a key's secret; None when there is no such key, or not any more."""
+        key = self._keys.get(key_id)
+        return None if key is None or not _lasts(key) else key.digest
+
+    def identity(self, key_id: str) -> Identity:
+        """Who has the key, which there is."""
+        self._used.add(key_id)
+        return self._keys[key_id].identity
+
+    def wait_s(self, identity: Identity) -> float:
+        """Count a request; how many seconds too early it is, 0 when it is not."""
+        key = self._keys.get(identity.key_id)
+        return 0.0 if key is None else key.wait_s()
+
+    def holds(self, identity: Identity) -> bool:
+        """Whether the key by which somebody was known is still good."""
+        key = self._keys.get(identity.key_id)
+        return key is not None and _lasts(key)
+
+    # -- parts ------------------------------------------------------------------------------------
+
+    async def _follow(self) -> None:
+        async with self._subscriptions.listen(self._channel) as messages:
+            while True:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(LOOK_EVERY_S):
+                        await messages.get()
+                await self._look_until_seen()
+
+    async def _look_until_seen(self) -> None:
+        failures = 0
+        while True:
+            try:
+                return await self._look()
+            except (JQError, redis.exceptions.RedisError, OSError) as error:
+                if not failures:
+                    log.warning("cannot read the keys, the last known ones hold: %s", error)
+                await asyncio.sleep(backoff_s(failures))
+                failures += 1
+
+    async def _look(self) -> None:
+        cursor: str | None = None
+        found: list[Document] = []
+        while cursor != "":
+            page = await self._engine.keys(cursor=cursor, count=1000, digests=True)
+            cursor, found = page.cursor, found + page.documents
+        self._take(found)
+
+    def _take(self, documents: Iterable[Document]) -> None:
+        before, self._keys = self._keys, {}
+        for document in documents:
+            known = before.get(document["id"])
+            # One that is still the same goes on counting its requests.
+            key = known if known and known.digest == document["digest"] else _key_of(document)
+            self._keys[document["id"]] = key
+        if self._keys and not self.is_required:
+            self.is_required = True
+            log.info("the namespace has keys: from now on requests need one")
+
+    async def _touch_now_and_then(self) -> None:
+        while True:
+            await asyncio.sleep(TOUCH_EVERY_S)
+            await self._touch()
+
+    async def _touch(self) -> None:
+        ids, self._used = sorted(self._used), set()
+        if not ids:
+            return
+        try:
+            await self._engine.touch(ids)
+        except (JQError, redis.exceptions.RedisError, OSError) as error:
+            self._used.update(ids)
+            log.info("cannot note which keys were used: %s", error)
+
+
+def _key_of(document: Document) -> _Key:
+    queues = document.get("queues")
+    identity = Identity(
+        document["name"],
+        frozenset(document["roles"]),
+        None if queues is None else tuple(queues),
+        document["id"],
+    )
+    return _Key(identity, document["digest"], document.get("expires_ms", float("inf")), document.get("rate"))
+
+
+def _lasts(key: _Key) -> bool:
+    return time.time() * 1000 < key.expires_ms

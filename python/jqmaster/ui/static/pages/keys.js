@@ -1,0 +1,79 @@
+// The keys of the HTTP API: made, listed, taken away.
+import { api, path } from '../api.js';
+import { confirm, form, show } from '../components/dialog.js';
+import { table } from '../components/table.js';
+import { act } from '../components/toast.js';
+import { button, h } from '../dom.js';
+import { moment } from '../format.js';
+
+const ROLES = ['viewer', 'pusher', 'worker', 'operator', 'admin'];
+
+async function create() {
+  const made = await form({
+    title: 'New key',
+    action: 'Create',
+    fields: [
+      { name: 'name', label: 'Name', required: true, hint: 'whose it is; the trail has it' },
+      { name: 'roles', label: 'Roles', type: 'list', required: true, value: ['viewer'], hint: ROLES.join(', ') },
+      { name: 'queues', label: 'Queues', type: 'list', hint: 'names or patterns it is bound to; empty for all' },
+      { name: 'days', label: 'Expires after', unit: 'days', type: 'number', hint: 'empty: never' },
+      { name: 'rate', label: 'At most', unit: 'requests a second', type: 'number' },
+    ],
+    submit: ({ days, ...given }) => api.post('/keys', { ...given, ttl: days ? days * 86400 : undefined }),
+  });
+  if (made)
+    await show(
+      'The key',
+      h('p', {}, 'Copy it now: nobody can ask for it again.'),
+      h('code', { class: 'key' }, made.key),
+    );
+  return made;
+}
+
+async function revoke(key) {
+  const isSure = await confirm({
+    title: `Revoke ${key.name}?`,
+    action: 'Revoke',
+    body: ['Every master refuses it within a second. There is no way back.'],
+  });
+  return isSure && act(() => api.delete(path`/key/${key.id}`), `${key.name} is revoked.`);
+}
+
+export async function render(view) {
+  const list = table({
+    label: 'Keys',
+    empty: 'There are no keys: whoever reaches this master may do everything.',
+    load: async (cursor) => {
+      const page = await api.get('/keys', { cursor, count: 100 });
+      return { rows: page.keys, cursor: page.cursor };
+    },
+    key: (key) => key.id,
+    columns: [
+      { title: 'Name', cell: (key) => key.name },
+      { title: 'Roles', cell: (key) => key.roles.join(', ') },
+      { title: 'Queues', cell: (key) => key.queues?.join(', ') ?? 'all' },
+      { title: 'Created', hide: 'narrow', cell: (key) => moment(key.created_ms) },
+      { title: 'Last used', cell: (key) => (key.used_ms ? moment(key.used_ms) : 'never') },
+      { title: 'Expires', cell: (key) => (key.expires_ms ? moment(key.expires_ms) : 'never') },
+      {
+        title: '',
+        kind: 'actions',
+        cell: (key) =>
+          button('Revoke', async () => (await revoke(key)) && list.refresh(), {
+            class: 'small danger',
+            'aria-label': `Revoke ${key.name}`,
+          }),
+      },
+    ],
+  });
+  view.append(
+    h(
+      'div',
+      { class: 'head' },
+      h('h1', {}, 'Keys'),
+      button('New key', async () => (await create()) && list.refresh(), { class: 'primary' }),
+    ),
+    list.element,
+  );
+  await list.refresh();
+}

@@ -1,0 +1,106 @@
+"""Signatures of what is pushed to workers, as Standard Webhooks has them (protocol.md, section 8)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+
+PREFIX = "whsec_"
+TOLERANCE_S = 300  # how far the sender's clock may be from ours, and how long a push may be on its way
+MOST_SECRETS = 2
+_LEAST_BYTES, _MOST_BYTES = 24, 64
+_MOST_SIGNATURES = 10
+_ID = re.compile(rb"[!-~]{1,255}\Z")
+_TIME = re.compile(rb"\d{1,12}\Z")
+
+
+def new_secret() -> str:
+    """A random one."""
+    return PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
+
+
+@lru_cache(maxsize=10_000)
+def key_of(secret: str) -> bytes:
+    """The key that a secret stands for. Raises ValueError, which does not show it."""
+    try:
+        key = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
+    except (binascii.Error, ValueError):
+        key = b""
+    if not secret.startswith(PREFIX) or not _LEAST_BYTES <= len(key) <= _MOST_BYTES:
+        raise ValueError(f"a secret is {PREFIX} and {_LEAST_BYTES} to {_MOST_BYTES} bytes in base64") from None
+    return key
+
+
+def secrets_of(text: str) -> tuple[str, ...]:
+    """One or two secrets with a comma between. Raises ValueError, which does not show them."""
+    found = tuple(part.strip() for part in text.split(","))
+    if len(found) > MOST_SECRETS:
+        raise ValueError(f"at most {MOST_SECRETS} secrets")
+    for secret in found:
+        key_of(secret)
+    return found
+
+
+def signature(secret: str, push_id: bytes, timestamp: bytes, body: bytes) -> bytes:
+    """`v1,` and the base64 of the HMAC."""
+    digest = hmac.new(key_of(secret), b"%b.%b." % (push_id, timestamp), "sha256")
+    digest.update(body)
+    return b"v1," + base64.b64encode(digest.digest())
+
+
+def signed(secrets: Iterable[str], push_id: str, body: bytes, now_s: float | None = None) -> dict[str, str]:
+    """The headers of a push. Raises ValueError for what is no secret."""
+    timestamp = str(int(time.time() if now_s is None else now_s))
+    headers = {"webhook-id": push_id, "webhook-timestamp": timestamp}
+    told = [signature(secret, push_id.encode(), timestamp.encode(), body).decode() for secret in secrets]
+    return {**headers, "webhook-signature": " ".join(told)} if told else headers
+
+
+class Verifier:
+    """Says which pushes are a master's. Nothing is taken twice: what it took it remembers for ten minutes, as a
+    timestamp may be five minutes ahead when it comes first, and five minutes old when it comes again."""
+
+    def __init__(self, secrets: Sequence[str], clock: Callable[[], float] = time.time) -> None:
+        self._secrets = tuple(secrets)
+        self._clock = clock
+        self._seen: dict[bytes, float] = {}  # in order of their coming
+
+    def refusal(self, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> str | None:
+        """Why this is not taken; None when it is, and from then on no more."""
+        found = dict(headers)
+        push_id, timestamp = found.get(b"webhook-id", b""), found.get(b"webhook-timestamp", b"")
+        # With a full stop the id could reach into the body, which others than the master write.
+        if not _ID.match(push_id) or b"." in push_id or not _TIME.match(timestamp):
+            return "it has no webhook-id or no webhook-timestamp"
+        given = found.get(b"webhook-signature", b"").split(b" ")[:_MOST_SIGNATURES]
+        if not self._is_ours(push_id, timestamp, body, given):
+            return "no signature is right"
+        now = self._clock()
+        if abs(now - int(timestamp)) > TOLERANCE_S:
+            return f"its timestamp is more than {TOLERANCE_S} s from this worker's clock"
+        self._forget(now)
+        if push_id in self._seen:
+            return "it was here before"
+        self._seen[push_id] = now
+        return None
+
+    def _is_ours(self, push_id: bytes, timestamp: bytes, body: bytes, given: Sequence[bytes]) -> bool:
+        found = False
+        for secret in self._secrets:
+            right = signature(secret, push_id, timestamp, body)
+            for one in given:
+                found |= hmac.compare_digest(right, one)
+        return found
+
+    def _forget(self, now: float) -> None:
+        while self._seen:
+            first = next(iter(self._seen))
+            if now - self._seen[first] <= 2 * TOLERANCE_S:
+                break
+            del self._seen[first]

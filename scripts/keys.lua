@@ -1,0 +1,27 @@
+-- Lists the keys of the HTTP API, in order of id.
+-- KEYS   namespace, namespace:meta
+-- ARGV   spec {cursor?, count?, digests?}
+-- Reply  {cursor, document, ...}
+-- Errors INVALID field
+-- Flags: read
+local apikey = require "jqlua.access.apikey"
+local arguments = require "jqlua.base.arguments"
+local check = require "jqlua.base.check"
+local keys = require "jqlua.base.keys"
+local page = require "jqlua.find.page"
+
+local spec, problem = arguments.spec("cursor count digests")
+if not spec then
+  return redis.error_reply(problem)
+end
+problem = page.check(spec)
+if not problem and spec.digests ~= nil and type(spec.digests) ~= "boolean" then
+  problem = check.problem("digests", "true or false", spec.digests)
+end
+if problem then
+  return redis.error_reply(problem)
+end
+return page.documents(keys.API_KEY_IDS, spec, function(id)
+  local of = apikey.load(id)
+  return of and apikey.document(id, of, spec.digests)
+end)

@@ -1,0 +1,180 @@
+local msgpack = require "support.msgpack"
+local space = require "support.space"
+
+describe("trail", function()
+  local jq
+  before_each(function()
+    jq = space.new()
+    jq:set_clock(5000000)
+  end)
+  after_each(function()
+    jq:close()
+  end)
+
+  local function trail(spec)
+    local reply = jq:call("trail", spec or {})
+    local found = {}
+    for i = 2, #reply do
+      found[i - 1] = msgpack.unpack(reply[i])
+    end
+    return found, reply[1]
+  end
+
+  --- The entries there are, newest first, without moment and actor, which all have.
+  local function noted()
+    local found = trail()
+    for _, entry in ipairs(found) do
+      assert.are.equal(5000000, entry.time_ms)
+      assert.are.equal("ann", entry.actor)
+      entry.time_ms, entry.actor = nil, nil
+    end
+    return found
+  end
+
+  local function call(script, spec, ...)
+    spec.actor = "ann"
+    return jq:call(script, spec, ...)
+  end
+
+  it("notes who changes queues", function()
+    call("queue", { name = "a", paused = true })
+    call("queue", { name = "a", set = { done_max = 5 } })
+    call("queue", { name = "a", unset = { "done_max" } })
+    call("forget", { queue = "a" })
+    assert.are.same({
+      { what = "forget", on = "a" }, { what = "queue", on = "a", change = { unset = { "done_max" } } },
+      { what = "queue", on = "a", change = { set = { done_max = 5 } } },
+      { what = "queue", on = "a", change = { paused = true } },
+    }, noted())
+  end)
+  it("notes who changes limits", function()
+    call("constrain", { id = "c", by = "argument", concurrency = 1 }, msgpack.pack({ name = "a" }))
+    call("hold", { id = "c", by = "x", seconds = 5 })
+    call("unconstrain", { id = "c" })
+    assert.are.same({
+      { what = "unconstrain", on = "c" }, { what = "hold", on = "c", change = { by = "x", seconds = 5 } },
+      { what = "constrain", on = "c", change = { by = "argument", concurrency = 1, match = { name = "a" } } },
+    }, noted())
+  end)
+  it("notes who changes schedules, which keep nothing of it", function()
+    call("schedule", { id = "s", every = 60, job = { name = "a" } }, msgpack.NIL)
+    assert.is_nil(msgpack.unpack(jq:call("schedules", { ids = { "s" } })[2]).actor)
+    call("unschedule", { id = "s" })
+    assert.are.same({
+      { what = "unschedule", on = "s" }, { what = "schedule", on = "s", change = { every = 60, job = { name = "a" } } },
+    }, noted())
+  end)
+  it("notes who changes settings, and not who looks at them", function()
+    call("config", { set = { done_max = 5 } })
+    call("config", {})
+    assert.are.same({ { what = "config", change = { set = { done_max = 5 } } } }, noted())
+  end)
+  it("notes who asks workers", function()
+    local worker = jq:register({})
+    call("worker", { worker = worker, request = "quiet" })
+    assert.are.same({ { what = "worker", on = worker, change = { request = "quiet" } } }, noted())
+  end)
+  it("notes who grants and revokes keys, and nothing of the secret", function()
+    local digest = ("ab"):rep(32)
+    call("grant", { id = "0123456789ab", digest = digest, name = "n", roles = { "viewer" } })
+    call("grant", { id = "0123456789ab", digest = digest, name = "n", roles = { "viewer" } })
+    call("revoke", { id = "0123456789ab" })
+    assert.are.same({
+      { what = "revoke", on = "0123456789ab", change = { name = "n" } },
+      { what = "grant", on = "0123456789ab", change = { name = "n", roles = { "viewer" } } },
+    }, noted())
+    for _, member in ipairs(jq:redis("ZRANGE", jq.name .. ":trail", 0, -1)) do
+      assert.is_falsy(member:find(digest, 1, true))
+    end
+  end)
+  it("notes who cancels, retries, discards and kicks, with how many jobs", function()
+    local ids = jq:enqueue_all("a", "a", { name = "b" })
+    jq:take("b")
+    call("kick", { ids = { ids[3], space.UNKNOWN_ID } })
+    call("cancel", { ids = { ids[1], space.UNKNOWN_ID, ids[2] } })
+    call("cancel", { ids = { ids[1] } })
+    call("retry", { ids = { ids[1] } })
+    call("discard", { ids = { ids[1], ids[2] } })
+    jq:take("b")
+    call("kick", { queue = "b", delay = 5 })
+    assert.are.same({
+      { what = "kick", on = "b", change = { delay = 5 }, count = 1 }, { what = "discard", on = ids[1], count = 2 },
+      { what = "retry", on = ids[1], count = 1 }, { what = "cancel", on = ids[1], count = 2 },
+      { what = "kick", on = ids[3], count = 1 },
+    }, noted())
+  end)
+  it("tells what goes on in steps once, with the sum", function()
+    jq:enqueue_many({ name = "a" }, 7)
+    local cursor, where = "", { queue = "a", status = { "queued", "scheduled" } }
+    repeat
+      local reply = call("discard", { where = where, cursor = cursor, count = 2 })
+      cursor = reply[1]
+    until cursor == ""
+    assert.are.same({ { what = "discard", on = "a", change = { where = where }, count = 7 } }, noted())
+    call("queue", { name = "b" })
+    call("discard", { where = where })
+    assert.are.same({ what = "discard", on = "a", change = { where = where }, count = 0 }, noted()[1])
+    assert.are.equal(3, #noted())
+  end)
+  it("does not add up what another did in between", function()
+    jq:enqueue_many({ name = "a" }, 4)
+    local cursor = call("cancel", { where = { queue = "a" }, count = 2 })[1]
+    jq:call("queue", { name = "b", paused = true, actor = "bob" })
+    call("cancel", { where = { queue = "a" }, count = 2, cursor = cursor })
+    local found = trail()
+    assert.are.same({ "cancel", "queue", "cancel" }, { found[1].what, found[2].what, found[3].what })
+    assert.are.same({ 2, 2 }, { found[1].count, found[3].count })
+  end)
+  it("notes nothing where nobody is named, or nothing changed", function()
+    local id = jq:enqueue("a")
+    jq:queue({ name = "a", paused = true })
+    jq:cancel(id)
+    call("retry", { ids = { space.UNKNOWN_ID } })
+    jq:refuses("NOTFOUND", "forget", { queue = "unknown", actor = "ann" })
+    assert.are.same({}, noted())
+  end)
+  it("keeps so many, and none when there are to be none", function()
+    call("config", { set = { trail_max = 3 } })
+    for i = 1, 5 do
+      call("queue", { name = "q" .. i })
+    end
+    local found = noted()
+    assert.are.same({ "q5", "q4", "q3" }, { found[1].on, found[2].on, found[3].on })
+    assert.are.equal(3, #found)
+    jq:set({ trail_max = 0 })
+    call("queue", { name = "a" })
+    assert.are.same({}, noted())
+    assert.are.equal(0, jq:redis("EXISTS", jq.name .. ":trail"))
+  end)
+  it("leaves out a change that is too long to keep", function()
+    call("queue", { name = "a", set = { done_max = 5 }, fair = { { by = "argument." .. ("x"):rep(200), weights =
+      { [("y"):rep(250)] = 1, [("z"):rep(250)] = 1, [("v"):rep(250)] = 1, [("w"):rep(250)] = 1 } } } })
+    assert.are.same({ { what = "queue", on = "a" } }, noted())
+  end)
+  it("comes in pages, newest first, whatever is added meanwhile", function()
+    for i = 1, 5 do
+      call("queue", { name = "q" .. i })
+    end
+    local first, cursor = trail({ count = 2 })
+    call("queue", { name = "later" })
+    local second, last = trail({ count = 10, cursor = cursor })
+    assert.are.same({ "q5", "q4" }, { first[1].on, first[2].on })
+    assert.are.same({ "q3", "q2", "q1" }, { second[1].on, second[2].on, second[3].on })
+    assert.are.equal("", last)
+  end)
+  it("goes on in order when the clock is set back", function()
+    call("queue", { name = "a" })
+    jq:set_clock(1000)
+    call("queue", { name = "b" })
+    local found = trail()
+    assert.are.same({ "b", "a" }, { found[1].on, found[2].on })
+  end)
+  it("says what is wrong", function()
+    jq:refuses("INVALID cursor", "trail", { cursor = "x" })
+    jq:refuses("INVALID count", "trail", { count = 0 })
+    for _, actor in ipairs({ "", ("x"):rep(101), "a\nb", 5 }) do
+      jq:refuses("INVALID actor", "queue", { name = "a", actor = actor })
+      jq:refuses("INVALID actor", "cancel", { ids = { space.UNKNOWN_ID }, actor = actor })
+    end
+  end)
+end)

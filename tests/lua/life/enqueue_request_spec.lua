@@ -1,0 +1,88 @@
+-- Request tokens of enqueue: a call that is sent twice counts once.
+local msgpack = require "support.msgpack"
+local space = require "support.space"
+
+local NIL = msgpack.NIL
+
+describe("enqueue", function()
+  local jq
+  before_each(function()
+    jq = space.new()
+  end)
+  after_each(function()
+    jq:close()
+  end)
+
+  describe("request", function()
+    it("repeated gives the same reply and enqueues nothing", function()
+      local first = jq:call("enqueue", { request = "r" }, { name = "a" }, NIL, { name = "b" }, NIL)
+      local second = jq:unchanged(function()
+        return jq:call("enqueue", { request = "r" }, { name = "a" }, NIL, { name = "b" }, NIL)
+      end)
+      assert.are.same(first, second)
+    end)
+    it("is remembered when the job has gone on", function()
+      local first = jq:call("enqueue", { request = "r" }, { name = "a" }, NIL)
+      jq:succeed(jq:take("a"))
+      assert.are.same(first, jq:call("enqueue", { request = "r" }, { name = "a" }, NIL))
+      assert.are.same({}, jq:pick_ids("a"))
+    end)
+    it("with other arguments is a conflict", function()
+      jq:call("enqueue", { request = "r" }, { name = "a" }, NIL)
+      jq:refuses("CONFLICT request: this token was used with other arguments", "enqueue", { request = "r" },
+        { name = "b" }, NIL)
+    end)
+    it("with another argument blob is a conflict", function()
+      jq:call("enqueue", { request = "r" }, { name = "a" }, NIL)
+      jq:refuses("CONFLICT request", "enqueue", { request = "r" }, { name = "a" }, "\195")
+    end)
+    it("tells two batches apart that have the same bytes in a row", function()
+      jq:call("enqueue", { request = "r" }, { name = "a" }, "\195\195")
+      jq:refuses("CONFLICT request", "enqueue", { request = "r" }, { name = "a" }, "\195", { name = "a" },
+        "\195")
+    end)
+    it("is remembered for request_ttl", function()
+      local function enqueue()
+        return jq:call("enqueue", { request = "r" }, { name = "a" }, NIL)[1]
+      end
+      local first = enqueue()
+      jq:pass(599.999)
+      assert.are.equal(first, enqueue())
+      jq:pass(0.001)
+      assert.are_not.equal(first, enqueue())
+    end)
+    it("leaves a call that was refused unused", function()
+      jq:refuses("INVALID", "enqueue", { request = "r" }, { name = "" }, NIL)
+      assert.are.equal(1, jq:call("enqueue", { request = "r" }, { name = "a" }, NIL)[2])
+    end)
+    it("that filled a queue repeats like any other", function()
+      jq:queue({ name = "a", max_waiting = 1 })
+      local first = jq:call("enqueue", { request = "r" }, { name = "a" }, NIL)
+      assert.are.same(first, jq:call("enqueue", { request = "r" }, { name = "a" }, NIL))
+    end)
+    it("of another token enqueues again", function()
+      local first = jq:call("enqueue", { request = "r" }, { name = "a" }, NIL)
+      assert.are_not.same(first, jq:call("enqueue", { request = "s" }, { name = "a" }, NIL))
+    end)
+    it("is no concern of pick's tokens", function()
+      jq:call("enqueue", { request = "r" }, { name = "a" }, NIL)
+      assert.are.equal(1, #jq:pick({ queues = "a", request = "r" }))
+    end)
+    it("is remembered for a batch of 1000", function()
+      local arguments = { { request = "r" } }
+      for i = 2, 2001, 2 do
+        arguments[i], arguments[i + 1] = { name = "a" }, NIL
+      end
+      local first = jq:call_list("enqueue", arguments)
+      assert.are.same(first, jq:call_list("enqueue", arguments))
+    end)
+
+    it("takes a token of 200 bytes", function()
+      assert.are.equal(1, jq:call("enqueue", { request = ("r"):rep(200) }, { name = "a" }, NIL)[2])
+    end)
+    it("is the only option", function()
+      jq:refuses("INVALID options.requests: unknown field, did you mean request?", "enqueue",
+        { requests = "r" }, { name = "a" }, NIL)
+    end)
+  end)
+end)

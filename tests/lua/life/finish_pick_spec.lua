@@ -1,0 +1,115 @@
+-- Outcomes together with a pick of the next jobs, and what they do to a registered worker.
+local msgpack = require "support.msgpack"
+local space = require "support.space"
+
+local NIL = msgpack.NIL
+
+describe("finish", function()
+  local jq
+  before_each(function()
+    jq = space.new()
+  end)
+  after_each(function()
+    jq:close()
+  end)
+  local function taken(spec)
+    jq:enqueue(spec or "a")
+    return jq:take("a")
+  end
+  local function outcome(job, more)
+    local one = { id = job.id, token = job.token, type = "success" }
+    for field, value in pairs(more or {}) do
+      one[field] = value
+    end
+    return one
+  end
+
+  describe("pick", function()
+    local function finish_and_pick(spec, ...)
+      local reply = jq:call("finish", { worker = "w", pick = spec }, ...)
+      local answers = { unpack(reply, 1, select("#", ...) / 2) }
+      return answers, space.picked(reply, #answers + 1)
+    end
+
+    it("fetches the next job in the same round trip", function()
+      local ids = jq:enqueue_all("a", "a")
+      local answers, jobs = finish_and_pick({ queues = "a" }, outcome(jq:take("a")), NIL)
+      assert.are.same({ "done" }, answers)
+      assert.are.same({ ids[2] }, space.ids(jobs))
+      assert.are.equal("w", jq:get(ids[2]).worker_id)
+    end)
+    it("fetches the job itself when it is to be retried at once", function()
+      local job = taken({ name = "a", retry_base = 0 })
+      local _, jobs = finish_and_pick({ queues = "a" }, outcome(job, { type = "failure" }), NIL)
+      assert.are.same({ job.id, 2 }, { jobs[1].id, jobs[1].attempt })
+    end)
+    it("answers next_ms alone when there is nothing", function()
+      local answers, jobs = finish_and_pick({ queues = "a" }, outcome(taken()), NIL)
+      assert.are.same({ "done" }, answers)
+      assert.are.same({}, space.ids(jobs))
+      assert.are.equal("number", type(jobs.next_ms))
+    end)
+    it("works without an outcome", function()
+      local id = jq:enqueue("a")
+      local answers, jobs = finish_and_pick({ queues = "a" })
+      assert.are.same({}, answers)
+      assert.are.same({ id }, space.ids(jobs))
+    end)
+    it("takes all that a pick takes", function()
+      local ids = jq:enqueue_all("b", "a", "a")
+      local _, jobs = finish_and_pick({ queues = { "a", "b" }, count = 5, order = "ordered", request = "r" })
+      assert.are.same({ ids[2], ids[3], ids[1] }, space.ids(jobs))
+    end)
+    it("with the token of the pick that gave the job does not start that again", function()
+      local id = jq:enqueue("a")
+      local job = jq:take({ queues = "a", request = "always the same" })
+      local reply = jq:call("finish", { worker = "w", pick = { queues = "a", request = "always the same" } },
+        outcome(job), NIL)
+      assert.are.equal("done", reply[1])
+      assert.are.equal("done", jq:status(id))
+      assert.are.same({}, jq:audit())
+    end)
+    it("repeated with its outcomes gives the same answers and jobs", function()
+      jq:enqueue_all("a", "a", "a")
+      local job = jq:take("a")
+      local function once()
+        return { finish_and_pick({ queues = "a", request = "r" }, outcome(job), NIL) }
+      end
+      local first, again = once(), jq:unchanged(once)
+      first[2].next_ms = 0 -- nobody has looked for more
+      assert.are.same(first, again)
+    end)
+    it("ends the attempts first, so that a registered worker has its room", function()
+      local worker = jq:register({ queues = "a", url = "http://w/" })
+      jq:enqueue_all("a", "a")
+      local job = jq:assign()[1]
+      jq:call("finish", { worker = worker, pick = { queues = "a" } }, outcome(job), NIL)
+      assert.are.same({ 1, "full" }, { jq:worker(worker).held, jq:worker(worker).state })
+    end)
+  end)
+
+  describe("a registered worker", function()
+    it("gives a sign of life", function()
+      local worker = jq:register({})
+      jq:enqueue("a")
+      local job = jq:take({ worker = worker, queues = "a" })
+      jq:pass(5)
+      jq:call("finish", { worker = worker }, outcome(job), NIL)
+      assert.are.equal(space.START_MS + 5000, jq:worker(worker).seen_ms)
+    end)
+    it("has room again", function()
+      local worker = jq:register({ url = "http://w/" })
+      jq:enqueue("a")
+      local job = jq:assign()[1]
+      jq:call("finish", { worker = worker }, outcome(job), NIL)
+      assert.are.same({ 0, "ready" }, { jq:worker(worker).held, jq:worker(worker).state })
+    end)
+    it("may be another than the one that finishes", function()
+      local worker = jq:register({ url = "http://w/" })
+      jq:enqueue("a")
+      local job = jq:assign()[1]
+      jq:call("finish", { worker = "somebody" }, outcome(job), NIL)
+      assert.are.equal(0, jq:worker(worker).held)
+    end)
+  end)
+end)

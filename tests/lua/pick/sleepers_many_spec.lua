@@ -1,0 +1,296 @@
+-- Sleepers that died, masters that sleep, and many workers at once.
+local keys_of = require "support.keys"
+local server = require "support.server"
+local space = require "support.space"
+
+describe("sleepers", function()
+  local jq, keys
+  before_each(function()
+    jq = space.new()
+    keys = keys_of(jq.name)
+  end)
+  after_each(function()
+    jq:close()
+  end)
+
+  describe("a dead sleeper", function()
+    it("costs nothing: the marker goes to another", function()
+      local dead, alive = server.connect(), server.connect()
+      jq:sleep("dead", "c", "a")
+      jq:sleep("alive", "c", "a")
+      local dead_id = dead:call("CLIENT", "ID")
+      dead:send("BZPOPMIN", jq.name .. ":wake:c", 0)
+      jq:redis("CLIENT", "KILL", "ID", dead_id)
+      alive:send("BZPOPMIN", jq.name .. ":wake:c", 0)
+      jq:enqueue("a")
+      assert.are.equal(jq.name .. ":wake:c", alive:read()[1])
+      alive:close()
+    end)
+    it("is forgotten, with its channel", function()
+      local before = #jq:keys()
+      jq:sleep("dead", "c", "a", 1000)
+      jq:pass(3)
+      jq:enqueue("a")
+      assert.is_false(jq:is_woken("c"))
+      jq:cancel(jq:enqueue("a"))
+      for _, key in ipairs(jq:keys()) do
+        assert.is_nil(key:find("asleep", 1, true))
+        assert.is_nil(key:find("sleepers", 1, true))
+        assert.is_nil(key:find(":wake:", 1, true))
+      end
+      assert.is_true(#jq:keys() > before)
+    end)
+    it("does not keep another from being told of an earlier moment", function()
+      jq:sleep("dead", "c", "a", 1)
+      jq:sleep("alive", "c", "a", 60000)
+      jq:pass(31)
+      jq:enqueue({ name = "a", delay = 1 })
+      assert.is_true(jq:is_woken("c"))
+    end)
+    it("that missed a moment does not keep another from being told of the next in the same queue", function()
+      jq:sleep("w1", "c", "a", 30000)
+      jq:sleep("w2", "c", "a", 1)
+      jq:enqueue({ name = "a", delay = 1 })
+      assert.is_false(jq:is_woken("c"))
+      jq:pass(6)
+      jq:enqueue({ name = "a", delay = 10 })
+      assert.is_true(jq:is_woken("c"))
+    end)
+    it("that took a marker does not keep the next job from waking another", function()
+      jq:sleep("dead", "c", "a")
+      jq:sleep("alive", "c", "a")
+      jq:enqueue("a")
+      assert.is_true(jq:is_woken("c")) -- the dead one took it, and never picks
+      jq:enqueue("a")
+      assert.is_true(jq:is_woken("c"))
+    end)
+  end)
+
+  describe("a master", function()
+    local function sleep()
+      return #jq:assign({ wait = { on = "push", ms = 10000 } })
+    end
+    it("is woken by a job for a worker with room", function()
+      jq:register({ url = "http://w/", queues = "a" })
+      assert.are.equal(0, sleep())
+      jq:enqueue("a")
+      assert.is_true(jq:is_woken("push"))
+      assert.are.equal(1, #jq:assign())
+    end)
+    it("is not woken by a job that no worker wants", function()
+      jq:register({ url = "http://w/", queues = "a" })
+      sleep()
+      jq:enqueue("b")
+      assert.is_false(jq:is_woken("push"))
+    end)
+    it("is not woken by a job for workers without room", function()
+      jq:register({ url = "http://w/", queues = "a" })
+      jq:enqueue("a")
+      jq:assign()
+      sleep()
+      jq:enqueue("a")
+      assert.is_false(jq:is_woken("push"))
+    end)
+    it("is woken when a worker gets room", function()
+      jq:register({ url = "http://w/", queues = "a" })
+      jq:enqueue_all("a", "a")
+      local job = jq:assign()[1]
+      sleep()
+      jq:succeed(job)
+      assert.is_true(jq:is_woken("push"))
+      assert.are.equal(1, #jq:assign())
+    end)
+    it("is woken when a worker registers", function()
+      jq:enqueue("a")
+      sleep()
+      jq:register({ url = "http://w/", queues = "a" })
+      assert.is_true(jq:is_woken("push"))
+    end)
+    it("is woken when a worker comes back to life", function()
+      local worker = jq:register({ url = "http://w/" })
+      jq:call("refuse", { worker = worker, jobs = {}, why = "unreachable", retry_after = 600 })
+      jq:enqueue("a")
+      sleep()
+      jq:call("heartbeat", { worker = worker, jobs = {} })
+      assert.is_true(jq:is_woken("push"))
+    end)
+    it("knows when a busy worker is to be tried again", function()
+      local worker = jq:register({ url = "http://w/" })
+      jq:enqueue("a")
+      jq:call("refuse", { worker = worker, jobs = {}, why = "busy", retry_after = 5 })
+      local jobs = jq:assign({ wait = { on = "push", ms = 10000 } })
+      assert.are.same({ 0, 5000 }, { #jobs, jobs.next_ms })
+    end)
+    it("that took as many as it may wakes the next for the rest", function()
+      jq:register({ url = "http://w/", max_jobs = 10 })
+      jq:assign({ master = "m1", wait = { on = "push", ms = 10000 } })
+      jq:assign({ master = "m2", wait = { on = "push", ms = 10000 } })
+      jq:enqueue_all("a", "a")
+      assert.is_true(jq:is_woken("push"))
+      assert.are.equal(1, #jq:assign({ master = "m1", limit = 1, wait = { on = "push", ms = 10000 } }))
+      assert.is_true(jq:is_woken("push"))
+    end)
+  end)
+
+  describe("many workers", function()
+    local CHANNELS = { c = { "a", "b" }, d = { "mail.*", "a" }, e = { "*" } }
+    local QUEUES = { "a", "b", "mail.de", "mail.fr" }
+
+    --- Workers as the protocol wants them, with the settable clock in the place of BZPOPMIN's timeout.
+    local function new_crowd()
+      local crowd = {}
+      for channel, queues in pairs(CHANNELS) do
+        for i = 1, 3 do
+          crowd[#crowd + 1] = { name = channel .. i, channel = channel, queues = queues, may_be_late_ms = 0 }
+        end
+      end
+      table.sort(crowd, function(one, other)
+        return one.name < other.name
+      end)
+      return crowd
+    end
+
+    local held
+
+    local function work(worker)
+      local wait = { on = worker.channel, ms = 8000 }
+      local jobs = jq:pick({ worker = worker.name, queues = worker.queues, wait = wait })
+      if jobs[1] then
+        held[#held + 1] = jobs[1]
+        worker.job = jobs[1]
+      elseif jobs.next_ms ~= 0 then
+        local ms = jobs.next_ms == -1 and 8000 or math.min(8000, jobs.next_ms)
+        worker.asleep_until = jq.now_ms + ms
+      end
+    end
+
+    --- Everybody acts until all sleep or hold a job.
+    local function come_to_rest(crowd)
+      local picks = 0
+      local is_moving = true
+      while is_moving do
+        is_moving = false
+        for _, worker in ipairs(crowd) do
+          if worker.asleep_until and (worker.asleep_until <= jq.now_ms or jq:is_woken(worker.channel)) then
+            worker.asleep_until = nil
+          end
+          if not worker.asleep_until and not worker.job then
+            work(worker)
+            picks = picks + 1
+            assert.is_true(picks <= 200, "the workers spin")
+            is_moving = true
+          end
+        end
+      end
+      return picks
+    end
+
+    local function wants(worker, queue)
+      for _, wanted in ipairs(worker.queues) do
+        if wanted == "*" or wanted == queue or (wanted == "mail.*" and queue:find("^mail%.")) then
+          return true
+        end
+      end
+    end
+
+    --- Time goes from timer to timer, as it does for workers that block in Redis.
+    local function pass(crowd, ms)
+      local target_ms = jq.now_ms + ms
+      while true do
+        local first_ms = math.huge
+        for _, worker in ipairs(crowd) do
+          first_ms = math.min(first_ms, worker.asleep_until or math.huge)
+        end
+        if first_ms > target_ms then
+          break
+        end
+        jq:set_clock(first_ms)
+        come_to_rest(crowd)
+      end
+      jq:set_clock(target_ms)
+    end
+
+    local function let_go(crowd)
+      local job = table.remove(held, math.random(#held))
+      for _, worker in ipairs(crowd) do
+        if worker.job == job then
+          worker.job = nil
+        end
+      end
+      local dice = math.random(3)
+      if dice == 1 then
+        jq:fail(job, { should_retry = math.random(3) > 1 })
+      elseif dice == 2 then
+        jq:release(job, math.random(0, 2))
+      else
+        jq:succeed(job)
+      end
+    end
+
+    --- What no sleeper may sleep through.
+    local function slept_through(crowd, paused)
+      for _, worker in ipairs(crowd) do
+        for _, queue in ipairs(QUEUES) do
+          if worker.asleep_until and wants(worker, queue) then
+            if not paused[queue] and jq:redis("ZCARD", keys.SET .. "q:" .. queue) > 0 then
+              return worker.name .. " sleeps while a job is ready in " .. queue
+            end
+            for letter in ("str"):gmatch(".") do
+              local late_ms = jq.now_ms - worker.may_be_late_ms
+              if jq:redis("ZCOUNT", keys.SET .. letter .. ":" .. queue, "-inf", late_ms) > 0 then
+                return worker.name .. " sleeps while something is due in " .. letter .. " of " .. queue
+              end
+            end
+          end
+        end
+      end
+    end
+
+    --- A sleeper dies and another worker takes its place. Those who relied on its timer sleep on their own.
+    local deaths = 0
+    local function die(crowd)
+      local victim = crowd[math.random(#crowd)]
+      if victim.asleep_until then
+        deaths = deaths + 1
+        victim.name = victim.channel .. "-" .. deaths
+        victim.asleep_until = nil
+      end
+      for _, worker in ipairs(crowd) do
+        worker.may_be_late_ms = 8000
+      end
+    end
+
+    for seed = 1, 6 do
+      local what = seed > 4 and ", though some die" or ""
+      it("never sleep through what they want, and never spin" .. what .. " (" .. seed .. ")", function()
+        math.randomseed(seed)
+        held = {}
+        local crowd, paused = new_crowd(), {}
+        come_to_rest(crowd)
+        for step = 1, 250 do
+          local dice = math.random(10)
+          local queue = QUEUES[math.random(#QUEUES)]
+          if seed > 4 and math.random(5) == 1 then
+            die(crowd)
+          end
+          if dice <= 3 then
+            jq:enqueue({ name = queue, timeout = math.random(1, 20) })
+          elseif dice == 4 then
+            jq:enqueue({ name = queue, delay = math.random(1, 20), priority = math.random(-1, 1) })
+          elseif dice == 5 then
+            paused[queue] = not paused[queue]
+            jq:queue({ name = queue, paused = paused[queue] })
+          elseif dice <= 8 and held[1] then
+            let_go(crowd)
+          else
+            pass(crowd, math.random(1, 3000))
+          end
+          local picks = come_to_rest(crowd)
+          assert.is_true(picks <= 3 * #crowd, "step " .. step .. ": " .. picks .. " picks")
+          local problem = slept_through(crowd, paused)
+          assert.is_nil(problem, "step " .. step .. ": " .. tostring(problem))
+        end
+      end)
+    end
+  end)
+end)

@@ -1,0 +1,149 @@
+-- For how long statistics are kept, and what is removed when.
+local keys = require "support.keys"
+local msgpack = require "support.msgpack"
+local space = require "support.space"
+
+local KINDS = { "enqueued", "done", "failed", "lapsed", "error", "cancelled", "released", "moved" }
+local DAY_MS = 86400000
+local START_MS = space.START_MS - space.START_MS % DAY_MS + DAY_MS
+
+describe("stats", function()
+  local jq
+  before_each(function()
+    jq = space.new()
+    jq:set_clock(START_MS)
+  end)
+  after_each(function()
+    jq:close()
+  end)
+
+  local function documents(spec)
+    spec.by = spec.by or "hour"
+    local found = {}
+    for i, document in ipairs(jq:call("stats", spec)) do
+      found[i] = msgpack.unpack(document)
+    end
+    return found
+  end
+
+  --- The one document there is.
+  local function one(spec)
+    local found = documents(spec or {})
+    assert.are.equal(1, #found)
+    return found[1]
+  end
+
+  --- What was counted: kinds with a count.
+  local function counts(document)
+    local found = {}
+    for _, kind in ipairs(KINDS) do
+      if document[kind] ~= 0 then
+        found[kind] = document[kind]
+      end
+    end
+    return found
+  end
+
+  local function counted(expected, spec)
+    assert.are.same(expected, counts(one(spec)))
+  end
+
+  local function series(spec)
+    spec = spec or {}
+    spec.series, spec.by = true, spec.by or "hour"
+    local found = {}
+    repeat
+      local reply = jq:call("stats", spec)
+      for i = 2, #reply do
+        found[#found + 1] = msgpack.unpack(reply[i])
+      end
+      spec.cursor = reply[1]
+    until reply[1] == ""
+    return found
+  end
+
+  local function log_size()
+    return jq:redis("STRLEN", keys(jq.name).LOG)
+  end
+
+  --- Makes the next call fold.
+  local function fold()
+    local queue = "filler"
+    while log_size() > 0 do
+      jq:enqueue({ name = queue })
+    end
+  end
+
+  it("keeps minutes for 3 hours, hours for 8 days, days for 400", function()
+    local function number(by)
+      return #documents({ by = by, queue = "a" })
+    end
+    for _ = 1, 200 do
+      jq:enqueue("a")
+      jq:pass(60)
+    end
+    fold()
+    jq:pass(-60)
+    assert.are.equal(180, number("minute"))
+    jq:set_clock(START_MS + 8 * DAY_MS - 1)
+    assert.are.same({ 0, 4, 1 }, { number("minute"), number("hour"), number("day") })
+    jq:pass(3600)
+    jq:enqueue("a")
+    assert.are.same({ 1, 4, 2 }, { number("minute"), number("hour"), number("day") })
+    jq:set_clock(START_MS + 400 * DAY_MS - 1)
+    assert.are.same({ 0, 0, 2 }, { number("minute"), number("hour"), number("day") })
+    jq:set_clock(START_MS + 400 * DAY_MS)
+    assert.are.equal(1, number("day"))
+  end)
+  it("removes what is not kept any longer, while there is work", function()
+    for _ = 1, 40 do
+      for _ = 1, 12 do
+        jq:enqueue("a")
+        jq:pass(60 * 7)
+      end
+      fold()
+    end
+    local fields = jq:redis("HKEYS", keys(jq.name).STATS .. "a\0")
+    local minutes = 0
+    for _, field in ipairs(fields) do
+      minutes = minutes + (field:sub(1, 1) == "m" and 1 or 0)
+    end
+    assert.is_true(minutes < 180, minutes)
+    assert.is_true(jq:redis("TTL", keys(jq.name).STATS .. "a\0") > 400 * 86400)
+  end)
+  it("forgets pairs that have expired", function()
+    jq:enqueue_all("a", "b", "c")
+    fold()
+    jq:redis("DEL", keys(jq.name).STATS .. "b\0")
+    jq:pass(3600)
+    jq:enqueue("a")
+    fold()
+    assert.is_nil(jq:redis("ZSCORE", keys(jq.name).STATS_PAIRS, "b\0"))
+    assert.is_truthy(jq:redis("ZSCORE", keys(jq.name).STATS_PAIRS, "c\0"))
+  end)
+  it("loses nothing when the clock is set back", function()
+    jq:enqueue_all("a", "a")
+    local job = jq:take("a")
+    jq:pass(-7200)
+    jq:succeed(job)
+    jq:enqueue("a")
+    fold()
+    jq:succeed(jq:take("a"))
+    local sums = {}
+    for _, document in ipairs(documents({ queue = "a" })) do
+      for kind, count in pairs(counts(document)) do
+        sums[kind] = (sums[kind] or 0) + count
+      end
+      assert.is_true(document.run.min >= 0 and document.wait.min >= 0)
+    end
+    assert.are.same({ enqueued = 3, done = 2 }, sums)
+  end)
+  it("sums up over many queues in one log", function()
+    for i = 1, 300 do
+      jq:enqueue({ name = "n" .. i, queue = i % 3 == 0 and "q" or nil })
+    end
+    counted({ enqueued = 300 })
+    counted({ enqueued = 100 }, { queue = "q" })
+    assert.are.equal(300, #series({ count = 7 }))
+  end)
+end)

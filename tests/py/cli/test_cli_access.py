@@ -1,0 +1,151 @@
+"""`keys`, `trail`, and how the command line comes by its own key."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import socket
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from cli_support import Cli, Said, call, cli_
+from http_live import Live, live_server
+from jqmaster.engine.engine import Engine
+from jqmaster.master.keyring import Keyring
+from jqmaster.wire import secret
+
+__all__ = ["call", "cli_"]
+
+ME = f"{getpass.getuser()}@{socket.gethostname()}"
+
+
+@pytest.fixture
+def keyed(redis_url: str, namespace: str) -> Iterator[Live]:
+    """A master that asks for keys."""
+    with live_server(redis_url, namespace) as live:
+        engine = live.master.engine
+        assert isinstance(engine, Engine)
+
+        async def keyring() -> Keyring:
+            return Keyring(engine, engine.redis)
+
+        live.master.keyring = live.run(keyring())
+        live.run(live.master.keyring.start())
+        yield live
+        live.run(live.master.keyring.stop())
+
+
+def straight(redis_url: str, namespace: str) -> list[str]:
+    return ["--redis", redis_url, "--namespace", namespace]
+
+
+def test_a_key_is_created_listed_and_revoked(cli_: Cli) -> None:
+    made = cli_.ok("keys", "create", "ann", "--role", "pusher", "--role", "viewer", "--queue", "mail.*",
+                   "--expires", "90d", "--rate", "2.5")  # fmt: skip
+    key_id, _ = secret.parse(made.out.strip()) or pytest.fail(made.out)
+    assert f"key {key_id} of ann" in made.err
+    shown = cli_.ok("keys").out
+    assert all(word in shown for word in (key_id, "ann", "pusher, viewer", "mail.*", "2.5/s"))
+    [document] = cli_.ok("keys", "--json").documents
+    assert document["roles"] == ["pusher", "viewer"] and "digest" not in document
+    assert document["expires_ms"] - document["created_ms"] == 90 * 86_400_000
+    assert cli_.ok("keys", "revoke", key_id).out == f"revoked {key_id}\n"
+    assert cli_.ok("keys").out.startswith("there are no keys")
+    assert cli_.run("keys", "revoke", key_id).code == 3
+
+
+def test_json_has_the_key_itself_once(cli_: Cli) -> None:
+    made = cli_.ok("keys", "create", "ann", "--role", "admin", "--json").document
+    assert secret.parse(made["key"]) and made["roles"] == ["admin"]
+    assert made["key"] not in cli_.ok("keys", "--json").out
+
+
+@pytest.mark.parametrize("options", [[], ["--role", "root"], ["--role", "viewer", "--rate", "0"]], ids=str)
+def test_a_key_that_cannot_be_is_refused(cli_: Cli, options: list[str]) -> None:
+    assert cli_.run("keys", "create", "ann", *options).code == 2
+
+
+def test_the_trail_says_who_did_what(cli_: Cli) -> None:
+    assert cli_.ok("trail").out == "nobody has changed anything that is still told\n"
+    cli_.ok("queues", "set", "mail", "done_max=5", "--new")
+    cli_.ok("queues", "pause", "mail")
+    newest, before = cli_.ok("trail", "--json").documents
+    actor = ME if cli_.where[0] == "--redis" else "anonymous"
+    assert {**newest, "time_ms": 0} == {
+        "time_ms": 0, "actor": actor, "what": "queue", "on": "mail", "change": {"paused": True},
+    }  # fmt: skip
+    assert before["change"] == {"set": {"done_max": 5}}
+    shown = cli_.ok("trail", "--limit", "1").out.splitlines()
+    assert len(shown) == 2 and '{"paused": true}' in shown[1]
+
+
+class TestTheKeyOfTheCommandLine:
+    """It is taken from the command line's file, then `JQ_KEY`, then the file that `JQ_KEY_FILE` names."""
+
+    @pytest.fixture
+    def key(self, keyed: Live, call: Callable[..., Said], redis_url: str, namespace: str) -> str:
+        """Of an admin: the first one is made straight on Redis."""
+        made = call("keys", "create", "root", "--role", "admin", *straight(redis_url, namespace))
+        assert made.code == 0, made.err
+        deadline = time.monotonic() + 10
+        assert keyed.master.keyring is not None
+        while not keyed.master.keyring.count and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return made.out.strip()
+
+    def test_is_asked_for(self, keyed: Live, key: str, call: Callable[..., Said]) -> None:
+        said = call("queues", "--url", keyed.url)
+        assert said.code == 1
+        assert "this master asks for a key" in said.err
+        assert call("status", "x", "--url", keyed.url, "--json").code in (1, 2)
+
+    def test_comes_from_the_environment_or_a_file(
+        self, keyed: Live, key: str, call: Callable[..., Said], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        file, wrong = tmp_path / "key", tmp_path / "wrong"
+        file.write_text(key + "\n")
+        wrong.write_text(secret.new().text)
+        ask = ["queues", "--json", "--url", keyed.url]
+        monkeypatch.setenv("JQ_KEY_FILE", str(file))
+        assert call(*ask).code == 0
+        assert call(*ask, "--key-file", str(wrong)).code == 1
+        monkeypatch.setenv("JQ_KEY_FILE", str(wrong))
+        assert call(*ask).code == 1
+        monkeypatch.setenv("JQ_KEY", key)
+        assert call(*ask).code == 0
+        monkeypatch.setenv("JQ_KEY_FILE", str(file))
+        assert call(*ask, "--key-file", str(wrong)).code == 1
+        assert call("--key-file", str(file), *ask).code == 0
+
+    def test_names_who_did_it(
+        self, keyed: Live, key: str, call: Callable[..., Said], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("JQ_KEY", key)
+        made = json.loads(call("keys", "create", "bob", "--role", "operator", "--json", "--url", keyed.url).out)
+        assert keyed.master.keyring is not None
+        deadline = time.monotonic() + 10
+        while keyed.master.keyring.count < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        monkeypatch.setenv("JQ_KEY", made["key"])
+        assert call("queues", "limit", "mail", "5", "--new", "--url", keyed.url).code == 0
+        refused = call("config", "set", "done_max=5", "--url", keyed.url)
+        assert refused.code == 1 and "needs a key with the role admin" in refused.err
+        who = [json.loads(line)["actor"] for line in call("trail", "--json", "--url", keyed.url).out.splitlines()]
+        assert who == ["bob", "root", ME]
+
+    @pytest.mark.parametrize("wrong", ["nonsense", "jq_0123456789ab_short"])
+    def test_that_is_none_is_refused_and_not_shown(
+        self, keyed: Live, call: Callable[..., Said], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, wrong: str
+    ) -> None:
+        monkeypatch.setenv("JQ_KEY", wrong)
+        said = call("queues", "--url", keyed.url)
+        assert said.code == 2 and "expected a key such as" in said.err and wrong not in said.err
+        assert call("queues", "--url", keyed.url, "--key-file", str(tmp_path / "none")).code == 1
+
+    def test_is_in_no_url(self, keyed: Live, call: Callable[..., Said]) -> None:
+        said = call("queues", "--url", keyed.url.replace("//", "//user:hidden@"))
+        assert said.code == 2
+        assert "the URL of a master has no user or password" in said.err and "hidden" not in said.err

@@ -1,0 +1,229 @@
+"""What the engine raises, and what it brings back when Redis has lost it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import pytest
+from redis.asyncio import Redis
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import OutOfMemoryError, ResponseError
+
+from jqmaster.bundle.build import make_script
+from jqmaster.engine.engine import Engine, connect, pack
+from jqmaster.engine.scripts import builtin
+from jqmaster.errors import (
+    Conflict,
+    Full,
+    Internal,
+    Invalid,
+    JQError,
+    Lost,
+    NotFound,
+    Unavailable,
+    Version,
+    from_redis,
+    parse,
+)
+from servers import RedisServer
+from test_engine import NIL, ReplyLoser
+
+
+class TestErrors:
+    async def test_a_refusal_names_the_field(self, engine: Engine) -> None:
+        with pytest.raises(Invalid) as caught:
+            await engine.enqueue([({"name": "a"}, NIL), ({"name": "a", "priority": 1.5}, NIL)])
+        assert caught.value.path == "jobs[1].priority"
+        assert caught.value.message.startswith("expected an integer")
+        assert str(caught.value).startswith("INVALID jobs[1].priority: expected")
+
+    async def test_a_full_queue(self, engine: Engine) -> None:
+        await engine.queue("a", max_waiting=1)
+        with pytest.raises(Full) as caught:
+            await engine.enqueue([({"name": "a"}, NIL), ({"name": "a"}, NIL)])
+        assert caught.value.path == "jobs[1].queue"
+
+    @pytest.mark.parametrize("value", [2**70, object(), "\ud800", {1, 2}])
+    async def test_what_cannot_be_packed_is_invalid(self, engine: Engine, value: object) -> None:
+        with pytest.raises(Invalid) as caught:
+            await engine.enqueue([({"name": "a"}, NIL), ({"name": "a", "priority": value}, NIL)])
+        assert caught.value.path == "jobs[1].priority"
+        with pytest.raises(Invalid) as caught:
+            await engine.config({"retry_cap": value})
+        assert caught.value.path == "set"
+
+    def test_nesting_without_end_is_invalid(self) -> None:
+        deep: list[Any] = []
+        for _ in range(100_000):
+            deep = [deep]
+        with pytest.raises(Invalid):
+            pack({"name": deep})
+
+    @pytest.mark.parametrize(
+        "text, kind, path, message",
+        [
+            ("INVALID jobs[3].priority: expected x: y", Invalid, "jobs[3].priority", "expected x: y"),
+            ("NOTFOUND worker", NotFound, None, "worker"),
+            ("CONFLICT request: used with other arguments", Conflict, "request", "used with other arguments"),
+            ("LOST", Lost, None, ""),
+            ("FULL jobs[0].queue: 3", Full, "jobs[0].queue", "3"),
+            (
+                "VERSION namespace {jq} is not set up: load",
+                Version,
+                None,
+                "namespace {jq} is not set up: load",
+            ),
+            ("INVALID spec: line one\nline two", Invalid, "spec", "line one\nline two"),
+        ],
+    )
+    def test_error_replies(self, text: str, kind: type[JQError], path: str | None, message: str) -> None:
+        error = parse(text)
+        assert type(error) is kind and (error.path, error.message) == (path, message)
+        assert error.code == text.split()[0]
+
+    @pytest.mark.parametrize("text", ["", "ERR unknown command", "INVALIDATED x", "invalid x", "WRONGTYPE x"])
+    def test_other_text_is_none_of_ours(self, text: str) -> None:
+        assert parse(text) is None
+
+    def test_problems_of_redis(self) -> None:
+        original = OutOfMemoryError("command not allowed when used memory > 'maxmemory'.", status_code="OOM")
+        error = from_redis(original)
+        assert isinstance(error, Unavailable) and error.cause is original and "OOM" in str(error)
+        assert isinstance(from_redis(RedisConnectionError("refused")), Unavailable)
+        lua = from_redis(ResponseError("user_script:3: attempt to index a nil value script: ab, on @user_script:3."))
+        assert isinstance(lua, Internal)
+        lua = from_redis(ResponseError("user_function:3: bad script: jq_1_pick, on @user_function:3."))
+        assert isinstance(lua, Internal)
+
+    async def test_memory_full(self, fresh_server: RedisServer) -> None:
+        async with connect(fresh_server.url) as client:
+            engine = Engine(client)
+            [enqueued] = await engine.enqueue([({"name": "a"}, NIL)])
+            await client.config_set("maxmemory", 1)
+            with pytest.raises(Unavailable, match="OOM"):
+                await engine.enqueue([({"name": "a"}, NIL)])
+            [refused, picked] = await engine.pipeline(
+                [("enqueue", [pack({"name": "a"}), NIL]), ("pick", [pack({"worker": "w", "queues": "*"})])]
+            )
+            assert isinstance(refused, Unavailable) and len(picked) == 3
+            assert (await engine.get(enqueued.id))[0] is not None
+
+    async def test_a_server_that_is_not_there(self, tmp_path: Path) -> None:
+        async with connect(f"unix://{tmp_path}/none") as client:
+            engine = Engine(client)
+            with pytest.raises(Unavailable):
+                await engine.config()
+            with pytest.raises(Unavailable):
+                await engine.pipeline([("config", [pack({})])])
+
+    @pytest.mark.parametrize("retries, request_, expected", [(0, None, 1), (1, None, 2), (1, "token", 1)])
+    async def test_a_lost_reply(
+        self,
+        engine: Engine,
+        redis_server: RedisServer,
+        tmp_path: Path,
+        retries: int,
+        request_: str | None,
+        expected: int,
+    ) -> None:
+        """Not asked for again, unless retries are on; then a token keeps the script from doing it twice."""
+        async with ReplyLoser(redis_server.socket) as url, connect(url, retries=retries) as client:
+            enqueue = Engine(client, engine.namespace).enqueue([({"name": "a"}, NIL)], request=request_)
+            if retries:
+                await enqueue
+            else:
+                with pytest.raises(Unavailable):
+                    await enqueue
+        [document] = (await engine.queues(["a"])).documents
+        assert document["queued"] == expected
+
+    def test_a_client_that_decodes_is_refused(self, redis_url: str) -> None:
+        with pytest.raises(ValueError, match="must not decode"):
+            Engine(Redis.from_url(redis_url, decode_responses=True))
+
+    def test_a_bad_namespace_is_refused(self, redis: Redis) -> None:
+        with pytest.raises(ValueError, match="namespace 'jq'"):
+            Engine(redis, "jq")
+
+
+class TestHealing:
+    async def test_scripts_lost(self, fresh_server: RedisServer) -> None:
+        async with connect(fresh_server.url) as client:
+            engine = Engine(client)
+            await engine.enqueue([({"name": "a"}, NIL)])
+            await client.script_flush()
+            await engine.enqueue([({"name": "a"}, NIL)])
+            assert len((await engine.pick("w", "a", 5)).jobs) == 2
+
+    async def test_scripts_lost_for_a_pipeline(self, fresh_server: RedisServer) -> None:
+        """Only what failed is sent again, in its order; what ran does not run twice."""
+        async with connect(fresh_server.url) as client:
+            engine = Engine(client)
+            await engine.setup()
+            await client.script_flush()
+            await client.script_load(builtin()["pick"].source)
+            pick = ("pick", [pack({"worker": "w", "queues": "a", "count": 10})])
+            enqueues = [("enqueue", [pack({"name": "a", "priority": n}), NIL]) for n in range(3)]
+            bad = ("enqueue", [pack({"nome": "a"}), NIL])
+            replies = await engine.pipeline([pick, *enqueues, bad, ("queues", [pack({})])])
+            assert len(replies[0]) == 1  # It ran before the jobs were there.
+            ids = [reply[0][0] for reply in replies[1:4]]
+            assert ids == sorted(ids)
+            assert isinstance(replies[4], Invalid) and replies[4].path == "jobs[0].nome"
+            assert msgpack.unpackb(replies[5][1])["queued"] == 3
+
+    async def test_a_restart(self, fresh_server: RedisServer) -> None:
+        fresh_server.kill()
+        fresh_server.arguments = ("--appendonly", "yes", "--appendfsync", "always")
+        fresh_server.start()
+        async with connect(fresh_server.url) as client:
+            engine = Engine(client)
+            await engine.enqueue([({"name": "a"}, NIL)])
+            fresh_server.kill()
+            fresh_server.start()
+            for _ in range(3):  # so that the event loop sees the closed connection
+                await asyncio.sleep(0)
+            assert len((await engine.pick("w", "a")).jobs) == 1
+
+    async def test_a_namespace_never_set_up_or_flushed(self, fresh_server: RedisServer) -> None:
+        async with connect(fresh_server.url) as client:
+            engine = Engine(client, recreate=True)
+            for _ in range(2):
+                await engine.enqueue([({"name": "a"}, NIL)])
+                assert await client.hget("{jq}:manifest", "enqueue") == builtin()["enqueue"].sha.encode()
+                await client.flushall()
+            replies = await engine.pipeline([("enqueue", [pack({"name": "a"}), NIL])] * 3)
+            assert [len(reply) for reply in replies] == [2, 2, 2]
+
+    async def test_setting_up_again_does_not_displace_the_current_version(self, redis: Redis, engine: Engine) -> None:
+        scripts = dict(builtin()) | {"extra": make_script("extra", "#!lua\nreturn 1", "read")}
+        older = Engine(redis, engine.namespace, scripts=scripts)
+        await redis.delete(f"{engine.namespace}:meta")
+        await older.enqueue([({"name": "a"}, NIL)])
+        assert await redis.hget(f"{engine.namespace}:manifest", "extra") is None
+
+    async def test_data_of_another_schema_is_left_alone(self, redis: Redis, engine: Engine) -> None:
+        await redis.setrange(f"{engine.namespace}:meta", 0, b"\x00\x63")
+        before = await redis.get(f"{engine.namespace}:meta")
+        with pytest.raises(Version, match="schema"):
+            await engine.enqueue([({"name": "a"}, NIL)])
+        assert await redis.get(f"{engine.namespace}:meta") == before
+
+    async def test_many_callers_at_once(self, fresh_server: RedisServer) -> None:
+        async with connect(fresh_server.url, max_connections=8) as client:
+            engine = Engine(client)
+            calls = [engine.enqueue([({"name": "a"}, NIL)]) for _ in range(50)]
+            ids = {job.id for [job] in await asyncio.gather(*calls)}
+            assert len(ids) == 50
+
+    async def test_a_script_that_keeps_vanishing_ends_in_an_error(self, redis: Redis, namespace: str) -> None:
+        wrong = make_script("setup", builtin()["setup"].source, "write")
+        object.__setattr__(wrong, "sha", "0" * 40)
+        engine = Engine(redis, namespace, scripts=dict(builtin()) | {"setup": wrong})
+        with pytest.raises(Unavailable, match="NOSCRIPT"):
+            await engine.setup()
+        [reply] = await engine.pipeline([("setup", [])])
+        assert isinstance(reply, Unavailable)

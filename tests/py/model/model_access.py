@@ -1,0 +1,106 @@
+"""The part of the reference model that knows keys of the HTTP API and the trail: section 20 of docs/protocol.md."""
+
+import msgpack
+
+from model_jobs import ENDED, Refused, accepted, ms, same
+from model_schedules import Schedules
+
+# Operations that may say who calls them.
+NOTED = ("queue", "forget", "constrain", "unconstrain", "hold", "schedule", "unschedule", "config", "worker",
+         "cancel", "retry", "discard", "kick", "grant", "revoke")  # fmt: skip
+HIDDEN = ("ids", "count", "digest", "match")
+MOST_BYTES = 1000
+NOT_CHANGED = ("NOTFOUND", "CONFLICT")
+
+
+def plain(value):
+    """As a script packs it: what is empty is a list."""
+    if isinstance(value, dict):
+        return {key: plain(one) for key, one in value.items()} or []
+    return [plain(one) for one in value] if isinstance(value, list) else value
+
+
+class Access(Schedules):
+    def __init__(self, *looks):
+        super().__init__(*looks)
+        self.api_keys = {}  # id -> (digest, document)
+        self.trail = []  # the oldest first
+
+    def grant(self, reply, id, digest, name, roles, queues=None, ttl=None, rate=None):
+        known = self.api_keys.get(id)
+        if known and known[0] != digest:
+            raise Refused("CONFLICT", "id")
+        accepted(reply)
+        if not known:
+            document = {"id": id, "name": name, "roles": roles, "queues": queues, "rate": rate,
+                        "created_ms": self.now, "expires_ms": None if ttl is None else self.now + ms(ttl)}  # fmt: skip
+            known = self.api_keys[id] = digest, {k: v for k, v in document.items() if v is not None}
+        same(reply, known[1], "grant")
+
+    def revoke(self, reply, id):
+        if id not in self.api_keys:
+            raise Refused("NOTFOUND", "id")
+        accepted(reply)
+        del self.api_keys[id]
+
+    def touch(self, reply, ids):
+        accepted(reply)
+        there = [id for id in ids if id in self.api_keys]
+        same(reply, len(there), "touch")
+        for id in there:
+            self.api_keys[id][1]["used_ms"] = self.now
+
+    def list_keys(self, reply, digests=False, count=None):
+        accepted(reply)
+        keys = [doc | ({"digest": digest} if digests else {}) for _, (digest, doc) in sorted(self.api_keys.items())]
+        same(reply, keys, "keys")
+
+    def list_trail(self, reply, count=None):
+        accepted(reply)
+        for entry in reply:
+            if entry["what"] == "constrain":  # matchers hold values that no other reply gives
+                entry["change"].pop("match", None)
+        same(reply, self.trail[::-1], "trail")
+
+    def before_change(self, script, fields):
+        """What a call would be told by; None: it is not noted."""
+        if self.settings["trail_max"] == 0 or "actor" not in fields:
+            return None
+        fields = {k: v for k, v in fields.items() if k not in HIDDEN}
+        ids = {"queue": "name", "forget": "queue", "worker": "worker", "config": ""}
+        of_jobs = script in ("cancel", "retry", "discard", "kick")
+        _, key = self.api_keys.get(fields.get("id"), (None, {}))
+        return {"actor": fields.pop("actor"), "what": script, "fields": fields, "of_jobs": of_jobs,
+                "key": key.get("name"), "on": None if of_jobs else fields.get(ids.get(script, "id"))}  # fmt: skip
+
+    def add_to_trail(self, change, reply, fields):
+        """A change that was made."""
+        told, on = change["fields"], change["on"]
+        is_known = change["what"] == "grant" and change["key"] is not None
+        count = None
+        if change["of_jobs"]:
+            on = (fields.get("ids") or [None])[0] or told.get("queue") or told.get("where", {}).get("queue")
+            count = self.changed_jobs(change["what"], reply, fields)
+        if is_known or (count == 0 and "where" not in fields):
+            return
+        if change["what"] == "revoke":
+            told = {**told, "name": change["key"]}
+        told = plain({k: v for k, v in told.items() if k not in ("argument", "actor") and v != on})
+        if len(msgpack.packb(told)) > MOST_BYTES:
+            told = None
+        entry = {"time_ms": self.now, "actor": change["actor"], "what": change["what"], "on": on,
+                 "change": told or None, "count": count}  # fmt: skip
+        self.trail.append({k: v for k, v in entry.items() if v is not None})
+
+    def changed_jobs(self, script, reply, fields):
+        """How many jobs were."""
+        if "where" in fields:
+            return reply
+        if "queue" in fields:
+            return reply[0]
+        return sum(answer not in NOT_CHANGED and (script != "cancel" or answer not in ENDED) for answer in reply)
+
+    def after_operation(self):
+        super().after_operation()
+        most = self.settings["trail_max"]
+        self.trail = self.trail[-most:] if most else []

@@ -1,0 +1,118 @@
+"""A namespace in which whatever bad input is about is there, and whether anything in it has changed."""
+
+from collections import defaultdict
+
+import pytest
+from redis.exceptions import ResponseError
+
+from bad_inputs import CASES
+from bad_values import DONE, RUNNING, SCHEDULED, WAITING, WORKER, encode
+from model_driver import NAMESPACE, Driver
+from model_random import Generator
+from model_wire import parse_error
+from servers import RedisServer
+
+KEYS = [NAMESPACE, NAMESPACE + ":meta"]
+# Each key's name, content and whether it has a time to live. A DUMP, but for hashes: Redis moves their fields
+# about behind the scenes, also when they are only read.
+DUMP = """
+local function content(key)
+  if redis.call("TYPE", key).ok ~= "hash" then
+    return redis.call("DUMP", key)
+  end
+  local all, fields = redis.call("HGETALL", key), {}
+  for i = 1, #all, 2 do
+    fields[#fields + 1] = cmsgpack.pack(all[i], all[i + 1])
+  end
+  table.sort(fields)
+  return table.concat(fields)
+end
+local found = {}
+for i, key in ipairs(redis.call("KEYS", "*")) do
+  found[i] = {key, content(key), redis.call("PTTL", key) < 0 and 0 or 1}
+end
+return found
+"""
+
+
+class Data:
+    """A namespace with jobs in every state, workers, requests and settings, and what it looked like."""
+
+    def __init__(self, server, form="functions"):
+        self.socket, self.form = server.socket, form
+        self.driver = driver = Driver(server.socket, form)
+        driver.fresh()
+        jobs = [[{"name": "a", "keep_result": True, "timeout": 4000000}, b"\xc0"]] * 3
+        created = driver.call("enqueue", options={"request": "known"}, jobs=jobs)
+        assert [id for id, _ in created] == [RUNNING, DONE, WAITING]
+        assert driver.call("register", name="w", queues="a", url="http://worker/") == WORKER
+        *_, (job, _) = driver.call("pick", worker=WORKER, queues="a", count=2)
+        outcome = {"id": DONE, "token": job["token"], "type": "success"}
+        driver.call("finish", worker="w", outcomes=[[outcome, b"\xc0"]])
+        driver.call("queue", name="full", max_waiting=1)
+        driver.call("grant", id="00000000000a", digest="cd" * 32, name="k", roles=["admin"])
+        driver.call("enqueue", options=None, jobs=[[{"name": "full", "delay": 10**9}, b"\xc0"]])
+        assert driver.call("get", ids=[SCHEDULED])
+        driver.call("queue", name="room for one", max_waiting=1)
+        self.constrain()
+        self.fill()
+        self.remember()
+
+    def constrain(self):
+        """Constraints, of which some hold jobs."""
+        limited = encode({"name": "limited"})
+        for spec in (
+            {"id": "known", "concurrency": 1}, {"id": "keyed", "by": "argument.a", "concurrency": 1},
+            {"id": "keyed twice", "by": ["name", "argument.a"], "rate": {"limit": 1, "period": 10**6}},
+        ):  # fmt: skip
+            self.driver.send("constrain", encode(spec), limited)
+        jobs = [[{"name": "limited"}, encode({"a": "x"})]] * 5
+        self.driver.call("enqueue", options=None, jobs=jobs)
+        self.driver.call("pick", worker="w", queues="limited", count=5)
+
+    def fill(self):
+        """Whatever else happens in a namespace; replies are the model test's concern."""
+        generator = Generator("errors", self.driver)
+        for _ in range(400):
+            script, fields, label = generator.next()
+            reply = None
+            if script == "enqueue":
+                reply = self.driver.call(script, **fields)
+            elif script in ("pick", "assign", "cancel", "watch", "tick", "register"):
+                reply = self.driver.call(script, **self.driver.resolve(fields))
+            if script == "enqueue" and isinstance(reply, list):
+                self.driver.names |= {f"job:{label}.{i}": id for i, (id, _) in enumerate(reply)}
+
+    def remember(self):
+        self.before = self.dump()
+
+    def dump(self):
+        return {key: (content, has_ttl) for key, content, has_ttl in self.driver.redis.send("EVAL", DUMP, 0)}
+
+    def check_unchanged(self):
+        before, after = self.before, self.dump()
+        self.before = after
+        changed = [key for key in before.keys() | after.keys() if before.get(key) != after.get(key)]
+        assert not changed
+
+    def refusal(self, script, keys, args):
+        """The error reply to a call."""
+        try:
+            reply = self.driver.send(script, *args, keys=keys)
+        except ResponseError as error:
+            return parse_error(str(error))
+        self.before = self.dump()
+        raise AssertionError(f"accepted: {reply!r}"[:1000])
+
+
+@pytest.fixture(scope="module", params=["functions", "scripts"])
+def data(request):
+    with RedisServer() as server:
+        data = Data(server, request.param)
+        yield data
+        data.driver.close()
+
+
+BY_SCRIPT = defaultdict(list)
+for _case in CASES:
+    BY_SCRIPT[_case.script].append(_case)

@@ -1,0 +1,116 @@
+"""What each field of a spec refuses: made of the tables of operations and of a job's fields, where they have it."""
+
+from collections import defaultdict
+
+from bad_constraints import BY, COSTS, FAIR, HOLD_SECONDS, TAGS
+from bad_finding import STATES, WHERES
+from bad_following import DEPENDS
+from bad_values import (
+    BOOLEANS,
+    HOLD,
+    IDS,
+    INFINITE,
+    NAMES,
+    NAN,
+    NOT_TEXT,
+    QUEUES,
+    TIMES,
+    TOKENS,
+    WAITING,
+    Raw,
+    integers,
+    numbers,
+    words,
+)
+from jqmaster.wire.fields import CHANGED, FIELDS
+from jqmaster.wire.operations import OPERATIONS
+
+LISTS = [5, True, "x", {"a": 1}]
+MAPS = [5, True, "x", [1]]
+CURSOR = [5, True, [], {"a": 1}]
+STARRED = [*NAMES, "a*", "*"]
+HEADERS = [
+    5, True, False, "text", ["a"], {"a": 1}, {"a": {"b": "c"}}, {"": "a"}, {1: "a"}, {"x" * 256: "a"},
+    {"a": "b\n"}, {"a": "x" * 1025}, {"a": "x" * 600, "b": "x" * 600}, {f"k{i}": "v" for i in range(17)},
+    {"a\0": "b"}, {"a": Raw(b"\xa1\xff")},
+]  # fmt: skip
+HOLDS = [
+    1, 0, True, {}, [HOLD], "", "1", "-", "0-", "01-", "1-x", "1-A", "1 -a", "1-a ", "-1-a", "1-a-b", "1.5-a",
+    "1-a\0", "1-" + "0" * 22,
+]  # fmt: skip
+# What has a component of the OpenAPI document to describe it. An empty map passes for an empty list.
+SCHEMAS = {
+    "Name": NAMES, "QueueOfJob": NAMES, "JobIds": [*LISTS, [], [WAITING] * 1001], "Queues": QUEUES, "Where": WHERES,
+    "By": BY, "Cost": COSTS, "Fair": FAIR, "HoldSeconds": HOLD_SECONDS, "Leases": [*LISTS, []], "NotedLeases": LISTS,
+    "MaxWaiting": [-1, 1.5, "1", True, NAN, INFINITE, []], "OwnSettings": MAPS[:3],
+}  # fmt: skip
+
+
+def sized(kind, least, most):
+    """Wrong integers; Redis reads what does not fit into 63 bits as negative: 2**64 - 1 is -1."""
+    if kind == "integer":
+        return [value for value in integers(int(least), int(most)) if least >= 0 or value != 2**64 - 1]
+    return numbers(least, most)
+
+
+def of_type(type_):
+    """What a field of an operation refuses; None where the table does not say enough."""
+    if type_.choices:
+        return words(*type_.choices)
+    if type_.schema in SCHEMAS:
+        return SCHEMAS[type_.schema]
+    match type_.kind:
+        case "integer" | "number" if type_.most is not None:
+            return sized(type_.kind, type_.least, type_.most)
+        case "moment":
+            return numbers(0, 2**53)
+        case "list":
+            return [*LISTS, [WAITING] * (int(type_.most or 0) + 1)]
+        case "text":
+            return {255: NAMES, 200: TOKENS, None: None}.get(type_.most, [*NOT_TEXT, "x" * int((type_.most or 0) + 1)])
+    return {"flag": BOOLEANS, "cursor": CURSOR, "states": STATES, "map": MAPS}.get(type_.kind)
+
+
+OF = defaultdict(dict)
+for _operation in OPERATIONS.values():
+    for _field in _operation.fields:
+        OF[_operation.script].setdefault(_field.to, of_type(_field.type))
+
+
+def of(script, *names, **more):
+    """The wrong values of fields of a script, and of such as the table does not have, or not exactly."""
+    return {name: OF[script][name] for name in names} | more
+
+
+def of_job(field):
+    if field.kind in ("integer", "number", "seconds", "moment"):
+        return sized(field.kind, field.least, field.most)
+    if field.kind == "choice":
+        return words(field.words[0].name)
+    kinds = {"name": NAMES, "boolean": BOOLEANS, "names": TAGS, "jobs": DEPENDS, "texts": HEADERS}
+    return STARRED if field.name == "queue" else kinds[field.kind]
+
+
+WRONG = {field.name: of_job(field) for field in FIELDS}
+UNIQUE = {field.name: WRONG[field.name] for field in FIELDS if "unique" in (field.name, field.needs)}
+JOB = {name: values for name, values in WRONG.items() if name not in UNIQUE}
+CHANGES = {"id": IDS} | {name: WRONG[name] for name in CHANGED} | {"tags": [tags for tags in TAGS if tags != []]}
+MOVE = {name: WRONG[name] for name in ("name", "queue", "priority", "delay")}
+PAGE = {"cursor": CURSOR, "count": integers(1, 1000)}
+PICK = of("pick", "queues", "count", "order", "request", wait=[5, True, "push", 1.5])
+RATE = {"limit": integers(1, 10**9), "period": numbers(0.001, 31536000), "smooth": BOOLEANS}
+OF_QUEUES = {
+    **{name: WRONG[name] for name in ("retry_base", "retry_cap", "retry_jitter")},
+    "result_ttl": numbers(1, 1e10), "result_grace": numbers(0, 1e10), "lease_grace": numbers(0, 86400),
+    **{f"{state}_ttl": numbers(0, 1e10) for state in ("done", "error", "cancelled")},
+    **{f"{state}_max": integers(0, 10**9) for state in ("done", "error", "cancelled")},
+}  # fmt: skip
+SETTINGS = OF_QUEUES | {
+    "request_ttl": numbers(1, 86400), "cancel_running": BOOLEANS, "worker_ttl": numbers(1, 86400),
+    "events_max": integers(0, 10**7), "stats": BOOLEANS, "trail_max": integers(0, 10**6),
+}  # fmt: skip
+OUTCOME = {"id": IDS, "token": HOLDS, "type": words("success"), "finished_at": TIMES}
+FAILURE = {
+    "reason": [*words("other"), "expired"], "should_retry": BOOLEANS, "message": [*NOT_TEXT, "x" * 65537],
+    "group": NAMES,
+}  # fmt: skip

@@ -1,0 +1,50 @@
+"""A master that asks for keys."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from http_support import Api
+from jqmaster.engine.engine import Engine
+from jqmaster.master.http.app import create_app
+from jqmaster.master.keyring import Keyring
+from jqmaster.master.master import Master
+from parts import eventually
+
+ROLES = ("viewer", "pusher", "worker", "operator", "admin")
+SOON_S = 1.0  # within which masters know of a change
+
+
+class Keyed:
+    """Its keys, and the API as each of them sees it."""
+
+    def __init__(self, engine: Engine, api: Api) -> None:
+        self.engine = engine
+        self.api = api
+
+    async def grant(self, *roles: str, name: str = "somebody", **more: Any) -> Api:
+        """The API, with a new key of these roles."""
+        return self.as_key((await self.create(*roles, name=name, **more))["key"])
+
+    async def create(self, *roles: str, name: str = "somebody", **more: Any) -> dict[str, Any]:
+        """A key's document with the key, once the master knows it."""
+        key = await self.engine.grant(name, roles, **more)
+        keyring = self.api.master.keyring
+        await eventually(lambda: keyring.find(key["key"]) is not None)
+        return key
+
+    def as_key(self, key: str) -> Api:
+        """The API, for who shows this key."""
+        return Api(self.api.app, self.api.master, {"authorization": f"Bearer {key}"})
+
+
+@pytest.fixture(params=["fast", "slow"])
+async def keyed(request: pytest.FixtureRequest, master: Master, engine: Engine) -> AsyncIterator[Keyed]:
+    """A master whose namespace has no keys yet, and asks for none so far."""
+    master.keyring = Keyring(engine, engine.redis)
+    await master.keyring.start()
+    yield Keyed(engine, Api(create_app(master, max_content_length=1 << 20, fast=request.param == "fast"), master))
+    await master.keyring.stop()

@@ -1,0 +1,151 @@
+"""Who can have a worker that is pushed to run a job: a master that knows its secret, and nobody else."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+import msgpack
+import pytest
+
+from jqmaster.engine.engine import Engine
+from jqmaster.master.server import ServeOptions, Server
+from jqmaster.wire import signing
+from jqmaster.worker.run import WorkOptions, work
+from parts import enqueue, eventually, until
+from topologies import free_ports
+
+SECRET, OTHER = signing.new_secret(), signing.new_secret()
+MSGPACK = {"content-type": "application/msgpack"}
+numbers = itertools.count()
+
+
+class Pushed:
+    """A worker in this process that is pushed to, and what it ran."""
+
+    def __init__(self, url: str, ran: list[Any]) -> None:
+        self.url = url
+        self.ran = ran
+
+    async def post(self, headers: dict[str, str], body: bytes) -> int:
+        async with (
+            aiohttp.ClientSession(skip_auto_headers=["content-type"]) as session,
+            session.post(f"{self.url}/worker-job", data=body, headers=headers) as response,
+        ):
+            return response.status
+
+
+def job() -> bytes:
+    told = {"id": f"{next(numbers):014x}", "token": "1-", "name": "note", "queue": "note", "priority": 0, "attempt": 1}
+    packed: bytes = msgpack.packb({**told, "retry_count": 0, "timeout": 30, "argument": "ran"})
+    return packed
+
+
+def signed(body: bytes, secret: str = SECRET, late_s: float = 0) -> dict[str, str]:
+    return signing.signed([secret], f"push-{next(numbers)}", body, time.time() - late_s)
+
+
+@pytest.fixture(params=[False, True], ids=["later", "at once"])
+async def pushed(request: pytest.FixtureRequest, engine: Engine, redis_url: str) -> AsyncIterator[Pushed]:
+    ran: list[Any] = []
+    stop = asyncio.Event()
+    options = WorkOptions(
+        functions={"note": ran.append}, redis_url=redis_url, namespace=engine.namespace, push=True,
+        push_secrets=[SECRET], synchronous=request.param,
+    )  # fmt: skip
+    task = asyncio.create_task(work(options, stop))
+    [document] = await eventually(lambda: registered(engine))
+    yield Pushed(document["url"], ran)
+    stop.set()
+    await asyncio.wait_for(task, 20)
+
+
+async def registered(engine: Engine) -> list[dict[str, Any]]:
+    return (await engine.workers()).documents
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"content-type": "text/plain"}, 415),
+        ({"content-type": "application/x-www-form-urlencoded"}, 415),
+        ({"content-type": "multipart/form-data; boundary=x"}, 415),
+        ({"content-type": ""}, 415),
+        ({**MSGPACK, "origin": "null"}, 403),
+        ({**MSGPACK, "origin": "http://evil.example"}, 403),
+        ({**MSGPACK, "sec-fetch-site": "cross-site"}, 403),
+        ({**MSGPACK, "host": "evil.example"}, 403),
+    ],
+    ids=str,
+)
+async def test_what_a_page_of_another_site_sends_is_not_run(
+    pushed: Pushed, headers: dict[str, str], status: int
+) -> None:
+    body = job()
+    for more in ({}, signed(body)):  # even where it is signed
+        assert await pushed.post({**headers, **more}, body) == status
+    assert pushed.ran == []
+
+
+async def test_what_no_master_signed_is_not_run(pushed: Pushed) -> None:
+    body, other = job(), job()
+    for headers in ({}, signed(body, OTHER), signed(body, late_s=301), signed(body, late_s=-310), signed(other)):
+        assert await pushed.post({**MSGPACK, **headers}, body) == 401
+    assert pushed.ran == []
+
+
+async def test_what_a_master_signed_is_run_once(pushed: Pushed) -> None:
+    body = job()
+    headers = {**MSGPACK, **signed(body, late_s=200)}
+    assert await pushed.post(headers, body) in (200, 202)
+    assert await pushed.post(headers, body) == 401
+    await eventually(lambda: pushed.ran)
+    await asyncio.sleep(0.1)
+    assert pushed.ran == ["ran"]
+
+
+async def test_a_master_signs_with_what_the_worker_registered(pushed: Pushed, engine: Engine, redis_url: str) -> None:
+    options = ServeOptions(redis_url=redis_url, namespace=engine.namespace, port=0, push_secrets=[OTHER])
+    async with Server(options):
+        await until(engine, await enqueue(engine, "note", "pushed"), "done")
+    assert pushed.ran == ["pushed"]
+
+
+async def test_another_address_is_registered_than_it_listens_at(engine: Engine, redis_url: str) -> None:
+    stop = asyncio.Event()
+    options = WorkOptions(
+        functions={"note": print}, redis_url=redis_url, namespace=engine.namespace, push=True, host="0.0.0.0",
+        advertise="https://jobs.example/mine",
+    )  # fmt: skip
+    task = asyncio.create_task(work(options, stop))
+    [document] = await eventually(lambda: registered(engine))
+    assert document["url"] == "https://jobs.example/mine"
+    stop.set()
+    await asyncio.wait_for(task, 20)
+
+
+async def test_the_name_it_is_advertised_by_is_its_own(engine: Engine, redis_url: str) -> None:
+    stop, ran = asyncio.Event(), list[Any]()
+    [port] = free_ports(1)
+    options = WorkOptions(
+        functions={"note": ran.append}, redis_url=redis_url, namespace=engine.namespace, push=True, port=port,
+        advertise="https://jobs.example", push_secrets=[SECRET],
+    )  # fmt: skip
+    task = asyncio.create_task(work(options, stop))
+    await eventually(lambda: registered(engine))
+    worker = Pushed(f"http://127.0.0.1:{port}", ran)
+    body = job()
+    assert await worker.post({**MSGPACK, "host": "jobs.example", **signed(body)}, body) == 202
+    assert await worker.post({**MSGPACK, "host": "evil.example", **signed(body)}, body) == 403
+    stop.set()
+    await asyncio.wait_for(task, 20)
+
+
+async def test_no_address_is_registered_that_is_none(engine: Engine, redis_url: str) -> None:
+    options = WorkOptions(functions={"note": print}, redis_url=redis_url, push=True, host="0.0.0.0")
+    with pytest.raises(ValueError, match="--advertise"):
+        await work(options, asyncio.Event())
