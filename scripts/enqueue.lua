@@ -2,7 +2,7 @@
 -- KEYS   namespace, namespace:meta
 -- ARGV   [options,] spec, argument, spec, argument, ...   1 to 1000 jobs; options {request}
 -- Reply  {id, created, id, created, ...} in order
--- Errors INVALID jobs[i].field, FULL jobs[i].queue, CONFLICT request
+-- Errors INVALID jobs[i].field, FULL jobs[i].queue, NOTFOUND jobs[i].depends[j], CONFLICT request
 -- Cost   for each job its part of one MSET and one ZADD; independent of what waits
 -- Flags: write, function
 local batch = require "jqlua.base.writes"

@@ -5,7 +5,7 @@
 -- Reply  {answer, ...}, with pick followed by its reply: {answer, ..., next_ms, document, argument, ...}; an answer
 --        is a state, or LOST, CANCELLED, NOTFOUND, or with enqueue {state, id, created, id, created, ...}
 -- Errors INVALID outcomes[i].field, INVALID outcomes[i].enqueue[j].field, INVALID pick.field, NOTFOUND worker,
---        NOTFOUND outcomes[i].enqueue[j].depends[k]
+--        NOTFOUND outcomes[i].enqueue[j].depends[k], FULL pick.queues
 -- Cost   for each outcome its part of one MGET, MSET, ZREM and ZADD
 -- Flags: drain, function
 local meta = require "jqlua.base.meta"

@@ -2,13 +2,14 @@
 -- KEYS   namespace, namespace:meta
 -- ARGV   id
 -- Reply  {state} or {state, blob}
--- Errors INVALID id, NOTFOUND id
+-- Errors INVALID id, NOTFOUND id, EXPIRED id
 -- Flags: drain
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 local batch = require "jqlua.base.writes"
 local job = require "jqlua.job.record"
+local readers = require "jqlua.links.readers"
 local states = require "jqlua.job.states"
 local queue = require "jqlua.queue.record"
 local settings = require "jqlua.settings.settings"
@@ -28,21 +29,23 @@ if not of then
   return redis.error_reply(check.missing("id", "job", id))
 end
 local state = states.name(of[job.STATE])
-if of[job.STATE] ~= states.KEPT then
+local has_kept = of[job.STATE] == states.KEPT or of[job.STATE] == states.DONE and job.has(of, job.KEEP_RESULT)
+if not has_kept then
   return { state }
 end
 local now = meta.state[meta.NOW_MS]
 local owner = queue.load(of[job.QUEUE])
 local kept = queue.key(owner, states.KEPT)
-local until_ms = tonumber(redis.call("ZSCORE", kept, id))
-if until_ms <= now then
-  return { state }
+local until_ms = tonumber(redis.call("ZSCORE", kept, id) or 0)
+local grace_ms = settings.at(settings.RESULT_GRACE, owner) * 1000
+local is_needed = (until_ms <= now or grace_ms == 0) and readers.any(id)
+if until_ms <= now and not is_needed then
+  return redis.error_reply("EXPIRED id: the result of job " .. id .. " is gone: it was read, or its time is over")
 end
 local blob = redis.call("GET", keys.OUTCOME .. id)
-local grace_ms = settings.at(settings.RESULT_GRACE, owner) * 1000
-if grace_ms == 0 then
+if grace_ms == 0 and not is_needed then
   sweep.drop_result(of)
-elseif not job.has(of, job.READ) then
+elseif grace_ms == 0 or not job.has(of, job.READ) then
   job.set(of, job.READ)
   job.save(of)
   batch.add(kept, now + grace_ms, id)

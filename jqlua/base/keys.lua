@@ -73,6 +73,7 @@ M.UNIQUE = NAMESPACE .. ":unique:" -- + unique key, string: ids of the jobs whos
 M.UNIQUE_KEPT = NAMESPACE .. ":unique-kept" -- zset: unique keys of ended jobs, until when
 M.WAITS_FOR = NAMESPACE .. ":waits-for:" -- + id, zset, scores 0: jobs it still waits for
 M.DEPENDENTS = NAMESPACE .. ":dependents:" -- + id, zset, scores 0: jobs that wait for it
+M.READERS = NAMESPACE .. ":readers:" -- + id, zset, scores 0: jobs that depend on it and have not ended
 M.TAGGED = NAMESPACE .. ":tagged:" -- + tag, zset, scores 0: jobs that have it
 M.TAGS = NAMESPACE .. ":tags" -- zset: tags by how many jobs have them
 M.TAG_NAMES = NAMESPACE .. ":tag-names" -- zset, scores 0: tags in order, for paging

@@ -4,6 +4,7 @@ local meta = require "jqlua.base.meta"
 local queue = require "jqlua.queue.record"
 local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
+local readers = require "jqlua.links.readers"
 local failure = require "jqlua.life.failure"
 
 local M = {}
@@ -78,7 +79,7 @@ function M.encode(of, argument)
   end
   if has_outcome and state ~= states.KEPT then
     splice("error", redis.call("GET", keys.OUTCOME .. of[job.ID]))
-  elseif has_outcome and state == states.KEPT and score > meta.state[meta.NOW_MS] then
+  elseif has_outcome and state == states.KEPT and (score > meta.state[meta.NOW_MS] or readers.any(of[job.ID])) then
     splice("result", redis.call("GET", keys.OUTCOME .. of[job.ID]))
   end
   -- A map of more than 15 has a two byte size.

@@ -8,6 +8,7 @@ local check = require "jqlua.base.check"
 local coming = require "jqlua.life.coming"
 local dependents = require "jqlua.links.dependents"
 local job = require "jqlua.job.record"
+local readers = require "jqlua.links.readers"
 local states = require "jqlua.job.states"
 local jobspec = require "jqlua.job.spec"
 local queue = require "jqlua.queue.record"
@@ -103,6 +104,7 @@ local function link(id, options, made)
     end
   end
   options.depends = others
+  readers.enter(id, others)
   return is_blocked
 end
 

@@ -13,6 +13,7 @@ local job = require "jqlua.job.record"
 local queue = require "jqlua.queue.record"
 local settings = require "jqlua.settings.settings"
 local states = require "jqlua.job.states"
+local worker = require "jqlua.pick.worker"
 
 local M = {}
 
@@ -38,6 +39,22 @@ local function has_between(key, from_ms, to_ms)
 end
 
 ---@cold
+--- Whether a registered worker was last seen at or after one moment, and before another, by its own doing: what an
+--- excuse gave it proves nothing the next time, or who died would be excused at every gap between calls.
+local function is_seen_between(from_ms, to_ms)
+  local found = call("ZRANGEBYSCORE", keys.ALIVE, from_ms, "(" .. string.format("%.0f", to_ms), "WITHSCORES",
+    "LIMIT", 0, MOST)
+  for i = 1, #found, 2 do
+    local record = worker.load(found[i])
+    if record and record.e ~= tonumber(found[i + 1]) then
+      return true
+    end
+    budget.pay(budget.LOOK)
+  end
+  return false
+end
+
+---@cold
 --- Whether a lease, or a registered worker's time, ended at or after one moment, and was over with its grace before
 --- another. When there is too much to look at, one did: better to wait once more than to take jobs from the living.
 local function is_over_between(from_ms, to_ms)
@@ -51,7 +68,7 @@ local function is_over_between(from_ms, to_ms)
       found = has_between(queue.key(owner, states.RUNNING), from_ms, to_ms - grace_ms)
     elseif kind == due.WORKERS then
       local ttl_ms = settings.at(settings.WORKER_TTL) * 1000
-      found = has_between(keys.ALIVE, from_ms - ttl_ms, to_ms - ttl_ms)
+      found = is_seen_between(from_ms - ttl_ms, to_ms - ttl_ms)
     end
     if found then
       return true
@@ -62,12 +79,19 @@ local function is_over_between(from_ms, to_ms)
 end
 
 ---@cold
---- Workers that were alive then have been seen so much later.
+--- Workers that were alive then have been seen so much later, but before this call.
 local function excuse_workers(from_ms, to_ms)
   local ttl_ms = settings.at(settings.WORKER_TTL) * 1000
   local found = call("ZRANGEBYSCORE", keys.ALIVE, from_ms - ttl_ms, to_ms, "WITHSCORES", "LIMIT", 0, MOST)
   for i = 1, #found, 2 do
-    call("ZADD", keys.ALIVE, math.min(tonumber(found[i + 1]) + to_ms - from_ms, to_ms), found[i])
+    local id, seen_ms = found[i], tonumber(found[i + 1])
+    local later_ms = math.min(seen_ms + to_ms - from_ms, to_ms - 1)
+    local record = later_ms > seen_ms and worker.load(id)
+    if record then
+      record.e = later_ms
+      worker.save(id, record)
+      call("ZADD", keys.ALIVE, later_ms, id)
+    end
   end
 end
 

@@ -6,6 +6,7 @@ local history = require "jqlua.job.history"
 local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
 local lineup = require "jqlua.limits.placement"
+local readers = require "jqlua.links.readers"
 local queue = require "jqlua.queue.record"
 local unique = require "jqlua.job.unique"
 
@@ -38,6 +39,9 @@ function M.retry(of)
   end
   if state ~= states.RETRYING then
     history.keep_end(of)
+    if of[job.OPTIONS] ~= "" then
+      readers.enter(of[job.ID], job.given(of).depends or {})
+    end
   end
   of[job.FAILURES] = 0
   lineup.enter(of)

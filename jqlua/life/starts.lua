@@ -34,7 +34,8 @@ local function renew(remembered)
 end
 
 --- The jobs that this request started before, as far as their attempts still run: their leases begin anew, nobody had
---- them yet. For the same reason those that lapsed meanwhile have spent no retry.
+--- them yet. For the same reason those that lapsed meanwhile have spent no retry, and those that ran for as long as
+--- they may go back.
 ---@return table[]? jobs nil when nothing is known of the request
 function M.recall(operation, token)
   local remembered = request.recall(operation, token)
@@ -49,8 +50,11 @@ function M.recall(operation, token)
     local id, number = struct.unpack(ENTRY, remembered, at)
     local of = job.read(id)
     if of and attempt.is_of(of, number, digits) then
-      attempt.renew(of)
-      running[#running + 1] = of
+      if attempt.renew(of) > 0 then
+        running[#running + 1] = of
+      else
+        attempt.give_back(of, 0) -- it may not run any longer
+      end
     elseif of then
       attempt.forgive(of, number, digits)
     end

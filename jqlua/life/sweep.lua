@@ -12,6 +12,7 @@ local states = require "jqlua.job.states"
 local lineup = require "jqlua.limits.placement"
 local migration = require "jqlua.upkeep.migration"
 local removal = require "jqlua.job.removal"
+local readers = require "jqlua.links.readers"
 local parking = require "jqlua.limits.parking"
 local queue = require "jqlua.queue.record"
 local schedule = require "jqlua.schedules.schedule"
@@ -78,8 +79,12 @@ local function make_ready(ripe)
 end
 
 ---@cold
---- A kept result goes; its job is an ordinary done job from now on.
+--- A kept result goes; its job is an ordinary done job from now on. One that somebody still needs is held.
 function M.drop_result(of)
+  if readers.any(of[job.ID]) then
+    batch.add(queue.key(queue.load(of[job.QUEUE]), states.KEPT), readers.HELD, of[job.ID])
+    return
+  end
   call("DEL", keys.OUTCOME .. of[job.ID])
   job.clear(of, job.HAS_OUTCOME)
   if transition.move(of, states.DONE, of[job.ENDED_MS]) then
@@ -164,7 +169,8 @@ local function sweep_queue(kind, name, limit)
     next_ms = earliest(first_score(queue.key(owner, states.SCHEDULED)),
       first_score(queue.key(owner, states.RETRYING)), first_score(keys.EXPIRING .. name))
   else
-    next_ms = earliest(first_score(queue.key(owner, states.KEPT)), ended_due(owner, states.DONE),
+    local kept_ms = first_score(queue.key(owner, states.KEPT))
+    next_ms = earliest(kept_ms ~= readers.HELD and kept_ms, ended_due(owner, states.DONE),
       ended_due(owner, states.ERROR), ended_due(owner, states.CANCELLED))
   end
   owner[FIELDS[kind]] = next_ms or meta.NONE

@@ -11,6 +11,7 @@ local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
 local lane = require "jqlua.limits.lane"
 local links = require "jqlua.links.links"
+local readers = require "jqlua.links.readers"
 local queue = require "jqlua.queue.record"
 local room = require "jqlua.limits.room"
 local settings = require "jqlua.settings.settings"
@@ -49,6 +50,9 @@ local function leave_options(moved, from, to)
   end
   if is_end and options.unique then
     unique.leave(options, moved[job.ID])
+  end
+  if is_end and options.depends then
+    readers.leave(moved[job.ID], options.depends)
   end
 end
 

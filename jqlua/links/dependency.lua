@@ -7,6 +7,7 @@ local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
 local jobspec = require "jqlua.job.spec"
 local links = require "jqlua.links.links"
+local readers = require "jqlua.links.readers"
 
 local M = {}
 
@@ -98,6 +99,8 @@ function M.note(of, spec)
   options.depends = all[1] and all or nil
   options.if_failed = spec.if_failed or options.if_failed
   of[job.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
+  readers.leave(of[job.ID], spec.remove or {})
+  readers.enter(of[job.ID], spec.add or {})
 end
 
 return M

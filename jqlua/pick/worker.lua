@@ -24,7 +24,8 @@ function M.is_id(name)
 end
 
 ---@return table? record {n name, q queues, u url, m max_jobs, r refused names, p pool, w why it rests, k what was asked
---- of it (quiet, stop), l how many of its attempts timed out, s secrets with a blank between}
+--- of it (quiet, stop), l how many of its attempts timed out, s secrets with a blank between, e as when seen an
+--- excuse made it count (life.pulse)}
 function M.load(id)
   local raw = call("HGET", keys.WORKERS, id)
   return raw and cmsgpack.unpack(raw) or nil

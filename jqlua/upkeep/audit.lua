@@ -248,6 +248,7 @@ local CHECKS = {
   walk = check_walk,
   ["waits-for"] = auditlinks.check_waiting,
   dependents = auditlinks.check_dependents,
+  readers = auditlinks.check_readers,
   unique = auditlinks.check_unique,
   tagged = auditindex.check_tag,
   failed = auditindex.check_group,

@@ -2,6 +2,8 @@
 -- The part of the audit that is about unique keys and dependencies.
 local keys = require "jqlua.base.keys"
 local job = require "jqlua.job.record"
+local queue = require "jqlua.queue.record"
+local readers = require "jqlua.links.readers"
 local states = require "jqlua.job.states"
 
 local M = {}
@@ -28,6 +30,10 @@ function M.check_job(of, problems)
   if waits ~= (of[job.STATE] == states.BLOCKED) then
     found(problems, "job", id, "of state", of[job.STATE], waits and "waits for others" or "waits for nobody")
   end
+  local kept = of[job.STATE] == states.KEPT and queue.key(queue.load(of[job.QUEUE]), states.KEPT)
+  if kept and tonumber(call("ZSCORE", kept, id) or nil) == readers.HELD and not readers.any(id) then
+    found(problems, "job", id, "has a result that is held for nobody")
+  end
 end
 
 --- A job's set of those it waits for.
@@ -53,6 +59,17 @@ function M.check_dependents(id, problems)
   local other = job.read(id)
   if other and not job.has(other, job.AWAITED) then
     found(problems, "job", id, "is waited for and does not know")
+  end
+end
+
+--- The set of those that depend on a job and have not ended.
+function M.check_readers(id, problems)
+  for _, dependent in ipairs(call("ZRANGE", keys.READERS .. id, 0, MOST_MEMBERS - 1)) do
+    local of = job.read(dependent)
+    local depends = of and not states.is_of(of[job.STATE], states.ENDED) and job.options(of).depends or {}
+    if not (" " .. table.concat(depends, " ")):find(" " .. id, 1, true) then
+      found(problems, "job", id, "has its result held for", dependent, "which does not need it")
+    end
   end
 end
 

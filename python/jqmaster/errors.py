@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-_REPLY = re.compile(r"(INVALID|NOTFOUND|CONFLICT|LOST|FULL|VERSION)(?: ([^\s:]+):)?(?: (.*))?\Z", re.DOTALL)
+_REPLY = re.compile(r"(INVALID|NOTFOUND|CONFLICT|EXPIRED|LOST|FULL|VERSION)(?: ([^\s:]+):)?(?: (.*))?\Z", re.DOTALL)
 _LUA_ERROR = re.compile(r"user_(script|function):\d+:")
 
 
@@ -44,6 +44,12 @@ class Conflict(JQError):
     """It exists, but its state does not allow this."""
 
     code = "CONFLICT"
+
+
+class Expired(JQError):
+    """What was kept for some time is gone: the result of a job that is done."""
+
+    code = "EXPIRED"
 
 
 class Lost(JQError):
@@ -146,7 +152,9 @@ class NoFunctions(UnsuitableServer):
         super().__init__(f"functions cannot be used in this Redis ({why}); form scripts or auto can", cause)
 
 
-_CLASSES: dict[str, type[JQError]] = {kind.code: kind for kind in (Invalid, NotFound, Conflict, Lost, Full, Version)}
+_CLASSES: dict[str, type[JQError]] = {
+    kind.code: kind for kind in (Invalid, NotFound, Conflict, Expired, Lost, Full, Version)
+}
 
 
 def parse(text: str) -> JQError | None:

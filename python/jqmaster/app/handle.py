@@ -12,7 +12,7 @@ from jqmaster.app.link import Link, plain, plain_each
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.options import Changes, Reference, Seconds, changes_of, seconds
 from jqmaster.engine.replies import Document, Event
-from jqmaster.errors import Conflict, Invalid, NotFound, Unavailable
+from jqmaster.errors import Conflict, Expired, Invalid, NotFound, Unavailable
 
 if TYPE_CHECKING:
     from jqmaster.app.calling import Serializer
@@ -60,7 +60,19 @@ class JobCancelled(Exception):
 
 
 class NoResult(LookupError):
-    """The job is done, but its result was not kept, or is gone by now."""
+    """The job is done, but there is no result to read.
+
+    `reason`: `none`, it keeps none (`keep_result`); or `expired`, it was read, or its time is over.
+    """
+
+    def __init__(self, job_id: str, reason: Literal["none", "expired"]) -> None:
+        super().__init__(job_id, reason)
+        self.job_id = job_id
+        self.reason = reason
+
+    def __str__(self) -> str:
+        kept = {"none": "it keeps none (keep_result)", "expired": "it was read, or its time is over"}
+        return f"job {self.job_id} is done, and has no result: {kept[self.reason]}"
 
 
 class Handle(Reference, Generic[R_co]):
@@ -96,9 +108,9 @@ class Handle(Reference, Generic[R_co]):
     async def aresult(self, timeout: float | None = None) -> R_co:
         """What the function returned, once it has; waits at most `timeout` seconds.
 
-        Raises TimeoutError; JobError; JobCancelled; NoResult, also when the result is gone because it was
-        read before (section 9 of docs/protocol.md: `result_grace`); NotFound when nothing is known of the job
-        any more; Unavailable when Redis or the master is away for long.
+        Raises TimeoutError; JobError; JobCancelled; NoResult, with a `reason`, also when the result was read
+        before (section 9 of docs/protocol.md: `result_grace`); NotFound when nothing is known of the job any
+        more; Unavailable when Redis or the master is away for long.
         """
         transport = await self.link.open()
         state = await _wait(transport, self.id, timeout)
@@ -107,14 +119,17 @@ class Handle(Reference, Generic[R_co]):
         if state == "error":
             found = await document(transport, self.link.serializer, self.id)
             raise JobError(self.id, found.get("reason", "other"), found.get("message", ""), found.get("error"))
-        packed = await transport.result(self.id)
+        try:
+            packed = await transport.result(self.id)
+        except Expired:
+            raise NoResult(self.id, "expired") from None
         if packed is not None:
             value = self.link.serializer.loads(packed)
             result: R_co = value if self._read is None else self._read(value)
             return result
         if self._returns_none:
             return None  # type: ignore[return-value]
-        raise NoResult(f"job {self.id} is done, but its result was not kept (keep_result), or is gone by now")
+        raise NoResult(self.id, "none")
 
     async def ajoin(self, timeout: float | None = None) -> str:
         """Wait for the end, however it is: `done`, `error` or `cancelled`. Raises TimeoutError, NotFound,

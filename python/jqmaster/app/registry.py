@@ -24,6 +24,7 @@ from jqmaster.engine.replies import Job
 from jqmaster.engine.scripts import Form
 from jqmaster.wire import tracing
 from jqmaster.wire.credentials import check_master, key_of
+from jqmaster.worker.notes import current_job
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -210,7 +211,17 @@ class Registry(OperationMethods):
         """
         return await handles.gather(jobs, timeout, return_errors=return_errors, at_once=self.link.waits)
 
-    gather = plain(agather)
+    async def adependency_results(self) -> list[Any]:
+        """In a job: the results of those that it depends on, in the order of its `depends`. They stay until
+        it has ended.
+
+        Raises NoResult for one that keeps none, or whose result was gone when this job was enqueued; JobError
+        or JobCancelled for one that was not done (`if_failed="run"`); NotFound when nothing is known of one any
+        more; each names the job. LookupError outside of a job.
+        """
+        return await self.agather([self.handle(one) for one in current_job.get().depends or ()])
+
+    gather, dependency_results = plain(agather), plain(adependency_results)
 
     def close(self) -> None:
         """Close the connections. Need not be called: they close when the process ends."""

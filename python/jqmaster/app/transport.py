@@ -30,7 +30,7 @@ class Transport(Protocol):
         """The state once it is done, error or cancelled, or after so long. Raises NotFound."""
 
     async def result(self, job_id: str) -> bytes | None:
-        """The result of a job that is done, if it was kept. Raises NotFound."""
+        """The result of a job that is done, None if it keeps none. Raises NotFound, and Expired when it is gone."""
 
     def events(self, job_id: str | None, after: str | None = None) -> AsyncIterator[Event]:
         """Of one job until it has ended; or all, behind the event `after`. Raises Unavailable when it is cut off."""

@@ -111,8 +111,8 @@ def _value(value: Any) -> str:
 @asks("""result
 print a job's result
 Prints the value as JSON (--raw: text and binary data as they are). Exit code
-1 if the job failed or was cancelled, or has not ended; 3 if there is no
-result (any more).
+1 if the job failed or was cancelled, or has not ended; 3 if it keeps no
+result; 6 if that was read, or its time is over.
 
 id ID
 --wait               wait for the job's end
@@ -136,6 +136,8 @@ def await_end(client: Client, job_id: str, timeout_s: float | None) -> None:
 
 def outcome(client: Client, job_id: str) -> Any:
     """The result of a job that is done. Raises Refused, NotFound."""
+    from jqmaster.errors import Expired
+
     document = client.get(job_id)
     status = document["status"]
     if status not in _ENDED:
@@ -145,11 +147,14 @@ def outcome(client: Client, job_id: str) -> Any:
     if status == "error":
         why = show.one_line(document.get("message")) or document.get("reason") or "without a message"
         raise Refused(f"job {job_id} failed: {why}")
-    result = client.ask(lambda it: it.result(job_id))[1]
+    try:
+        result = client.ask(lambda it: it.result(job_id))[1]
+    except Expired:
+        gone = "its result is gone: it was read, or its time is over"
+        raise Refused(f"job {job_id} is done; {gone}", "EXPIRED") from None
     if result is None:
         never = "it has no result, as it was not enqueued with --keep-result"
-        gone = "its result is not kept any more"
-        raise Refused(f"job {job_id} is done; {gone if document['keep_result'] else never}", "NOTFOUND")
+        raise Refused(f"job {job_id} is done; {never}", "NOTFOUND")
     return client.serializer.loads(result)
 
 

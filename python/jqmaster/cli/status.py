@@ -8,10 +8,12 @@ EXIT_USAGE = 2
 EXIT_NOT_FOUND = 3
 EXIT_UNAVAILABLE = 4
 EXIT_TIMEOUT = 5
+EXIT_EXPIRED = 6
 
 CODES = {
     "INVALID": EXIT_USAGE,
     "NOTFOUND": EXIT_NOT_FOUND,
+    "EXPIRED": EXIT_EXPIRED,
     "UNAVAILABLE": EXIT_UNAVAILABLE,
     "VERSION": EXIT_UNAVAILABLE,
     "TIMEOUT": EXIT_TIMEOUT,
@@ -38,6 +40,7 @@ Exit codes:
   3  no such job, queue, constraint, schedule or worker
   4  the master or Redis cannot be reached, or cannot be used
   5  the time is up
+  6  the job's result was read, or its time is over
   130, 141  interrupted; whoever read the output has gone
 """
 

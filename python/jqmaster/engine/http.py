@@ -19,6 +19,7 @@ from jqmaster.engine.engine import Operations
 from jqmaster.engine.replies import Document, Enqueued, Picked
 from jqmaster.errors import (
     Conflict,
+    Expired,
     Forbidden,
     Full,
     Internal,
@@ -43,7 +44,7 @@ SILENCE_S = 60.0  # a master that has nothing to send says so every 15 seconds
 AT_A_TIME = 32  # requests about one job each
 _HEADERS = {"content-type": MSGPACK, "accept": MSGPACK}
 _REFUSALS: dict[str, type[JQError]] = {
-    kind.code: kind for kind in (Invalid, NotFound, Conflict, Lost, Full, Unauthorized, Forbidden, TooFast)
+    kind.code: kind for kind in (Invalid, NotFound, Conflict, Expired, Lost, Full, Unauthorized, Forbidden, TooFast)
 }
 _ONCE = ("register", "kick", "retry", "discard", "grant")  # a second time does or says something else
 _NIL_FOR_NOTHING = ("worker_id", "result", "error", "message")
@@ -129,14 +130,15 @@ class HttpEngine(Operations):
         return found
 
     async def result(self, job_id: str) -> tuple[str, bytes | None]:
-        content = await self.ask("GET", _path("result", id=job_id))
-        if content != packform.NIL:
-            return "done", content
-        document = await self._get(job_id)
+        try:
+            return "done", await self.ask("GET", _path("result", id=job_id))
+        except Conflict:
+            document = await self._get(job_id)
         if document is None:
             raise NotFound(f"no such job: {job_id}")
-        kept = document["status"] == "done" and document["keep_result"]
-        return document["status"], content if kept else None
+        if document["status"] == "done" and document["keep_result"]:  # it ended meanwhile
+            return "done", await self.ask("GET", _path("result", id=job_id))
+        return document["status"], None
 
     async def tags(
         self, *, cursor: str | None = None, count: int | None = None, top: int | None = None

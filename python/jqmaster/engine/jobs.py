@@ -41,7 +41,8 @@ class JobCalls(Calling):
         return [None if item is None else replies.document(item) for item in await self.call("get", *ids)]
 
     async def result(self, job_id: str) -> tuple[str, bytes | None]:
-        """(state, result if there is one). Reading it starts its grace. Raises NotFound."""
+        """(state, result if there is one: None before the end, and of a job that keeps none). Reading it starts
+        its grace. Raises NotFound, and Expired when it is gone."""
         reply = await self.call("result", job_id)
         return replies.text(reply[0]), reply[1] if len(reply) > 1 else None
 

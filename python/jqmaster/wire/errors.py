@@ -14,6 +14,7 @@ STATUS = {
     "INVALID": 400,
     "NOTFOUND": 404,
     "CONFLICT": 409,
+    "EXPIRED": 410,
     "LOST": 409,
     "CANCELLED": 409,
     "FULL": 429,

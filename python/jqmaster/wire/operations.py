@@ -46,7 +46,7 @@ _TABLE = (
     ),
     Operation(
         "result", "", "GET", "/job/{id}/result", "pusher", "The bare result", Reply("own"), (p.JOB,),
-        errors=p.MISSING, bare=True, hot=True, by_hand="the body is the value itself", also=p.VIEWER,
+        errors=(*p.REFUSED, "EXPIRED"), bare=True, hot=True, by_hand="the body is the value itself", also=p.VIEWER,
     ),
     Operation(
         "watch", "", "GET", "/job/{id}/polling", "viewer", "Wait until a job has ended", Reply("own"),

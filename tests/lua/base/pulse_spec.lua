@@ -155,6 +155,42 @@ describe("a time in which nobody could call", function()
     jq:settle()
     assert.are.equal("retrying", jq:status(job.id))
   end)
+  it("does not keep a dead worker for ever where somebody looks in now and then", function()
+    local dead = jq:register({})
+    jq:enqueue({ name = "a", timeout = 1000 })
+    local job = jq:take({ worker = dead, queues = "a" })
+    for _ = 1, 13 do
+      jq:pass(5)
+      jq:call("heartbeat", { worker = dead, jobs = {} })
+    end
+    jq:pass(2)
+    for _ = 1, 8 do
+      jq:call("tick", {})
+      jq:pass(5)
+    end
+    assert.are.equal("retrying", jq:status(job.id))
+    assert.is_nil(jq:worker(dead))
+    assert.are.same({}, jq:audit())
+  end)
+  it("comes on top of a silent worker's time as often as others tell of it", function()
+    local worker = jq:register({})
+    jq:enqueue({ name = "b", timeout = 1000 })
+    local job = jq:take({ worker = worker, queues = "b" })
+    local other = started({ timeout = 30 })
+    for _ = 1, 7 do
+      jq:pass(10)
+      jq:call("heartbeat", { worker = worker, jobs = { { other.id, other.token } } })
+    end
+    for _ = 1, 3 do
+      jq:pass(100)
+      assert.are.equal(30000, jq:heartbeat(other)) -- another's
+      jq:settle()
+    end
+    assert.are.same({ "running", "running" }, jq:statuses({ job.id, other.id }))
+    jq:pass(30)
+    jq:settle()
+    assert.are.equal("retrying", jq:status(job.id))
+  end)
   it("is no matter to a copy", function()
     calm(started())
     local size = #jq:redis("GET", jq.name .. ":meta")

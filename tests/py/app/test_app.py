@@ -166,8 +166,56 @@ def test_functions_without_a_result_keep_none(jq: JQ) -> None:
 
     with working(jq):
         assert nothing.enqueue().result(timeout=20) is None
-        with pytest.raises(NoResult):
+        with pytest.raises(NoResult) as caught:
             dropped.enqueue().result(timeout=20)
+        assert caught.value.reason == "none"
+
+
+def test_a_result_that_is_gone_is_told_from_none_and_from_nil(jq: JQ) -> None:
+    @jq.job(keep_result=True)
+    def nothing() -> int | None:
+        return None
+
+    jq.configure(result_grace=0)
+    with working(jq):
+        handle = nothing.enqueue()
+        assert handle.result(timeout=20) is None
+        with pytest.raises(NoResult, match=handle.id) as caught:
+            handle.result(timeout=20)
+        assert (caught.value.job_id, caught.value.reason) == (handle.id, "expired")
+        [error] = jq.gather([handle], timeout=20, return_errors=True)
+        assert isinstance(error, NoResult) and error.reason == "expired"
+
+
+def test_a_job_gets_the_results_of_those_it_depends_on(jq: JQ) -> None:
+    @jq.job
+    def part(number: int) -> int:
+        return number
+
+    @jq.job(keep_result=False)
+    def dropped() -> int:
+        return 1
+
+    @jq.job(max_retry=0)
+    def total() -> list[int]:
+        return jq.dependency_results()
+
+    @jq.job(max_retry=0)
+    async def atotal() -> list[int]:
+        return await jq.adependency_results()
+
+    with pytest.raises(LookupError):
+        jq.dependency_results()
+    parts = [part.job(number) for number in (3, 1, 2)]
+    for task in (total, atotal):
+        *_, handle = jq.enqueue_many([*parts, task.options(depends=parts[::-1]).job()])
+        alone = task.enqueue()
+        lacking = dropped.enqueue()
+        failing = task.options(depends=[lacking]).enqueue()
+        with working(jq):
+            assert jq.gather([handle, alone], timeout=20) == [[2, 1, 3], []]
+            with pytest.raises(JobError, match=f"NoResult: job {lacking.id} is done, and has no result"):
+                failing.result(timeout=20)
 
 
 def test_many_at_once(jq: JQ) -> None:

@@ -109,6 +109,16 @@ def test_a_result_that_was_not_kept_is_not_found(cli_: Cli) -> None:
     assert refused.code == 3 and "--keep-result" in refused.err
 
 
+def test_a_result_that_is_gone_has_an_exit_code_of_its_own(cli_: Cli) -> None:
+    cli_.ok("config", "set", "result_grace=0")
+    job_id = cli_.ok("enqueue", "a", "--keep-result").out.strip()
+    work(cli_, "a")
+    assert cli_.ok("result", job_id).document == {"sum": 42}
+    gone = cli_.run("result", job_id, "--json")
+    assert gone.code == 6 and '"code": "EXPIRED"' in gone.err
+    cli_.ok("config", "set", "result_grace=")
+
+
 def test_explain_says_why_a_job_waits(cli_: Cli) -> None:
     first, second = (cli_.ok("enqueue", "a").out.strip() for _ in range(2))
     blocked = cli_.ok("enqueue", "b", "--depends", first).out.strip()

@@ -17,7 +17,7 @@ from bad_data import BY_SCRIPT, KEYS, Data, data
 from bad_finding import VALID as FINDING
 from bad_inputs import CASES
 from bad_values import DONE, HOLD, RUNNING, WAITING, WORKER, encode, shown
-from model_driver import NAMESPACE, Driver
+from driving.driver import NAMESPACE, Driver
 from servers import RedisServer
 
 CODES = ("INVALID", "NOTFOUND", "CONFLICT", "LOST", "FULL", "VERSION")

@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 
+from bad_inputs import CASES
 from cli_support import Cli, call, straight  # noqa: F401 (fixtures)
+from heads import HEADS, errors, unnamed
 from http_support import document
 from jqmaster.cli.options import parsers
 from jqmaster.cli.run import build
@@ -184,6 +186,16 @@ def test_the_protocol_tells_each_operation() -> None:
     told = set(re.findall(r"`([a-z]+)(?: [^`]*)?`(?:\*\*)? ?(?:→|spec)", PROTOCOL))
     told |= set(re.findall(r"\*\*`(\w+)`", PROTOCOL))
     assert sorted(OPERATIONS - told) == []
+
+
+def test_heads_of_scripts_name_the_errors_that_the_protocol_names() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (?:write|drain|read) \|.*\|([^|]*)\|$", PROTOCOL, re.MULTILINE)
+    told = {name: errors(re.sub(r"per \w+ [^;]*;?|`", "", said)) for name, said in rows}
+    assert told == HEADS
+
+
+def test_heads_of_scripts_name_the_errors_that_are_met() -> None:
+    assert unnamed((case.script, case.code, case.path) for case in CASES) == []
 
 
 def test_the_library_has_a_call_for_each_operation() -> None:

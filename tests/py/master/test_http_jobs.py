@@ -116,7 +116,8 @@ async def test_an_unknown_job_is_not_found(api: Api, path: str, job_id: str) -> 
 
 async def test_the_result_is_bare_and_does_not_wait(api: Api) -> None:
     job_id = await api.enqueue(keep_result=True)
-    assert (await api.get(f"/job/{job_id}/result")).raw == b"\xc0"
+    early = await api.get(f"/job/{job_id}/result")
+    assert (early.status, early.error["message"]) == (409, "the job is queued and has no result")
     [job] = await api.pick()
     assert (await api.done(job, result=[1, {"a": b"\x00"}])).status == 204
     answer = await api.get(f"/job/{job_id}/result")
@@ -125,11 +126,19 @@ async def test_the_result_is_bare_and_does_not_wait(api: Api) -> None:
     assert (shown["status"], shown["result"], shown["error"]) == ("done", [1, {"a": b"\x00"}], None)
 
 
-async def test_a_result_not_kept_is_nil(api: Api) -> None:
-    job_id = await api.enqueue()
-    [job] = await api.pick()
-    await api.done(job, result=5)
-    assert (await api.get(f"/job/{job_id}/result")).value is None
+async def test_no_result_one_that_is_gone_and_nil_differ(api: Api) -> None:
+    for kept in (False, True):
+        job_id = await api.enqueue(keep_result=kept)
+        [job] = await api.pick()
+        await api.done(job, result=None)
+        answer = await api.get(f"/job/{job_id}/result")
+        if not kept:
+            assert (answer.status, answer.error["message"]) == (409, "the job is done and keeps no result")
+    assert (answer.status, answer.raw) == (200, b"\xc0")
+    await api("PATCH", "/config", {"result_grace": 0})
+    assert (await api.get(f"/job/{job_id}/result")).raw == b"\xc0"
+    answer = await api.get(f"/job/{job_id}/result")
+    assert (answer.status, answer.error["code"], answer.error["field"]) == (410, "EXPIRED", "id")
 
 
 async def test_polling_answers_when_the_job_ends(api: Api) -> None:

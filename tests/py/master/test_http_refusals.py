@@ -13,6 +13,7 @@ from redis.asyncio import Redis
 from bad_data import BY_SCRIPT, data  # noqa: F401
 from bad_requests import asked
 from bad_values import DONE, HOLD, RUNNING, WAITING, Raw
+from driving.driver import NAMESPACE
 from http_support import MSGPACK, Api, Pokes, asgi
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine
@@ -23,7 +24,6 @@ from jqmaster.errors import JQError
 from jqmaster.master.events import EventFeed
 from jqmaster.master.http.app import create_app
 from jqmaster.master.master import Master
-from model_driver import NAMESPACE
 
 # No request calls them, or none with a map or one wrong id; of a key the master makes a part.
 NOT_ASKED = {

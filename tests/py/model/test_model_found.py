@@ -2,7 +2,7 @@
 
 import pytest
 
-from model_driver import Driver
+from driving.driver import Driver
 from servers import RedisServer
 
 

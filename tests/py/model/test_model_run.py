@@ -2,9 +2,9 @@
 
 import pytest
 
-from model_driver import Driver
-from model_jobs import ErrorReply
-from model_run import replay, shrink
+from driving.driver import Driver
+from driving.run import replay, shrink
+from model.common import ErrorReply
 from servers import RedisServer
 
 

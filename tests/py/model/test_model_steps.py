@@ -1,4 +1,4 @@
-"""The reference model and the engine where much is to be done at once, which sequences of model_random.py
+"""The reference model and the engine where much is to be done at once, which sequences of `driving`
 seldom have: what goes in steps, and long lists of moments."""
 
 import random
@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from model_cron import ZONES
-from model_driver import Driver
+from driving.driver import Driver
+from model.cron import ZONES
 from servers import RedisServer
 
 MANY = 350  # more than a sweep does in one call

@@ -7,9 +7,9 @@ from redis.exceptions import ResponseError
 
 from bad_inputs import CASES
 from bad_values import DONE, RUNNING, SCHEDULED, WAITING, WORKER, encode
-from model_driver import NAMESPACE, Driver
-from model_random import Generator
-from model_wire import parse_error
+from driving.driver import NAMESPACE, Driver
+from driving.random_jobs import Generator
+from driving.wire import parse_error
 from servers import RedisServer
 
 KEYS = [NAMESPACE, NAMESPACE + ":meta"]

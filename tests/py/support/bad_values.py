@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import msgpack
 
-from model_driver import START_MS
+from driving.driver import START_MS
 
 NAN, INFINITE = float("nan"), float("inf")
 BLOB = b"\xc0"

@@ -141,10 +141,13 @@ async def get_job(master: Master, request: Request) -> Reply:
 
 
 async def get_result(master: Master, request: Request) -> Reply:
-    """`GET /job/{id}/result`: the bare result; nil when there is none (yet, or any more)."""
+    """`GET /job/{id}/result`: the bare result; 409 when there is none (yet), 410 when it is gone."""
     job_id = request.params["id"]
-    state_and_result = await ask(master, "result", job_id, job_id.encode())
-    return Reply(200, state_and_result[1] if len(state_and_result) > 1 else packform.NIL)
+    state, *result = await ask(master, "result", job_id, job_id.encode())
+    if not result:
+        why = "keeps no result" if state == b"done" else "has no result"
+        raise HttpError(409, "CONFLICT", f"the job is {state.decode()} and {why}")
+    return Reply(200, result[0])
 
 
 async def poll_job(master: Master, request: Request) -> Reply:

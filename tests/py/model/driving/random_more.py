@@ -4,8 +4,8 @@ that they collide."""
 
 import os
 
-from model_access import NOTED
-from model_cron import ZONES
+from model.access import NOTED
+from model.cron import ZONES
 
 UNIQUE = ["u1", "u1", "u2", "u é"]
 TAGS = ["t1", "t2", "x", "é y"]
@@ -33,7 +33,7 @@ FORGET_WITH_STATISTICS = False  # what was not yet in the statistics comes back
 
 
 class MoreGenerator:
-    """Needs what model_random.Generator has."""
+    """Needs what random_jobs.Generator has."""
 
     def choose_features(self):
         chosen = [feature for feature in FEATURES if feature not in SWITCHED_OFF and self.chance(0.4)]
@@ -238,7 +238,7 @@ class MoreGenerator:
         return {"top": self.rng.choice((1, 3, 100))} if self.chance(0.4) else {"count": self.rng.choice((1, 2, 100))}
 
     def forget(self):
-        known = list(self.driver.model.queues)
+        known = list(self.driver.model.queues.records)
         return {"queue": self.rng.choice([*known, "nowhere"])}
 
     def history(self):
@@ -287,7 +287,7 @@ class MoreGenerator:
     # ---- schedules, statistics, settings ----
 
     def schedule(self):
-        known = self.driver.model.schedules
+        known = self.driver.model.schedules.defined
         if known and self.chance(0.3):  # the same with something else about it
             old = known[self.rng.choice(list(known))]
             fields = {"id": old.id, **old.given}
@@ -322,7 +322,7 @@ class MoreGenerator:
         return fields
 
     def unschedule(self):
-        known = list(self.driver.model.schedules)
+        known = list(self.driver.model.schedules.defined)
         return {"id": self.rng.choice(known) if known and self.chance(0.9) else "unknown"}
 
     def schedules(self):
@@ -346,7 +346,7 @@ class MoreGenerator:
             name for name in self.settings if name.startswith(("retry_", "result_", "done_", "error_", "cancelled_"))
         ]
         names += ["lease_grace"] if "limits" in self.features else []
-        own = list(self.driver.model.own_settings.get(queue := self.rng.choice(self.queues_used), ()))
+        own = list(self.driver.model.queues.own_settings.get(queue := self.rng.choice(self.queues_used), ()))
         fields = {"name": queue}
         if self.chance(0.7):
             fields["set"] = {name: self.rng.choice(self.settings[name]) for name in self.rng.sample(names, 2)}
@@ -357,10 +357,10 @@ class MoreGenerator:
 
     def more_moments(self):
         model = self.driver.model
-        for schedule in model.schedules.values():
+        for schedule in model.schedules.defined.values():
             yield schedule.next_ms or 0
         for job in model.jobs.values():
             if job.status == "running":
-                yield model.handed_on_ms(job)
-        for key in model.keys.values():
+                yield model.clock.handed_on_ms(job)
+        for key in model.arrival.keys.values():
             yield key.until_ms or 0

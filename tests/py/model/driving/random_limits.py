@@ -2,7 +2,7 @@
 
 import msgpack
 
-from model_matcher import NOT_WHOLE, kind, pack
+from model.matcher import NOT_WHOLE, kind, pack
 
 LONG = "long " * 20
 ARGUMENTS = [
@@ -45,7 +45,7 @@ CHANGING = {"unique", "following"}
 
 
 class ConstraintGenerator:
-    """Needs what model_random.Generator has."""
+    """Needs what random_jobs.Generator has."""
 
     is_crowded = False
 
@@ -63,7 +63,7 @@ class ConstraintGenerator:
     # ---- operations ----
 
     def constrain(self):
-        known = self.driver.model.constraints
+        known = self.driver.model.limits.constraints
         if (known and self.chance(0.45)) or len(known) >= self.most:
             return self.changed(known[self.rng.choice(list(known))])
         fields = {"id": self.rng.choice(IDS), **self.limits(), "match": self.matcher()}
@@ -119,7 +119,7 @@ class ConstraintGenerator:
         return matcher
 
     def constraint_id(self):
-        known = list(self.driver.model.constraints)
+        known = list(self.driver.model.limits.constraints)
         return self.rng.choice(known) if known and self.chance(0.95) else "unknown"
 
     def unconstrain(self):
@@ -135,7 +135,7 @@ class ConstraintGenerator:
 
     def hold(self):
         fields = {"id": self.constraint_id(), "seconds": self.rng.choice((0, 0, 0.001, 0.2, 1, 5, 30))}
-        constraint = self.driver.model.constraints.get(fields["id"])
+        constraint = self.driver.model.limits.constraints.get(fields["id"])
         if constraint and "by" in constraint.given:
             is_list = isinstance(constraint.given["by"], list)
             seen = [v for v in constraint.values.values() if all(map(self.may_be_named, v))]
@@ -165,7 +165,7 @@ class ConstraintGenerator:
         return levels
 
     def holds_of_release(self):
-        known = list(self.driver.model.constraints)
+        known = list(self.driver.model.limits.constraints)
         some = self.rng.sample(known, min(len(known), self.rng.randint(1, 2)))
         if self.chance(0.03):
             some = [*some, "unknown"]
@@ -173,8 +173,8 @@ class ConstraintGenerator:
 
     def opening_moments(self):
         model = self.driver.model
-        yield from model.openings("*")
-        for constraint in model.constraints.values():
+        yield from model.limits.openings("*")
+        for constraint in model.limits.constraints.values():
             yield from constraint.held_until_ms.values()
 
 

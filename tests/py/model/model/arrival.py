@@ -1,9 +1,20 @@
-"""The part of the reference model that enqueues: sections 3 and 11 of docs/protocol.md."""
+"""How jobs come: ids, unique keys, `enqueue`. Sections 3 and 11 of docs/protocol.md."""
 
 from dataclasses import dataclass
 
-from model_documents import Documents
-from model_jobs import ENDED, WAITING, ErrorReply, Job, Refused, accepted, expect, ms, same
+from model.common import (
+    ENDED,
+    WAITING,
+    ErrorReply,
+    Refused,
+    accepted,
+    expect,
+    ms,
+    refuse,
+    same,
+)
+from model.life import Job
+from model.part import Part
 
 FIELDS = ("name", "priority", "max_retry", "keep_result", "timeout", "tags", "unique", "unique_for",
           "max_runtime", "track", "headers")  # fmt: skip
@@ -22,20 +33,33 @@ class Key:
         return self.ids[0]
 
 
-def refuse(reply, *errors):
-    """Refuses with whichever of these errors the engine has found."""
-    if errors:
-        found = [error for error in errors if isinstance(reply, ErrorReply) and reply[:2] == error]
-        raise Refused(*(found or errors)[0])
+class Arrival(Part):
+    operations = ("enqueue",)
 
-
-class Unique(Documents):
-    def __init__(self, *looks):
-        super().__init__(*looks)
+    def __init__(self, model):
+        super().__init__(model)
+        self.latest_id_ms = 0  # that of the greatest id there may be
+        self.is_taken_over = False  # since the last id
+        self.least_id = 0  # that there can be next
+        self.last_id = ""
         self.keys = {}  # unique key -> Key
 
+    def created(self, id):
+        """Now; but ids stay in order when the clock went back, or another server took over, and the moment is part of
+        the id."""
+        number = int(id, 16)
+        expect(number >= self.least_id, "an id that was given before, or may have been", id)
+        self.least_id = number + 1
+        if self.is_taken_over:  # found out no later than now
+            self.latest_id_ms = max(self.latest_id_ms, self.model.now) + (2 << 16)
+            self.is_taken_over = False
+        if self.model.now >= self.latest_id_ms:
+            return self.model.now
+        created = number >> 10  # of a job that is gone by the end of the call nothing else tells
+        expect(self.model.now <= created <= self.latest_id_ms, "created_ms", created, self.model.now, self.latest_id_ms)
+        return created
+
     def transition(self, job, was, event=None):
-        super().transition(job, was, event)
         key = self.keys.get(job.unique)
         if not key or key.until_ms is not None or job.id not in key.ids or job.status not in ENDED:
             return
@@ -44,20 +68,20 @@ class Unique(Documents):
         elif job.unique_for is None:
             del self.keys[job.unique]
         else:
-            key.until_ms = self.now + ms(job.unique_for)
+            key.until_ms = self.model.now + ms(job.unique_for)
             key.has_record = not job.goes_at_once
 
     def owner(self, unique, answer=None):
         """The id of the job whose key it is. `answer` is what the engine says, where both may be."""
         key = self.keys.get(unique)
-        if not key or (key.until_ms is not None and key.until_ms <= self.now):
+        if not key or (key.until_ms is not None and key.until_ms <= self.model.now):
             return None
-        was_over = key.until_ms is not None and key.until_ms <= self.latest
-        job = self.jobs.get(key.id)
+        was_over = key.until_ms is not None and key.until_ms <= self.model.latest
+        job = self.model.jobs.get(key.id)
         if key.until_ms is not None and key.has_record:
             if not job:
                 return None
-            was_over = was_over or (job.may_be_gone and not self.look(key.id))
+            was_over = was_over or (job.may_be_gone and not self.model.look(key.id))
         if was_over:
             return key.id if answer == key.id else None
         return key.id
@@ -68,16 +92,16 @@ class Unique(Documents):
         token = (options or {}).get("request")
         if token:
             asked = repr([[spec | {"headers": None}, argument] for spec, argument in jobs])
-            until_ms, (before, answer) = self.requests.get(("enqueue", token), (0, (None, None)))
-            if self.now < until_ms:
+            until_ms, (before, answer) = self.model.work.requests.get(("enqueue", token), (0, (None, None)))
+            if self.model.now < until_ms:
                 if before != asked:
                     raise Refused("CONFLICT", "request")
                 return same(reply, answer, "repeated enqueue")
-        refuse(reply, *self.over_limits(reply, jobs), *self.unknown_dependencies(reply, jobs, "jobs[{}]"))
+        refuse(reply, *self.over_limits(reply, jobs), *self.model.links.unknown_dependencies(reply, jobs, "jobs[{}]"))
         accepted(reply)
         self.create(jobs, reply)
         if token:
-            self.remember("enqueue", token, (asked, reply))
+            self.model.work.remember("enqueue", token, (asked, reply))
 
     def over_limits(self, reply, jobs):
         """The jobs for which there is no place in their queues; those that are not created need none."""
@@ -86,14 +110,14 @@ class Unique(Documents):
             unique = spec.get("unique")
             answer = None if isinstance(reply, ErrorReply) else reply[i][0]
             owned_by = None if unique is None else self.owner(unique, answer)
-            owner = self.jobs.get(owned_by)
+            owner = self.model.jobs.get(owned_by)
             follows = owner and owner.status == "running" and spec.get("if_exists") == "latest"
             if unique in seen or (owned_by and not follows):
                 continue
             seen |= {unique} - {None}
             queue = spec.get("queue", spec["name"])
-            waiting[queue] = waiting.get(queue, self.waiting(queue)) + 1
-            limit = self.queues.get(queue, {}).get("max_waiting", 0)
+            waiting[queue] = waiting.get(queue, self.model.life.waiting(queue)) + 1
+            limit = self.model.queues.records.get(queue, {}).get("max_waiting", 0)
             if limit and waiting[queue] > limit:
                 yield "FULL", f"jobs[{i}].queue"
 
@@ -111,14 +135,14 @@ class Unique(Documents):
                 self.add(id, spec | follows, argument, ids)
             else:
                 same([id, created], [owner, 0], "enqueue: a unique key that is taken")
-                job = self.jobs.get(owner)
+                job = self.model.jobs.get(owner)
                 if job and job.status in WAITING and spec.get("if_exists", "keep") != "keep":
                     changes = ("priority", "delay", "run_at")
-                    self.apply(job, {k: spec[k] for k in changes if k in spec}, argument)
+                    self.model.outcomes.apply(job, {k: spec[k] for k in changes if k in spec}, argument)
             ids.append(id)
 
     def is_succeeded(self, owner, spec):
-        job = self.jobs.get(owner)
+        job = self.model.jobs.get(owner)
         return job and job.status == "running" and spec.get("if_exists") == "latest"
 
     def add(self, id, spec, argument, ids=()):
@@ -128,27 +152,34 @@ class Unique(Documents):
         job = Job(id=id, argument=argument, queue=queue, created_ms=self.created(id), **given)
         job.retry = {k: v for k, v in spec.items() if k.startswith("retry_")}
         if "expires_in" in spec:
-            job.expires_ms = self.now + ms(spec["expires_in"])
-        self.jobs[id] = job
-        self.queues.setdefault(queue, {"paused": False, "max_waiting": 0})
+            job.expires_ms = self.model.now + ms(spec["expires_in"])
+        self.model.jobs[id] = job
+        self.model.queues.records.setdefault(queue, {"paused": False, "max_waiting": 0})
         if job.unique is not None:
             self.take_key(job)
         start_ms = self.start_ms(spec)
         job.if_failed = spec.get("if_failed", "wait" if "depends" in spec else None)
         if spec.get("depends"):
             job.depends = list(dict.fromkeys(ids[d] if isinstance(d, int) else d for d in spec["depends"]))
-            self.wait_for(job, job.depends, start_ms)
+            self.model.links.needs_results(job, job.depends)
+            self.model.links.wait_for(job, job.depends, start_ms)
         else:
-            self.requeue(job, start_ms, event="enqueued")
+            self.model.life.requeue(job, start_ms, event="enqueued")
         if job.status == "scheduled":
             job.ready_ms = job.due_ms
         return job
 
     def start_ms(self, spec):
-        return ms(spec["run_at"]) if "run_at" in spec else self.now + ms(spec.get("delay", 0))
+        return ms(spec["run_at"]) if "run_at" in spec else self.model.now + ms(spec.get("delay", 0))
 
     def take_key(self, job):
         """One that runs is to be followed by this, if the key is not free."""
         key = self.keys.get(job.unique)
         others = key.ids if key and key.until_ms is None else []
         self.keys[job.unique] = Key([job.id, *others])
+
+    def take_over(self):
+        """Another server does, which knows nothing of the last ids that were given."""
+        if not self.is_taken_over:  # who gave no ids in between is not noticed
+            self.least_id = max(self.least_id, self.model.now << 10) + (1 << 26)
+            self.is_taken_over = True

@@ -4,9 +4,9 @@ import random
 
 import msgpack
 
-from model_random_constraints import WEIGHTS as CONSTRAINT_WEIGHTS
-from model_random_constraints import ConstraintGenerator
-from model_random_more import MoreGenerator
+from driving.random_limits import WEIGHTS as CONSTRAINT_WEIGHTS
+from driving.random_limits import ConstraintGenerator
+from driving.random_more import MoreGenerator
 
 NAMES = ["a", "b", "mail.jp", "mail.de", "a b é"]
 QUEUES = ["a", "b", "mail.jp", "mail.de", "mail.us", "z[0-9]?"]
@@ -140,13 +140,13 @@ class Generator(ConstraintGenerator, MoreGenerator):
 
     def worker(self):
         """The name of a worker, or a registered worker's label."""
-        registered = list(self.driver.model.workers)
+        registered = list(self.driver.model.workers.registered)
         if registered and self.chance(0.4):
             return self.label(self.rng.choice(registered), "worker")
         return self.rng.choice(WORKERS)
 
     def registered(self):
-        registered = list(self.driver.model.workers)
+        registered = list(self.driver.model.workers.registered)
         if registered and self.chance(0.93):
             return self.label(self.rng.choice(registered), "worker")
         return "worker:unknown"
@@ -197,7 +197,7 @@ class Generator(ConstraintGenerator, MoreGenerator):
 
     def wake(self):
         """Somebody asleep takes the marker of his channel, if it is set, and picks."""
-        channels = {name: channel for name, channel in self.driver.model.channels.items() if channel.up_ms}
+        channels = {name: channel for name, channel in self.driver.model.sleepers.channels.items() if channel.up_ms}
         if not channels:
             return {"on": "all", "pick": self.pick()}
         name = self.rng.choice(list(channels))
@@ -260,7 +260,7 @@ class Generator(ConstraintGenerator, MoreGenerator):
         fields = {"worker": self.worker(), "jobs": self.attempts(4, "running")}
         if self.chance(0.4):
             fields["delay"] = self.rng.choice((0, 0.5, 10))
-        if self.driver.model.constraints and self.chance(0.3):
+        if self.driver.model.limits.constraints and self.chance(0.3):
             fields["hold"] = self.holds_of_release()
         if self.chance(0.15):
             fields["message"] = self.rng.choice(("", "429", "€" * 70))
@@ -287,7 +287,7 @@ class Generator(ConstraintGenerator, MoreGenerator):
         return {"limit": self.rng.choice((1, 2, 5, 100, 1000))} if self.chance(0.6) else {}
 
     def queue(self):
-        paused = [name for name, record in self.driver.model.queues.items() if record["paused"]]
+        paused = [name for name, record in self.driver.model.queues.records.items() if record["paused"]]
         if paused and self.chance(0.4):
             return {"name": self.rng.choice(paused), "paused": False}
         fields = {"name": self.rng.choice(QUEUES)}
@@ -357,9 +357,9 @@ class Generator(ConstraintGenerator, MoreGenerator):
             yield from filter(None, (job.due_ms, job.expires_ms, job.result_until_ms))
             if job.ended_ms:
                 yield job.ended_ms + model.settings[job.status + "_ttl"] * 1000
-        for worker in model.workers.values():
+        for worker in model.workers.registered.values():
             yield from (worker.seen_ms + model.settings["worker_ttl"] * 1000, worker.resting_until_ms)
-        for until_ms, _ in model.requests.values():
+        for until_ms, _ in model.work.requests.values():
             yield until_ms
         yield from self.opening_moments()
         yield from self.more_moments()

@@ -1,42 +1,73 @@
-"""The part of the reference model that knows which job waits for which: section 12 of docs/protocol.md.
+"""Which job waits for which: section 12 of docs/protocol.md.
 
 Records of ended jobs go when the engine gets there, and of a job whose record is gone it is only known that
 it ended. So there may be several things that the engine may do with a blocked job; then the model follows.
 """
 
-from model_jobs import ENDED, ErrorReply, Refused, accepted, expect, same
-from model_unique import Unique, refuse
+from model.common import (
+    ENDED,
+    ErrorReply,
+    Refused,
+    accepted,
+    expect,
+    refuse,
+    same,
+)
+from model.part import Part
 
 MOST = 100  # dependencies of a job
 NEVER = "f"  # no id begins with it before the year 2500
 
 
-class Dependencies(Unique):
-    def __init__(self, *looks):
-        super().__init__(*looks)
+class Links(Part):
+    operations = ("depend",)
+
+    def __init__(self, model):
+        super().__init__(model)
         self.ended_as = {}  # id -> state, also when the record is gone
         self.ended = set()  # ids of all that ever did
         self.ran_again = {}  # those that ended and were retried since the last sweep, with the state they had
         self.dooming = set()  # ids whose dependents the next sweeps cancel
 
     def transition(self, job, was, event=None):
-        super().transition(job, was, event)
         if job.status in ENDED:
             self.ended_as[job.id] = job.status
             self.ended.add(job.id)
             job.waits_for = set()
+            self.needs_no_results(job, job.depends or ())
             if job.is_doomed is not False:  # one that ends before its turn comes takes nobody along
                 self.doom_dependents(job, None)
         elif was in ENDED:
             self.ran_again[job.id] = self.ended_as.pop(job.id, None)
             job.is_doomed = False
+            self.needs_results(job, job.depends or ())
+
+    # ---- whose results stay ----
+
+    def needs_results(self, job, ids):
+        """A job that has not ended depends on these: what results they have, or come to have, stay."""
+        for other in filter(None, map(self.model.jobs.get, ids)):
+            if other.keep_result and (other.status != "done" or self.model.life.has_result(other)):
+                other.readers.add(job.id)
+
+    def needs_no_results(self, job, ids):
+        """It ended, or does not depend on them any more: a result whose time was over goes with the last one."""
+        for other in filter(None, map(self.model.jobs.get, ids)):
+            was_last = other.readers == {job.id}
+            other.readers.discard(job.id)
+            if not was_last or other.result is None:
+                continue
+            if self.model.now < self.model.latest and "result" not in (self.model.look(other.id) or {}):
+                other.result = None  # its time was over before the clock went back
+            else:
+                other.result_until_ms = max(other.result_until_ms, self.model.now)
 
     # ---- what waits for what ----
 
     def is_unknown(self, id, reply, path):
         """Whether an id was never given. An id from before may be taken for one whose job is gone."""
         refused = isinstance(reply, ErrorReply) and reply[:2] == ("NOTFOUND", path)
-        return id >= NEVER or (refused and id not in self.jobs and id not in self.ended_as)
+        return id >= NEVER or (refused and id not in self.model.jobs and id not in self.ended_as)
 
     def unknown_dependencies(self, reply, jobs, path):
         for i, (spec, _) in enumerate(jobs):
@@ -53,7 +84,7 @@ class Dependencies(Unique):
 
     def says(self, job, id):
         """What a dependency may mean for who waits for it: `wait`, `go` or `fail`."""
-        other = self.jobs.get(id)
+        other = self.model.jobs.get(id)
         if other and other.status not in ENDED:
             return {"wait"} | self.says_of(job, self.ran_again.get(id))
         state = other.status if other else self.ended_as.get(id, "done")
@@ -66,12 +97,12 @@ class Dependencies(Unique):
 
     def is_going(self, id):
         """Whether a job may be cancelled with the tree it is in: it is before those that wait for it."""
-        job = self.jobs.get(id)
+        job = self.model.jobs.get(id)
         if not job or job.status != "blocked":
             return False
         if job.is_doomed is False and not any(map(self.is_going, job.waits_for)):
             return False
-        return (self.look(id) or {}).get("status") != "blocked"
+        return (self.model.look(id) or {}).get("status") != "blocked"
 
     def may_do(self, job):
         """What may become of a blocked job at a sweep: `cancel`, `fail`, `go`, `wait`."""
@@ -91,9 +122,9 @@ class Dependencies(Unique):
         """A job that is enqueued, or gets new dependencies, and waits for those that are not over."""
         was, due_ms = job.status, job.due_ms
         job.waits_for = {id for id in ids if self.says(job, id) != {"go"}}
-        job.may_start_ms = start_ms if start_ms > self.now or was in ("scheduled", "blocked") else 0
+        job.may_start_ms = start_ms if start_ms > self.model.now or was in ("scheduled", "blocked") else 0
         if not was:
-            job.ready_ms = start_ms if start_ms > self.now else None
+            job.ready_ms = start_ms if start_ms > self.model.now else None
         elif was == "queued":
             ready_ms, job.ready_ms = job.ready_ms, None
         job.status, job.due_ms = "blocked", None
@@ -101,7 +132,7 @@ class Dependencies(Unique):
             job.is_doomed = job.is_doomed or None  # what is sure already stays so
         may = self.may_do(job) - {"cancel"}
         if not event or may != {"wait"} or any("go" in self.says(job, id) for id in job.waits_for):
-            doc = self.look(job.id)
+            doc = self.model.look(job.id)
             # That it fails is for a sweep, perhaps of this very call, when all else of it is done.
             shown = "wait" if not doc or doc["status"] in ("blocked", "error") else "go"
             later = {"wait"} if "fail" in may or not event else set()
@@ -112,45 +143,42 @@ class Dependencies(Unique):
                     job.ready_ms = ready_ms
                 if was in ("queued", "scheduled"):
                     return None
-                return self.requeue(job, start_ms, event=event)
+                return self.model.life.requeue(job, start_ms, event=event)
             waits_for = set((doc or {}).get("waits_for") or job.waits_for)
             sure = {id for id in ids if self.says(job, id) == {"wait"}}
             expect(sure <= waits_for <= set(ids), "waits_for", job, doc)
             job.waits_for = waits_for  # also what is over, which a sweep takes out
         if was != "blocked":
-            self.transition(job, was, event)
+            self.model.transition(job, was, event)
+
+    # ---- what a sweep does with a blocked job ----
 
     def is_due(self, job):
-        if job.status == "blocked" and "wait" not in self.may_do(job):
-            return True
-        return super().is_due(job)
+        return "wait" not in self.may_do(job)
 
     def may_be_due(self, job):
-        if job.status == "blocked":
-            if job.is_doomed is None and any(map(self.is_to_come, job.waits_for)):
-                return False  # what becomes of that one tells what may become of this one
-            if self.may_do(job) != {"wait"}:
-                return True
-        return super().may_be_due(job)
+        if job.is_doomed is None and any(map(self.is_to_come, job.waits_for)):
+            return False  # what becomes of that one tells what may become of this one
+        return self.may_do(job) != {"wait"} or self.model.clock.is_due(job)
 
     def is_to_come(self, id):
         """Whether the engine did something with a job in this sweep that is still to be followed."""
-        job = self.jobs.get(id)
-        if not job or not self.moved(job):
+        job = self.model.jobs.get(id)
+        if not job or not self.model.clock.moved(job):
             return False
-        return self.may_be_due(job) or (job.status == "blocked" and any(map(self.is_to_come, job.waits_for)))
+        return self.model.clock.may_be_due(job) or (
+            job.status == "blocked" and any(map(self.is_to_come, job.waits_for))
+        )
 
     def do_due(self, job):
-        if job.status != "blocked":
-            return super().do_due(job)
         does = self.what_engine_did(job)
         if does == "expire":
-            return super().do_due(job)
-        if does == "cancel":
-            self.end(job, "cancelled", None)
+            self.model.clock.expire(job)
+        elif does == "cancel":
+            self.model.life.end(job, "cancelled", None)
             self.doom_dependents(job)
         elif does == "fail":
-            self.fail_unstarted(job, "dependency")
+            self.model.life.fail_unstarted(job, "dependency")
         elif does == "go":
             self.unblock(job)
         return does != "wait"
@@ -158,20 +186,20 @@ class Dependencies(Unique):
     def what_engine_did(self, job):
         """Of a job that has expired, what came first: it may be free before, in the same sweep."""
         may = self.may_do(job)
-        if self.has_expired(job):
+        if self.model.clock.has_expired(job):
             may = (may - {"wait"}) | {"expire"}
             may |= {"cancel"} if any(map(self.is_going, job.waits_for)) else set()
         if len(may) == 1:
             return next(iter(may))
-        doc = self.look(job.id)
-        states = self.states_to_come(job.id, "blocked") or ([doc["status"]] if doc else [])
+        doc = self.model.look(job.id)
+        states = self.model.trace.states_to_come(job.id, "blocked") or ([doc["status"]] if doc else [])
         if not states:  # the record is gone at once
             ends = {"cancel": "cancelled", "fail": "error", "expire": "error"}  # as they come in a sweep
             # One that came to depend on what is cancelled with all may have come too late for that.
             likely = sorted(may & set(ends), key=["fail", "expire", "cancel"].index) if job.is_doomed is None else ends
             may_be_gone = [
                 does for does in likely
-                if does in may and self.most_kept(job.queue, ends[does]) <= len(self.ended)
+                if does in may and self.model.queues.most_kept(job.queue, ends[does]) <= len(self.ended)
             ]  # fmt: skip
             return [*may_be_gone, "go"][0]
         did = {"blocked": "wait", "error": "fail", "cancelled": "cancel"}.get(states[0], "go")
@@ -181,30 +209,29 @@ class Dependencies(Unique):
         return did
 
     def unblock(self, job):
-        doc = self.look(job.id) or {}
+        doc = self.model.look(job.id) or {}
         job.ready_ms = doc.get("ready_ms")
-        least = min(job.created_ms, self.now)
+        least = min(job.created_ms, self.model.now)
         expect(
-            job.ready_ms is None or least <= job.ready_ms <= max(self.latest, job.may_start_ms),
+            job.ready_ms is None or least <= job.ready_ms <= max(self.model.latest, job.may_start_ms),
             "ready_ms",
             job,
             doc,
         )
         job.waits_for = set()
-        self.requeue(job, job.may_start_ms)
+        self.model.life.requeue(job, job.may_start_ms)
 
-    def sweep(self, left_some):
-        super().sweep(left_some)
+    def swept(self, left_some):
         if not left_some:
             self.dooming.clear()
-        for job in self.jobs.values():
+        for job in self.model.jobs.values():
             if job.status == "blocked":
                 if not left_some:
                     job.is_doomed = False
                 over = {id for id in job.waits_for if self.says(job, id) == {"go"}}
                 unsure = {id for id in job.waits_for if "go" in self.says(job, id)}
                 if (over and left_some) or unsure > over:
-                    shown = set((self.look(job.id) or {}).get("waits_for", ()))
+                    shown = set((self.model.look(job.id) or {}).get("waits_for", ()))
                     least = job.waits_for - unsure if left_some else job.waits_for - over - unsure
                     expect(least <= shown <= job.waits_for, "waits_for", job, shown)
                     job.waits_for = shown
@@ -213,20 +240,18 @@ class Dependencies(Unique):
         if not left_some:
             self.ran_again.clear()
 
-    def more_moments(self):
-        moments = super().more_moments()
-        if any(job.status == "blocked" and "wait" not in self.may_do(job) for job in self.jobs.values()):
-            moments.append(self.now)
-        return moments
+    def moments(self):
+        is_due = any(job.status == "blocked" and self.is_due(job) for job in self.model.jobs.values())
+        return [self.model.now] if is_due else []
 
     def due_count(self):
         """Those that wait for a job that ended are looked at, also if they go on waiting; then perhaps those
         that wait for them."""
-        waits = [id for job in self.jobs.values() if job.status == "blocked" for id in job.waits_for]
-        return super().due_count() + (2 * len(waits) if any(id in self.ended for id in waits) else 0)
+        waits = [id for job in self.model.jobs.values() if job.status == "blocked" for id in job.waits_for]
+        return 2 * len(waits) if any(id in self.ended for id in waits) else 0
 
     def dependents(self, id):
-        return [j for j in self.jobs.values() if j.status == "blocked" and id in j.waits_for]
+        return [j for j in self.model.jobs.values() if j.status == "blocked" and id in j.waits_for]
 
     def doom_dependents(self, job, is_doomed=True):
         self.dooming.add(job.id)
@@ -236,7 +261,7 @@ class Dependencies(Unique):
     # ---- operations ----
 
     def depend(self, reply, id, add=(), remove=(), if_failed=None):
-        job = self.present(id, isinstance(reply, ErrorReply) and reply[:2] == ("NOTFOUND", "id"))
+        job = self.model.life.present(id, isinstance(reply, ErrorReply) and reply[:2] == ("NOTFOUND", "id"))
         if not job:
             raise Refused("NOTFOUND", "id")
         errors = []
@@ -255,6 +280,8 @@ class Dependencies(Unique):
             job.is_doomed = None if (job.waits_for - set(remove)) & self.dooming else False
         job.if_failed_changed = job.if_failed_changed or if_failed is not None
         job.depends, job.if_failed = depends or None, if_failed or job.if_failed or "wait"
+        self.needs_no_results(job, remove)
+        self.needs_results(job, add)
         waits = [d for d in depends if d in job.waits_for or d in add]
         start_ms = job.may_start_ms if job.status == "blocked" else job.due_ms or 0
         self.wait_anew(job, waits, start_ms)
@@ -266,7 +293,7 @@ class Dependencies(Unique):
         before = job.status
         self.wait_for(job, waits, start_ms, event=None)
         if before == "blocked" and job.status in ("queued", "scheduled"):
-            job.ready_ms = (self.look(job.id) or {}).get("ready_ms")
+            job.ready_ms = (self.model.look(job.id) or {}).get("ready_ms")
 
     def leads_to(self, id, target):
         """Whether a job waits for the target, itself or through others."""
@@ -275,20 +302,20 @@ class Dependencies(Unique):
             id = open.pop()
             if id == target:
                 return True
-            if id not in seen and id in self.jobs and self.jobs[id].status == "blocked":
+            if id not in seen and id in self.model.jobs and self.model.jobs[id].status == "blocked":
                 seen.add(id)
-                open += self.jobs[id].waits_for
+                open += self.model.jobs[id].waits_for
         return False
 
     def cancel_one(self, job, answer, force=False):
-        if job.status == "running" and not (force or self.settings["cancel_running"]):
+        if job.status == "running" and not (force or self.model.settings["cancel_running"]):
             return same(answer, "CONFLICT", "cancel")
         same(answer, job.status, "cancel")
         if job.status not in ENDED:
             was_running = job.status == "running"
             if was_running:
-                self.tell(job.worker_id, f"cancelled {job.id} {job.attempt}")
-            self.end(job, "cancelled", "cancel" if was_running else None)
+                self.model.trace.tell(job.worker_id, f"cancelled {job.id} {job.attempt}")
+            self.model.life.end(job, "cancelled", "cancel" if was_running else None)
             return job
 
     def cancel(self, reply, ids, force=False, dependents="leave"):
@@ -296,7 +323,7 @@ class Dependencies(Unique):
             self.refuse_to_cancel(reply, ids)
         accepted(reply)
         for id, answer in zip(ids, reply, strict=True):
-            job = self.present(id, answer == "NOTFOUND")
+            job = self.model.life.present(id, answer == "NOTFOUND")
             if not job:
                 same(answer, "NOTFOUND", "cancel")
                 continue
@@ -310,7 +337,7 @@ class Dependencies(Unique):
         sure, maybe = [], []
         for i, id in enumerate(ids):
             blocked = self.dependents(id)
-            ended = id not in self.jobs or self.jobs[id].status in ENDED
+            ended = id not in self.model.jobs or self.model.jobs[id].status in ENDED
             if blocked:
                 (maybe if ended else sure).append(("CONFLICT", f"ids[{i}]"))
         if sure or (maybe and isinstance(reply, ErrorReply)):

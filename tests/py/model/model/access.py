@@ -1,9 +1,9 @@
-"""The part of the reference model that knows keys of the HTTP API and the trail: section 20 of docs/protocol.md."""
+"""Keys of the HTTP API, and the trail: section 20 of docs/protocol.md."""
 
 import msgpack
 
-from model_jobs import ENDED, Refused, accepted, ms, same
-from model_schedules import Schedules
+from model.common import ENDED, Refused, accepted, ms, same
+from model.part import Part
 
 # Operations that may say who calls them.
 NOTED = ("queue", "forget", "constrain", "unconstrain", "hold", "schedule", "unschedule", "config", "worker",
@@ -20,9 +20,11 @@ def plain(value):
     return [plain(one) for one in value] if isinstance(value, list) else value
 
 
-class Access(Schedules):
-    def __init__(self, *looks):
-        super().__init__(*looks)
+class Access(Part):
+    operations = ("grant", "revoke", "touch", "list_keys", "list_trail")
+
+    def __init__(self, model):
+        super().__init__(model)
         self.api_keys = {}  # id -> (digest, document)
         self.trail = []  # the oldest first
 
@@ -32,8 +34,9 @@ class Access(Schedules):
             raise Refused("CONFLICT", "id")
         accepted(reply)
         if not known:
-            document = {"id": id, "name": name, "roles": roles, "queues": queues, "rate": rate,
-                        "created_ms": self.now, "expires_ms": None if ttl is None else self.now + ms(ttl)}  # fmt: skip
+            now = self.model.now
+            document = {"id": id, "name": name, "roles": roles, "queues": queues, "rate": rate, "created_ms": now,
+                        "expires_ms": None if ttl is None else now + ms(ttl)}  # fmt: skip
             known = self.api_keys[id] = digest, {k: v for k, v in document.items() if v is not None}
         same(reply, known[1], "grant")
 
@@ -48,7 +51,7 @@ class Access(Schedules):
         there = [id for id in ids if id in self.api_keys]
         same(reply, len(there), "touch")
         for id in there:
-            self.api_keys[id][1]["used_ms"] = self.now
+            self.api_keys[id][1]["used_ms"] = self.model.now
 
     def list_keys(self, reply, digests=False, count=None):
         accepted(reply)
@@ -64,7 +67,7 @@ class Access(Schedules):
 
     def before_change(self, script, fields):
         """What a call would be told by; None: it is not noted."""
-        if self.settings["trail_max"] == 0 or "actor" not in fields:
+        if self.model.settings["trail_max"] == 0 or "actor" not in fields:
             return None
         fields = {k: v for k, v in fields.items() if k not in HIDDEN}
         ids = {"queue": "name", "forget": "queue", "worker": "worker", "config": ""}
@@ -88,7 +91,7 @@ class Access(Schedules):
         told = plain({k: v for k, v in told.items() if k not in ("argument", "actor") and v != on})
         if len(msgpack.packb(told)) > MOST_BYTES:
             told = None
-        entry = {"time_ms": self.now, "actor": change["actor"], "what": change["what"], "on": on,
+        entry = {"time_ms": self.model.now, "actor": change["actor"], "what": change["what"], "on": on,
                  "change": told or None, "count": count}  # fmt: skip
         self.trail.append({k: v for k, v in entry.items() if v is not None})
 
@@ -100,7 +103,6 @@ class Access(Schedules):
             return reply[0]
         return sum(answer not in NOT_CHANGED and (script != "cancel" or answer not in ENDED) for answer in reply)
 
-    def after_operation(self):
-        super().after_operation()
-        most = self.settings["trail_max"]
+    def trim(self):
+        most = self.model.settings["trail_max"]
         self.trail = self.trail[-most:] if most else []

@@ -1,10 +1,20 @@
-"""The part of the reference model that knows registered workers."""
+"""Registered workers, and what is pushed to them: section 8 of docs/protocol.md."""
 
 import re
 from dataclasses import dataclass, field
 
-from model_jobs import SOME_TEXT, Refused, accepted, entries, expect, matches, ms, same
-from model_order import Order, rank
+from model.common import (
+    SOME_TEXT,
+    Refused,
+    accepted,
+    entries,
+    expect,
+    matches,
+    ms,
+    same,
+)
+from model.order import rank
+from model.part import Part
 
 WORKER_ID = re.compile("w[0-9a-f]{14}")
 
@@ -21,6 +31,7 @@ class Worker:
     max_jobs: int
     seen_ms: int
     since_ms: int
+    excused_ms: int | None = None  # the sign of life that a standstill made of the one before
     request: str = ""  # quiet or stop
     lapsed: int = 0
     secrets: str = ""  # with a blank between; nobody is shown them but who pushes
@@ -29,43 +40,57 @@ class Worker:
     refused: set = field(default_factory=set)
 
 
-class Workers(Order):
+class Workers(Part):
+    operations = (
+        "register",
+        "unregister",
+        "list_workers",
+        "worker",
+        "assign",
+        "refuse",
+    )
+
+    def __init__(self, model):
+        super().__init__(model)
+        self.registered = {}
+
     def held(self, worker):
-        return [j for j in self.jobs.values() if j.status == "running" and j.worker_id == worker.id]
+        return [j for j in self.model.jobs.values() if j.status == "running" and j.worker_id == worker.id]
 
     def sign_of_life(self, id):
-        worker = self.workers.get(id)
+        worker = self.registered.get(id)
         if worker:
-            worker.seen_ms = self.now
+            worker.seen_ms = self.model.now
             if worker.resting == "unreachable":
                 worker.resting = None
 
     def known_worker(self, id):
-        if WORKER_ID.fullmatch(id) and id not in self.workers:
+        if WORKER_ID.fullmatch(id) and id not in self.registered:
             raise Refused("NOTFOUND", "worker")
 
     def give_back(self, worker):
         jobs = self.held(worker)
         for job in jobs:
-            self.requeue(job, by="release")
-        del self.workers[worker.id]
+            self.model.life.requeue(job, by="release")
+        del self.registered[worker.id]
         return len(jobs)
 
     def register(self, reply, name, queues, url=None, max_jobs=1, secrets=()):
         accepted(reply)
-        expect(WORKER_ID.fullmatch(reply) and reply not in self.workers, "a new worker id", reply)
-        for worker in list(self.workers.values()):
+        expect(WORKER_ID.fullmatch(reply) and reply not in self.registered, "a new worker id", reply)
+        for worker in list(self.registered.values()):
             if url and worker.url == url:
                 self.give_back(worker)
-        self.workers[reply] = Worker(reply, name, entries(queues), url, max_jobs, self.now, self.now)
-        self.workers[reply].secrets = " ".join(secrets)
-        self.workers[reply].since_ms = self.created(reply[1:])  # as that of a job, the moment is part of the id
+        self.registered[reply] = Worker(reply, name, entries(queues), url, max_jobs, self.model.now, self.model.now)
+        self.registered[reply].secrets = " ".join(secrets)
+        # As that of a job, the moment is part of the id.
+        self.registered[reply].since_ms = self.model.arrival.created(reply[1:])
 
     def unregister(self, reply, worker):
-        if worker not in self.workers:
+        if worker not in self.registered:
             raise Refused("NOTFOUND", "worker")
         accepted(reply)
-        same(reply, self.give_back(self.workers[worker]), "jobs given back")
+        same(reply, self.give_back(self.registered[worker]), "jobs given back")
 
     def list_workers(self, reply, count=None):
         accepted(reply)
@@ -73,7 +98,7 @@ class Workers(Order):
             doc["id"]: {**doc, "refused": sorted(doc["refused"]), "running": sorted(doc["running"])} for doc in reply
         }
         expect(len(shown) == len(reply), "a worker twice", reply)
-        expected = {w.id: self.worker_document(w) for w in self.workers.values()}
+        expected = {w.id: self.worker_document(w) for w in self.registered.values()}
         for id, doc in expected.items():
             if len(doc["running"]) > MOST_SHOWN and id in shown:
                 some = [job for job in doc["running"] if job in shown[id]["running"]]
@@ -90,30 +115,29 @@ class Workers(Order):
         return {k: v for k, v in doc.items() if v is not None}
 
     def names_of_workers(self):
-        return {job.worker_id for job in self.jobs.values() if job.status == "running"}
+        return {job.worker_id for job in self.model.jobs.values() if job.status == "running"}
 
     def is_quiet(self, id):
-        return id in self.workers and self.workers[id].request != ""
+        return id in self.registered and self.registered[id].request != ""
 
     def asked_of(self, id):
-        return self.workers[id].request if id in self.workers else ""
+        return self.registered[id].request if id in self.registered else ""
 
     def worker(self, reply, worker, request):
         """Who is to be quiet or to stop is no sleeper any more that is counted on: another is to be up."""
-        if worker not in self.workers:
+        if worker not in self.registered:
             raise Refused("NOTFOUND", "worker")
         accepted(reply)
         same(reply, 1, "worker")
-        self.workers[worker].request = "" if request == "resume" else request
-        self.tell(worker, request)
-        for channel in self.channels.values() if request != "resume" else ():
+        self.registered[worker].request = "" if request == "resume" else request
+        self.model.trace.tell(worker, request)
+        for channel in self.model.sleepers.channels.values() if request != "resume" else ():
             if channel.up_ms.pop(worker, None) is not None:
                 channel.somebody_left = True
 
     def transition(self, job, was, event=None):
-        super().transition(job, was, event)
-        if event in ("failed", "lapsed") and job.reason == "timeout" and job.worker_id in self.workers:
-            self.workers[job.worker_id].lapsed += 1
+        if event in ("failed", "lapsed") and job.reason == "timeout" and job.worker_id in self.registered:
+            self.registered[job.worker_id].lapsed += 1
 
     def state_of(self, worker):
         if worker.request:
@@ -128,24 +152,24 @@ class Workers(Order):
         """The jobs that may be given to a worker right now for certain, best rank first."""
         if self.state_of(worker) != "ready":
             return []
-        return [j for j in self.in_sight(self.ready(worker.queues), worker) if j.name not in worker.refused]
+        return [j for j in self.in_sight(self.model.order.ready(worker.queues), worker) if j.name not in worker.refused]
 
     def in_sight(self, jobs, worker):
         """Those of the jobs among which it is looked for what a worker gets that refused names."""
         if not worker.refused:
             return jobs
         waiting = {}
-        for job in sorted((j for j in self.jobs.values() if j.status == "queued"), key=rank):
+        for job in sorted((j for j in self.model.jobs.values() if j.status == "queued"), key=rank):
             waiting.setdefault(job.queue, []).append(job.id)
         seen = {id for ids in waiting.values() for id in ids[:SIGHT]}
         return [job for job in jobs if job.id in seen]
 
     def openings_for_workers(self):
         takers = self.with_room()
-        return self.openings("*", lambda job: any(self.takes(worker, job) for worker in takers))
+        return self.model.limits.openings("*", lambda job: any(self.takes(worker, job) for worker in takers))
 
     def with_room(self):
-        return [worker for worker in self.workers.values() if self.state_of(worker) == "ready"]
+        return [worker for worker in self.registered.values() if self.state_of(worker) == "ready"]
 
     def check_assigned(self, worker, job, doc, next_ms, without):
         """The best of the next jobs of all workers with room, given to the least loaded who takes it."""
@@ -159,16 +183,18 @@ class Workers(Order):
             doc,
         )
         # Which job a fair queue gives to who does not take all of its jobs is not said.
-        is_free = bool(self.fair) and any(w.refused for w in takers)
+        is_free = bool(self.model.order.fair) and any(w.refused for w in takers)
         is_best = False
-        for jobs in self.worlds("*", job):
+        for jobs in self.model.order.worlds("*", job):
             is_best = is_best or (is_free and job in jobs)
             for sight in (lambda jobs, _: jobs, self.in_sight):
-                nexts = [self.heads([j for j in sight(jobs, w) if self.takes(w, j)], w.queues) for w in takers]
+                nexts = [
+                    self.model.order.heads([j for j in sight(jobs, w) if self.takes(w, j)], w.queues) for w in takers
+                ]
                 is_best = is_best or self.may_be_least(job, [heads for heads in nexts if heads])
-        expect(is_best, "not the best job that can be assigned", job, self.now)
+        expect(is_best, "not the best job that can be assigned", job, self.model.now)
         # Nor whether it is the one whose turn it is for others, among whom the load decides.
-        if not (is_free and job.queue in self.fair):
+        if not (is_free and job.queue in self.model.order.fair):
             least = min(self.load(w) for w in takers if self.takes(w, job))
             expect(self.load(worker) == least, "not the least loaded worker", worker, least)
 
@@ -176,15 +202,15 @@ class Workers(Order):
         """While something is left to be looked at, whoever it matters to may wait for the next call."""
         if next_ms != 0 or (other.queues, other.refused) == (worker.queues, worker.refused):
             return False
-        fair = [queue for queue in self.fair if any(matches(entry, queue) for entry in other.queues)]
-        return bool(fair or self.constraints or self.steps_left)
+        fair = [queue for queue in self.model.order.fair if any(matches(entry, queue) for entry in other.queues)]
+        return bool(fair or self.model.limits.constraints or self.model.limits.steps_left)
 
     def takes(self, worker, job):
-        return self.is_open(job, worker.queues) and job.name not in worker.refused
+        return self.model.life.is_open(job, worker.queues) and job.name not in worker.refused
 
     def may_be_least(self, job, choices):
         """Whether a job is the best of one of each of these choices."""
-        latest = [max((self.jobs[id] for id in heads), key=rank) for heads in choices]
+        latest = [max((self.model.jobs[id] for id in heads), key=rank) for heads in choices]
         return any(job.id in heads for heads in choices) and all(rank(job) <= rank(other) for other in latest)
 
     def load(self, worker):
@@ -192,58 +218,56 @@ class Workers(Order):
 
     def assign(self, reply, master, limit=100, wait=None, request=None, without=()):
         accepted(reply)
-        until_ms, answer = self.requests.get(("assign", request), (0, []))
-        if answer and (self.now < until_ms or self.is_repeat([0, *(pair[3:] for pair in reply[1:])], answer)):
-            jobs = self.started_again(answer)
-            same(
-                [tuple(pair[:3]) for pair in reply[1:]],
-                [(j.worker_id, self.workers[j.worker_id].url, self.workers[j.worker_id].secrets) for j in jobs],
-                "to",
-            )
-            return self.show_again([reply[0], *(pair[3:] for pair in reply[1:])], jobs)
-        self.gets_up(master, wait)
-        self.come_by()
-        due_before = self.due_count()
-        self.sweep(left_some=reply[0] == 0)
+        until_ms, answer = self.model.work.requests.get(("assign", request), (0, []))
+        again = [0, *(pair[3:] for pair in reply[1:])]
+        if answer and (self.model.now < until_ms or self.model.work.is_repeat(again, answer)):
+            jobs = self.model.work.started_again(answer)
+            holders = [self.registered[job.worker_id] for job in jobs]
+            same([tuple(pair[:3]) for pair in reply[1:]], [(one.id, one.url, one.secrets) for one in holders], "to")
+            return self.model.work.show_again([reply[0], *again[1:]], jobs)
+        self.model.sleepers.gets_up(master, wait)
+        self.model.clock.come_by()
+        due_before = self.model.clock.due_count()
+        self.model.clock.sweep(left_some=reply[0] == 0)
         expect(len(reply) - 1 <= limit, "more than the limit", reply)
         started = []
         for id, url, secrets, doc, argument in reply[1:]:
-            worker, job = self.workers.get(id), self.jobs.get(doc["id"])
+            worker, job = self.registered.get(id), self.model.jobs.get(doc["id"])
             expect(worker and (worker.url, worker.secrets) == (url, secrets), "an unknown worker", id, url, secrets)
             self.check_assigned(worker, job, doc, reply[0], without)
-            self.start(job, id)
+            self.model.life.start(job, id)
             started.append((job, doc))
-            self.give_tokens(started)
-            self.check_document(doc, self.picked_document(job), "document of an assigned job")
+            self.model.life.give_tokens(started)
+            self.model.life.check_document(doc, self.model.life.picked_document(job), "document of an assigned job")
             same(argument, job.argument, "argument of an assigned job")
-        if len(reply) - 1 < limit and (reply[0] != 0 or not self.may_leave_some()):
-            asked = [worker for worker in self.workers.values() if worker.id not in without]
+        if len(reply) - 1 < limit and (reply[0] != 0 or not self.model.order.may_leave_some()):
+            asked = [worker for worker in self.registered.values() if worker.id not in without]
             left = [(worker, self.wants(worker)) for worker in asked if self.wants(worker)]
             same(left, [], "assigned less than possible")
-        rests = [w.resting_until_ms for w in self.workers.values() if w.resting]
+        rests = [w.resting_until_ms for w in self.registered.values() if w.resting]
         openings = self.openings_for_workers() if len(reply) - 1 < limit else []
-        self.check_next(reply[0], due_before, also=rests + openings, given=len(reply) - 1)
+        self.model.clock.check_next(reply[0], due_before, also=rests + openings, given=len(reply) - 1)
         if wait and len(reply) == 1 and reply[0] != 0:
-            self.goes_to_sleep(master, wait, None, reply[0])
+            self.model.sleepers.goes_to_sleep(master, wait, None, reply[0])
         if request:
-            self.remember("assign", request, [(job.id, job.token) for job, _ in started])
+            self.model.work.remember("assign", request, [(job.id, job.token) for job, _ in started])
 
     def refuse(self, reply, worker, jobs, why, retry_after=1, message=""):
-        if worker not in self.workers:
+        if worker not in self.registered:
             raise Refused("NOTFOUND", "worker")
         accepted(reply)
-        refusing = self.workers[worker]
+        refusing = self.registered[worker]
         for (id, token), answer in zip(jobs, reply, strict=True):
-            job = self.holds(id, token)
+            job = self.model.life.holds(id, token)
             if job:
-                self.requeue(job, by="release")
-                self.note_message(job, message)
+                self.model.life.requeue(job, by="release")
+                self.model.trace.note_message(job, message)
                 if why == "unknown":
                     refusing.refused.add(job.name)
-            same(answer, job.status if job else self.over(id, token, "release", answer), "refuse")
+            same(answer, job.status if job else self.model.work.over(id, token, "release", answer), "refuse")
         if why != "unknown":
             refusing.resting = "unreachable" if why == "gone" else why
-            refusing.resting_until_ms = self.now + max(1, ms(retry_after))
+            refusing.resting_until_ms = self.model.now + max(1, ms(retry_after))
         if why == "gone":
             for job in self.held(refusing):
-                self.fail(job, "lapse", "timeout", message=SOME_TEXT)
+                self.model.life.fail(job, "lapse", "timeout", message=SOME_TEXT)

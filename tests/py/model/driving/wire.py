@@ -2,9 +2,9 @@
 
 import msgpack
 
-from model_jobs import ErrorReply, expect
-from model_matcher import NOT_WHOLE, decode
-from model_matcher import pack as pack_matcher
+from model.common import ErrorReply, expect
+from model.matcher import NOT_WHOLE, decode
+from model.matcher import pack as pack_matcher
 
 BLOBS = ("argument", "result", "error")
 SPOILED = b"\xa8argument"  # what is not one whole value spoils the document of its own job

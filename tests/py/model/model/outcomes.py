@@ -1,39 +1,56 @@
-"""The part of the reference model that knows what follows: outcomes that move a job on or enqueue others,
-changes, kicks, notes of heartbeats. Sections 4 and 13 of docs/protocol.md."""
+"""What follows: outcomes that move a job on or enqueue others, changes, kicks, notes of heartbeats. Sections 4
+and 13 of docs/protocol.md.
+"""
 
-from model_dependencies import Dependencies
-from model_jobs import DEAR, ENDED, SOME_TEXT, ErrorReply, accepted, expect, ms, same
-from model_unique import refuse
+from model.common import (
+    DEAR,
+    ENDED,
+    SOME_TEXT,
+    ErrorReply,
+    accepted,
+    expect,
+    ms,
+    refuse,
+    same,
+)
+from model.part import Part
 
 
-class Following(Dependencies):
+class Outcomes(Part):
+    operations = (
+        "heartbeat",
+        "finish",
+        "change",
+        "kick",
+    )
+
     # ---- heartbeat ----
 
     def heartbeat(self, reply, worker, jobs, blobs=(), control=False):
-        self.known_worker(worker)
+        self.model.workers.known_worker(worker)
         accepted(reply)
-        self.come_by()
-        self.sign_of_life(worker)
+        self.model.clock.come_by()
+        self.model.workers.sign_of_life(worker)
         if control:
             reply, asked = reply
-            same(asked, self.asked_of(worker), "heartbeat: what was asked of the worker")
+            same(asked, self.model.workers.asked_of(worker), "heartbeat: what was asked of the worker")
         expect(len(reply) == len(jobs), "as many answers as jobs", reply)
         for (id, token, *notes), answer in zip(jobs, reply, strict=True):
-            job = self.holds(id, token)
+            job = self.model.life.holds(id, token)
             if job:
                 self.beat(job, answer, notes[0] if notes else {}, blobs)
             else:
-                job = self.jobs.get(id)
-                was_cancelled = self.cancelled_at(job, token) and not (job.may_be_gone and answer == "LOST")
+                job = self.model.jobs.get(id)
+                was_cancelled = self.model.work.cancelled_at(job, token) and not (job.may_be_gone and answer == "LOST")
                 same(answer, "CANCELLED" if was_cancelled else "LOST", "heartbeat")
 
     def beat(self, job, answer, notes, blobs):
-        left = self.lease_end(job) - self.now
+        left = self.model.life.lease_end(job) - self.model.now
         if job.max_runtime is not None and left <= 0 and self.is_over(job, answer):
             same(answer, "LOST", "heartbeat of a job that ran for max_runtime")
-            return self.fail(job, "lapse", "timeout", message=SOME_TEXT)
+            return self.model.life.fail(job, "lapse", "timeout", message=SOME_TEXT)
         if left > 0:  # else there is nothing to renew
-            job.due_ms = self.lease_end(job)
+            job.due_ms = self.model.life.lease_end(job)
         same(max(0, answer), max(0, left), "heartbeat")
         self.note(job, notes, blobs)
 
@@ -46,47 +63,49 @@ class Following(Dependencies):
     def is_over(self, job, answer):
         """Within the grace there is nothing to renew, and nothing lost."""
         due_ms = job.started_ms + ms(job.max_runtime)
-        return due_ms + ms(self.setting(job.queue, "lease_grace")) <= self.now or answer == "LOST"
+        return due_ms + ms(self.model.queues.setting(job.queue, "lease_grace")) <= self.model.now or answer == "LOST"
 
     # ---- finish ----
 
     def finish(self, reply, worker, outcomes, pick=None):
         if pick:
-            self.known_worker(worker)
+            self.model.workers.known_worker(worker)
         refuse(reply, *self.unknown_in_outcomes(reply, outcomes))
         accepted(reply)
-        self.sign_of_life(worker)
+        self.model.workers.sign_of_life(worker)
         expect(len(reply) == (2 if pick else 1), "states, and with pick the jobs", reply)
         expect(len(reply[0]) == len(outcomes), "as many answers as outcomes", reply)
         for (outcome, blob, *follows), answer in zip(outcomes, reply[0], strict=True):
             state = answer[0] if isinstance(answer, list) else answer
-            runs = self.holds(outcome["id"], outcome["token"])
+            runs = self.model.life.holds(outcome["id"], outcome["token"])
             same(state, self.finish_one(outcome, blob, state), "finish")
             expect(isinstance(answer, list) == bool(runs and follows), "what follows", answer, follows)
             if runs and follows:
-                self.create(follows[0], answer[1:])
+                self.model.arrival.create(follows[0], answer[1:])
         if pick:
-            self.pick(reply[1], worker, **pick)
+            self.model.work.pick(reply[1], worker, **pick)
 
     def unknown_in_outcomes(self, reply, outcomes):
         """Of outcomes that are too late, what follows may be looked at, or not."""
         for i, (outcome, _, *follows) in enumerate(outcomes):
             errors = [
-                e for some in follows for e in self.unknown_dependencies(reply, some, f"outcomes[{i}].enqueue[{{}}]")
+                e
+                for some in follows
+                for e in self.model.links.unknown_dependencies(reply, some, f"outcomes[{i}].enqueue[{{}}]")
             ]
-            if self.holds(outcome["id"], outcome["token"]) or isinstance(reply, ErrorReply):
+            if self.model.life.holds(outcome["id"], outcome["token"]) or isinstance(reply, ErrorReply):
                 yield from errors
 
     def finish_one(self, outcome, blob, answer):
         id, token, kind = outcome["id"], outcome["token"], outcome["type"]
-        job = self.holds(id, token)
+        job = self.model.life.holds(id, token)
         if not job:
-            return self.over(id, token, kind, answer)
+            return self.model.work.over(id, token, kind, answer)
         finished_at = outcome.get("finished_at")
         if kind == "failure":
             reason, message = outcome.get("reason", "other"), outcome.get("message", "")
             retries = outcome.get("should_retry", True)
-            self.fail(job, kind, reason, retries, message, blob, finished_at, outcome.get("group"))
+            self.model.life.fail(job, kind, reason, retries, message, blob, finished_at, outcome.get("group"))
         else:
             job.finished_at = finished_at
             if "move" in outcome:
@@ -97,21 +116,24 @@ class Following(Dependencies):
 
     def succeed(self, job, blob):
         if job.keep_result:
-            job.result, job.result_until_ms = blob, self.now + ms(self.setting(job.queue, "result_ttl"))
+            job.result, job.result_until_ms = (
+                blob,
+                self.model.now + ms(self.model.queues.setting(job.queue, "result_ttl")),
+            )
             job.error = None
-        self.end(job, "done", "success")
+        self.model.life.end(job, "done", "success")
 
     def move(self, job, blob, name=None, queue=None, priority=None, delay=0):
-        self.count(job, "moved")
-        self.count_times(job, "moved")
+        self.model.statistics.count(job, "moved")
+        self.model.statistics.count_times(job, "moved")
         job.name, job.queue = name or job.name, queue or name or job.name
-        self.queues.setdefault(job.queue, {"paused": False, "max_waiting": 0})
+        self.model.queues.records.setdefault(job.queue, {"paused": False, "max_waiting": 0})
         job.argument, job.retry_count, job.has_other_facts = blob, 0, True
         if priority is not None:
             job.priority = priority
-        for constraint in self.constraints.values():
+        for constraint in self.model.limits.constraints.values():
             constraint.kept.discard(job.id)
-        self.requeue(job, self.now + ms(delay), event="moved")
+        self.model.life.requeue(job, self.model.now + ms(delay), event="moved")
         job.last = (job.attempt, "success", job.status)
 
     # ---- change, kick ----
@@ -120,7 +142,7 @@ class Following(Dependencies):
         accepted(reply)
         expect(len(reply) == len(jobs), "as many answers as jobs", reply)
         for (spec, argument), answer in zip(jobs, reply, strict=True):
-            job = self.present(spec["id"], answer == "NOTFOUND")
+            job = self.model.life.present(spec["id"], answer == "NOTFOUND")
             if not job:
                 same(answer, "NOTFOUND", "change")
             elif (job.status == "running" or job.status in ENDED) and (argument or set(spec) != {"id", "tags"}):
@@ -140,31 +162,31 @@ class Following(Dependencies):
             job.argument = argument
         job.has_other_facts = True
         if "delay" in spec or "run_at" in spec:
-            self.put_off(job, self.start_ms(spec))
+            self.put_off(job, self.model.arrival.start_ms(spec))
         if job.status != "running":
-            self.look_anew(job)
+            self.model.limits.look_anew(job)
 
     def put_off(self, job, start_ms):
         if job.status == "blocked":
-            job.may_start_ms = start_ms if start_ms > self.now else 0
-            if start_ms > self.now:
+            job.may_start_ms = start_ms if start_ms > self.model.now else 0
+            if start_ms > self.model.now:
                 job.ready_ms = start_ms
             else:
-                job.ready_ms = (self.look(job.id) or {}).get("ready_ms")
-        elif job.status == "retrying" and start_ms > self.now:
+                job.ready_ms = (self.model.look(job.id) or {}).get("ready_ms")
+        elif job.status == "retrying" and start_ms > self.model.now:
             job.due_ms = start_ms
         else:
-            if job.status != "queued" or start_ms > self.now:
-                self.requeue(job, start_ms)
+            if job.status != "queued" or start_ms > self.model.now:
+                self.model.life.requeue(job, start_ms)
                 if job.attempt == 0:
-                    job.ready_ms = max(self.now, start_ms)
+                    job.ready_ms = max(self.model.now, start_ms)
 
     def kick(self, reply, ids=None, queue=None, count=100, delay=0):
         if queue is not None:
             return self.kick_queue(reply, queue, count, delay)
         accepted(reply)
         for id, answer in zip(ids, reply, strict=True):
-            job = self.present(id, answer == "NOTFOUND")
+            job = self.model.life.present(id, answer == "NOTFOUND")
             if not job or job.status != "running":
                 same(answer, "CONFLICT" if job else "NOTFOUND", "kick")
             else:
@@ -172,18 +194,18 @@ class Following(Dependencies):
                 same(answer, job.status, "kick")
 
     def kick_one(self, job, delay):
-        self.tell(job.worker_id, f"kicked {job.id} {job.attempt}")
-        self.requeue(job, self.now + ms(delay), event="released")
+        self.model.trace.tell(job.worker_id, f"kicked {job.id} {job.attempt}")
+        self.model.life.requeue(job, self.model.now + ms(delay), event="released")
         job.last = (job.attempt, "kick", job.status)
 
     def kick_queue(self, reply, queue, count, delay):
         """Which of the jobs, where more run than were asked for, is the engine's choice."""
         accepted(reply)
-        running = [j for j in self.jobs.values() if (j.queue, j.status) == (queue, "running")]
+        running = [j for j in self.model.jobs.values() if (j.queue, j.status) == (queue, "running")]
         moved, is_more = reply
         asked = min(count, len(running))
         expect(moved == asked or DEAR <= moved < asked, "kick: jobs", reply, asked)
         same(is_more, int(len(running) > moved), "kick: whether there are more")
         for job in running:
-            if moved == len(running) or self.look(job.id)["status"] != "running":
+            if moved == len(running) or self.model.look(job.id)["status"] != "running":
                 self.kick_one(job, delay)

@@ -1,4 +1,4 @@
-"""The part of the reference model that knows who waits for work: nobody sleeps while he could work.
+"""Who waits for work: nobody sleeps while he could work.
 
 A sleeper is known by when he gets up by himself. Whenever a job is ready for somebody asleep, the channel's
 marker must be set; and when the next due moment comes nearer, or he who would have been up by then has got
@@ -7,8 +7,10 @@ other work, somebody must be woken to be up in time.
 
 from dataclasses import dataclass
 
-from model_jobs import expect
-from model_workers import Workers
+from model.common import (
+    expect,
+)
+from model.part import Part
 
 MASTERS = "push"
 SLACK_MS = 1000  # so late may a sleeper be; after that he is dead
@@ -22,9 +24,9 @@ class Channel:
     somebody_left: bool = False
 
 
-class Sleepers(Workers):
-    def __init__(self, *looks):
-        super().__init__(*looks)
+class Sleepers(Part):
+    def __init__(self, model):
+        super().__init__(model)
         self.channels = {}
         self.knows_when = True
         self.opened_by_time = set()  # ids of jobs whose keys the clock opened since the last sweep
@@ -37,7 +39,7 @@ class Sleepers(Workers):
 
     def goes_to_sleep(self, who, wait, queues, next_ms):
         channel = self.channels.setdefault(wait["on"], Channel(queues, {}))
-        channel.up_ms[who] = self.now + (wait["ms"] if next_ms == -1 else min(wait["ms"], next_ms))
+        channel.up_ms[who] = self.model.now + (wait["ms"] if next_ms == -1 else min(wait["ms"], next_ms))
 
     def lose_track_of_sleepers(self):
         """The clock went back: when those who sleep get up is not on it any more."""
@@ -46,30 +48,31 @@ class Sleepers(Workers):
 
     def is_ready_for(self, channel):
         if channel.queues is None:
-            ready = [job for worker in self.workers.values() for job in self.wants(worker)]
+            ready = [
+                job for worker in self.model.workers.registered.values() for job in self.model.workers.wants(worker)
+            ]
         else:
-            ready = self.ready(channel.queues)
+            ready = self.model.order.ready(channel.queues)
         # A job that comes later and needs such a key is for who is about to be up, too.
         opened = self.opened_keys if any(map(self.is_late, channel.up_ms.values())) else set()
         return any(job.id not in self.opened_by_time and not opened & self.key_names(job) for job in ready)
 
     def is_late(self, up_ms):
-        return self.now - SLACK_MS < up_ms <= self.now
+        return self.model.now - SLACK_MS < up_ms <= self.model.now
 
     def key_names(self, job):
-        return {(constraint.id, key) for constraint, key in self.keys_of(job)}
+        return {(constraint.id, key) for constraint, key in self.model.limits.keys_of(job)}
 
     def move_clock(self, delta_ms):
         """What the clock opens wakes nobody by itself: who sleeps is up in time."""
-        before = {job.id for job in self.ready("*")} if self.constraints else set()
-        self.now += delta_ms
-        if self.constraints:
-            opened = [job for job in self.ready("*") if job.id not in before]
+        before = {job.id for job in self.model.order.ready("*")} if self.model.limits.constraints else set()
+        self.model.now += delta_ms
+        if self.model.limits.constraints:
+            opened = [job for job in self.model.order.ready("*") if job.id not in before]
             self.opened_by_time |= {job.id for job in opened}
             self.opened_keys |= set().union(*map(self.key_names, opened))
 
-    def sweep(self, left_some):
-        super().sweep(left_some)
+    def swept(self, left_some):
         if not left_some:
             self.opened_by_time.clear()
             self.opened_keys.clear()
@@ -77,21 +80,24 @@ class Sleepers(Workers):
     def next_due_for(self, channel):
         queues = channel.queues
         if queues is None:
-            queues = [entry for worker in self.with_room() for entry in worker.queues]
-            openings = self.openings_for_workers()
+            queues = [entry for worker in self.model.workers.with_room() for entry in worker.queues]
+            openings = self.model.workers.openings_for_workers()
         else:
-            openings = self.openings(queues)
-        jobs = [j for j in self.jobs.values() if j.due_ms is not None and self.is_open(j, queues)]
-        moments = [self.handed_on_ms(j) if j.status == "running" else j.due_ms for j in jobs]
-        return min(moments + openings, default=float("inf"))
+            openings = self.model.limits.openings(queues)
+        jobs = [j for j in self.model.jobs.values() if j.due_ms is not None and self.model.life.is_open(j, queues)]
+        moments = [self.model.clock.handed_on_ms(j) if j.status == "running" else j.due_ms for j in jobs]
+        moments += openings + self.model.schedules.moments_for(queues)
+        return min(moments, default=float("inf"))
 
     def check_sleepers(self, is_marked):
         """After every operation but moves of the clock. is_marked: channel -> whether its marker is set."""
         for name, channel in self.channels.items():
-            asleep = [up for who, up in channel.up_ms.items() if up > self.now and not self.is_quiet(who)]
+            asleep = [
+                up for who, up in channel.up_ms.items() if up > self.model.now and not self.model.workers.is_quiet(who)
+            ]
             if asleep and self.is_ready_for(channel):
-                expect(is_marked(name), "a job is ready and nobody is woken for it", name, channel, self.now)
-            up_ms = min((up for up in channel.up_ms.values() if up > self.now - SLACK_MS), default=None)
+                expect(is_marked(name), "a job is ready and nobody is woken for it", name, channel, self.model.now)
+            up_ms = min((up for up in channel.up_ms.values() if up > self.model.now - SLACK_MS), default=None)
             due_ms = self.next_due_for(channel)
             is_new = due_ms < channel.covered_ms or channel.somebody_left
             if asleep and up_ms > due_ms and is_new and self.knows_when:

@@ -12,10 +12,10 @@ from pathlib import Path
 from redis.connection import UnixDomainSocketConnection
 from redis.exceptions import ResponseError
 
+from driving.wire import DECODE, ENCODE, finished, parse_error, plain_document, spec_only, text
 from jqmaster.bundle.build import build
 from jqmaster.engine.scripts import builtin
 from model import ErrorReply, Mismatch, Model, Refused, expect
-from model_wire import DECODE, ENCODE, finished, parse_error, plain_document, spec_only, text
 
 NAMESPACE = "{model}"
 # How operations are called that are in the library: by FCALL (functions), or as all others (scripts).
@@ -60,6 +60,7 @@ class Driver:
         if form == "functions" and library:
             self.redis.send("FUNCTION", "LOAD", "REPLACE", library.source)
             self.called |= {name: ("FCALL", f"{library.name}_{name}") for name in library.functions}
+        self.refused = set()  # (script, code, path) that it met
         self.heard_ended, self.heard_events = [], []
         self.listen("ended")
         self.listen("events")
@@ -95,7 +96,7 @@ class Driver:
             self.hear()
             self.listen(f"{kind}:{id}")
             self.listened.add(f"{kind}:{id}")
-            (self.model.listened if kind == "job" else self.model.listened_workers).add(id)
+            (self.model.trace.listened if kind == "job" else self.model.trace.listened_workers).add(id)
 
     def close(self):
         self.redis.close()
@@ -161,7 +162,7 @@ class Driver:
         elif script == "take_over":
             self.redis.send("MSET", NAMESPACE + ":server", "another", NAMESPACE + ":at-functions", "elsewhere")
             self.redis.send("DEL", NAMESPACE + ":at-scripts")
-            self.model.take_over()
+            self.model.arrival.take_over()
         elif script == "wake":
             self.wake(**fields)
         elif script == "settle":
@@ -169,12 +170,12 @@ class Driver:
         elif script == "check":
             self.check()
         elif script in LISTS and not {"names", "ids", "top"} & set(fields):
-            getattr(self.model, "list_" + script)(self.pages(script, **fields), **self.without_count(fields))
+            self.model.operation("list_" + script)(self.pages(script, **fields), **self.without_count(fields))
         else:
             reply = self.compare(script, self.resolve(fields), label)
         self.model.after_operation()
         if script != "clock":
-            self.model.check_sleepers(self.is_marked)
+            self.model.sleepers.check_sleepers(self.is_marked)
         return reply
 
     def without_count(self, fields):
@@ -202,15 +203,17 @@ class Driver:
             reply = self.call(script, **fields)
         if script in LISTS and not isinstance(reply, ErrorReply):
             script, reply = "list_" + script, reply[1:]
-        change = self.model.before_change(script, fields)
+        change = self.model.access.before_change(script, fields)
         try:
-            getattr(self.model, script)(reply, **{k: v for k, v in fields.items() if k != "actor"})
+            told = {name: value for name, value in fields.items() if name != "actor"}
+            self.model.operation(script)(reply, **told)
         except Refused as refused:
             agreed = isinstance(reply, ErrorReply) and reply[:2] == refused.args
             expect(agreed, "expected a refusal", refused.args, reply)
+            self.refused.add((script, *refused.args))
             return reply
         if change:
-            self.model.add_to_trail(change, reply, fields)
+            self.model.access.add_to_trail(change, reply, fields)
         if script == "enqueue":
             self.names |= {f"job:{label}.{i}": id for i, (id, _) in enumerate(reply)}
         elif script == "finish":
@@ -229,7 +232,7 @@ class Driver:
                 self.names.setdefault(f"job:{job.schedule}.{job.schedule_ms}", job.id)
             if job.track:
                 self.listen_to("job", job.id)
-        for name in self.model.names_of_workers():
+        for name in self.model.workers.names_of_workers():
             self.listen_to("worker", name)
 
     def is_marked(self, channel):
@@ -279,7 +282,7 @@ class Driver:
             other = self.model.jobs.get(self.names.get(said))
             return (other and other.token) or "1-000000000000"
         kind, number = said.split(":") if isinstance(said, str) else ("given", said)
-        token = self.model.tokens.get((id, int(number)), f"{number}-000000000000")
+        token = self.model.life.tokens.get((id, int(number)), f"{number}-000000000000")
         if kind == "forged":
             return token[:-1] + ("1" if token[-1] == "0" else "0")
         return f"{number}-" if kind == "bare" else token
@@ -309,11 +312,11 @@ class Driver:
         known = list(model.jobs)
         for first in range(0, len(known), 1000):
             chunk = known[first : first + 1000]
-            model.get(self.call("get", ids=chunk), chunk)
-        model.list_queues(self.pages("queues"))
-        model.list_workers(self.pages("workers"))
-        model.list_keys(self.pages("keys", digests=True), digests=True)
-        model.list_trail(self.pages("trail"))
+            model.work.get(self.call("get", ids=chunk), chunk)
+        model.queues.list_queues(self.pages("queues"))
+        model.workers.list_workers(self.pages("workers"))
+        model.access.list_keys(self.pages("keys", digests=True), digests=True)
+        model.access.list_trail(self.pages("trail"))
         self.check_constraints()
         self.check_heard()
         self.check_records()
@@ -329,12 +332,12 @@ class Driver:
         model = self.model
         self.hear()
         # Ends of jobs that others wait for, or that were retried, may be published though nobody watches.
-        missing = Counter(model.published) - Counter(self.heard_ended)
+        missing = Counter(model.life.published) - Counter(self.heard_ended)
         expect(not missing, "not published to watchers", missing)
-        unknown = [id for id, _ in self.heard_ended if id not in model.ended]
+        unknown = [id for id, _ in self.heard_ended if id not in model.links.ended]
         expect(not unknown, "published ends of jobs that did not end", unknown)
-        self.heard_ended, model.published = [], []
-        model.check_events(self.heard_events)
+        self.heard_ended, model.life.published = [], []
+        model.trace.check_events(self.heard_events)
         self.heard += [event for about, event in self.heard_events if about is None]
         self.heard_events = []
         if self.heard:
@@ -359,23 +362,23 @@ class Driver:
 
     def check_constraints(self):
         model = self.model
-        if model.constraints:
-            model.list_constraints(self.pages("constraints"))
-        for id in model.constraints:
-            model.usage(self.pages("usage", id=id), id)
-        if model.has_lanes():
+        if model.limits.constraints:
+            model.limit_documents.list_constraints(self.pages("constraints"))
+        for id in model.limits.constraints:
+            model.limit_documents.usage(self.pages("usage", id=id), id)
+        if model.order.has_lanes():
             for job in [job for job in model.jobs.values() if job.status == "queued"][:20]:
-                model.explain(self.call("explain", id=job.id), job.id)
+                model.limit_documents.explain(self.call("explain", id=job.id), job.id)
 
     def settle(self):
         """Six seconds later, everything due done: no record is left that was to go when they began."""
         model = self.model
         self.move_clock(model.latest - model.now)  # timers were set by the clock before it went back
-        old = {job.id for job in model.beyond_limits()}
+        old = {job.id for job in model.life.beyond_limits()}
         self.move_clock(6000)
         for _ in range(200):
             reply = self.call("tick")
-            model.tick(reply)
+            model.work.tick(reply)
             model.after_operation()
             if reply[0] != 0:
                 break

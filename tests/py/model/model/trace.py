@@ -1,6 +1,14 @@
-"""The part of the reference model that writes down what happened: histories of jobs, events, tracking."""
+"""What is written down of what happened: histories of jobs, events, tracking."""
 
-from model_jobs import SOME_TEXT, ErrorReply, Jobs, Refused, accepted, expect, same
+from model.common import (
+    SOME_TEXT,
+    ErrorReply,
+    Refused,
+    accepted,
+    expect,
+    same,
+)
+from model.part import Part
 
 LAST_ENDS = 20  # of which a history tells
 OF_ATTEMPTS = ("started", "done", "failed", "lapsed", "released", "moved")
@@ -10,24 +18,28 @@ TOLD = {"started": ("attempt", "worker_id"), "released": ("attempt", "worker_id"
         "lapsed": ("attempt", "reason", "group")}  # fmt: skip
 
 
-class Trace(Jobs):
-    def __init__(self, *looks):
-        super().__init__(*looks)
+class Trace(Part):
+    operations = (
+        "history",
+        "track",
+    )
+
+    def __init__(self, model):
+        super().__init__(model)
         self.listened = set()  # ids of jobs on whose channels the driver listens
         self.listened_workers = set()
         self.new_events = []  # as they must be heard: (id of a tracked job or worker, or None for all; what)
 
     def transition(self, job, was, event=None):
-        super().transition(job, was, event)
         if event:
             job.events.append(self.told(job, was, event))
         is_tracked = job.track and job.id in self.listened
-        if not is_tracked and not self.settings["events_max"]:
+        if not is_tracked and not self.model.settings["events_max"]:
             return
         told = {"id": job.id, "name": job.name, "queue": job.queue, "state": job.status, "from": was,
-                "attempt": job.attempt, "worker": job.worker_id or "", "time_ms": self.now}  # fmt: skip
+                "attempt": job.attempt, "worker": job.worker_id or "", "time_ms": self.model.now}  # fmt: skip
         told = {k: v for k, v in told.items() if v is not None}
-        if self.settings["events_max"]:
+        if self.model.settings["events_max"]:
             self.new_events.append((None, told))
         if is_tracked:
             self.new_events.append((job.id, told))
@@ -37,7 +49,7 @@ class Trace(Jobs):
             self.new_events.append((worker, text))
 
     def told(self, job, was, event):
-        told = {"event": event, "time_ms": job.created_ms if event == "enqueued" else self.now}
+        told = {"event": event, "time_ms": job.created_ms if event == "enqueued" else self.model.now}
         if event in OF_ATTEMPTS or was == "running":
             told |= {"attempt": job.attempt, "worker_id": job.worker_id}
         if event in ("failed", "lapsed", "expired", "dependency"):
@@ -50,7 +62,7 @@ class Trace(Jobs):
             job.events[-1]["message"] = cut(message)
 
     def history(self, reply, id):
-        job = self.present(id, isinstance(reply, ErrorReply) and reply.code == "NOTFOUND")
+        job = self.model.life.present(id, isinstance(reply, ErrorReply) and reply.code == "NOTFOUND")
         if not job:
             raise Refused("NOTFOUND", "id")
         accepted(reply)
@@ -70,7 +82,7 @@ class Trace(Jobs):
     def track(self, reply, ids, on=True):
         accepted(reply)
         for id, state in zip(ids, reply, strict=True):
-            job = self.present(id, state is None)
+            job = self.model.life.present(id, state is None)
             same(state, job and job.status, "track")
             if job:
                 job.track = on
@@ -78,7 +90,7 @@ class Trace(Jobs):
     def states_to_come(self, id, was):
         """To which states the engine has told that a job went from this one, beyond what is known of."""
         known, states = list(self.new_events), []
-        for about, told in self.look_at_events():
+        for about, told in self.model.look_at_events():
             if (about, told) in known:
                 known.remove((about, told))
             elif about in (None, id) and (told["id"], told.get("from")) == (id, was):

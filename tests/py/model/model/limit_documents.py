@@ -1,13 +1,20 @@
-"""The part of the reference model that holds the documents of constraints against docs/protocol.md: those of
-`constrain`, `constraints`, `usage` and `explain`."""
+"""What the documents of constraints say: `constraints`, `usage` and `explain`."""
 
 import math
 from itertools import product
 
-from model_constraints import FIELDS
-from model_jobs import DEAR, WAITING, Refused, accepted, expect, matches, same
-from model_matcher import key_part, shown_part
-from model_sleepers import Sleepers
+from model.common import (
+    DEAR,
+    WAITING,
+    Refused,
+    accepted,
+    expect,
+    matches,
+    same,
+)
+from model.limits import FIELDS
+from model.matcher import key_part, shown_part
+from model.part import Part
 
 
 def told(given):
@@ -16,27 +23,33 @@ def told(given):
     return given | {"rate": {k: v for k, v in rate.items() if v is not False}} if rate else given
 
 
-class Documents(Sleepers):
+class LimitDocuments(Part):
+    operations = (
+        "list_constraints",
+        "usage",
+        "explain",
+    )
+
     # ---- constraints ----
 
     def list_constraints(self, reply, ids=None, count=None):
         """Without ids: all the pages, one after the other."""
         accepted(reply)
-        known = sorted(self.constraints, key=str.encode)
+        known = sorted(self.model.limits.constraints, key=str.encode)
         shown = [doc["id"] for doc in reply]
         if ids is None:
             same(shown, known, "ids of constraints")
         else:
-            same(sorted(shown), sorted({id for id in ids if id in self.constraints}), "ids of constraints")
+            same(sorted(shown), sorted({id for id in ids if id in self.model.limits.constraints}), "ids of constraints")
         for doc in reply:
             self.check_constraint(doc, doc["id"])
 
     def check_constraint(self, doc, id):
-        constraint = self.constraints[id]
+        constraint = self.model.limits.constraints[id]
         given = {field: doc.pop(field) for field in FIELDS if field in doc}
         same(told(given), told(constraint.given), "a constraint as it was given")
         same((doc.pop("id"), doc.pop("match")), (id, constraint.blob), "id and matcher of a constraint")
-        holders = self.holders()
+        holders = self.model.limits.holders()
         running = sum(number for (other, _), number in holders.items() if other == id)
         shown, keys = doc.pop("running"), doc.pop("keys")
         if shown < running and self.is_still_counting():
@@ -50,11 +63,11 @@ class Documents(Sleepers):
 
     def keys_at_work(self, constraint, holders):
         """Those that jobs hold, and those with starts in the window."""
-        starts = {key for key in constraint.starts if constraint.spent(key, self.now)}
+        starts = {key for key in constraint.starts if constraint.spent(key, self.model.now)}
         return {key for id, key in holders if id == constraint.id} | (starts if not constraint.is_smooth else set())
 
     def keys_ever(self, constraint):
-        for job in self.jobs.values():
+        for job in self.model.jobs.values():
             constraint.key_of(job)
         return set(constraint.values)
 
@@ -74,20 +87,20 @@ class Documents(Sleepers):
 
     def forget_keys(self, before_ms):
         """The clock went back: of what was over by then, the engine may remember some, and the rest not."""
-        for constraint in self.constraints.values():
+        for constraint in self.model.limits.constraints.values():
             over = [key for key in self.keys_ever(constraint) if constraint.is_over(key, before_ms)]
             by_shown = self.by_shown(constraint) if over else {}
-            docs = self.look_at_keys(constraint.id) if over else []
+            docs = self.model.look_at_keys(constraint.id) if over else []
             known = {by_shown.get(self.shown(doc, constraint)): doc for doc in docs}
             for key in over:
-                constraint.forget(key, before_ms, known.get(key), self.now)
+                constraint.forget(key, before_ms, known.get(key), self.model.now)
 
     def usage(self, reply, id, count=None):
         """All the pages, one after the other."""
-        if id not in self.constraints:
+        if id not in self.model.limits.constraints:
             raise Refused("NOTFOUND", "id")
         accepted(reply)
-        constraint, holders = self.constraints[id], self.holders()
+        constraint, holders = self.model.limits.constraints[id], self.model.limits.holders()
         by_shown, seen = self.by_shown(constraint), []
         for doc in reply:
             shown = self.shown(doc, constraint)
@@ -107,41 +120,41 @@ class Documents(Sleepers):
         """Takes what `usage` says of a key, besides `running`, out of the document."""
         is_full = holders.get((constraint.id, key), 0) >= (constraint.concurrency or math.inf)
         self.check_window(doc, constraint, key, None if constraint.is_weighted() else constraint.cost, is_full)
-        queued = [j for j in self.jobs.values() if j.status == "queued" and constraint.key_of(j) == key]
+        queued = [j for j in self.model.jobs.values() if j.status == "queued" and constraint.key_of(j) == key]
         lanes, held = doc.pop("lanes"), doc.pop("held")
         expect(lanes >= 0 and 0 <= held <= len(queued), "lanes and jobs held", lanes, held, len(queued))
 
     def check_window(self, doc, constraint, key, cost, is_full):
         """`hold_ms`, `starts`, `opens_ms`: as they are for a job of this cost (None: it is not known). When
         the key has no room to run in either, `opens_ms` may be left out."""
-        same(doc.pop("hold_ms", None), constraint.hold_shown(key, self.now), f"hold_ms of {constraint.id}")
+        same(doc.pop("hold_ms", None), constraint.hold_shown(key, self.model.now), f"hold_ms of {constraint.id}")
         starts, opens_ms = doc.pop("starts", None), doc.pop("opens_ms", None)
         if constraint.is_smooth:
             same(starts, None, "starts of a smooth rate")
         else:
-            same(starts, constraint.spent(key, self.now) if constraint.rate else None, "starts")
-        expect(opens_ms is None or opens_ms > self.now, "opens_ms is over", opens_ms, self.now)
+            same(starts, constraint.spent(key, self.model.now) if constraint.rate else None, "starts")
+        expect(opens_ms is None or opens_ms > self.model.now, "opens_ms is over", opens_ms, self.model.now)
         if cost is None or (is_full and opens_ms is None):
             return
         least = 0 if not constraint.rate or constraint.is_smooth else min(cost, constraint.rate["limit"])
-        expected = constraint.opens_ms(key, least, self.now)
-        if constraint.is_unsure(key, self.now):
+        expected = constraint.opens_ms(key, least, self.model.now)
+        if constraint.is_unsure(key, self.model.now):
             expect(
-                opens_ms is None or expected <= opens_ms <= constraint.sure_ms(key, self.now),
+                opens_ms is None or expected <= opens_ms <= constraint.sure_ms(key, self.model.now),
                 "opens_ms",
                 opens_ms,
             )
         else:
             same(
                 opens_ms,
-                expected if expected > self.now else None,
-                f"opens_ms of {constraint.id} at {self.now}",
+                expected if expected > self.model.now else None,
+                f"opens_ms of {constraint.id} at {self.model.now}",
             )
 
     # ---- explain ----
 
     def explain(self, reply, id):
-        job = self.present(id, hasattr(reply, "code") and reply.code == "NOTFOUND")
+        job = self.model.life.present(id, hasattr(reply, "code") and reply.code == "NOTFOUND")
         if not job:
             raise Refused("NOTFOUND", "id")
         accepted(reply)
@@ -150,12 +163,14 @@ class Documents(Sleepers):
             same(doc.pop(name), getattr(job, name), "explain: " + name)
         if job.status not in WAITING:
             return same(doc, {}, "explain: fields of a job that does not wait")
-        same(doc.pop("paused"), self.queues[job.queue]["paused"], "explain: paused")
-        holders = self.holders()
+        same(doc.pop("paused"), self.model.queues.records[job.queue]["paused"], "explain: paused")
+        holders = self.model.limits.holders()
         self.explain_constraints(doc.pop("constraints"), job, holders)
-        is_held = self.is_held(job, holders)
+        is_held = self.model.limits.is_held(job, holders)
         held = doc.pop("held")
-        expect(held in (is_held, True if self.unsure_keys(job) else is_held), "explain: held", held, is_held)
+        expect(
+            held in (is_held, True if self.model.limits.unsure_keys(job) else is_held), "explain: held", held, is_held
+        )
         self.explain_start(doc.pop("start_ms", None), job, holders)
         self.explain_place(doc, job)
         if job.status == "blocked":
@@ -164,26 +179,30 @@ class Documents(Sleepers):
 
     def is_still_counting(self):
         """Whether those that ran before a constraint came may still be being counted, in steps."""
-        alive = sum(job.status == "running" for job in self.jobs.values())
-        return alive > DEAR and self.steps_left > 0
+        alive = sum(job.status == "running" for job in self.model.jobs.values())
+        return alive > DEAR and self.model.limits.steps_left > 0
 
     def explain_constraints(self, shown, job, holders):
-        matching = {constraint.id: (constraint, key) for constraint, key in self.keys_of(job)}
+        matching = {constraint.id: (constraint, key) for constraint, key in self.model.limits.keys_of(job)}
         same(sorted(doc["id"] for doc in shown), sorted(matching), "explain: constraints that match")
         for doc in map(dict, shown):
             constraint, key = matching[doc.pop("id")]
             running = holders.get((constraint.id, key), 0)
             if doc["running"] < running and self.is_still_counting():
                 continue
-            is_open = self.has_place(constraint, key, job, holders) and self.is_in_time(constraint, key, job)
+            is_open = self.model.limits.has_place(constraint, key, job, holders) and self.model.limits.is_in_time(
+                constraint, key, job
+            )
             open = doc.pop("open")
-            maybe = constraint.is_unsure(key, self.now)
+            maybe = constraint.is_unsure(key, self.model.now)
             expect(open == is_open or (maybe and not open), "explain: open", constraint.id, open, is_open)
             same(doc.pop("running"), running, "explain: running")
             cost = constraint.cost_of(job) if constraint.rate else 0
             told_cost = cost if constraint.rate and "cost" in constraint.given else None
             same(doc.pop("cost", None), told_cost, "explain: cost")
-            self.check_window(doc, constraint, key, cost, not self.has_place(constraint, key, job, holders))
+            self.check_window(
+                doc, constraint, key, cost, not self.model.limits.has_place(constraint, key, job, holders)
+            )
             expect(("by" in doc) == ("by" in constraint.given), "explain: by", doc)
             by = doc.pop("by", [])
             by = by if isinstance(constraint.given.get("by"), list) else [by] if "by" in constraint.given else []
@@ -198,28 +217,30 @@ class Documents(Sleepers):
         """Now, its due time, or when its constraints open; absent when that depends on other jobs."""
         if job.status == "blocked":
             return same(start_ms, None, "explain: start_ms of a blocked job")
-        opening_ms = self.opening_ms(job, holders)
+        opening_ms = self.model.limits.opening_ms(job, holders)
         if opening_ms is None:
             return same(start_ms, None, "explain: start_ms of what depends on other jobs")
-        earliest = max(self.now, job.due_ms or 0)
-        if self.unsure_keys(job):
-            expect(start_ms is None or start_ms >= self.now, "explain: start_ms", start_ms)
-        elif not (start_ms is None and self.queues[job.queue]["paused"]):
-            same(start_ms, max(earliest, opening_ms), f"explain: start_ms at {self.now}")
+        earliest = max(self.model.now, job.due_ms or 0)
+        if self.model.limits.unsure_keys(job):
+            expect(start_ms is None or start_ms >= self.model.now, "explain: start_ms", start_ms)
+        elif not (start_ms is None and self.model.queues.records[job.queue]["paused"]):
+            same(start_ms, max(earliest, opening_ms), f"explain: start_ms at {self.model.now}")
 
     def explain_place(self, doc, job):
-        waiting = [j for j in self.jobs.values() if j.queue == job.queue and j.status in WAITING]
+        waiting = [j for j in self.model.jobs.values() if j.queue == job.queue and j.status in WAITING]
         queued = [j for j in waiting if j.status == "queued"]
         before = sum((j.priority, j.id) < (job.priority, job.id) for j in queued)
         ahead, workers, channels = doc.pop("ahead"), doc.pop("workers"), doc.pop("waiting")
         if job.status != "queued":
             expect(0 <= ahead < len(waiting), "explain: ahead of a job that is not queued", ahead, waiting)
-        elif self.has_lanes():
+        elif self.model.order.has_lanes():
             expect(0 <= ahead <= before, "explain: ahead", ahead, before)
         else:
             same(ahead, before, "explain: ahead")
-        serving = [w for w in self.workers.values() if any(matches(entry, job.queue) for entry in w.queues)]
+        serving = [
+            w for w in self.model.workers.registered.values() if any(matches(entry, job.queue) for entry in w.queues)
+        ]
         expect(workers == len(serving), "explain: workers", workers, len(serving))
         expect(isinstance(channels, int | list), "explain: waiting", channels)
-        running = sum(j.status == "running" and j.queue == job.queue for j in self.jobs.values())
+        running = sum(j.status == "running" and j.queue == job.queue for j in self.model.jobs.values())
         same(doc.pop("running"), running, "explain: running jobs of the queue")

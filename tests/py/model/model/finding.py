@@ -1,10 +1,20 @@
-"""The part of the reference model that finds jobs: section 14 of docs/protocol.md.
+"""What finds jobs: section 14 of docs/protocol.md.
 
 Operations that go on from page to page are run to their end, so here they are one step.
 """
 
-from model_following import Following
-from model_jobs import ENDED, SOME_TEXT, STATES, WAITING, ErrorReply, Refused, accepted, expect, same
+from model.common import (
+    ENDED,
+    SOME_TEXT,
+    STATES,
+    WAITING,
+    ErrorReply,
+    Refused,
+    accepted,
+    expect,
+    same,
+)
+from model.part import Part
 
 RETRIED = ("error", "cancelled", "retrying")
 
@@ -13,10 +23,20 @@ def is_in(state, wanted):
     return state in ([wanted] if isinstance(wanted, str) else wanted)
 
 
-class Finding(Following):
+class Finding(Part):
+    operations = (
+        "list_jobs",
+        "retry",
+        "discard",
+        "cancel",
+        "list_failures",
+        "list_tags",
+        "forget",
+    )
+
     def found(self, where, newest=False):
         """The jobs that a listing gives, in order."""
-        jobs = [job for job in self.jobs.values() if self.is_found(job, where)]
+        jobs = [job for job in self.model.jobs.values() if self.is_found(job, where)]
         turn = -1 if newest else 1
         if "tag" in where:
             return sorted(jobs, key=lambda j: j.id)[::turn]
@@ -28,13 +48,13 @@ class Finding(Following):
 
     def place_of(self, job):
         """Done jobs with a result come before the others."""
-        return job.queue.encode(), STATES.index(job.status), not self.has_result(job)
+        return job.queue.encode(), STATES.index(job.status), not self.model.life.has_result(job)
 
     def rank_in_state(self, job):
         if job.status == "queued":
             return job.priority, job.id
         if job.status in ENDED:
-            return (job.result_until_ms if self.has_result(job) else job.ended_ms), job.id
+            return (job.result_until_ms if self.model.life.has_result(job) else job.ended_ms), job.id
         return (0, job.id) if job.status == "blocked" else (job.due_ms, job.id)
 
     def is_found(self, job, where):
@@ -51,11 +71,12 @@ class Finding(Following):
 
     def message_of(self, job):
         """What the engine says about failures of its own finding is its own choice."""
-        return (self.look(job.id) or {}).get("message", "") if job.message is SOME_TEXT else job.message or ""
+        return (self.model.look(job.id) or {}).get("message", "") if job.message is SOME_TEXT else job.message or ""
 
     def tied(self, id):
-        """Where results that are over may still be stored, the order of done jobs is not known."""
-        job = self.jobs[id]
+        """Where results whose time is over may still be stored, or are for dependents, the order of done jobs is not
+        known."""
+        job = self.model.jobs[id]
         return (job.queue, "done") if job.status == "done" else id
 
     def list_jobs(self, reply, where=None, newest=False, brief=False, count=None):
@@ -63,15 +84,15 @@ class Finding(Following):
         expected = self.found(where or {}, newest)
         shown = [doc["id"] for doc in reply]
         wanted = [job.id for job in expected if not job.may_be_gone or job.id in shown]
-        if any(job.result is not None and not self.has_result(job) for job in expected):
+        if any(job.result is not None and self.model.now >= job.result_until_ms for job in expected):
             shown, wanted = ([self.tied(id) for id in ids] for ids in (shown, wanted))
         same(shown, wanted, "jobs")
         for doc in reply:
-            job = self.jobs[doc["id"]]
-            document = self.document(job)
+            job = self.model.jobs[doc["id"]]
+            document = self.model.life.document(job)
             if brief:
                 document = {k: v for k, v in document.items() if k not in ("argument", "result", "error")}
-            self.check_document(doc, document, "jobs")
+            self.model.life.check_document(doc, document, "jobs")
 
     # ---- retry, discard, cancel ----
 
@@ -81,24 +102,24 @@ class Finding(Following):
         if ids is None:
             return self.each_found(do, reply, where, **more)
         for id, answer in zip(ids, reply, strict=True):
-            job = self.present(id, answer == "NOTFOUND")
+            job = self.model.life.present(id, answer == "NOTFOUND")
             same(answer, do(job, answer, **more) if job else "NOTFOUND", what)
 
     def each_found(self, do, reply, where, **more):
         least = most = 0
         for job in self.found(where):
-            doc = self.look(job.id) if job.may_be_gone or self.now < self.latest else {}
+            doc = self.model.look(job.id) if job.may_be_gone or self.model.now < self.model.latest else {}
             is_unsure, before = job.may_be_gone and doc is None, job.status
             if doc and doc["status"] == before:  # the clock went back: it came there after the call, so to say
                 continue
             if is_unsure and do != self.discard_one:  # it was gone before
-                self.jobs.pop(job.id)
+                self.model.jobs.pop(job.id)
                 continue
-            if do(job, None, **more) != "CONFLICT" and (job.id not in self.jobs or job.status != before):
+            if do(job, None, **more) != "CONFLICT" and (job.id not in self.model.jobs or job.status != before):
                 most += 1
                 least += not is_unsure
             if is_unsure:
-                self.jobs.pop(job.id, None)
+                self.model.jobs.pop(job.id, None)
         expect(least <= reply <= most, "jobs changed", reply, least, most)
 
     def retry(self, reply, ids=None, where=None, count=None):
@@ -108,14 +129,14 @@ class Finding(Following):
         if job.status not in RETRIED:
             return "CONFLICT"
         if job.status in ENDED and job.unique is not None:
-            refused = answer == "CONFLICT" or (not answer and (self.look(job.id) or {}).get("status") != "queued")
-            key = self.keys.get(job.unique)
-            if key and self.owner(job.unique, key.id if refused else None) not in (None, job.id):
+            refused = answer == "CONFLICT" or (not answer and (self.model.look(job.id) or {}).get("status") != "queued")
+            key = self.model.arrival.keys.get(job.unique)
+            if key and self.model.arrival.owner(job.unique, key.id if refused else None) not in (None, job.id):
                 return "CONFLICT"
-            self.take_key(job)
+            self.model.arrival.take_key(job)
         job.retry_count, job.ended_ms, job.may_be_gone = 0, None, False
-        self.requeue(job)
-        doc = self.look(job.id) or {}
+        self.model.life.requeue(job)
+        doc = self.model.look(job.id) or {}
         if job.attempt == 0:
             job.ready_ms = doc.get("ready_ms")
         if job.expires_ms is not None:
@@ -131,26 +152,26 @@ class Finding(Following):
         if before == "running":
             return "CONFLICT"
         if before in WAITING:
-            self.end(job, "cancelled", None)
-        key = self.keys.get(job.unique)
+            self.model.life.end(job, "cancelled", None)
+        key = self.model.arrival.keys.get(job.unique)
         if key and key.id == job.id:  # it is kept
-            del self.keys[job.unique]
-        del self.jobs[job.id]
+            del self.model.arrival.keys[job.unique]
+        del self.model.jobs[job.id]
         return before
 
     def cancel(self, reply, ids=None, where=None, count=None, **more):
         if ids is not None:
-            return super().cancel(reply, ids, **more)
+            return self.model.links.cancel(reply, ids, **more)
         accepted(reply)
         self.each_found(self.cancel_found, reply, where, **more)
 
     def cancel_found(self, job, _, force=False, dependents="leave"):
-        if job.status in ENDED or (job.status == "running" and not (force or self.settings["cancel_running"])):
+        if job.status in ENDED or (job.status == "running" and not (force or self.model.settings["cancel_running"])):
             return "CONFLICT"
-        self.cancel_one(job, job.status, force)
+        self.model.links.cancel_one(job, job.status, force)
         if dependents == "cancel":
             job.is_doomed = True
-            self.doom_dependents(job)
+            self.model.links.doom_dependents(job)
         return job.status
 
     # ---- failures, tags ----
@@ -158,7 +179,7 @@ class Finding(Following):
     def list_failures(self, reply, count=None):
         accepted(reply)
         groups = {}
-        for job in self.jobs.values():
+        for job in self.model.jobs.values():
             if job.status == "error":
                 groups.setdefault(job.group, []).append(job)
         sure = sorted(g for g, jobs in groups.items() if not all(j.may_be_gone for j in jobs))
@@ -167,7 +188,7 @@ class Finding(Following):
         expect(set(sure) <= set(shown) <= set(groups), "failures: groups", shown, sure)
         for doc in reply:
             jobs = sorted(groups[doc["group"]], key=lambda j: (j.ended_ms, j.id))
-            there = [j for j in jobs if not j.may_be_gone or self.look(j.id)]
+            there = [j for j in jobs if not j.may_be_gone or self.model.look(j.id)]
             first, last = there[0], there[-1]
             expected = {"group": doc["group"], "count": len(there), "first_ms": first.ended_ms,
                         "last_ms": last.ended_ms, "id": last.id, "message": last.message}  # fmt: skip
@@ -176,7 +197,7 @@ class Finding(Following):
     def list_tags(self, reply, top=None, count=None):
         accepted(reply)
         least, most = {}, {}
-        for job in self.jobs.values():
+        for job in self.model.jobs.values():
             for tag in job.tags or ():
                 most[tag] = most.get(tag, 0) + 1
                 least[tag] = least.get(tag, 0) + (not job.may_be_gone)
@@ -205,17 +226,17 @@ class Finding(Following):
         )
 
     def forget(self, reply, queue):
-        if queue not in self.queues:
+        if queue not in self.model.queues.records:
             raise Refused("NOTFOUND", "queue")
-        jobs = [job for job in self.jobs.values() if job.queue == queue]
+        jobs = [job for job in self.model.jobs.values() if job.queue == queue]
         refused = isinstance(reply, ErrorReply) and reply.code == "CONFLICT"
         if any(not job.may_be_gone for job in jobs) or (refused and jobs):
             raise Refused("CONFLICT", "queue")
         accepted(reply)
         same(reply, 1, "forget")
         for job in jobs:
-            del self.jobs[job.id]
-        del self.queues[queue]
-        self.own_settings.pop(queue, None)
-        self.set_fair(queue, [])
-        self.forget_counts(queue)
+            del self.model.jobs[job.id]
+        del self.model.queues.records[queue]
+        self.model.queues.own_settings.pop(queue, None)
+        self.model.order.set_fair(queue, [])
+        self.model.statistics.forget_counts(queue)

@@ -1,11 +1,20 @@
-"""The part of the reference model that knows schedules: section 16 of docs/protocol.md."""
+"""Schedules: section 16 of docs/protocol.md."""
 
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
-from model_cron import Cron
-from model_finding import Finding
-from model_jobs import Refused, accepted, entries, expect, matches, ms, same
+from model.common import (
+    DEFAULTS,
+    Refused,
+    accepted,
+    entries,
+    expect,
+    matches,
+    ms,
+    same,
+)
+from model.cron import Cron
+from model.part import Part
 
 RECENT_MS = 60_000
 TIMING = ("every", "offset", "cron", "utc_offset", "tz", "start")
@@ -71,122 +80,129 @@ class Schedule:
         return passed[: min(len(passed), self.left())]
 
 
-class Schedules(Finding):
-    def __init__(self, *looks):
-        super().__init__(*looks)
-        self.schedules = {}
+class Schedules(Part):
+    operations = (
+        "schedule",
+        "unschedule",
+        "list_schedules",
+    )
+
+    def __init__(self, model):
+        super().__init__(model)
+        self.defined = {}
 
     def is_schedule_due(self, schedule):
-        return not schedule.is_paused and schedule.next_ms is not None and schedule.next_ms <= self.now
+        return not schedule.is_paused and schedule.next_ms is not None and schedule.next_ms <= self.model.now
 
     def due_count(self):
-        due = [schedule for schedule in self.schedules.values() if self.is_schedule_due(schedule)]
-        return super().due_count() + sum(1 + len(schedule.wanted(self.now)) for schedule in due)
+        due = [schedule for schedule in self.defined.values() if self.is_schedule_due(schedule)]
+        return sum(1 + len(schedule.wanted(self.model.now)) for schedule in due)
 
     def queue_of(self, schedule):
         return schedule.job.get("queue", schedule.job["name"])
 
     # ---- the sweep ----
 
-    def sweep(self, left_some):
-        taken_before = set(self.keys)
-        waiting_before = {queue: self.waiting(queue) for queue in self.queues} if self.schedules else {}
-        super().sweep(left_some)
-        due = {s.id for s in self.schedules.values() if self.is_schedule_due(s)}
+    def before_sweep(self):
+        """Unique keys that are taken, and how many jobs wait in each queue."""
+        queues = self.model.queues.records if self.defined else ()
+        return set(self.model.arrival.keys), {queue: self.model.life.waiting(queue) for queue in queues}
+
+    def make_jobs(self, left_some, taken_before, waiting_before):
+        due = {s.id for s in self.defined.values() if self.is_schedule_due(s)}
         made = {id: [] for id in due}
-        for job_id in self.look_for_new(self.last_id) if due else ():
-            doc = self.look(job_id)
+        for job_id in self.model.look_for_new(self.model.arrival.last_id) if due else ():
+            doc = self.model.look(job_id)
             expect(doc.get("schedule") in due, "a job out of nowhere", doc)
-            schedule = self.schedules[doc["schedule"]]
+            schedule = self.defined[doc["schedule"]]
             made[schedule.id].append(doc["schedule_ms"])
             unique = schedule.job.get("unique")
-            expect(unique is None or self.owner(unique) is None, "a schedule's job in spite of its key", doc)
-            self.last_id = job_id
-            job = self.add(job_id, schedule.job, schedule.argument)
+            expect(
+                unique is None or self.model.arrival.owner(unique) is None, "a schedule's job in spite of its key", doc
+            )
+            self.model.arrival.last_id = job_id
+            job = self.model.arrival.add(job_id, schedule.job, schedule.argument)
             job.schedule, job.schedule_ms = schedule.id, doc["schedule_ms"]
             schedule.last_ms, schedule.last_id = job.schedule_ms, job_id
         for id in due:
-            queue = self.queue_of(self.schedules[id])
-            came = sum(len(made[other.id]) for other in map(self.schedules.get, due) if self.queue_of(other) == queue)
-            limit = self.queues.get(queue, {}).get("max_waiting")
-            was_full = limit and max(waiting_before.get(queue, 0) + came, self.waiting(queue)) >= limit
-            self.check_made(self.schedules[id], made[id], left_some, taken_before, was_full)
+            queue = self.queue_of(self.defined[id])
+            came = sum(len(made[other.id]) for other in map(self.defined.get, due) if self.queue_of(other) == queue)
+            limit = self.model.queues.records.get(queue, {}).get("max_waiting")
+            was_full = limit and max(waiting_before.get(queue, 0) + came, self.model.life.waiting(queue)) >= limit
+            self.check_made(self.defined[id], made[id], left_some, taken_before, was_full)
 
     def check_made(self, schedule, made, left_some, taken_before, was_full):
         """taken_before: unique keys. was_full: at some time in the sweep the queue may have been."""
-        wanted = schedule.wanted(self.now)
-        same(made, [moment for moment in wanted if moment in made], f"jobs of a schedule at {self.now}")
+        wanted = schedule.wanted(self.model.now)
+        same(made, [moment for moment in wanted if moment in made], f"jobs of a schedule at {self.model.now}")
         schedule.made += len(made)
-        doc = self.look_at_schedule(schedule.id) if left_some else {}
-        if left_some and doc.get("next_ms") in (schedule.next_ms, *schedule.passed(self.now)):
+        doc = self.model.look_at_schedule(schedule.id) if left_some else {}
+        if left_some and doc.get("next_ms") in (schedule.next_ms, *schedule.passed(self.model.now)):
             schedule.next_ms = doc["next_ms"]
             wanted = [moment for moment in wanted if moment < schedule.next_ms]
         else:
-            schedule.next_ms = schedule.after(self.now)
+            schedule.next_ms = schedule.after(self.model.now)
         if len(made) < len(wanted):
             unique = schedule.job.get("unique")
-            has_reason = unique in taken_before or unique in self.keys or was_full
-            expect(has_reason, "moments without jobs", wanted, made, schedule, self.now)
+            has_reason = unique in taken_before or unique in self.model.arrival.keys or was_full
+            expect(has_reason, "moments without jobs", wanted, made, schedule, self.model.now)
 
-    def more_moments(self):
-        waits = [s.next_ms for s in self.schedules.values() if not s.is_paused and s.next_ms is not None]
-        return super().more_moments() + waits
+    def moments(self):
+        return [s.next_ms for s in self.defined.values() if not s.is_paused and s.next_ms is not None]
 
-    def next_due_for(self, channel):
-        moments = [super().next_due_for(channel)]
-        for schedule in self.schedules.values():
+    def moments_for(self, queues):
+        """Those at which jobs come to these queues."""
+        found = []
+        for schedule in self.defined.values():
             queue = self.queue_of(schedule)
-            queues = channel.queues
-            if queues is None:
-                queues = [entry for worker in self.with_room() for entry in worker.queues]
-            is_paused = self.queues.get(queue, {}).get("paused") or schedule.is_paused
+            is_paused = self.model.queues.records.get(queue, {}).get("paused") or schedule.is_paused
             if schedule.next_ms is not None and not is_paused:
                 if any(matches(entry, queue) for entry in entries(queues)):
-                    moments.append(schedule.next_ms)
-        return min(moments)
+                    found.append(schedule.next_ms)
+        return found
 
     # ---- operations ----
 
     def schedule(self, reply, id, job, argument, **given):
         timing = Schedule(id, given, job, argument)
-        if timing.cron and timing.cron.after(self.now) is None:
+        if timing.cron and timing.cron.after(self.model.now) is None:
             raise Refused("INVALID", "cron")
         if given.get("end", float("inf")) < given.get("start", 0):
             raise Refused("INVALID", "end")
         accepted(reply)
-        new, old = timing, self.schedules.get(id)
+        new, old = timing, self.defined.get(id)
         if old:
             new.made, new.last_ms, new.last_id = old.made, old.last_ms, old.last_id
-        new.next_ms = new.after(self.now)
+        new.next_ms = new.after(self.model.now)
         keeps = old and old.timing == new.timing and not old.is_paused and old.next_ms is not None
         if keeps and new.left() > 0:
             new.next_ms = old.next_ms if old.next_ms <= new.end_ms else None
-        self.schedules[id] = new
+        self.defined[id] = new
         self.check_schedule(dict(reply), id)
 
     def unschedule(self, reply, id):
-        if id not in self.schedules:
+        if id not in self.defined:
             raise Refused("NOTFOUND", "id")
         accepted(reply)
         same(reply, 1, "unschedule")
-        del self.schedules[id]
+        del self.defined[id]
 
     def list_schedules(self, reply, ids=None, count=None, next=0):
         accepted(reply)
         shown = [doc["id"] for doc in reply]
         if ids is None:
-            same(shown, sorted(self.schedules, key=str.encode), "ids of schedules")
+            same(shown, sorted(self.defined, key=str.encode), "ids of schedules")
         else:
-            same(sorted(shown), sorted({id for id in ids if id in self.schedules}), "ids of schedules")
+            same(sorted(shown), sorted({id for id in ids if id in self.defined}), "ids of schedules")
         for doc in reply:
             self.check_schedule(dict(doc), doc["id"], next)
 
     def check_schedule(self, doc, id, next=0):
-        schedule = self.schedules[id]
+        schedule = self.defined[id]
         self.check_moments(doc.pop("next", []), schedule, next)
         shown_next = doc.pop("next_ms", None)
         next_ms = None if schedule.is_paused else schedule.next_ms
-        same(shown_next, next_ms, f"next_ms of a schedule at {self.now}")
+        same(shown_next, next_ms, f"next_ms of a schedule at {self.model.now}")
         for field in ("made", "last_ms", "last_id"):
             same(doc.pop(field, None), getattr(schedule, field), f"{field} of a schedule")
         same(doc.pop("argument"), schedule.argument, "argument of a schedule")
@@ -201,7 +217,7 @@ class Schedules(Finding):
     def check_moments(self, shown, schedule, count):
         if schedule.is_paused:
             return same(shown, [], "next moments of a schedule that is paused")
-        firsts = {schedule.next_ms, schedule.after(self.now)}
+        firsts = {schedule.next_ms, schedule.after(self.model.now)}
         lists = [self.moments_from(schedule, first, min(count, schedule.left())) for first in firsts]
         expect(shown in lists, "next moments of a schedule", shown, lists)
 

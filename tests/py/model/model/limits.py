@@ -1,4 +1,4 @@
-"""The part of the reference model that knows constraints: whose key has room, for whom, and when.
+"""Constraints: whose key has room, for whom, and when.
 
 Nothing is counted but looked up anew at every question: the jobs that hold a key among all jobs, the starts
 of the window in a list. Two things are the engine's to decide, so the model only knows where they may be: a
@@ -10,9 +10,17 @@ import math
 from dataclasses import dataclass, field
 from itertools import product
 
-from model_jobs import DEAR, WAITING, Refused, accepted, expect, ms, same
-from model_matcher import MISSING, decode, key_part, kind, matches_job, pack, value_at
-from model_statistics import Statistics
+from model.common import (
+    DEAR,
+    WAITING,
+    Refused,
+    accepted,
+    expect,
+    ms,
+    same,
+)
+from model.matcher import MISSING, decode, key_part, kind, matches_job, pack, value_at
+from model.part import Part
 
 MOST = 1000  # constraints of a namespace
 FIELDS = ("by", "concurrency", "rate", "cost", "order")
@@ -182,27 +190,30 @@ class Constraint:
         self.held_until_ms[key] = held_ms
 
 
-class Constraints(Statistics):
-    def __init__(self, *looks):
-        super().__init__(*looks)
+class Limits(Part):
+    operations = (
+        "constrain",
+        "unconstrain",
+        "hold",
+    )
+
+    def __init__(self, model):
+        super().__init__(model)
         self.constraints = {}
         self.matching = {}  # job id -> what keys_of gives, until the next change of a constraint
         self.steps_left = 0  # of carrying out changes, at most: the engine may say next_ms 0 so often
 
     # ---- the states of a job ----
 
-    def start(self, job, worker):
-        super().start(job, worker)
+    def started(self, job):
         for constraint in self.constraints.values():
-            constraint.started(job, self.now)
+            constraint.started(job, self.model.now)
 
-    def end(self, job, state, by):
-        super().end(job, state, by)
+    def ended(self, job):
         for constraint in self.constraints.values():
             constraint.kept.discard(job.id)
 
     def transition(self, job, was, event=None):
-        super().transition(job, was, event)
         if job.status in WAITING:
             self.look_anew(job)
 
@@ -228,7 +239,7 @@ class Constraints(Statistics):
         """(constraint id, key) -> how many hold it: they run, or keep it in strict order until they end."""
         count = {}
         kept = set().union(*(constraint.kept for constraint in self.constraints.values()))
-        for job in self.jobs.values():
+        for job in self.model.jobs.values():
             if job.status != "running" and job.id not in kept:
                 continue
             for constraint, key in self.keys_of(job):
@@ -244,7 +255,7 @@ class Constraints(Statistics):
 
     def is_in_time(self, constraint, key, job):
         cost = constraint.cost_of(job) if constraint.rate else 0
-        return constraint.opens_ms(key, cost, self.now) <= self.now
+        return constraint.opens_ms(key, cost, self.model.now) <= self.model.now
 
     def is_held(self, job, holders):
         return not all(
@@ -253,18 +264,18 @@ class Constraints(Statistics):
         )
 
     def unsure_keys(self, job):
-        return {(c.id, key) for c, key in self.keys_of(job) if c.is_unsure(key, self.now)}
+        return {(c.id, key) for c, key in self.keys_of(job) if c.is_unsure(key, self.model.now)}
 
     def opening_ms(self, job, holders):
         """When time alone lets a waiting job start, at the latest; None if time alone does not."""
-        moments = [self.now]
+        moments = [self.model.now]
         for constraint, key in self.keys_of(job):
             if not self.has_place(constraint, key, job, holders):
                 return None
             cost = constraint.cost_of(job) if constraint.rate else 0
-            moments.append(constraint.opens_ms(key, cost, self.now))
-            if constraint.is_unsure(key, self.now):
-                moments.append(constraint.sure_ms(key, self.now))
+            moments.append(constraint.opens_ms(key, cost, self.model.now))
+            if constraint.is_unsure(key, self.model.now):
+                moments.append(constraint.sure_ms(key, self.model.now))
         return max(moments)
 
     def openings(self, queues, suits=lambda job: True):
@@ -272,11 +283,15 @@ class Constraints(Statistics):
         if not self.constraints:
             return []
         holders = self.holders()
-        jobs = [j for j in self.jobs.values() if j.status == "queued" and self.is_open(j, queues) and suits(j)]
+        jobs = [
+            j
+            for j in self.model.jobs.values()
+            if j.status == "queued" and self.model.life.is_open(j, queues) and suits(j)
+        ]
         moments = [self.opening_ms(j, holders) for j in jobs]
-        return [moment for moment in moments if moment is not None and moment > self.now]
+        return [moment for moment in moments if moment is not None and moment > self.model.now]
 
-    # ---- operations; the documents are checked in model_documents.py ----
+    # ---- operations; the documents are checked in limit_documents.py ----
 
     def constrain(self, reply, id, match, **given):
         if id not in self.constraints and len(self.constraints) >= MOST:
@@ -287,13 +302,13 @@ class Constraints(Statistics):
             for name in ("starts", "next_ms", "doubtful", "held_until_ms", "kept", "keys", "values"):
                 setattr(new, name, getattr(old, name))
         elif new.is_strict:
-            running = [job for job in self.jobs.values() if job.status == "running"]
+            running = [job for job in self.model.jobs.values() if job.status == "running"]
             new.kept = {job.id for job in running if new.key_of(job) is not None}
         if not old or (old.given, old.blob) != (new.given, new.blob):
             self.note_change()
         self.constraints[id] = new
         self.matching.clear()
-        self.check_constraint(reply, id)
+        self.model.limit_documents.check_constraint(reply, id)
 
     def unconstrain(self, reply, id):
         if id not in self.constraints:
@@ -315,14 +330,14 @@ class Constraints(Statistics):
         accepted(reply)
         key = constraint.key_for(values)
         if seconds:
-            constraint.held_until_ms[key] = self.now + ms(seconds)
+            constraint.held_until_ms[key] = self.model.now + ms(seconds)
             same(reply, constraint.held_until_ms[key], "hold")
         else:
             constraint.held_until_ms.pop(key, None)
-            expect(reply <= self.now, "hold of 0 seconds", reply)
+            expect(reply <= self.model.now, "hold of 0 seconds", reply)
 
     def note_change(self):
-        alive = sum(job.status in ("queued", "running") for job in self.jobs.values())
+        alive = sum(job.status in ("queued", "running") for job in self.model.jobs.values())
         self.steps_left += 5 + alive // 5  # ten of them in a step, and where they were moved to once more
 
     def close_keys_of(self, job, hold):
@@ -331,9 +346,9 @@ class Constraints(Statistics):
             key = constraint.key_of(job)
             if key is not None:
                 until_ms = constraint.held_until_ms.get(key, 0)
-                constraint.held_until_ms[key] = max(until_ms, self.now + ms(seconds))
+                constraint.held_until_ms[key] = max(until_ms, self.model.now + ms(seconds))
 
     def may_have_left_work(self):
         """A change is carried out in steps; and a pick that has cost enough leaves the rest."""
         self.steps_left = max(0, self.steps_left - 1)
-        return self.steps_left > 0 or sum(job.status == "queued" for job in self.jobs.values()) > DEAR
+        return self.steps_left > 0 or sum(job.status == "queued" for job in self.model.jobs.values()) > DEAR

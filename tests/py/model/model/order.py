@@ -1,4 +1,4 @@
-"""The part of the reference model that knows whose turn it is: order of priority, fair queues, picks.
+"""Whose turn it is: order of priority, fair queues, picks.
 
 Starting a job takes room and moves the turns of a fair queue, so an answer of several jobs is followed one by
 one. A *world* is a list of the jobs that may start; there are several where keys are unsure.
@@ -6,9 +6,14 @@ one. A *world* is a list of the jobs that may start; there are several where key
 
 from itertools import combinations
 
-from model_constraints import Constraints
-from model_jobs import DEAR, entries, expect, matches
-from model_matcher import MISSING, as_text, key_part, value_at
+from model.common import (
+    DEAR,
+    entries,
+    expect,
+    matches,
+)
+from model.matcher import MISSING, as_text, key_part, value_at
+from model.part import Part
 
 DAY_MS = 86_400_000
 MOST_EXPIRED = 100  # a pick or assign that met more goes on in the next call
@@ -93,16 +98,15 @@ class Fair:
             node = (*node, key_part(value))
 
 
-class Order(Constraints):
-    def __init__(self, *looks):
-        super().__init__(*looks)
+class Order(Part):
+    def __init__(self, model):
+        super().__init__(model)
         self.fair = {}  # queue -> Fair
         self.was_fair = {}  # queue -> its last Fair, whether it is fair now or not
 
-    def start(self, job, worker):
-        super().start(job, worker)
+    def started(self, job):
         if job.queue in self.fair:
-            self.fair[job.queue].started(job, self.now)
+            self.fair[job.queue].started(job, self.model.now)
 
     def set_fair(self, queue, levels):
         old, before = self.fair.pop(queue, None), self.was_fair.get(queue)
@@ -113,7 +117,7 @@ class Order(Constraints):
             elif before:
                 new.go_on(before)
         if not old or old.levels != levels:
-            self.note_change()
+            self.model.limits.note_change()
 
     def levels_of(self, queue):
         return self.fair[queue].levels if queue in self.fair else []
@@ -122,13 +126,17 @@ class Order(Constraints):
 
     def startable(self, queues="*"):
         """Pairs of a job that may start and the unsure keys which it needs, best rank first."""
-        waiting = [job for job in self.jobs.values() if job.status == "queued"]
-        open = {job.queue for job in {job.queue: job for job in waiting}.values() if self.is_open(job, queues)}
+        waiting = [job for job in self.model.jobs.values() if job.status == "queued"]
+        open = {
+            job.queue for job in {job.queue: job for job in waiting}.values() if self.model.life.is_open(job, queues)
+        }
         waiting = sorted((job for job in waiting if job.queue in open), key=rank)
-        if not self.constraints:
+        if not self.model.limits.constraints:
             return [(job, set()) for job in waiting]
-        holders = self.holders()
-        return [(job, self.unsure_keys(job)) for job in waiting if not self.is_held(job, holders)]
+        holders = self.model.limits.holders()
+        return [
+            (job, self.model.limits.unsure_keys(job)) for job in waiting if not self.model.limits.is_held(job, holders)
+        ]
 
     def ready(self, queues):
         """The jobs that may start for certain, best rank first."""
@@ -163,10 +171,10 @@ class Order(Constraints):
         """The jobs that a queue may give next. Of several levels, under constraints, turns are not exact."""
         if queue not in self.fair:
             return [min(jobs, key=rank)]
-        if len(self.fair[queue].levels) > 1 and self.constraints:
+        if len(self.fair[queue].levels) > 1 and self.model.limits.constraints:
             best = min(job.priority for job in jobs)
             return [job for job in jobs if job.priority == best]
-        return self.fair[queue].heads(jobs, self.now)
+        return self.fair[queue].heads(jobs, self.model.now)
 
     # ---- following a pick ----
 
@@ -200,8 +208,8 @@ class Order(Constraints):
         turns = set(range(len(entries(queues))))
         for job in taken:
             turns = self.take(job, queues, order, turns)
-            expect(turns, "not the next job", job, self.expected(queues, job), order, self.now)
-            self.start(job, worker)
+            expect(turns, "not the next job", job, self.expected(queues, job), order, self.model.now)
+            self.model.life.start(job, worker)
             yield job
 
     def expected(self, queues, job):
@@ -214,10 +222,10 @@ class Order(Constraints):
             left = self.ready(queues)
             if next_ms == 0 and max(len(left), due_before) >= DEAR:
                 return  # those that are due, or over, used up what one call may cost
-            expect(not left, "picked less than possible", left[:3], len(left), self.now)
+            expect(not left, "picked less than possible", left[:3], len(left), self.model.now)
 
     def may_leave_some(self):
-        return self.has_lanes() or self.expired > MOST_EXPIRED
+        return self.has_lanes() or self.model.clock.expired > MOST_EXPIRED
 
     def has_lanes(self):
-        return bool(self.constraints or self.fair or self.steps_left)
+        return bool(self.model.limits.constraints or self.fair or self.model.limits.steps_left)

@@ -1,11 +1,14 @@
-"""The part of the reference model that knows statistics: a list of all that happened, counted at every
-question."""
+"""Statistics: a list of all that happened, counted at every question."""
 
 import math
 from collections import Counter
 
-from model_jobs import accepted, expect, same
-from model_trace import Trace
+from model.common import (
+    accepted,
+    expect,
+    same,
+)
+from model.part import Part
 
 HOUR_MS = 3_600_000
 SIZES_MS = {"minute": 60_000, "hour": HOUR_MS, "day": 24 * HOUR_MS}
@@ -16,13 +19,14 @@ MOST = 1000  # documents of a reply
 STEP = 1.2
 
 
-class Statistics(Trace):
-    def __init__(self, *looks):
-        super().__init__(*looks)
+class Statistics(Part):
+    operations = ("stats",)
+
+    def __init__(self, model):
+        super().__init__(model)
         self.happened = []  # (moment, (queue, name), what, ms)
 
     def transition(self, job, was, event=None):
-        super().transition(job, was, event)
         if (event in ("failed", "lapsed") and job.status == "error") or event in ("expired", "dependency"):
             event = "error"
         if event in COUNTS and event != "moved":
@@ -36,11 +40,11 @@ class Statistics(Trace):
             ready_ms = job.created_ms if job.ready_ms is None else job.ready_ms
             self.count(job, "wait", max(0, job.started_ms - ready_ms))
         if event == "done":
-            self.count(job, "run", max(0, self.now - job.started_ms))
+            self.count(job, "run", max(0, self.model.now - job.started_ms))
 
     def count(self, job, what, took_ms=None):
-        if self.settings["stats"]:
-            self.happened.append((self.now, (job.queue, job.name), what, took_ms))
+        if self.model.settings["stats"]:
+            self.happened.append((self.model.now, (job.queue, job.name), what, took_ms))
 
     def forget_counts(self, queue):
         self.happened = [told for told in self.happened if told[1][0] != queue]
@@ -57,7 +61,7 @@ class Statistics(Trace):
                 continue
             key = pair if series else begin
             found.setdefault(key, []).append((what, took_ms))
-            if begin <= self.latest - KEPT_MS[by]:
+            if begin <= self.model.latest - KEPT_MS[by]:
                 is_old.add(key)
         shown = [(doc["queue"], doc["name"]) if series else doc["begin_ms"] for doc in reply]
         expect(len(set(shown)) == len(shown), "statistics: one twice", shown)

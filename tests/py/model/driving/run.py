@@ -10,9 +10,9 @@ import traceback
 
 from redis.exceptions import RedisError
 
-from model_driver import FORM, Driver
-from model_jobs import ErrorReply
-from model_random import Generator
+from driving.driver import FORM, Driver
+from driving.random_jobs import Generator
+from model.common import ErrorReply
 from servers import RedisServer
 
 SHRINKING_S = float(os.environ.get("JQ_MODEL_SHRINKING_S", "300"))

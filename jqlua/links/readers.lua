@@ -1,0 +1,66 @@
+---@lazy
+-- Whose results are wanted: of a job that keeps its result, those that depend on it and have not ended. As long as
+-- there is one, the result stays; if its time is over meanwhile it is held, and goes when the last of them has ended.
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local batch = require "jqlua.base.writes"
+local budget = require "jqlua.job.budget"
+local job = require "jqlua.job.record"
+local queue = require "jqlua.queue.record"
+local states = require "jqlua.job.states"
+
+local M = {}
+
+local call = redis.call
+
+--- The score, in the set of kept results, of one that is held: later than all moments.
+M.HELD = 2 ^ 53
+
+---@return boolean
+function M.any(id)
+  return call("EXISTS", keys.READERS .. id) == 1
+end
+
+--- Until when a result is kept, as far as that is written yet.
+local function until_ms(other)
+  return tonumber(call("ZSCORE", queue.key(queue.load(other[job.QUEUE]), states.KEPT), other[job.ID]) or nil)
+end
+
+--- Whether a job has a result that can still be read, or may come to have one.
+local function may_be_read(other)
+  if not job.has(other, job.KEEP_RESULT) or other[job.STATE] == states.DONE then
+    return false
+  end
+  local at_ms = other[job.STATE] == states.KEPT and until_ms(other)
+  return not at_ms or at_ms > meta.state[meta.NOW_MS] or M.any(other[job.ID])
+end
+
+--- A job depends on others from now on, and has not ended.
+---@param depends string[] ids
+function M.enter(id, depends)
+  for _, other_id in ipairs(depends) do
+    local other = job.read(other_id)
+    if other and may_be_read(other) then
+      call("ZADD", keys.READERS .. other_id, 0, id)
+    end
+  end
+end
+
+--- A job ended, or does not depend on these any more.
+---@param depends string[] ids
+function M.leave(id, depends)
+  budget.pay(budget.LOOK * #depends)
+  for _, other_id in ipairs(depends) do
+    local was_last = call("ZREM", keys.READERS .. other_id, id) == 1 and not M.any(other_id)
+    local other = was_last and job.read(other_id)
+    local at_ms = other and other[job.STATE] == states.KEPT and until_ms(other)
+    local now = meta.state[meta.NOW_MS]
+    if at_ms and (at_ms <= now or at_ms == M.HELD) then
+      local owner = queue.load(other[job.QUEUE])
+      batch.add(queue.key(owner, states.KEPT), now, other_id)
+      queue.note_due(owner, queue.DUE_ENDED, now)
+    end
+  end
+end
+
+return M

@@ -1,0 +1,1 @@
+"""Plays operations to the engine and to the reference model, and compares."""

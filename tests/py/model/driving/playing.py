@@ -1,0 +1,83 @@
+"""What tests of the model let happen, a few words each."""
+
+import itertools
+
+from model.matcher import decode
+from model.matcher import pack as pack_argument
+
+
+def enqueue(driver, count, **spec):
+    jobs = [[{"name": "many"} | spec, b"\xc0"] for _ in range(count)]
+    driver.run(["enqueue", {"options": None, "jobs": jobs}, "many"])
+    return [f"job:many.{number}" for number in range(count)]
+
+
+def pick(driver, count=1000, queues="*", worker="w"):
+    return driver.run(["pick", {"worker": worker, "queues": queues, "count": count}, 0])
+
+
+def finish(driver, jobs, **outcome):
+    outcomes = [[{"id": job, "token": 1, "type": "success"} | outcome, b"\xc0"] for job in jobs]
+    driver.run(["finish", {"worker": "w", "outcomes": outcomes}, 0])
+
+
+def advance(driver, seconds):
+    driver.run(["clock", {"delta_ms": seconds * 1000}, 0])
+
+
+def pick_until_all_is_done(driver, queues, count=200):
+    """Picks as long as bounded work is left; gives how many jobs came and in how many calls."""
+    came, calls, next_ms = 0, 0, 0
+    while next_ms == 0:
+        next_ms, *jobs = pick(driver, count, queues)
+        came, calls = came + len(jobs), calls + 1
+        assert calls < 20
+    driver.run(["settle", {}, 0])
+    return came, calls
+
+
+MANY = 350
+
+
+LANES = 350
+
+
+pushed = itertools.count()
+
+
+def push(driver, arguments, **spec):
+    """Enqueues a job for each argument; gives their names."""
+    names = []
+    for first in range(0, len(arguments), 1000):
+        label = f"pushed-{next(pushed)}"
+        some = arguments[first : first + 1000]
+        jobs = [[{"name": "many"} | spec, pack_argument(argument)] for argument in some]
+        driver.run(["enqueue", {"options": None, "jobs": jobs}, label])
+        names += [f"job:{label}.{number}" for number in range(len(some))]
+        if len(some) >= LANES:  # ids have room for 1024 in a millisecond
+            driver.run(["clock", {"delta_ms": 1}, 0])
+    return names
+
+
+def values(count, **more):
+    return [{"c": number, **more} for number in range(count)]
+
+
+def constrain(driver, id="k", match=None, **limits):
+    return driver.run(["constrain", {"id": id, "match": match or {"name": "*"}, **limits}, 0])
+
+
+def pick_all(driver, **fields):
+    """Picks until no work is left; gives the jobs' values of `c`, and in how many calls they came."""
+    found, calls, is_left = [], 0, True
+    while is_left:
+        next_ms, *jobs = pick(driver, **fields)
+        found += [dict(decode(argument)).get("c") for _, argument in jobs]
+        is_left = next_ms == 0 or len(jobs) == 1000
+        calls += 1
+        assert calls < 200
+    return found, calls
+
+
+def blocked(driver, *depends, **spec):
+    return push(driver, [None], depends=list(depends), **spec)

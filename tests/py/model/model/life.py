@@ -1,0 +1,223 @@
+"""What happens to a job: each of its states, and what a reader is shown of it."""
+
+import re
+from dataclasses import MISSING, dataclass, field, fields
+
+from model.common import (
+    ENDED,
+    EVENTS,
+    SOME_TEXT,
+    WAITING,
+    entries,
+    expect,
+    matches,
+    ms,
+    same,
+)
+from model.part import Part
+
+
+@dataclass(repr=False)
+class Job:
+    id: str
+    argument: bytes
+    name: str
+    queue: str
+    created_ms: int
+    priority: int = 0
+    max_retry: int = 10
+    keep_result: bool = False
+    timeout: float = 30
+    tags: list | None = None
+    unique: str | None = None
+    unique_for: float | None = None
+    depends: list | None = None  # ids
+    if_failed: str | None = None
+    max_runtime: float | None = None
+    track: bool = False
+    headers: dict | None = None
+    schedule: str | None = None
+    schedule_ms: int | None = None
+    status: str | None = None  # None: not yet there
+    attempt: int = 0
+    token: str = ""  # of the last attempt
+    retry_count: int = 0
+    retry: dict = field(default_factory=dict)  # its own retry_base, retry_cap, retry_jitter
+    due_ms: int | None = None
+    expires_ms: int | None = None
+    started_ms: int | None = None
+    excused_ms: int | None = None  # the end of a lease that got a pause on top
+    ended_ms: int | None = None
+    worker_id: str | None = None
+    finished_at: str | None = None
+    reason: str | None = None
+    message: str | None = None
+    error: bytes | None = None
+    result: bytes | None = None
+    result_until_ms: int | None = None
+    result_read: bool = False
+    readers: set = field(default_factory=set)  # those that depend on it and have not ended: its result stays for them
+    group: str | None = None  # of the last failure
+    progress: float | None = None
+    progress_message: str | None = None
+    ready_ms: int | None = None
+    waits_for: set = field(default_factory=set)
+    may_start_ms: int = 0  # of a blocked job, once it is free
+    if_failed_changed: bool = False
+    is_doomed: bool | None = False  # to be cancelled by a sweep; None: maybe
+    has_other_facts: bool = False  # than when it became ready: constraints look anew when it waits again
+    events: list = field(default_factory=list)  # its history
+    last: tuple = ()  # how the last attempt ended: attempt, by what, with which answer
+    goes_at_once: bool = False  # at the end of this operation
+    may_be_gone: bool = False  # was beyond a limit of retention; the engine drops it when it gets there
+
+    def __repr__(self):
+        told = [f for f in fields(self) if f.default is MISSING or getattr(self, f.name) != f.default]
+        return "Job(" + ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in told) + ")"
+
+
+class Life(Part):
+    def __init__(self, model):
+        super().__init__(model)
+        self.tokens = {}  # (id, attempt) -> the token that the engine gave
+        self.watched = set()
+        self.published = []  # (id, state), as watchers must hear them
+
+    # ---- the states of a job; every change of one goes through here ----
+
+    def start(self, job, worker):
+        job.status, job.worker_id, job.attempt = "running", worker, job.attempt + 1
+        job.started_ms = self.model.now
+        job.due_ms = self.lease_end(job)
+        self.model.transition(job, "queued", "started")
+        self.model.limits.started(job)
+        self.model.order.started(job)
+
+    def lease_end(self, job):
+        due_ms = self.model.now + ms(job.timeout)
+        return due_ms if job.max_runtime is None else min(due_ms, job.started_ms + ms(job.max_runtime))
+
+    def requeue(self, job, due_ms=0, by="time", event=None):
+        was = job.status
+        job.status, job.due_ms = ("scheduled", due_ms) if due_ms > self.model.now else ("queued", None)
+        if by == "release":
+            job.last = (job.attempt, by, job.status)
+            event = "released"
+        if event or job.status != was:
+            self.model.transition(job, was, event)
+
+    def fail(self, job, by, reason, should_retry=True, message="", error=None, finished_at=None, group=None):
+        job.retry_count += 1
+        job.finished_at = finished_at
+        job.reason, job.message, job.error, job.group = reason, message, error, group or reason
+        if not should_retry or job.retry_count > job.max_retry:
+            return self.end(job, "error", by)
+        job.status = "retrying"
+        job.last = (job.attempt, by, "retrying")
+        names = ("retry_base", "retry_cap", "retry_jitter")
+        base, cap, jitter = (job.retry.get(name, self.model.queues.setting(job.queue, name)) for name in names)
+        delay = min(cap, base * 2.0 ** min(job.retry_count - 1, 1000)) * 1000
+        job.due_ms = self.model.now + round(delay)
+        if jitter and delay:
+            doc = self.model.look(job.id) or {}
+            low, due = job.due_ms - round(delay * jitter) - 1, doc.get("due_ms") or 0
+            # If not, what follows another outcome of the call has put it off; if that is wrong, `get` tells.
+            job.due_ms = due if low <= due <= job.due_ms else job.due_ms
+        self.model.transition(job, "running", EVENTS[by])
+
+    def fail_unstarted(self, job, reason):
+        """A job that ends before it ran: `expired`, or `dependency`."""
+        job.reason, job.message, job.error, job.group = reason, SOME_TEXT, None, reason
+        self.end(job, "error", None)
+
+    def end(self, job, state, by):
+        was = job.status
+        job.status, job.ended_ms, job.due_ms = state, self.model.now, None
+        if by:
+            job.last = (job.attempt, by, state)
+        if job.id in self.watched:
+            self.watched.discard(job.id)
+            self.published.append((job.id, state))
+        job.goes_at_once = not self.model.queues.most_kept(job.queue, state) and job.result is None
+        self.model.transition(job, was, EVENTS.get(by) or ("cancelled" if state == "cancelled" else job.reason))
+        self.model.limits.ended(job)
+
+    def has_result(self, job):
+        return job.result is not None and (self.model.now < job.result_until_ms or bool(job.readers))
+
+    def beyond_limits(self):
+        """The records that retention wants gone."""
+        gone = []
+        for state in ENDED:
+            for queue in self.model.queues.records:
+                ttl, most = (self.model.queues.setting(queue, state + limit) for limit in ("_ttl", "_max"))
+                jobs = [j for j in self.model.jobs.values() if (j.status, j.queue) == (state, queue)]
+                jobs = sorted((j for j in jobs if not self.has_result(j)), key=lambda j: (j.ended_ms, j.id))
+                excess = len(jobs) - most
+                old = [not ttl or j.ended_ms + ms(ttl) <= self.model.now for j in jobs]
+                gone += [j for i, j in enumerate(jobs) if i < excess or old[i]]
+        return gone
+
+    def present(self, id, gone):
+        """The job, unless it is unknown, or old and `gone` says that the engine answered so."""
+        job = self.model.jobs.get(id)
+        if job and job.may_be_gone and gone:
+            del self.model.jobs[id]
+            return None
+        return job
+
+    # ---- documents ----
+
+    def document(self, job):
+        doc = {k: getattr(job, k) for k in (
+            "id", "name", "queue", "status", "priority", "attempt", "retry_count", "max_retry", "timeout",
+            "keep_result", "created_ms", "argument", "worker_id", "started_ms", "due_ms", "ended_ms",
+            "expires_ms", "finished_at", "reason", "message", "error", "tags", "unique", "unique_for",
+            "max_runtime", "ready_ms", "schedule", "schedule_ms", "progress", "progress_message", "group",
+            "depends", "if_failed", "headers")}  # fmt: skip
+        doc["track"] = job.track or None
+        doc["waits_for"] = sorted(job.waits_for) if job.status == "blocked" else None
+        doc["result"] = job.result if self.has_result(job) else None
+        doc.update(job.retry)
+        return {k: v for k, v in doc.items() if v is not None}
+
+    def check_document(self, shown, expected, what):
+        """`if_failed` may be left out where it is the default; the order of ids is not said."""
+
+        def plain(doc):
+            doc = {k: sorted(v) if k in ("depends", "waits_for") else v for k, v in doc.items()}
+            return {k: v for k, v in doc.items() if (k, v) not in (("if_failed", "wait"), ("track", False))}
+
+        same(plain(shown), plain(expected), what)
+
+    def picked_document(self, job):
+        keys = ("id", "token", "name", "queue", "priority", "attempt", "retry_count", "timeout")
+        doc = {k: getattr(job, k) for k in keys}
+        more = {k: getattr(job, k) for k in ("depends", "schedule", "schedule_ms", "max_runtime", "headers")}
+        return doc | {k: v for k, v in more.items() if v is not None}
+
+    def waiting(self, queue):
+        return sum(j.queue == queue and j.status in WAITING for j in self.model.jobs.values())
+
+    def is_open(self, job, queues):
+        """Whether the job waits in one of these queues, and it is not paused."""
+        named = any(matches(entry, job.queue) for entry in entries(queues))
+        return named and not self.model.queues.records[job.queue]["paused"]
+
+    def give_tokens(self, started):
+        """Notes the tokens of jobs, each with its document, that one call started."""
+        for job, doc in started:
+            token = doc.get("token", "")
+            expect(re.fullmatch(f"{job.attempt}-[0-9a-f]{{12}}", token), "no token", doc)
+            job.token = self.tokens[job.id, job.attempt] = token
+        digits = {job.token.partition("-")[2] for job, _ in started}
+        expect(len(digits) <= 1, "tokens of one call", digits)
+
+    def holds(self, id, token):
+        job = self.model.jobs.get(id)
+        return job if job and job.status == "running" and job.token == token else None
+
+    def attempt_of(self, job, token):
+        """Which attempt of a job a token is of, 0 for none: of one before the last the number is enough."""
+        number = int(token.partition("-")[0])
+        return 0 if number == job.attempt and token != job.token else number

@@ -1,0 +1,76 @@
+"""Queues and settings: sections 6 and 9 of docs/protocol.md."""
+
+from model.common import (
+    DEFAULTS,
+    STATES,
+    accepted,
+    expect,
+    same,
+)
+from model.part import Part
+
+
+class Queues(Part):
+    operations = (
+        "queue",
+        "list_queues",
+        "config",
+    )
+
+    def __init__(self, model):
+        super().__init__(model)
+        self.records = {}  # name -> {paused, max_waiting}
+        self.own_settings = {}  # queue -> settings of its own
+
+    def most_kept(self, queue, state):
+        """Of how many jobs that end so the records are kept."""
+        return self.setting(queue, state + "_max") if self.setting(queue, state + "_ttl") else 0
+
+    def setting(self, queue, name):
+        own = self.own_settings.get(queue, {})
+        return own.get(name, self.model.settings[name])
+
+    # ---- section 6 and 8 ----
+
+    def queue(self, reply, name, paused=None, max_waiting=None, fair=None, set=None, unset=()):
+        accepted(reply)
+        record = self.records.setdefault(name, {"paused": False, "max_waiting": 0})
+        if paused is not None:
+            record["paused"] = paused
+        if max_waiting is not None:
+            record["max_waiting"] = max_waiting
+        if fair is not None:
+            self.model.order.set_fair(name, fair)
+        own = self.own_settings.setdefault(name, {})
+        own.update(set or {})
+        for setting in unset:
+            own.pop(setting, None)
+        self.check_queue(reply, name)
+
+    def check_queue(self, doc, name):
+        same(doc.pop("settings", {}), self.own_settings.get(name, {}), "settings of a queue")
+        same(doc.pop("fair", []), self.model.order.levels_of(name), "levels of a fair queue")
+        counts = {k: v for k, v in doc.items() if k not in ("name", "paused", "max_waiting")}
+        same({k: v for k, v in doc.items() if k not in counts}, {"name": name, **self.records[name]}, "queue")
+        for state in STATES:
+            jobs = [j for j in self.model.jobs.values() if (j.queue, j.status) == (name, state)]
+            least = sum(not j.may_be_gone for j in jobs)
+            expect(least <= counts.pop(state, -1) <= len(jobs), f"count of {state}", doc, least, len(jobs))
+        same(counts, {}, "unknown fields of a queue")
+
+    def list_queues(self, reply, names=None, count=None):
+        """Without names: all the pages, one after the other."""
+        accepted(reply)
+        known = sorted(self.records, key=str.encode)
+        wanted = known if names is None else [n for n in names if n in self.records]
+        same([doc["name"] for doc in reply], wanted, "names of queues")
+        for doc in reply:
+            self.check_queue(doc, doc["name"])
+
+    def config(self, reply, set=None, describe=False):
+        accepted(reply)
+        if describe:
+            shown = {setting["name"]: (setting["value"], setting["default"]) for setting in reply}
+            return same(shown, {k: (v, DEFAULTS[k]) for k, v in self.model.settings.items()}, "settings described")
+        self.model.settings.update(set or {})
+        same(reply, self.model.settings, "settings")

@@ -1,0 +1,183 @@
+"""What workers and readers ask about jobs: section 4 of docs/protocol.md."""
+
+import re
+
+from model.common import (
+    ENDED,
+    ErrorReply,
+    Refused,
+    accepted,
+    expect,
+    ms,
+    same,
+)
+from model.part import Part
+
+
+def in_path(name):
+    """As a name stands in the path of an error: what would end the path is shown as `?`, bytewise."""
+    return re.sub(rb"[^\x21-\x7e]|:", b"?", name.encode()).decode()
+
+
+class Work(Part):
+    operations = (
+        "pick",
+        "release",
+        "result",
+        "get",
+        "watch",
+        "tick",
+    )
+
+    def __init__(self, model):
+        super().__init__(model)
+        self.requests = {}  # (operation, token) -> (until when it is remembered, the answer)
+
+    # ---- section 4 ----
+
+    def pick(self, reply, worker, queues, count=1, order="priority", request=None, wait=None):
+        self.model.workers.known_worker(worker)
+        accepted(reply)
+        self.model.workers.sign_of_life(worker)
+        until_ms, answer = self.requests.get(("pick", request), (0, []))
+        if answer and (self.model.now < until_ms or self.is_repeat(reply, answer)):
+            return self.picked_again(reply, answer)
+        self.model.sleepers.gets_up(worker, wait)
+        self.model.clock.come_by()
+        due_before = self.model.clock.due_count()
+        self.model.clock.sweep(left_some=reply[0] == 0)
+        taken = [self.model.jobs.get(doc["id"]) for doc, _ in reply[1:]]
+        expect(None not in taken and len(taken) <= count, "unknown jobs, or more than asked for", reply)
+        if self.model.workers.is_quiet(worker):
+            return same(reply[1:], [], "jobs for a worker that is to be quiet")
+        following = self.model.order.follow(taken, queues, order, worker)
+        started = []
+        for job, (doc, argument) in zip(following, reply[1:], strict=True):
+            started.append((job, doc))
+            self.model.life.give_tokens(started)
+            self.model.life.check_document(doc, self.model.life.picked_document(job), "document of a picked job")
+            same(argument, job.argument, "argument of a picked job")
+        openings = []
+        if len(taken) < count:
+            self.model.order.check_nothing_left(reply[0], queues, due_before)
+            openings = self.model.limits.openings(queues)
+        self.model.clock.check_next(reply[0], due_before, also=openings, given=len(reply) - 1)
+        if wait and not taken and reply[0] != 0:
+            self.model.sleepers.goes_to_sleep(worker, wait, queues, reply[0])
+        if request:
+            self.remember("pick", request, [(job.id, job.token) for job in taken])
+
+    def picked_again(self, reply, answer):
+        self.show_again(reply, self.started_again(answer))
+
+    def show_again(self, reply, jobs):
+        same([argument for _, argument in reply[1:]], [job.argument for job in jobs], "repeated pick")
+        for job, (doc, _) in zip(jobs, reply[1:], strict=True):
+            self.model.life.check_document(doc, self.model.life.picked_document(job), "repeated pick")
+        same(reply[0], 0, "next_ms of a repeated pick")
+
+    def started_again(self, answer):
+        """Of a request that is repeated, the jobs that still run. Nobody had them: their leases begin anew, and what
+        lapsed has spent no retry."""
+        running = []
+        for id, token in answer:
+            job = self.model.jobs.get(id)
+            if self.model.life.holds(id, token) and self.model.life.lease_end(job) > self.model.now:
+                job.due_ms = self.model.life.lease_end(job)
+                running.append(job)
+            elif self.model.life.holds(id, token):  # it has no time left to run
+                self.model.life.requeue(job, by="release")
+            elif job and job.status not in ENDED and job.last[:2] == (int(token.partition("-")[0]), "lapse"):
+                job.retry_count = max(0, job.retry_count - 1)
+                if job.status == "retrying":
+                    self.model.life.requeue(job)
+                job.last = (job.last[0], "release", job.status)
+        return running
+
+    def remember(self, operation, token, answer):
+        self.requests[operation, token] = (self.model.now + ms(self.model.settings["request_ttl"]), answer)
+
+    def is_repeat(self, reply, answer):
+        """Whether an old token was still known: a pick that starts jobs would start none that run."""
+        held = [job for job in (self.model.life.holds(id, token) for id, token in answer) if job]
+        shown = {(doc["id"], doc["token"]) for doc, _ in reply[1:]}
+        if shown != {(job.id, job.token) for job in held if self.model.life.lease_end(job) > self.model.now}:
+            return False
+        return bool(shown) or any(map(self.model.clock.moved, held))  # they were given back
+
+    def cancelled_at(self, job, token):
+        return bool(job) and job.last == (self.model.life.attempt_of(job, token), "cancel", "cancelled")
+
+    def over(self, id, token, kind, answer):
+        """The answer for an attempt that does not run: what it was told before, or why it is gone."""
+        job = self.model.life.present(id, answer == "NOTFOUND")
+        if not job:
+            return "NOTFOUND"
+        attempt = self.model.life.attempt_of(job, token)
+        if kind == "release" and job.last[:2] == (attempt, "kick") and answer != "LOST":
+            kind = "kick"  # to be given back twice is as good as to be told so
+        if job.last and job.last[:2] == (attempt, kind):
+            if kind in ("release", "kick"):  # where it waits now
+                return "scheduled" if job.status == "scheduled" else "queued"
+            if kind == "success" and job.last[2] != "done" and answer in ("queued", "scheduled"):
+                return answer  # it was moved: where it waits now, or waited then
+            if kind == "failure" and answer == "retrying" and job.status != "error":
+                return answer  # it was made to run again
+            return job.last[2]
+        return "CANCELLED" if self.cancelled_at(job, token) else "LOST"
+
+    def release(self, reply, worker, jobs, delay=0, hold=None, message=""):
+        unknown = ["hold." + in_path(id) for id in hold or {} if id not in self.model.limits.constraints]
+        if unknown:
+            named = isinstance(reply, ErrorReply) and reply.path in unknown
+            raise Refused("NOTFOUND", reply.path if named else unknown[0])
+        accepted(reply)
+        for (id, token), answer in zip(jobs, reply, strict=True):
+            job = self.model.life.holds(id, token)
+            if job:
+                self.model.limits.close_keys_of(job, hold or {})
+                self.model.life.requeue(job, self.model.now + ms(delay), "release")
+                self.model.trace.note_message(job, message)
+                same(answer, job.status, "release")
+            else:
+                same(answer, self.over(id, token, "release", answer), "release")
+
+    def result(self, reply, id):
+        job = self.model.life.present(id, isinstance(reply, ErrorReply) and reply.code == "NOTFOUND")
+        if not job:
+            raise Refused("NOTFOUND", "id")
+        if job.status == "done" and job.keep_result and not self.model.life.has_result(job):
+            raise Refused("EXPIRED", "id")
+        accepted(reply)
+        if not self.model.life.has_result(job):
+            return same(reply, [job.status], "result")
+        same(reply, [job.status, job.result], "result")
+        grace = self.model.queues.setting(job.queue, "result_grace")
+        if not job.result_read or not grace:
+            job.result_read = True
+            job.result_until_ms = self.model.now + ms(grace)
+
+    def get(self, reply, ids):
+        accepted(reply)
+        for id, doc in zip(ids, reply, strict=True):
+            job = self.model.life.present(id, doc is None)
+            if not job or not doc:
+                same(doc, job, "get")
+            else:
+                self.model.life.check_document(doc, self.model.life.document(job), "get")
+
+    def watch(self, reply, ids):
+        accepted(reply)
+        for id, state in zip(ids, reply, strict=True):
+            job = self.model.life.present(id, state is None)
+            same(state, job and job.status, "watch")
+            if job and job.status not in ENDED:
+                self.model.life.watched.add(id)
+
+    def tick(self, reply, limit=100):
+        accepted(reply)
+        self.model.clock.come_by()
+        due_before = self.model.clock.due_count()
+        self.model.clock.sweep(left_some=reply[0] == 0)
+        expect(0 <= reply[1] <= limit, "moved more than the limit", reply)
+        self.model.clock.check_next(reply[0], due_before, limit=limit)
