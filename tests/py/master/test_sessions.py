@@ -97,6 +97,8 @@ async def test_what_is_no_session_lets_nobody_in(keyed: Keyed) -> None:
         assert (await trial.get("/queues")).status == 401, bad
     for key in ("jq_x", "", key_id, f"jq_{key_id}_{'A' * 43}"):
         assert (await keyed.api.post("/session", {"key": key})).status == 401 if key else 400
+    for body in ({}, {"key": {1: 2}}, {"key": None}):
+        assert (await keyed.api.post("/session", body)).status == 401, body
 
 
 async def test_logging_out_takes_the_cookie_back(keyed: Keyed) -> None:
