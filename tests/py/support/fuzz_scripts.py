@@ -13,8 +13,8 @@ from redis.exceptions import ResponseError
 
 from bad_inputs import TARGETS
 from bad_values import Raw, show
+from driving.driver import NAMESPACE, START_MS, Driver
 from fuzz_values import Values, opened, packed
-from model_driver import NAMESPACE, START_MS, Driver
 from servers import RedisServer
 
 CODES = ("INVALID", "NOTFOUND", "CONFLICT", "LOST", "FULL", "VERSION")
