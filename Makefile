@@ -5,13 +5,17 @@
 # make test    lint, the Lua specs, the Python tests; with Valkey, too, where it is installed
 # make quick   of these what is told within a minute
 # make model   the reference model against the engine   (ARGS="--steps 3000 --seed 7", "--help")
+# make fuzz    right, odd and broken inputs for every script and a master   (ARGS="--seed 7 --seconds 600", "--help")
 # make records  what tests compare with, written anew: refusals, the redis.calls of common paths, the exchange in bytes
 # make mutants  whether the tests find faults that are put in   (ARGS="jqlua/pick": only there)
 # make bench   measurements   (ARGS="--help")
-# make dist    dist/: wheel, sdist, and the built scripts with a loader for redis-cli
+# make dist    dist/: wheel, sdist, bill of materials, and the built scripts with a loader for redis-cli
+# make lock    requirements.lock: what the tests run with, with hashes   (ARGS="--upgrade")
+# make lowest  some tests with the lowest versions that pyproject.toml allows   (ARGS="--keep TEST...")
 
 PYTHON ?= python3
 VENV := .venv
+RELEASE := build/release
 BIOME := tools/js/node_modules/.bin/biome
 PY := $(VENV)/bin/python
 NAMESPACE ?= {jq}
@@ -52,8 +56,25 @@ load: setup-run
 bench: setup
 	$(PY) bench/run.py $(ARGS)
 
-dist: setup-run
-	$(PY) tools/dist.py
+dist: setup-run $(RELEASE)/.installed
+	$(PY) tools/dist.py --tools $(RELEASE)/bin
+
+# What only releases need.
+$(RELEASE)/.installed: pyproject.toml | packages-run
+	$(PYTHON) -m venv $(RELEASE)
+	$(RELEASE)/bin/pip install --quiet --disable-pip-version-check \
+		$$($(PYTHON) -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['release'])")
+	@touch $@
+
+# Versions that are in the file stay unless told otherwise.
+.PHONY: lock lowest
+lock: $(RELEASE)/.installed
+	$(RELEASE)/bin/pip-compile --quiet --generate-hashes --extra dev --extra prometheus --extra opentelemetry \
+		--strip-extras --allow-unsafe --no-emit-index-url --no-emit-find-links --no-annotate --no-header \
+		--output-file requirements.lock $(ARGS) pyproject.toml
+
+lowest: setup
+	$(PY) tools/lowest.py $(ARGS)
 
 # The tests say when it was forgotten.
 .PHONY: generate
@@ -76,9 +97,12 @@ test: setup
 quick: setup
 	@sh tools/check.sh quick
 
-.PHONY: model records
+.PHONY: model fuzz records
 model: setup
 	@PYTHONPATH=tests/py/support $(PY) tests/py/model/test_model.py $(ARGS)
+
+fuzz: setup
+	$(PY) tools/fuzz.py $(ARGS)
 
 records: setup
 	@for test in engine/test_errors_change_nothing engine/test_common_calls house/test_exchange; do \

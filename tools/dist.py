@@ -1,13 +1,16 @@
-"""Writes dist/: the wheel, the sdist, and jq-scripts-<version>/, the built scripts for use without Python."""
+"""Writes dist/: wheel, sdist, bill of materials, and jq-scripts-<version>/, the built scripts to use without Python."""
 
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
+from jqmaster import __version__
 from jqmaster.bundle import build as luabuild
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -35,9 +38,26 @@ def write_scripts(directory: Path) -> Path:
     return target
 
 
+def write_bill(directory: Path, wheel: Path, tools: Path) -> Path:
+    """Write `jqmaster-<version>.cdx.json`: the package with what it needs, in the versions that are tested."""
+    target = directory / f"jqmaster-{__version__}.cdx.json"
+    pins = re.findall(r"^[\w.-]+==\S+", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
+    with tempfile.TemporaryDirectory() as folder:
+        home, constraints = Path(folder) / "venv", Path(folder) / "constraints.txt"
+        constraints.write_text("\n".join(pins))
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", home], check=True)
+        python = home / "bin" / "python"
+        install = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--constraint", constraints]
+        subprocess.run([*install, wheel], check=True)
+        options = ["--output-reproducible", "--pyproject", ROOT / "pyproject.toml", "--output-file", target]
+        subprocess.run([tools / "cyclonedx-py", "environment", *options, python], check=True)
+    return target
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=ROOT / "dist")
+    parser.add_argument("--tools", type=Path, help="where twine and cyclonedx-py are; without, nothing is checked")
     parser.add_argument("--scripts-only", action="store_true", help="no wheel, no sdist")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
@@ -46,6 +66,10 @@ def main() -> None:
         # The development environment has setuptools: no second one is downloaded.
         command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(options.out), str(ROOT)]
         subprocess.run(command, check=True)
+        if options.tools:
+            made = [next(options.out.glob(f"jqmaster-{__version__}{end}")) for end in ("-*.whl", ".tar.gz")]
+            subprocess.run([options.tools / "twine", "check", "--strict", *made], check=True)
+            print(write_bill(options.out, made[0], options.tools))
 
 
 if __name__ == "__main__":

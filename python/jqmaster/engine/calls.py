@@ -295,7 +295,7 @@ class Caller(Calling):
         """Bring back what these calls missed. False when there is nothing. Raises RedisError, JQError."""
         lost = {kind: problem for _, problem in failures if (kind := _lost(problem))}
         if "functions" in lost:
-            self._do_without_functions(lost["functions"])
+            self._do_without_functions(lost["functions"], failures)
         if "namespace" in lost:
             self._allow_setup()
             current = await self.redis.hexists(f"{self.namespace}:manifest", "version")
@@ -306,7 +306,7 @@ class Caller(Calling):
         if "library" in lost and self._library:
             log.info("Redis has lost the functions of namespace %s: loading them", self.namespace)
             if not await bring_library(self.redis, self.namespace, self.scripts, self._library, self.form):
-                self._do_without_functions(lost["library"])
+                self._do_without_functions(lost["library"], ())
         if "scripts" in lost:
             log.debug("Redis has not these scripts of namespace %s, or has lost them: loading them", self.namespace)
             async with self.redis.pipeline(transaction=False) as pipe:
@@ -328,9 +328,14 @@ class Caller(Calling):
                 log.error("%s", vanished.message)
             raise vanished
 
-    def _do_without_functions(self, problem: Exception) -> None:
+    def _do_without_functions(self, problem: Exception, failures: Sequence[tuple[str, Exception]]) -> None:
+        """A user may be granted some functions, and not others."""
         if self.form == "functions":
             raise NoFunctions(problem) from problem
+        if isinstance(problem, redis.exceptions.NoPermissionError):
+            for operation, _ in failures:
+                self._functions.pop(operation, None)
+            return
         log.info("functions cannot be used in this Redis, scripts are: %s", problem)
         self._place.has_functions = False
 

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 import aiohttp
 
+from jqmaster.connection.url import without_password
 from jqmaster.engine import replies
 from jqmaster.engine import request as requests
 from jqmaster.engine.calls import Argument, Holding, Spec, given, pack
@@ -270,11 +271,11 @@ def _check_is_of_a_master(url: str, answer: Answer, content_type: str) -> None:
     """Raise Unavailable for a success that cannot be a master's, such as the page of a proxy."""
     if answer.status in (200, 201) and not requests.is_one_value(answer.content):
         what = f"{answer.status} and {len(answer.content)} bytes of {content_type} that are no MessagePack"
-        raise Unavailable(f"{url} answers {what}: is it a JQ master?")
+        raise Unavailable(f"{without_password(url)} answers {what}: is it a JQ master?")
 
 
 def _away(url: str, error: Exception, hint: str) -> Unavailable:
-    return Unavailable(f"{url} does not answer: {str(error) or type(error).__name__}{hint}", error)
+    return Unavailable(f"{without_password(url)} does not answer: {str(error) or type(error).__name__}{hint}", error)
 
 
 async def _together(asked: Sequence[Any]) -> list[Any]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import gzip
+import hashlib
 import logging
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 
 import redis.exceptions
 from redis.asyncio import Redis
-from redis.exceptions import NoPermissionError, ResponseError
+from redis.exceptions import NoPermissionError, NoScriptError, ResponseError
 
 from jqmaster.bundle.build import Bundle, Library, Script, version_of
 from jqmaster.engine.replies import text
@@ -25,7 +26,7 @@ log = logging.getLogger(__name__)
 SHARED = "jq:scripts"
 """The sources, where all namespaces of a Redis can share them; else each has its own, ``{tag}:scripts``."""
 
-_NOTE = (Path(__file__).parent / "manifest.lua").read_text()
+NOTE = (Path(__file__).parent / "manifest.lua").read_text()
 _TRIES = 5
 
 
@@ -51,7 +52,7 @@ async def note(
         arguments += [name, scripts[name].sha, scripts[name].flags]
     for _ in range(_TRIES):
         try:
-            done, *names = await client.execute_command("EVAL", _NOTE, 2, f"{namespace}:manifest", key, *arguments)
+            done, *names = await run(client, NOTE, f"{namespace}:manifest", key, *arguments)
             names = [text(name) for name in names]
             if done:
                 await _delete_libraries(client, names)
@@ -69,6 +70,20 @@ async def note(
             log.info("key %s is not permitted: namespace %s has its sources alone", SHARED, namespace)
             key = _own_key(namespace)
     raise ResponseError(f"sources vanish from {key} as they are written")
+
+
+async def run(client: Redis, source: str, *arguments: Any) -> Any:
+    """Run a script with its two keys and its arguments, loaded if need be. Raises RedisError.
+
+    By its sha: EVAL would have to be granted, and with it any script. SCRIPT FLUSH may come between.
+    """
+    called = "EVALSHA", hashlib.sha1(source.encode()).hexdigest(), 2, *arguments
+    for _ in range(_TRIES):
+        try:
+            return await client.execute_command(*called)
+        except NoScriptError:
+            await client.script_load(source)
+    return await client.execute_command(*called)
 
 
 async def _sources_key(client: Redis, namespace: str) -> str:

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from app_support import jq, transport, working
-from jqmaster import JQ, JobCancelled, JobError, NoResult, current_job
-from jqmaster.app.calling import MessagePack
+from jqmaster import JQ, JobCancelled, JobError, MessagePack, NoResult, current_job
 from jqmaster.errors import Conflict, Invalid, NotFound, Unavailable
 
 __all__ = ["jq"]
@@ -333,7 +332,7 @@ def test_limits_are_listed_held_and_opened(jq: JQ) -> None:
 
 
 def test_a_password_is_not_shown() -> None:
-    assert repr(JQ("redis://user:secret@host:1/0")) == "<JQ redis://host:1/0 {jq}>"
+    assert repr(JQ("redis://user:secret@host:1/0")) == "<JQ redis://user:***@host:1/0 {jq}>"
 
 
 def test_names_are_taken_once() -> None:

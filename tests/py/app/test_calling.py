@@ -1,4 +1,4 @@
-"""A call as a value, and back."""
+"""Arguments of a call become a job's argument, and the other way round."""
 
 from __future__ import annotations
 

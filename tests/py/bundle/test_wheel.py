@@ -18,7 +18,7 @@ from jqmaster.engine.scripts import builtin
 from servers import RedisServer
 
 ROOT = Path(__file__).resolve().parents[3]
-FILES = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md")
+FILES = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE")
 DIRECTORIES = ("python", "scripts", "jqlua", "openapi", "docs")
 
 WORK = """
@@ -103,6 +103,8 @@ def test_it_carries_built_scripts_and_apis_but_no_sources(installed: Path, tmp_p
     assert {path.stem for path in package.glob("lua/*.lua")} == {*builtin(), "library"}
     assert {path.name for path in package.glob("openapi/*")} == {path.name for path in ROOT.glob("openapi/*.yaml")}
     assert (package / "py.typed").exists()
+    [licence] = package.parent.glob("jqmaster-*.dist-info/licenses/LICENSE")
+    assert licence.read_text() == (ROOT / "LICENSE").read_text()
     modules = {path.relative_to(package) for path in package.rglob("*.py")}
     here = Path(jqmaster.__file__).parent
     assert modules == {path.relative_to(here) for path in here.rglob("*.py")}

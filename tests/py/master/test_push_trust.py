@@ -181,7 +181,6 @@ def test_what_is_no_network_is_refused(text: str) -> None:
         ({"host": "0.0.0.0", "push_to": Reach.of("10.0.0.0/8")}, True),
         ({"push_to": Reach.of("192.168.0.0/16")}, False),
     ],
-    ids=str,
 )  # fmt: skip
 def test_a_master_on_the_network_pushes_where_it_is_told(options: dict[str, Any], may: bool) -> None:
     assert ServeOptions(**options).reach().may("w", "10.9.8.7") == may

@@ -56,7 +56,7 @@ async def test_the_cookie_is_for_this_server_alone(keyed: Keyed) -> None:
     key = await keyed.create("viewer")
     cookie = cookie_of(await keyed.api.post("/session", {"key": key["key"]}))
     assert (cookie["httponly"], cookie["samesite"], cookie["path"], cookie["secure"]) == (True, "Strict", "/", "")
-    assert key["key"].rpartition("_")[2] not in cookie.value
+    assert key["key"][16:] not in cookie.value
     answer = await asgi(
         keyed.api.app, "POST", "/session", {"content-type": "application/json"},
         b'{"key": "%s"}' % key["key"].encode(), scheme="https",
@@ -71,6 +71,15 @@ async def test_it_ends_with_the_key(keyed: Keyed) -> None:
     await eventually(lambda: keyed.api.master.keyring.find(key["key"]) is None)
     assert (await ui.get("/queues")).status == 401
     assert (await ui.get("/session")).status == 401
+
+
+async def test_it_ends_when_the_key_expires(keyed: Keyed, monkeypatch: pytest.MonkeyPatch) -> None:
+    _key, ui = await log_in(keyed, "viewer", ttl=600)
+    now = time.time()
+    monkeypatch.setattr(session.time, "time", lambda: now + 590)
+    assert (await ui.get("/queues")).status == 200
+    monkeypatch.setattr(session.time, "time", lambda: now + 601)
+    assert (await ui.get("/queues")).status == 401
 
 
 async def test_it_ends_when_nobody_uses_it(keyed: Keyed, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,6 +106,8 @@ async def test_what_is_no_session_lets_nobody_in(keyed: Keyed) -> None:
         assert (await trial.get("/queues")).status == 401, bad
     for key in ("jq_x", "", key_id, f"jq_{key_id}_{'A' * 43}"):
         assert (await keyed.api.post("/session", {"key": key})).status == 401 if key else 400
+    for body in ({}, {"key": {1: 2}}, {"key": None}):
+        assert (await keyed.api.post("/session", body)).status == 401, body
 
 
 async def test_logging_out_takes_the_cookie_back(keyed: Keyed) -> None:
@@ -131,6 +142,14 @@ async def test_only_a_trusted_proxy_says_who_somebody_is(
     keyed.api.master.keyring.is_required = True
     answer = await asgi(keyed.api.app, "GET", "/queues", headers, client=(client, 1))
     assert answer.status == status
+
+
+async def test_whom_a_proxy_names_without_roles_may_only_look(keyed: Keyed) -> None:
+    keyed.api.master.proxies = PEERS
+    keyed.api.master.keyring.is_required = True
+    for method, path, status in (("GET", "/queues", 200), ("POST", "/queue/mail/pause", 403), ("GET", "/keys", 403)):
+        answer = await asgi(keyed.api.app, method, path, {"x-forwarded-user": "ann"}, client=("10.1.2.3", 1))
+        assert answer.status == status, path
 
 
 async def test_whom_a_proxy_names_stands_in_the_trail(keyed: Keyed) -> None:

@@ -45,6 +45,10 @@ class Process:
     def pid(self) -> int:
         return self._process.pid
 
+    @property
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
+
     def _await(self, ready: str) -> str:
         deadline = time.monotonic() + START_S
         while time.monotonic() < deadline and self._process.poll() is None:

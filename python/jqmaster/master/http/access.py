@@ -43,7 +43,7 @@ async def who(master: Master, request: Request) -> Reply:
 async def log_in(master: Master, request: Request) -> Reply:
     """`POST /session`: a session for who shows a key."""
     spec, _ = _LOG_IN.read(request)
-    shown = msgpack.unpackb(spec)["key"]
+    shown = msgpack.unpackb(spec, strict_map_key=False).get("key")
     keyring = master.keyring
     identity = keyring.find(shown) if keyring is not None and isinstance(shown, str) else None
     if keyring is None or identity is None:

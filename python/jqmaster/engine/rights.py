@@ -1,0 +1,82 @@
+"""What Redis has to grant a user for each role, as rules of ACL SETUSER (docs/operating.md, "A user for each role").
+
+Scripts and functions run with the rights of their caller. So a user gets the scripts of its role, each by its sha and
+name, and the commands within them. Of these Redis cannot tell whether a script or the user sends them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+
+from jqmaster.bundle.build import Script, library_of
+from jqmaster.engine.manifest import NOTE, SHARED
+from jqmaster.wire.operation import ROLES, ROLES_OF, Role
+from jqmaster.wire.operations import OPERATIONS
+
+READS = frozenset(
+    """exists get hexists hget hgetall hkeys hlen hmget hscan hvals info llen lrange mget pttl scan srandmember sscan
+    time type xrange zcard zcount zmscore zrange zrangebylex zrangebyscore zrank zscore""".split()
+)
+WRITES = frozenset(
+    """append del expire hdel hset incr lpop mset pexpire rpush sadd set setrange spublish srem unlink xadd zadd zpopmin
+    zrem zremrangebyscore""".split()
+)
+"""With `READS` all commands that the scripts call."""
+
+_WORD = re.compile("[\"']([A-Z]+)[\"']")
+# Scripts of which the table of operations says nothing. All others are called by masters, or by who loads.
+_UNLISTED: dict[str, Role] = {"audit": "operator", "tick": "worker"}
+# What clients send beside the scripts: to load those that are missing, to listen, to wait for work, events, replicas.
+_ALL = "script|load hget hmget hexists exists time ping ssubscribe sunsubscribe xread xrange xrevrange cluster|slots"
+_BESIDE: dict[Role, str] = {
+    "pusher": "set pexpire wait", "worker": "bzpopmin pexpire", "admin": "function|load function|delete hset info",
+}  # fmt: skip
+
+
+def roles_of(script: Script) -> frozenset[Role]:
+    """Who may call it: who may do all that it can do, as Redis sees no spec. A viewer may call nothing that could
+    write."""
+    operations = [one for one in OPERATIONS.values() if one.script == script.name and one.role]
+    if operations:
+        found = {role for role in ROLES if all(one.is_for(frozenset((role,))) for one in operations)}
+    else:
+        found = {_UNLISTED.get(script.name, "admin"), "admin"}
+    return frozenset(found if script.flags == "read" else found - {"viewer"})
+
+
+def scripts_of(role: Role, scripts: Mapping[str, Script]) -> list[str]:
+    """The names of those that the role may call, in order."""
+    return sorted(name for name, script in scripts.items() if role in roles_of(script))
+
+
+def rules(role: Role, namespace: str, scripts: Mapping[str, Script]) -> list[str]:
+    """What to grant, keys and channels first. Rules of several roles, and of several versions, add up."""
+    names = scripts_of(role, scripts)
+    commands = {*_ALL.split(), *(word for one in ROLES_OF[role] for word in _BESIDE.get(one, "").split())}
+    for name in names:
+        inner = READS if scripts[name].flags == "read" else READS | WRITES
+        commands |= {word.lower() for word in _WORD.findall(scripts[name].source)} & inner
+    if "info" in commands and role != "admin":  # scripts ask which server this is
+        commands = commands - {"info"} | {"info|server"}
+    called = [f"evalsha|{scripts[name].sha}" for name in names]
+    if library := library_of(scripts):
+        called += [f"fcall|{library.name}_{name}" for name in names if name in library.functions]
+    if role == "admin":
+        called.append(f"evalsha|{hashlib.sha1(NOTE.encode()).hexdigest()}")
+    inside = re.sub(r"[][\\*?]", r"\\\g<0>", namespace)
+    keys = [f"~{inside}", f"~{inside}:*", f"{'' if role == 'admin' else '%R'}~{SHARED}", f"&{inside}:*"]
+    return [*keys, *(f"+{command}" for command in (*sorted(commands), *called))]
+
+
+def line(user: str, granted: Iterable[str], *, replace: bool = False) -> str:
+    """The command, as redis-cli reads it from its input. ``replace``: what the user was granted before goes."""
+    first = ["on", "resetkeys", "resetchannels", "-@all"] if replace else ["on"]
+    return " ".join(_quoted(word) for word in ("ACL", "SETUSER", user, *first, *dict.fromkeys(granted)))
+
+
+def _quoted(word: str) -> str:
+    if not re.search(r"[\"'\\\s]", word):
+        return word
+    return '"' + re.sub(r'["\\]', r"\\\g<0>", word) + '"'

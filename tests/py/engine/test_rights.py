@@ -1,0 +1,214 @@
+"""A user of Redis for each role: what it may call, and that all of it then works, in both forms."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis as redis_py
+from redis.exceptions import NoPermissionError, ResponseError
+
+from driving.driver import NAMESPACE, Connection, Driver
+from driving.run import run
+from jqmaster import JQ
+from jqmaster.engine import rights
+from jqmaster.engine.engine import connect
+from jqmaster.engine.scripts import builtin, load
+from jqmaster.errors import Unavailable
+from jqmaster.wire.operation import ROLES, Role
+from processes import MasterProcess, Process
+from servers import RedisServer
+
+OF_A_JOB = {"get", "explain", "history"}
+READING = OF_A_JOB | {
+    "constraints", "failures", "jobs", "queues", "schedules", "stats", "tags", "usage", "workers",
+}  # fmt: skip
+CHANGING = {"cancel", "change", "depend", "track"}
+WAITING = {"result", "watch"}
+OPERATING = {
+    "kick", "retry", "discard", "forget", "queue", "worker", "constrain", "unconstrain", "hold", "schedule",
+    "unschedule", "trail", "audit",
+}  # fmt: skip
+MAY = {
+    "viewer": READING, "pusher": OF_A_JOB | CHANGING | WAITING | {"enqueue"},
+    "worker": {"pick", "finish", "heartbeat", "release", "register", "unregister", "tick"},
+    "operator": READING | CHANGING | WAITING | OPERATING, "admin": set(builtin()),
+}  # fmt: skip
+
+
+def grant(admin: redis_py.Redis, role: Role, namespace: str = "{jq}", clock: str = "server") -> None:
+    """Make the user `jq-<role>`, as the line says that `jqmaster acl` prints."""
+    scripts = builtin(clock)  # type: ignore[arg-type]
+    words = shlex.split(rights.line(f"jq-{role}", rights.rules(role, namespace, scripts), replace=True))
+    admin.execute_command(*words, ">secret")
+
+
+def url_of(server: RedisServer, role: Role) -> str:
+    return f"unix://jq-{role}:secret@{server.socket}"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[RedisServer]:
+    """With all users, and a namespace that is loaded."""
+    with RedisServer() as server:
+
+        async def prepare() -> None:
+            async with connect(server.url) as client:
+                await load(client, "{jq}")
+
+        asyncio.run(prepare())
+        with server.client() as admin:
+            for script in builtin().values():
+                admin.script_load(script.source)
+            for role in ROLES:
+                grant(admin, role)
+        yield server
+
+
+def refused(client: redis_py.Redis, *command: object) -> str:
+    """What the refusal says; "" where there is none."""
+    try:
+        client.execute_command(*command)
+    except (NoPermissionError, ResponseError) as problem:
+        return str(problem) if "permission" in str(problem) or "can't run this" in str(problem) else ""
+    return ""
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_each_script_and_each_function(server: RedisServer, role: Role) -> None:
+    scripts = builtin()
+    library = scripts.library
+    assert library
+    keys = (2, "{jq}", "{jq}:meta")
+    with redis_py.Redis.from_url(url_of(server, role)) as client:
+        called = {name for name in scripts if not refused(client, "EVALSHA", scripts[name].sha, *keys)}
+        functions = {name for name in library.functions if not refused(client, "FCALL", f"{library.name}_{name}", 0)}
+        upper = {name for name in scripts if not refused(client, "EVALSHA", scripts[name].sha.upper(), *keys)}
+    assert called == upper == MAY[role]
+    assert functions == MAY[role] & library.functions
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_no_script_of_its_own(server: RedisServer, role: Role) -> None:
+    other = "return 1"
+    with redis_py.Redis.from_url(url_of(server, role)) as client:
+        sha = client.script_load(other)
+        for command in (
+            ("EVAL", other, 0), ("EVAL_RO", other, 0), ("EVALSHA", sha, 0), ("EVALSHA_RO", sha, 0),
+            ("FCALL", "another", 0), ("FCALL_RO", "another", 0), ("FLUSHALL",), ("SCRIPT", "FLUSH"), ("KEYS", "*"),
+            ("CONFIG", "GET", "*"), ("ACL", "LIST"), ("FUNCTION", "FLUSH"), ("SHUTDOWN",), ("MONITOR",),
+            ("GET", "{other}:meta"), ("GET", "{jq}x"), ("HSET", "jq:scripts2", "a", "b"),
+        ):  # fmt: skip
+            assert refused(client, *command), command
+        for command in (("FUNCTION", "LOAD", ""), ("INFO", "commandstats"), ("HSET", "jq:scripts", "probe", "x")):
+            assert bool(refused(client, *command)) == (role != "admin"), command
+
+
+def test_a_viewer_can_write_nothing(server: RedisServer) -> None:
+    """Whatever it sends, with the scripts or without."""
+    with server.client() as admin:
+        found = rights.rules("viewer", "{jq}", builtin())
+        words = [rule[1:] for rule in found if rule[0] == "+" and not rule.startswith("+evalsha|")]
+        for word in words:
+            [told] = admin.execute_command("COMMAND", "INFO", word.split("|")[0]).values()
+            assert "write" not in told["flags"], word
+        shas = {rule[9:] for rule in found if rule.startswith("+evalsha|")}
+    scripts = builtin().values()
+    assert all(script.flags == "read" for script in scripts if script.sha in shas)
+
+
+def test_the_commands_are_those_within_the_scripts(server: RedisServer) -> None:
+    with server.client() as admin:
+        told = {name.upper(): set(one["flags"]) for name, one in admin.command().items()}
+    words = {word for one in builtin().values() for word in re.findall("[\"']([A-Z]+)[\"']", one.source)}
+    called = {word: bool(told[word] & {"write", "pubsub"}) for word in words & told.keys()}
+    assert {word.lower() for word in called if not called[word]} == rights.READS
+    assert {word.lower() for word in called if called[word]} == rights.WRITES
+
+
+class ByRole(Driver):
+    """Calls each script as the user of the least role that may."""
+
+    def __init__(self, server: RedisServer, form: str) -> None:
+        super().__init__(server.socket, form)
+        self.users = {}
+        with server.client() as admin:
+            for role in ROLES:
+                grant(admin, role, NAMESPACE, "settable")
+                self.users[role] = Connection(server.socket)
+                self.users[role].send("AUTH", f"jq-{role}", "secret")
+
+    def send(self, script, *args, keys=(NAMESPACE, NAMESPACE + ":meta")):  # type: ignore[no-untyped-def]
+        if not hasattr(self, "users"):
+            return super().send(script, *args, keys=keys)
+        user = self.users[min(rights.roles_of(self.scripts[script]), key=ROLES.index)]
+        return user.send(*self.called[script], len(keys), *keys, *args)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("form", ["functions", "scripts"])
+def test_what_is_granted_is_enough(form: str) -> None:
+    """The random life of the model test, each script called by a user that may call no more than it must."""
+    with RedisServer() as server:
+        driver = ByRole(server, form)
+        run(driver, f"rights {form}", 1200)
+        with server.client() as admin:
+            assert admin.acl_log() == []
+        for user in driver.users.values():
+            user.close()
+        driver.close()
+
+
+@pytest.mark.parametrize("form", ["auto", "scripts"])
+def test_processes_under_their_users(form: str, tmp_path: Path) -> None:
+    """A master that loads and sets up, a worker, a program that enqueues, one that looks, and doctors."""
+    (tmp_path / "functions.py").write_text("FUNCTIONS = {'echo': lambda value: value}\n")
+    with RedisServer() as server, server.client() as admin:
+        for role in ROLES:
+            grant(admin, role)
+        where = ["--redis", url_of(server, "admin"), "--form", form]
+        with (
+            MasterProcess(*where) as master,
+            Process(
+                "jqmaster.cli", "work", "functions:FUNCTIONS", "--redis", url_of(server, "worker"), "--register",
+                "--form", form, folder=tmp_path,
+            ) as worker,
+        ):  # fmt: skip
+            jq = JQ(url_of(server, "pusher"), form=form)
+            handles = [jq.enqueue("echo", number, keep_result=True) for number in range(20)]
+            assert [handle.result(timeout=30) for handle in handles] == list(range(20))
+            with pytest.raises(Unavailable, match="NOPERM"):
+                jq.retry(handles[0].id)
+            jq.close()
+            viewer = JQ(url_of(server, "viewer"), form=form)
+            assert [one["name"] for one in viewer.queues()] == ["echo"]
+            with pytest.raises(Unavailable, match="NOPERM"):
+                viewer.enqueue("echo", 1)
+            viewer.close()
+            for role in ROLES:
+                with Process("jqmaster.cli", "doctor", "--redis", url_of(server, role), "--form", form) as doctor:
+                    if "queues" not in MAY[role]:
+                        assert doctor.ends() == 1 and "NOPERM" in doctor.text, doctor.text
+                        assert "Traceback" not in doctor.text
+                        continue
+                    assert doctor.ends() == 0, doctor.text
+                    assert "all well" in doctor.text and "NOPERM" not in doctor.text
+                    # None of a viewer's scripts is a function.
+                    called = "functions" if form == "auto" and role != "viewer" else "scripts"
+                    assert f"operations are called as {called}" in doctor.text, doctor.text
+            with Process("jqmaster.cli", "load", "--redis", url_of(server, "admin"), "--form", form) as loading:
+                assert loading.ends() == 0, loading.text
+            for process in (worker, master):
+                process.signal()
+                assert process.ends() == 0
+                assert "NOPERM" not in process.text and "Traceback" not in process.text, process.text
+        log = admin.acl_log(128)
+        denied = {(one["username"].removeprefix("jq-"), one["object"]) for one in log}
+        # What doctor asks beside, and does without; how it is found out whether there are functions.
+        beside = {(role, what) for role in ROLES for what in ("info", "config|get", "slowlog|get", "fcall", ":meta")}
+        assert denied - beside == {(role, "evalsha") for role in ("viewer", "pusher", "worker")}
+        assert bool(admin.function_list()) == (form == "auto")

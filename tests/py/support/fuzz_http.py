@@ -1,0 +1,287 @@
+"""The fuzzer's other half: requests to a master, which is a process of its own."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import time
+from typing import Any
+from urllib.parse import quote
+
+import msgpack
+
+from fuzz_scripts import LUA, Fault, Report
+from fuzz_values import Values, opened, packed
+from http_support import document
+from jqmaster.engine.scripts import builtin
+from jqmaster.wire.operation import Field, Operation
+from jqmaster.wire.operations import OPERATIONS
+from processes import MasterProcess
+from servers import RedisServer
+
+NAMESPACE = "{fuzz}"
+# They go on sending, so only their head is looked at.
+STREAMS = {"events", "overview.events", "track.events", "export"}
+CODES = set(document()["components"]["schemas"]["Error"]["properties"]["error"]["properties"]["code"]["enum"])
+KINDS = ("application/msgpack", "application/json", "application/x-msgpack", "text/plain", "", "application/json; x=1")
+ROUND = 500
+LONGEST_S = 5.0
+WAIT_S = 1.5  # for an answer that waits for something
+MOST_MB = 500
+JUDGED = 0.3  # of the requests: whether a refused one changed something
+AGAIN = 5
+KEYED = 0.97  # of the requests: with a key that may do everything
+_LINES = re.compile(r" (ERROR|CRITICAL) |Traceback|attempt to |user_(script|function)")
+
+
+class HttpFuzzer:
+    """Requests to every operation of the table, right and wrong ones, JSON and MessagePack."""
+
+    def __init__(self, server: RedisServer, master: MasterProcess, seed: object) -> None:
+        self.redis = server.client()
+        self.master = master
+        self.seed = seed
+        self.report = Report()
+        self.connection = self.connect()
+        self.key = self.create_key()
+
+    def create_key(self) -> str:
+        """One of an admin: once a round has made a key, the master asks for keys."""
+        body = json.dumps({"name": "fuzz", "roles": ["admin"]})
+        self.connection.request("POST", "/keys", body, {"content-type": "application/json"})
+        key: str = json.loads(self.connection.getresponse().read())["key"]
+        return key
+
+    def connect(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection("127.0.0.1", self.master.port, timeout=WAIT_S)
+
+    def round(self, number: int, inputs: int = ROUND) -> None:
+        """Raises Fault."""
+        self.values = Values(f"{self.seed} http {number}")
+        self.random = self.values.random
+        for _ in range(inputs):
+            operation = self.random.choice(list(OPERATIONS.values()))
+            self.request(operation)
+            self.report.inputs += 1
+        self.report.rounds += 1
+        self.end(number)
+
+    # -- inputs -----------------------------------------------------------------------------------
+
+    def part(self, field: Field) -> Any:
+        if field.name == "timeout":
+            return self.random.choice((0, 0, 0.01, -1, "x"))
+        if field.name == "worker-id" or field.to == "worker":
+            return self.random.choice(self.values.workers)
+        return self.values.odd() if self.random.random() < 0.05 else self.values.of_type(field.type, field.to)
+
+    def text(self, value: Any) -> str:
+        return value if isinstance(value, str) else json.dumps(value, default=repr)
+
+    def body_of(self, operation: Operation) -> Any:
+        if operation.body == "NewJob":
+            return self.job()
+        if operation.body == "NewJobs":
+            return [self.job() for _ in range(self.random.randint(0, 3))]
+        if operation.script == "finish":
+            job_id, token = self.values.job()
+            one = {"id": job_id, "token": token, "result": self.values.odd()}
+            return {"outcomes": [one]} if self.random.random() < 0.5 else one
+        if operation.script == "import":
+            return packed(self.values.odd())
+        if operation.name == "config.set":
+            return {self.random.choice(("done_max", "error_ttl", "stats", "cancel_running")): self.values.odd()}
+        if operation.name == "change":
+            return {"jobs": [{"id": self.values.job()[0], "priority": 1}]}
+        body = {one.name: self.part(one) for one in operation.at("body") if one.required or self.random.random() < 0.3}
+        if operation.script == "schedule":
+            body = {"job": self.values.of_job(), self.random.choice(("every", "cron")): 60} | body
+        return body
+
+    def job(self) -> dict[str, Any]:
+        return self.values.of_job() | {"argument": self.values.odd()}
+
+    def request(self, operation: Operation) -> None:
+        path = operation.path
+        for field in operation.at("path"):
+            path = path.replace("{" + field.name + "}", quote(self.text(self.part(field)), safe="")[:3000] or "x")
+        query = [
+            (one.name, self.part(one)) for one in operation.at("query") if one.required or self.random.random() < 0.4
+        ]
+        if self.random.random() < 0.05:
+            query.append((self.random.choice(("x", "cursor", "", "count")), self.values.odd()))
+        if query:
+            path += "?" + "&".join(f"{name}={quote(self.text(value), safe='')[:3000]}" for name, value in query)
+        headers: dict[str, str] = {}
+        for one in operation.at("header"):
+            if one.required or self.random.random() < 0.3:
+                headers[one.name] = re.sub(r"[^\x20-\x7e\xa0-\xff]", "?", self.text(self.part(one)))[:2000]
+        if self.random.random() < KEYED:
+            headers["authorization"] = f"Bearer {self.key}"
+        body = None
+        if operation.takes_body or operation.script == "import" or self.random.random() < 0.02:
+            body = self.encoded(operation, headers)
+        headers["accept"] = self.random.choice(("application/json", "application/msgpack", "*/*"))
+        if self.random.random() < 0.03:
+            headers["accept"] = self.random.choice(("text/html", "application/json;q=0", ";;", "", "*"))
+        method = (
+            operation.method if self.random.random() < 0.98 else self.random.choice(("GET", "PUT", "HEAD", "TRACE"))
+        )
+        self.ask(operation, method, path, body, headers)
+
+    def encoded(self, operation: Operation, headers: dict[str, str]) -> bytes:
+        value = self.body_of(operation)
+        for _ in range(self.random.choice((0, 0, 0, 1, 1, 2))):
+            value = self.values.changed(value)
+        if isinstance(value, bytes):
+            headers["content-type"] = "application/octet-stream"
+            body = value
+        elif self.random.random() < 0.5:
+            headers["content-type"] = "application/json"
+            body = json.dumps(value, default=repr).encode("utf-8", "surrogatepass")
+        else:
+            headers["content-type"] = "application/msgpack"
+            body = packed(value)
+        if self.random.random() < 0.1:
+            body = self.values.broken(body)
+        if self.random.random() < 0.03:
+            headers["content-type"] = self.random.choice(KINDS)
+        return body
+
+    # -- what must hold ---------------------------------------------------------------------------
+
+    def ask(self, operation: Operation, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> None:
+        asked = f"{method} {path[:1500]} {headers} {body[:1500] if body else body!r}"
+        before = self.keys() if self.random.random() < JUDGED else None
+        began = time.monotonic()
+        try:
+            self.connection.request(method, path, body, headers)
+            response = self.connection.getresponse()
+            is_stream = operation.name in STREAMS and response.status == 200
+            content = b"" if is_stream else response.read()
+        except TimeoutError:
+            self.connection = self.connect()
+            self.report.by["waits"] += 1
+            return
+        except (http.client.HTTPException, OSError) as problem:
+            self.connection.close()
+            self.connection = self.connect()
+            if self.master.has_ended:
+                raise Fault(f"the master has ended, by {asked}: {self.master.text[-2000:]}") from problem
+            self.report.by["cut"] += 1
+            return
+        took_s = time.monotonic() - began
+        if is_stream:
+            self.connection.close()
+        self.report.longest_ms = max(self.report.longest_ms, took_s * 1000)
+        self.report.by[str(response.status)] += 1
+        if took_s > LONGEST_S:
+            raise Fault(f"took {took_s:.1f} s: {asked}")
+        if method == operation.method and str(response.status) not in responses_of(operation):
+            raise Fault(f"{response.status} is documented nowhere, {content[:500]!r}, to {asked}")
+        if response.status >= 400:
+            self.report.refused += 1
+            self.refused(asked, method, response, content)
+            if before is not None and before != self.keys():
+                self.judge(asked, method, path, body, headers)
+        elif method == operation.method:
+            self.learn(operation, content, response.getheader("content-type") or "")
+
+    def refused(self, asked: str, method: str, response: Any, content: bytes) -> None:
+        said = content.decode("utf-8", "replace")
+        if response.status in (500, 503) or response.status > 504 or LUA.search(said) or len(content) > 5000:
+            raise Fault(f"{response.status} {said[:1000]!r} to {asked}\n{self.master.text[-2000:]}")
+        if method != "HEAD":
+            kind = response.getheader("content-type") or ""
+            try:
+                error = (json.loads(content) if "json" in kind else msgpack.unpackb(content))["error"]
+                is_known = error["code"] in CODES and isinstance(error["message"], str)
+            except (ValueError, LookupError, TypeError, msgpack.UnpackException):
+                is_known = response.status in (403, 404, 405) and kind.startswith("text/")
+            if not is_known:
+                raise Fault(f"an error of an unknown form, {response.status} {kind} {said[:500]!r}, to {asked}")
+
+    def judge(self, asked: str, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> None:
+        """Something changed while a request was refused. The master pushes and sweeps meanwhile, so it is asked
+        again, between looks at what changes unasked."""
+        unasked: set[bytes] = set()
+        each_time: set[bytes] | None = None
+        before = self.keys()
+        for _ in range(AGAIN):
+            time.sleep(0.1)
+            now = self.keys()
+            unasked |= differing(before, now)
+            self.connection.request(method, path, body, headers)
+            self.connection.getresponse().read()
+            before = self.keys()
+            changed = differing(now, before)
+            each_time = changed if each_time is None else each_time & changed
+            if not each_time - unasked:
+                return
+        raise Fault(f"refused, and {sorted(each_time or ())[:5]} changed each time, by {asked}")
+
+    def keys(self) -> dict[bytes, bytes]:
+        """A digest of each key."""
+        keys = self.redis.keys(NAMESPACE + ":*")
+        digests = self.redis.execute_command("DEBUG", "DIGEST-VALUE", *keys) if keys else []
+        return dict(zip(keys, digests, strict=True))
+
+    def learn(self, operation: Operation, content: bytes, kind: str) -> None:
+        try:
+            found = json.loads(content) if "json" in kind else opened(content)
+        except ValueError:
+            return
+        if not isinstance(found, dict):
+            return
+        for job_id in [found.get("job_id"), *(found.get("job_ids") or [])]:
+            if isinstance(job_id, str):
+                self.values.knows_job(job_id)
+        if operation.script == "pick":
+            for job in found.get("jobs") or []:
+                if isinstance(job, dict) and "token" in job:
+                    self.values.knows_job(job["id"], job["token"])
+        if operation.script == "register" and "worker_id" in found:
+            self.values.workers = [*self.values.workers[-5:], found["worker_id"]]
+
+    def end(self, number: int) -> None:
+        """The master is well, and its log is clean."""
+        if self.master.has_ended or _LINES.search(self.master.text):
+            raise Fault(f"round {number}: the master says {self.master.text[-3000:]}")
+        with open(f"/proc/{self.master.pid}/status") as status:
+            [most_kb] = re.findall(r"VmHWM:\s+(\d+)", status.read())
+        if int(most_kb) > MOST_MB << 10:
+            raise Fault(f"round {number}: the master took {int(most_kb) >> 10} MB")
+
+    def close(self) -> None:
+        """It stops as it should, and the namespace it leaves is sound."""
+        self.connection.close()
+        self.master.signal()
+        if (code := self.master.ends()) or _LINES.search(self.master.text):
+            raise Fault(f"the master ended with {code}: {self.master.text[-3000:]}")
+        script = self.redis.script_load(builtin()["audit"].source)
+        cursor = "0"
+        while True:
+            raw = self.redis.evalsha(script, 2, NAMESPACE, NAMESPACE + ":meta", packed({"cursor": cursor}))
+            cursor, *problems = (one.decode() for one in raw)
+            if problems:
+                raise Fault(f"audit: {problems[:5]}")
+            if cursor == "0":
+                break
+        self.redis.close()
+
+
+def differing(one: dict[bytes, bytes], other: dict[bytes, bytes]) -> set[bytes]:
+    return {key for key in one.keys() | other.keys() if one.get(key) != other.get(key)}
+
+
+def responses_of(operation: Operation) -> set[str]:
+    of_any = {"404", "405"}
+    if operation.role:  # what the document's text says of all of them
+        of_any |= {"401", "403", "429"}
+    return set(document()["paths"][operation.path][operation.method.lower()]["responses"]) | of_any
+
+
+def fuzzed_master(server: RedisServer, form: str = "auto") -> MasterProcess:
+    """A master to be asked, on a server of its own."""
+    return MasterProcess("--redis", server.url, "--namespace", NAMESPACE, "--form", form)

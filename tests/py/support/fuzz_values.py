@@ -1,0 +1,195 @@
+"""Values for the fuzzer: right ones, borders, odd ones, and bytes that are broken."""
+
+from __future__ import annotations
+
+import copy
+import random
+from typing import Any
+
+import msgpack
+
+from bad_values import HOLD, RUNNING, UNKNOWN, Raw, encode
+from jqmaster.wire.fields import FIELDS
+from jqmaster.wire.operation import Type
+
+STATES = ("queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled")
+NAMES = ("a", "b", "mail", "full", "limited", "x.y", "é", "a b", "[", "%s", "{jq}", "..", "0")
+TEXTS = ("", "*", "a*", "\0", "a\nb", "\x7f", "x" * 255, "x" * 256, "x" * 70_000, "\u202e", "\U0001f600", "1", "-1",
+         "nil", "argument.a", "a.b.c", "__proto__", "'; DROP", "..%2f", "%00", "\\", '"', "]]", "%d%n")  # fmt: skip
+NUMBERS = (0, -1, 1, 2, 255, 256, 1000, 1001, 2**31 - 1, 2**31, -(2**31) - 1, 2**53, 2**53 + 1, 2**63 - 1, 2**63,
+           2**64 - 1, -(2**63), 0.5, -0.0, 1e-9, 1e10, 1.1e10, 1e15, 1e300, float("inf"), float("nan"))  # fmt: skip
+RAW = (b"\xc1", b"\xc4\x01a", b"\xc7\x01\x05a", b"\xd6\xff\0\0\0\1", b"\xa2\xc3\x28", b"\xdf\xff\xff\xff\xff",
+       b"\xdd\x00\x0f\xff\xff", b"\xdb\xff\xff\xff\xffa", b"\x91" * 300 + b"\xc0", b"\x81\x01\x02", b"\xca\x7f\xc0\0\0",
+       b"\xd9\x01a", b"\xc0", b"\xc2")  # fmt: skip
+
+
+class Values:
+    """What is known of the namespace grows with the replies: ids with their tokens, workers."""
+
+    def __init__(self, seed: str) -> None:
+        self.random = random.Random(seed)
+        self.jobs: dict[str, str] = {}  # token by id
+        self.workers = ["w"]
+
+    def knows_job(self, job_id: str, token: str = HOLD) -> None:
+        self.jobs.pop(job_id, None)
+        self.jobs[job_id] = token
+        if len(self.jobs) > 200:
+            del self.jobs[next(iter(self.jobs))]
+
+    def job(self) -> tuple[str, str]:
+        if not self.jobs or self.random.random() < 0.03:
+            return UNKNOWN, HOLD
+        return self.random.choice(list(self.jobs.items())[-50:])
+
+    def name(self) -> str:
+        return self.random.choice(NAMES[:5] if self.random.random() < 0.8 else NAMES)
+
+    def number(self, least: float, most: float, whole: bool) -> float:
+        """Within the bounds, often at them, and now and then beyond."""
+        chance = self.random.random()
+        if chance < 0.1:
+            return self.random.choice(NUMBERS)
+        if chance < 0.25:
+            number = self.random.choice((least, most, least - 1, most + 1))
+        else:
+            number = min(most, max(least, least + self.random.expovariate(1 / 20)))
+        return int(number) if whole else number
+
+    def of_job(self) -> dict[str, Any]:
+        """A job's spec: mostly right."""
+        spec: dict[str, Any] = {"name": self.name()}
+        for field in self.random.sample(FIELDS[1:], self.random.choice((0, 0, 1, 2, 3, 6))):
+            kind = field.kind
+            if kind == "name":
+                spec[field.name] = self.name()
+            elif kind in ("integer", "number", "seconds", "moment"):
+                spec[field.name] = self.number(field.least, field.most, kind == "integer")
+            elif kind == "boolean":
+                spec[field.name] = self.random.random() < 0.5
+            elif kind == "choice":
+                spec[field.name] = self.random.choice(field.words).name
+            elif kind == "names":
+                spec[field.name] = [self.name() for _ in range(self.random.randint(1, 3))]
+            elif kind == "jobs":
+                spec[field.name] = [self.random.choice((self.job()[0], 0)) for _ in range(self.random.randint(1, 3))]
+            else:
+                spec[field.name] = {self.name(): "x" for _ in range(2)}
+            if field.needs and self.random.random() < 0.9:
+                spec.setdefault(field.needs, self.name())
+        return spec
+
+    def of_type(self, type_: Type, name: str = "") -> Any:
+        """For a field of the table of operations."""
+        if type_.choices and self.random.random() < 0.9:
+            return self.random.choice(type_.choices)
+        if type_.kind in ("integer", "number", "moment"):
+            most = 1e6 if type_.most is None else type_.most
+            return self.number(type_.least or 0, most, type_.kind != "number")
+        if type_.kind == "flag":
+            return self.random.random() < 0.5
+        if type_.kind == "states":
+            return ",".join(self.random.sample(STATES, self.random.randint(1, 3)))
+        if "id" in name:
+            return self.job()[0] if type_.kind == "text" else [self.job()[0] for _ in range(self.random.randint(1, 3))]
+        if type_.kind == "list":
+            if name == "jobs":
+                return [list(self.job()) for _ in range(self.random.randint(0, 3))]
+            return [self.name() for _ in range(self.random.randint(1, 3))]
+        if type_.kind == "map":
+            return self.random.choice(({}, {"name": self.name()}, {"queue": self.name()}, {"limit": 1, "period": 1},
+                                       {"done_max": 5}, {"path": "argument.a"}))  # fmt: skip
+        if type_.kind == "value":
+            return self.random.choice((None, {"name": self.name()}, {"a": 1}, 1, [1, {"b": "c"}], self.odd()))
+        return self.name()
+
+    def odd(self) -> Any:
+        """Any value that nobody expects."""
+        chance = self.random.random()
+        if chance < 0.3:
+            return self.random.choice(TEXTS)
+        if chance < 0.6:
+            return self.random.choice(NUMBERS)
+        if chance < 0.75:
+            return Raw(self.random.choice(RAW))
+        return copy.deepcopy(
+            self.random.choice(
+                (None, True, False, [], {}, [[]], {"": {}}, {"a": {"b": [1]}}, [None], ["a"] * 1001, {1: 2})
+            )
+        )
+
+    def refer(self, value: Any) -> Any:
+        """The same with ids, tokens and workers that are there."""
+        if isinstance(value, dict):
+            found = {name: self.refer(part) for name, part in value.items()}
+            if "token" in found and "id" in found and self.random.random() < 0.9:
+                found["id"], found["token"] = self.job()
+            return found
+        if isinstance(value, list):
+            if len(value) >= 2 and value[1] == HOLD:
+                return [*self.job(), *value[2:]]
+            return [self.refer(part) for part in value[:20]]
+        if isinstance(value, str) and not isinstance(value, Raw):
+            if len(value) == 14 and value[:6] == RUNNING[:6]:
+                return self.job()[0]
+            if len(value) == 15 and value[:6] == "w" + RUNNING[:5]:
+                return self.random.choice(self.workers)
+        return value
+
+    def changed(self, value: Any) -> Any:
+        """The same with one thing different, somewhere in it."""
+        chance = self.random.random()
+        if chance < 0.2 or not isinstance(value, dict | list) or not value:
+            return self.odd()
+        value = copy.copy(value)
+        if isinstance(value, list):
+            at = self.random.randrange(len(value))
+            if chance < 0.3:
+                del value[at]
+            elif chance < 0.4:
+                value.insert(at, self.odd())
+            else:
+                value[at] = self.changed(value[at])
+            return value
+        key = self.random.choice(list(value))
+        if chance < 0.3:
+            del value[key]
+        elif chance < 0.4:
+            value[self.random.choice((*TEXTS[:8], str(key) + "x", str(key).upper()))] = value[key]
+        elif chance < 0.45:
+            value[str(key)] = {str(key): value[key]}
+        else:
+            value[key] = self.changed(value[key])
+        return value
+
+    def broken(self, data: bytes) -> bytes:
+        """Bytes as a bad line would bring them."""
+        data, at = bytearray(data), self.random.randrange(len(data) + 1)
+        for _ in range(self.random.choice((1, 1, 1, 4))):
+            chance = self.random.random()
+            at = self.random.randrange(len(data) + 1)
+            if chance < 0.4 and data:
+                data[at % len(data)] = self.random.randrange(256)
+            elif chance < 0.6:
+                del data[at:]
+            elif chance < 0.8:
+                data[at:at] = self.random.choice(RAW)
+            else:
+                data[at:at] = bytes(data[:50])
+        return bytes(data)
+
+
+def packed(value: Any) -> bytes:
+    """MessagePack of nearly anything, `Raw` as it stands."""
+    try:
+        return encode(value)
+    except (OverflowError, ValueError, UnicodeError, TypeError):
+        return b"\xc0"
+
+
+def opened(data: bytes) -> Any:
+    """What was packed; as it is, where it is no MessagePack."""
+    try:
+        return msgpack.unpackb(data, strict_map_key=False)
+    except (ValueError, msgpack.UnpackException):
+        return Raw(data)
