@@ -10,6 +10,7 @@ local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local arrival = require "jqlua.life.arrival"
 local coming = require "jqlua.life.coming"
+local constraint = require "jqlua.limits.constraint"
 local job = require "jqlua.job.record"
 local jobspec = require "jqlua.job.spec"
 local queue = require "jqlua.queue.record"
@@ -89,6 +90,12 @@ if queues > 1 or owner[queue.MAX_WAITING] > 0 then
 end
 
 local reply = { false, false }
+if count > 1 and meta.state[meta.VERSION] > 0 then
+  problem = constraint.check_asked(jobs, "jobs")
+  if problem then
+    return redis.error_reply(problem)
+  end
+end
 if is_linked then
   problem = arrival.check(jobs, "jobs")
   if problem then

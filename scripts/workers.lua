@@ -38,7 +38,8 @@ local function document(id)
     state = "full"
   end
   return cmsgpack.pack({
-    id = id, name = record.n, queues = record.q, url = record.u, max_jobs = record.m, held = held, state = state,
+    id = id, name = record.n, queues = record.q, url = record.u and worker.shown_url(record.u), max_jobs = record.m,
+    held = held, state = state,
     seen_ms = tonumber(redis.call("ZSCORE", keys.ALIVE, id)), refused = record.r,
     since_ms = job.created_ms(id:sub(2)), lapsed = record.l or 0, running = running(id), request = record.k or "",
   })

@@ -50,15 +50,15 @@ function M.is_text(value, most)
 end
 
 ---@cold
----@return boolean # neither NaN nor outside low to high
+---@return boolean # neither NaN nor -0, which prints as no other number does, nor outside low to high
 function M.is_number(value, low, high)
-  return type(value) == "number" and value >= low and value <= high
+  return type(value) == "number" and value >= low and value <= high and (value ~= 0 or 1 / value > 0)
 end
 
 ---@cold
 ---@return boolean
 function M.is_integer(value, low, high)
-  return type(value) == "number" and value >= low and value <= high and value % 1 == 0
+  return M.is_number(value, low, high) and value % 1 == 0
 end
 
 --- A value for an error message, short whatever it is.

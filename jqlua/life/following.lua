@@ -4,6 +4,7 @@ local meta = require "jqlua.base.meta"
 local arrival = require "jqlua.life.arrival"
 local batch = require "jqlua.base.writes"
 local check = require "jqlua.base.check"
+local constraint = require "jqlua.limits.constraint"
 local failure = require "jqlua.life.failure"
 local glob = require "jqlua.base.glob"
 local job = require "jqlua.job.record"
@@ -78,7 +79,8 @@ end
 --- Checks what takes a look at the namespace.
 ---@return string? problem
 function M.check(said, i)
-  return arrival.check(said.jobs, "outcomes[" .. i .. "].enqueue")
+  local path = "outcomes[" .. i .. "].enqueue"
+  return meta.state[meta.VERSION] > 0 and constraint.check_asked(said.jobs, path) or arrival.check(said.jobs, path)
 end
 
 --- Enqueues the jobs behind an outcome.

@@ -141,6 +141,27 @@ function M.size(program, at)
   return kind >= M.TAGS and program[at + 1] or kind > M.ARGUMENT and 3 or 2
 end
 
+---@cold
+--- What testing a job may take: one for each condition, and one more for each pattern that it lists.
+---@return number
+function M.weight(program, at, stop)
+  local sum = 0
+  at, stop = at or 1, stop or #program + 1
+  while at < stop do
+    local kind, size = program[at], M.size(program, at)
+    if kind > M.TAGS then
+      sum = sum + M.weight(program, at + 2, at + size)
+    else
+      sum = sum + 1
+      for i = kind < M.TAGS and at + size - 1 or at + 2, at + size - 1 do
+        sum = sum + (type(program[i]) == "table" and #program[i] or 0)
+      end
+    end
+    at = at + size
+  end
+  return sum
+end
+
 --- Tests a job, of which not everything need be known.
 ---@param program table a compiled matcher
 ---@param facts table name, queue, priority, tags (a list), argument (a blob); nil is unknown. Use it for all that is

@@ -13,6 +13,9 @@ local units = require "jqlua.limits.units"
 
 local M = {}
 
+-- Conditions that may be looked at for the jobs that one call brings, if it is more than one: some tenths of a second.
+M.MOST_ASKED = 300000
+
 local call = redis.call
 
 M.MOST = 1000
@@ -190,18 +193,22 @@ end
 function M.matching(queue_name, name, stores)
   local pair = queue_name .. "\0" .. name
   local list = opened.found[pair]
-  if list then
+  if list and (stores == false or not list.is_new) then
     return list
   end
   local version = meta.state[meta.VERSION]
-  local raw = call("GET", keys.MATCHING .. pair)
-  list = raw and (known[raw] or decode(raw))
-  if not list or list.version ~= version then
-    list = look_up(queue_name, name)
+  if not list then
+    local raw = call("GET", keys.MATCHING .. pair)
+    list = raw and (known[raw] or decode(raw))
+    list = list and list.version == version and list or nil
+  end
+  if not list or list.is_new then
+    list = list or look_up(queue_name, name)
+    list.is_new = stores == false
     if stores ~= false then
       -- Behind the version stands a text with what schema 3 knew besides: none, now.
       call("SET", keys.MATCHING .. pair,
-        struct.pack(">I4", version) .. (list[1] and "\0\0\0" .. cmsgpack.pack(list) or ""))
+        struct.pack(">I4", version) .. (list[1] and "\0\0\0" .. cmsgpack.pack({ unpack(list) }) or ""))
     end
   end
   opened.found[pair] = list
@@ -235,6 +242,33 @@ function M.fixed(queue_name, name, stores)
     known_fixed[pair] = memory.keep(known_fixed, pair, find_fixed(list, queue_name, name))
   end
   return known_fixed[pair]
+end
+
+---@cold
+--- Whether jobs that a call brings ask for more matching than one call may do. Nothing is written.
+---@param jobs table[] as module job.spec parses them
+---@param path string of their list
+---@return string? problem
+function M.check_asked(jobs, path)
+  local asked = opened.asked
+  for _, new in ipairs(jobs) do
+    local queue_name, name = new[job.QUEUE], new[job.NAME]
+    if not M.fixed(queue_name, name, false) then
+      local list = M.matching(queue_name, name, false)
+      if not list.weight then
+        list.weight = 0
+        for _, definition in ipairs(list) do
+          list.weight = list.weight + matcher.weight(definition.m)
+        end
+      end
+      asked[1] = (asked[1] or 0) + list.weight
+    end
+  end
+  asked[2] = (asked[2] or 0) + #jobs
+  if asked[2] > 1 and (asked[1] or 0) > M.MOST_ASKED then
+    return string.format("INVALID %s: constraints have more than %d conditions to look at for the jobs of this call; "
+      .. "bring fewer at once", path, M.MOST_ASKED)
+  end
 end
 
 --- The units that a job needs, by the constraints as they are.

@@ -32,7 +32,8 @@ function M.expected(kind, use, scalar)
     return not scalar and "a scalar: nil, a boolean, a number but NaN, text, binary data or ext" or nil
   elseif kind == condition.PRIORITY then
     if use == "equal" then
-      local is_fit = check.is_integer(number, LEAST_PRIORITY, MOST_PRIORITY)
+      -- Here -0 is 0, as it is to all that compares.
+      local is_fit = check.is_integer(number and number + 0, LEAST_PRIORITY, MOST_PRIORITY)
       return not is_fit and "an integer from -2147483648 to 2147483647" or nil
     end
     return not number and "a number" or nil

@@ -11,6 +11,7 @@ local jobpath = require "jqlua.values.path"
 local M = {}
 
 M.test = condition.test
+M.weight = condition.weight
 M.parse_path = jobpath.parse
 M.value = jobpath.value
 M.amount = jobpath.amount

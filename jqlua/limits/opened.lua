@@ -8,5 +8,6 @@ M.keys = {} -- by name (module limits.keyrecord)
 -- By lane its best job, {priority, id}, both nil for none (module limits.lane); by queue and name, with a zero byte
 -- between, the definitions that may match (module limits.constraint).
 M.found = {}
+M.asked = {} -- how much matching the jobs that come with this call take, and how many they are
 
 return M

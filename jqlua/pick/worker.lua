@@ -31,6 +31,14 @@ function M.load(id)
   return raw and cmsgpack.unpack(raw) or nil
 end
 
+--- A worker's url for people, without what may be secret.
+---@cold
+---@param url string
+---@return string
+function M.shown_url(url)
+  return (url:gsub("://[^/?#]*@", "://***@"):gsub("([?&][^=&]*[Pp][Aa][Ss][Ss][Ww][Oo][Rr][Dd][^=&]*)=[^&]*", "%1=***"))
+end
+
 function M.save(id, record)
   call("HSET", keys.WORKERS, id, cmsgpack.pack(record))
 end

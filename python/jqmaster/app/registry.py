@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import inspect
 import os
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any, ParamSpec, TypeVar, Unpack, cast, overload
@@ -75,8 +74,7 @@ class Registry(OperationMethods):
         self.link = self._memory(raises=False) if direct else Link(self._transport, self.serializer)
 
     def __repr__(self) -> str:
-        shown = re.sub(r"//[^/@]*@", "//", redis_url.without_password(self.url))
-        return f"<JQ {shown} {self.namespace}>"
+        return f"<JQ {redis_url.without_password(self.url)} {self.namespace}>"
 
     @property
     def is_redis(self) -> bool:

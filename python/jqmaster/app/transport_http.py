@@ -51,7 +51,7 @@ class HttpTransport:
 
     async def events(self, job_id: str | None, after: str | None = None) -> AsyncIterator[Event]:
         path = "/events" if job_id is None else f"/job/{quote(job_id, safe='')}/events"
-        headers = {"accept": "text/event-stream", **({"last-event-id": after} if after else {})}
+        headers = {"accept": f"text/event-stream, {MSGPACK}", **({"last-event-id": after} if after else {})}
         async with self.engine.stream(path, headers) as content:
             found, data, event = {"id": "", "event": "message"}, list[str](), None
             async for line in content:

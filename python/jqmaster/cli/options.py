@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from jqmaster.cli import kinds, show
 from jqmaster.cli.status import Refused
-from jqmaster.connection.url import FORMS
+from jqmaster.connection.url import FORMS, without_passwords
 
 if TYPE_CHECKING:
     from jqmaster.cli.clients import Client as Client
@@ -138,7 +138,7 @@ class Parser(argparse.ArgumentParser):
         self.verbs: Any = None
 
     def error(self, message: str) -> NoReturn:
-        raise Misused(self.prog, message)
+        raise Misused(self.prog, without_passwords(message))
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if isinstance(action, argparse._SubParsersAction) and value not in action.choices:

@@ -25,8 +25,8 @@ _RECREATE = """\
 @command(
     f"""serve
 run a JQ master
-Without --redis it starts its own Redis, with data in --data-dir. --push-to takes
-networks and hosts with commas between, * for any.
+Without --redis it starts its own Redis, with data in --data-dir. --push-to
+takes networks and hosts with commas between, * for any.
 
 {REDIS}{_MIGRATE}{_RECREATE}
 --host HOST=127.0.0.1 $JQ_HOST               listen there
@@ -42,6 +42,7 @@ networks and hosts with commas between, * for any.
 --session-idle SPAN=1h $JQ_SESSION_IDLE      how long a login of the web UI holds that nobody uses
 --push-to PLACES $JQ_PUSH_TO                 where workers may be (default: private networks, or none beyond loopback)
 --push-secrets SECRETS $JQ_PUSH_SECRETS      one or two, whsec_…, better as a variable: sign pushes to workers without
+--max-memory N(0..1073741824) $JQ_MAX_MEMORY  MiB an own Redis may hold, 0: any (default: half of what is free)
 --data-dir DIR=var $JQ_DATA_DIR              where an own Redis keeps its data
 --stop-timeout SPAN=10s $JQ_STOP_TIMEOUT     how long a stop may take
 --access-log                                 log a line for each request and each delivery
@@ -65,6 +66,7 @@ def _serve(options: Options) -> int:
             **{name: getattr(options, name) for name in same},
             stop_timeout_s=options.stop_timeout,
             allowed_hosts=options.allowed_hosts.split(",") if options.allowed_hosts else (),
+            max_memory=None if options.max_memory is None else options.max_memory << 20,
             session_idle_s=options.session_idle,
             proxies=Proxies(options.trusted_proxies or (), user_header, roles_header),
             push_secrets=options.push_secrets or (),

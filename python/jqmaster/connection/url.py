@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
-from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 SCHEMES = tuple(f"{one}://" for one in (
     "redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster",
@@ -16,6 +16,7 @@ SCHEMES = tuple(f"{one}://" for one in (
 FORMS = "redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://"
 
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:@/]+))(?::(\d{1,5}))?")
+_OPTION = re.compile(r"([?&][^=&]*)=[^&]*")
 _OWN = "sentinel_"
 ENCODED = "in user and password /, ?, # and @ are percent-encoded"
 _PORTS = {"sentinel": 26379, "cluster": 6379}
@@ -75,12 +76,30 @@ def _is_whole(url: str, parts: SplitResult, has_hosts: bool) -> bool:
 
 
 def without_password(url: str) -> str:
-    """`url` fit for a log, also one that is none."""
-    url = re.sub(r"(password=)[^&#]*", r"\1***", url)
-    scheme, mark, rest = url.partition("://")
+    """`url`, of Redis or of HTTP, or several with commas, fit for a log; also what is none."""
+    return ",".join(map(_hidden, re.split(r",(?=https?://)", url)))
+
+
+def without_passwords(text: str) -> str:
+    """A message in which URLs may stand."""
+    return re.sub(r"\S*(?:://|@)\S*", lambda found: without_password(found[0]), text)
+
+
+def _hidden(url: str) -> str:
+    url = _OPTION.sub(lambda one: f"{one[1]}=***" if "password" in unquote(one[1]).lower() else one[0], url)
+    before, mark, rest = url.partition("://")
+    if not mark:
+        before, rest = "", url
     user, at, hosts = rest.rpartition("@")
     name, colon, _ = user.partition(":")
-    return f"{scheme}{mark}{name}:***@{hosts}" if at and colon else url
+    if before.endswith(("http", "https")):
+        return f"{before}{mark}***@{hosts}" if at else url  # a token may stand there alone
+    if at:
+        return f"{before}{mark}{name}:***@{hosts}" if colon else url
+    # Whoever did not encode their password may have what looks like an option in it.
+    listed = re.split("[/?#]", rest, maxsplit=1)[0]
+    is_whole = ":" not in listed or all(map(_HOST.fullmatch, listed.split(",")))
+    return url if is_whole else f"{before}{mark}***"
 
 
 def _address(text: str, port: int) -> Address:

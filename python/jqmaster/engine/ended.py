@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import itertools
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, TypeVar
 
 import redis.asyncio as redis_asyncio
 
@@ -15,8 +15,12 @@ from jqmaster.connection.subscriptions import Subscriptions
 from jqmaster.connection.together import Together
 from jqmaster.engine.engine import Engine
 from jqmaster.errors import Unavailable
+from jqmaster.wire import packform
+
+T = TypeVar("T")
 
 ENDED = frozenset({"done", "error", "cancelled"})
+_VALUES = frozenset(("argument", "result", "error"))
 LOOK_EVERY_S = 5  # although nothing was said
 DEAF_S = 1  # the same without a subscription
 LOOK_S = 5.0  # how long one may take
@@ -31,6 +35,7 @@ class Ended:
     """
 
     def __init__(self, engine: Engine, redis: redis_asyncio.Redis) -> None:
+        self._engine = engine
         self._redis = redis
         self._channel = f"{engine.namespace}:ended"
         self._subscriptions = Subscriptions(redis)
@@ -50,13 +55,13 @@ class Ended:
         stops; None for an unknown job. Raises Unavailable when the first look fails, or the last."""
         deadline = asyncio.get_running_loop().time() + timeout_s
         if timeout_s <= 0 or self._stopped:
-            return await self._look_within(LOOK_S, job_id)
+            return await self._glance(job_id)
         alarm = asyncio.Event()
         self._waiters.setdefault(job_id, set()).add(alarm)
         try:
             self._run("listen", self._listen)
             self._run("look", self._look_now_and_then)
-            state = await self._look_within(max(LOOK_S, timeout_s), job_id)
+            state = await _within(max(LOOK_S, timeout_s), self._look(job_id))
             return await self._until(state, job_id, alarm, deadline)
         finally:
             self._leave(job_id, alarm)
@@ -89,7 +94,7 @@ class Ended:
                         state = await self._look(job_id)
             except TimeoutError:
                 # Nobody may be told that a job goes on which has ended, only because nothing was heard of it.
-                return await self._look_within(LOOK_S, job_id)
+                return await _within(LOOK_S, self._look(job_id))
         return state
 
     async def _look(self, job_id: bytes) -> str | None:
@@ -99,12 +104,10 @@ class Ended:
         state = await asyncio.shield(asking)
         return None if state is None else bytes(state).decode()
 
-    async def _look_within(self, seconds: float, job_id: bytes) -> str | None:
-        try:
-            async with asyncio.timeout(seconds):
-                return await self._look(job_id)
-        except TimeoutError as problem:
-            raise Unavailable(f"Redis did not answer within {seconds:g} s", problem) from problem
+    async def _glance(self, job_id: bytes) -> str | None:
+        # Nobody is told of the end, so nothing is written.
+        [document] = await _within(LOOK_S, self._engine.call("get", job_id))
+        return None if document is None else str(packform.Reader(document).map("", _VALUES)["status"])
 
     async def _look_now_and_then(self) -> None:
         for second in itertools.count(1):
@@ -145,3 +148,11 @@ class Ended:
                 for alarm in self._waiters.get(job_id, ()):
                     self._states[alarm] = state.decode()
                     alarm.set()
+
+
+async def _within(seconds: float, asking: Coroutine[Any, Any, T]) -> T:
+    try:
+        async with asyncio.timeout(seconds):
+            return await asking
+    except TimeoutError as problem:
+        raise Unavailable(f"Redis did not answer within {seconds:g} s", problem) from problem

@@ -12,6 +12,7 @@ from urllib.parse import quote, urlencode
 import aiohttp
 import msgpack
 
+from jqmaster.connection.url import without_password
 from jqmaster.engine import replies
 from jqmaster.engine.calls import Argument, Spec, given, pack
 from jqmaster.engine.durable import Durable
@@ -226,7 +227,7 @@ class HttpEngine(Operations):
 
 
 def _away(url: str, error: Exception, hint: str) -> Unavailable:
-    return Unavailable(f"{url} does not answer: {str(error) or type(error).__name__}{hint}", error)
+    return Unavailable(f"{without_password(url)} does not answer: {str(error) or type(error).__name__}{hint}", error)
 
 
 async def _together(asked: Sequence[Any]) -> list[Any]:

@@ -18,6 +18,7 @@ from typing import Any
 import aiohttp
 import redis.asyncio as redis_asyncio
 
+from jqmaster.connection.url import without_password
 from jqmaster.connection.wake import WINDOW_MS, Channel, backoff_s
 from jqmaster.engine.calls import new_request
 from jqmaster.engine.engine import Engine, pack
@@ -224,8 +225,8 @@ class Dispatch:
         self.meters.delivery(outcome, seconds)
         if access.delivery_log.isEnabledFor(logging.INFO):
             pairs = {
-                "job": f"{job.id}/{job.attempt}", "name": job.name, "worker": job.worker, "url": job.url,
-                "outcome": outcome, "ms": round(seconds * 1000, 3),
+                "job": f"{job.id}/{job.attempt}", "name": job.name, "worker": job.worker,
+                "url": without_password(job.url), "outcome": outcome, "ms": round(seconds * 1000, 3),
             }  # fmt: skip
             access.delivery_log.info(access.Fields("delivery", pairs))
 

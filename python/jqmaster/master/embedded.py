@@ -79,16 +79,45 @@ def socket_path(data_dir: Path) -> Path:
     raise EmbeddedRedisError(f"no path short enough for a unix socket; choose a shorter --data-dir than {data_dir}")
 
 
+def available_bytes() -> int:
+    """How much memory processes that start now can have, also by the limits of a container."""
+    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    with contextlib.suppress(OSError):
+        if match := re.search(r"MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text()):
+            found.append(int(match[1]) * 1024)
+    for limit in ("memory.max", "memory/memory.limit_in_bytes"):
+        with contextlib.suppress(OSError, ValueError):  # "max": none
+            found.append(int((Path("/sys/fs/cgroup") / limit).read_text()))
+    return min(found)
+
+
+def _make_private(folder: Path) -> None:
+    """What is in jobs is nobody else's business, also where all was made by an older version."""
+    if folder.stat().st_mode & stat.S_ISVTX:
+        raise EmbeddedRedisError(f"{folder} is shared with others; choose a directory of its own with --data-dir")
+    folder.chmod(0o700)
+    files = ("redis.log", "start.lock", "users.lock", "*.rdb", "appendonlydir/*")
+    for path in (path for pattern in files for path in folder.glob(pattern)):
+        path.chmod(0o600)
+    if (folder / "appendonlydir").is_dir():
+        (folder / "appendonlydir").chmod(0o700)
+
+
 class EmbeddedRedis:
     """A redis-server on a unix socket, with its data under `data_dir` (append-only, no eviction).
 
     `start` uses the server that already runs there, if one does. `stop` leaves it running when another
-    process still uses it.
+    process still uses it. A server that is started takes no more than `max_memory` bytes for its data; without,
+    half of what is available then.
     """
 
-    def __init__(self, data_dir: str | os.PathLike[str], *, start_timeout_s: float = START_TIMEOUT_S) -> None:
+    def __init__(
+        self, data_dir: str | os.PathLike[str], *, max_memory: int | None = None,
+        start_timeout_s: float = START_TIMEOUT_S,
+    ) -> None:  # fmt: skip
         self.data_dir = Path(data_dir).absolute()
         self.started_here = False
+        self._max_memory = max_memory
         self._start_timeout_s = start_timeout_s
         self._process: subprocess.Popen[bytes] | None = None
         self._users_fd: int | None = None
@@ -111,6 +140,7 @@ class EmbeddedRedis:
         """Have a server that answers, and return its URL. Raises `EmbeddedRedisError`."""
         try:
             self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+            _make_private(self.data_dir)
         except OSError as error:
             raise EmbeddedRedisError(f"cannot use {self.data_dir} for data: {error.strerror}") from error
         self._socket = socket_path(self.data_dir)
@@ -214,6 +244,7 @@ class EmbeddedRedis:
             "appendonly": "yes",
             "appendfsync": "everysec",
             "save": "",
+            "maxmemory": str(available_bytes() // 2 if self._max_memory is None else self._max_memory),
             "maxmemory-policy": "noeviction",
             # Small sorted sets are lists that are searched from end to end; beyond this many a skip list is
             # cheaper.
@@ -227,7 +258,7 @@ class EmbeddedRedis:
         # A session of its own: Ctrl-C at the terminal must reach the master alone, which stops Redis last.
         self._process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            start_new_session=True, cwd=self.data_dir,
+            start_new_session=True, cwd=self.data_dir, umask=0o077,
         )  # fmt: skip
         self.started_here = True
         self._await_ready(self._process)

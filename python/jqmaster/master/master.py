@@ -101,6 +101,8 @@ class Master:
     meters: Meters = field(default_factory=Meters)
     figures: Figures = field(init=False)
     metrics_queues: int = MOST_QUEUES
+    streams: int = 0
+    most_streams: int = 10_000
     overview: Overview | None = field(init=False, default=None)
     enqueuing: Coalescer = field(init=False)
 

@@ -13,7 +13,7 @@ from typing import Any
 import uvloop
 
 from jqmaster.wire import jsonform, packform
-from jqmaster.wire.errors import HttpError
+from jqmaster.wire.errors import busy
 
 log = logging.getLogger("jqmaster.server")
 
@@ -88,7 +88,7 @@ class _Guest(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         # Once the request is here: who gets the answer before may take it for another's.
         if not self._transport.is_closing():
-            is_json = b"application/json" in data
+            is_json = b"msgpack" not in data
             # A process that is full is alive: who asks that would restart it.
             asks_alive = data.startswith(b"GET /alive ")
             alive = _answer(b"200 OK", {"status": "ok"}, is_json)
@@ -108,7 +108,7 @@ def _closing(transport: Any, received: Callable[[], Any]) -> Callable[[], Any]:
 
 
 def _refusal(is_json: bool) -> bytes:
-    error = HttpError(503, "UNAVAILABLE", "this server has too many connections; another may have room")
+    error = busy("too many connections")
     return _answer(b"503 Service Unavailable", error.body(), is_json, *error.headers())
 
 

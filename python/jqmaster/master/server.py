@@ -33,6 +33,7 @@ from jqmaster.master.dispatch import Dispatch
 from jqmaster.master.embedded import EmbeddedRedis, EmbeddedRedisError
 from jqmaster.master.events import EventFeed
 from jqmaster.master.figures import MOST_QUEUES
+from jqmaster.master.http import http1
 from jqmaster.master.http.app import create_app
 from jqmaster.master.keyring import Keyring
 from jqmaster.master.master import Master
@@ -44,9 +45,6 @@ from jqmaster.worker import joblog
 log = logging.getLogger("jqmaster.server")
 
 DEFAULT_PORT = 8400
-BACKLOG = 1024
-KEEP_ALIVE_S = 75.0
-KEEP_ALIVE_REQUESTS = 1_000_000
 
 EXIT_OK, EXIT_FAILED, EXIT_REDIS, EXIT_LISTEN = 0, 1, 4, 1  # as docs/cli.md has them
 
@@ -70,6 +68,7 @@ class ServeOptions:
     port: int = DEFAULT_PORT  # 0: any free one
     unix: str | None = None  # a socket's path, instead of host and port
     data_dir: Path = field(default_factory=lambda: Path("var"))
+    max_memory: int | None = None  # of an own Redis, in bytes; 0: any. None: half of what is available
     stop_timeout_s: float = 10.0
     max_deliveries: int = 1000
     migrate: bool = False  # data of an older schema
@@ -193,7 +192,7 @@ class Server:
             raise StartError(str(error)) from None
         self._listen()
         if options.redis_url is None:
-            self._embedded = EmbeddedRedis(options.data_dir)
+            self._embedded = EmbeddedRedis(options.data_dir, max_memory=options.max_memory)
             try:
                 self.redis_url = await asyncio.to_thread(self._embedded.start)
             except EmbeddedRedisError as error:
@@ -265,7 +264,7 @@ class Server:
                 host = f"[{options.host}]" if family == socket.AF_INET6 else options.host
                 scheme = "http" if options.tls_cert is None else "https"
                 self.url = f"{scheme}://{host}:{self._socket.getsockname()[1]}"
-            self._socket.listen(BACKLOG)
+            self._socket.listen(http1.BACKLOG)
         except OSError as error:
             where = options.unix or f"{options.host}:{options.port}"
             raise StartError(f"cannot listen on {where}: {error.strerror or error}", EXIT_LISTEN) from None
@@ -282,18 +281,11 @@ class Server:
 
     def _serve_http(self) -> None:
         assert self._socket is not None
-        config = hypercorn.config.Config()
-        config.bind = [f"fd://{self._socket.detach()}"]
+        config = self._config = http1.config(self._socket.detach())
         self._socket = None
-        config.keep_alive_timeout = KEEP_ALIVE_S
-        config.keep_alive_max_requests = KEEP_ALIVE_REQUESTS
-        config.backlog = BACKLOG
-        config.loglevel = "WARNING"
-        config.include_server_header = False
         if self.options.tls_cert is not None:
             config.certfile, config.keyfile = self._tls_files()
             config.alpn_protocols = ["http/1.1"]
-        self._config = config
         app: Any = create_app(self.master, hosts=self.options.hosts())
         serving = hypercorn.asyncio.serve(app, config, shutdown_trigger=self._shutdown.wait)
         self._http = asyncio.create_task(serving, name="http server")

@@ -68,6 +68,11 @@ def invalid(field: str | None, message: str) -> HttpError:
     return HttpError(400, "INVALID", f"{field}: {message}" if field else message, field)
 
 
+def busy(what: str) -> HttpError:
+    """503: a bound of this server is reached. Nothing was done; at another, or after a moment, it may be."""
+    return HttpError(503, "BUSY", f"this server has {what}; another may have room")
+
+
 def internal() -> HttpError:
     """500, for what can only be a fault of ours."""
     return HttpError(500, "INTERNAL", "a fault of this server; its log has the details")

@@ -147,13 +147,23 @@ def body_type(header: bytes | None) -> str:
     )
 
 
+def sent_type(header: bytes | None, has_body: bool) -> str | None:
+    """The type that a request is of, if it has a body, or names one that is known."""
+    if header is None:
+        return MSGPACK if has_body else None
+    try:
+        return body_type(header)
+    except HttpError:
+        return None
+
+
 @lru_cache(maxsize=1024)
-def reply_type(accept: bytes | None, json_body: bool) -> str:
+def reply_type(accept: bytes | None, sent: str | None) -> str:
     """The content type to answer in. Raises 406 when the client takes neither MessagePack nor JSON.
 
-    Without a preference the answer is MessagePack, or JSON when the request was, or a browser shows it.
+    Without a preference it is MessagePack for who has `sent` that, and is no browser that shows it; else JSON.
     """
-    is_json = json_body or (accept is not None and b"text/html" in accept)
+    is_json = sent != MSGPACK or (accept is not None and b"text/html" in accept)
     offers = (JSON, *_MSGPACK_TYPES) if is_json else (*_MSGPACK_TYPES, JSON)
     if accept is None or accept in (b"*/*", b""):
         return offers[0]

@@ -15,6 +15,7 @@ import msgpack
 import redis.asyncio as redis_asyncio
 
 from jqmaster.connection.subscriptions import Subscriptions
+from jqmaster.connection.url import without_password
 from jqmaster.engine import replies
 from jqmaster.engine.calls import new_request
 from jqmaster.engine.engine import Engine, connect, given, pack
@@ -247,13 +248,14 @@ class HttpSource:
                 status = response.status
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             self._urls.append(self._urls.pop(0))
-            raise Unavailable(f"{url} does not answer: {error or type(error).__name__}", error) from error
+            why = error or type(error).__name__
+            raise Unavailable(f"{without_password(url)} does not answer: {why}", error) from error
         if status in (401, 403) or (status == 429 and b"RATE" in content[:40]):
             # As long as its leases last a worker goes on trying: the key may be put right.
-            raise Unavailable(f"{url}: {_refusal(content)}")
+            raise Unavailable(f"{without_password(url)}: {_refusal(content)}")
         if status >= 500:
             self._urls.append(self._urls.pop(0))
-            raise Unavailable(f"{url} answers {status}")
+            raise Unavailable(f"{without_password(url)} answers {status}")
         return _content(status, content)
 
 

@@ -88,6 +88,11 @@ describe("register", function()
     end)
   end)
 
+  it("does not show a secret of a url that it refuses", function()
+    local message = jq:refuses("INVALID url", "register", { name = "w", queues = "*", url = "ftp://u:secret@host" })
+    assert.is_nil(message:find("secret"))
+  end)
+
   describe("the same url again", function()
     it("replaces the older worker", function()
       local old = jq:register({ url = "http://w/" })

@@ -182,3 +182,43 @@ def test_start_and_stop_many_times(folder: Path) -> None:
         with EmbeddedRedis(folder) as server:
             pid = server.pid
         assert ends(pid)
+
+
+def test_it_leaves_memory_to_the_machine(folder: Path) -> None:
+    with EmbeddedRedis(folder) as server, client(server) as asked:
+        most = int(asked.config_get("maxmemory")["maxmemory"])
+        assert 0.3 * embedded.available_bytes() < most < 0.6 * embedded.available_bytes()
+        assert asked.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
+
+
+@pytest.mark.parametrize("most", [0, 64 << 20])
+def test_how_much_it_takes_can_be_said(folder: Path, most: int) -> None:
+    with EmbeddedRedis(folder, max_memory=most) as server, client(server) as asked:
+        assert int(asked.config_get("maxmemory")["maxmemory"]) == most
+
+
+def test_what_it_keeps_is_private_also_what_was_there(folder: Path) -> None:
+    with EmbeddedRedis(folder) as server, client(server) as asked:
+        asked.set("a", 1)
+    folder.chmod(0o755)
+    for path in folder.rglob("*"):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    with EmbeddedRedis(folder) as server, client(server) as asked:
+        asked.bgrewriteaof()
+        deadline = time.monotonic() + 20
+        while (
+            asked.info("persistence")["aof_rewrite_in_progress"] or asked.info("persistence")["aof_rewrite_scheduled"]
+        ):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        asked.set("b", 2)
+        modes = {path: stat.S_IMODE(path.lstat().st_mode) for path in [folder, *folder.rglob("*")]}
+        expected = {path: 0o600 if stat.S_ISREG(path.lstat().st_mode) else 0o700 for path in modes}
+        assert modes == expected
+
+
+def test_a_directory_of_all_is_left_alone(folder: Path) -> None:
+    folder.chmod(0o1777)
+    with pytest.raises(EmbeddedRedisError, match="shared"):
+        EmbeddedRedis(folder).start()
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o1777

@@ -242,7 +242,7 @@ async def test_a_unix_socket_is_served_and_removed(redis_url: str, namespace: st
         connector = aiohttp.UnixConnector(str(path))
         async with (
             aiohttp.ClientSession(connector=connector) as session,
-            session.get("http://jq/") as response,
+            session.get("http://jq/nowhere") as response,
         ):
             assert response.status == 404
         with pytest.raises(StartError, match="another server"):

@@ -115,7 +115,7 @@ async def test_the_matcher_passes_byte_for_byte(api: Api, match: bytes) -> None:
     answer = await raw_put(api, b"\x82\xa5match" + match + b"\xabconcurrency\x01")
     assert answer.status == 200, answer.value
     assert value_of(answer.raw, "match") == match
-    got = await asgi(api.app, "GET", "/constraint/c", {}, b"")
+    got = await asgi(api.app, "GET", "/constraint/c", {"accept": MSGPACK}, b"")
     assert value_of(got.raw, "match") == match
 
 

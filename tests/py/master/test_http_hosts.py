@@ -1,12 +1,17 @@
 """By which names a master may be asked: a page whose site's name was made to lead here reads nothing."""
 
 import asyncio
+import logging
 
 import pytest
 import requests
 
+from jqmaster.engine import scripts
+from jqmaster.master.http.foreign import may_change
 from jqmaster.master.server import ServeOptions, Server
+from jqmaster.wire import access
 from jqmaster.wire.foreign import is_foreign
+from jqmaster.wire.operations import OPERATIONS
 
 OWN = ["localhost", "LOCALHOST:8400", "jq.localhost", "localhost.", "127.0.0.1:1", "10.1.2.3", "[::1]:8400"]
 OTHERS = ["evil.example", "evil.example:8400", "127.0.0.1.evil.example", "notlocalhost", "[evil]", "é"]
@@ -59,6 +64,59 @@ async def test_names_given_hold_on_the_network_too(redis_url: str, namespace: st
     async with Server(options(redis_url, namespace, **more)) as server:
         assert await statuses(server, ["jq.example"]) == {200}
         assert await statuses(server, ["evil.example"]) == {403}
+
+
+async def test_a_refusal_has_an_id_a_line_and_is_counted(
+    redis_url: str, namespace: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="jqmaster.request")
+    async with Server(options(redis_url, namespace)) as server:
+        for given in ({"host": "evil.example"}, {"origin": "http://evil"}):
+            headers = {**given, "x-request-id": "mine"}
+            told = await asyncio.to_thread(requests.post, server.url + "/job", headers=headers, timeout=10)
+            assert (told.status_code, told.headers["x-request-id"]) == (403, "mine")
+        lines = [one.msg for one in caplog.records if isinstance(one.msg, access.Fields)]
+        assert [(line["id"], line["path"], line["status"]) for line in lines] == [("mine", "/job", 403)] * 2
+        assert server.master.meters.requests["POST", "", 403] == 2
+
+
+async def test_pages_of_other_sites_do_not_shorten_a_results_life(redis_url: str, namespace: str) -> None:
+    async with Server(options(redis_url, namespace)) as server:
+
+        def ask(path: str, **headers: str) -> int:
+            return requests.get(server.url + path, headers=headers, timeout=10, stream=True).status_code
+
+        job = {"name": "a", "keep_result": True}
+        told = await asyncio.to_thread(requests.post, server.url + "/job", json=job, timeout=10)
+        at = f"/job/{told.json()['job_id']}"
+        for path in (f"{at}/result", f"{at}/polling?timeout=0", f"{at}/events"):
+            assert await asyncio.to_thread(ask, path, origin="http://evil") == 403
+            assert await asyncio.to_thread(ask, path, **{"sec-fetch-site": "cross-site"}) == 403
+            assert await asyncio.to_thread(ask, path, **{"sec-fetch-site": "same-origin"}) in (200, 408, 409)
+        for path in (at, "/queues", "/overview/events"):  # what only looks
+            assert await asyncio.to_thread(ask, path, origin="http://evil") == 200
+
+
+async def test_every_get_that_may_change_something_is_known() -> None:
+    looks = {name for name, script in scripts.builtin().items() if "no-writes" in script.source.partition("\n")[0]}
+    changing = {one.script for one in OPERATIONS.values() if one.method == "GET" and one.script} - looks
+    assert changing == {"result", "track", "watch", "config"}  # config writes only where it is given something
+    assert not may_change("GET", "/config") and may_change("HEAD", "/job/0687f9c2718400/result")
+
+
+async def test_a_look_at_a_job_writes_nothing(redis_url: str, namespace: str) -> None:
+    async with Server(options(redis_url, namespace)) as server:
+
+        def poll() -> int:
+            return requests.get(f"{server.url}/job/{job_id}/polling?timeout=0", timeout=10).status_code
+
+        told = await asyncio.to_thread(requests.post, server.url + "/job", json={"name": "a"}, timeout=10)
+        job_id = told.json()["job_id"]
+        key = f"{namespace}:j:{job_id}"
+        client = server.master.engine.redis
+        before = await client.get(key)
+        assert before and await asyncio.to_thread(poll) == 408
+        assert await client.get(key) == before
 
 
 @pytest.mark.parametrize(

@@ -207,7 +207,6 @@ async def test_what_cannot_be_answered_changes_nothing(api: Api, accept: str) ->
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [
-        ("GET", "/", 404),
         ("GET", "/nothing", 404),
         ("GET", "/job/", 404),
         ("POST", "/job/", 404),

@@ -97,7 +97,7 @@ async def _raw(api: Api, method: str, path: str, body: bytes | None = None) -> A
     """Past the checks against the document, for which these bodies would have to be unpacked."""
     from http_support import MSGPACK, asgi
 
-    headers = {} if body is None else {"content-type": MSGPACK}
+    headers = {"accept": MSGPACK} | ({} if body is None else {"content-type": MSGPACK})
     return await asgi(api.app, method, path, headers, body or b"")
 
 
@@ -345,4 +345,4 @@ def test_a_level_below_the_limit_is_taken() -> None:
     ],
 )
 def test_the_answer_comes_as_what_is_wanted_most(accept: bytes | None, of_msgpack: str, of_json: str) -> None:
-    assert (reply_type(accept, False), reply_type(accept, True)) == (of_msgpack, of_json)
+    assert [reply_type(accept, sent) for sent in (MSGPACK, JSON, None)] == [of_msgpack, of_json, of_json]

@@ -67,7 +67,7 @@ class Target(NamedTuple):
         return self.at and f"{self.at}."
 
 
-SEEN_IN_PARTS = ("cron", "by", "cost", "digest")  # errors show what is wrong in them
+SEEN_IN_PARTS = ("cron", "by", "cost", "digest", "url")  # errors show what is wrong in them
 TEXT = [*NOT_TEXT, "x" * 65537]
 HELD = {"worker": "w", "jobs": [[RUNNING, HOLD]]}
 SUCCESS = {"id": RUNNING, "token": HOLD, "type": "success"}

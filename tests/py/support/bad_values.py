@@ -98,13 +98,13 @@ QUEUES = [5, True, 1.5, "", [], {"a": 1}, ["a"] * 101, "x" * 256, "x" * 2**20, "
 
 def integers(least, most):
     return [least - 1, most + 1, least + 0.5, "1", "", True, False, [], [1], {"a": 1}, NAN, INFINITE,
-            -INFINITE, 2**63, -(2**63), 2**64 - 1, 1e300]  # fmt: skip
+            -INFINITE, -0.0, 2**63, -(2**63), 2**64 - 1, 1e300]  # fmt: skip
 
 
 def numbers(least, most):
     below = least / 2 if least else -0.001
     return [
-        below, -1, most * 1.001, most * 1e6, "1", "", True, False, [], [1], {"a": 1}, NAN, INFINITE, -INFINITE,
+        below, -1, most * 1.001, most * 1e6, "1", "", True, False, [], [1], {"a": 1}, NAN, INFINITE, -INFINITE, -0.0,
     ]  # fmt: skip
 
 

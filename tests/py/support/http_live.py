@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import hypercorn.asyncio
-import hypercorn.config
 
 from http_support import Pokes
 from jqmaster.engine.ended import Ended
@@ -19,6 +18,7 @@ from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import builtin, install
 from jqmaster.engine.waiting import Waiting
 from jqmaster.master.events import EventFeed
+from jqmaster.master.http import http1
 from jqmaster.master.http.app import create_app
 from jqmaster.master.master import Master
 
@@ -53,11 +53,7 @@ def live_server(redis_url: str, namespace: str, **options: Any) -> Iterator[Live
         waiting, ended = Waiting(engine, client), Ended(engine, client)
         events = EventFeed(engine, client)
         master = Master(engine, waiting, ended, Pokes(), events)
-        config = hypercorn.config.Config()
-        config.bind = [f"fd://{listener.detach()}"]
-        config.loglevel = "WARNING"
-        config.keep_alive_timeout = 75
-        config.keep_alive_max_requests = 1_000_000
+        config = http1.config(listener.detach())
         config.graceful_timeout = 1
         started.append(Live(port, master, asyncio.get_running_loop()))
         app: Any = create_app(master, **options)

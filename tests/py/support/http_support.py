@@ -130,6 +130,12 @@ class Answer:
         return self.value["error"]
 
 
+def takes_msgpack(described: dict[str, Any]) -> bool:
+    """Whether a client may ask for MessagePack there, as all but those of one type of their own."""
+    answers = [one for status, one in described["responses"].items() if status[0] == "2"]
+    return "406" in described["responses"] and all(MSGPACK in one.get("content", {MSGPACK: {}}) for one in answers)
+
+
 @dataclass
 class Api:
     """The application, called as Hypercorn would call it."""
@@ -155,6 +161,9 @@ class Api:
         if raw is None and body is not None:
             raw = json.dumps(body).encode() if content_type == JSON else msgpack.packb(body)
         sent = {name.replace("_", "-").lower(): value for name, value in (self.headers | headers).items()}
+        found = operation(method, target.partition("?")[0])
+        if content_type in _MSGPACK_NAMES and found is not None and takes_msgpack(found[1]):
+            sent.setdefault("accept", MSGPACK)
         if raw is not None and content_type:
             sent["content-type"] = content_type
         answer = await asgi(self.app, method, target, sent, raw or b"")

@@ -111,9 +111,11 @@ def test_the_policy_forbids_what_is_not_ours(server: Server) -> None:
 
 
 def test_browsers_are_led_to_the_ui_and_programs_are_not(server: Server) -> None:
-    told = requests.get(server.url, headers={"accept": "text/html"}, allow_redirects=False, timeout=10)
-    assert (told.status_code, told.headers["location"]) == (302, "/ui/")
-    assert requests.get(server.url, timeout=10).status_code == 404
+    for accept in ("text/html", "text/html,*/*;q=0.8", "*/*", None):
+        told = requests.get(server.url, headers={"accept": accept}, allow_redirects=False, timeout=10)
+        assert (told.status_code, told.headers["location"]) == (302, "/ui/")
+    told = requests.get(server.url, headers={"accept": "application/json"}, timeout=10)
+    assert (told.status_code, told.json()["error"]["code"]) == (404, "NOTFOUND")
 
 
 def test_files_are_packed_and_asked_for_once(server: Server) -> None:

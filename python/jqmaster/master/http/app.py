@@ -8,23 +8,17 @@ from typing import Any, cast
 
 from quart import Quart, request
 from quart import Response as QuartResponse
-from werkzeug.exceptions import (
-    HTTPException,
-    MethodNotAllowed,
-    NotFound,
-    RequestEntityTooLarge,
-    RequestTimeout,
-)
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
-from jqmaster.master.http.fast import Asgi, FastPath, Receive, Send, too_large
+from jqmaster.master.http.bounds import MAX_CONTENT_LENGTH, Bounds
+from jqmaster.master.http.fast import FastPath
 from jqmaster.master.http.foreign import own_pages_only
 from jqmaster.master.http.gate import admit
-from jqmaster.master.http.routes import ROUTES, Response, Route, answered, failure_for, respond
+from jqmaster.master.http.routes import ROUTES, Asgi, Receive, Response, Route, Scope, Send, answered, refusal, respond
 from jqmaster.master.http.ui import add_ui
 from jqmaster.master.master import Master
 from jqmaster.wire.errors import HttpError, internal
 
-MAX_CONTENT_LENGTH = 16 * 1024 * 1024
 logger = logging.getLogger("jqmaster.http")
 
 
@@ -34,15 +28,17 @@ def create_app(
     max_content_length: int = MAX_CONTENT_LENGTH,
     fast: bool = True,
     hosts: Collection[str] | None = None,
+    bounds: Bounds | None = None,
 ) -> Quart:
     """The HTTP API over `master`, an ASGI application. It neither starts nor stops any of the master's parts.
 
     Bodies over `max_content_length` bytes are refused with 413. `fast=False` sends every request through
     Quart, which answers the same and more slowly. `hosts` are the names it may be asked by, beside addresses
-    and localhost; None: any.
+    and localhost; None: any. `bounds`: of what all requests may take together.
     """
     app = Quart("jqmaster", static_folder=None)
-    app.config["MAX_CONTENT_LENGTH"] = max_content_length
+    # Bodies have been read, within bounds, before Quart sees them.
+    app.config["MAX_CONTENT_LENGTH"] = app.config["BODY_TIMEOUT"] = None
     # A slow reader on a bad line is not an error of the server's.
     app.config["RESPONSE_TIMEOUT"] = None
     # Names in paths stay as they are: no redirect for `//` or a missing slash.
@@ -58,11 +54,12 @@ def create_app(
         )
     add_ui(app)
     app.after_request(_of_others(master))
-    app.register_error_handler(Exception, _on_error(master, max_content_length))
+    app.register_error_handler(Exception, _on_error(master))
     inner: Asgi = app.asgi_app
     if fast:
-        inner = FastPath(inner, master, max_content_length)
-    app.asgi_app = own_pages_only(_raw_paths(inner), hosts)  # type: ignore[method-assign, assignment]
+        inner = FastPath(inner, master)
+    inner = (bounds or Bounds()).around(inner, master, max_content_length)
+    app.asgi_app = _raw_paths(own_pages_only(inner, master, hosts))  # type: ignore[method-assign, assignment]
     return app
 
 
@@ -71,11 +68,9 @@ def _view(master: Master, route: Route) -> Callable[..., Awaitable[QuartResponse
         try:
             who = admit(master, route.operation, request.scope)
         except HttpError as error:
-            refused = failure_for(error, list(request.scope["headers"]))
-            answered(master, request.scope, refused, route=route)
-            return _quart(refused)
+            return _quart(refusal(master, request.scope, error, route))
         body = cast(bytes, await request.get_data(cache=False))
-        return _quart(await respond(master, route, request.scope, params, body, who))
+        return _quart(await respond(master, route, cast(Scope, request.scope), params, body, who))
 
     return view
 
@@ -90,11 +85,9 @@ def _quart(response: Response) -> QuartResponse:
     return result
 
 
-def _on_error(master: Master, limit: int) -> Callable[[Exception], Awaitable[QuartResponse]]:
+def _on_error(master: Master) -> Callable[[Exception], Awaitable[QuartResponse]]:
     async def on_error(error: Exception) -> QuartResponse:
-        refused = failure_for(_translated(error, limit), list(request.scope["headers"]))
-        answered(master, request.scope, refused)
-        response = _quart(refused)
+        response = _quart(refusal(master, request.scope, _translated(error)))
         if isinstance(error, MethodNotAllowed) and error.valid_methods:
             response.headers["allow"] = ", ".join(sorted(error.valid_methods))
         return response
@@ -115,16 +108,12 @@ def _of_others(master: Master) -> Callable[[QuartResponse], Awaitable[QuartRespo
     return after
 
 
-def _translated(error: Exception, limit: int) -> HttpError:
+def _translated(error: Exception) -> HttpError:
     match error:
-        case RequestEntityTooLarge():
-            return too_large(limit)
         case NotFound():
             return HttpError(404, "NOTFOUND", "no such path; GET /openapi.yaml lists what there is")
         case MethodNotAllowed():
             return HttpError(405, "METHOD", f"{request.method} is not a method of this path")
-        case RequestTimeout():
-            return HttpError(408, "TIMEOUT", "the request's body did not arrive in time")
         case HTTPException() if error.code is not None and 400 <= error.code < 500:
             return HttpError(error.code, "INVALID", error.description or error.name)
     logger.error("a request failed", exc_info=error)

@@ -1,138 +1,107 @@
-"""What a key that is bound to queues may ask for: what names its queues, or jobs of them. All else is refused,
-so that an operation that is new is, too.
-
-Looked at are the queues and jobs that a request names. Leases prove themselves by their tokens.
-"""
+"""What all requests together may take: bytes of bodies, and streams. Who comes when there is no more is told so
+at once. Bodies are read here, whole, before anybody looks at the request."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import asyncio
+from collections.abc import Iterable
 from typing import Any
 
-import msgpack
-
-from jqmaster.engine import replies
-from jqmaster.errors import JQError
+from jqmaster.master.http.gate import refused
+from jqmaster.master.http.routes import STREAM, Asgi, Receive, Scope, Send, has_body, refuse
 from jqmaster.master.master import Master
-from jqmaster.wire import packform
-from jqmaster.wire.errors import HttpError, invalid
-from jqmaster.wire.identity import Identity
-from jqmaster.wire.message import Request
-from jqmaster.wire.operation import Operation
+from jqmaster.wire.errors import HttpError, busy
 
-Body = dict[str, Any]
-# What concerns no queue, and leases.
-_FREE = frozenset(("config", "heartbeat", "release", "unregister"))
+MAX_CONTENT_LENGTH = 16 * 1024 * 1024
+# So much of each body is not counted: outcomes and signs of life come through, whoever sends how much else.
+SMALL = 16 * 1024
 
 
-async def within_queues(master: Master, operation: Operation, request: Request) -> None:
-    """Raise 403 unless all that a request names is within the queues of who sends it."""
-    who = request.who
-    if operation.role is None or operation.name in _FREE:
-        return
-    if operation.path.startswith("/queue/"):
-        _check(who, [request.params["name"]])
-    elif operation.name in ("jobs", "stats"):
-        _check(who, [request.arguments(field.name for field in operation.at("query")).get("queue")])
-    elif operation.name in _QUEUES:
-        _check(who, _QUEUES[operation.name](_body(request)))
-    elif operation.path.startswith("/job/"):
-        if request.arguments(field.name for field in operation.at("query")).get("dependents") == "cancel":
-            raise _dependents()
-        await _check_jobs(master, who, [request.params["id"]])
-    elif operation.name in ("cancel", "retry", "discard", "kick", "change"):
-        await _check_many(master, who, _body(request))
-    else:
-        raise _refused(f"{operation.name} concerns all queues")
+class Bounds:
+    """Of one master. `most_bytes`: of all bodies, from their coming until their requests are answered. `body_s`:
+    how long one may take to come."""
+
+    def __init__(self, most_bytes: int = 128 * 1024 * 1024, body_s: float = 60.0) -> None:
+        self.most_bytes = most_bytes
+        self.bytes = 0
+        self._body_s = body_s
+
+    def around(self, app: Asgi, master: Master, longest: int) -> Asgi:
+        """`app`, which gets each body as one message, of at most `longest` bytes."""
+
+        async def asgi(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] != "http":
+                await app(scope, receive, send)
+                return
+            # Who shows no key that lets them in gets room for one, and no more.
+            stranger = refused(master, scope)
+            body = _Body(self, min(longest, SMALL), stranger) if stranger else _Body(self, longest)
+            try:
+                try:
+                    coming = [await self._read(body, scope, receive)]
+                except HttpError as error:
+                    await refuse(master, scope, send, error)
+                    return
+
+                async def once() -> Any:
+                    return coming.pop() if coming else await receive()
+
+                await app(scope, once, send)
+            finally:
+                self.bytes -= body.counted
+                master.streams -= scope.get(STREAM, 0)
+
+        return asgi
+
+    async def _read(self, body: _Body, scope: Scope, receive: Receive) -> Any:
+        if not has_body(scope["headers"]):
+            return await body.read((), receive)
+        try:
+            async with asyncio.timeout(self._body_s):
+                return await body.read(scope["headers"], receive)
+        except TimeoutError:
+            message = f"the request's body did not arrive within {self._body_s:g} s"
+            raise HttpError(408, "TIMEOUT", message) from None
 
 
-async def _check_many(master: Master, who: Identity, body: Body) -> None:
-    if body.get("dependents") == "cancel":
-        raise _dependents()
-    where = body.get("where")
-    if where is not None:
-        _check(who, [where.get("queue") if isinstance(where, dict) else None])
-    ids = body.get("ids")
-    if ids is None:
-        ids = [job.get("id") for job in _maps(body.get("jobs"))]
-    await _check_jobs(master, who, ids if isinstance(ids, list) else [])
+class _Body:
+    """`refused`: what is said of one that is longer, but for its length."""
 
+    def __init__(self, bounds: Bounds, longest: int, refused: HttpError | None = None) -> None:
+        self.counted = 0
+        self._bounds = bounds
+        self._longest = longest
+        self._refused = refused
 
-async def _check_jobs(master: Master, who: Identity, ids: Iterable[Any]) -> None:
-    """Of jobs that are there; what is no id, or of no job, the operation itself refuses."""
-    named = [one.encode() for one in ids if isinstance(one, str)]
-    if not named:
-        return
-    try:
-        found = await master.engine.call("get", *named)
-    except JQError as error:
-        if error.code in ("INVALID", "NOTFOUND"):
-            return
-        raise
-    _check(who, [replies.document(packed)["queue"] for packed in found if packed is not None])
+    async def read(self, headers: Iterable[tuple[bytes, bytes]], receive: Receive) -> Any:
+        """One message instead of many; that the client has left when it left before the end. Raises 413 and
+        503."""
+        for name, value in headers:
+            if name == b"content-length" and value.isdigit() and int(value) > self._longest:
+                raise self._too_large()
+        chunks: list[bytes] = []
+        size = 0
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return message
+            if chunk := message.get("body", b""):
+                size += len(chunk)
+                chunks.append(chunk)
+                self._count(size)
+            if not message.get("more_body", False):
+                return message | {"body": chunks[0] if len(chunks) == 1 else b"".join(chunks)}
 
+    def _count(self, size: int) -> None:
+        if size > self._longest:
+            raise self._too_large()
+        more = max(0, size - SMALL) - self.counted
+        if more and self._bounds.bytes + more > self._bounds.most_bytes:
+            raise busy("as many bytes of requests as it takes")
+        self._bounds.bytes += more
+        self.counted += more
 
-def _check(who: Identity, queues: Iterable[Any]) -> None:
-    for queue in queues:
-        if queue is None:
-            raise _refused("name one of them as queue")
-        if not who.may_use(str(queue)):
-            raise _refused(f"{packform.printable(str(queue))} is not among them")
-
-
-def _refused(why: str) -> HttpError:
-    return HttpError(403, "FORBIDDEN", f"this key is bound to queues: {why}")
-
-
-def _dependents() -> HttpError:
-    return _refused("jobs that wait for others may be of any queue, so it may not cancel them as well")
-
-
-def _body(request: Request) -> Body:
-    """The whole body; the handler reads it again, and more strictly."""
-    if not request.body:
-        return {}
-    packform.check(request.body)
-    try:
-        found = msgpack.unpackb(request.body, strict_map_key=False, unicode_errors="surrogateescape")
-    except (ValueError, TypeError, RecursionError, msgpack.UnpackException):
-        raise invalid(None, "the body cannot be read") from None
-    # Of many jobs the bare list will do.
-    return found if isinstance(found, dict) else {"jobs": found}
-
-
-# -- the queues that a body names --------------------------------------------------------------------------------
-
-
-def _maps(listed: Any) -> Iterator[Body]:
-    return (one for one in listed if isinstance(one, dict)) if isinstance(listed, list) else iter(())
-
-
-def _of_job(job: Body) -> Any:
-    queue = job.get("queue")
-    return queue if queue is not None else job.get("name", "")
-
-
-def _of_pick(body: Body) -> Iterable[Any]:
-    queues = body.get("queues", [])
-    return queues if isinstance(queues, list) else [queues]
-
-
-def _of_finish(body: Body) -> Iterator[Any]:
-    for outcome in (body, *_maps(body.get("outcomes"))):
-        yield from map(_of_job, _maps(outcome.get("enqueue")))
-        move = outcome.get("move")
-        if isinstance(move, dict):
-            yield _of_job(move)
-    pick = body.get("pick")
-    if isinstance(pick, dict):
-        yield from _of_pick(pick)
-
-
-_QUEUES: dict[str, Callable[[Body], Iterable[Any]]] = {
-    "enqueue": lambda body: [_of_job(body)],
-    "enqueue.many": lambda body: map(_of_job, _maps(body.get("jobs"))),
-    "pick": _of_pick,
-    "register": _of_pick,
-    "finish": _of_finish,
-}
+    def _too_large(self) -> HttpError:
+        return self._refused or HttpError(
+            413, "TOOLARGE", f"the body is larger than this server takes ({self._longest} bytes)"
+        )

@@ -7,34 +7,33 @@ signals). Here a request goes from ASGI straight to its handler; whatever is not
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
 
 from jqmaster.master.http.gate import admit
-from jqmaster.master.http.routes import ROUTES, Response, Route, answered, failure_for, respond
+from jqmaster.master.http.routes import (
+    ROUTES,
+    Asgi,
+    Receive,
+    Response,
+    Route,
+    Scope,
+    Send,
+    refuse,
+    respond,
+    send_response,
+)
 from jqmaster.master.master import Master
 from jqmaster.wire.errors import HttpError
 from jqmaster.wire.identity import Identity
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Any]]
-Send = Callable[[Any], Awaitable[None]]
 _JOB = "/job/{id}"
-Asgi = Callable[[Any, Any, Any], Awaitable[None]]
-
-
-def too_large(limit: int) -> HttpError:
-    """413, naming the limit in bytes."""
-    return HttpError(413, "TOOLARGE", f"the body is larger than this server takes ({limit} bytes)")
 
 
 class FastPath:
     """ASGI application: hot verbs here, the rest through `app`."""
 
-    def __init__(self, app: Asgi, master: Master, max_content_length: int) -> None:
+    def __init__(self, app: Asgi, master: Master) -> None:
         self._app = app
         self._master = master
-        self._limit = max_content_length
         hot = [route for route in ROUTES if route.hot]
         self._fixed = {(route.method, route.path): route for route in hot}
         # What may follow `/job/{id}` in a hot path.
@@ -62,14 +61,13 @@ class FastPath:
     async def _serve(self, route: Route, params: dict[str, str], scope: Scope, receive: Receive, send: Send) -> None:
         try:
             who = admit(self._master, route.operation, scope)
-            body = await self._body(scope, receive)
         except HttpError as error:
-            refused = failure_for(error, scope["headers"])
-            answered(self._master, scope, refused, route=route)
-            await send_response(send, refused)
+            await refuse(self._master, scope, send, error, route)
             return
-        if body is None:
+        message = await receive()
+        if message["type"] == "http.disconnect":
             return
+        body = message["body"]  # all of it, as bounds.py gives it
         if route.path == "/pick" and b"timeout" in body:
             # Only this one may wait long; nobody must be given jobs who has gone away in the meantime.
             response = await self._while_connected(route, scope, body, who, receive)
@@ -78,26 +76,6 @@ class FastPath:
         else:
             response = await respond(self._master, route, scope, params, body, who)
         await send_response(send, response)
-
-    async def _body(self, scope: Scope, receive: Receive) -> bytes | None:
-        """The whole body, or None when the client left before its end. Raises 413."""
-        for name, value in scope["headers"]:
-            if name == b"content-length" and value.isdigit() and int(value) > self._limit:
-                raise too_large(self._limit)
-        chunks: list[bytes] = []
-        size = 0
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                return None
-            chunk = message.get("body", b"")
-            if chunk:
-                size += len(chunk)
-                if size > self._limit:
-                    raise too_large(self._limit)
-                chunks.append(chunk)
-            if not message.get("more_body", False):
-                return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     async def _while_connected(
         self, route: Route, scope: Scope, body: bytes, who: Identity, receive: Receive
@@ -110,9 +88,3 @@ class FastPath:
         finally:
             answer.cancel()
             gone.cancel()
-
-
-async def send_response(send: Send, response: Response) -> None:
-    """A response that is no stream."""
-    await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
-    await send({"type": "http.response.body", "body": response.body, "more_body": False})

@@ -1,16 +1,26 @@
-"""Requests that a page of another site makes a browser send are refused, unless they only read."""
+"""Requests that a page of another site makes a browser send are refused, unless they change nothing."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 
-from jqmaster.master.http.fast import Asgi, Receive, Scope, Send, send_response
-from jqmaster.master.http.routes import failure_for
+from jqmaster.master.http.routes import ROUTES, Asgi, Receive, Scope, Send, refuse
+from jqmaster.master.master import Master
 from jqmaster.wire.errors import HttpError
-from jqmaster.wire.foreign import OwnNames, is_foreign, may_change
+from jqmaster.wire.foreign import OwnNames, is_foreign
+from jqmaster.wire.foreign import may_change as may_change_by_method
+
+_CHANGING = re.compile(
+    "|".join(
+        re.escape(route.path).replace(r"\{id\}", "[^/]+")
+        for route in ROUTES
+        if route.method == "GET" and not route.reads
+    )
+)
 
 
-def own_pages_only(app: Asgi, hosts: Collection[str] | None = None) -> Asgi:
+def own_pages_only(app: Asgi, master: Master, hosts: Collection[str] | None = None) -> Asgi:
     """`app`, for programs and for pages of the same origin.
 
     `hosts` are the names it may be asked by, beside addresses and localhost; None: any.
@@ -22,11 +32,16 @@ def own_pages_only(app: Asgi, hosts: Collection[str] | None = None) -> Asgi:
         if scope["type"] == "http":
             if (name := names.unknown(scope["headers"])) is not None:
                 why = f"this master does not answer to {name!a}: start it with --allowed-hosts for that"
-            elif may_change(scope["method"]) and is_foreign(scope["headers"]):
+            elif may_change(scope["method"], scope["path"]) and is_foreign(scope["headers"]):
                 why = "pages of other sites may not change anything here"
         if why is None:
             await app(scope, receive, send)
         else:
-            await send_response(send, failure_for(HttpError(403, "FORBIDDEN", why), scope["headers"]))
+            await refuse(master, scope, send, HttpError(403, "FORBIDDEN", why))
 
     return asgi
+
+
+def may_change(method: str, path: str) -> bool:
+    """Whether a request is more than a look."""
+    return may_change_by_method(method) or _CHANGING.fullmatch(path) is not None

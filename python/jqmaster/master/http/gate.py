@@ -37,6 +37,17 @@ def admit(master: Master, operation: Operation, scope: Scope) -> Identity:
     return who
 
 
+def refused(master: Master, scope: Scope) -> HttpError | None:
+    """Why nobody who asks like this is let in, whatever it is that they ask for; None: they may be."""
+    if master.keyring is None or not master.keyring.is_required:
+        return None
+    try:
+        identify(master, scope)
+    except HttpError as error:
+        return error
+    return None
+
+
 def identify(master: Master, scope: Scope) -> Identity:
     """Who sends this. Raises 401 where that cannot be told."""
     assert master.keyring is not None

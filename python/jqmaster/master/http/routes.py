@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -13,21 +13,30 @@ from urllib.parse import unquote_to_bytes
 from jqmaster.errors import JQError
 from jqmaster.master.http import access as keys
 from jqmaster.master.http import copying, done, events, jobs, metrics, overview, queues, work
-from jqmaster.master.http.bounds import within_queues
 from jqmaster.master.http.gate import while_known
 from jqmaster.master.http.translate import Translation
+from jqmaster.master.http.within import within_queues
 from jqmaster.master.master import Master
 from jqmaster.wire import access, jsonform, packform
-from jqmaster.wire.errors import HttpError, from_engine, internal, invalid
+from jqmaster.wire.errors import HttpError, busy, from_engine, internal, invalid
 from jqmaster.wire.identity import Identity
-from jqmaster.wire.message import JSON, MSGPACK, Reply, Request, body_type, reply_type
+from jqmaster.wire.message import JSON, MSGPACK, Reply, Request, body_type, reply_type, sent_type
 from jqmaster.wire.operation import Operation
 from jqmaster.wire.operations import OPERATIONS
 
 Headers = list[tuple[bytes, bytes]]
 Handler = Callable[[Master, Request], Awaitable[Reply]]
+# What the server and its applications give each other (ASGI 3.0).
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Any]]
+Send = Callable[[Any], Awaitable[None]]
+Asgi = Callable[[Any, Any, Any], Awaitable[None]]
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 # For servers in between, which should pass each piece on at once.
+STREAM = "jq.stream"  # in the scope of a request that is counted as one (bounds.py)
+_STREAMS = (events.EVENT_STREAM, copying.RECORDS)
+# The first read begins a result's time; of a job that is followed or waited for more is published.
+_WRITING = ("result", "track", "watch")
 _UNBUFFERED = (b"cache-control", b"no-store")
 logger = logging.getLogger("jqmaster.http")
 
@@ -72,7 +81,8 @@ BY_HAND: dict[str, Handler] = {
 class Route:
     """Who answers an operation. `takes_body`: its content type is checked and JSON is turned into MessagePack;
     else a body is ignored. `hot`: worth the short way around Quart (fast.py). `negotiates`: the client chooses
-    the answer's type."""
+    the answer's type. `goes_on`: the answer is a stream. `reads`: a browser may send it for a page of another
+    site."""
 
     method: str
     path: str
@@ -81,6 +91,8 @@ class Route:
     takes_body: bool
     hot: bool
     negotiates: bool
+    goes_on: bool
+    reads: bool
 
 
 def _route(operation: Operation) -> Route:
@@ -93,6 +105,8 @@ def _route(operation: Operation) -> Route:
         takes_body=operation.takes_body,
         hot=operation.hot,
         negotiates=not operation.reply.media,
+        goes_on=operation.reply.media in _STREAMS,
+        reads=operation.method == "GET" and operation.script not in _WRITING,
     )
 
 
@@ -110,13 +124,13 @@ class Response:
 
 
 async def respond(
-    master: Master, route: Route, scope: Mapping[str, Any], params: Mapping[str, str], body: bytes, who: Identity
+    master: Master, route: Route, scope: Scope, params: Mapping[str, str], body: bytes, who: Identity
 ) -> Response:
     """Answer one request of somebody who may ask for this. `params` are the path's, still percent-encoded.
     Raises nothing but cancellation."""
     started = time.perf_counter()
     request = Request(params, scope["query_string"], dict(scope["headers"]), body, who, scope)
-    response = await _respond(master, route, request)
+    response = await _respond(master, route, scope, request)
     answered(master, scope, response, route=route, request=request, started=started)
     return response
 
@@ -170,20 +184,25 @@ def _log(
     access.request_log.info(access.Fields("request", pairs))
 
 
-async def _respond(master: Master, route: Route, request: Request) -> Response:
+async def _respond(master: Master, route: Route, scope: Scope, request: Request) -> Response:
     headers, body = request.headers, request.body
-    content_type = MSGPACK
-    json_body = False
+    accept, of_body = headers.get(b"accept"), headers.get(b"content-type")
+    sent = sent_type(of_body, bool(body))
+    content_type = sent or JSON
     try:
         # The content types come first: a request that cannot be read or answered must not change anything.
         if route.takes_body and body:
-            json_body = body_type(headers.get(b"content-type")) == JSON
+            sent = body_type(of_body)
         if route.negotiates:
-            content_type = reply_type(headers.get(b"accept"), json_body)
-        if json_body:
+            content_type = reply_type(accept, sent)
+        else:
+            content_type = error_type(accept, sent)
+        if route.takes_body and body and sent == JSON:
             request.body = jsonform.to_msgpack(body)
         if request.params:
             request.params = {name: _decoded(name, value) for name, value in request.params.items()}
+        if route.goes_on:
+            _begin_stream(master, scope)
         try:
             if request.who.queues is not None:
                 await within_queues(master, route.operation, request)
@@ -204,6 +223,13 @@ async def _respond(master: Master, route: Route, request: Request) -> Response:
     except Exception:
         logger.exception("%s %s failed", route.method, route.path)
         return failure(internal(), content_type)
+
+
+def _begin_stream(master: Master, scope: Scope) -> None:
+    if master.streams >= master.most_streams:
+        raise busy(f"{master.streams} streams")
+    master.streams += 1
+    scope[STREAM] = 1
 
 
 def _decoded(name: str, value: str) -> str:
@@ -239,14 +265,37 @@ def failure(error: HttpError, content_type: str) -> Response:
     return Response(error.status, _headers(content_type, body) + error.headers(), body)
 
 
-def failure_for(error: HttpError, headers: Headers) -> Response:
-    """The response for an error met before the request was read, in the client's content type if possible."""
-    known = dict(headers)
+def error_type(accept: bytes | None, sent: str | None) -> str:
+    """In which type to tell of an error, whatever else the client takes."""
     try:
-        json_body = body_type(known.get(b"content-type")) == JSON
+        return reply_type(accept, sent)
     except HttpError:
-        json_body = False
-    try:
-        return failure(error, reply_type(known.get(b"accept"), json_body))
-    except HttpError:
-        return failure(error, MSGPACK)
+        return sent or JSON
+
+
+async def refuse(
+    master: Master, scope: Mapping[str, Any], send: Send, error: HttpError, route: Route | None = None
+) -> None:
+    """Answer a request that came to no handler."""
+    response = refusal(master, scope, error, route)
+    await send_response(send, response)
+
+
+def refusal(master: Master, scope: Mapping[str, Any], error: HttpError, route: Route | None = None) -> Response:
+    """The response for an error met before the request was read, counted and logged."""
+    known = dict(scope["headers"])
+    sent = sent_type(known.get(b"content-type"), has_body(known.items()))
+    response = failure(error, error_type(known.get(b"accept"), sent))
+    answered(master, scope, response, route=route)
+    return response
+
+
+def has_body(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    """Whether something is to come behind a request's head."""
+    return any(name == b"transfer-encoding" or (name == b"content-length" and value != b"0") for name, value in headers)
+
+
+async def send_response(send: Send, response: Response) -> None:
+    """A response that is no stream."""
+    await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
+    await send({"type": "http.response.body", "body": response.body, "more_body": False})

@@ -47,7 +47,7 @@ class _File:
 
 
 def add_ui(app: Quart) -> None:
-    """Serve the UI; `/` leads browsers to it."""
+    """Serve the UI; `/` leads to it all but those who take no page."""
     for path, view in (("/", _root), ("/ui", _to_ui), ("/ui/", _page), ("/ui/<path:rest>", _page)):
         app.add_url_rule(path, endpoint=f"ui {path}", view_func=view, methods=["GET"], provide_automatic_options=False)
 
@@ -72,7 +72,8 @@ def files() -> dict[str, _File]:
 
 
 async def _root() -> QuartResponse:
-    if not request.accept_mimetypes.accept_html or "text/html" not in request.headers.get("accept", ""):
+    accept = request.headers.get("accept", "*/*")
+    if "text/html" not in accept and "*/*" not in accept:
         raise NotFound
     return await _to_ui()
 

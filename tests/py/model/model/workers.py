@@ -107,7 +107,8 @@ class Workers(Part):
         same(shown, expected, "workers")
 
     def worker_document(self, worker):
-        doc = {k: getattr(worker, k) for k in ("id", "name", "queues", "url", "max_jobs", "seen_ms")}
+        doc = {k: getattr(worker, k) for k in ("id", "name", "queues", "max_jobs", "seen_ms")}
+        doc["url"] = worker.url
         doc.update({k: getattr(worker, k) for k in ("since_ms", "lapsed", "request")})
         running = [[job.id, job.started_ms] for job in self.held(worker)]
         doc.update(held=len(running), state=self.state_of(worker), refused=sorted(worker.refused))

@@ -1,0 +1,120 @@
+"""A password is printed nowhere, however a URL carries it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from urllib.request import Request, urlopen
+
+import pytest
+
+from cli_support import Said, call  # noqa: F401
+from jqmaster import JQ
+from jqmaster.connection.url import without_password, without_passwords
+from processes import MasterProcess, Process
+from servers import RedisServer
+
+SECRET = "hush4711"
+NOBODY = "127.0.0.1:1"
+OF_REDIS = [
+    f"redis://:{SECRET}@{NOBODY}",
+    f"redis://user:{SECRET}@{NOBODY}/1",
+    f"redis://user:a@{SECRET}@{NOBODY}",
+    f"redis://{NOBODY}/?password={SECRET}",
+    f"redis://{NOBODY}?db=1&password={SECRET}",
+    f"redis://{NOBODY}/?p%61ssword={SECRET}",
+    f"redis://{NOBODY}/?password=a@{SECRET}",
+    f"redis://{NOBODY}/?password=a#{SECRET}",
+    f"redis://:{SECRET}?password=x@{NOBODY}",
+    f"unix:///nowhere.sock?password={SECRET}",
+    f"rediss://{NOBODY}?ssl_password={SECRET}",
+    f"redis+sentinel://:{SECRET}@{NOBODY}/jobs",
+    f"redis+sentinel://{NOBODY}/jobs?sentinel_password={SECRET}",
+    f"redis+sentinel://{NOBODY}/jobs?password={SECRET}",
+    f"redis+sentinel://{NOBODY}/jobs?sentinel_port=1&sentinel_password={SECRET}",
+    f"redis+cluster://user:{SECRET}@{NOBODY},{NOBODY}",
+    f"redis+cluster://{NOBODY}?password={SECRET}",
+    # Mistakes.
+    f"redis://:a/{SECRET}@{NOBODY}",
+    f"redis://:a#{SECRET}@{NOBODY}",
+    f"redis://:{SECRET}",
+    f"redis://{NOBODY}?password={SECRET}&nonsense=1",
+    f"redis+cluster://user:{SECRET}@a:x",
+    f"valkey://:{SECRET}@{NOBODY}",
+    f":{SECRET}@{NOBODY}",
+]
+OF_MASTERS = [f"http://user:{SECRET}@{NOBODY}", f"http://{SECRET}@{NOBODY}", f"ftp://u:{SECRET}@{NOBODY}",
+              f"http://user:{SECRET}@{NOBODY},http://user:{SECRET}@{NOBODY}"]  # fmt: skip
+BY_REDIS = ["load --redis", "serve --port 0 --redis"]
+BY_URL = [
+    f"{words} --url"
+    for words in ("doctor", "queues", "get 0687f9c2718400", "enqueue mail", "result 0687f9c2718400", "top --once",
+                  "config", "audit", "export", "bench")
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("url", [*OF_REDIS, *OF_MASTERS])
+def test_what_is_shown_of_a_url_has_no_password(url: str) -> None:
+    assert SECRET not in without_password(url)
+    assert SECRET not in without_passwords(f"what is {url} for?")
+    assert SECRET not in repr(JQ(url))
+
+
+@pytest.mark.parametrize("url", OF_REDIS)
+@pytest.mark.parametrize("words", [*BY_REDIS, BY_URL[0]])
+def test_commands_that_cannot_reach_redis(call: Callable[..., Said], words: str, url: str) -> None:
+    said = call(*words.split(), url)
+    assert said.code != 0 and SECRET not in said.out + said.err
+
+
+@pytest.mark.parametrize("words", [*BY_REDIS, *BY_URL])
+def test_every_command_that_asks(call: Callable[..., Said], words: str) -> None:
+    urls = [OF_REDIS[0], OF_REDIS[5], *([] if words in BY_REDIS else OF_MASTERS)]
+    for url in [*urls, f"{OF_REDIS[0]} {OF_REDIS[3]}"]:  # the last: an argument that nobody knows
+        said = call(*words.split(), *url.split())
+        assert said.code != 0 and SECRET not in said.out + said.err, said
+
+
+@pytest.mark.parametrize("where", ["--redis " + OF_REDIS[0], "--redis " + OF_REDIS[5], "--master " + OF_MASTERS[0]])
+def test_a_worker_that_waits_for_them(where: str) -> None:
+    command = ["jqmaster.cli", "work", "jqmaster.demo.functions", *where.split()]
+    with Process(*command, "--register", "--queues", "none") as worker:
+        deadline = time.monotonic() + 30
+        while not worker.text and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(1)
+        assert worker.text and SECRET not in worker.text
+
+
+def test_a_master_its_log_and_its_pages(call: Callable[..., Said], namespace: str) -> None:
+    with RedisServer() as redis:
+        with redis.client() as client:
+            client.config_set("requirepass", SECRET)
+        url = f"{redis.url}?p%61ssword={SECRET}"
+        with MasterProcess("--redis", url, "--namespace", namespace, "--access-log") as master:
+
+            def ask(method: str, path: str, body: object = None) -> str:
+                sent = None if body is None else json.dumps(body).encode()
+                headers = {"content-type": "application/json", "accept": "application/json, */*"}
+                with urlopen(Request(master.url + path, sent, headers, method=method), timeout=30) as answer:
+                    return str(answer.read().decode())
+
+            worker = {"name": "box", "queues": "*", "url": f"http://user:{SECRET}@{NOBODY}/x?password={SECRET}"}
+            told = [ask("POST", "/worker", worker)]
+            told.append(ask("POST", "/job", {"name": "mail"}))
+            job_id = json.loads(told[-1])["job_id"]
+            deadline = time.monotonic() + 30
+            while "outcome=" not in master.text:
+                assert time.monotonic() < deadline, master.text
+                time.sleep(0.05)
+            pages = ["/workers", "/overview", "/health", "/metrics", "/queues", f"/job/{job_id}"]
+            told += [ask("GET", path) for path in [*pages, f"/job/{job_id}/history", f"/job/{job_id}/explain"]]
+            for words in ("doctor", "workers", "top --once", "queues", "load"):
+                for where in (["--redis", url, "--namespace", namespace], ["--url", master.url]):
+                    if words != "load" or "--redis" in where:
+                        said = call(*words.split(), *where)
+                        assert said.code in (0, 1), said
+                        told.append(said.out + said.err)
+            assert "***@127.0.0.1:1" in told[2] and "***@127.0.0.1:1" in master.text
+            assert SECRET not in "".join(told) + master.text
