@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
@@ -16,6 +17,7 @@ from processes import MasterProcess, Process
 from servers import RedisServer
 
 SECRET = "hush4711"
+PUSH_SECRET = "whsec_" + "hush" * 8
 NOBODY = "127.0.0.1:1"
 OF_REDIS = [
     f"redis://:{SECRET}@{NOBODY}",
@@ -100,8 +102,11 @@ def test_a_master_its_log_and_its_pages(call: Callable[..., Said], namespace: st
                 with urlopen(Request(master.url + path, sent, headers, method=method), timeout=30) as answer:
                     return str(answer.read().decode())
 
-            worker = {"name": "box", "queues": "*", "url": f"http://user:{SECRET}@{NOBODY}/x?password={SECRET}"}
-            told = [ask("POST", "/worker", worker)]
+            worker = {"name": "box", "queues": "*", "url": f"http://user:{SECRET}@{NOBODY}/x"}
+            with pytest.raises(HTTPError) as refused:
+                ask("POST", "/worker", worker)
+            told = [refused.value.read().decode()]
+            ask("POST", "/worker", worker | {"url": f"http://{NOBODY}/x", "secrets": [PUSH_SECRET]})
             told.append(ask("POST", "/job", {"name": "mail"}))
             job_id = json.loads(told[-1])["job_id"]
             deadline = time.monotonic() + 30
@@ -116,5 +121,5 @@ def test_a_master_its_log_and_its_pages(call: Callable[..., Said], namespace: st
                         said = call(*words.split(), *where)
                         assert said.code in (0, 1), said
                         told.append(said.out + said.err)
-            assert "***@127.0.0.1:1" in told[2] and "***@127.0.0.1:1" in master.text
-            assert SECRET not in "".join(told) + master.text
+            everything = "".join(told) + master.text
+            assert SECRET not in everything and PUSH_SECRET not in everything
