@@ -115,8 +115,9 @@ async def push(site: Site, sent: list[str], stop: asyncio.Event | None = None, p
         if at >= JOBS and (stop is None or stop.is_set()):
             return
         for turn in range(1000):
-            url = site.url if at // BATCH % 3 == 2 else site.urls[turn % 2]
-            jq = JQ(url, namespace=NAMESPACE, timeout=3, max_retry=30, retry_base=0.05, retry_cap=0.5)
+            is_straight = at // BATCH % 3 == 2
+            url, namespace = (site.url, NAMESPACE) if is_straight else (site.urls[turn % 2], None)
+            jq = JQ(url, namespace=namespace, timeout=3, max_retry=30, retry_base=0.05, retry_cap=0.5)
             jobs = [jq.call("flaky", {"number": n, "fails": n % 3, "ms": n % 20}) for n in range(at, at + BATCH)]
             try:
                 sent += [job.id for job in await jq.aenqueue_many(jobs, request=f"batch-{at}")]
