@@ -14,9 +14,9 @@ NOT_CHANGED = ("NOTFOUND", "CONFLICT")
 
 
 def plain(value):
-    """As a script packs it: what is empty is a list."""
+    """As a script packs it: what is empty is a list, and what is nil is not there."""
     if isinstance(value, dict):
-        return {key: plain(one) for key, one in value.items()} or []
+        return {key: plain(one) for key, one in value.items() if one is not None} or []
     return [plain(one) for one in value] if isinstance(value, list) else value
 
 
