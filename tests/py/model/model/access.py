@@ -63,13 +63,16 @@ class Access(Part):
         for entry in reply:
             if entry["what"] == "constrain":  # matchers hold values that no other reply gives
                 entry["change"].pop("match", None)
+            if entry["what"] == "hold":  # Lua's lists have no nil in them
+                entry["change"].pop("by", None)
         same(reply, self.trail[::-1], "trail")
 
     def before_change(self, script, fields):
         """What a call would be told by; None: it is not noted."""
         if self.model.settings["trail_max"] == 0 or "actor" not in fields:
             return None
-        fields = {k: v for k, v in fields.items() if k not in HIDDEN}
+        hidden = (*HIDDEN, "by") if script == "hold" else HIDDEN
+        fields = {k: v for k, v in fields.items() if k not in hidden}
         ids = {"queue": "name", "forget": "queue", "worker": "worker", "config": ""}
         of_jobs = script in ("cancel", "retry", "discard", "kick")
         _, key = self.api_keys.get(fields.get("id"), (None, {}))
