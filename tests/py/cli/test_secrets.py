@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
@@ -16,6 +17,7 @@ from processes import MasterProcess, Process
 from servers import RedisServer
 
 SECRET = "hush4711"
+PUSH_SECRET = "whsec_" + "A" * 32
 NOBODY = "127.0.0.1:1"
 OF_REDIS = [
     f"redis://:{SECRET}@{NOBODY}",
@@ -76,6 +78,16 @@ def test_every_command_that_asks(call: Callable[..., Said], words: str) -> None:
         assert said.code != 0 and SECRET not in said.out + said.err, said
 
 
+@pytest.mark.parametrize("words", [
+    f"serve --push-secrets whsec_{SECRET}", f"serve --push-secret whsec_{SECRET}+/==", f"serve whsec_{SECRET}",
+    f"work --secret whsec_{SECRET}", f"queues --key=jq_0123456789ab_-{SECRET}_", f"queues jq_0123456789ab_{SECRET}",
+    f"jq_0123456789ab_{SECRET}",
+])  # fmt: skip
+def test_secrets_that_stand_in_the_wrong_place(call: Callable[..., Said], words: str) -> None:
+    said = call(*words.split())
+    assert said.code == 2 and SECRET not in said.out + said.err, said
+
+
 @pytest.mark.parametrize("where", ["--redis " + OF_REDIS[0], "--redis " + OF_REDIS[5], "--master " + OF_MASTERS[0]])
 def test_a_worker_that_waits_for_them(where: str) -> None:
     command = ["jqmaster.cli", "work", "jqmaster.demo.functions", *where.split()]
@@ -97,11 +109,17 @@ def test_a_master_its_log_and_its_pages(call: Callable[..., Said], namespace: st
             def ask(method: str, path: str, body: object = None) -> str:
                 sent = None if body is None else json.dumps(body).encode()
                 headers = {"content-type": "application/json", "accept": "application/json, */*"}
-                with urlopen(Request(master.url + path, sent, headers, method=method), timeout=30) as answer:
-                    return str(answer.read().decode())
+                try:
+                    with urlopen(Request(master.url + path, sent, headers, method=method), timeout=30) as answer:
+                        return str(answer.read().decode())
+                except HTTPError as error:
+                    return str(error.read().decode())
 
-            worker = {"name": "box", "queues": "*", "url": f"http://user:{SECRET}@{NOBODY}/x?password={SECRET}"}
-            told = [ask("POST", "/worker", worker)]
+            worker = {"name": "box", "queues": "*", "url": f"http://{NOBODY}/x", "secrets": [PUSH_SECRET]}
+            wrong = f"http://user:{SECRET}@{NOBODY}/x?password={SECRET}"
+            told = [ask("POST", "/worker", worker | {"url": wrong})]
+            assert "***@127.0.0.1:1" in told[0] and SECRET not in told[0]
+            told.append(ask("POST", "/worker", worker))
             told.append(ask("POST", "/job", {"name": "mail"}))
             job_id = json.loads(told[-1])["job_id"]
             deadline = time.monotonic() + 30
@@ -116,5 +134,6 @@ def test_a_master_its_log_and_its_pages(call: Callable[..., Said], namespace: st
                         said = call(*words.split(), *where)
                         assert said.code in (0, 1), said
                         told.append(said.out + said.err)
-            assert "***@127.0.0.1:1" in told[2] and "***@127.0.0.1:1" in master.text
-            assert SECRET not in "".join(told) + master.text
+            assert NOBODY in told[3] and NOBODY in master.text
+            shown = "".join(told) + master.text
+            assert SECRET not in shown and PUSH_SECRET not in shown
