@@ -12,12 +12,12 @@ from jqmaster.worker.run import WorkOptions, work
 from jqmaster.worker.worker import FollowUp, Move
 
 
-def download(argument: dict[str, Any]) -> Move:
+def download(argument: dict[str, Any]) -> Move[str]:
     # What `Move` is given becomes the job's argument. Retries are counted anew in each step.
     return Move("convert", {"file": argument["url"].rsplit("/")[-1]})
 
 
-def convert(argument: dict[str, Any]) -> FollowUp:
+def convert(argument: dict[str, Any]) -> FollowUp[str]:
     # The next step, and a job besides: both are there once this one is over, or neither.
     thumbnail = {"name": "thumbnail", "argument": argument, "keep_result": True}
     return FollowUp(Move("store", {"file": argument["file"] + ".mp4"}), [thumbnail])

@@ -137,6 +137,15 @@ class Vanished(Unavailable):
         )
 
 
+_VANISHED = re.compile(r"namespace (\S+) was here and has vanished")
+
+
+def version_problem(message: str) -> Version | Vanished:
+    """What a master's answer with the code VERSION stands for."""
+    vanished = _VANISHED.match(message)
+    return Version(message) if vanished is None else Vanished(vanished[1])
+
+
 class UnsuitableServer(Unavailable):
     """This Redis cannot carry JQ; the message says why and what to change."""
 

@@ -29,12 +29,12 @@ class JQ(Registry):
 
     `url`: a Redis (`redis://`, `unix://`, `redis+sentinel://`, `redis+cluster://`, with TLS `rediss…`) or a
     JQ master (`http://`, several with commas); default: the variable `JQ_URL`, or the master on this machine.
-    `namespace` is for Redis; a master has its own. So is `form`: "scripts" uses no functions of Redis,
-    "functions" raises Unavailable where there are none; default: the variable `JQ_FORM`, or "auto"; and
-    `recreate`: whether a namespace that has vanished is set up again, empty; default: the variable
-    `JQ_RECREATE`, or calls raise Vanished. A master that asks for keys gets `key`,
-    or what the file `key_file` has; default: the variables `JQ_KEY`, `JQ_KEY_FILE`. `actor`: who changes things,
-    for the trail of a namespace that is asked straight. `direct`: jobs run at once where they are enqueued, without any
+    `namespace` is for Redis; a master has its own, and what is asked with both raises ValueError. So is `form`:
+    "scripts" uses no functions of Redis, "functions" raises Unavailable where there are none; default: the
+    variable `JQ_FORM`, or "auto"; and `recreate`: whether a namespace that has vanished is set up again, empty;
+    default: the variable `JQ_RECREATE`, or calls raise Vanished. A master that asks for keys gets `key`, or what
+    the file `key_file` has; default: the variables `JQ_KEY`, `JQ_KEY_FILE`. `actor`: who changes things, for the
+    trail of a namespace that is asked straight. `direct`: jobs run at once where they are enqueued, without any
     server, see `immediate`. All else are options for all jobs. Nothing is connected before it is needed.
     """
 
@@ -83,14 +83,14 @@ class JQ(Registry):
     @contextmanager
     def using(self, url: str, namespace: str | None = None) -> Iterator[None]:
         """Within it the object is that of another server: for tests."""
-        before = self.url, self.namespace
-        self.url, self.namespace = url, namespace or self.namespace
+        before = self.url, self.namespace, self._names_namespace
+        self.url, self.namespace, self._names_namespace = url, namespace or self.namespace, namespace is not None
         link = Link(self._transport, self.serializer)
         try:
             with self._linked(link):
                 yield
         finally:
-            self.url, self.namespace = before
+            self.url, self.namespace, self._names_namespace = before
             link.close()
 
     def _memory(self, raises: bool) -> Link:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
 from jqmaster.app.immediate import MemoryLink, outside_of_loops
 from jqmaster.app.registry import Registry
 from jqmaster.app.worker import Runner, queues_of
-from jqmaster.engine.replies import Beat, Job, Note
-from jqmaster.worker.sources import HttpSource, RedisSource
-from jqmaster.worker.worker import Key, Outcome, Source, Worker
+from jqmaster.engine.replies import Job
+from jqmaster.worker.sources import EngineSource, HttpSource, RedisSource
+from jqmaster.worker.worker import Key, Outcome, Worker
 
 LOOK_S = 0.2
 GONE_S = 5.0
@@ -51,41 +51,35 @@ async def aburst(
             cause.add_note(f"in job {outcome.job.id} ({outcome.job.name}), attempt {outcome.job.attempt}")
             failed.append(cause)
 
-    inner: Source
+    source: _Burst
     if jq.is_redis:
-        inner = RedisSource.from_url(jq.url, jq.namespace, wanted, form=jq.form)
+        source = _RedisBurst.from_url(jq.url, jq.namespace, wanted, form=jq.form)
     else:
-        inner = HttpSource(jq.url.split(","), wanted)
-    source = _Burst(jq, inner, wanted, delayed)
-    worker = source.worker = Worker(runner.functions(), source, concurrency=concurrency, on_outcome=on_outcome)
+        source = _HttpBurst(jq.masters, wanted)
+    worker = Worker(runner.functions(), source, concurrency=concurrency, on_outcome=on_outcome)
+    source.begin(jq, worker, ("retrying", "scheduled") if delayed else ("retrying",))
     try:
         async with runner.alive():
             await worker.run(source.empty)
     finally:
-        await inner.stop()
+        await source.stop()
     if source.problem is not None:
         raise source.problem
     if failed and raises:
-        raise failed[0] if len(failed) == 1 else _group(failed)
+        raise failed[0] if len(failed) == 1 else BaseExceptionGroup(f"{len(failed)} jobs failed", failed)
     return attempts
 
 
-def _group(failed: list[BaseException]) -> BaseException:
-    return BaseExceptionGroup(f"{len(failed)} jobs failed", failed)
+class _Burst(EngineSource):
+    """A source that waits for no jobs, and says when there are none."""
 
-
-class _Burst:
-    """A source that waits for no jobs, and says when there are none. All else is left to `inner`."""
-
-    worker: Worker
-
-    def __init__(self, jq: Registry, inner: RedisSource | HttpSource, queues: list[str], delayed: bool) -> None:
+    def begin(self, jq: Registry, runs: Worker, states: Sequence[str]) -> None:
+        """`states`: of jobs that are not waited for."""
         self.empty = asyncio.Event()
         self.problem: Exception | None = None
         self._jq = jq
-        self._inner = inner
-        self._queues = queues
-        self._states = ("retrying", "scheduled") if delayed else ("retrying",)
+        self._runs = runs
+        self._states = states
         self._held: dict[Key, float] = {}  # and since when the worker has not had it any more, 0: has it
         self._ended = asyncio.Event()
 
@@ -93,7 +87,7 @@ class _Burst:
         try:
             while True:
                 self._ended.clear()
-                next_ms, jobs = await (await self._jq.aengine()).pick(self._inner.worker, self._queues, count)
+                next_ms, jobs = await self._engine.pick(self.worker, self._wish["queues"], count)
                 if jobs or not next_ms:
                     self._hold(jobs)
                     return jobs
@@ -111,35 +105,19 @@ class _Burst:
         raise AssertionError("unreachable")
 
     async def finish(self, outcomes: list[Outcome], want: int, request: str) -> tuple[list[str], list[Job]]:
-        states, jobs = await self._inner.finish(outcomes, want, request)
+        states, jobs = await super().finish(outcomes, want, request)
         self._hold(jobs)
         self._drop([outcome.job.held for outcome in outcomes])
         return states, jobs
 
-    async def release(
-        self, held: list[Key], *, delay: float = 0, hold: Mapping[str, float] | None = None,
-        message: str = "",
-    ) -> None:  # fmt: skip
-        await self._inner.release(held, delay=delay, hold=hold, message=message)
+    async def release(self, held: list[Key], **more: Any) -> None:
+        await super().release(held, **more)
         self._drop(held)
-
-    @property
-    def is_registered(self) -> bool:
-        return self._inner.is_registered
-
-    async def heartbeat(self, held: list[Key], notes: Mapping[Key, Note]) -> Beat:
-        return await self._inner.heartbeat(held, notes)
-
-    async def listen(self, told: Callable[[str], None]) -> None:
-        await self._inner.listen(told)
-
-    async def register_again(self) -> None:
-        await self._inner.register_again()
 
     # -- parts ------------------------------------------------------------------------------------
 
     def _serves(self, queue: str) -> bool:
-        return any(fnmatchcase(queue, wanted) for wanted in self._queues)
+        return any(fnmatchcase(queue, wanted) for wanted in self._wish["queues"])
 
     def _hold(self, jobs: Sequence[Job]) -> None:
         self._held.update((job.held, 0.0) for job in jobs)
@@ -153,7 +131,7 @@ class _Burst:
         """What was cancelled while it ran never ends here: the worker just has it no more."""
         now = asyncio.get_running_loop().time()
         for key, since in list(self._held.items()):
-            if self.worker.holds(key):
+            if self._runs.holds(key):
                 self._held[key] = 0.0
             elif not since:
                 self._held[key] = now
@@ -167,3 +145,11 @@ class _Burst:
             found = [one["id"] async for one in self._jq.ajobs(brief=True, status=state) if self._serves(one["queue"])]
             moved = "queued" in await self._jq.achange(found, delay=0) or moved
         return moved
+
+
+class _RedisBurst(_Burst, RedisSource):
+    pass
+
+
+class _HttpBurst(_Burst, HttpSource):
+    pass

@@ -5,23 +5,25 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import itertools
-import threading
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar, cast
 
+from jqmaster.app.calling import Serializer
 from jqmaster.app.link import Link
 from jqmaster.app.registry import Registry
 from jqmaster.app.task import Call
 from jqmaster.app.transport import Prepared
 from jqmaster.app.worker import Runner
-from jqmaster.engine.calls import ABSENT, Argument
+from jqmaster.engine.calls import ABSENT, Argument, given
 from jqmaster.engine.engine import Operations
 from jqmaster.engine.options import NewJob
-from jqmaster.engine.replies import Document, Enqueued, Event, Page, job_of
-from jqmaster.errors import NotFound, Unavailable
+from jqmaster.engine.replies import Document, Enqueued, Event, Note, job_of
+from jqmaster.errors import Invalid, NotFound, Unavailable
+from jqmaster.wire import packform
 from jqmaster.worker.ending import FollowUp, JobFailed, Move, new_job
-from jqmaster.worker.notes import current_job
+from jqmaster.worker.notes import Notebook, current_job
 
 T = TypeVar("T")
 
@@ -59,7 +61,10 @@ class Memory:
     async def enqueue(
         self, calls: Sequence[Call[Any]], jobs: Sequence[Prepared], request: str | None
     ) -> list[Enqueued]:
-        return [await self._run_one(call, spec) for call, (spec, _) in zip(calls, jobs, strict=True)]
+        done: list[Enqueued] = []
+        for call, (spec, _) in zip(calls, jobs, strict=True):
+            done.append(await self._run_one(call, _with_ids(spec, done)))
+        return done
 
     async def ended(self, job_id: str, timeout_s: float) -> str:
         return str(self.engine.find(job_id)["status"])
@@ -84,19 +89,18 @@ class Memory:
         """For plain code plain functions run right there, and others in a loop."""
         by_hand = _is_plain.get()
         document = self.engine.add(spec, call.argument)
-        # What it depends on are calls here, which have no ids.
-        told = {name: value for name, value in document.items() if name != "depends"}
-        job = job_of({**told, "token": ""}, call.argument)
+        job = job_of({**document, "token": ""}, call.argument)
         task = call.task if call.task.function is not None else self._jq.tasks.get(call.task.name)
         if task is None:
             raise LookupError(f"no function here for jobs named {call.task.name}")
-        before, plain_before = current_job.set(job), _is_plain.set(False)
+        plain_before = _is_plain.set(False)
         try:
-            work = Runner(self._jq, 1, in_place=True).call(task, job)
-            needs_loop = task.is_async or self._jq.middlewares
-            result = outside_of_loops(work) if by_hand and needs_loop else await work
-            _is_plain.set(by_hand)
-            result = await self._followed(result)
+            with _Notebook(document, self._jq.serializer).opened(job):
+                work = Runner(self._jq, 1, in_place=True).call(task, job)
+                needs_loop = task.is_async or self._jq.middlewares
+                result = outside_of_loops(work) if by_hand and needs_loop else await work
+                _is_plain.set(by_hand)
+                result = await self._followed(result)
             document["result"] = self._jq.serializer.dumps(result)
             document["status"] = "done"
         except Exception as error:
@@ -107,25 +111,38 @@ class Memory:
             document |= {"status": "error", "reason": "other", "message": str(error)}
             document["error"] = self._jq.serializer.dumps(value)
         finally:
-            current_job.reset(before)
             _is_plain.reset(plain_before)
         return Enqueued(document["id"], True)
 
     async def _followed(self, result: Any) -> Any:
         """What a result says is to follow runs at once, too; the result itself."""
-        follow: Sequence[NewJob | Call[Any]] = ()
+        follow: list[tuple[Call[Any], NewJob]] = []
         if isinstance(result, FollowUp):
-            follow = [one if isinstance(one, Call) else new_job(one, ()) for one in result.jobs]
+            for one in result.jobs:
+                new = new_job(one, result.jobs)
+                call = one if isinstance(one, Call) else Call(self._jq.task(new.spec["name"]), new.argument, {})
+                follow.append((call, new))
             result = result.result
         if isinstance(result, Move):
             packed = self._jq.serializer.dumps(result.argument)
             moved: Call[Any] = Call(self._jq.task(result.name or current_job.get().name), packed, {})
             handle = await self._run_one(moved, moved.spec())
             result = self._jq.serializer.loads(self.engine.find(handle.id)["result"])
-        for one in follow:
-            call = one if isinstance(one, Call) else Call(self._jq.task(one.spec["name"]), one.argument, {})
-            await self._run_one(call, call.spec())
+        await self.enqueue([call for call, _ in follow], [new for _, new in follow], None)
         return result
+
+
+class _Notebook(Notebook):
+    """What a job says goes into its document at once."""
+
+    def __init__(self, document: Document, serializer: Serializer) -> None:
+        super().__init__(lambda: None)
+        self.dumps = serializer.dumps
+        self._document = document
+
+    def write(self, note: Note) -> None:
+        said = given(progress=note.progress, progress_message=note.message, argument=note.argument)
+        self._document.update(said)
 
 
 class MemoryEngine(Operations):
@@ -140,9 +157,13 @@ class MemoryEngine(Operations):
         job_id = f"direct-{next(self._numbers)}"
         defaults = {"queue": spec["name"], "priority": 0, "timeout": 30.0, "attempt": 1, "retry_count": 0}
         document = {
-            **defaults, **spec, "id": job_id, "argument": argument, "status": "running",
+            **defaults,
+            **spec,
+            "id": job_id,
+            "argument": argument,
+            "status": "running",
             "created_ms": round(time.time() * 1000),
-        }  # fmt: skip
+        }
         self._jobs[job_id] = document
         return document
 
@@ -153,6 +174,14 @@ class MemoryEngine(Operations):
         return self._jobs[job_id]
 
     async def call(self, operation: str, *arguments: Argument) -> Any:
+        if operation in ("schedules", "constraints", "usage"):
+            return [b""]
+        if operation in ("unschedule", "unconstrain"):
+            return None
+        if operation in ("schedule", "queue"):
+            return arguments[0]
+        if operation == "constrain":
+            return packform.extend_map(cast(bytes, arguments[0]), {"match": cast(bytes, arguments[1])})
         raise _no_server(operation)
 
     async def get(self, *ids: str) -> list[Document | None]:
@@ -178,34 +207,17 @@ class MemoryEngine(Operations):
         event = "failed" if found["status"] == "error" else found["status"]
         return {"id": job_id, "events": [{"event": event, "time_ms": found["created_ms"]}], "forgotten": 0}
 
-    async def schedule(
-        self, schedule_id: str, job: Mapping[str, Any], argument: bytes = b"\xc0", **options: Any
-    ) -> Document:
-        return {"id": schedule_id, **options}
-
-    async def schedules(self, *_: Any, **__: Any) -> Page:
-        return Page("", [])
-
-    async def unschedule(self, schedule_id: str) -> None:
-        return None
-
-    async def constrain(self, constraint_id: str, match: Mapping[str, Any] | bytes, **limits: Any) -> Document:
-        return {"id": constraint_id, "match": match, **limits}
-
-    async def unconstrain(self, constraint_id: str) -> None:
-        return None
-
-    async def constraints(self, *_: Any, **__: Any) -> Page:
-        return Page("", [])
-
-    async def usage(self, constraint_id: str, **_: Any) -> Page:
-        return Page("", [])
-
     async def hold(self, constraint_id: str, seconds: float, *, by: Any = ABSENT) -> int:
         return round((time.time() + seconds) * 1000)
 
-    async def queue(self, name: str, **changes: Any) -> Document:
-        return {"name": name, **changes}
+
+def _with_ids(spec: Mapping[str, Any], done: Sequence[Enqueued]) -> dict[str, Any]:
+    """`spec` with ids instead of indexes among those that ran before."""
+    depends = spec.get("depends", ())
+    if any(isinstance(one, int) and one >= len(done) for one in depends):
+        raise Invalid("expected jobs further ahead", "depends")
+    ids = [done[one].id if isinstance(one, int) else one for one in depends]
+    return {**spec, **({"depends": ids} if ids else {})}
 
 
 def _no_server(operation: str) -> Unavailable:
@@ -233,18 +245,5 @@ def _by_hand(work: Coroutine[Any, Any, T]) -> T:
 
 
 def _in_a_thread(work: Coroutine[Any, Any, T]) -> T:
-    found: list[T] = []
-    errors: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            found.append(asyncio.run(work))
-        except BaseException as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=contextvars.copy_context().run, args=(run,))
-    thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
-    return found[0]
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(contextvars.copy_context().run, asyncio.run, work).result()

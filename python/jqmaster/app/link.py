@@ -64,7 +64,9 @@ class Link:
         if self._pid != os.getpid():
             return
         here = portal.current()
-        for loop, made in list(self._made.items()):
+        closing = list(self._made.items())
+        self._made.clear()
+        for loop, made in closing:
             if loop is here.loop:
                 with contextlib.suppress(TimeoutError):
                     here.submit(_end(made)).result(CLOSE_TIMEOUT_S)
@@ -91,7 +93,8 @@ async def _closing(
     try:
         yield
     finally:
-        made.pop(loop, None)
+        if loop in made and made[loop].transport is transport:  # else there is another one by now
+            del made[loop]
         await transport.close()
 
 

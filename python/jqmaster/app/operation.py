@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Any, Literal, Protocol, TypedDict, Unpack
+from typing import Any, Literal, Protocol, Unpack
 
 from jqmaster.app.handle import Dependents, Ids, document, ids_of, unpacked
 from jqmaster.app.link import Link, plain, plain_each
@@ -13,7 +13,7 @@ from jqmaster.app.task import Call, Task, When
 from jqmaster.engine import options
 from jqmaster.engine.calls import ABSENT, given
 from jqmaster.engine.engine import Operations as Engine
-from jqmaster.engine.options import Changes, Seconds
+from jqmaster.engine.options import Changes, Limits, Period, QueueChanges, Seconds, Where
 from jqmaster.engine.replies import Document, Event, Page
 from jqmaster.wire.operation import Role
 
@@ -21,48 +21,6 @@ BATCH = 1000
 PAGE = 1000
 PAGE_OF_PLANS = 20  # schedules with their moments to come
 Match = Mapping[str, Any] | Task[..., Any]
-
-
-class Where(TypedDict, total=False):
-    """Conditions that a job must meet, all of them (docs/protocol.md, section 14). None is no condition."""
-
-    queue: str | None
-    status: str | Sequence[str] | None
-    name: str | None
-    tag: str | None
-    group: str | None
-    message: str | None
-    from_ms: int | None
-    to_ms: int | None
-
-
-class Limits(TypedDict, total=False):
-    """What a constraint allows (docs/protocol.md, section 7)."""
-
-    by: str | Sequence[str] | None
-    concurrency: int | None
-    rate: Mapping[str, Any] | None
-    cost: float | str | None
-    order: str | None
-
-
-class QueueChanges(TypedDict, total=False):
-    """What can be set of a queue; `set` and `unset` are settings of its own (docs/protocol.md, section 9)."""
-
-    paused: bool | None
-    max_waiting: int | None
-    fair: Sequence[Mapping[str, Any]] | None
-    set: Mapping[str, Any] | None
-    unset: Sequence[str] | None
-
-
-class Period(TypedDict, total=False):
-    """Which statistics."""
-
-    queue: str | None
-    name: str | None
-    from_ms: int | None
-    to_ms: int | None
 
 
 class _Listing(Protocol):

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any, ParamSpec, TypeVar, Unpack, cast, overload
 
+from jqmaster.app import cron
 from jqmaster.app import handle as handles
 from jqmaster.app.calling import MessagePack, Serializer
 from jqmaster.app.handle import Handle
@@ -22,7 +23,8 @@ from jqmaster.engine.options import JobOptions
 from jqmaster.engine.replies import Job
 from jqmaster.engine.scripts import Form
 from jqmaster.wire import tracing
-from jqmaster.wire.credentials import check_master, key_of
+from jqmaster.wire.credentials import key_of, masters_of
+from jqmaster.worker.ending import FollowUp, Move
 from jqmaster.worker.notes import current_job
 
 P = ParamSpec("P")
@@ -57,6 +59,7 @@ class Registry(OperationMethods):
     ) -> None:
         self.url = url or os.environ.get("JQ_URL") or LOCAL
         self.namespace = namespace or os.environ.get("JQ_NAMESPACE") or "{jq}"
+        self._names_namespace = namespace is not None
         self.form = cast(Form, form or os.environ.get("JQ_FORM") or "auto")
         self._key = key, key_file
         self.actor = actor
@@ -81,14 +84,36 @@ class Registry(OperationMethods):
         """Whether `url` is that of a Redis."""
         return redis_url.is_redis(self.url)
 
+    @property
+    def masters(self) -> list[str]:
+        """The URLs of the masters, where `url` is of no Redis. Raises ValueError when it is no URL, or has a user
+        or password in it, and when a namespace was named as well."""
+        if not self.url.startswith(("http://", "https://")):
+            shown = redis_url.without_password(self.url)
+            raise ValueError(f"{shown}: expected {redis_url.FORMS}, or http://, https://")
+        return masters_of(self.url, self.namespace if self._names_namespace else None)
+
     # -- defining ---------------------------------------------------------------------------------
 
+    # The first that fits is meant. The result of a function that says what follows is the one that this holds.
     @overload
-    def job(  # type: ignore[overload-overlap] # the first that fits is meant
+    def job(  # type: ignore[overload-overlap]
+        self, function: Callable[P, Coroutine[Any, Any, FollowUp[R]]], /
+    ) -> AsyncTask[P, R, FollowUp[R]]: ...
+    @overload
+    def job(  # type: ignore[overload-overlap]
+        self, function: Callable[P, Coroutine[Any, Any, Move[R]]], /
+    ) -> AsyncTask[P, R, Move[R]]: ...
+    @overload
+    def job(  # type: ignore[overload-overlap]
         self, function: Callable[P, Coroutine[Any, Any, R]], /
-    ) -> AsyncTask[P, R]: ...
+    ) -> AsyncTask[P, R, R]: ...
     @overload
-    def job(self, function: Callable[P, R], /) -> SyncTask[P, R]: ...
+    def job(self, function: Callable[P, FollowUp[R]], /) -> SyncTask[P, R, FollowUp[R]]: ...
+    @overload
+    def job(self, function: Callable[P, Move[R]], /) -> SyncTask[P, R, Move[R]]: ...
+    @overload
+    def job(self, function: Callable[P, R], /) -> SyncTask[P, R, R]: ...
     @overload
     def job(self, /, **given: Unpack[TaskOptions]) -> Decorator: ...
 
@@ -101,7 +126,7 @@ class Registry(OperationMethods):
             return self._define(function, given)
         return lambda it: self._define(it, given)
 
-    def task(self, name: str, /, **chosen: Unpack[JobOptions]) -> SyncTask[..., Any]:
+    def task(self, name: str, /, **chosen: Unpack[JobOptions]) -> SyncTask[..., Any, Any]:
         """A job whose function lives elsewhere, in any language: `jq.task("resize").enqueue(4)`."""
         return SyncTask(self, None, name, chosen, Rules())
 
@@ -114,7 +139,8 @@ class Registry(OperationMethods):
         """Decorator above `@jq.job`: make the job again and again, `@jq.schedule(cron="0 3 * * *")`.
 
         Workers bring it to the server when they start, replacing what is there under its `id`. When it is
-        taken out of the program, `unschedule` takes it out of the server.
+        taken out of the program, `unschedule` takes it out of the server. Raises ValueError for a `cron` that
+        cannot be.
         """
         if task is None:
             return lambda it: self.schedule(it, **when)
@@ -124,6 +150,8 @@ class Registry(OperationMethods):
         if schedule_id in self.recurring:
             raise ValueError(f"there is a schedule {schedule_id!r} already; give this one another id")
         task.prepare(when.get("args", ()), when.get("kwargs", {}), {})
+        if (expression := when.get("cron")) is not None:
+            cron.check(expression)
         self.recurring[schedule_id] = task, when
         return task
 
@@ -287,15 +315,9 @@ class Registry(OperationMethods):
     def _transport(self) -> Transport:
         if self.is_redis:
             return RedisTransport(self.url, self.namespace, self.form, recreate=self.recreate, actor=self.actor)
-        if not self.url.startswith(("http://", "https://")):
-            shown = redis_url.without_password(self.url)
-            raise ValueError(f"{shown}: expected {redis_url.FORMS}, or http://, https://")
         from jqmaster.app.transport_http import HttpTransport
 
-        urls = self.url.split(",")
-        for url in urls:
-            check_master(url)
-        return HttpTransport(urls, self.key_of_master())
+        return HttpTransport(self.masters, self.key_of_master())
 
 
 async def _called(hook: Callable[[], Any]) -> None:

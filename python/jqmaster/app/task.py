@@ -25,10 +25,12 @@ from jqmaster.app.link import Link, plain
 from jqmaster.engine import options
 from jqmaster.engine.options import JobOptions, NewJob, Reference, Seconds
 from jqmaster.wire import tracing
+from jqmaster.worker.ending import FollowUp, Move
 
 P = ParamSpec("P")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
+V = TypeVar("V")
 _UNPACKABLE = (TypeError, ValueError, OverflowError)
 Exceptions = tuple[type[BaseException], ...] | type[BaseException]
 
@@ -233,22 +235,23 @@ def _returned(function: Callable[..., Any]) -> Any:
         return ""
 
 
-class SyncTask(Task[P, R]):
-    """A plain function. It runs in a thread of the worker."""
+class SyncTask(Task[P, R], Generic[P, R, V]):
+    """A plain function. It runs in a thread of the worker. `V`: what it returns, which holds an `R` if it says what
+    follows."""
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> V:
         if self.function is None:
             raise TypeError(f"{self.name} lives elsewhere: it can be enqueued only")
-        result: R = self.function(*args, **kwargs)
+        result: V = self.function(*args, **kwargs)
         return result
 
 
-class AsyncTask(Task[P, R]):
+class AsyncTask(Task[P, R], Generic[P, R, V]):
     """An async function. It runs on the worker's event loop."""
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R]:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, V]:
         assert self.function is not None
-        result: Coroutine[Any, Any, R] = self.function(*args, **kwargs)
+        result: Coroutine[Any, Any, V] = self.function(*args, **kwargs)
         return result
 
 
@@ -256,11 +259,23 @@ class Decorator(Protocol):
     """What `@jq.job(...)` gives."""
 
     @overload
-    def __call__(  # type: ignore[overload-overlap] # the first that fits is meant
-        self, function: Callable[P, Coroutine[Any, Any, R]], /
-    ) -> AsyncTask[P, R]: ...
+    def __call__(  # type: ignore[overload-overlap]
+        self, function: Callable[P, Coroutine[Any, Any, FollowUp[R]]], /
+    ) -> AsyncTask[P, R, FollowUp[R]]: ...
     @overload
-    def __call__(self, function: Callable[P, R], /) -> SyncTask[P, R]: ...
+    def __call__(  # type: ignore[overload-overlap]
+        self, function: Callable[P, Coroutine[Any, Any, Move[R]]], /
+    ) -> AsyncTask[P, R, Move[R]]: ...
+    @overload
+    def __call__(  # type: ignore[overload-overlap]
+        self, function: Callable[P, Coroutine[Any, Any, R]], /
+    ) -> AsyncTask[P, R, R]: ...
+    @overload
+    def __call__(self, function: Callable[P, FollowUp[R]], /) -> SyncTask[P, R, FollowUp[R]]: ...
+    @overload
+    def __call__(self, function: Callable[P, Move[R]], /) -> SyncTask[P, R, Move[R]]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> SyncTask[P, R, R]: ...
 
 
 class When(TypedDict, total=False):

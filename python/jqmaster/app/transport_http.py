@@ -12,7 +12,8 @@ import msgpack
 
 from jqmaster.app.handle import ENDED
 from jqmaster.app.transport import Prepared
-from jqmaster.engine.http import HttpEngine, checked
+from jqmaster.engine.copying import chunks
+from jqmaster.engine.http import HttpEngine
 from jqmaster.engine.replies import Enqueued, Event, document
 from jqmaster.errors import Unavailable
 from jqmaster.wire.message import MSGPACK
@@ -41,10 +42,10 @@ class HttpTransport:
             async with self._polls:
                 poll_s = round(max(0.0, min(timeout_s, most_s)), 3)
                 path = f"/job/{quote(job_id, safe='')}/polling?timeout={poll_s}"
-                status, content = await self.engine.send("GET", path, timeout_s=poll_s + 10)
+                answer = await self.engine.send("GET", path, timeout_s=poll_s + 10)
         finally:
             self._polling -= 1
-        return "waiting" if status == 408 else str(document(checked(status, content))["status"])
+        return "waiting" if answer.status == 408 else str(document(answer.body)["status"])
 
     async def result(self, job_id: str) -> bytes | None:
         return (await self.engine.result(job_id))[1]
@@ -80,9 +81,8 @@ class HttpTransport:
         keys = 0
         headers = {"content-type": "application/octet-stream", "accept": MSGPACK}
         path = f"/import?{urlencode({'namespace': namespace})}"
-        for batch in _batches(records):
-            status, content = await self.engine.send("POST", path, batch, headers=headers)
-            keys += int(msgpack.unpackb(checked(status, content))["keys"])
+        for batch in chunks(records, IMPORT_BYTES):
+            keys += int((await self.engine.send("POST", path, b"".join(batch), headers=headers)).value["keys"])
         return keys
 
     async def close(self) -> None:
@@ -110,17 +110,3 @@ class _Records:
             self._taken += size
             record, self.rest = self.rest[:size], self.rest[size:]
             yield record
-
-
-def _batches(records: Iterable[bytes]) -> Iterable[bytes]:
-    """Records as they go into one request."""
-    batch: list[bytes] = []
-    size = 0
-    for record in records:
-        if batch and size + len(record) > IMPORT_BYTES:
-            yield b"".join(batch)
-            batch, size = [], 0
-        batch.append(record)
-        size += len(record)
-    if batch:
-        yield b"".join(batch)

@@ -22,7 +22,7 @@ from jqmaster.engine.options import JobOptions
 from jqmaster.engine.replies import Job
 from jqmaster.errors import JQError, Unavailable
 from jqmaster.worker.ending import FollowUp, JobFailed, JobReleased, Move, Packed, group_of, trace
-from jqmaster.worker.notes import current_job
+from jqmaster.worker.notes import current_job, notebook_of
 from jqmaster.worker.process_pool import NEVER, ProcessPool, Renewal
 
 if TYPE_CHECKING:
@@ -87,6 +87,8 @@ class Runner:
 
         async def attempt(_argument: bytes) -> Any:
             job = current_job.get()
+            if (notebook := notebook_of()) is not None:
+                notebook.dumps = serializer.dumps
             result = await self.call(task, job)
             try:
                 if isinstance(result, FollowUp | Move):
@@ -191,7 +193,7 @@ class AppWorker:
             if self._jq.is_redis:
                 given["redis_url"] = self._jq.url
             else:
-                given["masters"] = self._jq.url.split(",")
+                given["masters"] = self._jq.masters
         if given.get("masters") and given.get("key") is None:
             given["key"] = self._jq.key_of_master()
         return WorkOptions(functions=runner.functions(), around=runner.alive, **given)

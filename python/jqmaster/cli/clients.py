@@ -46,7 +46,7 @@ class Client(JQ):
     def __init__(self, where: Place, *, creates: bool = False) -> None:
         super().__init__(
             where.url,
-            namespace=where.namespace,
+            namespace=where.namespace if where.is_redis else None,  # what `place` refuses with a master
             form=where.form,
             serializer=_Values(),
             key_file=where.key_file,

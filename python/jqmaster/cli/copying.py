@@ -64,17 +64,19 @@ than the master's own.
 file FILE  or - for stdin
 """,
     creates=True,
+    into=True,
 )
 def _import(client: Client, options: Options) -> Replies:
     from jqmaster.engine import copying
 
     if options.namespace is None and not client.is_redis:
         raise Misused(options.parser.prog, "by way of a master --namespace is required, or give --redis")
+    namespace = options.namespace or client.namespace
     with _opened(options.file, "rb") as file:
         size = Path(options.file).stat().st_size if options.file != "-" else None
         with Progress("importing", size, "bytes") as bar:
-            keys = client.import_records(_counted(copying.read_file(file), bar), client.namespace)
-    yield {"keys": keys, "namespace": client.namespace}, f"{show.counted(keys, 'key')} are in {client.namespace}"
+            keys = client.import_records(_counted(copying.read_file(file), bar), namespace)
+    yield {"keys": keys, "namespace": namespace}, f"{show.counted(keys, 'key')} are in {namespace}"
 
 
 def _counted(records: Iterable[bytes], bar: Progress) -> Iterator[bytes]:

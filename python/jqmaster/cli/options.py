@@ -85,13 +85,16 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Command:
-    """What a function's text says. `asks`: its function gets a client; `creates`: of a namespace that may be new."""
+    """What a function's text says. `asks`: its function gets a client; `creates`: of a namespace that may be new;
+    `into`: of a master, too, `--namespace` is said, which is another than its own."""
 
-    def __init__(self, text: str, run: Callable[..., Any], *, asks: bool = False, creates: bool = False) -> None:
+    def __init__(
+        self, text: str, run: Callable[..., Any], *, asks: bool = False, creates: bool = False, into: bool = False
+    ) -> None:
         head, _, self.options = text.partition("\n\n")
         self.name, self.text, *more = head.splitlines()
         self.more = "\n".join(more)
-        self.run, self.asks, self.creates = run, asks, creates
+        self.run, self.asks, self.creates, self.into = run, asks, creates, into
 
 
 def command(text: str) -> Callable[[Function], Function]:
@@ -99,9 +102,9 @@ def command(text: str) -> Callable[[Function], Function]:
     return _declared(text)
 
 
-def asks(text: str, *, creates: bool = False) -> Callable[[Function], Function]:
+def asks(text: str, *, creates: bool = False, into: bool = False) -> Callable[[Function], Function]:
     """Make a command of a function of a client and options, which gives `Replies`."""
-    return _declared(text, asks=True, creates=creates)
+    return _declared(text, asks=True, creates=creates, into=into)
 
 
 def _declared(text: str, **given: bool) -> Callable[[Function], Function]:

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from jqmaster.cli.clients import Client
 
 
-def url_of(options: Options) -> str | None:
-    """The URL that the options and the environment mean; of masters several, with commas. Raises Refused."""
+def url_of(options: Options, *, into: bool = False) -> str | None:
+    """The URL that the options and the environment mean; of masters several, with commas. `into`: `--namespace` is
+    where records go, and may be said of a master as well. Raises Refused, ValueError."""
     # What is in the environment is already in the options; only what differs from it was said here.
     url, redis = options.url, options.redis
     if url is not None and redis is not None:
@@ -31,16 +32,22 @@ def url_of(options: Options) -> str | None:
         if said_redis:
             url = None
     chosen = url or redis or None
-    if chosen and not redis_url.is_redis(chosen) and (not url or not chosen.startswith(("http://", "https://"))):
-        forms = "http://, https://, redis://, …" if url else redis_url.FORMS
-        shown = redis_url.without_password(chosen)
-        raise Refused(f"{shown}: expected a URL that begins with {forms}", "INVALID")
+    if chosen and not redis_url.is_redis(chosen):
+        if not url or not chosen.startswith(("http://", "https://")):
+            forms = "http://, https://, redis://, …" if url else redis_url.FORMS
+            shown = redis_url.without_password(chosen)
+            raise Refused(f"{shown}: expected a URL that begins with {forms}", "INVALID")
+        from jqmaster.wire.credentials import masters_of
+
+        # A variable is for whoever asks a Redis.
+        says_namespace = not into and options.namespace not in (None, os.environ.get("JQ_NAMESPACE"))
+        masters_of(chosen, options.namespace if says_namespace else None)
     return chosen
 
 
-def place(options: Options) -> Place:
-    """The server that is meant. Raises Refused."""
-    url = url_of(options) or LOCAL
+def place(options: Options, *, into: bool = False) -> Place:
+    """The server that is meant, as `url_of`. Raises Refused, ValueError."""
+    url = url_of(options, into=into) or LOCAL
     first = url if redis_url.is_redis(url) else url.split(",")[0]
     return Place(first, options.namespace or NAMESPACE, options.form or "auto", said_key_file(options))
 

@@ -48,7 +48,7 @@ def _run(options: Options) -> int:
     which = options.which
     if not which.asks:
         return int(which.run(options))
-    with client_of(place(options), creates=which.creates) as client:
+    with client_of(place(options, into=which.into), creates=which.creates) as client:
         return tell(which.run(client, options), as_json=options.json)
 
 

@@ -48,9 +48,13 @@ from jqmaster.errors import JQError
 T = TypeVar("T")
 
 _CODES: dict[type, str] = {
-    MovedError: "MOVED", AskError: "ASK", TryAgainError: "TRYAGAIN", ReadOnlyError: "READONLY",
-    ClusterDownError: "CLUSTERDOWN", BusyLoadingError: "LOADING",
-}  # fmt: skip
+    MovedError: "MOVED",
+    AskError: "ASK",
+    TryAgainError: "TRYAGAIN",
+    ReadOnlyError: "READONLY",
+    ClusterDownError: "CLUSTERDOWN",
+    BusyLoadingError: "LOADING",
+}
 # What blocks is sent away with UNBLOCKED when its server becomes a replica.
 _WRONG_PLACE = frozenset({"MOVED", "READONLY", "CLUSTERDOWN", "MASTERDOWN", "LOADING", "UNBLOCKED"})
 # ASK is one: of the two keys of a call one never exists, so while a slot moves no node can serve it.

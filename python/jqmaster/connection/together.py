@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
-from jqmaster.errors import JQError, Unavailable
+from jqmaster.errors import Conflict, Full, Invalid, JQError, NotFound, Unavailable
 
 K = TypeVar("K")
 V = TypeVar("V")
 
+Asked: TypeAlias = tuple[K, asyncio.Future[V]]
+
 MOST = 200
+_REFUSALS = (Invalid, NotFound, Conflict, Full)
 
 
 class Shared(Generic[V]):
@@ -40,12 +43,12 @@ class Shared(Generic[V]):
 class Together(Generic[K, V]):
     """While a call is under way, whatever is asked goes with the next. `ask` gets up to `MOST` keys, and
     gives a value or an error for each. When it refuses all of them, which changes nothing, each is asked for
-    alone.
+    alone, in the same order. After a lost connection they may have been heard: nothing is asked twice.
     """
 
     def __init__(self, ask: Callable[[Sequence[K]], Awaitable[Sequence[V | JQError]]]) -> None:
         self._ask = ask
-        self._waiting: deque[tuple[K, asyncio.Future[V]]] = deque()
+        self._waiting: deque[Asked[K, V]] = deque()
         self._task: asyncio.Task[None] | None = None
 
     async def get(self, key: K) -> V:
@@ -59,15 +62,18 @@ class Together(Generic[K, V]):
     async def _run(self) -> None:
         try:
             while self._waiting:
-                most = min(MOST, len(self._waiting))
-                await self._send([self._waiting.popleft() for _ in range(most)])
+                await self._send(self._take())
         finally:
             self._task = None
             # Only when this task was cancelled (the loop is closing) is anything left.
             while self._waiting:
                 self._waiting.popleft()[1].cancel()
 
-    async def _send(self, batch: Sequence[tuple[K, asyncio.Future[V]]]) -> None:
+    def _take(self) -> list[Asked[K, V]]:
+        """What goes with the next call."""
+        return [self._waiting.popleft() for _ in range(min(MOST, len(self._waiting)))]
+
+    async def _send(self, batch: list[Asked[K, V]]) -> None:
         batch = [(key, future) for key, future in batch if not future.done()]
         if not batch:
             return
@@ -78,7 +84,7 @@ class Together(Generic[K, V]):
                 future.cancel()
             raise
         except Exception as error:
-            if isinstance(error, JQError) and not isinstance(error, Unavailable) and len(batch) > 1:
+            if isinstance(error, _REFUSALS) and len(batch) > 1:
                 for one in batch:
                     await self._send([one])
                 return

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
-SCHEMES = tuple(f"{one}://" for one in (
-    "redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster",
-))  # fmt: skip
+SCHEMES = (
+    "unix://",
+    *(f"{one}{kind}://" for one in ("redis", "rediss") for kind in ("", "+sentinel", "+cluster")),
+)
 FORMS = "redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://"
 
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:@/]+))(?::(\d{1,5}))?")

@@ -24,8 +24,10 @@ from jqmaster.bundle.build import Script, library_of
 from jqmaster.connection import url as redis_url
 from jqmaster.connection.place import CONNECT_S, PASSES_S, is_passing, place_of, pool_at, refusal
 from jqmaster.connection.wake import backoff_s
+from jqmaster.engine import replies
 from jqmaster.engine.durable import Durable
 from jqmaster.engine.manifest import check_kept
+from jqmaster.engine.replies import Document, Page
 from jqmaster.engine.scripts import (
     FORMS,
     Form,
@@ -107,6 +109,16 @@ class Calling:
     async def call(self, operation: str, *arguments: Argument) -> Any:
         """Run one operation; its reply as the script gives it: bytes, integers, lists, None."""
         raise NotImplementedError
+
+    async def _ask(self, operation: str, /, **fields: Any) -> Any:
+        """Run one that takes a spec alone, of those fields that are not None."""
+        return await self.call(operation, pack(given(**fields)))
+
+    async def _page(self, operation: str, /, **fields: Any) -> Page:
+        return replies.page(await self._ask(operation, **fields))
+
+    async def _document(self, operation: str, /, **fields: Any) -> Document:
+        return replies.plain_document(await self._ask(operation, **fields))
 
     async def call_durably(
         self, operation: str, arguments: Sequence[Argument], durable: Durable

@@ -6,13 +6,14 @@ endian).
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from typing import BinaryIO
 
 from redis.asyncio import Redis
 
 from jqmaster.bundle.build import Script
-from jqmaster.engine.engine import Engine, pack
+from jqmaster.engine.engine import Engine
 from jqmaster.engine.scripts import Form, builtin, check_namespace, check_server, install
 
 HEAD = b"JQ namespace 1\n"
@@ -24,9 +25,9 @@ _MOST_RECORDS, _MOST_BYTES = 1000, 1 << 20
 async def export_records(engine: Engine, count: int = 200) -> AsyncIterator[bytes]:
     """Every record of the namespace, ``count`` at most with each call. What is written meanwhile may be
     missing, or be there as it was. Raises what ``Engine.call`` does."""
-    cursor = b""
+    cursor = ""
     while True:
-        cursor, *records = await engine.call("export", pack({"cursor": cursor.decode(), "count": count}))
+        cursor, records = await engine.export(cursor, count)
         for record in records:
             yield record
         if not cursor:
@@ -52,17 +53,18 @@ async def import_records(
     scripts = builtin() if scripts is None else scripts
     engine = Engine(client, namespace, scripts=scripts, form=form)
     keys = 0
-    for chunk in _chunks(records):
-        keys += await engine.call("import", *chunk)
+    for chunk in chunks(records, _MOST_BYTES, _MOST_RECORDS):
+        keys += await engine.import_records(chunk)
     await install(client, namespace, scripts, make_current=True, form=form)
     return keys
 
 
-def _chunks(records: Iterable[bytes]) -> Iterator[list[bytes]]:
+def chunks(records: Iterable[bytes], most_bytes: int, most: float = math.inf) -> Iterator[list[bytes]]:
+    """Records as they go into one call."""
     chunk: list[bytes] = []
     size = 0
     for record in records:
-        if chunk and (len(chunk) == _MOST_RECORDS or size + len(record) > _MOST_BYTES):
+        if chunk and (len(chunk) == most or size + len(record) > most_bytes):
             yield chunk
             chunk, size = [], 0
         chunk.append(record)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from jqmaster.engine import replies
-from jqmaster.engine.calls import Argument, Calling, Spec, given, pack
+from jqmaster.engine.calls import Argument, Calling, Spec, pack
 from jqmaster.engine.durable import Durable
+from jqmaster.engine.options import Steps
 from jqmaster.engine.replies import Document, Enqueued, Page
 from jqmaster.errors import NotDurable
 
@@ -53,7 +54,7 @@ class JobCalls(Calling):
     async def track(self, ids: Sequence[str], *, on: bool | None = None) -> list[str | None]:
         """Per job its state, or None; each transition is published on ``<namespace>:job:<id>`` from now on
         (with ``on=False`` no more)."""
-        return replies.texts_or_none(await self.call("track", pack(given(ids=list(ids), on=on))))
+        return replies.texts_or_none(await self._ask("track", ids=ids, on=on))
 
     async def history(self, job_id: str) -> Document:
         """``{id, events: [{event, time_ms, …}, …], forgotten}``, oldest first. Raises NotFound."""
@@ -72,15 +73,11 @@ class JobCalls(Calling):
 
         ``dependents``: ``leave`` (default), ``cancel``, or ``refuse``: raises Conflict if there are any.
         """
-        spec = given(ids=list(ids), force=force, dependents=dependents, actor=self.actor)
-        return replies.texts(await self.call("cancel", pack(spec)))
+        return replies.texts(await self._ask("cancel", ids=ids, force=force, dependents=dependents, actor=self.actor))
 
-    async def cancel_where(
-        self, where: Spec, *, cursor: str | None = None, count: int | None = None, force: bool | None = None
-    ) -> tuple[str, int]:
+    async def cancel_where(self, where: Spec, *, force: bool | None = None, **steps: Unpack[Steps]) -> tuple[str, int]:
         """One step of cancelling all that match: (cursor, empty at the end; jobs changed)."""
-        spec = given(where=dict(where), cursor=cursor, count=count, force=force, actor=self.actor)
-        return replies.step(await self.call("cancel", pack(spec)))
+        return replies.step(await self._ask("cancel", where=where, force=force, **steps, actor=self.actor))
 
     async def change(self, changes: Sequence[tuple[Spec, bytes]]) -> list[str]:
         """Change jobs, (spec with ``id``, argument) each; an empty argument leaves the job's own.
@@ -101,46 +98,35 @@ class JobCalls(Calling):
         if_failed: str | None = None,
     ) -> str:
         """Change what a job waits for; its state then. Raises NotFound, Conflict (was started; a circle)."""
-        spec = given(
-            id=job_id,
-            add=None if add is None else list(add),
-            remove=None if remove is None else list(remove),
-            if_failed=if_failed,
-        )
-        return replies.text(await self.call("depend", pack(spec)))
+        return replies.text(await self._ask("depend", id=job_id, add=add, remove=remove, if_failed=if_failed))
 
     async def kick(self, ids: Sequence[str], *, delay: float | None = None) -> list[str]:
         """Take running jobs from their workers; per job its state, ``CONFLICT`` (does not run), ``NOTFOUND``.
 
         No retry is spent. ``delay`` in seconds.
         """
-        return replies.texts(await self.call("kick", pack(given(ids=list(ids), delay=delay, actor=self.actor))))
+        return replies.texts(await self._ask("kick", ids=ids, delay=delay, actor=self.actor))
 
     async def kick_queue(self, queue: str, *, count: int | None = None, delay: float | None = None) -> tuple[int, bool]:
         """The same for up to ``count`` running jobs of a queue: (how many, whether more are left)."""
-        spec = given(queue=queue, count=count, delay=delay, actor=self.actor)
-        kicked, more = await self.call("kick", pack(spec))
+        kicked, more = await self._ask("kick", queue=queue, count=count, delay=delay, actor=self.actor)
         return kicked, bool(more)
 
     async def retry(self, ids: Sequence[str]) -> list[str]:
         """Have ended or retrying jobs run again; per job ``queued``, ``NOTFOUND`` or ``CONFLICT``."""
-        return replies.texts(await self.call("retry", pack(given(ids=list(ids), actor=self.actor))))
+        return replies.texts(await self._ask("retry", ids=ids, actor=self.actor))
 
-    async def retry_where(self, where: Spec, *, cursor: str | None = None, count: int | None = None) -> tuple[str, int]:
+    async def retry_where(self, where: Spec, **steps: Unpack[Steps]) -> tuple[str, int]:
         """One step of it for all that match: (cursor, empty at the end; jobs changed)."""
-        spec = given(where=dict(where), cursor=cursor, count=count, actor=self.actor)
-        return replies.step(await self.call("retry", pack(spec)))
+        return replies.step(await self._ask("retry", where=where, **steps, actor=self.actor))
 
     async def discard(self, ids: Sequence[str]) -> list[str]:
         """Remove jobs that do not run, with all there is of them; per job the state it had, or why not."""
-        return replies.texts(await self.call("discard", pack(given(ids=list(ids), actor=self.actor))))
+        return replies.texts(await self._ask("discard", ids=ids, actor=self.actor))
 
-    async def discard_where(
-        self, where: Spec, *, cursor: str | None = None, count: int | None = None
-    ) -> tuple[str, int]:
+    async def discard_where(self, where: Spec, **steps: Unpack[Steps]) -> tuple[str, int]:
         """One step of it for all that match: (cursor, empty at the end; jobs changed)."""
-        spec = given(where=dict(where), cursor=cursor, count=count, actor=self.actor)
-        return replies.step(await self.call("discard", pack(spec)))
+        return replies.step(await self._ask("discard", where=where, **steps, actor=self.actor))
 
     # --- finding them ---
 
@@ -150,27 +136,16 @@ class JobCalls(Calling):
         *,
         newest: bool | None = None,
         brief: bool | None = None,
-        cursor: str | None = None,
-        count: int | None = None,
+        **steps: Unpack[Steps],
     ) -> Page:
         """A page of the jobs that match ``where`` (section 14). It may be short, or empty, before the end."""
-        spec = given(
-            where=None if where is None else dict(where),
-            newest=newest,
-            brief=brief,
-            cursor=cursor,
-            count=count,
-        )
-        reply = await self.call("jobs", pack(spec))
-        return Page(replies.text(reply[0]), [replies.document(packed) for packed in reply[1:]])
+        return replies.page_of_jobs(await self._ask("jobs", where=where, newest=newest, brief=brief, **steps))
 
-    async def failures(self, *, cursor: str | None = None, count: int | None = None) -> Page:
+    async def failures(self, **steps: Unpack[Steps]) -> Page:
         """A page of the groups of jobs that failed for good."""
-        return replies.page(await self.call("failures", pack(given(cursor=cursor, count=count))))
+        return await self._page("failures", **steps)
 
-    async def tags(
-        self, *, cursor: str | None = None, count: int | None = None, top: int | None = None
-    ) -> tuple[str, list[tuple[str, int]]]:
+    async def tags(self, *, top: int | None = None, **steps: Unpack[Steps]) -> tuple[str, list[tuple[str, int]]]:
         """(cursor, (tag, jobs that have it) each): a page in order of tag, or the ``top`` most used."""
-        reply = await self.call("tags", pack(given(cursor=cursor, count=count, top=top)))
+        reply = await self._ask("tags", top=top, **steps)
         return replies.text(reply[0]), [(replies.text(tag), number) for tag, number in reply[1:]]

@@ -18,6 +18,7 @@ from redis.asyncio import Redis
 from redis.exceptions import NoPermissionError, NoScriptError, ResponseError
 
 from jqmaster.bundle.build import Bundle, Library, Script, version_of
+from jqmaster.engine.replies import text
 from jqmaster.errors import Version, from_redis
 
 log = logging.getLogger(__name__)
@@ -52,7 +53,7 @@ async def note(
     for _ in range(_TRIES):
         try:
             done, *names = await run(client, NOTE, f"{namespace}:manifest", key, *arguments)
-            names = [_text(name) for name in names]
+            names = [text(name) for name in names]
             if done:
                 await _delete_libraries(client, names)
                 return
@@ -138,10 +139,10 @@ async def check_kept(client: Redis, namespace: str, scripts: Mapping[str, Script
     """Raise Version when these scripts were loaded once and are kept no longer. Raises RedisError."""
     current, pruned = await client.hmget(f"{namespace}:manifest", "version", "pruned")
     version = version_of(scripts)
-    if version in _text(pruned or b"").split():
+    if version in text(pruned or b"").split():
         raise Version(
             f"version {version} of the scripts is not kept in namespace {namespace} any more, "
-            f"{_text(current or b'')} is current: use that version of the package"
+            f"{text(current or b'')} is current: use that version of the package"
         )
 
 
@@ -153,25 +154,21 @@ async def fetch(client: Redis, namespace: str, version: str | None = None) -> Bu
     """
     manifest = f"{namespace}:manifest"
     try:
-        wanted = version or _text(await client.hget(manifest, "version") or b"")
+        wanted = version or text(await client.hget(manifest, "version") or b"")
         fields = ("sources", f"{wanted}/scripts", f"{wanted}/library", f"{wanted}/functions")
         key, said, library, functions = await client.hmget(manifest, *fields)
         if not said:
             raise LookupError(f"the manifest of namespace {namespace} has no scripts of version {version or 'any'}")
-        entries = [line.split(" ") for line in _text(said).splitlines()]
-        names = [sha for _, sha, _ in entries] + ([_text(library)] if library else [])
-        kept: dict[str, Any] = dict(zip(names, await client.hmget(_text(key), names), strict=True))
+        entries = [line.split(" ") for line in text(said).splitlines()]
+        names = [sha for _, sha, _ in entries] + ([text(library)] if library else [])
+        kept: dict[str, Any] = dict(zip(names, await client.hmget(text(key), names), strict=True))
     except redis.exceptions.RedisError as problem:
         raise from_redis(problem) from problem
     absent = [name for name, source in kept.items() if source is None]
     if absent:
-        raise LookupError(f"{_text(key)} has no source of {', '.join(absent)}: load the scripts again")
+        raise LookupError(f"{text(key)} has no source of {', '.join(absent)}: load the scripts again")
     scripts = Bundle((name, Script(name, unpacked(kept[sha]), sha, flags)) for name, sha, flags in entries)
     if library:
-        name = _text(library)
-        scripts.library = Library(name, unpacked(kept[name]), frozenset(_text(functions or b"").split()))
+        name = text(library)
+        scripts.library = Library(name, unpacked(kept[name]), frozenset(text(functions or b"").split()))
     return scripts
-
-
-def _text(value: Any) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from jqmaster.engine import replies
 from jqmaster.engine.calls import ABSENT, Calling, Spec, given, pack
+from jqmaster.engine.options import Limits, Period, QueueChanges, Steps
 from jqmaster.engine.replies import Audited, Document, Page
 from jqmaster.wire import zones
 
@@ -16,87 +17,45 @@ class OperationCalls(Calling):
 
     async def tick(self, limit: int | None = None) -> tuple[int, int]:
         """Do what is due by the clock: (ms until more is due: 0 at once, -1 nothing planned; steps done)."""
-        next_ms, moved = await self.call("tick", pack(given(limit=limit)))
+        next_ms, moved = await self._ask("tick", limit=limit)
         return next_ms, moved
 
     # --- queues ---
 
-    async def queue(
-        self,
-        name: str,
-        *,
-        paused: bool | None = None,
-        max_waiting: int | None = None,
-        fair: Sequence[Spec] | None = None,
-        set: Spec | None = None,
-        unset: Sequence[str] | None = None,
-    ) -> Document:
+    async def queue(self, name: str, **changes: Unpack[QueueChanges]) -> Document:
         """Change a queue; its document afterwards. ``set``, ``unset``: settings of its own (section 9)."""
-        spec = given(
-            name=name,
-            paused=paused,
-            max_waiting=max_waiting,
-            fair=None if fair is None else list(fair),
-            set=set,
-            unset=None if unset is None else list(unset),
-            actor=self.actor,
-        )
-        return replies.plain_document(await self.call("queue", pack(spec)))
+        return await self._document("queue", name=name, **changes, actor=self.actor)
 
-    async def queues(
-        self, names: Sequence[str] | None = None, *, cursor: str | None = None, count: int | None = None
-    ) -> Page:
+    async def queues(self, names: Sequence[str] | None = None, **steps: Unpack[Steps]) -> Page:
         """The queues named, or a page of all."""
-        spec = given(names=None if names is None else list(names), cursor=cursor, count=count)
-        return replies.page(await self.call("queues", pack(spec)))
+        return await self._page("queues", names=names, **steps)
 
     async def forget(self, queue: str) -> None:
         """Take away a queue without jobs, with all its settings. Raises NotFound, Conflict (it has jobs)."""
-        await self.call("forget", pack(given(queue=queue, actor=self.actor)))
+        await self._ask("forget", queue=queue, actor=self.actor)
 
     # --- limits ---
 
-    async def constrain(
-        self,
-        constraint_id: str,
-        match: Spec | bytes,
-        *,
-        by: str | Sequence[str] | None = None,
-        concurrency: int | None = None,
-        rate: Spec | None = None,
-        cost: float | str | None = None,
-        order: str | None = None,
-    ) -> Document:
+    async def constrain(self, constraint_id: str, match: Spec | bytes, **limits: Unpack[Limits]) -> Document:
         """Create a constraint, or replace it whole; its document. ``match`` is a map, or packed already.
 
         Raises Invalid, and Full when there are 1000.
         """
-        spec = given(
-            id=constraint_id,
-            by=by if by is None or isinstance(by, str) else list(by),
-            concurrency=concurrency,
-            rate=rate,
-            cost=cost,
-            order=order,
-            actor=self.actor,
-        )
+        spec = given(id=constraint_id, **limits, actor=self.actor)
         matcher = match if isinstance(match, bytes) else pack(match, "match")
         return replies.plain_document(await self.call("constrain", pack(spec), matcher))
 
     async def unconstrain(self, constraint_id: str) -> None:
         """Delete a constraint; what it held is free at once. Raises NotFound."""
-        await self.call("unconstrain", pack(given(id=constraint_id, actor=self.actor)))
+        await self._ask("unconstrain", id=constraint_id, actor=self.actor)
 
-    async def constraints(
-        self, ids: Sequence[str] | None = None, *, cursor: str | None = None, count: int | None = None
-    ) -> Page:
+    async def constraints(self, ids: Sequence[str] | None = None, **steps: Unpack[Steps]) -> Page:
         """The constraints named, or a page of all."""
-        spec = given(ids=None if ids is None else list(ids), cursor=cursor, count=count)
-        return replies.page(await self.call("constraints", pack(spec)))
+        return await self._page("constraints", ids=ids, **steps)
 
-    async def usage(self, constraint_id: str, *, cursor: str | None = None, count: int | None = None) -> Page:
+    async def usage(self, constraint_id: str, **steps: Unpack[Steps]) -> Page:
         """A page of the keys of a constraint that are in use. Raises NotFound."""
-        return replies.page(await self.call("usage", pack(given(id=constraint_id, cursor=cursor, count=count))))
+        return await self._page("usage", id=constraint_id, **steps)
 
     async def hold(self, constraint_id: str, seconds: float, *, by: Any = ABSENT) -> int:
         """Start nothing under a constraint for so long (0: open it); the moment it opens, in ms since 1970.
@@ -116,54 +75,36 @@ class OperationCalls(Calling):
 
     async def unschedule(self, schedule_id: str) -> None:
         """Delete a schedule; jobs it has made stay. Raises NotFound."""
-        await self.call("unschedule", pack(given(id=schedule_id, actor=self.actor)))
+        await self._ask("unschedule", id=schedule_id, actor=self.actor)
 
     async def schedules(
-        self,
-        ids: Sequence[str] | None = None,
-        *,
-        cursor: str | None = None,
-        count: int | None = None,
-        next: int | None = None,
+        self, ids: Sequence[str] | None = None, *, next: int | None = None, **steps: Unpack[Steps]
     ) -> Page:
         """The schedules named, or a page of all; ``next``: with so many moments to come of each."""
-        spec = given(ids=None if ids is None else list(ids), cursor=cursor, count=count, next=next)
-        reply = await self.call("schedules", pack(spec))
-        return Page(replies.text(reply[0]), [replies.document(packed) for packed in reply[1:]])
+        return replies.page_of_jobs(await self._ask("schedules", ids=ids, next=next, **steps))
 
     # --- statistics ---
 
-    async def stats(
-        self,
-        by: str,
-        *,
-        queue: str | None = None,
-        name: str | None = None,
-        from_ms: int | None = None,
-        to_ms: int | None = None,
-    ) -> list[Document]:
+    async def stats(self, by: str, **period: Unpack[Period]) -> list[Document]:
         """One document for each ``minute``, ``hour`` or ``day`` in which something happened (section 17)."""
-        spec = given(by=by, queue=queue, name=name, from_ms=from_ms, to_ms=to_ms)
-        return [replies.plain_document(packed) for packed in await self.call("stats", pack(spec))]
+        return [replies.plain_document(packed) for packed in await self._ask("stats", by=by, **period)]
 
     async def series(self, by: str, **period: Any) -> Page:
         """A page of sums over the whole time, one for each pair of queue and name.
 
         ``period``: the options of ``stats``, and ``cursor`` and ``count``.
         """
-        return replies.page(await self.call("stats", pack({"by": by, "series": True, **given(**period)})))
+        return await self._page("stats", by=by, series=True, **period)
 
     # --- the namespace ---
 
     async def config(self, set: Spec | None = None) -> Document:
         """All settings, after changing those in ``set``."""
-        return replies.plain_document(
-            await self.call("config", pack(given(set=set, actor=self.actor if set else None)))
-        )
+        return await self._document("config", set=set, actor=self.actor if set else None)
 
     async def describe(self) -> list[Document]:
         """What settings there are: name, value, default, type, unit, least, most, queues, meaning of each."""
-        described: list[Document] = replies.plain_value(await self.call("config", pack({"describe": True})))
+        described: list[Document] = replies.plain_value(await self._ask("config", describe=True))
         return described
 
     async def setup(self) -> int:
@@ -176,7 +117,7 @@ class OperationCalls(Calling):
 
     async def audit(self, cursor: str = "0", count: int | None = None) -> Audited:
         """Recount one step of the indexes against the job records."""
-        reply = await self.call("audit", pack(given(cursor=cursor, count=count)))
+        reply = await self._ask("audit", cursor=cursor, count=count)
         return Audited(replies.text(reply[0]), replies.texts(reply[1:]))
 
     async def audit_all(self) -> list[str]:
@@ -191,7 +132,7 @@ class OperationCalls(Calling):
 
     async def export(self, cursor: str = "", count: int | None = None) -> tuple[str, list[bytes]]:
         """One step of copying: (cursor, empty at the end; records, which ``import_records`` takes)."""
-        reply = await self.call("export", pack(given(cursor=cursor or None, count=count)))
+        reply = await self._ask("export", cursor=cursor or None, count=count)
         return replies.text(reply[0]), list(reply[1:])
 
     async def import_records(self, records: Sequence[bytes]) -> int:

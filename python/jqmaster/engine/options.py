@@ -84,6 +84,63 @@ class Changes(TypedDict, total=False):
     """All of it, a map of names where the function has parameters."""
 
 
+class Steps(TypedDict, total=False):
+    """Where a listing, or a change of many, goes on, and how far."""
+
+    cursor: str | None
+    count: int | None
+
+
+class Where(TypedDict, total=False):
+    """Conditions that a job must meet, all of them (docs/protocol.md, section 14). None is no condition."""
+
+    queue: str | None
+    status: str | Sequence[str] | None
+    name: str | None
+    tag: str | None
+    group: str | None
+    message: str | None
+    from_ms: int | None
+    to_ms: int | None
+
+
+class Limits(TypedDict, total=False):
+    """What a constraint allows (docs/protocol.md, section 7)."""
+
+    by: str | Sequence[str] | None
+    concurrency: int | None
+    rate: Mapping[str, Any] | None
+    cost: float | str | None
+    order: str | None
+
+
+class Bounds(TypedDict, total=False):
+    """What a key is bound to: names and patterns of queues, seconds until it expires, requests a second."""
+
+    queues: Sequence[str] | None
+    ttl: float | None
+    rate: float | None
+
+
+class QueueChanges(TypedDict, total=False):
+    """What can be set of a queue; `set` and `unset` are settings of its own (docs/protocol.md, section 9)."""
+
+    paused: bool | None
+    max_waiting: int | None
+    fair: Sequence[Mapping[str, Any]] | None
+    set: Mapping[str, Any] | None
+    unset: Sequence[str] | None
+
+
+class Period(TypedDict, total=False):
+    """Which statistics."""
+
+    queue: str | None
+    name: str | None
+    from_ms: int | None
+    to_ms: int | None
+
+
 class NewJob(NamedTuple):
     """A job on its way to the engine: its spec, its argument packed."""
 
@@ -96,10 +153,13 @@ NAMES = frozenset(JobOptions.__annotations__)
 
 def check(options: JobOptions) -> JobOptions:
     """`options` as they were given, which type checkers need not have seen. Raises TypeError for a name that is
-    none."""
+    none, and for a duration that is none."""
     unknown = sorted(options.keys() - NAMES)
     if unknown:
         raise TypeError(f"no such option: {', '.join(unknown)}; there are: {', '.join(sorted(NAMES))}")
+    for name, value in options.items():
+        if name in _DURATIONS and value is not None:
+            seconds(value, name)
     return options
 
 
@@ -121,9 +181,13 @@ def _sent(options: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def seconds(duration: Seconds) -> float:
-    """A duration in seconds."""
-    return duration.total_seconds() if isinstance(duration, timedelta) else duration
+def seconds(duration: Any, name: str = "duration") -> float:
+    """A duration in seconds. Raises TypeError for what is none."""
+    if isinstance(duration, timedelta):
+        return duration.total_seconds()
+    if isinstance(duration, bool) or not isinstance(duration, int | float):
+        raise TypeError(f"{name}: expected seconds or a timedelta, got {duration!r}")
+    return duration
 
 
 def unix(moment: datetime | float) -> float:
@@ -136,6 +200,7 @@ def unix(moment: datetime | float) -> float:
 
 
 _OF_KIND: Mapping[str, Callable[[Any], Any]] = {"seconds": seconds, "moment": unix, "names": list, "texts": dict}
+_DURATIONS = frozenset(field.name for field in FIELDS if field.kind == "seconds")
 _SENT_AS = {field.name: _OF_KIND[field.kind] for field in FIELDS if field.kind in _OF_KIND}
 
 
@@ -155,6 +220,6 @@ def when_of(given: Mapping[str, Any]) -> dict[str, Any]:
         if name in when:
             when[name] = unix(when[name])
     for name in ("every", "offset"):
-        if isinstance(when.get(name), timedelta):
-            when[name] = when[name].total_seconds()
+        if name in when:
+            when[name] = seconds(when[name], name)
     return when

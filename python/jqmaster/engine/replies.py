@@ -223,5 +223,10 @@ def picked(reply: list[Any]) -> Picked:
     return Picked(reply[0], [job(packed, argument) for packed, argument in pairs(reply[1:])])
 
 
+def page_of_jobs(reply: list[Any]) -> Page:
+    """Of documents that have blobs."""
+    return Page(text(reply[0]), [document(packed) for packed in reply[1:]])
+
+
 def page(reply: list[Any]) -> Page:
     return Page(text(reply[0]), [plain_document(packed) for packed in reply[1:]])

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from jqmaster.engine import replies
 from jqmaster.engine.calls import Argument, Calling, Holding, Spec, given, pack
+from jqmaster.engine.options import Steps
 from jqmaster.engine.replies import Assigned, Assignment, Beat, Finished, Note, Page, Picked
 
 Follow = Sequence[tuple[Spec, bytes]]  # jobs that an outcome enqueues: (spec, argument) each
+Outcomes = Sequence[tuple[Spec, bytes] | tuple[Spec, bytes, Follow]]
 
 
 class WorkCalls(Calling):
@@ -17,8 +19,7 @@ class WorkCalls(Calling):
 
     async def pick(self, worker: str, queues: str | Sequence[str], count: int = 1, **options: Any) -> Picked:
         """Start up to ``count`` jobs. ``options``: ``order``, ``request``, ``wait``."""
-        spec = given(worker=worker, queues=queues, count=count, **options)
-        return replies.picked(await self.call("pick", pack(spec)))
+        return replies.picked(await self._ask("pick", worker=worker, queues=queues, count=count, **options))
 
     async def heartbeat(
         self, worker: str, jobs: Sequence[Holding] = (), *, notes: Mapping[Holding, Note] | None = None
@@ -38,13 +39,7 @@ class WorkCalls(Calling):
         answers, request = await self.call("heartbeat", *arguments)
         return Beat(replies.states(answers), replies.text(request))
 
-    async def finish(
-        self,
-        worker: str,
-        outcomes: Sequence[tuple[Spec, bytes] | tuple[Spec, bytes, Follow]] = (),
-        *,
-        pick: Spec | None = None,
-    ) -> Finished:
+    async def finish(self, worker: str, outcomes: Outcomes = (), *, pick: Spec | None = None) -> Finished:
         """Report outcomes: (spec, blob), or (spec, blob, jobs to enqueue in the same step).
 
         With ``pick`` (a pick's spec without worker) fetch the next jobs as well.
@@ -72,64 +67,71 @@ class WorkCalls(Calling):
         ``delay`` in seconds. ``hold``: ids of constraints, and for how many seconds the keys of these jobs
         are closed under each. ``message``: why, for their history.
         """
-        holds = None if hold is None else dict(hold)
-        spec = given(worker=worker, jobs=list(jobs), delay=delay, hold=holds, message=message)
-        return replies.texts(await self.call("release", pack(spec)))
+        reply = await self._ask("release", worker=worker, jobs=jobs, delay=delay, hold=hold, message=message)
+        return replies.texts(reply)
 
     # --- workers that are pushed to ---
 
     async def register(
-        self, name: str, queues: str | Sequence[str], *, url: str | None = None, max_jobs: int | None = None,
+        self,
+        name: str,
+        queues: str | Sequence[str],
+        *,
+        url: str | None = None,
+        max_jobs: int | None = None,
         secrets: Sequence[str] | None = None,
-    ) -> str:  # fmt: skip
+    ) -> str:
         """Register a worker; its id. ``secrets``: at most two, ``whsec_<base64>``; what is pushed to it is
         signed with each."""
-        own = None if secrets is None else list(secrets)
-        spec = given(name=name, queues=queues, url=url, max_jobs=max_jobs, secrets=own)
-        return replies.text(await self.call("register", pack(spec)))
+        fields = given(name=name, queues=queues, url=url, max_jobs=max_jobs, secrets=secrets)
+        return replies.text(await self._ask("register", **fields))
 
     async def unregister(self, worker: str) -> int:
         """Remove a worker; how many jobs went back to their queues. Raises NotFound."""
-        return int(await self.call("unregister", pack({"worker": worker})))
+        return int(await self._ask("unregister", worker=worker))
 
-    async def workers(self, *, cursor: str | None = None, count: int | None = None) -> Page:
+    async def workers(self, **steps: Unpack[Steps]) -> Page:
         """A page of the registered workers."""
-        return replies.page(await self.call("workers", pack(given(cursor=cursor, count=count))))
+        return await self._page("workers", **steps)
 
     async def worker(self, worker: str, request: str) -> None:
         """Ask a registered worker to be ``quiet``, to ``stop``, or to ``resume``. Raises NotFound."""
-        await self.call("worker", pack(given(worker=worker, request=request, actor=self.actor)))
+        await self._ask("worker", worker=worker, request=request, actor=self.actor)
 
     async def assign(
-        self, master: str, *, limit: int | None = None, wait: Spec | None = None, request: str | None = None,
+        self,
+        master: str,
+        *,
+        limit: int | None = None,
+        wait: Spec | None = None,
+        request: str | None = None,
         without: Sequence[str] | None = None,
-    ) -> Assigned:  # fmt: skip
+    ) -> Assigned:
         """Start jobs on registered workers with room, but those ``without``. For masters, which then deliver
         them."""
-        others = None if without is None else list(without)
-        spec = given(master=master, limit=limit, wait=wait, request=request, without=others)
-        reply = await self.call("assign", pack(spec))
+        spec = given(master=master, limit=limit, wait=wait, request=request, without=without)
+        next_ms, *parts = await self._ask("assign", **spec)
         return Assigned(
-            reply[0],
+            next_ms,
             [
-                Assignment(
-                    replies.text(worker),
-                    replies.text(url),
-                    replies.text(secrets).split(),
-                    replies.job(packed, argument),
-                )
-                for worker, url, secrets, packed, argument in zip(*(reply[at::5] for at in range(1, 6)), strict=True)
+                Assignment(replies.text(name), replies.text(url), replies.text(secrets).split(), replies.job(*job))
+                for name, url, secrets, *job in zip(*(parts[at::5] for at in range(5)), strict=True)
             ],
         )
 
     async def refuse(
-        self, worker: str, jobs: Sequence[Holding], why: str, *, retry_after: float | None = None,
+        self,
+        worker: str,
+        jobs: Sequence[Holding],
+        why: str,
+        *,
+        retry_after: float | None = None,
         message: str | None = None,
-    ) -> list[str]:  # fmt: skip
+    ) -> list[str]:
         """Give back what a worker did not take; ``why``: unknown, busy, unreachable, gone. ``retry_after`` in
         seconds; ``message`` is for the jobs' history."""
-        spec = given(worker=worker, jobs=list(jobs), why=why, retry_after=retry_after, message=message)
-        return replies.texts(await self.call("refuse", pack(spec)))
+        reply = await self._ask("refuse", worker=worker, jobs=jobs, why=why, retry_after=retry_after, message=message)
+        return replies.texts(reply)
 
 
 def _heartbeat(spec: dict[str, Any], jobs: Sequence[Holding], notes: Mapping[Holding, Note] | None) -> list[Argument]:

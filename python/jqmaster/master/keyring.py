@@ -39,8 +39,8 @@ class _Key:
     digest: str = field(repr=False)
     expires_ms: float
     rate: float | None
-    room: float = 1.0
-    at: float = 0.0
+    room: float = field(default=1.0, compare=False)
+    at: float = field(default=0.0, compare=False)
 
     def wait_s(self) -> float:
         """Take room for a request; when there is none, how long until there is."""
@@ -154,9 +154,9 @@ class Keyring:
         before, self._keys = self._keys, {}
         for document in documents:
             known = before.get(document["id"])
+            key = _key_of(document)
             # One that is still the same goes on counting its requests.
-            key = known if known and known.digest == document["digest"] else _key_of(document)
-            self._keys[document["id"]] = key
+            self._keys[document["id"]] = known if known == key else key
         if self._keys and not self.is_required:
             self.is_required = True
             log.info("the namespace has keys: from now on requests need one")

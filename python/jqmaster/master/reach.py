@@ -24,7 +24,7 @@ NEVER = _networks(
     "169.254.0.0/16", "fe80::/10", "fd00:ec2::254/128", "fd20:ce::254/128", "100.100.100.200/32", "168.63.129.16/32",
     "0.0.0.0/8", "::/128", "224.0.0.0/4", "ff00::/8", "255.255.255.255/32",
 )  # fmt: skip
-_TRANSLATED = _networks("64:ff9b::/96")[0]
+_TRANSLATED = _networks("64:ff9b::/96", "64:ff9b:1::/48")  # NAT64: well known, and local
 
 
 class Barred(OSError):
@@ -76,6 +76,6 @@ def _innermost(address: Address) -> Address:
     """The IPv4 address that an IPv6 one leads to, if it does."""
     if isinstance(address, ipaddress.IPv4Address):
         return address
-    if address in _TRANSLATED:
+    if any(address in network for network in _TRANSLATED):
         return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
     return address.ipv4_mapped or address.sixtofour or address

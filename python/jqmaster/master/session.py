@@ -6,6 +6,7 @@ master that knows the key can check it, nothing is stored, and with the key it i
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import ipaddress
@@ -20,7 +21,7 @@ from jqmaster.wire.operation import ROLES
 
 COOKIE = "jq_session"
 IDLE_S = 3600.0
-_MOST_NAME = 100  # as names of keys, and in the trail
+_MOST_NAME = 100  # bytes, as names of keys, and in the trail
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Scope = Mapping[str, Any]
@@ -49,12 +50,12 @@ class Proxies(NamedTuple):
         """Whom the proxy names."""
         if not self.networks or not self.trusts(scope):
             return None
-        user = _header(scope, self.user_header)
+        user = _name_of(_header(scope, self.user_header) or "")
         if not user:
             return None
         said = _header(scope, self.roles_header)
         wanted = {one.strip().lower() for one in (said or "viewer").split(",")}
-        return Identity(user[:_MOST_NAME], frozenset(role for role in ROLES if role in wanted))
+        return Identity(user, frozenset(role for role in ROLES if role in wanted))
 
 
 NO_PROXIES = Proxies()
@@ -85,6 +86,15 @@ def set_cookie(session: str, scope: Scope, proxies: Proxies) -> tuple[bytes, byt
     if not session:
         cookie.append("Max-Age=0")
     return b"set-cookie", "; ".join(cookie).encode("ascii")
+
+
+def _name_of(user: str) -> str:
+    """A user as the trail takes one, or none. Most proxies send UTF-8; what is none, they mean as Latin-1."""
+    with contextlib.suppress(UnicodeDecodeError):
+        user = user.encode("latin-1").decode()
+    if any(c < " " or c == "\x7f" for c in user):
+        return ""
+    return user.encode()[:_MOST_NAME].decode(errors="ignore")
 
 
 def _seal(digest: str, key_id: str, until: str) -> str:

@@ -29,6 +29,17 @@ def shown(key: str | None) -> Mapping[str, str]:
     return {} if key is None else {"authorization": f"Bearer {key}"}
 
 
+def masters_of(url: str, namespace: str | None = None) -> list[str]:
+    """The masters that a URL names, with commas between. Raises ValueError as `check_master`, and for a `namespace`
+    that was named as well."""
+    if namespace is not None:
+        raise ValueError(f"namespace {namespace} is for a Redis: a master has its own")
+    urls = url.split(",")
+    for one in urls:
+        check_master(one)
+    return urls
+
+
 def check_master(url: str) -> None:
     """Raise ValueError for a master's URL with user or password in it."""
     if "@" in urlsplit(url).netloc:

@@ -100,10 +100,14 @@ def _spanned(job: Started) -> Iterator[Attempt]:
     links = [trace.Link(cause)] if cause is not None and cause.is_valid else []
     attributes: dict[str, Any] = {
         "messaging.system": "jq",
-        "messaging.operation.name": "process", "messaging.operation.type": "process",
-        "messaging.destination.name": job.queue, "messaging.message.id": job.id,
-        "jq.job.name": job.name, "jq.job.attempt": job.attempt, "jq.job.retry_count": job.retry_count,
-    }  # fmt: skip
+        "messaging.operation.name": "process",
+        "messaging.operation.type": "process",
+        "messaging.destination.name": job.queue,
+        "messaging.message.id": job.id,
+        "jq.job.name": job.name,
+        "jq.job.attempt": job.attempt,
+        "jq.job.retry_count": job.retry_count,
+    }
     tracer = trace.get_tracer("jqmaster")
     with tracer.start_as_current_span(
         f"process {job.name}", context, trace.SpanKind.CONSUMER, attributes, links

@@ -46,9 +46,13 @@ class Source(Protocol):
         heard, and with "" when something may have been missed. Runs until it is cancelled, or returns."""
 
     async def release(
-        self, held: list[Key], *, delay: float = 0, hold: Mapping[str, float] | None = None,
+        self,
+        held: list[Key],
+        *,
+        delay: float = 0,
+        hold: Mapping[str, float] | None = None,
         message: str = "",
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Give jobs back. `delay`, `hold`, `message`: as in `JobReleased`. Raises NotFound for an unknown
         constraint."""
 

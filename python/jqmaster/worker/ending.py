@@ -7,13 +7,15 @@ import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgpack
 
 from jqmaster.engine.options import NewJob, Seconds
 from jqmaster.engine.replies import Job
 from jqmaster.errors import Invalid, JQError, NotFound
+
+R_co = TypeVar("R_co", covariant=True)
 
 NIL = b"\xc0"
 MESSAGE_CHARACTERS = 2000
@@ -62,11 +64,12 @@ def _seconds(given: Seconds) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class Move(Generic[R_co]):
     """Return it from a function: the job does not end but goes on as another name, or in another queue.
 
     It keeps its id, tags and history, and `argument` is its argument from then on. At least one of `name` and
-    `queue`; the queue is by default that of the name. `delay` in seconds.
+    `queue`; the queue is by default that of the name. `delay` in seconds. `-> Move[str]` says that the result is
+    text in the end.
     """
 
     name: str | None = None
@@ -89,14 +92,15 @@ class Follower(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class FollowUp:
+class FollowUp(Generic[R_co]):
     """Return it from a function: its result (or a `Move`), and jobs that are enqueued in the same step.
+    `-> FollowUp[int]` says that the result is an integer.
 
     `jobs`: 1 to 1000 calls, made with `task.job(...)`, or maps as for `Client.enqueue_many`; integers in `depends`
     of these are indexes among them.
     """
 
-    result: Any
+    result: R_co | Move[R_co]
     jobs: Sequence[Follower | Mapping[str, Any] | NewJob]
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextvars
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import msgpack
@@ -33,9 +34,10 @@ def checkpoint(argument: Any) -> None:
     """Have the next attempt of the running job, if there is one, start with this argument.
 
     Goes like `progress`, and at the latest before the attempt's failure is reported. Raises TypeError or
-    ValueError for what MessagePack cannot hold.
+    ValueError for what cannot be packed.
     """
-    _notebook.get().write(Note(argument=msgpack.packb(argument)))
+    notebook = _notebook.get()
+    notebook.write(Note(argument=notebook.dumps(argument)))
 
 
 def notebook_of() -> Notebook | None:
@@ -48,6 +50,8 @@ class Notebook:
 
     def __init__(self, tell: Callable[[], object]) -> None:
         self.is_used = False
+        self.dumps: Callable[[Any], bytes] = msgpack.packb
+        """How a checkpoint's argument is packed: as the job's own was."""
         self._tell = tell
         self._note: Note | None = None
         self._lock = threading.Lock()
@@ -56,6 +60,16 @@ class Notebook:
         """Make this the notebook, and `job` the job, of the function that is called next."""
         current_job.set(job)
         _notebook.set(self)
+
+    @contextmanager
+    def opened(self, job: Job) -> Iterator[None]:
+        """The same, until the context is left: then it is the job around this one again."""
+        job_before, before = current_job.set(job), _notebook.set(self)
+        try:
+            yield
+        finally:
+            current_job.reset(job_before)
+            _notebook.reset(before)
 
     @property
     def has_more(self) -> bool:

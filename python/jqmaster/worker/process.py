@@ -134,7 +134,10 @@ def _run(call: Call, say: _Saying) -> bytes:
     """A `Reply`, packed: what cannot travel would leave the worker without any answer."""
     found = _found(call.where)
     function = getattr(found, "function", None) or found
-    _Notebook(say, call.job).open(call.job)
+    notebook = _Notebook(say, call.job)
+    if (jq := getattr(found, "jq", None)) is not None:
+        notebook.dumps = jq.serializer.dumps
+    notebook.open(call.job)
     try:
         result = function(*call.args, **call.kwargs)
     except Exception as error:

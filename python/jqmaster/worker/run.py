@@ -91,24 +91,15 @@ async def _work(options: WorkOptions, stop: asyncio.Event) -> None:
     if options.push and not options.advertise and options.host in _ANY_ADDRESS:
         raise ValueError(f"{options.host} is no address to push to: say by which URL masters reach it (--advertise)")
     queues = queues_for(options.functions, options.queues)
-    source: HttpSource | RedisSource
-    if options.redis_url is not None:
-        try:
-            source = RedisSource.from_url(
-                options.redis_url, options.namespace, queues, order=options.order, name=options.name,
-                form=options.form, recreate=options.recreate,
-            )  # fmt: skip
-        except ValueError as error:
-            raise ValueError(f"{without_password(options.redis_url)}: {error}") from None
-    else:
-        for url in options.masters:
-            check_master(url)
-        key = key_of(options.key)
-        source = HttpSource(options.masters, queues, order=options.order, name=options.name, key=key)
+    source = _source(options, queues)
     worker = Worker(
-        options.functions, source, concurrency=options.concurrency, fetches=not options.push,
-        drain_timeout_s=options.drain_timeout_s, on_outcome=partial(_note, options.on_outcome),
-    )  # fmt: skip
+        options.functions,
+        source,
+        concurrency=options.concurrency,
+        fetches=not options.push,
+        drain_timeout_s=options.drain_timeout_s,
+        on_outcome=partial(_note, options.on_outcome),
+    )
     host = None
     try:
         if options.push:
@@ -136,6 +127,20 @@ async def _work(options: WorkOptions, stop: asyncio.Event) -> None:
         await source.stop()
         if host is not None:
             await host.stop()
+
+
+def _source(options: WorkOptions, queues: Sequence[str]) -> HttpSource | RedisSource:
+    """Raises ValueError, OSError."""
+    wish: dict[str, Any] = {"order": options.order, "name": options.name}
+    if options.redis_url is not None:
+        try:
+            more = {"form": options.form, "recreate": options.recreate}
+            return RedisSource.from_url(options.redis_url, options.namespace, queues, **wish, **more)
+        except ValueError as error:
+            raise ValueError(f"{without_password(options.redis_url)}: {error}") from None
+    for url in options.masters:
+        check_master(url)
+    return HttpSource(options.masters, queues, key=key_of(options.key), **wish)
 
 
 async def _register(

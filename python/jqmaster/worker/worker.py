@@ -68,10 +68,15 @@ class Worker:
     """
 
     def __init__(
-        self, functions: Mapping[str, Function], source: Source, *,
-        concurrency: int = 8, fetches: bool = True,
-        drain_timeout_s: float = 10.0, on_outcome: Callable[[Outcome, str], None] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        functions: Mapping[str, Function],
+        source: Source,
+        *,
+        concurrency: int = 8,
+        fetches: bool = True,
+        drain_timeout_s: float = 10.0,
+        on_outcome: Callable[[Outcome, str], None] | None = None,
+    ) -> None:
         self.functions = functions
         self.concurrency = concurrency
         self._source = source

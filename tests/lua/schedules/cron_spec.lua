@@ -258,6 +258,58 @@ describe("a cron expression", function()
     end
   end)
 
+  describe("where clocks are changed", function()
+    local berlin = zone.parse("CET-1CEST,M3.5.0,M10.5.0/3")
+
+    --- Its moments between two.
+    local function all(text, from, to)
+      local parsed, found = assert(cron.parse(text)), {}
+      local at = cron.next(parsed, ms(from) - 1, berlin)
+      while at <= ms(to) do
+        found[#found + 1] = at
+        at = cron.next(parsed, at, berlin)
+      end
+      return found
+    end
+
+    local function shown_all(...)
+      local texts = {}
+      for i, at in ipairs(all(...)) do
+        texts[i] = shown(at)
+      end
+      return texts
+    end
+
+    it("names a time once that comes twice, the first", function()
+      assert.are.same({ "2024-10-26 00:30", "2024-10-27 00:30", "2024-10-28 01:30" },
+        shown_all("30 2 * * *", "2024-10-26 00:00", "2024-10-28 12:00"))
+    end)
+    it("names each hour of those that come twice", function()
+      assert.are.same({ "2024-10-27 00:30", "2024-10-27 01:30", "2024-10-27 02:30" },
+        shown_all("30 * * * *", "2024-10-27 00:00", "2024-10-27 03:00"))
+    end)
+    it("names the change for a time that is skipped", function()
+      assert.are.same({ "2024-03-30 01:30", "2024-03-31 01:00", "2024-04-01 00:30" },
+        shown_all("30 2 * * *", "2024-03-30 00:00", "2024-04-01 12:00"))
+    end)
+    it("names nothing for an hour that is skipped, where each one counts", function()
+      assert.are.same({ "2024-03-31 00:30", "2024-03-31 01:30", "2024-03-31 02:30" },
+        shown_all("30 * * * *", "2024-03-31 00:00", "2024-03-31 03:00"))
+    end)
+    it("finds the last moments among these", function()
+      for _, text in ipairs({ "30 2 * * *", "0,30 2,3 * * *", "0 1-3 * * *", "30 * * * *", "*/20 2 * * *" }) do
+        for _, days in ipairs({ { "2024-03-29", "2024-04-02" }, { "2024-10-25", "2024-10-29" } }) do
+          local begins, ends = days[1] .. " 00:00", days[2] .. " 00:00"
+          local found = all(text, begins, ends)
+          for n = 1, #found do
+            local last = cron.last(assert(cron.parse(text)), found[1], ms(ends), berlin, n)
+            assert.are.equal(shown(found[#found - n + 1]), shown(last), text .. " " .. n)
+          end
+        end
+      end
+    end)
+  end)
+
   describe("is refused", function()
     local function refused(text, says)
       local parsed, problem = cron.parse(text)

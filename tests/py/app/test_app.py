@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 import time
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from app_support import jq, transport, working
-from jqmaster import JQ, JobCancelled, JobError, MessagePack, NoResult
+from jqmaster import JQ, JobCancelled, JobError, MessagePack, NoResult, current_job
 from jqmaster.errors import Conflict, Invalid, NotFound, Unavailable
 
 __all__ = ["jq"]
@@ -78,6 +79,19 @@ def test_options_go_with_the_job(jq: JQ) -> None:
         mail.options(run_at=datetime.datetime(2030, 1, 1)).enqueue("c")
     with pytest.raises(Invalid, match=r"priority"):
         mail.options(priority=2**40).enqueue("c")
+
+
+def test_headers_go_with_the_job(jq: JQ) -> None:
+    @jq.job
+    def tenant() -> str:
+        return current_job.get().headers.get("tenant", "nobody")
+
+    with_headers = tenant.options(headers={"tenant": "acme"})
+    handles = jq.enqueue_many([with_headers.job(), tenant.job()])
+    jq.burst()
+    assert jq.gather(handles, timeout=5) == ["acme", "nobody"]
+    with jq.immediate():
+        assert with_headers.enqueue().result() == "acme"
 
 
 def test_unique_jobs(jq: JQ) -> None:
@@ -331,6 +345,45 @@ def test_names_are_taken_once() -> None:
         jq.job(lambda: None, name="add")  # type: ignore[call-overload]
     with pytest.raises(TypeError, match="lives elsewhere"):
         jq.task("resize")()
+
+
+@pytest.mark.parametrize("options", [{"timeout": "10s"}, {"delay": True}, {"retry_base": [1]}])
+def test_what_is_no_duration_is_refused_where_it_is_said(options: Any) -> None:
+    [name] = options
+    jq = JQ()
+    for says in (jq.job(**options), lambda it: jq.job(it).options(**options), lambda _: JQ(**options)):
+        with pytest.raises(TypeError, match=f"{name}: expected seconds or a timedelta"):
+            says(lambda: None)
+    with pytest.raises(TypeError, match=f"{name}: expected seconds"):
+        jq.call("a", **options)
+
+
+def test_a_namespace_is_for_a_redis(monkeypatch: pytest.MonkeyPatch) -> None:
+    jq = JQ("http://127.0.0.1:9", namespace="{mail}")
+    jq.job(name="a")(lambda: None)
+    for ask in (jq.queues, jq.burst, lambda: jq.worker().options()):
+        with pytest.raises(ValueError, match=r"\{mail\} is for a Redis"):
+            ask()
+    with jq.using("http://127.0.0.1:9"), pytest.raises(Unavailable):
+        jq.queues()
+    with jq.using("http://127.0.0.1:9", "{other}"), pytest.raises(ValueError, match="other"):
+        jq.queues()
+    monkeypatch.setenv("JQ_NAMESPACE", "{mail}")  # for whoever asks a Redis
+    with pytest.raises(Unavailable):
+        JQ("http://127.0.0.1:9").queues()
+
+
+def test_what_is_asked_after_closing_opens_anew(jq: JQ) -> None:
+    jq.queues()
+    jq.close()
+    assert jq.queues() == []
+
+    async def ask() -> None:
+        await jq.aqueues()
+        jq.close()
+        assert await jq.aqueues() == []
+
+    asyncio.run(ask())
 
 
 def test_a_master_that_is_not_there() -> None:

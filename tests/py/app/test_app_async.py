@@ -1,15 +1,14 @@
-"""`JQ` in coroutines, and jobs that run where they are enqueued."""
+"""`JQ` in coroutines."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from typing import Any
 
 import pytest
 
 from app_support import jq, transport, working
-from jqmaster import JQ, FollowUp, JobError, Move, current_job
+from jqmaster import JQ
 from jqmaster.errors import NotFound
 from processes import MasterProcess
 from servers import RedisServer
@@ -136,94 +135,3 @@ async def test_the_next_master_is_asked_when_one_is_away(redis_url: str, namespa
         jq = JQ(f"http://127.0.0.1:9,{master.url}")
         assert (await (await jq.aenqueue("mail")).adocument())["name"] == "mail"
         jq.close()
-
-
-# -- jobs that run where they are enqueued --------------------------------------------------------
-
-
-def test_direct_jobs_need_no_server() -> None:
-    jq = JQ("redis://127.0.0.1:9", direct=True)
-
-    @jq.job
-    def add(a: int, b: int) -> int:
-        return a + b
-
-    @jq.job(max_retry=3)
-    async def fail() -> int:
-        raise ValueError("no")
-
-    handle = add.enqueue(1, b=2)
-    assert (handle.result(), handle.status(), handle.document()["argument"]) == (3, "done", {"a": 1, "b": 2})
-    assert jq.gather(add.map([(1, 1), (2, 2)])) == [2, 4]
-    with pytest.raises(JobError, match="ValueError: no"):
-        fail.enqueue().result()
-    assert handle.cancel() is False
-    with pytest.raises(NotFound):
-        jq.handle("direct-99").result()
-
-
-def test_immediate_jobs_raise_where_they_are_enqueued() -> None:
-    jq = JQ("redis://127.0.0.1:9")
-    seen: list[Any] = []
-
-    @jq.middleware
-    async def around(job: Any, call_next: Any) -> Any:
-        seen.append((job.name, current_job.get().attempt))
-        return await call_next()
-
-    @jq.job
-    def fail() -> int:
-        raise ValueError("no")
-
-    @jq.job
-    def add(a: int) -> int:
-        return a + 1
-
-    with jq.immediate():
-        with pytest.raises(ValueError, match="no"):
-            fail.enqueue()
-        with pytest.raises(TypeError):
-            jq.enqueue("add", {"b": 2})
-        assert jq.enqueue("add", [2]).result() == 3
-    with jq.immediate(raises=False), pytest.raises(JobError):
-        fail.enqueue().result()
-    assert seen == [("fail", 1), ("add", 1), ("fail", 1)]
-
-
-def test_immediate_jobs_run_in_the_caller_s_thread() -> None:
-    jq = JQ(direct=True)
-
-    @jq.job
-    async def inner() -> int:
-        return 1
-
-    @jq.job
-    def outer() -> list[int]:
-        return [threading.get_ident(), asyncio.run(inner()), inner.enqueue().result()]
-
-    assert outer.enqueue().result() == [threading.get_ident(), 1, 1]
-    assert jq.burst() == 0
-
-
-async def test_immediate_jobs_in_a_loop() -> None:
-    jq = JQ("redis://127.0.0.1:9")
-    ran: list[str] = []
-
-    @jq.job
-    async def second(text: str) -> str:
-        ran.append(text)
-        return text.upper()
-
-    @jq.job
-    async def first() -> Any:
-        return FollowUp("done", [second.job("b")])
-
-    @jq.job
-    def third() -> Any:
-        return Move("second", {"text": "c"})
-
-    with jq.immediate():
-        assert await (await first.aenqueue()).aresult() == "done"
-        assert second.enqueue("a").result() == "A"
-        assert await (await third.aenqueue()).aresult() == "C"
-    assert ran == ["b", "a", "c"]

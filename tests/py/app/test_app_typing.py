@@ -17,7 +17,7 @@ PROGRAM = """
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, assert_type
 
-from jqmaster import JQ, Call, Handle, Job
+from jqmaster import JQ, Call, FollowUp, Handle, Job, Move
 from jqmaster import Hamster  # wrong: attr-defined
 
 jq = JQ(timeout=60)
@@ -38,6 +38,30 @@ async def mail(to: str, *, subject: str) -> dict[str, int]:
 def clean() -> None: ...
 
 
+@jq.job
+def split(path: str) -> FollowUp[int]:
+    return FollowUp(1, [add.job(1)])
+
+
+@jq.job(queue="slow")
+async def upload(path: str) -> Move[str]:
+    return Move("convert", {"path": path})
+
+
+@jq.job
+async def wrong(path: str) -> FollowUp[int]:
+    return FollowUp("text", [])  # wrong: arg-type
+
+
+@jq.job
+def both(path: str) -> FollowUp[int]:
+    return FollowUp(Move("add"), [])
+
+
+assert_type(split.enqueue("a").result(), int)
+assert_type(split("a"), FollowUp[int])
+assert_type(upload.enqueue("a").result(), str)
+assert_type(both.enqueue("a").result(), int)
 assert_type(add(1, 2), int)
 assert_type(add.enqueue(1, b=2), Handle[int])
 assert_type(add.enqueue(1).result(timeout=5), int)

@@ -263,6 +263,8 @@ async def test_workers_bring_their_schedules(jq: JQ) -> None:
         jq.schedule(clean, id="nightly", every=1)
     with pytest.raises(TypeError):
         jq.schedule(lambda: None, every=1)  # type: ignore[type-var]
+    with pytest.raises(ValueError, match="hour '24' is not understood"):
+        jq.schedule(clean, id="wrong", cron="0 24 * * *")
 
 
 # -- logs -----------------------------------------------------------------------------------------
@@ -371,16 +373,3 @@ def test_a_pushed_worker_by_its_object(redis_url: str, namespace: str) -> None:
         with working(jq, push=True):
             assert add.enqueue(1, 2).result(timeout=20) == 3
         jq.close()
-
-
-def test_headers_go_with_the_job(jq: JQ) -> None:
-    @jq.job
-    def tenant() -> str:
-        return current_job.get().headers.get("tenant", "nobody")
-
-    with_headers = tenant.options(headers={"tenant": "acme"})
-    handles = jq.enqueue_many([with_headers.job(), tenant.job()])
-    jq.burst()
-    assert jq.gather(handles, timeout=5) == ["acme", "nobody"]
-    with jq.immediate():
-        assert with_headers.enqueue().result() == "acme"

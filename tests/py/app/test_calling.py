@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jqmaster import JQ, checkpoint
 from jqmaster.app.calling import MessagePack, Signature
 
 
@@ -82,3 +83,18 @@ def test_spread_keywords_are_a_map() -> None:
     signature = Signature(function)
     assert signature.encode((1,), {"b": 2}) == {"a": 1, "b": 2}
     assert signature.decode({"a": 1, "b": 2}) == ((), {"a": 1, "b": 2})
+
+
+def test_a_checkpoint_is_packed_as_arguments_are(redis_url: str, namespace: str) -> None:
+    jq = JQ(redis_url, namespace=namespace, serializer=MessagePack(default=sorted))
+
+    @jq.job(retry_base=0)
+    def adds_up(numbers: list[int]) -> int:
+        if len(numbers) == 1:
+            checkpoint({"numbers": {2, *numbers}})
+            raise ConnectionError("away")
+        return sum(numbers)
+
+    handle = adds_up.enqueue({1})
+    jq.burst()
+    assert handle.result(timeout=5) == 3

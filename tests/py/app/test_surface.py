@@ -15,8 +15,8 @@ import pytest
 
 from jqmaster import JQ, Handle, Task
 from jqmaster.engine.engine import Engine, connect
-from jqmaster.engine.http import checked
-from jqmaster.errors import Conflict, Full, Internal, Invalid, JQError, Lost, NotFound, Unavailable
+from jqmaster.engine.request import checked
+from jqmaster.errors import Conflict, Full, Internal, Invalid, JQError, Lost, NotFound, Unavailable, Version
 from jqmaster.master.server import ServeOptions, Server
 
 UNKNOWN = "0" * 14
@@ -337,7 +337,7 @@ async def test_many_constraints_are_listed(call: Call) -> None:
     ("status", "code", "raised"),
     [
         (400, "INVALID", Invalid), (404, "NOTFOUND", NotFound), (409, "CONFLICT", Conflict), (409, "LOST", Lost),
-        (429, "FULL", Full), (503, "VERSION", Unavailable), (503, "UNAVAILABLE", Unavailable),
+        (429, "FULL", Full), (503, "VERSION", Version), (503, "UNAVAILABLE", Unavailable),
         (500, "INTERNAL", Internal),
     ],
 )  # fmt: skip

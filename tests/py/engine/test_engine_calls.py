@@ -29,7 +29,7 @@ def success(job: Job, **more: object) -> dict[str, object]:
 def test_every_script_has_a_method() -> None:
     package = Path(jqmaster.__file__).parent
     source = "".join(path.read_text() for path in package.glob("engine/*.py"))
-    assert set(re.findall(r'self\.call\("(\w+)"', source)) == set(builtin())
+    assert set(re.findall(r'self\.(?:call|_ask|_page|_document)\("(\w+)"', source)) == set(builtin())
 
 
 async def test_heartbeats_carry_notes(engine: Engine) -> None:

@@ -12,14 +12,14 @@ import pytest
 import redis as redis_py
 from redis.exceptions import NoPermissionError, ResponseError
 
+from driving.driver import NAMESPACE, Connection, Driver
+from driving.run import run
 from jqmaster import JQ
 from jqmaster.engine import rights
 from jqmaster.engine.engine import connect
 from jqmaster.engine.scripts import builtin, load
 from jqmaster.errors import Unavailable
 from jqmaster.wire.operation import ROLES, Role
-from model_driver import NAMESPACE, Connection, Driver
-from model_run import run
 from processes import MasterProcess, Process
 from servers import RedisServer
 

@@ -3,11 +3,15 @@
 Fields are described once, in jqmaster.wire.fields. What is not made from that is held against it here.
 """
 
+import ast
+import inspect
 import json
 import re
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +21,19 @@ from bad_inputs import CASES
 from cli_support import Cli, call, straight  # noqa: F401 (fixtures)
 from heads import HEADS, errors, unnamed
 from http_support import document
+from jqmaster import JQ, Handle
+from jqmaster.app import task
 from jqmaster.cli.options import parsers
 from jqmaster.cli.run import build
+from jqmaster.engine import options
 from jqmaster.engine.calls import Caller
+from jqmaster.engine.engine import Operations
 from jqmaster.engine.options import JobOptions
 from jqmaster.engine.replies import Job
-from jqmaster.wire.fields import FIELDS, Field
+from jqmaster.wire import operation as table
+from jqmaster.wire import parts
+from jqmaster.wire.fields import CHANGED, FIELDS, Field
+from jqmaster.wire.operations import OPERATIONS as TABLE
 
 ROOT = Path(__file__).resolve().parents[3]
 PROTOCOL = (ROOT / "docs/protocol.md").read_text()
@@ -202,3 +213,101 @@ def test_the_library_has_a_call_for_each_operation() -> None:
     sources = "".join(path.read_text() for path in (ROOT / "python/jqmaster").glob("engine/*.py"))
     called = set(re.findall(r'self\.(?:call|page|_\w+)\(\s*"(\w+)"', sources))
     assert sorted(OPERATIONS - called) == []
+
+
+# -- JQ -------------------------------------------------------------------------------------------
+
+# What programs do not ask through `JQ`.
+NOT_OF_JQ = {
+    **dict.fromkeys(
+        ("register", "unregister", "heartbeat", "finish", "pick", "release"), "workers do it, which `JQ.worker` makes"
+    ),
+    **dict.fromkeys(
+        ("overview", "overview.events", "alive", "health", "metrics", "openapi", "openapi.worker"),
+        "a master tells it of itself",
+    ),
+    **dict.fromkeys(("session", "session.begin", "session.end"), "browsers log in; programs show a key"),
+}
+# Operations that the library asks for without the engine's typed methods, and where.
+BY_TRANSPORT = {
+    "enqueue": "aenqueue", "enqueue.many": "aenqueue_many", "result": "aresult", "watch": "ajoin",
+    "track.events": "aevents",
+    "events": "aevents", "export": "aexport", "import": "aimport_records",
+}  # fmt: skip
+# Operations of one script that differ by an argument alone, and what they are where they are called.
+SAME = {
+    "discard.queue": "discard_where", "kick.queue": "kick_queue", "config.set": "config", "stats.series": "series",
+}  # fmt: skip
+
+
+def asked(kind: type) -> dict[str, set[str]]:
+    """Of each method for coroutines, the engine's methods that it names."""
+    known = {name for name in dir(Operations) if not name.startswith("_")} - {"call", "call_durably"}
+    found = {}
+    for name in dir(kind):
+        method = inspect.getattr_static(kind, name)
+        if name.startswith("a") and inspect.isfunction(method):
+            tree = ast.parse(textwrap.dedent(inspect.getsource(method)))
+            found[name] = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)} & known
+    return found
+
+
+def test_programs_reach_each_operation() -> None:
+    by_method = {kind: asked(kind) for kind in (JQ, Handle)}
+    reached = {one: (kind, name) for kind, found in by_method.items() for name, ones in found.items() for one in ones}
+    missing = []
+    for operation in TABLE.values():
+        if operation.name in NOT_OF_JQ:
+            continue
+        if operation.name in BY_TRANSPORT:
+            name = BY_TRANSPORT[operation.name]
+            kind = JQ if hasattr(JQ, name) else Handle
+        else:
+            kind, name = reached.get(SAME.get(operation.name, operation.script), (JQ, "-"))
+        # And both ways.
+        if not (hasattr(kind, name) and hasattr(kind, name.removeprefix("a"))):
+            missing.append(operation.name)
+    assert missing == []
+    assert {*NOT_OF_JQ, *BY_TRANSPORT, *SAME} <= TABLE.keys()
+
+
+def test_an_exception_is_none_once_programs_can_ask() -> None:
+    reached = {one for kind in (JQ, Handle) for ones in asked(kind).values() for one in ones}
+    assert reached & {name.partition(".")[0] for name in NOT_OF_JQ} == set()
+
+
+@pytest.mark.parametrize("name", sorted(JobOptions.__annotations__))
+def test_each_field_of_a_job_goes_with_its_call(name: str) -> None:
+    given: Any = {
+        "name": "x", "integer": 1, "number": 0.5, "seconds": timedelta(seconds=2), "moment": 5.0, "boolean": True,
+        "choice": "w", "names": ("a",), "jobs": ["id"], "texts": {"a": "b"},
+    }[BY_NAME[name].kind if name in BY_NAME else "integer"]  # fmt: skip
+    sent = {"seconds": 2.0, "names": ["a"]}.get(BY_NAME[name].kind, given) if name in BY_NAME else given
+    jq = JQ()
+    for made in (
+        jq.call("a", None, **{name: given}),
+        jq.task("a").options(**{name: given}).job(),
+        jq.job(name="a", **{name: given})(lambda: None).job(),
+        JQ(**{name: given}).call("a"),
+    ):
+        assert made.spec()[name] == sent
+
+
+def of(fields: Iterable[table.Field], place: str = "") -> set[str]:
+    """Names of fields, as the script has them."""
+    return {one.to.rpartition(".")[2] for one in fields if one.place == place or not place}
+
+
+@pytest.mark.parametrize(
+    ("taken", "wanted"),
+    [
+        pytest.param(options.Where, of(parts.CONDITIONS), id="where"),
+        pytest.param(options.Limits, of(parts.LIMITS) - {"match"}, id="limits"),
+        pytest.param(options.QueueChanges, of(parts.QUEUE_CHANGES), id="queue"),
+        pytest.param(options.Period, of(parts.PERIOD) - {"by"}, id="period"),
+        pytest.param(task.When, of(parts.RECURRING) - {"job", "argument"}, id="schedule"),
+        pytest.param(options.Changes, {*CHANGED, "argument"}, id="change"),
+    ],
+)
+def test_programs_can_say_what_the_table_has(taken: Any, wanted: set[str]) -> None:
+    assert differences({**taken.__annotations__}, wanted) == []

@@ -17,7 +17,7 @@ from driving.driver import NAMESPACE
 from http_support import MSGPACK, Api, Pokes, asgi
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine
-from jqmaster.engine.http import HttpEngine
+from jqmaster.engine.http import Answer, HttpEngine
 from jqmaster.engine.scripts import builtin
 from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import JQError
@@ -41,7 +41,7 @@ class Direct(HttpEngine):
 
     async def send(self, method, path, body=b"", *, headers=None, **_):
         answer = await asgi(self.app, method, path, headers or {"content-type": MSGPACK}, body)
-        return answer.status, answer.raw
+        return Answer(answer.status, answer.raw, False)
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from jqmaster.wire import secret
 from jqmaster.wire.identity import covers
 from jqmaster.wire.operation import ROLES, ROLES_OF, Operation
 from jqmaster.wire.operations import OPERATIONS
+from jqmaster.wire.packform import pack
 from keys_support import Keyed, keyed
 from parts import eventually
 
@@ -128,8 +129,11 @@ class TestAuthentication:
     async def test_a_key_is_checked_whole(self, keyed: Keyed) -> None:
         key = (await keyed.create("admin"))["key"]
         other = (await keyed.create("admin"))["key"]
-        head, _, last = key.rpartition("_")
-        for wrong in (key[:-1], key + "A", key.upper(), f"{head}_{last[::-1]}", key[:15] + other[15:], "jq__", "é" * 5):
+        head, last = key[:15], key[16:]
+        for wrong in (
+            key[:-1], key + "A", key.upper(), f"{head}_{last[::-1]}", head + other[15:], "jq__", "é" * 5,
+            f"{head}_{secret.digest_of(last)}",  # all that Redis has of it
+        ):  # fmt: skip
             answer = await keyed.api.get("/jobs", authorization=f"Bearer {wrong}")
             assert (answer.status, answer.error["code"]) == (401, "UNAUTHORIZED"), wrong
             assert wrong not in answer.error["message"]
@@ -230,6 +234,19 @@ class TestAuthentication:
         assert (await slow.get("/jobs")).status == 200
         assert int((await slow.get("/jobs")).headers["retry-after"]) in (99, 100)
 
+    async def test_one_that_comes_back_with_less_may_do_less(self, keyed: Keyed) -> None:
+        made = await keyed.create("admin")
+        api, keyring = keyed.as_key(made["key"]), keyed.api.master.keyring
+        assert (await api.get("/keys")).status == 200
+        await keyring.stop()  # it sees both at once
+        _, text = secret.split(made["key"])
+        spec = {"id": made["id"], "digest": secret.digest_of(text), "name": "somebody", "roles": ["viewer"]}
+        await keyed.engine.revoke(made["id"])
+        await keyed.engine.call("grant", pack(spec))
+        await keyring.start()
+        assert (await api.get("/jobs")).status == 200
+        assert (await api.get("/keys")).status == 403
+
     async def test_the_last_use_is_noted(self, keyed: Keyed) -> None:
         key = await keyed.create("admin")
         await keyed.as_key(key["key"]).get("/jobs")
@@ -291,6 +308,13 @@ class TestQueues:
         assert (await api("DELETE", f"/job/{mine}?dependents=cancel")).status == 403
         assert (await keyed.engine.get(other))[0]["status"] == "queued"
         assert (await api("DELETE", f"/job/{mine}")).status == 204
+
+    @pytest.mark.parametrize("path", ["cancel", "retry", "discard", "kick"])
+    async def test_text_that_is_no_utf8_is_refused_as_for_others(self, keyed: Keyed, path: str) -> None:
+        for more in ({}, {"queues": ["mail.*"]}):
+            api = await keyed.grant("operator", **more)
+            answer = await api.post(f"/jobs/{path}", raw=b"\x81\xa3ids\x91\xa1\xff")
+            assert answer.status == 400, answer.value
 
     async def test_must_name_a_queue_where_many_are_listed(self, keyed: Keyed) -> None:
         api = await keyed.grant("viewer", "operator", queues=["mail.*"])

@@ -56,7 +56,7 @@ async def test_the_cookie_is_for_this_server_alone(keyed: Keyed) -> None:
     key = await keyed.create("viewer")
     cookie = cookie_of(await keyed.api.post("/session", {"key": key["key"]}))
     assert (cookie["httponly"], cookie["samesite"], cookie["path"], cookie["secure"]) == (True, "Strict", "/", "")
-    assert key["key"].rpartition("_")[2] not in cookie.value
+    assert key["key"][16:] not in cookie.value
     answer = await asgi(
         keyed.api.app, "POST", "/session", {"content-type": "application/json"},
         b'{"key": "%s"}' % key["key"].encode(), scheme="https",
@@ -71,6 +71,15 @@ async def test_it_ends_with_the_key(keyed: Keyed) -> None:
     await eventually(lambda: keyed.api.master.keyring.find(key["key"]) is None)
     assert (await ui.get("/queues")).status == 401
     assert (await ui.get("/session")).status == 401
+
+
+async def test_it_ends_when_the_key_expires(keyed: Keyed, monkeypatch: pytest.MonkeyPatch) -> None:
+    _key, ui = await log_in(keyed, "viewer", ttl=600)
+    now = time.time()
+    monkeypatch.setattr(session.time, "time", lambda: now + 590)
+    assert (await ui.get("/queues")).status == 200
+    monkeypatch.setattr(session.time, "time", lambda: now + 601)
+    assert (await ui.get("/queues")).status == 401
 
 
 async def test_it_ends_when_nobody_uses_it(keyed: Keyed, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,9 +144,38 @@ async def test_only_a_trusted_proxy_says_who_somebody_is(
     assert answer.status == status
 
 
+async def test_whom_a_proxy_names_without_roles_may_only_look(keyed: Keyed) -> None:
+    keyed.api.master.proxies = PEERS
+    keyed.api.master.keyring.is_required = True
+    for method, path, status in (("GET", "/queues", 200), ("POST", "/queue/mail/pause", 403), ("GET", "/keys", 403)):
+        answer = await asgi(keyed.api.app, method, path, {"x-forwarded-user": "ann"}, client=("10.1.2.3", 1))
+        assert answer.status == status, path
+
+
 async def test_whom_a_proxy_names_stands_in_the_trail(keyed: Keyed) -> None:
     keyed.api.master.proxies = PEERS
     keyed.api.master.keyring.is_required = True
     headers = {"x-forwarded-user": "ann@example.org", "x-forwarded-roles": "operator,viewer"}
     assert (await asgi(keyed.api.app, "POST", "/queue/mail/pause", headers, client=("10.1.0.1", 1))).status == 200
     assert (await keyed.engine.trail()).documents[0]["actor"] == "ann@example.org"
+
+
+@pytest.mark.parametrize("user", ["Jos\u00e9", "\u00e9" * 99])
+async def test_a_user_may_have_any_letters(keyed: Keyed, user: str) -> None:
+    keyed.api.master.proxies = PEERS
+    keyed.api.master.keyring.is_required = True
+    headers = {"x-forwarded-user": user, "x-forwarded-roles": "operator"}
+    assert (await asgi(keyed.api.app, "POST", "/queue/mail/pause", headers, client=("10.1.0.1", 1))).status == 200
+    assert (await keyed.engine.trail()).documents[0]["actor"] == user[:50]
+
+
+def test_what_is_no_utf8_is_a_user_in_latin_1() -> None:
+    found = PEERS.find({"client": ("10.1.0.1", 1), "headers": [(b"x-forwarded-user", b"Jos\xe9")]})
+    assert found is not None and found.name == "Jos\u00e9"
+
+
+async def test_a_user_whom_the_trail_cannot_hold_is_nobody(keyed: Keyed) -> None:
+    keyed.api.master.proxies = PEERS
+    keyed.api.master.keyring.is_required = True
+    headers = {"x-forwarded-user": "an\tn", "x-forwarded-roles": "operator"}
+    assert (await asgi(keyed.api.app, "POST", "/queue/mail/pause", headers, client=("10.1.0.1", 1))).status == 401

@@ -13,11 +13,11 @@ from redis.exceptions import ResponseError
 
 from bad_inputs import TARGETS
 from bad_values import Raw, show
+from driving.driver import NAMESPACE, START_MS, Driver
 from fuzz_values import Values, opened, packed
-from model_driver import NAMESPACE, START_MS, Driver
 from servers import RedisServer
 
-CODES = ("INVALID", "NOTFOUND", "CONFLICT", "LOST", "FULL", "VERSION")
+CODES = ("INVALID", "NOTFOUND", "CONFLICT", "EXPIRED", "LOST", "FULL", "VERSION")
 LUA = re.compile(r"user_(script|function)|attempt to |script: |stack traceback|Traceback|bad argument")
 CONTROL = re.compile("[\0-\x1f\x7f]")
 KEYS = (NAMESPACE, NAMESPACE + ":meta")

@@ -7,17 +7,17 @@ import os
 import signal
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from jqmaster import JQ, JobError, checkpoint, current_job, progress
+from jqmaster import JQ, JobError, MessagePack, checkpoint, current_job, progress
 from jqmaster.testing import working
 from processes import Process
 
-jobs = JQ()
+jobs = JQ(serializer=MessagePack(default=sorted))
 log = logging.getLogger("test_processes.there")
 
 
@@ -80,13 +80,13 @@ async def hangs_here(path: str) -> None:
 
 
 @jobs.job(process=True, max_retry=1, retry_base=0)
-def tells(number: int) -> int:
+def tells(number: int, seen: Iterable[int] = ()) -> list[int]:
     progress(number, "on the way")
     log.warning("number %d", number)
     if number < 10:
-        checkpoint({"number": 10})
+        checkpoint({"number": 10, "seen": {number}})  # a set, which only the object's serializer can pack
         raise ValueError("from there on")
-    return number
+    return [*seen, number]
 
 
 @pytest.fixture
@@ -181,7 +181,7 @@ def test_a_coroutine_is_cancelled_at_max_runtime(jq: JQ, tmp_path: Path) -> None
 def test_notes_and_log_lines_come_back(jq: JQ, caplog: pytest.LogCaptureFixture) -> None:
     handle = tells.enqueue(4)
     with working(jq), caplog.at_level(logging.WARNING):
-        assert handle.result(timeout=20) == 10, "the second attempt began at the checkpoint"
+        assert handle.result(timeout=20) == [4, 10], "the second attempt began at the checkpoint"
     document = handle.document()
     assert (document["progress"], document["progress_message"]) == (10, "on the way")
     assert {"number 4", "number 10"} <= {record.getMessage() for record in caplog.records}

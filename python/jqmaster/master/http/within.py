@@ -60,7 +60,7 @@ async def _check_many(master: Master, who: Identity, body: Body) -> None:
 
 async def _check_jobs(master: Master, who: Identity, ids: Iterable[Any]) -> None:
     """Of jobs that are there; what is no id, or of no job, the operation itself refuses."""
-    named = [one.encode() for one in ids if isinstance(one, str)]
+    named = [one.encode(errors="surrogateescape") for one in ids if isinstance(one, str)]
     if not named:
         return
     try:

@@ -307,7 +307,7 @@ class Generator(ConstraintGenerator, MoreGenerator):
     def register(self):
         fields = {"name": self.rng.choice(WORKERS), "queues": self.entries()}
         if self.chance(0.7):
-            fields["url"] = f"http://{self.rng.choice(('', 'jq:secret@'))}worker-{self.rng.randint(1, 4)}:8080/x"
+            fields["url"] = f"http://worker-{self.rng.randint(1, 4)}:8080/x"
         if self.chance(0.7):
             fields["max_jobs"] = self.rng.choice((1, 2, 5))
         if self.chance(0.3):

@@ -108,7 +108,7 @@ class Workers(Part):
 
     def worker_document(self, worker):
         doc = {k: getattr(worker, k) for k in ("id", "name", "queues", "max_jobs", "seen_ms")}
-        doc["url"] = worker.url and re.sub("://[^/]*@", "://***@", worker.url)
+        doc["url"] = worker.url
         doc.update({k: getattr(worker, k) for k in ("since_ms", "lapsed", "request")})
         running = [[job.id, job.started_ms] for job in self.held(worker)]
         doc.update(held=len(running), state=self.state_of(worker), refused=sorted(worker.refused))

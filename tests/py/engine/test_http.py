@@ -1,0 +1,175 @@
+"""The operations by way of a master when something goes wrong on the way: who answers, and what was repeated."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgpack
+import pytest
+from aiohttp import web
+
+from jqmaster import JQ
+from jqmaster.engine.engine import Engine, connect
+from jqmaster.engine.http import HttpEngine
+from jqmaster.errors import NotFound, Unavailable, Vanished, Version
+from jqmaster.master.server import ServeOptions, Server
+from jqmaster.worker.sources import HttpSource
+from jqmaster.worker.worker import Worker
+from parts import enqueue, eventually, until
+from servers import RedisServer
+from topologies import Proxy
+
+
+@pytest.fixture
+async def server(redis_url: str, namespace: str) -> AsyncIterator[Server]:
+    async with Server(ServeOptions(redis_url=redis_url, namespace=namespace, port=0)) as server:
+        yield server
+
+
+@pytest.fixture
+async def own(redis_url: str, namespace: str, server: Server) -> AsyncIterator[Engine]:
+    async with connect(redis_url) as redis:
+        yield Engine(redis, namespace)
+
+
+@asynccontextmanager
+async def somebody(body: bytes, content_type: str) -> AsyncIterator[str]:
+    """The URL of one who answers everything with 200 and this."""
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(body=body, headers={"content-type": content_type})
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", answer)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+@asynccontextmanager
+async def losing(server: Server, answers: int = 1) -> AsyncIterator[HttpEngine]:
+    """A way to the master on which the first answers get lost."""
+    async with Proxy(int(server.url.rpartition(":")[2])) as proxy:
+        proxy.loses = lambda: proxy.lost < answers
+        engine = HttpEngine([proxy.url.replace("redis:", "http:")])
+        yield engine
+        assert proxy.lost == answers
+        await engine.close()
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type"),
+    [(b"<html>Log in</html>", "text/html"), (b"", "text/plain"), (b"\x81\xa4name", "application/msgpack")],
+)
+async def test_who_is_no_master_is_named(body: bytes, content_type: str) -> None:
+    async with somebody(body, content_type) as url:
+        jq = JQ(url)
+        for asked in (jq.aqueues(), jq.aenqueue("a"), jq.aconfig(), jq.aget("0" * 14), jq.handle("a").aresult(0)):
+            with pytest.raises(Unavailable, match=f"{url} answers 200 and {len(body)} bytes of {content_type}"):
+                await asked
+        engine = HttpEngine([url])
+        for call in (engine.pick("w", "a"), engine.finish("w"), engine.beat("w"), engine.tags()):
+            with pytest.raises(Unavailable, match="is it a JQ master"):
+                await call
+        await engine.close()
+
+
+async def test_what_was_closed_says_so(server: Server) -> None:
+    engine = HttpEngine([server.url])
+    await engine.config()
+    await engine.close()
+    for asked in (engine.config(), engine.get("a"), engine.enqueue([({"name": "a"}, b"\xc0")])):
+        with pytest.raises(Unavailable, match="were closed"):
+            await asked
+
+
+async def test_what_the_first_request_took_away_is_no_error_of_its_repeat(server: Server, own: Engine) -> None:
+    await own.constrain("c", {"name": "a"}, concurrency=1)
+    await own.schedule("s", {"name": "a"}, every=60)
+    await own.queue("q", paused=True)
+    worker = await own.register("w", "a")
+    for ask, again in (
+        (lambda it: it.unconstrain("c"), own.constraints),
+        (lambda it: it.unschedule("s"), own.schedules),
+        (lambda it: it.forget("q"), own.queues),
+        (lambda it: it.unregister(worker), own.workers),
+    ):
+        async with losing(server) as engine:
+            await ask(engine)
+            assert (await again()).documents == []
+            with pytest.raises(NotFound):
+                await ask(engine)
+
+
+async def test_cancelling_says_that_it_is_not_known_who_did_it(server: Server, own: Engine) -> None:
+    job = await enqueue(own)
+    async with losing(server) as engine:
+        with pytest.raises(Unavailable):  # and not that it had been cancelled before
+            await engine.cancel([job])
+        assert await engine.cancel([job]) == ["cancelled"]
+
+
+async def test_versions_are_told_as_on_redis(fresh_server: RedisServer) -> None:
+    async with Server(ServeOptions(redis_url=fresh_server.url, port=0)) as server:
+        jq = JQ(server.url)
+        await jq.aenqueue("a")
+        with fresh_server.client() as client:
+            meta = client.get("{jq}:meta")
+            assert isinstance(meta, bytes)
+            client.set("{jq}:meta", b"\xff" + meta[1:])
+            with pytest.raises(Version):
+                await jq.aenqueue("a")
+            client.flushall()
+        with pytest.raises(Vanished) as caught:
+            await jq.aenqueue("a")
+        assert caught.value.message == Vanished("{jq}").message
+
+
+async def test_a_source_that_stops_leaves_nothing_behind(server: Server, own: Engine) -> None:
+    """What is given back when a fetch is cancelled is given back, or let go, before the connections close."""
+    async with Proxy(int(server.url.rpartition(":")[2])) as proxy:
+        source = HttpSource(proxy.url.replace("redis:", "http:"), ["a"])
+        fetching = asyncio.create_task(source.fetch(1))
+        await asyncio.sleep(0.3)
+        proxy.silence()
+        fetching.cancel()
+        await asyncio.gather(fetching, return_exceptions=True)
+        unheard: list[Any] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context))
+        await source.stop()
+        left = [task for task in asyncio.all_tasks() if "HttpSource" in str(task.get_coro())]
+        assert (left, unheard) == ([], [])
+
+
+async def test_a_worker_outlives_a_master_that_fails(server: Server, own: Engine) -> None:
+    """What is wrong within a master says nothing of an outcome: it is reported again, to the next."""
+    job = await enqueue(own, "a", 1, keep_result=True)
+    asked = 0
+
+    async def answer(request: web.Request) -> web.Response:
+        nonlocal asked
+        asked += 1
+        body = msgpack.packb({"error": {"code": "INTERNAL", "message": "a fault"}})
+        return web.Response(status=500, body=body, headers={"content-type": "application/msgpack"})
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", answer)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    source = HttpSource([f"http://127.0.0.1:{runner.addresses[0][1]}", server.url], ["a"])
+    stop = asyncio.Event()
+    working = asyncio.create_task(Worker({"a": lambda it: it + 1}, source).run(stop))
+    await until(own, job, "done")
+    assert asked >= 1
+    stop.set()
+    await eventually(working.done)
+    await source.stop()
+    await runner.cleanup()
