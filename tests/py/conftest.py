@@ -72,6 +72,7 @@ async def settable(redis: Redis, namespace: str) -> SettableEngine:
 LONGEST = (
     "test_failover_load.py", "test_failover_load_one.py", "test_openapi.py", "test_faults.py", "test_model.py",
     "test_failover.py", "test_failover_cluster.py", "test_demo.py", "test_wheel.py", "test_examples.py",
+    "test_crowd.py",
 )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ SCHEMES = (
 FORMS = "redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://"
 
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:@/]+))(?::(\d{1,5}))?")
+_SECRET = re.compile(r"\b(jq_|whsec_)[\w+/=-]+")  # keys, and what pushes are signed with
 _OPTION = re.compile(r"([?&][^=&]*)=[^&]*")
 _OWN = "sentinel_"
 ENCODED = "in user and password /, ?, # and @ are percent-encoded"
@@ -82,8 +83,8 @@ def without_password(url: str) -> str:
 
 
 def without_passwords(text: str) -> str:
-    """A message in which URLs may stand."""
-    return re.sub(r"\S*(?:://|@)\S*", lambda found: without_password(found[0]), text)
+    """A message in which URLs may stand, or secrets of ours."""
+    return re.sub(r"\S*(?:://|@)\S*", lambda found: without_password(found[0]), _SECRET.sub(r"\1***", text))
 
 
 def _hidden(url: str) -> str:

@@ -78,6 +78,16 @@ def test_every_command_that_asks(call: Callable[..., Said], words: str) -> None:
         assert said.code != 0 and SECRET not in said.out + said.err, said
 
 
+@pytest.mark.parametrize("words", [
+    f"serve --push-secrets whsec_{SECRET}", f"serve --push-secret whsec_{SECRET}+/==", f"serve whsec_{SECRET}",
+    f"work --secret whsec_{SECRET}", f"queues --key=jq_0123456789ab_-{SECRET}_", f"queues jq_0123456789ab_{SECRET}",
+    f"jq_0123456789ab_{SECRET}",
+])  # fmt: skip
+def test_secrets_that_stand_in_the_wrong_place(call: Callable[..., Said], words: str) -> None:
+    said = call(*words.split())
+    assert said.code == 2 and SECRET not in said.out + said.err, said
+
+
 @pytest.mark.parametrize("where", ["--redis " + OF_REDIS[0], "--redis " + OF_REDIS[5], "--master " + OF_MASTERS[0]])
 def test_a_worker_that_waits_for_them(where: str) -> None:
     command = ["jqmaster.cli", "work", "jqmaster.demo.functions", *where.split()]
@@ -102,7 +112,7 @@ def test_a_master_its_log_and_its_pages(call: Callable[..., Said], namespace: st
                 with urlopen(Request(master.url + path, sent, headers, method=method), timeout=30) as answer:
                     return str(answer.read().decode())
 
-            worker = {"name": "box", "queues": "*", "url": f"http://user:{SECRET}@{NOBODY}/x"}
+            worker = {"name": "box", "queues": "*", "url": f"http://user:{SECRET}@{NOBODY}/x?password={SECRET}"}
             with pytest.raises(HTTPError) as refused:
                 ask("POST", "/worker", worker)
             told = [refused.value.read().decode()]

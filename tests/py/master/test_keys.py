@@ -6,10 +6,12 @@ import asyncio
 import logging
 from typing import Any
 
+import msgpack
 import pytest
 
 from http_support import Answer, Api, master
 from jqmaster.engine.engine import Engine
+from jqmaster.master.http.bounds import SMALL
 from jqmaster.wire import secret
 from jqmaster.wire.identity import covers
 from jqmaster.wire.operation import ROLES, ROLES_OF, Operation
@@ -44,9 +46,11 @@ def target(operation: Operation) -> str:
     return operation.path.format_map(IN_PATH)
 
 
-async def ask(api: Api, operation: Operation, headers: dict[str, str]) -> tuple[int, dict[str, str], bytes]:
+async def ask(
+    api: Api, operation: Operation, headers: dict[str, str], *, body: bytes | None = b"\x80"
+) -> tuple[int, dict[str, str], bytes]:
     """Status, headers and the first piece of an answer: some go on for ever. What is sent is refused after the
-    role is looked at, if at all."""
+    role is looked at, if at all. `body`: None for one that does not come."""
     sent = [(b"host", b"jq"), (b"content-type", b"application/nonsense")]
     sent += [(name.encode(), value.encode()) for name, value in headers.items()]
     path = target(operation)
@@ -55,20 +59,20 @@ async def ask(api: Api, operation: Operation, headers: dict[str, str]) -> tuple[
              "headers": sent, "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2), "state": {},
              "extensions": {}}  # fmt: skip
     answered: asyncio.Queue[Any] = asyncio.Queue()
-    read = []
+    read = [] if body is not None else [1]
 
     async def receive() -> Any:
         if not read:
             read.append(1)
-            return {"type": "http.request", "body": b"\x80", "more_body": False}
+            return {"type": "http.request", "body": body, "more_body": False}
         await asyncio.Event().wait()
 
     task = asyncio.create_task(api.app(scope, receive, answered.put))
     start = await answered.get()
-    body = (await answered.get()).get("body", b"") if start["status"] >= 400 else b""
+    told = (await answered.get()).get("body", b"") if start["status"] >= 400 else b""
     task.cancel()
     await asyncio.wait({task})
-    return start["status"], {name.decode(): value.decode() for name, value in start["headers"]}, body
+    return start["status"], {name.decode(): value.decode() for name, value in start["headers"]}, told
 
 
 class TestRoles:
@@ -143,6 +147,23 @@ class TestAuthentication:
         assert answer.status == 401
         answer = await keyed.api.post("/job", raw=b"nonsense", content_type="text/nonsense")
         assert answer.status == 401
+
+    async def test_nothing_of_a_body_is_waited_for_before(self, keyed: Keyed) -> None:
+        viewer, slow = await keyed.grant("viewer"), await keyed.grant("admin", rate=0.001)
+        assert (await slow.get("/jobs")).status == 200
+        for name in ("enqueue", "enqueue.many", "config.set", "grant", "import"):
+            for headers, expected in (({}, 401), (viewer.headers, 403), (slow.headers, 429)):
+                async with asyncio.timeout(10):
+                    sent = {**headers, "content-length": "1000", "x-request-id": "mine"}
+                    status, told, _ = await ask(keyed.api, OPERATIONS[name], sent, body=None)
+                assert (status, told["x-request-id"]) == (expected, "mine"), name
+
+    async def test_what_anybody_may_send_is_small(self, keyed: Keyed) -> None:
+        key = await keyed.create("admin")
+        raw = msgpack.packb({"key": key["key"], "more": "x" * SMALL})
+        assert (await keyed.api.post("/session", raw=raw)).status == 413
+        assert (await keyed.api.post("/nowhere", raw=raw)).status == 413
+        assert await keyed.as_key(key["key"]).enqueue("a", argument="x" * SMALL)
 
     async def test_a_key_expires(self, keyed: Keyed) -> None:
         api = await keyed.grant("viewer", ttl=1.5)
@@ -344,8 +365,6 @@ class TestQueues:
 
 async def ask_with(api: Api, path: str, body: Any) -> Answer:
     """A request whose body need not be as the document describes it."""
-    import msgpack
-
     return await api.post(path, raw=msgpack.packb(body))
 
 

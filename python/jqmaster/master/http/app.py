@@ -14,7 +14,22 @@ from jqmaster.master.http.bounds import MAX_CONTENT_LENGTH, Bounds
 from jqmaster.master.http.fast import FastPath
 from jqmaster.master.http.foreign import own_pages_only
 from jqmaster.master.http.gate import admit
-from jqmaster.master.http.routes import ROUTES, Asgi, Receive, Response, Route, Scope, Send, answered, refusal, respond
+from jqmaster.master.http.routes import (
+    ROUTE,
+    ROUTES,
+    WHO,
+    Asgi,
+    Receive,
+    Response,
+    Route,
+    Scope,
+    Send,
+    answered,
+    find,
+    refusal,
+    refuse,
+    respond,
+)
 from jqmaster.master.http.ui import add_ui
 from jqmaster.master.master import Master
 from jqmaster.wire.errors import HttpError, internal
@@ -59,18 +74,33 @@ def create_app(
     if fast:
         inner = FastPath(inner, master)
     inner = (bounds or Bounds()).around(inner, master, max_content_length)
-    app.asgi_app = _raw_paths(own_pages_only(inner, master, hosts))  # type: ignore[method-assign, assignment]
+    inner = own_pages_only(_admitted_only(inner, master), master, hosts)
+    app.asgi_app = _raw_paths(inner)  # type: ignore[method-assign, assignment]
     return app
+
+
+def _admitted_only(app: Asgi, master: Master) -> Asgi:
+    """`app`, for who may do what they ask for. Nothing has been read of their request's body then."""
+
+    async def asgi(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            path = scope["path"].removeprefix(scope.get("root_path", ""))
+            route, _ = scope[ROUTE] = find(scope["method"], path)
+            if route is not None:
+                try:
+                    scope[WHO] = admit(master, route.operation, scope)
+                except HttpError as error:
+                    await refuse(master, scope, send, error, route)
+                    return
+        await app(scope, receive, send)
+
+    return asgi
 
 
 def _view(master: Master, route: Route) -> Callable[..., Awaitable[QuartResponse]]:
     async def view(**params: str) -> QuartResponse:
-        try:
-            who = admit(master, route.operation, request.scope)
-        except HttpError as error:
-            return _quart(refusal(master, request.scope, error, route))
         body = cast(bytes, await request.get_data(cache=False))
-        return _quart(await respond(master, route, cast(Scope, request.scope), params, body, who))
+        return _quart(await respond(master, route, cast(Scope, request.scope), params, body))
 
     return view
 

@@ -1,5 +1,5 @@
 """What all requests together may take: bytes of bodies, and streams. Who comes when there is no more is told so
-at once. Bodies are read here, whole, before anybody looks at the request."""
+at once. Bodies are read here, whole, once it is known whose they are and before a handler sees the request."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any
 
-from jqmaster.master.http.gate import refused
-from jqmaster.master.http.routes import STREAM, Asgi, Receive, Scope, Send, has_body, refuse
+from jqmaster.master.http.gate import is_closed
+from jqmaster.master.http.routes import STREAM, WHO, Asgi, Receive, Scope, Send, has_body, refuse
 from jqmaster.master.master import Master
 from jqmaster.wire.errors import HttpError, busy
+from jqmaster.wire.identity import ANYBODY
 
 MAX_CONTENT_LENGTH = 16 * 1024 * 1024
 # So much of each body is not counted: outcomes and signs of life come through, whoever sends how much else.
@@ -33,9 +34,9 @@ class Bounds:
             if scope["type"] != "http":
                 await app(scope, receive, send)
                 return
-            # Who shows no key that lets them in gets room for one, and no more.
-            stranger = refused(master, scope)
-            body = _Body(self, min(longest, SMALL), stranger) if stranger else _Body(self, longest)
+            # Where keys are asked for, what anybody may send (a key to log in with) is small.
+            is_strange = is_closed(master) and scope.get(WHO, ANYBODY) is ANYBODY
+            body = _Body(self, min(longest, SMALL) if is_strange else longest)
             try:
                 try:
                     coming = [await self._read(body, scope, receive)]
@@ -65,13 +66,10 @@ class Bounds:
 
 
 class _Body:
-    """`refused`: what is said of one that is longer, but for its length."""
-
-    def __init__(self, bounds: Bounds, longest: int, refused: HttpError | None = None) -> None:
+    def __init__(self, bounds: Bounds, longest: int) -> None:
         self.counted = 0
         self._bounds = bounds
         self._longest = longest
-        self._refused = refused
 
     async def read(self, headers: Iterable[tuple[bytes, bytes]], receive: Receive) -> Any:
         """One message instead of many; that the client has left when it left before the end. Raises 413 and
@@ -102,6 +100,4 @@ class _Body:
         self.counted += more
 
     def _too_large(self) -> HttpError:
-        return self._refused or HttpError(
-            413, "TOOLARGE", f"the body is larger than this server takes ({self._longest} bytes)"
-        )
+        return HttpError(413, "TOOLARGE", f"the body is larger than this server takes ({self._longest} bytes)")

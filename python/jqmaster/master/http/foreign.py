@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 
-from jqmaster.master.http.routes import ROUTES, Asgi, Receive, Scope, Send, refuse
+from jqmaster.master.http.routes import Asgi, Receive, Scope, Send, find, refuse
 from jqmaster.master.master import Master
 from jqmaster.wire.errors import HttpError
 from jqmaster.wire.foreign import OwnNames, is_foreign
 from jqmaster.wire.foreign import may_change as may_change_by_method
-
-_CHANGING = re.compile(
-    "|".join(
-        re.escape(route.path).replace(r"\{id\}", "[^/]+")
-        for route in ROUTES
-        if route.method == "GET" and not route.reads
-    )
-)
 
 
 def own_pages_only(app: Asgi, master: Master, hosts: Collection[str] | None = None) -> Asgi:
@@ -44,4 +35,5 @@ def own_pages_only(app: Asgi, master: Master, hosts: Collection[str] | None = No
 
 def may_change(method: str, path: str) -> bool:
     """Whether a request is more than a look."""
-    return may_change_by_method(method) or _CHANGING.fullmatch(path) is not None
+    route, _ = find(method, path)
+    return may_change_by_method(method) or (route is not None and not route.reads)

@@ -21,6 +21,11 @@ _SCHEME = b"bearer "
 _ASKS = b'Bearer realm="jq"'
 
 
+def is_closed(master: Master) -> bool:
+    """Whether a key is asked for."""
+    return master.keyring is not None and master.keyring.is_required
+
+
 def admit(master: Master, operation: Operation, scope: Scope) -> Identity:
     """Who may do this. Raises 401, 403 and 429."""
     keyring = master.keyring
@@ -35,17 +40,6 @@ def admit(master: Master, operation: Operation, scope: Scope) -> Identity:
         needed = " or ".join(operation.roles)
         raise HttpError(403, "FORBIDDEN", f"{operation.name} needs a key with the role {needed}")
     return who
-
-
-def refused(master: Master, scope: Scope) -> HttpError | None:
-    """Why nobody who asks like this is let in, whatever it is that they ask for; None: they may be."""
-    if master.keyring is None or not master.keyring.is_required:
-        return None
-    try:
-        identify(master, scope)
-    except HttpError as error:
-        return error
-    return None
 
 
 def identify(master: Master, scope: Scope) -> Identity:

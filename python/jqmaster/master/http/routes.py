@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
@@ -19,7 +20,6 @@ from jqmaster.master.http.within import within_queues
 from jqmaster.master.master import Master
 from jqmaster.wire import access, jsonform, packform
 from jqmaster.wire.errors import HttpError, busy, from_engine, internal, invalid
-from jqmaster.wire.identity import Identity
 from jqmaster.wire.message import JSON, MSGPACK, Reply, Request, body_type, reply_type, sent_type
 from jqmaster.wire.operation import Operation
 from jqmaster.wire.operations import OPERATIONS
@@ -32,11 +32,12 @@ Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
 Asgi = Callable[[Any, Any, Any], Awaitable[None]]
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
-# For servers in between, which should pass each piece on at once.
-STREAM = "jq.stream"  # in the scope of a request that is counted as one (bounds.py)
+# In the scope of a request: what `find` gives, who sends it, and whether it is counted as a stream (bounds.py).
+ROUTE, WHO, STREAM = "jq.route", "jq.who", "jq.stream"
 _STREAMS = (events.EVENT_STREAM, copying.RECORDS)
 # The first read begins a result's time; of a job that is followed or waited for more is published.
 _WRITING = ("result", "track", "watch")
+# For servers in between, which should pass each piece on at once.
 _UNBUFFERED = (b"cache-control", b"no-store")
 logger = logging.getLogger("jqmaster.http")
 
@@ -111,6 +112,22 @@ def _route(operation: Operation) -> Route:
 
 
 ROUTES = tuple(map(_route, OPERATIONS.values()))
+_FIXED = {(route.method, route.path): route for route in ROUTES if "{" not in route.path}
+# Others have one parameter, between two slashes or at the end: what is before it, its name, what is behind it.
+_PARTS = [(route, re.split("[{}]", route.path)) for route in ROUTES if "{" in route.path]
+_AROUND = {(route.method, before, after): (route, name) for route, (before, name, after) in _PARTS}
+
+
+def find(method: str, path: str) -> tuple[Route | None, dict[str, str]]:
+    """Which route a request takes, and the parameter in its path, still percent-encoded. HEAD is GET here."""
+    if method == "HEAD":
+        method = "GET"
+    if fixed := _FIXED.get((method, path)):
+        return fixed, {}
+    at = path.find("/", 1) + 1
+    value, slash, rest = path[at:].partition("/")
+    route, name = _AROUND.get((method, path[:at], slash + rest), (None, ""))
+    return (route, {name: value}) if value else (None, {})
 
 
 @dataclass(slots=True)
@@ -123,13 +140,11 @@ class Response:
     stream: AsyncGenerator[bytes, None] | None = None
 
 
-async def respond(
-    master: Master, route: Route, scope: Scope, params: Mapping[str, str], body: bytes, who: Identity
-) -> Response:
+async def respond(master: Master, route: Route, scope: Scope, params: Mapping[str, str], body: bytes) -> Response:
     """Answer one request of somebody who may ask for this. `params` are the path's, still percent-encoded.
     Raises nothing but cancellation."""
     started = time.perf_counter()
-    request = Request(params, scope["query_string"], dict(scope["headers"]), body, who, scope)
+    request = Request(params, scope["query_string"], dict(scope["headers"]), body, scope[WHO], scope)
     response = await _respond(master, route, scope, request)
     answered(master, scope, response, route=route, request=request, started=started)
     return response
