@@ -75,6 +75,18 @@ def test_a_page_elsewhere_cannot_come_in_by_a_websocket(connect: Any) -> None:
     assert (status, body["error"]["code"]) == (403, "FORBIDDEN")
 
 
+@pytest.mark.parametrize("origin", [b"origin: http://evil\r\n", b""])
+def test_nor_by_another_form_of_a_path(connect: Any, origin: bytes) -> None:
+    for target, refused in (
+        (b"//job/00000000000000/result", "no such path"),
+        (b"http://x/job/00000000000000/result", "pages of other sites" if origin else "no such job"),
+    ):
+        connection = connect()
+        connection.sendall(b"GET %s HTTP/1.1\r\nhost: x\r\n%s\r\n" % (target, origin))
+        status, _, body = answer(connection)
+        assert status in (403, 404) and refused in body["error"]["message"].lower(), body
+
+
 def test_http_2_is_not_spoken(connect: Any) -> None:
     connection = connect()
     connection.sendall(HTTP2)

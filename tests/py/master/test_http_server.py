@@ -157,7 +157,8 @@ def test_a_body_over_the_limit_is_refused_early(live: Live) -> None:
      b"POST /job HTTP/1.1\r\ncontent-length: x\r\n\r\n",
      b"GET /job/%zz HTTP/1.1\r\nhost: x\r\n\r\n", b"GET /queue/%ff%fe HTTP/1.1\r\nhost: x\r\n\r\n",
      b"GET /queues?%zz=%ff HTTP/1.1\r\nhost: x\r\n\r\n", b"GET *  HTTP/1.1\r\nhost: x\r\n\r\n",
-     b"GET http://x/health HTTP/1.1\r\nhost: x\r\n\r\n", b"OPTIONS * HTTP/1.1\r\nhost: x\r\n\r\n",
+     b"GET http://x/health HTTP/1.1\r\nhost: x\r\n\r\n", b"GET //health HTTP/1.1\r\nhost: x\r\n\r\n",
+     b"OPTIONS * HTTP/1.1\r\nhost: x\r\n\r\n",
      b"POST /pick HTTP/1.1\r\nhost: x\r\nworker-id: \xff\xfe\r\ncontent-length: 1\r\n\r\n\x80"],
 )  # fmt: skip
 def test_garbage_is_no_500(live: Live, garbage: bytes) -> None:

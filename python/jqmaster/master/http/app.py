@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from typing import Any, cast
 
@@ -34,6 +35,7 @@ from jqmaster.master.http.ui import add_ui
 from jqmaster.master.master import Master
 from jqmaster.wire.errors import HttpError, internal
 
+_ORIGIN = re.compile(r"\A\w+://[^/]*")
 logger = logging.getLogger("jqmaster.http")
 
 
@@ -99,8 +101,11 @@ def _admitted_only(app: Asgi, master: Master) -> Asgi:
 
 def _view(master: Master, route: Route) -> Callable[..., Awaitable[QuartResponse]]:
     async def view(**params: str) -> QuartResponse:
+        scope = cast(Scope, request.scope)
+        if scope[ROUTE][0] is not route:
+            raise NotFound  # `//job`, which Quart takes for `/job`: nobody has looked whether they may
         body = cast(bytes, await request.get_data(cache=False))
-        return _quart(await respond(master, route, cast(Scope, request.scope), params, body))
+        return _quart(await respond(master, route, scope, params, body))
 
     return view
 
@@ -151,12 +156,13 @@ def _translated(error: Exception) -> HttpError:
 
 
 def _raw_paths(app: Asgi) -> Asgi:
-    """Route on the path as it was sent: in a decoded one, a queue named `a/b` looks like two segments."""
+    """Route on the path as it was sent: in a decoded one, a queue named `a/b` looks like two segments. Of a whole
+    URL, as proxies are asked for, the path counts."""
 
     async def asgi(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         raw = scope.get("raw_path")
         if raw and scope["type"] == "http":
-            scope["path"] = raw.decode("latin-1")
+            scope["path"] = _ORIGIN.sub("", raw.decode("latin-1")) or "/"
         await app(scope, receive, send)
 
     return asgi
