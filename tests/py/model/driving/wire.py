@@ -53,6 +53,12 @@ def constraint_document(raw):
     return with_rate((key, decode(value)) for key, value in doc.items()) | {"match": match}
 
 
+def webhook_document(raw):
+    """The matcher is left as bytes, where there is one."""
+    doc = plain_document(raw)
+    return doc | ({"match": constraint_document(raw)["match"]} if "match" in doc else {})
+
+
 def with_rate(pairs):
     """A document that may hold a rate. Other maps are values of jobs, and stay pairs."""
     return {key: dict(value) if key == "rate" else value for key, value in pairs}
@@ -134,6 +140,7 @@ ENCODE = {
     "schedule": lambda argument, **spec: [pack(spec), argument],
     "history": lambda id: [id],
     "constrain": lambda match, **spec: [pack(spec), pack_matcher(match)],
+    "subscribe": lambda match, **spec: [pack(spec), match],
     "explain": lambda id: [id],
     "result": lambda id: [id],
     "get": lambda ids: ids,
@@ -150,6 +157,7 @@ DECODE = {
     "schedule": unpack_document, "schedules": lambda reply: page(reply, unpack_document),
     "jobs": lambda reply: page(reply, unpack_document), "failures": page, "tags": first_text,
     "keys": page, "trail": page, "grant": plain_document,
+    "subscribe": webhook_document, "webhooks": lambda reply: [webhook_document(doc) for doc in reply],
     "history": plain_document, "stats": lambda reply: [plain_document(doc) for doc in reply],
     "result": lambda reply: [reply[0].decode(), *reply[1:]],
     "assign": lambda reply: [reply[0], *([id.decode(), url.decode(), secrets.decode(), unpack_document(doc), argument]
