@@ -15,7 +15,7 @@ local states = require "jqlua.job.states"
 local M = {}
 
 local MAX_RETRY = 20
-local LEASE_MS = 60000
+local LEASE_MS = 30000
 local NIL = "\192"
 
 -- Why jobs fail that do so next.

@@ -24,8 +24,8 @@ from model.schedules import Schedules
 from model.sleepers import Sleepers
 from model.statistics import Statistics
 from model.trace import Trace
-from model.work import Work
 from model.webhooks import Webhooks
+from model.work import Work
 from model.workers import Workers
 
 __all__ = ["ErrorReply", "Mismatch", "Model", "Refused", "expect"]

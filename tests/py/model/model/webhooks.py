@@ -56,7 +56,7 @@ class Webhooks(Part):
         self.last_of_all = max(self.last_of_all, id)
         created_ms = self.model.arrival.created(id)
         job = Job(id=id, argument=b"\xc0", name=WEBHOOKS, queue=WEBHOOKS, created_ms=created_ms)
-        job.max_retry, job.timeout, job.webhook = 20, 60, webhook
+        job.max_retry, job.timeout, job.webhook = 20, 30, webhook
         job.status, job.due_ms = "scheduled", self.model.now
         self.model.jobs[id] = job
         self.model.queues.records.setdefault(WEBHOOKS, {"paused": False, "max_waiting": 0})
