@@ -84,7 +84,9 @@ function M.note(what, on, spec, count)
     return
   end
   call("ZADD", keys.TRAIL, 0, string.format("%014x", number + 1) .. cmsgpack.pack(entry))
-  M.trim(most)
+  if what ~= "config" then -- which may change that, and sees to it
+    M.trim(most)
+  end
 end
 
 --- Notes a change of jobs that a call names or describes.

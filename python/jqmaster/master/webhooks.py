@@ -39,6 +39,9 @@ MOST = 100  # notifications under way
 BATCH = 20
 ANSWER_S = 15.0  # half of their lease
 WAIT_S = 3600.0
+# A namespace that never had a notification is not waited on, which would cost it a connection and each enqueueing a
+# look: only now and then it is asked whether it has one.
+LOOK_EVERY_S = 10.0
 AGAIN_S = (10.0, 30.0)  # when to try one again whose receiver has enough under way
 MOST_ATTEMPTS = 100  # one that is put off by its receiver again and again comes to an end
 
@@ -80,6 +83,7 @@ class Webhooks:
         self._room = asyncio.Event()
         self._bounds = Bounds(MOST, meters or Meters(), self._room.set, "webhook")
         self._stopping = False
+        self._is_used = False  # the namespace has had notifications
 
     def start(self) -> None:
         """Begin to deliver."""
@@ -115,7 +119,7 @@ class Webhooks:
                 await self._room.wait()
                 continue
             try:
-                jobs = await self._take(min(room, BATCH))
+                jobs = await self._take(min(room, BATCH)) if await self._has_begun() else []
                 failures = 0
             except JQError as error:
                 log.log(
@@ -129,6 +133,14 @@ class Webhooks:
                 task = asyncio.create_task(self._carry(document), name=f"notify {document['id']}")
                 self._deliveries.add(task)
                 task.add_done_callback(self._carried)
+
+    async def _has_begun(self) -> bool:
+        """Whether to wait for notifications; if not, that is said after a while."""
+        if not self._is_used:
+            self._is_used = bool((await self._engine.queues([QUEUE])).documents)
+            if not self._is_used:
+                await asyncio.sleep(LOOK_EVERY_S)
+        return self._is_used
 
     async def _take(self, count: int) -> list[dict[str, Any]]:
         reply = await self._waiting.pick({"worker": self._master, "queues": QUEUE, "count": count}, WAIT_S)

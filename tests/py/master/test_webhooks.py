@@ -27,6 +27,11 @@ SECRET, OTHER = signing.new_secret(), signing.new_secret()
 DELIVERED = answers(204)
 
 
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webhooks, "LOOK_EVERY_S", 0.05)
+
+
 @asynccontextmanager
 async def carrying(engine: Engine, redis: Redis, **options: Any) -> AsyncIterator[Webhooks]:
     waiting = Waiting(engine, redis)
@@ -159,10 +164,13 @@ async def test_a_receiver_that_fails_is_told_again_until_it_answers(engine: Engi
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 async def test_redirects_are_not_followed(engine: Engine, redis: Redis, status: int) -> None:
-    async with listening(DELIVERED) as other, listening(answers(status, location=f"{other.url}/hook")) as receiver:
-        async with carrying(engine, redis):
-            await end(engine, notify=f"{receiver.url}/hook")
-            [waiting] = await ended(engine, "retrying")
+    async with (
+        listening(DELIVERED) as other,
+        listening(answers(status, location=f"{other.url}/hook")) as receiver,
+        carrying(engine, redis),
+    ):
+        await end(engine, notify=f"{receiver.url}/hook")
+        [waiting] = await ended(engine, "retrying")
     assert waiting["message"] == f"the receiver answered {status}" and not other.jobs
 
 
@@ -269,6 +277,7 @@ async def test_a_master_that_is_killed_loses_no_notification() -> None:
             with Process(*serve, ready="listens on") as master:
                 async with connect(server.url) as redis:
                     engine = Engine(redis)
+                    await engine.queue(QUEUE)  # so that masters wait for them
                     job = await end(engine, notify=f"{receiver.url}/hook")
                     await receiver.delivered()
                     master.kill()

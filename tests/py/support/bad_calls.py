@@ -23,6 +23,7 @@ from bad_values import (
     numbers,
     show,
 )
+from bad_webhooks import of_webhooks
 
 
 def of_pairs():
@@ -75,6 +76,7 @@ def of_calls(scripts):
 
     yield from of_constraints(invalid, refused)
     yield from of_schedules(invalid, refused)
+    yield from of_webhooks(invalid, refused)
     yield from of_finding(invalid, refused)
     yield from of_copying(invalid, Case)
     yield from of_access(invalid, refused)

@@ -73,8 +73,8 @@ Handler = Callable[[dict[str, Any]], Awaitable[web.Response]]
 
 
 class StubWorker:
-    """A worker's HTTP API, or a receiver of notifications (at `/hook`, JSON). `answer` makes the response from the job; what was delivered is in `jobs` and
-    `raw`."""
+    """A worker's HTTP API, or a receiver of notifications (at `/hook`, JSON). `answer` makes the response from the
+    job; what was delivered is in `jobs` and `raw`."""
 
     def __init__(self, answer: Handler) -> None:
         self.answer = answer
