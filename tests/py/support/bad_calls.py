@@ -88,7 +88,7 @@ def of_calls(scripts):
         yield invalid("assign", f"without {show(other)}", "without[1]", encode(spec))
     yield from of_following(invalid, refused)
     yield Case("history: unknown", "history", [UNKNOWN], "NOTFOUND", "id")
-    of_another_kind = {"enqueue", "finish", "constrain", "schedule", "change"}
+    of_another_kind = {"enqueue", "finish", "constrain", "schedule", "subscribe", "change"}
     for script in sorted(set(scripts) - of_another_kind):
         yield invalid(script, "no arguments", "spec")
         if script != "heartbeat":  # it takes what its notes name
