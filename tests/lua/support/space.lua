@@ -1,4 +1,5 @@
 -- A namespace of its own for each test, with a clock that the test sets.
+local busted = require "busted"
 local luassert = require "luassert"
 local msgpack = require "support.msgpack"
 local server = require "support.server"
@@ -36,6 +37,34 @@ function M.new(options)
     self:call("setup")
   end
   return self
+end
+
+--- For each test of a block its own, made before it and closed behind it.
+---@return table jq which is that of the test that runs
+function M.each(options)
+  local current
+  busted.before_each(function()
+    current = M.new(options)
+  end)
+  busted.after_each(function()
+    current:close()
+  end)
+  return setmetatable({}, {
+    __index = function(_, name)
+      return current[name]
+    end,
+    __newindex = function(_, name, value)
+      current[name] = value
+    end,
+  })
+end
+
+--- The fields of a spec, changed by more of them.
+function M.with(spec, more)
+  for field, value in pairs(more or {}) do
+    spec[field] = value
+  end
+  return spec
 end
 
 --- Ends a test: what is derived must agree with the records, and nothing may stay behind.
