@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / "build" / "lowest"
-EXTRAS = ("prometheus", "opentelemetry")
+EXTRAS = ("server", "prometheus", "opentelemetry")
 TOOLS = ("hypothesis", "jsonschema", "pytest", "pytest-asyncio", "pytest-timeout", "pyyaml", "requests")
 # Something of all that the dependencies are used for.
 TESTS = (

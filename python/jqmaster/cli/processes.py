@@ -13,6 +13,7 @@ from jqmaster.cli.places import NAMESPACE
 from jqmaster.cli.reach import said_key_file, url_of
 from jqmaster.cli.status import EXIT_OK, EXIT_UNAVAILABLE
 from jqmaster.connection.url import is_redis, without_password
+from jqmaster.errors import brought_by
 
 _MIGRATE = """\
 --migrate $JQ_MIGRATE  bring data of an older schema up to this one; older scripts refuse it from then on
@@ -51,7 +52,8 @@ takes networks and hosts with commas between, * for any.
 """
 )
 def _serve(options: Options) -> int:
-    from jqmaster.master.server import ServeOptions, run
+    with brought_by("server", "serve"):
+        from jqmaster.master.server import ServeOptions, run
     from jqmaster.master.session import Proxies
 
     same = (
@@ -196,6 +198,8 @@ show it all working, in under a minute
 {FORM}"""
 )
 def _demo(options: Options) -> int:
+    with brought_by("server", "demo"):  # whose master is a process of its own
+        import jqmaster.master.server  # noqa: F401
     from jqmaster.demo import run
 
     return run(options.jobs, options.form or "auto")

@@ -19,10 +19,9 @@ import uvloop
 from jqmaster.connection.url import without_password
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.scripts import Form
-from jqmaster.errors import JQError, Unavailable
+from jqmaster.errors import JQError, Unavailable, brought_by
 from jqmaster.wire.credentials import check_master, key_of
 from jqmaster.wire.signing import new_secret
-from jqmaster.worker.push import PushHost
 from jqmaster.worker.sources import HttpSource, RedisSource
 from jqmaster.worker.worker import Function, Outcome, Worker, queues_for
 
@@ -103,6 +102,8 @@ async def _work(options: WorkOptions, stop: asyncio.Event) -> None:
     host = None
     try:
         if options.push:
+            with brought_by("server", "a worker that jobs are pushed to"):
+                from jqmaster.worker.push import PushHost
             secrets = list(options.push_secrets) or [new_secret()]
             host = PushHost(
                 worker, secrets, host=options.host, port=options.port, synchronous=options.synchronous,
