@@ -96,7 +96,7 @@ class Memory:
         plain_before = _is_plain.set(False)
         try:
             with _Notebook(document, self._jq.serializer).opened(job):
-                work = Runner(self._jq, 1, in_place=True).call(task, job)
+                work = Runner(self._jq, 1, 1, in_place=True).call(task, job)
                 needs_loop = task.is_async or self._jq.middlewares
                 result = outside_of_loops(work) if by_hand and needs_loop else await work
                 _is_plain.set(by_hand)

@@ -133,6 +133,8 @@ functions MODULE:NAME                     a JQ object, or a map of job names to 
 --synchronous                             with --push: answer with the outcome itself
 --host HOST=127.0.0.1 $JQ_WORKER_HOST     with --push: listen there
 --port PORT=0 $JQ_WORKER_PORT             with --push: the port, 0 for any free one
+--threads N(1..10000) $JQ_THREADS         of a JQ object: so many plain functions, beside --concurrency
+--processes N(1..10000) $JQ_PROCESSES     of a JQ object: so many with process=True, beside --concurrency
 --process-jobs N $JQ_PROCESS_JOBS         of a JQ object: a process makes room for a fresh one after so many jobs
 --process-memory MB $JQ_PROCESS_MEMORY    of a JQ object: a process makes room for a fresh one when it holds more
 --name NAME $JQ_WORKER_NAME               the worker's name (default: host, process and a random part)
@@ -166,7 +168,8 @@ def _work(options: Options) -> int:
         return run(WorkOptions(functions=jobs, **given))
     memory = options.process_memory and options.process_memory << 20
     try:
-        chosen = jobs.worker(**given, process_jobs=options.process_jobs, process_memory=memory).options()
+        more = {name: getattr(options, name) for name in ("threads", "processes", "process_jobs")}
+        chosen = jobs.worker(**given, **more, process_memory=memory).options()
     except ValueError as error:
         raise Misused(prog, f"{options.functions}: {error}") from None
     return run(chosen)

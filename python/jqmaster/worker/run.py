@@ -23,6 +23,7 @@ from jqmaster.errors import JQError, Unavailable, brought_by
 from jqmaster.wire.credentials import check_master, key_of
 from jqmaster.wire.signing import new_secret
 from jqmaster.worker.sources import HttpSource, RedisSource
+from jqmaster.worker.threads import Threads
 from jqmaster.worker.worker import Function, Outcome, Worker, queues_for
 
 log = logging.getLogger("jqmaster.worker")
@@ -34,6 +35,7 @@ class WorkOptions:
     """What a worker process can be told: `masters` or `redis_url`, and `push` or not."""
 
     functions: Mapping[str, Function]
+    threads: Threads | None = None  # in which plain functions run; default: `concurrency` of its own
     masters: Sequence[str] = field(default_factory=list)
     key: str | None = field(default=None, repr=False)  # with masters: default as the environment says
     redis_url: str | None = None
@@ -54,6 +56,7 @@ class WorkOptions:
     drain_timeout_s: float = 10.0
     on_outcome: Callable[[Outcome, str], None] | None = None
     around: Callable[[], AbstractAsyncContextManager[Any]] = nullcontext  # entered while the worker works
+    beside: Sequence[WorkOptions] = ()  # further workers of the process: all end when one does
 
 
 def run(options: WorkOptions) -> int:
@@ -83,7 +86,24 @@ async def _run(options: WorkOptions) -> int:
 async def work(options: WorkOptions, stop: asyncio.Event) -> None:
     """Work until `stop` is set. Raises when the worker cannot listen, or is refused."""
     async with options.around():
-        await _work(options, stop)
+        if options.beside:
+            await _work_together([options, *options.beside], stop)
+        else:
+            await _work(options, stop)
+
+
+async def _work_together(several: Sequence[WorkOptions], stop: asyncio.Event) -> None:
+    ends = asyncio.Event()
+    tasks = [asyncio.create_task(_work(options, ends)) for options in several]
+    stopped = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait([*tasks, stopped], return_when=asyncio.FIRST_COMPLETED)
+        ends.set()
+        await asyncio.gather(*tasks)
+    finally:
+        for task in (*tasks, stopped):
+            task.cancel()
+        await asyncio.wait(tasks)
 
 
 async def _work(options: WorkOptions, stop: asyncio.Event) -> None:
@@ -98,6 +118,7 @@ async def _work(options: WorkOptions, stop: asyncio.Event) -> None:
         fetches=not options.push,
         drain_timeout_s=options.drain_timeout_s,
         on_outcome=partial(_note, options.on_outcome),
+        threads=options.threads,
     )
     host = None
     try:
