@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from jqmaster.app.app import JQ
     from jqmaster.app.calling import MessagePack
     from jqmaster.app.handle import Handle, JobCancelled, JobError, NoResult
+    from jqmaster.app.live import State
     from jqmaster.app.task import Call, Task
     from jqmaster.engine.engine import Engine, connect
     from jqmaster.engine.replies import Job
@@ -44,6 +45,7 @@ __all__ = [
     "MessagePack",
     "Move",
     "NoResult",
+    "State",
     "Task",
     "Worker",
     "__version__",
@@ -74,6 +76,7 @@ _MODULES = {
     "Move": "worker.worker",
     "NoResult": "app.handle",
     "progress": "worker.worker",
+    "State": "app.live",
     "Task": "app.task",
     "Worker": "worker.worker",
 }

@@ -8,7 +8,9 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterat
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, Unpack
 
+from jqmaster.app import live
 from jqmaster.app.link import Link, plain, plain_each
+from jqmaster.app.live import State
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.options import Changes, Reference, Seconds, changes_of, seconds
 from jqmaster.engine.replies import Document, Event
@@ -76,7 +78,8 @@ class NoResult(LookupError):
 
 
 class Handle(Reference, Generic[R_co]):
-    """A job. Two that stand for the same job are equal. `await handle` is `await handle.aresult()`.
+    """A job. Two that stand for the same job are equal. `await handle` is `await handle.aresult()`,
+    `async for state in handle` follows it to its end.
 
     Every method has an async twin with an `a` before its name.
     """
@@ -162,6 +165,16 @@ class Handle(Reference, Generic[R_co]):
         async for event in (await self.link.open()).events(self.id):
             yield event
 
+    async def astates(self) -> AsyncIterator[State]:
+        """How it stands, then each time that has changed, progress included, until it has ended: what
+        `async for state in handle` goes through, and `for` in plain code. Between two looks it may pass states that
+        nobody is told of; the last one told is its end. Raises NotFound; Unavailable when Redis or the master is
+        away for long.
+        """
+        transport = await self.link.open()
+        async for state in live.states(transport, self.id, lambda: _known(transport, self.id), AWAY_S):
+            yield state
+
     # -- changing it ------------------------------------------------------------------------------
 
     async def acancel(self, *, force: bool = False, dependents: Dependents | None = None) -> bool:
@@ -215,7 +228,9 @@ class Handle(Reference, Generic[R_co]):
     result, join, status = plain(aresult), plain(ajoin), plain(astatus)
     document, explain, history = plain(adocument), plain(aexplain), plain(ahistory)
     cancel, retry, change, depend = plain(acancel), plain(aretry), plain(achange), plain(adepend)
-    kick, discard, track, events = plain(akick), plain(adiscard), plain(atrack), plain_each(aevents)
+    kick, discard, track = plain(akick), plain(adiscard), plain(atrack)
+    events, states = plain_each(aevents), plain_each(astates)
+    __aiter__, __iter__ = astates, states
 
     def _found(self, state: str, conflict: str) -> str:
         if state == "NOTFOUND":
@@ -247,11 +262,15 @@ def _about(job_id: str) -> Iterator[None]:
 
 async def document(transport: Transport, serializer: Serializer, job_id: str) -> Document:
     """A job's document with its values unpacked. Raises NotFound."""
+    return unpacked(await _known(transport, job_id), serializer)
+
+
+async def _known(transport: Transport, job_id: str) -> Document:
     with _about(job_id):
         [found] = await transport.engine.get(job_id)
     if found is None:
         raise NotFound(f"no such job: {job_id}")
-    return unpacked(found, serializer)
+    return found
 
 
 def unpacked(found: Document, serializer: Serializer) -> Document:

@@ -8,13 +8,14 @@ import itertools
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeVar, cast
 
 from jqmaster.app.calling import Serializer
 from jqmaster.app.link import Link
 from jqmaster.app.registry import Registry
 from jqmaster.app.task import Call
-from jqmaster.app.transport import Prepared
+from jqmaster.app.transport import News, Prepared
 from jqmaster.app.worker import Runner
 from jqmaster.engine.calls import ABSENT, Argument, given
 from jqmaster.engine.engine import Operations
@@ -74,6 +75,9 @@ class Memory:
         return packed
 
     def events(self, job_id: str | None, after: str | None = None) -> AsyncIterator[Event]:
+        raise _no_server("events")
+
+    def news(self, job_id: str) -> AbstractAsyncContextManager[News]:
         raise _no_server("events")
 
     def export(self) -> AsyncIterator[bytes]:
