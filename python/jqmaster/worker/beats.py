@@ -71,6 +71,11 @@ class Running:
     notes: Notebook
     task: asyncio.Task[None] = field(init=False)
 
+    def stop(self, why: str) -> None:
+        """Give it up. A thread learns of it when it asks."""
+        self.notes.over = why
+        self.task.cancel()
+
 
 def _renewal(running: Running) -> float:
     """When its lease is to be renewed."""

@@ -36,11 +36,11 @@ from jqmaster.worker.ending import (
     succeeded,
     trace,
 )
-from jqmaster.worker.notes import Notebook, checkpoint, current_job, progress
+from jqmaster.worker.notes import JobStopped, Notebook, checkpoint, current_job, progress
 from jqmaster.worker.threads import Threads
 
 __all__ = [
-    "Ending", "FollowUp", "Function", "JobFailed", "JobReleased", "Key", "Move", "Outcome", "Release",
+    "Ending", "FollowUp", "Function", "JobFailed", "JobReleased", "JobStopped", "Key", "Move", "Outcome", "Release",
     "Source", "Worker", "checkpoint", "current_job", "no_renewal", "progress", "queues_for",
 ]  # fmt: skip
 
@@ -162,6 +162,7 @@ class Worker:
                     ending = await self._attempt(running, function)
         except TimeoutError:
             assert not running.renews and limit.expired()
+            running.notes.over = "it ran for its timeout"
             log.warning("job %s (%s) ran out of its time", running.job.id, running.job.name)
             return
         finally:
@@ -333,7 +334,7 @@ class Worker:
         running = self._running.get(key)
         if running is not None:
             log.warning("job %s attempt %d: %s, stopping it", running.job.id, running.job.attempt, why)
-            running.task.cancel()
+            running.stop(why)
 
     # -- what the worker is told -------------------------------------------------------------------
 
@@ -380,7 +381,7 @@ class Worker:
             await asyncio.wait(tasks, timeout=self._drain_timeout_s)
         left = list(self._running)
         for running in list(self._running.values()):
-            running.task.cancel()
+            running.stop("its worker stops")
         if left:
             await self._bounded(self._source.release(left), 5.0)
         await self._bounded(self._all_reported.wait(), 5.0)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from app_support import jq, transport, working
-from jqmaster import JQ, Handle, State, current_job, progress
+from jqmaster import JQ, Handle, JobStopped, State, checkpoint, current_job, progress
 from jqmaster.errors import NotFound
 from jqmaster.master.server import ServeOptions, Server
 from parts import eventually
@@ -129,3 +129,75 @@ async def test_so_may_the_master(kind: str, redis_url: str, namespace: str) -> N
         await JQ(second.url).handle(handle.id).acancel()
         await asyncio.wait_for(following, 20)
         assert got[-1].status == "cancelled"
+
+
+def running(handle: Handle[Any]) -> Handle[Any]:
+    for state in handle:
+        if state.status == "running":
+            return handle
+    raise AssertionError("it ended")
+
+
+@pytest.mark.parametrize("says", ["progress", "checkpoint"])
+def test_a_thread_learns_at_what_it_says_that_its_job_was_cancelled(says: str, jq: JQ) -> None:
+    ended: list[BaseException] = []
+
+    @jq.job(timeout=1)
+    def works() -> None:
+        try:
+            while True:
+                progress(1) if says == "progress" else checkpoint(None)
+                time.sleep(0.02)
+        except Exception:
+            raise AssertionError("it is no Exception") from None
+        except BaseException as error:
+            ended.append(error)
+            raise
+
+    with working(jq):
+        assert running(works.enqueue()).cancel()
+        until = time.monotonic() + 20
+        while not ended:
+            assert time.monotonic() < until
+            time.sleep(0.02)
+    assert isinstance(ended[0], JobStopped) and str(ended[0]) == "CANCELLED"
+
+
+def test_a_function_can_ask_whether_it_should_end(jq: JQ) -> None:
+    said: list[Any] = []
+
+    @jq.job(max_runtime=1, max_retry=0)
+    def works() -> None:
+        said.append(current_job.get().cancelled)
+        while not current_job.get().cancelled:
+            time.sleep(0.02)
+        said.append(current_job.get().cancelled)
+
+    with working(jq):
+        assert works.enqueue().join(timeout=20) == "error"
+        until = time.monotonic() + 20
+        while len(said) < 2:
+            assert time.monotonic() < until
+            time.sleep(0.02)
+    assert said == [False, True]
+
+
+def test_what_a_cancelled_coroutine_says_while_it_ends_does_no_harm(jq: JQ, caplog: pytest.LogCaptureFixture) -> None:
+    said: list[bool] = []
+
+    @jq.job(timeout=1)
+    async def works() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            progress(2)
+            said.append(current_job.get().cancelled)
+
+    with working(jq):
+        running(works.enqueue()).cancel()
+        until = time.monotonic() + 20
+        while not said:
+            assert time.monotonic() < until
+            time.sleep(0.02)
+    assert said == [True]
+    assert not [one for one in caplog.records if one.exc_info]
