@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from jqmaster.app.calling import MessagePack
     from jqmaster.app.handle import Handle, JobCancelled, JobError, NoResult
     from jqmaster.app.live import State
+    from jqmaster.app.sealing import Encrypted
+    from jqmaster.app.storing import Directory, Stored
     from jqmaster.app.task import Call, Task
     from jqmaster.engine.engine import Engine, connect
     from jqmaster.engine.replies import Job
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 __all__ = [
     "JQ",
     "Call",
+    "Directory",
+    "Encrypted",
     "Engine",
     "FollowUp",
     "Handle",
@@ -48,6 +52,7 @@ __all__ = [
     "Move",
     "NoResult",
     "State",
+    "Stored",
     "Task",
     "Worker",
     "__version__",
@@ -63,6 +68,8 @@ _MODULES = {
     "checkpoint": "worker.worker",
     "connect": "engine.engine",
     "current_job": "worker.worker",
+    "Directory": "app.storing",
+    "Encrypted": "app.sealing",
     "Engine": "engine.engine",
     "FollowUp": "worker.worker",
     "Handle": "app.handle",
@@ -80,6 +87,7 @@ _MODULES = {
     "NoResult": "app.handle",
     "progress": "worker.worker",
     "State": "app.live",
+    "Stored": "app.storing",
     "Task": "app.task",
     "Worker": "worker.worker",
 }

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterat
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, Unpack
 
-from jqmaster.app import live
+from jqmaster.app import calling, live
 from jqmaster.app.link import Link, plain, plain_each
 from jqmaster.app.live import State
 from jqmaster.connection.wake import backoff_s
@@ -127,7 +127,7 @@ class Handle(Reference, Generic[R_co]):
         except Expired:
             raise NoResult(self.id, "expired") from None
         if packed is not None:
-            value = self.link.serializer.loads(packed)
+            value = await calling.loads(self.link.serializer, packed, waits=self.link.waits)
             result: R_co = value if self._read is None else self._read(value)
             return result
         if self._returns_none:
@@ -276,11 +276,13 @@ async def _known(transport: Transport, job_id: str) -> Document:
 def unpacked(found: Document, serializer: Serializer) -> Document:
     """`found` with values instead of bytes. What cannot be read stays bytes."""
     for name in ("argument", "result", "error"):
-        if isinstance(found.get(name), bytes):
-            try:
-                found[name] = serializer.loads(found[name])
-            except ValueError:
-                pass
+        # Errors are packed by workers of any kind, as what MessagePack has.
+        for reads in (serializer, calling.MessagePack()) if name == "error" else (serializer,):
+            if isinstance(found.get(name), bytes):
+                try:
+                    found[name] = reads.loads(found[name])
+                except ValueError:
+                    pass
     return found
 
 

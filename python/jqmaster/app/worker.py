@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgpack
 
+from jqmaster.app import calling
 from jqmaster.app.calling import Serializer
 from jqmaster.app.registry import Registry
 from jqmaster.app.task import Call, ScheduleOptions, Task, When
@@ -59,7 +60,9 @@ class Runner:
         """Run one attempt; its result. Raises JobFailed and JobReleased only; JobFailed has its cause."""
         try:
             assert task.signature is not None
-            args, kwargs = task.signature.decode(self._jq.serializer.loads(job.argument))
+            args, kwargs = task.signature.decode(
+                await calling.loads(self._jq.serializer, job.argument, waits=not self._in_place)
+            )
         except (TypeError, ValueError) as error:
             message = f"the argument does not fit {task.name}{task.signature}: {error}"
             raise JobFailed(message, retry=False) from error
@@ -98,7 +101,7 @@ class Runner:
             try:
                 if isinstance(result, FollowUp | Move):
                     return plain(result, serializer)
-                return Packed(serializer.dumps(result))
+                return Packed(await calling.dumps(serializer, result, waits=not self._in_place))
             except (TypeError, ValueError, OverflowError) as error:
                 message = f"the result of {task.name} cannot be packed: {error}"
                 raise JobFailed(message, retry=False) from error

@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[3]
-EXTRAS = ("prometheus", "opentelemetry")
+EXTRAS = ("encryption", "prometheus", "opentelemetry")
 LOCK = (ROOT / "requirements.lock").read_text()
 PINS = {canonicalize_name(name): version for name, version in re.findall(r"^([\w.-]+)==([^ ;]+)", LOCK, re.MULTILINE)}
 
