@@ -69,7 +69,7 @@ $(RELEASE)/.installed: pyproject.toml | packages-run
 # Versions that are in the file stay unless told otherwise.
 .PHONY: lock lowest
 lock: $(RELEASE)/.installed
-	$(RELEASE)/bin/pip-compile --quiet --generate-hashes --extra server --extra dev --extra prometheus --extra opentelemetry \
+	$(RELEASE)/bin/pip-compile --quiet --generate-hashes --extra server --extra dev --extra encryption --extra prometheus --extra opentelemetry \
 		--strip-extras --allow-unsafe --no-emit-index-url --no-emit-find-links --no-annotate --no-header \
 		--output-file requirements.lock $(ARGS) pyproject.toml
 

@@ -140,10 +140,19 @@ functions MODULE:NAME                     a JQ object, or a map of job names to 
 --name NAME $JQ_WORKER_NAME               the worker's name (default: host, process and a random part)
 --stop-timeout TIME=10s $JQ_STOP_TIMEOUT  how long running jobs have to finish
 --json-logs                               log JSON objects, one a line
+--reload                                  for development: start anew when a Python file below this folder changes
 {_RECREATE}[where to ask]
 {URL.replace("http://…", "http://…, several with commas between")}{KEY}{REDIS}"""
 )
 def _work(options: Options) -> int:
+    if not options.reload:
+        return _run_worker(options)
+    from jqmaster.cli import reloading
+
+    return reloading.run(lambda change: _run_worker(options, change))
+
+
+def _run_worker(options: Options, until: Any = None) -> int:
     from jqmaster.wire.credentials import key_of
     from jqmaster.worker import joblog
     from jqmaster.worker.run import WorkOptions, run
@@ -156,7 +165,7 @@ def _work(options: Options) -> int:
     jobs = _jobs(options.functions, prog)
     same = ("push", "register", "recreate", "synchronous", "queues", "concurrency", "host", "port", "name", "advertise")
     given: dict[str, Any] = {name: getattr(options, name) for name in same}
-    given |= _redis_given(options) | {"drain_timeout_s": options.stop_timeout}
+    given |= _redis_given(options) | {"drain_timeout_s": options.stop_timeout, "until": until}
     given["push_secrets"] = options.push_secrets or ()
     given["redis_url"] = url if url and is_redis(url) else None
     given["masters"] = url.split(",") if url and not is_redis(url) else []

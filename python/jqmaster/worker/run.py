@@ -7,7 +7,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -56,6 +56,7 @@ class WorkOptions:
     drain_timeout_s: float = 10.0
     on_outcome: Callable[[Outcome, str], None] | None = None
     around: Callable[[], AbstractAsyncContextManager[Any]] = nullcontext  # entered while the worker works
+    until: Callable[[], Awaitable[object]] | None = None  # a process ends when it returns, as on SIGTERM
     beside: Sequence[WorkOptions] = ()  # further workers of the process: all end when one does
 
 
@@ -75,12 +76,21 @@ async def _run(options: WorkOptions) -> int:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, on_signal, number)
+    watching = asyncio.create_task(_stop_after(options.until, stop)) if options.until is not None else None
     try:
         await work(options, stop)
     except (JQError, OSError) as error:
         print(f"jqmaster: {error}", file=sys.stderr)
         return 1
+    finally:
+        if watching is not None:
+            watching.cancel()
     return 0
+
+
+async def _stop_after(until: Callable[[], Awaitable[object]], stop: asyncio.Event) -> None:
+    await until()
+    stop.set()
 
 
 async def work(options: WorkOptions, stop: asyncio.Event) -> None:
