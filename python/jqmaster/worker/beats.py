@@ -73,7 +73,7 @@ class Running:
 
     def stop(self, why: str) -> None:
         """Give it up. A thread learns of it when it asks."""
-        self.notes.over = why
+        self.notes.end(why)
         self.task.cancel()
 
 

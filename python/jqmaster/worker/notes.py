@@ -26,7 +26,8 @@ class CurrentJob(Job):
     @property
     def cancelled(self) -> bool:
         """Whether the function should end, since nobody waits for it any more: the job was cancelled, its lease was
-        lost, it ran for `max_runtime`, or its worker stops. For functions in threads, which nobody can stop."""
+        lost, it ran for `max_runtime`, or its worker stops. For functions in threads, which nobody can stop, and in
+        processes, which are killed soon after."""
         notebook = _notebook.get(None)
         return notebook is not None and notebook.over is not None
 
@@ -36,8 +37,9 @@ current_job: contextvars.ContextVar[CurrentJob] = contextvars.ContextVar("curren
 
 
 class JobStopped(BaseException):
-    """What `progress` and `checkpoint` raise in a thread whose job was cancelled, lost, or given up; the message says
-    why. Not an Exception, as asyncio's CancelledError: a function that catches those ends all the same."""
+    """What `progress` and `checkpoint` raise in a thread or process whose job was cancelled, lost, or given
+    up; the message says why. Not an Exception, as asyncio's CancelledError: a function that catches those ends all the
+    same."""
 
 
 def progress(number: float, message: str | None = None) -> None:
@@ -74,8 +76,7 @@ class Notebook:
 
     def __init__(self, tell: Callable[[], object]) -> None:
         self.is_used = False
-        self.over: str | None = None
-        """Why nobody wants to hear more of this attempt."""
+        self._over: str | None = None
         self.dumps: Callable[[Any], bytes] = msgpack.packb
         """How a checkpoint's argument is packed: as the job's own was."""
         self._tell = tell
@@ -97,9 +98,18 @@ class Notebook:
             current_job.reset(job_before)
             _notebook.reset(before)
 
+    @property
+    def over(self) -> str | None:
+        """Why nobody wants to hear more of this attempt."""
+        return self._over
+
+    def end(self, why: str) -> None:
+        """Nobody wants to."""
+        self._over = why
+
     def check(self) -> None:
-        """Raise JobStopped where the attempt is over and nobody could stop the function: in a thread of its own. On an
-        event loop it has been cancelled."""
+        """Raise JobStopped where the attempt is over and the function goes on: in a thread or process. On an event loop
+        it has been cancelled."""
         if self.over is not None and asyncio._get_running_loop() is None:
             raise JobStopped(self.over)
 

@@ -162,7 +162,7 @@ class Worker:
                     ending = await self._attempt(running, function)
         except TimeoutError:
             assert not running.renews and limit.expired()
-            running.notes.over = "it ran for its timeout"
+            running.notes.end("it ran for its timeout")
             log.warning("job %s (%s) ran out of its time", running.job.id, running.job.name)
             return
         finally:
