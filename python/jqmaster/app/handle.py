@@ -290,6 +290,8 @@ async def gather(
     handles: Iterable[Handle[T]], timeout: float | None, *, return_errors: bool, at_once: bool
 ) -> list[Any]:
     """See `JQ.gather`. `at_once`: all are waited for together, by tasks of the loop."""
+    if isinstance(handles, Handle):
+        raise TypeError("gather takes several handles")  # one is iterable, too
     if not at_once:
         return [await _outcome(one, return_errors) for one in handles]
     deadline = None if timeout is None else time.monotonic() + timeout

@@ -109,7 +109,9 @@ async def _work_together(several: Sequence[WorkOptions], stop: asyncio.Event) ->
     try:
         await asyncio.wait([*tasks, stopped], return_when=asyncio.FIRST_COMPLETED)
         ends.set()
-        await asyncio.gather(*tasks)
+        for ended in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(ended, BaseException):
+                raise ended
     finally:
         for task in (*tasks, stopped):
             task.cancel()

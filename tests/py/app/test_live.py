@@ -76,6 +76,14 @@ async def test_one_that_has_ended_tells_that_alone(kind: str, jq: JQ) -> None:
         await followed(jq.handle("0" * 14), kind, [])
 
 
+def test_one_handle_is_not_several(jq: JQ) -> None:
+    handle: Any = jq.enqueue("nobody")
+    with pytest.raises(TypeError, match="several handles"):
+        jq.gather(handle)
+    with pytest.raises(TypeError, match="a list"):
+        jq.enqueue("nobody", depends=handle)
+
+
 async def test_the_end_is_told_at_once(jq: JQ) -> None:
     handle = await jq.aenqueue("nobody")
     async for state in handle:
