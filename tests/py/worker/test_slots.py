@@ -21,7 +21,7 @@ jobs = JQ(max_retry=0)
 go_on = threading.Event()
 
 
-@jobs.job(process=True, max_runtime=3)
+@jobs.job(process=True, max_runtime=10)
 def computes(seconds: float) -> int:
     time.sleep(seconds)
     return os.getpid()
@@ -65,12 +65,12 @@ def until(what: Any, within_s: float = 20) -> None:
 def test_jobs_for_processes_wait_in_their_queue_for_one(jq: JQ) -> None:
     with working(jq, processes=1):
         computes.enqueue(0).result(timeout=20)  # the process is there
-        several = computes.map([1.5, 1.5, 1.5, 1.5])  # longer than their max_runtime, in all
+        several = computes.map([2.7, 2.7, 2.7, 2.7])  # longer than their max_runtime, in all
         until(lambda: "running" in states(several))
         assert states(several) == ["queued", "queued", "queued", "running"]
-        assert jq.gather(quick.map(range(20)), timeout=10) == list(range(20)), "others go on"
-        assert states(several).count("running") == 1
-        assert len(set(jq.gather(several, timeout=30))) == 1
+        assert jq.gather(quick.map(range(20)), timeout=20) == list(range(20)), "others go on"
+        assert states(several).count("running") <= 1
+        assert len(set(jq.gather(several, timeout=60))) == 1
 
 
 def test_a_thread_that_runs_on_keeps_its_slot(jq: JQ, caplog: pytest.LogCaptureFixture) -> None:
