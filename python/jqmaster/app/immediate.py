@@ -178,6 +178,8 @@ class MemoryEngine(Operations):
             return [b""]
         if operation in ("unschedule", "unconstrain"):
             return None
+        if operation == "free":
+            raise NotFound("no job has the key: here each ends before the next is enqueued")
         if operation in ("schedule", "queue"):
             return arguments[0]
         if operation == "constrain":

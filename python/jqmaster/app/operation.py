@@ -63,6 +63,11 @@ class OperationMethods:
         """Remove all there is of jobs that do not run. Per job the state it had, `NOTFOUND` or `CONFLICT`."""
         return await _batched((await self.aengine()).discard, ids)
 
+    async def afree(self, key: str) -> str:
+        """Free a unique key: the job whose it is goes on without one, and the next with this key is made. That job's id.
+        Raises NotFound when it is free."""
+        return await (await self.aengine()).free(key)
+
     async def akick(self, ids: Ids, *, delay: Seconds | None = None) -> list[str]:
         """Take running jobs from their workers; they wait again. Per job its state, `NOTFOUND` or `CONFLICT`."""
         return await _batched(partial((await self.aengine()).kick, delay=_seconds(delay)), ids)
@@ -276,6 +281,7 @@ class OperationMethods:
     cancel, retry, discard = plain(acancel), plain(aretry), plain(adiscard)
     cancel_where, retry_where, discard_where = plain(acancel_where), plain(aretry_where), plain(adiscard_where)
     kick, change, kick_queue = plain(akick), plain(achange), plain(akick_queue)
+    free = plain(afree)
     failures, tags, events = plain(afailures), plain(atags), plain_each(aevents)
     queues, queue, forget = plain(aqueues), plain(aqueue), plain(aforget)
     constrain, unconstrain, constraints = plain(aconstrain), plain(aunconstrain), plain(aconstraints)

@@ -1,4 +1,4 @@
-"""`retry`, `discard`, `cancel`, `kick`: of jobs named, or of all that fit a filter; `change`."""
+"""`retry`, `discard`, `cancel`, `kick`: of jobs named, or of all that fit a filter; `change`; `free`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from jqmaster.cli import show, values
 from jqmaster.cli.enqueue import option_of, told_of
 from jqmaster.cli.find import FILTER, wanted_by
-from jqmaster.cli.options import Client, Coded, Misused, Options, asks
+from jqmaster.cli.options import Client, Coded, Misused, Options, Replies, asks
 from jqmaster.cli.progress import Progress
 from jqmaster.cli.reach import agreed, complain
 from jqmaster.cli.status import EXIT_FAILED, EXIT_NOT_FOUND, EXIT_OK, Refused
@@ -83,6 +83,16 @@ def _cancel(client: Client, options: Options) -> Coded:
     if options.dependents == "refuse" and not options.ids:
         raise Refused("--dependents refuse goes with ids, not with a filter", "INVALID")
     return _of_jobs(client, options, cancel, force=options.force or None)
+
+
+@asks("""free
+free a unique key; its job goes on without one
+
+key KEY
+""")
+def _free(client: Client, options: Options) -> Replies:
+    job_id = client.free(options.key)
+    yield {"id": job_id}, f"{options.key} is free; it was that of {job_id}"
 
 
 @asks("""kick

@@ -128,6 +128,10 @@ class JobCalls(Calling):
         """One step of it for all that match: (cursor, empty at the end; jobs changed)."""
         return replies.step(await self._ask("discard", where=where, **steps, actor=self.actor))
 
+    async def free(self, unique: str) -> str:
+        """Take a unique key from its job, which goes on without one; the job's id. Raises NotFound (it is free)."""
+        return replies.text(await self._ask("free", unique=unique, actor=self.actor))
+
     # --- finding them ---
 
     async def jobs(

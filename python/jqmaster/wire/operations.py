@@ -116,6 +116,10 @@ _TABLE = (
         p.STEP,
     ),
     Operation(
+        "free", "", "DELETE", "/unique/{key}", "pusher", "Free a unique key; its job goes on without one",
+        Reply("values", ("job_id",)), (p.path("key", p.NAME, "unique"),), errors=p.MISSING, also=p.OPERATOR,
+    ),
+    Operation(
         "failures", "", "GET", "/failures", "viewer", "What failed for good, by group", p.page("failures"), p.PAGE,
     ),
     Operation(

@@ -150,6 +150,19 @@ async def test_cancelling_jobs(jq: JQ, call: Call, own: Engine) -> None:
     assert await call("cancel_where", name="a", force=True, status="queued") == 3
 
 
+async def test_unique_keys(jq: JQ, call: Call) -> None:
+    [first] = await put(jq, unique="k/1", unique_within=timedelta(minutes=1))
+    [again] = await put(jq, unique="k/1")
+    assert (again.id, again.created) == (first.id, False)
+    assert (await call("get", first.id))["unique_within"] == 60
+    assert await call("free", "k/1") == first.id
+    assert "unique" not in await call("get", first.id)
+    with pytest.raises(NotFound, match="k/1"):
+        await call("free", "k/1")
+    [other] = await put(jq, unique="k/1")
+    assert other.created
+
+
 async def test_dependencies(jq: JQ, call: Call) -> None:
     call_ = jq.call("a")
     first, second = await jq.aenqueue_many([call_, jq.call("a", depends=[call_])])

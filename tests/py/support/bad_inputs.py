@@ -125,6 +125,7 @@ TARGETS = [
            lambda spec: [encode({"name": "a", "fair": [{"by": "name"}, Raw(spec)]})], "fair[1]", True),
     Target("queues", "queues", {}, {"names": [*LISTS, [], ["a"] * 1001], **PAGE}),
     Target("forget", "forget", {"queue": "a"}, {"queue": STARRED}, ["queue"]),
+    Target("free", "free", {"unique": "k"}, {"unique": NAMES}, ["unique"]),
     Target("register", "register", {"name": "w", "queues": "a"}, of("register", "name", "queues", "max_jobs", url=URLS,
            secrets=[*LISTS, [], ["whsec_" + "A" * 32] * 3]),
            ["name", "queues"]),

@@ -128,7 +128,7 @@ class Finding(Part):
     def retry_one(self, job, answer):
         if job.status not in RETRIED:
             return "CONFLICT"
-        if job.status in ENDED and job.unique is not None:
+        if job.status in ENDED and job.unique is not None and job.unique_within is None:
             refused = answer == "CONFLICT" or (not answer and (self.model.look(job.id) or {}).get("status") != "queued")
             key = self.model.arrival.keys.get(job.unique)
             if key and self.model.arrival.owner(job.unique, key.id if refused else None) not in (None, job.id):

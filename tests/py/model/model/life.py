@@ -31,6 +31,7 @@ class Job:
     tags: list | None = None
     unique: str | None = None
     unique_for: float | None = None
+    unique_within: float | None = None
     depends: list | None = None  # ids
     if_failed: str | None = None
     max_runtime: float | None = None
@@ -173,7 +174,7 @@ class Life(Part):
             "id", "name", "queue", "status", "priority", "attempt", "retry_count", "max_retry", "timeout",
             "keep_result", "created_ms", "argument", "worker_id", "started_ms", "due_ms", "ended_ms",
             "expires_ms", "finished_at", "reason", "message", "error", "tags", "unique", "unique_for",
-            "max_runtime", "ready_ms", "schedule", "schedule_ms", "progress", "progress_message", "group",
+            "unique_within", "max_runtime", "ready_ms", "schedule", "schedule_ms", "progress", "progress_message", "group",
             "depends", "if_failed", "headers")}  # fmt: skip
         doc["track"] = job.track or None
         doc["waits_for"] = sorted(job.waits_for) if job.status == "blocked" else None
