@@ -23,8 +23,8 @@ local MOST_HEADER_BYTES = 1024 -- names and texts of a job
 M.MOST_DEPENDS = 100
 
 local FIELDS = "name queue priority max_retry keep_result timeout delay run_at expires_in "
-  .. "retry_base retry_cap retry_jitter tags unique unique_for unique_within if_exists depends if_failed max_runtime track "
-  .. "headers"
+  .. "retry_base retry_cap retry_jitter tags unique unique_for unique_within if_exists depends if_failed max_runtime "
+  .. "track headers"
 
 ---@cold
 ---@param least number

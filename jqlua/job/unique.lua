@@ -1,8 +1,8 @@
 ---@lazy
 -- Unique keys. A key is a job's from its creation to its end, and with unique_for for some time after, at most as long
--- as its record is kept; or, with unique_within, for a time from its creation, whatever becomes of it. A job that is to
--- follow one that runs (if_exists latest) has the key before that one, which gets it back if it ends later: so a key has
--- the ids of all its jobs that have not ended, the latest first.
+-- as its record is kept; or, with unique_within, for a time from its creation, whatever becomes of it. A job that is
+-- to follow one that runs (if_exists latest) has the key before that one, which gets it back if it ends later: so a key
+-- has the ids of all its jobs that have not ended, the latest first.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"

@@ -48,11 +48,18 @@ class OperationMethods:
         found = await _batched(lambda some: engine.get(*some), ids)
         return [None if one is None else unpacked(one, self.link.serializer) for one in found]
 
-    async def acancel(self, ids: Ids, *, force: bool = False, dependents: Dependents | None = None) -> list[str]:
+    async def acancel(
+        self, ids: Ids, *, force: bool = False, dependents: Dependents | None = None, atomic: bool = False
+    ) -> list[str]:
         """Cancel jobs, or one; `ids`: ids or handles. Per job the state it was in, `NOTFOUND`, or `CONFLICT`
-        (it runs, the settings protect such, and `force` was not given). `dependents`: see `Handle.cancel`."""
-        engine = await self.aengine()
-        return await _batched(partial(engine.cancel, force=force or None, dependents=dependents), ids)
+        (it runs, the settings protect such, and `force` was not given). `dependents`: see `Handle.cancel`.
+
+        `atomic`: all of them (at most 1000) or none: raises NotFound, or Conflict where one has ended or is protected;
+        the error's `path`, such as `ids[2]`, says which. One that was cancelled before is no obstacle.
+        """
+        cancel = partial((await self.aengine()).cancel, force=force or None, dependents=dependents)
+        wanted = ids_of(ids)
+        return await cancel(wanted, atomic=True) if atomic and wanted else await _batched(cancel, wanted)
 
     async def aretry(self, ids: Ids) -> list[str]:
         """Have jobs run again that failed, were cancelled or wait for a retry. Per job `queued`, `NOTFOUND` or
@@ -64,8 +71,8 @@ class OperationMethods:
         return await _batched((await self.aengine()).discard, ids)
 
     async def afree(self, key: str) -> str:
-        """Free a unique key: the job whose it is goes on without one, and the next with this key is made. That job's id.
-        Raises NotFound when it is free."""
+        """Free a unique key: the job whose it is goes on without one, and the next with this key is made.
+        That job's id. Raises NotFound when it is free."""
         return await (await self.aengine()).free(key)
 
     async def akick(self, ids: Ids, *, delay: Seconds | None = None) -> list[str]:
@@ -258,8 +265,9 @@ class OperationMethods:
         return await (await self.aengine()).config()
 
     async def aconfigure(self, /, **settings: Any) -> Document:
-        """Change settings, all or none; all of them afterwards. Raises Invalid."""
-        return await (await self.aengine()).config(settings)
+        """Change settings, all or none; all of them afterwards. None: the default again. Raises Invalid."""
+        unset = [name for name, value in settings.items() if value is None]
+        return await (await self.aengine()).config(given(**settings), unset or None)
 
     async def adescribe_config(self) -> list[Document]:
         """What there is to set: name, value, default, type, unit, least, most, queues, meaning of each."""

@@ -102,7 +102,7 @@ _TABLE = (
     ),
     Operation(
         "cancel", "", "POST", "/jobs/cancel", "pusher", "Cancel many jobs", p.STATES_OF_JOBS, p.CANCEL,
-        errors=("INVALID", "CONFLICT"), also=p.OPERATOR,
+        errors=p.REFUSED, also=p.OPERATOR,
     ),
     Operation(
         "kick", "", "POST", "/jobs/kick", "operator", "Take running jobs from their workers", p.STATES_OF_JOBS,

@@ -117,6 +117,7 @@ CANCEL = (
     *STEP,
     body("force", FLAG, "Also running jobs that the settings protect.", default=False),
     body("dependents", DEPENDENTS, default="leave"),
+    body("atomic", FLAG, "All of them or none.", default=False),
 )
 CONDITIONS = (
     query("queue", QUEUE_NAME, to="where.queue"),

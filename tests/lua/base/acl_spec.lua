@@ -19,9 +19,9 @@ local WAITING = { "bzpopmin", "ssubscribe", "sunsubscribe" }
 
 local SCRIPTS = {
   "assign", "audit", "cancel", "change", "config", "constrain", "constraints", "depend", "discard", "enqueue",
-  "explain", "export", "failures", "finish", "forget", "free", "get", "grant", "heartbeat", "history", "hold", "import", "jobs",
-  "keys", "kick", "migrate", "pick", "queue", "queues", "refuse", "register", "release", "result", "retry", "revoke",
-  "schedule", "schedules", "setup", "stats", "tags", "tick", "touch", "track", "trail", "unconstrain",
+  "explain", "export", "failures", "finish", "forget", "free", "get", "grant", "heartbeat", "history", "hold", "import",
+  "jobs", "keys", "kick", "migrate", "pick", "queue", "queues", "refuse", "register", "release", "result", "retry",
+  "revoke", "schedule", "schedules", "setup", "stats", "tags", "tick", "touch", "track", "trail", "unconstrain",
   "unregister", "unschedule", "usage", "watch", "worker", "workers",
 }
 

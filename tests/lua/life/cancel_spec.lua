@@ -127,4 +127,50 @@ describe("cancel", function()
     jq:refuses("INVALID ids[1]", "cancel", { ids = { id, "x" } })
     assert.are.equal("queued", jq:status(id))
   end)
+
+  describe("with atomic", function()
+    local function cancel(ids, more)
+      local spec = { ids = ids, atomic = true }
+      for field, value in pairs(more or {}) do
+        spec[field] = value
+      end
+      return spec
+    end
+
+    it("cancels all, and may be repeated", function()
+      local ids = { jq:enqueue("a"), jq:enqueue("b"), jq:enqueue({ name = "c", delay = 5 }) }
+      jq:take("a")
+      assert.are.same({ "running", "queued", "scheduled" }, jq:call("cancel", cancel(ids)))
+      assert.are.same({ "cancelled", "cancelled", "cancelled" }, jq:call("cancel", cancel(ids)))
+    end)
+    it("cancels none when one is not there", function()
+      local id = jq:enqueue("a")
+      jq:refuses("NOTFOUND ids[1]: no such job: " .. space.UNKNOWN_ID, "cancel", cancel({ id, space.UNKNOWN_ID }))
+      assert.are.equal("queued", jq:status(id))
+    end)
+    it("cancels none when one has ended otherwise", function()
+      local ids = { jq:enqueue("b"), jq:enqueue("a"), jq:enqueue({ name = "c", max_retry = 0 }) }
+      jq:succeed(jq:take("a"))
+      jq:fail(jq:take("c"))
+      jq:refuses("CONFLICT ids[1]: it has ended (done): " .. ids[2], "cancel", cancel(ids))
+      jq:refuses("CONFLICT ids[1]: it has ended (error): " .. ids[3], "cancel", cancel({ ids[1], ids[3] }))
+      assert.are.equal("queued", jq:status(ids[1]))
+    end)
+    it("cancels none when one has ended whose result is kept", function()
+      local id = jq:enqueue({ name = "a", keep_result = true })
+      jq:succeed(jq:take("a"), 1)
+      jq:refuses("CONFLICT ids[0]: it has ended (done): " .. id, "cancel", cancel({ id }))
+    end)
+    it("cancels none when one runs and is protected", function()
+      jq:set({ cancel_running = false })
+      local ids = { jq:enqueue("b"), jq:enqueue("a") }
+      jq:take("a")
+      jq:refuses("CONFLICT ids[1]: it runs", "cancel", cancel(ids))
+      assert.are.same({ "queued", "running" }, jq:call("cancel", cancel(ids, { force = true })))
+    end)
+    it("goes with ids alone", function()
+      jq:refuses("INVALID atomic", "cancel", { where = { queue = "a" }, atomic = true })
+      jq:refuses("INVALID atomic", "cancel", cancel({ space.UNKNOWN_ID }, { atomic = 1 }))
+    end)
+  end)
 end)

@@ -68,6 +68,13 @@ async def run(own: Engine, queue: str, **outcome: Any) -> str:
     return job.id
 
 
+async def done(jq: JQ, own: Engine) -> Handle[Any]:
+    """One that has ended."""
+    job = await jq.aenqueue("ends")
+    await run(own, "ends")
+    return job
+
+
 TWINS = [
     pytest.param(kind, name, id=f"{kind.__name__}.{name}")
     for kind in (JQ, Handle, Task)
@@ -145,7 +152,16 @@ async def test_cancelling_jobs(jq: JQ, call: Call, own: Engine) -> None:
     assert await call("cancel", of=jobs[0], dependents="cancel") is True
     await own.tick()
     assert await call("status", of=jobs[1]) == "cancelled"
+    with pytest.raises(NotFound) as missing:
+        await call("cancel", [jobs[2], UNKNOWN], atomic=True)
+    assert missing.value.path == "ids[1]"
+    with pytest.raises(Conflict, match="has ended"):
+        await call("cancel", [jobs[2], await done(jq, own)], atomic=True)
     assert await call("cancel", [jobs[2], UNKNOWN], force=True) == ["queued", "NOTFOUND"]
+    one, two = jq.call("a", 1), jq.call("a", 2)
+    named = await jq.aenqueue_many([one, two, jq.call("a", depends=[one, two])])
+    assert await call("cancel", named, atomic=True, dependents="refuse") == ["queued", "queued", "blocked"]
+    assert await call("cancel", [], atomic=True) == []
     await put(jq, 3)
     assert await call("cancel_where", name="a", force=True, status="queued") == 3
 
@@ -283,6 +299,11 @@ async def test_statistics_and_settings(jq: JQ, call: Call, own: Engine) -> None:
     [pair] = await call("series", "minute", name="a")
     assert (pair["queue"], pair["done"]) == ("a", 1)
     assert (await call("configure", done_max=7))["done_max"] == 7 == (await call("config"))["done_max"]
+    after = await call("configure", done_max=None, retry_base=3)
+    assert (after["done_max"], after["retry_base"]) == (10000, 3)
+    with pytest.raises(Invalid, match="done_mx") as wrong:
+        await call("configure", retry_base=1, done_mx=None)
+    assert (await call("config"))["retry_base"] == 3 and wrong.value.path in ("unset[0]", "done_mx")
     assert "done_max" in [one["name"] for one in await call("describe_config")]
 
 

@@ -231,6 +231,8 @@ class MoreGenerator:
         if self.has("depends", 0.6):
             fields["ids"] = self.distinct(2, "queued", "scheduled", "running", "blocked", "error")
             fields["dependents"] = self.rng.choice(("leave", "cancel", "cancel", "refuse"))
+            if self.chance(0.4):
+                fields["atomic"] = self.chance(0.8)
         elif self.has("finding", 0.3):
             more = {"dependents": self.rng.choice(("leave", "cancel"))} if self.has("depends", 0.5) else {}
             return {"where": self.where(), **more, **{k: v for k, v in fields.items() if k == "force"}}

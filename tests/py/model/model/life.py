@@ -174,8 +174,8 @@ class Life(Part):
             "id", "name", "queue", "status", "priority", "attempt", "retry_count", "max_retry", "timeout",
             "keep_result", "created_ms", "argument", "worker_id", "started_ms", "due_ms", "ended_ms",
             "expires_ms", "finished_at", "reason", "message", "error", "tags", "unique", "unique_for",
-            "unique_within", "max_runtime", "ready_ms", "schedule", "schedule_ms", "progress", "progress_message", "group",
-            "depends", "if_failed", "headers")}  # fmt: skip
+            "unique_within", "max_runtime", "ready_ms", "schedule", "schedule_ms", "progress", "progress_message",
+            "group", "depends", "if_failed", "headers")}  # fmt: skip
         doc["track"] = job.track or None
         doc["waits_for"] = sorted(job.waits_for) if job.status == "blocked" else None
         doc["result"] = job.result if self.has_result(job) else None

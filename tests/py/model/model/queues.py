@@ -67,10 +67,11 @@ class Queues(Part):
         for doc in reply:
             self.check_queue(doc, doc["name"])
 
-    def config(self, reply, set=None, describe=False):
+    def config(self, reply, set=None, unset=(), describe=False):
         accepted(reply)
         if describe:
             shown = {setting["name"]: (setting["value"], setting["default"]) for setting in reply}
             return same(shown, {k: (v, DEFAULTS[k]) for k, v in self.model.settings.items()}, "settings described")
         self.model.settings.update(set or {})
+        self.model.settings.update({name: DEFAULTS[name] for name in unset})
         same(reply, self.model.settings, "settings")
