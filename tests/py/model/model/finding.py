@@ -138,7 +138,7 @@ class Finding(Part):
         self.model.life.requeue(job)
         doc = self.model.look(job.id) or {}
         if job.attempt == 0:
-            job.ready_ms = doc.get("ready_ms")
+            job.ready_ms = self.model.now
         if job.expires_ms is not None:
             expect(doc.get("expires_ms") in (None, job.expires_ms), "expires_ms of a job that is retried", doc)
             job.expires_ms = doc.get("expires_ms")

@@ -62,6 +62,7 @@ class Job:
     progress: float | None = None
     progress_message: str | None = None
     ready_ms: int | None = None
+    again_ms: int = 0  # when it became ready again, after an attempt
     waits_for: set = field(default_factory=set)
     may_start_ms: int = 0  # of a blocked job, once it is free
     if_failed_changed: bool = False
