@@ -159,7 +159,7 @@ class OperationMethods:
     async def aconstrain(self, constraint_id: str, match: Match, **limits: Unpack[Limits]) -> Document:
         """Limit the jobs that `match`, from now on, also those that are there; replaces a constraint of this
         id whole. `match`: a matcher, `{"name": "mail.*"}`, or a task, which stands for its name. `limits`:
-        `by`, `concurrency`, `rate`, `cost`, `order` (docs/protocol.md, section 7)."""
+        `by`, `concurrency`, `rate`, `cost`, `order`, `expires_in` (docs/protocol.md, section 7)."""
         fields = _matcher(match), _plain(given(**limits))
         return await (await self.aengine()).constrain(constraint_id, fields[0], **fields[1])
 

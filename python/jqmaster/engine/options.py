@@ -114,6 +114,7 @@ class Limits(TypedDict, total=False):
     rate: Mapping[str, Any] | None
     cost: float | str | None
     order: str | None
+    expires_in: Seconds | None
 
 
 class Bounds(TypedDict, total=False):

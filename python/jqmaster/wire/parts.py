@@ -161,6 +161,7 @@ LIMITS = (
     body("rate", Type("map", schema="Rate")),
     body("cost", Type("map", schema="Cost")),
     body("order", Type("text", choices=("strict",), schema="StrictOrder")),
+    body("expires_in", Type("number", 0.001, 1e10), "Seconds after which it is deleted."),
 )
 HELD = (
     body("by", Type("raw"), "Which key: the value, or the list of values"),
