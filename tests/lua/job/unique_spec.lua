@@ -176,11 +176,7 @@ describe("a unique key", function()
 
   describe("with unique_within", function()
     local function throttled(more)
-      local spec = { unique_within = 60, max_retry = 0 }
-      for field, value in pairs(more or {}) do
-        spec[field] = value
-      end
-      return offer(spec)
+      return offer(space.with({ unique_within = 60, max_retry = 0 }, more))
     end
     local function is_kept_for_its_time(id)
       jq:pass(59.999)

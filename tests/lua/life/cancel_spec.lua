@@ -124,11 +124,7 @@ describe("cancel", function()
 
   describe("with atomic", function()
     local function cancel(ids, more)
-      local spec = { ids = ids, atomic = true }
-      for field, value in pairs(more or {}) do
-        spec[field] = value
-      end
-      return spec
+      return space.with({ ids = ids, atomic = true }, more)
     end
 
     it("cancels all, and may be repeated", function()

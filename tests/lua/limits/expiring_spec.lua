@@ -3,19 +3,9 @@ local space = require "support.space"
 require "support.work"
 
 describe("a constraint that expires", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
   local function constrain(more)
-    local spec = { id = "c", concurrency = 1, expires_in = 10 }
-    for field, value in pairs(more or {}) do
-      spec[field] = value
-    end
-    return jq:constrain(spec, { name = "a" })
+    return jq:constrain(space.with({ id = "c", concurrency = 1, expires_in = 10 }, more), { name = "a" })
   end
   local function is_gone()
     return not msgpack.unpack(jq:call("constraints", { ids = { "c" } })[2] or "\192")

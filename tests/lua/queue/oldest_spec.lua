@@ -3,13 +3,7 @@ local space = require "support.space"
 require "support.work"
 
 describe("oldest_ready_ms", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   --- For how many seconds the oldest ready job of the queue has waited; nil when there is none.
   local function age(name)
