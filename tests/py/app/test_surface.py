@@ -337,11 +337,11 @@ async def test_a_constraint_from_beginning_to_end(call: Call) -> None:
 
 
 async def test_a_constraint_that_goes_by_itself(jq: JQ, call: Call, own: Engine) -> None:
-    made = await call("constrain", "c", MATCH, concurrency=1, expires_in=timedelta(seconds=1))
+    made = await call("constrain", "c", MATCH, concurrency=1, expires_in=timedelta(seconds=3))
     jobs = await jq.aenqueue_many(jq.call("mail") for _ in range(2))
     assert [job.id for job in (await own.pick("w", "mail", 2)).jobs] == [jobs[0].id]
     assert (await call("constraints"))[0]["expires_ms"] == made["expires_ms"]
-    await asyncio.sleep(1)
+    await asyncio.sleep(3.1)
     assert [job.id for job in (await own.pick("w", "mail", 2)).jobs] == [jobs[1].id]
     assert await call("constraints") == []
 
