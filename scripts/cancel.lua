@@ -1,10 +1,11 @@
 -- Cancels jobs.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {ids, force?, dependents?, actor?} or {where, cursor?, count?, force?, dependents?,
+-- ARGV   spec {ids, force?, dependents?, atomic?, actor?} or {where, cursor?, count?, force?, dependents?,
 --        actor?}
 -- Reply  for each job the state it was in, or NOTFOUND, or CONFLICT (it runs, and running jobs are not to be cancelled)
 --        with where {cursor, changed}
--- Errors INVALID field, CONFLICT ids[i] (others wait for it, with dependents: refuse)
+-- Errors INVALID field, CONFLICT ids[i] (others wait for it, with dependents: refuse; with atomic it runs and is not to
+--        be cancelled, or has ended otherwise), NOTFOUND ids[i] (with atomic)
 -- Cost   with where, some milliseconds at most; with ids, each of them
 -- Flags: drain, function
 local arguments = require "jqlua.base.arguments"
@@ -18,7 +19,7 @@ local settings = require "jqlua.settings.settings"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-local spec, problem = arguments.operators("ids where cursor count force dependents")
+local spec, problem = arguments.operators("ids where cursor count force dependents atomic")
 if not spec then
   return redis.error_reply(problem)
 end
@@ -27,10 +28,35 @@ selected, problem = selection.parse(spec)
 if not selected then
   return redis.error_reply(problem)
 end
-if spec.force ~= nil and type(spec.force) ~= "boolean" then
-  return redis.error_reply(check.problem("force", "true or false", spec.force))
+for _, field in ipairs({ "force", "atomic" }) do
+  if spec[field] ~= nil and type(spec[field]) ~= "boolean" then
+    return redis.error_reply(check.problem(field, "true or false", spec[field]))
+  end
 end
+local takes_running = spec.force or settings.at(settings.CANCEL_RUNNING) ~= 0
+
+---@cold
+--- Why not all of these can be cancelled. Those that are cancelled already stand in nobody's way: the call may be
+--- repeated.
+---@return string? problem
+local function refusal(ids)
+  for i, id in ipairs(ids) do
+    local of, path = job.read(id), "ids[" .. i - 1 .. "]"
+    local state = of and of[job.STATE]
+    if not of then
+      return check.missing(path, "job", id)
+    elseif state == states.RUNNING and not takes_running then
+      return "CONFLICT " .. path .. ": it runs, and running jobs are not to be cancelled: " .. id
+    elseif not states.is_of(state, states.UNENDED) and state ~= states.CANCELLED then
+      return "CONFLICT " .. path .. ": it has ended (" .. states.name(state) .. "): " .. id
+    end
+  end
+end
+
 problem = arguments.check_choice("dependents", spec.dependents, "leave cancel refuse")
+if spec.atomic and not problem then
+  problem = spec.where and "INVALID atomic: only a call with ids has it" or refusal(spec.ids)
+end
 if spec.dependents == "refuse" and not problem then
   problem = spec.where and "INVALID dependents: with where, leave or cancel" or links.refusal(spec.ids)
 end
@@ -39,7 +65,6 @@ if problem then
 end
 links.tree[1] = spec.dependents == "cancel"
 
-local takes_running = spec.force or settings.at(settings.CANCEL_RUNNING) ~= 0
 local reply, changed = selection.each(selected, takes_running and states.UNENDED or states.WAITING, function(of)
   local before = of[job.STATE]
   if before == states.RUNNING and not takes_running then

@@ -1,9 +1,9 @@
 -- Shows and changes a namespace's settings.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {set?: {name: value, ...}, describe?, actor?}
+-- ARGV   spec {set?: {name: value, ...}, unset?: [name, ...], describe?, actor?}   unset: back to the default
 -- Reply  document of all settings; with describe a list of {name, value, default, type, unit, least?, most?, queues,
 --        meaning}
--- Errors INVALID set.name, INVALID describe
+-- Errors INVALID set.name, INVALID unset[i], INVALID describe
 -- Flags: drain
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
@@ -15,7 +15,7 @@ local settingspec = require "jqlua.settings.settingspec"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-local spec, problem = arguments.operators("set describe")
+local spec, problem = arguments.operators("set unset describe")
 if not spec then
   return redis.error_reply(problem)
 end
@@ -23,14 +23,22 @@ if spec.describe ~= nil and type(spec.describe) ~= "boolean" then
   return redis.error_reply(check.problem("describe", "true or false", spec.describe))
 end
 local values = settingspec.current()
+local changed, dropped = {}, {}
 if spec.set ~= nil then
-  local changed
   changed, problem = settingspec.parse(spec.set, false)
-  if not changed then
-    return redis.error_reply(problem)
-  end
+end
+if not problem and spec.unset ~= nil then
+  dropped, problem = settingspec.parse_unset(spec.unset, spec.set, false)
+end
+if problem then
+  return redis.error_reply(problem)
+end
+if spec.set ~= nil or spec.unset ~= nil then
   for place, value in pairs(changed) do
     values[place] = value
+  end
+  for _, place in ipairs(dropped) do
+    values[place] = settings.ALL[place][2]
   end
   local named = {}
   for place, value in ipairs(values) do

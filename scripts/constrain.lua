@@ -1,6 +1,6 @@
 -- Creates a constraint, or replaces it.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {id, by?, concurrency?, rate?, cost?, order?, actor?}, matcher
+-- ARGV   spec {id, by?, concurrency?, rate?, cost?, order?, expires_in?, actor?}, matcher
 -- Reply  document
 -- Errors INVALID field, INVALID match.place, FULL id
 -- Cost   what waits or runs is dealt with in steps by the calls that follow

@@ -40,7 +40,7 @@ if spec.set ~= nil then
   own_set, problem = settingspec.parse(spec.set, true)
 end
 if not problem and spec.unset ~= nil then
-  own_unset, problem = settingspec.parse_unset(spec.unset, spec.set)
+  own_unset, problem = settingspec.parse_unset(spec.unset, spec.set, true)
 end
 if problem then
   return redis.error_reply(problem)

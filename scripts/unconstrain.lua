@@ -6,11 +6,9 @@
 -- Cost   what it held comes back in steps by the calls that follow
 -- Flags: drain
 local arguments = require "jqlua.base.arguments"
-local meta = require "jqlua.base.meta"
-local changes = require "jqlua.limits.rollout"
 local check = require "jqlua.base.check"
 local constraint = require "jqlua.limits.constraint"
-local limitrecord = require "jqlua.limits.limitrecord"
+local ending = require "jqlua.limits.ending"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
@@ -24,13 +22,7 @@ local definition = constraint.load(spec.id)
 if not definition then
   return redis.error_reply(check.missing("id", "constraint", spec.id))
 end
-constraint.delete(definition)
-limitrecord.delete(definition.n)
--- What is remembered of queues and names must be looked up anew.
-meta.set(meta.VERSION, meta.state[meta.VERSION] + 1)
-changes.note(changes.LIMITED, definition.n)
-changes.carry_out()
-meta.save_constraints()
+ending.remove(definition)
 trail.note("unconstrain", spec.id, spec)
 transition.commit()
 return 1

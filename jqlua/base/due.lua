@@ -22,6 +22,7 @@ M.DEPENDENTS = "d" -- those of a job that ended: how, its id, and who was looked
 M.UNIQUE = "U" -- unique keys that are kept after the end
 M.SCHEDULE = "c" -- the next moment of a schedule: its id
 M.KEYS = "O" -- keys of constraints that open by time (module limits.keyrecord)
+M.EXPIRY = "x" -- the end of a constraint that has one: its id
 M.CONSTRAINTS = "p" -- changes of constraints (module limits.rollout)
 M.MIGRATION = "m" -- what an older schema stored
 

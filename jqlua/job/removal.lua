@@ -93,8 +93,9 @@ function M.discard(jobs)
       ids[key] = ids[key] or {}
       owners[key], letters[key] = owner, letter
       table.insert(ids[key], of[job.ID])
-    elseif of[job.OPTIONS] ~= "" then
-      unique.forget(of)
+    end
+    if of[job.OPTIONS] ~= "" then
+      unique.forget(of, true)
     end
   end
   batch.flush() -- who was cancelled must have come to where it is taken from

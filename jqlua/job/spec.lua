@@ -23,8 +23,8 @@ local MOST_HEADER_BYTES = 1024 -- names and texts of a job
 M.MOST_DEPENDS = 100
 
 local FIELDS = "name queue priority max_retry keep_result timeout delay run_at expires_in "
-  .. "retry_base retry_cap retry_jitter tags unique unique_for if_exists depends if_failed max_runtime track "
-  .. "headers notify"
+  .. "retry_base retry_cap retry_jitter tags unique unique_for unique_within if_exists depends if_failed max_runtime "
+  .. "track headers notify"
 
 ---@cold
 ---@param least number
@@ -99,7 +99,7 @@ local function rare(options, field, value, spec_path, i)
   elseif field == "unique" then
     options[field] = value
     return not check.is_name(value) and check.NAME
-  elseif field == "unique_for" then
+  elseif field == "unique_for" or field == "unique_within" then
     options[field] = value
     return not check.is_number(value, 0.001, 1e10) and "seconds from 0.001 to 10^10"
   elseif field == "depends" then
@@ -127,12 +127,16 @@ end
 ---@cold
 ---@return string? problem
 local function check_links(options, prefix)
-  for _, field in ipairs({ "unique_for", "if_exists" }) do
+  for _, field in ipairs({ "unique_for", "unique_within", "if_exists" }) do
     if options[field] ~= nil and options.unique == nil then
       return "INVALID " .. prefix .. field .. ": only a job with unique has it"
     end
   end
-  if options.if_exists == "latest" and options.depends then
+  if options.unique_within and options.unique_for then
+    return "INVALID " .. prefix .. "unique_within: expected either unique_for or unique_within, got both"
+  elseif options.unique_within and options.if_exists == "latest" then
+    return "INVALID " .. prefix .. "if_exists: with unique_within, keep or replace"
+  elseif options.if_exists == "latest" and options.depends then
     return "INVALID " .. prefix .. "depends: with if_exists latest, the engine says what the job depends on"
   end
 end

@@ -1,7 +1,8 @@
 ---@lazy
 -- Unique keys. A key is a job's from its creation to its end, and with unique_for for some time after, at most as long
--- as its record is kept. A job that is to follow one that runs (if_exists latest) has the key before that one, which
--- gets it back if it ends later: so a key has the ids of all its jobs that have not ended, the latest first.
+-- as its record is kept; or, with unique_within, for a time from its creation, whatever becomes of it. A job that is
+-- to follow one that runs (if_exists latest) has the key before that one, which gets it back if it ends later: so a key
+-- has the ids of all its jobs that have not ended, the latest first.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
@@ -31,33 +32,55 @@ function M.holder(key)
   end
 end
 
+--- The key is kept for so long from now.
+local function keep(key, seconds)
+  local until_ms = meta.state[meta.NOW_MS] + math.ceil(seconds * 1000)
+  call("ZADD", keys.UNIQUE_KEPT, until_ms, key)
+  due.note(due.UNIQUE, until_ms)
+end
+
+--- Nobody has the key any more.
+local function drop(key)
+  call("DEL", keys.UNIQUE .. key)
+  call("ZREM", keys.UNIQUE_KEPT, key)
+end
+
 --- The key is this job's from now on.
+---@param options table the job's
 ---@param is_next? boolean whether those that have it get it back after this one
-function M.take(key, id, is_next)
+function M.take(options, id, is_next)
+  local key = options.unique
   local behind = is_next and " " .. call("GET", keys.UNIQUE .. key) or ""
   call("SET", keys.UNIQUE .. key, id .. behind)
-  call("ZREM", keys.UNIQUE_KEPT, key)
+  if options.unique_within then
+    keep(key, options.unique_within)
+  else
+    call("ZREM", keys.UNIQUE_KEPT, key)
+  end
 end
 
 --- A job that ended is to run again: it takes its key, if it has one.
 ---@param of table job
 ---@return boolean taken false when it is another's by now
 function M.claim(of)
-  local key = job.options(of).unique
-  if not key then
+  local options = job.options(of)
+  if not options.unique or options.unique_within then -- whose time counts from when it was enqueued
     return true
   end
-  local holder = M.holder(key)
+  local holder = M.holder(options.unique)
   if holder and holder ~= of[job.ID] then
     return false
   end
-  M.take(key, of[job.ID])
+  M.take(options, of[job.ID])
   return true
 end
 
 --- A job ended: its key is another's that has not, free, or kept for a time.
 ---@param options table the job's
 function M.leave(options, id)
+  if options.unique_within then
+    return
+  end
   local key = options.unique
   local ids = call("GET", keys.UNIQUE .. key) or ""
   local others = string.gsub(" " .. ids, " " .. id, ""):sub(2)
@@ -70,19 +93,38 @@ function M.leave(options, id)
     call("DEL", keys.UNIQUE .. key)
     return
   end
-  local until_ms = meta.state[meta.NOW_MS] + math.ceil(options.unique_for * 1000)
-  call("ZADD", keys.UNIQUE_KEPT, until_ms, key)
-  due.note(due.UNIQUE, until_ms)
+  keep(key, options.unique_for)
 end
 
 --- The record of a job that ended goes: a key that is kept for it is free.
 ---@param of table job
-function M.forget(of)
+---@param is_discarded? boolean by hand, which ends the time of unique_within as well
+function M.forget(of, is_discarded)
   local options = job.options(of)
-  if options.unique_for and call("GET", keys.UNIQUE .. options.unique) == of[job.ID] then
-    call("DEL", keys.UNIQUE .. options.unique)
-    call("ZREM", keys.UNIQUE_KEPT, options.unique)
+  local is_kept = options.unique_for or is_discarded and options.unique_within
+  if is_kept and call("GET", keys.UNIQUE .. options.unique) == of[job.ID] then
+    drop(options.unique)
   end
+end
+
+---@cold
+--- Takes a key from its jobs, which go on without one.
+---@return string? id whose it was; nil when it was free
+function M.free(key)
+  local holder = M.holder(key)
+  if holder then
+    for id in string.gmatch(call("GET", keys.UNIQUE .. key), "%x+") do
+      local of = job.read(id)
+      if of then
+        local options = job.options(of)
+        options.unique, options.unique_for, options.unique_within = nil, nil, nil
+        of[job.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
+        job.save(of)
+      end
+    end
+    drop(key)
+  end
+  return holder
 end
 
 --- Frees keys whose time is over.
@@ -91,8 +133,7 @@ function M.sweep(limit)
   local over = call("ZRANGEBYSCORE", keys.UNIQUE_KEPT, "-inf", meta.state[meta.NOW_MS], "LIMIT", 0, limit)
   local count = 0
   for _, key in ipairs(over) do
-    call("DEL", keys.UNIQUE .. key)
-    call("ZREM", keys.UNIQUE_KEPT, key)
+    drop(key)
     count = count + 1
     if not budget.pay(budget.LOOK) then
       break

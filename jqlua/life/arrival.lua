@@ -59,7 +59,7 @@ local function met(new, options, argument)
   elseif states.is_of(of[job.STATE], states.WAITING) then
     batch.flush()
     change.replace(of, new, argument)
-  elseif policy == "latest" and of[job.STATE] == states.RUNNING then
+  elseif policy == "latest" and of[job.STATE] == states.RUNNING and not job.options(of).unique_within then
     options.depends, options.if_failed = { id }, "run"
     return nil, true
   end
@@ -114,7 +114,7 @@ function M.create(given, argument, made)
   new[job.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
   local score = coming.place(new, owner, argument, is_blocked)
   if options.unique then
-    unique.take(options.unique, id, is_next)
+    unique.take(options, id, is_next)
   end
   job.hold(new)
   job.save(new)

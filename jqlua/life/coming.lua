@@ -81,7 +81,8 @@ local function is_there(new, seen)
   end
   local holder = unique.holder(key)
   local of = holder and job.read(holder)
-  seen[key] = holder == nil or (options.if_exists == "latest" and of and of[job.STATE] == states.RUNNING)
+  seen[key] = holder == nil or (options.if_exists == "latest" and of and of[job.STATE] == states.RUNNING
+    and not job.options(of).unique_within)
   return not seen[key]
 end
 

@@ -14,7 +14,8 @@ local M = {}
 
 M.STATES = "tec" -- retrying, error, cancelled
 
---- Of a job that never started: a moment to start by that is still to come holds, one that has passed does not.
+--- Of a job that never started: a moment to start by that is still to come holds, one that has passed does not. It is
+--- ready from now on.
 local function renew_times(of)
   local options, now = job.options(of), meta.state[meta.NOW_MS]
   if options.expires_ms and options.expires_ms > now then
@@ -24,7 +25,7 @@ local function renew_times(of)
   else
     options.expires_ms = nil
   end
-  options.ready_ms = options.ready_ms and now
+  options.ready_ms = now
   of[job.OPTIONS] = next(options) and cmsgpack.pack(options) or ""
 end
 
@@ -45,7 +46,7 @@ function M.retry(of)
   end
   of[job.FAILURES] = 0
   lineup.enter(of)
-  if of[job.OPTIONS] ~= "" and of[job.ATTEMPT] == 0 then
+  if of[job.ATTEMPT] == 0 then
     renew_times(of)
   end
   job.save(of)

@@ -7,6 +7,7 @@ local budget = require "jqlua.job.budget"
 local due = require "jqlua.base.due"
 local batch = require "jqlua.base.writes"
 local changes = require "jqlua.limits.rollout"
+local ending = require "jqlua.limits.ending"
 local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
 local lineup = require "jqlua.limits.placement"
@@ -290,6 +291,11 @@ function M.run(limit)
       steps = unique.sweep(limit - moved)
     elseif kind == due.SCHEDULE then
       steps = schedule.fire(name, limit - moved)
+    elseif kind == due.EXPIRY then
+      steps = ending.sweep(name)
+      if state[meta.PENDING] ~= 0 then
+        moved = limit -- likewise
+      end
     else
       steps = sweep_queue(kind, name, limit - moved)
     end

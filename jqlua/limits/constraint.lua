@@ -3,6 +3,7 @@
 --
 -- Each definition has a number of its own, which names its keys. A constraint whose matcher changes gets a new
 -- number: what was known under the old one is of no use. An old number has no limits any more, and holds nothing.
+local due = require "jqlua.base.due"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local job = require "jqlua.job.record"
@@ -24,7 +25,7 @@ local LONGEST_VALUE = 64
 
 --- The definition of a constraint.
 ---@return table? definition {n number, i id, m matcher, g matcher as given, b paths, bg by as given, c concurrency,
---- l limit, p period_s, s smooth, k cost (number or path), kg cost as given, o strict}
+--- l limit, p period_s, s smooth, k cost (number or path), kg cost as given, o strict, x expires_ms}
 function M.load(id)
   local raw = call("HGET", keys.CONSTRAINTS, id)
   return raw and cmsgpack.unpack(raw) or nil
@@ -52,12 +53,17 @@ function M.save(definition)
   call("HSET", keys.CONSTRAINTS, definition.i, cmsgpack.pack(definition))
   call("ZADD", keys.CONSTRAINT_IDS, 0, definition.i)
   call("HSET", keys.CONSTRAINT_NUMBERS, definition.n, definition.i)
+  due.set(due.EXPIRY .. definition.i, meta.NONE)
+  if definition.x then
+    due.note(due.EXPIRY .. definition.i, definition.x)
+  end
 end
 
 function M.delete(definition)
   call("HDEL", keys.CONSTRAINTS, definition.i)
   call("ZREM", keys.CONSTRAINT_IDS, definition.i)
   call("HDEL", keys.CONSTRAINT_NUMBERS, definition.n)
+  due.set(due.EXPIRY .. definition.i, meta.NONE)
 end
 
 --- What matchers ask about a job. The argument is not read before it is needed.

@@ -196,6 +196,9 @@ function M.encode(definition)
   if definition.o then
     put("order", "strict")
   end
+  if definition.x then
+    put("expires_ms", definition.x)
+  end
   put("running", limit[limitrecord.RUNNING])
   put("keys", call("ZCARD", keys.KEYS_OF .. definition.n))
   if not definition.b then

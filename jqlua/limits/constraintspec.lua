@@ -3,10 +3,11 @@
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local matcher = require "jqlua.limits.matcher"
+local meta = require "jqlua.base.meta"
 
 local M = {}
 
-local FIELDS = "id by concurrency rate cost order actor"
+local FIELDS = "id by concurrency rate cost order expires_in actor"
 local MOST_PATHS = 4
 
 ---@return table? paths
@@ -101,6 +102,12 @@ function M.parse()
     if problem then
       return nil, problem
     end
+  end
+  if spec.expires_in ~= nil then
+    if not check.is_number(spec.expires_in, 0.001, 1e10) then
+      return nil, check.problem("expires_in", "seconds from 0.001 to 10^10", spec.expires_in)
+    end
+    new.x = meta.state[meta.NOW_MS] + math.ceil(spec.expires_in * 1000)
   end
   if spec.order ~= nil then
     if spec.order ~= "strict" then

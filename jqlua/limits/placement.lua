@@ -127,6 +127,9 @@ function M.enter(of)
     changes.catch_up(of)
     taking.leave(of, true)
   end
+  if of[job.ATTEMPT] > 0 then
+    of[job.ENDED_MS] = meta.state[meta.NOW_MS] -- what went before does not count as waiting
+  end
   transition.move(of, M.place(of, owner), of[job.PRIORITY])
 end
 

@@ -50,11 +50,20 @@ function M.note_end(id, to)
   end
 end
 
---- Why jobs are not to be cancelled: others wait for one of them.
+--- Why jobs are not to be cancelled: others, which are not cancelled with them, wait for one of them.
 ---@return string? problem
 function M.refusal(ids)
+  local is_named = {}
+  for _, id in ipairs(ids) do
+    is_named[id] = true
+  end
   for i, id in ipairs(ids) do
-    local waiting = call("ZRANGE", keys.DEPENDENTS .. id, 0, MOST_NAMED)
+    local waiting = {}
+    for _, dependent in ipairs(call("ZRANGE", keys.DEPENDENTS .. id, 0, MOST_NAMED + #ids)) do
+      if not is_named[dependent] then
+        waiting[#waiting + 1] = dependent
+      end
+    end
     if waiting[1] then
       local more = waiting[MOST_NAMED + 1] and " and more" or ""
       return "CONFLICT ids[" .. i - 1 .. "]: jobs depend on it: "

@@ -1,5 +1,6 @@
 -- A queue as readers see it.
 local keys = require "jqlua.base.keys"
+local oldest = require "jqlua.queue.oldest"
 local queue = require "jqlua.queue.record"
 local settings = require "jqlua.settings.settings"
 local settingspec = require "jqlua.settings.settingspec"
@@ -39,6 +40,9 @@ function M.encode(owner)
   for state in states.ALL:gmatch(".") do
     local name = states.name(state)
     shown[name] = (shown[name] or 0) + redis.call("ZCARD", queue.key(owner, state))
+  end
+  if shown.queued > 0 then
+    shown.oldest_ready_ms = oldest.since(owner)
   end
   if queue.is_fair(owner) then
     shown.fair = M.fair(owner)

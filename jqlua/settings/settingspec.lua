@@ -81,12 +81,13 @@ function M.parse(set, of_queues)
   return values
 end
 
---- Checks `unset`: names of settings that a queue may have.
+--- Checks `unset`: names of settings.
 ---@param set? table what is set in the same call
+---@param of_queues boolean whether only what a queue may have is known
 ---@return number[]? places
 ---@return string? problem
-function M.parse_unset(unset, set)
-  local places, names = known(true)
+function M.parse_unset(unset, set, of_queues)
+  local places, names = known(of_queues)
   if not check.is_list(unset, 0, 100) then
     return nil, check.problem("unset", "a list of names of settings", unset)
   end

@@ -4,6 +4,7 @@
 local keys = require "jqlua.base.keys"
 local changes = require "jqlua.limits.rollout"
 local constraint = require "jqlua.limits.constraint"
+local due = require "jqlua.base.due"
 local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
 local queue = require "jqlua.queue.record"
@@ -160,6 +161,10 @@ function M.check_limit(number, problems)
   elseif taken and (taken[tonumber(number)] or 0) ~= limit[limitrecord.RUNNING] then
     found(problems, "constraint", definition.i, "counts", limit[limitrecord.RUNNING], "running, but jobs have",
       taken[tonumber(number)] or 0)
+  end
+  local noted = definition and definition.x and tonumber(call("ZSCORE", keys.DUE, due.EXPIRY .. definition.i) or nil)
+  if definition and definition.x and (not noted or noted > definition.x) then
+    found(problems, "constraint", definition.i, "expires, and that is not noted")
   end
 end
 

@@ -22,7 +22,7 @@ end
 function M.check_job(of, problems)
   local id = of[job.ID]
   local options = job.options(of)
-  if options.unique and not states.is_of(of[job.STATE], states.ENDED)
+  if options.unique and not options.unique_within and not states.is_of(of[job.STATE], states.ENDED)
     and not (call("GET", keys.UNIQUE .. options.unique) or ""):find(id, 1, true) then
     found(problems, "job", id, "has lost its unique key")
   end
@@ -77,13 +77,14 @@ function M.check_readers(id, problems)
   end
 end
 
---- A unique key is of jobs that are there, or kept for one that ended; for one of which no record was kept, too.
+--- A unique key is of jobs that are there, or kept: for one that ended, also if no record of it is kept, or for a time
+--- from when its job was enqueued.
 function M.check_unique(key, problems)
   local is_kept = call("ZSCORE", keys.UNIQUE_KEPT, key) ~= false
   for id in call("GET", keys.UNIQUE .. key):gmatch("[^ ]+") do
     local of = job.read(id)
     local has_ended = not of or states.is_of(of[job.STATE], states.ENDED)
-    if is_kept ~= has_ended then
+    if is_kept ~= has_ended and not (is_kept and job.options(of).unique_within) then
       found(problems, "unique key", key, is_kept and "is kept for" or "is of", id, "which has",
         has_ended and "ended" or "not ended")
     elseif of and job.options(of).unique ~= key then

@@ -21,7 +21,7 @@ from jqmaster.engine.calls import ABSENT, Argument, given
 from jqmaster.engine.engine import Operations
 from jqmaster.engine.options import NewJob
 from jqmaster.engine.replies import Document, Enqueued, Event, Note, job_of
-from jqmaster.errors import Invalid, NotFound, Unavailable
+from jqmaster.errors import Conflict, Invalid, NotFound, Unavailable
 from jqmaster.wire import packform
 from jqmaster.worker.ending import FollowUp, JobFailed, Move, new_job
 from jqmaster.worker.notes import Notebook, current_job
@@ -182,6 +182,8 @@ class MemoryEngine(Operations):
             return [b""]
         if operation in ("unschedule", "unconstrain"):
             return None
+        if operation == "free":
+            raise NotFound("no job has the key: here each ends before the next is enqueued")
         if operation in ("schedule", "queue"):
             return arguments[0]
         if operation == "constrain":
@@ -192,8 +194,15 @@ class MemoryEngine(Operations):
         return [dict(self._jobs[job_id]) if job_id in self._jobs else None for job_id in ids]
 
     async def cancel(
-        self, ids: Sequence[str], *, force: bool | None = None, dependents: str | None = None
+        self,
+        ids: Sequence[str],
+        *,
+        force: bool | None = None,
+        dependents: str | None = None,
+        atomic: bool | None = None,
     ) -> list[str]:
+        if atomic and ids:
+            raise Conflict(f"it has ended ({self.find(ids[0])['status']}): {ids[0]}", "ids[0]")
         return [self._jobs[job_id]["status"] if job_id in self._jobs else "NOTFOUND" for job_id in ids]
 
     async def retry(self, ids: Sequence[str]) -> list[str]:

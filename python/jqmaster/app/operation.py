@@ -48,11 +48,18 @@ class OperationMethods:
         found = await _batched(lambda some: engine.get(*some), ids)
         return [None if one is None else unpacked(one, self.link.serializer) for one in found]
 
-    async def acancel(self, ids: Ids, *, force: bool = False, dependents: Dependents | None = None) -> list[str]:
+    async def acancel(
+        self, ids: Ids, *, force: bool = False, dependents: Dependents | None = None, atomic: bool = False
+    ) -> list[str]:
         """Cancel jobs, or one; `ids`: ids or handles. Per job the state it was in, `NOTFOUND`, or `CONFLICT`
-        (it runs, the settings protect such, and `force` was not given). `dependents`: see `Handle.cancel`."""
-        engine = await self.aengine()
-        return await _batched(partial(engine.cancel, force=force or None, dependents=dependents), ids)
+        (it runs, the settings protect such, and `force` was not given). `dependents`: see `Handle.cancel`.
+
+        `atomic`: all of them (at most 1000) or none: raises NotFound, or Conflict where one has ended or is protected;
+        the error's `path`, such as `ids[2]`, says which. One that was cancelled before is no obstacle.
+        """
+        cancel = partial((await self.aengine()).cancel, force=force or None, dependents=dependents)
+        wanted = ids_of(ids)
+        return await cancel(wanted, atomic=True) if atomic and wanted else await _batched(cancel, wanted)
 
     async def aretry(self, ids: Ids) -> list[str]:
         """Have jobs run again that failed, were cancelled or wait for a retry. Per job `queued`, `NOTFOUND` or
@@ -62,6 +69,11 @@ class OperationMethods:
     async def adiscard(self, ids: Ids) -> list[str]:
         """Remove all there is of jobs that do not run. Per job the state it had, `NOTFOUND` or `CONFLICT`."""
         return await _batched((await self.aengine()).discard, ids)
+
+    async def afree(self, key: str) -> str:
+        """Free a unique key: the job whose it is goes on without one, and the next with this key is made.
+        That job's id. Raises NotFound when it is free."""
+        return await (await self.aengine()).free(key)
 
     async def akick(self, ids: Ids, *, delay: Seconds | None = None) -> list[str]:
         """Take running jobs from their workers; they wait again. Per job its state, `NOTFOUND` or `CONFLICT`."""
@@ -147,7 +159,7 @@ class OperationMethods:
     async def aconstrain(self, constraint_id: str, match: Match, **limits: Unpack[Limits]) -> Document:
         """Limit the jobs that `match`, from now on, also those that are there; replaces a constraint of this
         id whole. `match`: a matcher, `{"name": "mail.*"}`, or a task, which stands for its name. `limits`:
-        `by`, `concurrency`, `rate`, `cost`, `order` (docs/protocol.md, section 7)."""
+        `by`, `concurrency`, `rate`, `cost`, `order`, `expires_in` (docs/protocol.md, section 7)."""
         fields = _matcher(match), _plain(given(**limits))
         return await (await self.aengine()).constrain(constraint_id, fields[0], **fields[1])
 
@@ -272,8 +284,9 @@ class OperationMethods:
         return await (await self.aengine()).config()
 
     async def aconfigure(self, /, **settings: Any) -> Document:
-        """Change settings, all or none; all of them afterwards. Raises Invalid."""
-        return await (await self.aengine()).config(settings)
+        """Change settings, all or none; all of them afterwards. None: the default again. Raises Invalid."""
+        unset = [name for name, value in settings.items() if value is None]
+        return await (await self.aengine()).config(given(**settings), unset or None)
 
     async def adescribe_config(self) -> list[Document]:
         """What there is to set: name, value, default, type, unit, least, most, queues, meaning of each."""
@@ -295,6 +308,7 @@ class OperationMethods:
     cancel, retry, discard = plain(acancel), plain(aretry), plain(adiscard)
     cancel_where, retry_where, discard_where = plain(acancel_where), plain(aretry_where), plain(adiscard_where)
     kick, change, kick_queue = plain(akick), plain(achange), plain(akick_queue)
+    free = plain(afree)
     failures, tags, events = plain(afailures), plain(atags), plain_each(aevents)
     queues, queue, forget = plain(aqueues), plain(aqueue), plain(aforget)
     constrain, unconstrain, constraints = plain(aconstrain), plain(aunconstrain), plain(aconstraints)

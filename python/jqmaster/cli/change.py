@@ -1,4 +1,4 @@
-"""`retry`, `discard`, `cancel`, `kick`: of jobs named, or of all that fit a filter; `change`."""
+"""`retry`, `discard`, `cancel`, `kick`: of jobs named, or of all that fit a filter; `change`; `free`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from jqmaster.cli import show, values
 from jqmaster.cli.enqueue import option_of, told_of
 from jqmaster.cli.find import FILTER, wanted_by
-from jqmaster.cli.options import Client, Coded, Misused, Options, asks
+from jqmaster.cli.options import Client, Coded, Misused, Options, Replies, asks
 from jqmaster.cli.progress import Progress
 from jqmaster.cli.reach import agreed, complain
 from jqmaster.cli.status import EXIT_FAILED, EXIT_NOT_FOUND, EXIT_OK, Refused
@@ -76,13 +76,28 @@ def _discard(client: Client, options: Options) -> Coded:
 cancel jobs that wait or run
 {_MORE}--force    also running jobs where the settings protect them
 --dependents leave|cancel|refuse  jobs that wait for these (default: leave)
+--atomic   all of the ids or none
 {FILTER}"""
 )
 def _cancel(client: Client, options: Options) -> Coded:
     cancel = partial(client.cancel, force=options.force, dependents=options.dependents)
     if options.dependents == "refuse" and not options.ids:
         raise Refused("--dependents refuse goes with ids, not with a filter", "INVALID")
+    if options.atomic and not options.ids:
+        raise Refused("--atomic goes with ids, not with a filter", "INVALID")
+    if options.atomic:
+        return _named(_ids(options), options, partial(cancel, atomic=True), at_once=True)
     return _of_jobs(client, options, cancel, force=options.force or None)
+
+
+@asks("""free
+free a unique key; its job goes on without one
+
+key KEY
+""")
+def _free(client: Client, options: Options) -> Replies:
+    job_id = client.free(options.key)
+    yield {"id": job_id}, f"{options.key} is free; it was that of {job_id}"
 
 
 @asks("""kick
@@ -143,15 +158,19 @@ def _of_jobs(client: Client, options: Options, change: Change, **more: Any) -> C
     return EXIT_OK
 
 
-def _named(ids: list[str], options: Options, change: Change) -> Coded:
+def _named(ids: list[str], options: Options, change: Change, *, at_once: bool = False) -> Coded:
+    """`at_once`: in one call, however many there are, or not at all."""
     from jqmaster.cli.clients import JOB_ID
 
     # What can be no id would have all of them refused.
     answers = dict.fromkeys(ids, "NOTFOUND")
     sent = [job_id for job_id in answers if JOB_ID.fullmatch(job_id)]
+    if at_once and (odd := [job_id for job_id in answers if job_id not in sent]):
+        raise Refused(f"no such job: {odd[0]}; none was changed", "NOTFOUND")
+    batch = max(1, len(sent)) if at_once else _BATCH
     with Progress(f"{options.command}:", len(sent)) as progress:
-        for start in range(0, len(sent), _BATCH):
-            part = sent[start : start + _BATCH]
+        for start in range(0, len(sent), batch):
+            part = sent[start : start + batch]
             answers |= zip(part, change(part), strict=True)
             progress.add(len(part))
     refused = {"NOTFOUND": "no such job", "CONFLICT": _CONFLICTS[options.command]}

@@ -126,6 +126,7 @@ def _print(one: dict[str, Any], keys: list[dict[str, Any]], limit: int) -> None:
             "match": values.as_json(one["match"]),
             "limit": limit_text(one),
             "cost": one.get("cost"),
+            "expires": show.both(one.get("expires_ms"), now),
             "in use": text if share is None else f"{show.bar(share)} {text}",
         }
     )
@@ -156,6 +157,7 @@ match MATCH
 --smooth            starts of the rate are evenly apart
 --cost NUMBER|PATH  what a start counts against the rate
 --order strict      one after the other, also when one fails
+--expires-in TIME   it is deleted after so long
 """)
 def _set(client: Client, options: Options) -> Replies:
     from jqmaster.errors import Invalid, NotFound
@@ -178,6 +180,7 @@ def _set(client: Client, options: Options) -> Replies:
         rate=rate,
         cost=_cost(options.cost),
         order=options.order or None,
+        expires_in=options.expires_in,
     )
     said = f"{'created' if before is None else 'replaced'} {one['id']}: {_whole(one)}"
     if before is not None and _whole(before) != _whole(one):

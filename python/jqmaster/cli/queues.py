@@ -45,15 +45,30 @@ def _list(client: Client, _options: Options) -> Replies:
 
 def table(queues: list[dict[str, Any]], rated: dict[str, tuple[float, float]]) -> show.Table:
     """The queues, as people see them; also in `top`."""
-    columns = "QUEUE~1|QUEUED>|SCHED>|BLOCKED>|RETRY>|RUN>|DONE>|ERROR>|CANCEL>|IN/MIN>|DONE/MIN>|:yellow"
+    columns = "QUEUE~1|QUEUED>|OLDEST>|SCHED>|BLOCKED>|RETRY>|RUN>|DONE>|ERROR>|CANCEL>|IN/MIN>|DONE/MIN>|:yellow"
     made = show.Table(columns, empty="no queues yet; they come with their first job")
+    now = show.now_ms()
     for queue in queues:
         came, went = rated.get(queue["name"], (0.0, 0.0))
-        cells = [(show.some(queue[one]), show.OF_STATE.get(one)) for one in show.STATES]
+        queued, *cells = [(show.some(queue[one]), show.OF_STATE.get(one)) for one in show.STATES]
         full = queue["max_waiting"] and sum(queue[one] for one in WAITING) >= queue["max_waiting"]
         marks = [mark for mark, is_so in (("paused", queue["paused"]), ("full", full)) if is_so]
-        made.add(queue["name"], *cells, show.per_minute(came), show.per_minute(went), " ".join(marks))
+        made.add(
+            queue["name"],
+            queued,
+            _age(queue, now),
+            *cells,
+            show.per_minute(came),
+            show.per_minute(went),
+            " ".join(marks),
+        )
     return made
+
+
+def _age(queue: dict[str, Any], now: int) -> str:
+    """For how long the oldest ready job has waited; "" where none is ready."""
+    since_ms = queue.get("oldest_ready_ms")
+    return "" if since_ms is None else show.duration(max(0, now - since_ms) // 1000)
 
 
 def _facts(queue: dict[str, Any]) -> None:
@@ -61,6 +76,7 @@ def _facts(queue: dict[str, Any]) -> None:
         {
             "queue": queue["name"],
             "paused": ("yes", "yellow") if queue["paused"] else "no",
+            "oldest ready": show.both(queue.get("oldest_ready_ms")),
             "most waiting": show.count(queue["max_waiting"]) if queue["max_waiting"] else "no limit",
             "shared by": ", then ".join(map(_level, queue.get("fair") or [])),
             **{name: f"{value:g} (own setting)" for name, value in (queue.get("settings") or {}).items()},

@@ -66,10 +66,6 @@ settings SETTING=VALUE...  SETTING= is its default again
 def _set(client: Client, options: Options) -> Replies:
     given = assignments(options.settings)
     described = {one["name"]: one for one in client.describe_config()}
-    for name in [name for name, value in given.items() if value is None]:
-        if name not in described:
-            raise Refused(f"no such setting: {name}", "INVALID")
-        given[name] = described[name]["default"]
     after = client.configure(**given)
     yield after, _table([{**described[name], "value": after[name]} for name in given])
 

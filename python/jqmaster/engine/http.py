@@ -149,8 +149,9 @@ class HttpEngine(Operations):
         reply = (await self.send("GET", f"/tags?{query}")).value
         return reply["cursor"], [(one["tag"], one["count"]) for one in reply["tags"]]
 
-    async def config(self, set: Spec | None = None) -> Document:
-        method, body = ("GET", b"") if set is None else ("PATCH", pack(set))
+    async def config(self, set: Spec | None = None, unset: Sequence[str] | None = None) -> Document:
+        changes = {**(set or {}), **dict.fromkeys(unset or ())}
+        method, body = ("GET", b"") if set is None and unset is None else ("PATCH", pack(changes))
         return replies.plain_document((await self.send(method, "/config", body)).body)
 
     async def describe(self) -> list[Document]:

@@ -67,13 +67,20 @@ class JobCalls(Calling):
     # --- changing them ---
 
     async def cancel(
-        self, ids: Sequence[str], *, force: bool | None = None, dependents: str | None = None
+        self,
+        ids: Sequence[str],
+        *,
+        force: bool | None = None,
+        dependents: str | None = None,
+        atomic: bool | None = None,
     ) -> list[str]:
         """Cancel jobs; per job the state it was in, ``NOTFOUND`` or ``CONFLICT``.
 
-        ``dependents``: ``leave`` (default), ``cancel``, or ``refuse``: raises Conflict if there are any.
+        ``dependents``: ``leave`` (default), ``cancel``, or ``refuse``: raises Conflict if there are any beside these.
+        ``atomic``: all or none; raises NotFound, Conflict, whose ``path`` says which cannot be cancelled.
         """
-        return replies.texts(await self._ask("cancel", ids=ids, force=force, dependents=dependents, actor=self.actor))
+        told = {"force": force, "dependents": dependents, "atomic": atomic}
+        return replies.texts(await self._ask("cancel", ids=ids, **told, actor=self.actor))
 
     async def cancel_where(self, where: Spec, *, force: bool | None = None, **steps: Unpack[Steps]) -> tuple[str, int]:
         """One step of cancelling all that match: (cursor, empty at the end; jobs changed)."""
@@ -127,6 +134,10 @@ class JobCalls(Calling):
     async def discard_where(self, where: Spec, **steps: Unpack[Steps]) -> tuple[str, int]:
         """One step of it for all that match: (cursor, empty at the end; jobs changed)."""
         return replies.step(await self._ask("discard", where=where, **steps, actor=self.actor))
+
+    async def free(self, unique: str) -> str:
+        """Take a unique key from its job, which goes on without one; the job's id. Raises NotFound (it is free)."""
+        return replies.text(await self._ask("free", unique=unique, actor=self.actor))
 
     # --- finding them ---
 

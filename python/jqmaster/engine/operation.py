@@ -120,9 +120,9 @@ class OperationCalls(Calling):
 
     # --- the namespace ---
 
-    async def config(self, set: Spec | None = None) -> Document:
-        """All settings, after changing those in ``set``."""
-        return await self._document("config", set=set, actor=self.actor if set else None)
+    async def config(self, set: Spec | None = None, unset: Sequence[str] | None = None) -> Document:
+        """All settings, after changing those in ``set``; those in ``unset`` have their defaults again."""
+        return await self._document("config", set=set, unset=unset, actor=self.actor if set or unset else None)
 
     async def describe(self) -> list[Document]:
         """What settings there are: name, value, default, type, unit, least, most, queues, meaning of each."""

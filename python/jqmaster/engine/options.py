@@ -56,6 +56,8 @@ class JobOptions(TypedDict, total=False):
     key. A function is called with the job's arguments and gives it."""
     unique_for: Seconds | None
     """The key is kept for so long after the end as well."""
+    unique_within: Seconds | None
+    """The key is kept for so long from enqueueing, and no longer, whatever becomes of the job."""
     if_exists: Literal["keep", "replace", "latest"] | None
     """What becomes of the second with the same key."""
     depends: Sequence[str | Reference] | None
@@ -114,6 +116,7 @@ class Limits(TypedDict, total=False):
     rate: Mapping[str, Any] | None
     cost: float | str | None
     order: str | None
+    expires_in: Seconds | None
 
 
 class Webhook(TypedDict, total=False):

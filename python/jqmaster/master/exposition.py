@@ -113,13 +113,21 @@ def _of_queues(look: Look) -> Iterator[Metric]:
     limit = GaugeMetricFamily(
         "jq_queue_max_waiting", "How many jobs may wait in it, if there is a limit.", labels=("queue",)
     )
+    oldest = GaugeMetricFamily(
+        "jq_queue_oldest_ready_timestamp_seconds",
+        "Since when the queue's oldest ready job waits, in a paused one and under constraints as well.",
+        labels=("queue",),
+    )
     for queue in look.queues:
         for state in STATES:
             jobs.add_metric((queue["name"], state), queue[state])
+        if "oldest_ready_ms" in queue:
+            oldest.add_metric((queue["name"],), queue["oldest_ready_ms"] / 1000)
         paused.add_metric((queue["name"],), int(queue["paused"]))
         if queue["max_waiting"]:
             limit.add_metric((queue["name"],), queue["max_waiting"])
     yield jobs
+    yield oldest
     yield paused
     yield limit
     yield GaugeMetricFamily("jq_queues", "How many queues there are.", look.known_queues)

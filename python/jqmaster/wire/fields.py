@@ -151,6 +151,12 @@ FIELDS = (
         label="Keep the key after the end",
     ),
     Field(
+        name="unique_within", kind="seconds", least=0.001, most=_LONGEST, needs="unique", again=True,
+        meaning="the key is kept for so long from enqueueing, and no longer, whatever becomes of the job",
+        protocol="Not together with `unique_for`, nor with `if_exists: latest`",
+        label="Keep the key from enqueueing on", hint="Instead of until the end.",
+    ),
+    Field(
         name="if_exists", kind="choice", needs="unique", shown=False,
         words=(
             Word("keep", "keep that job", "nothing"),

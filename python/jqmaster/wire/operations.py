@@ -102,7 +102,7 @@ _TABLE = (
     ),
     Operation(
         "cancel", "", "POST", "/jobs/cancel", "pusher", "Cancel many jobs", p.STATES_OF_JOBS, p.CANCEL,
-        errors=("INVALID", "CONFLICT"), also=p.OPERATOR,
+        errors=p.REFUSED, also=p.OPERATOR,
     ),
     Operation(
         "kick", "", "POST", "/jobs/kick", "operator", "Take running jobs from their workers", p.STATES_OF_JOBS,
@@ -114,6 +114,10 @@ _TABLE = (
     Operation(
         "discard", "", "POST", "/jobs/discard", "operator", "Remove all there is of many jobs", p.STATES_OF_JOBS,
         p.STEP,
+    ),
+    Operation(
+        "free", "", "DELETE", "/unique/{key}", "pusher", "Free a unique key; its job goes on without one",
+        Reply("values", ("job_id",)), (p.path("key", p.NAME, "unique"),), errors=p.MISSING, also=p.OPERATOR,
     ),
     Operation(
         "failures", "", "GET", "/failures", "viewer", "What failed for good, by group", p.page("failures"), p.PAGE,

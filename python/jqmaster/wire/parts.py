@@ -118,6 +118,7 @@ CANCEL = (
     *STEP,
     body("force", FLAG, "Also running jobs that the settings protect.", default=False),
     body("dependents", DEPENDENTS, default="leave"),
+    body("atomic", FLAG, "All of them or none.", default=False),
 )
 CONDITIONS = (
     query("queue", QUEUE_NAME, to="where.queue"),
@@ -161,6 +162,7 @@ LIMITS = (
     body("rate", Type("map", schema="Rate")),
     body("cost", Type("map", schema="Cost")),
     body("order", Type("text", choices=("strict",), schema="StrictOrder")),
+    body("expires_in", Type("number", 0.001, 1e10), "Seconds after which it is deleted."),
 )
 WEBHOOK = (
     body("url", Type("text", None, 2000, schema="Notify"), "http or https, without user and `#`."),

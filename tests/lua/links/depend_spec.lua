@@ -199,6 +199,24 @@ describe("dependencies", function()
       jq:settle()
       assert.are.same({ "cancelled", "cancelled" }, jq:statuses({ second, third }))
     end)
+    it("with dependents refuse do not count those that are named with them", function()
+      local first = jq:enqueue("a")
+      local second = jq:enqueue({ name = "a", depends = { first } })
+      local third = jq:enqueue({ name = "a", depends = { second } })
+      jq:refuses("CONFLICT ids[1]: jobs depend on it: " .. third, "cancel", { ids = { first, second },
+        dependents = "refuse" })
+      assert.are.same({ "queued", "blocked", "blocked" }, jq:call("cancel", { ids = { first, second, third },
+        dependents = "refuse" }))
+    end)
+    it("with dependents refuse find one that is not named behind many that are", function()
+      local first = jq:enqueue("a")
+      local ids = { first }
+      for i = 2, 40 do
+        ids[i] = jq:enqueue({ name = "a", depends = { first } })
+      end
+      local last = table.remove(ids)
+      jq:refuses("CONFLICT ids[0]: jobs depend on it: " .. last, "cancel", { ids = ids, dependents = "refuse" })
+    end)
     it("with dependents refuse are left alone, and the dependents named", function()
       local ids = jq:enqueue_all("a", "a")
       local id = dependent({ ids[2] })

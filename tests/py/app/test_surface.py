@@ -68,6 +68,13 @@ async def run(own: Engine, queue: str, **outcome: Any) -> str:
     return job.id
 
 
+async def done(jq: JQ, own: Engine) -> Handle[Any]:
+    """One that has ended."""
+    job = await jq.aenqueue("ends")
+    await run(own, "ends")
+    return job
+
+
 TWINS = [
     pytest.param(kind, name, id=f"{kind.__name__}.{name}")
     for kind in (JQ, Handle, Task)
@@ -145,9 +152,31 @@ async def test_cancelling_jobs(jq: JQ, call: Call, own: Engine) -> None:
     assert await call("cancel", of=jobs[0], dependents="cancel") is True
     await own.tick()
     assert await call("status", of=jobs[1]) == "cancelled"
+    with pytest.raises(NotFound) as missing:
+        await call("cancel", [jobs[2], UNKNOWN], atomic=True)
+    assert missing.value.path == "ids[1]"
+    with pytest.raises(Conflict, match="has ended"):
+        await call("cancel", [jobs[2], await done(jq, own)], atomic=True)
     assert await call("cancel", [jobs[2], UNKNOWN], force=True) == ["queued", "NOTFOUND"]
+    one, two = jq.call("a", 1), jq.call("a", 2)
+    named = await jq.aenqueue_many([one, two, jq.call("a", depends=[one, two])])
+    assert await call("cancel", named, atomic=True, dependents="refuse") == ["queued", "queued", "blocked"]
+    assert await call("cancel", [], atomic=True) == []
     await put(jq, 3)
     assert await call("cancel_where", name="a", force=True, status="queued") == 3
+
+
+async def test_unique_keys(jq: JQ, call: Call) -> None:
+    [first] = await put(jq, unique="k/1", unique_within=timedelta(minutes=1))
+    [again] = await put(jq, unique="k/1")
+    assert (again.id, again.created) == (first.id, False)
+    assert (await call("get", first.id))["unique_within"] == 60
+    assert await call("free", "k/1") == first.id
+    assert "unique" not in await call("get", first.id)
+    with pytest.raises(NotFound, match="k/1"):
+        await call("free", "k/1")
+    [other] = await put(jq, unique="k/1")
+    assert other.created
 
 
 async def test_dependencies(jq: JQ, call: Call) -> None:
@@ -287,6 +316,11 @@ async def test_statistics_and_settings(jq: JQ, call: Call, own: Engine) -> None:
     [pair] = await call("series", "minute", name="a")
     assert (pair["queue"], pair["done"]) == ("a", 1)
     assert (await call("configure", done_max=7))["done_max"] == 7 == (await call("config"))["done_max"]
+    after = await call("configure", done_max=None, retry_base=3)
+    assert (after["done_max"], after["retry_base"]) == (10000, 3)
+    with pytest.raises(Invalid, match="done_mx") as wrong:
+        await call("configure", retry_base=1, done_mx=None)
+    assert (await call("config"))["retry_base"] == 3 and wrong.value.path in ("unset[0]", "done_mx")
     assert "done_max" in [one["name"] for one in await call("describe_config")]
 
 
@@ -316,6 +350,16 @@ async def test_a_constraint_from_beginning_to_end(call: Call) -> None:
     replaced = await call("constrain", "mail/ä", match={"tags": "a"}, concurrency=1, order="strict")
     assert (replaced["concurrency"], replaced["order"]) == (1, "strict") and "rate" not in replaced
     await call("unconstrain", "mail/ä")
+    assert await call("constraints") == []
+
+
+async def test_a_constraint_that_goes_by_itself(jq: JQ, call: Call, own: Engine) -> None:
+    made = await call("constrain", "c", MATCH, concurrency=1, expires_in=timedelta(seconds=3))
+    jobs = await jq.aenqueue_many(jq.call("mail") for _ in range(2))
+    assert [job.id for job in (await own.pick("w", "mail", 2)).jobs] == [jobs[0].id]
+    assert (await call("constraints"))[0]["expires_ms"] == made["expires_ms"]
+    await asyncio.sleep(3.1)
+    assert [job.id for job in (await own.pick("w", "mail", 2)).jobs] == [jobs[1].id]
     assert await call("constraints") == []
 
 

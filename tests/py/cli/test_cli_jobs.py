@@ -230,6 +230,23 @@ def test_jobs_fit_the_terminal(cli_: Cli) -> None:
     assert cli_.ok("tags").out == "no tags\n"
 
 
+def test_all_are_cancelled_or_none(cli_: Cli) -> None:
+    ids = [cli_.ok("enqueue", "a").out.strip() for _ in range(2)]
+    for odd, path in (("nope", "no such job: nope"), ("0" * 14, "ids[2]")):
+        said = cli_.run("cancel", "--atomic", *ids, odd)
+        assert said.code == 3 and path in said.err, said
+    assert cli_.ok("get", ids[0], "--json").document["status"] == "queued"
+    assert cli_.ok("cancel", "--atomic", *ids).out.count("cancelled") == 2
+    assert cli_.run("cancel", "--atomic", "--queue", "a", "--yes").code == 2
+
+
+def test_a_key_is_freed(cli_: Cli) -> None:
+    job_id = cli_.ok("enqueue", "a", "--unique", "k/1", "--unique-within", "1h").out.strip()
+    assert cli_.ok("enqueue", "a", "--unique", "k/1").out.strip().startswith(job_id)
+    assert cli_.ok("free", "k/1").out == f"k/1 is free; it was that of {job_id}\n"
+    assert cli_.run("free", "k/1").code == 3
+
+
 @pytest.mark.parametrize("command", ["get", "result", "explain", "history", "cancel", "retry", "discard", "kick"])
 @pytest.mark.parametrize("job_id", ["nope", "0687f9809acc00"])
 def test_a_job_that_is_not_there_is_not_found(straight: Cli, command: str, job_id: str) -> None:

@@ -16,7 +16,8 @@ def test_queues_are_listed_and_changed(cli_: Cli) -> None:
     for name in ("mail", "mail", "metrics"):
         cli_.ok("enqueue", name)
     [head, mail, metrics] = cli_.ok("queues").out.splitlines()
-    assert head.split() == ["QUEUE", "QUEUED", "IN/MIN"]
+    assert head.split() == ["QUEUE", "QUEUED", "OLDEST", "IN/MIN"]
+    assert re.search(r" 2 +\d+ s ", mail) and "oldest ready" in cli_.ok("queues", "show", "mail").out
     assert mail.split()[:2] == ["mail", "2"] and metrics.split()[:2] == ["metrics", "1"]
     assert cli_.ok("queues", "pause", "m*").out == "mail is paused; 2 jobs wait\nmetrics is paused; 1 job waits\n"
     assert "paused" in cli_.ok("queues").out.splitlines()[1]

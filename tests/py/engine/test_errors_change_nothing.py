@@ -123,6 +123,7 @@ VALID = (
         "unsubscribe": [encode({"id": "known"})],
         "worker": [encode({"worker": WORKER, "request": "quiet"})],
         "track": [encode({"ids": [WAITING]})],
+        "free": [encode({"unique": "k"})],
         "change": [encode({"id": WAITING, "priority": 1}), b""],
         "depend": [encode({"id": WAITING, "remove": [DONE]})],
         "kick": [encode({"ids": [RUNNING]})],

@@ -27,7 +27,7 @@ OF_A_JOB = {"get", "explain", "history"}
 READING = OF_A_JOB | {
     "constraints", "failures", "jobs", "queues", "schedules", "stats", "tags", "usage", "workers",
 }  # fmt: skip
-CHANGING = {"cancel", "change", "depend", "track"}
+CHANGING = {"cancel", "change", "depend", "free", "track"}
 WAITING = {"result", "watch"}
 OPERATING = {
     "kick", "retry", "discard", "forget", "queue", "worker", "constrain", "unconstrain", "hold", "schedule",

@@ -54,7 +54,8 @@ REACHED = {
     "audit": "audit", "cancel": "cancel {id}", "change": "change {id} --priority 1", "config": "config",
     "constrain": "constraints set c {{\"name\":\"a\"}} --concurrency 1", "constraints": "constraints",
     "discard": "discard {id}", "enqueue": "enqueue a", "explain": "explain {id}", "export": "export {file}",
-    "failures": "failures", "forget": "queues forget empty", "get": "get {id}", "grant": "keys create b --role viewer",
+    "failures": "failures", "forget": "queues forget empty", "free": "free key",
+    "get": "get {id}", "grant": "keys create b --role viewer",
     "history": "history {id}",
     "hold": "constraints hold held 5", "import": "import {file} --namespace {copy}", "jobs": "jobs",
     "keys": "keys", "kick": "kick {running}", "queue": "queues pause a", "queues": "queues", "result": "result {done}",
@@ -162,6 +163,7 @@ def there(straight: Cli, tmp_path: Path, namespace: str) -> dict[str, str]:
     straight.ok("schedules", "set", "old", "a", "--every", "1h")
     straight.ok("webhooks", "set", "w", "http://h/", '{"name": "x"}')
     straight.ok("queues", "limit", "empty", "1", "--new")
+    straight.ok("enqueue", "unique", "--unique", "key")
     ids = [straight.ok("enqueue", name, "--keep-result").out.strip() for name in ("a", "runs", "ends")]
     straight.engine(lambda it: it.pick("w", "runs"))
     [job] = straight.engine(lambda it: it.pick("w", "ends")).jobs

@@ -93,6 +93,8 @@ async def test_settings_are_shown_and_changed(api: Api) -> None:
     assert after == before | {"result_ttl": 10, "cancel_running": False}
     assert (await api.get("/config", accept=JSON)).value == after
     assert (await api("PATCH", "/config", {})).value == after
+    assert (await api("PATCH", "/config", {"result_ttl": None})).value == {**after, "result_ttl": before["result_ttl"]}
+    assert (await api("PATCH", "/config", {"result_tl": None})).error["field"] == "result_tl"
 
 
 async def test_health(api: Api) -> None:

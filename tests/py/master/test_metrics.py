@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,8 @@ async def test_jobs_of_queues_are_shown_by_state(api: Api) -> None:
     assert figure("jq_queue_jobs", queue="mail", state="scheduled") == 1
     assert figure("jq_queue_jobs", queue="report", state="running") == 1
     assert figure("jq_queue_jobs", queue="report", state="queued") == 0
+    assert figure("jq_queue_oldest_ready_timestamp_seconds", queue="mail") == pytest.approx(time.time(), abs=60)
+    assert figure("jq_queue_oldest_ready_timestamp_seconds", queue="report") is None
     assert figure("jq_queue_paused", queue="mail") == 0
     assert figure("jq_queue_paused", queue="report") == 1
     assert figure("jq_queues") == 2

@@ -1,6 +1,6 @@
 """Wrong descriptions of jobs, and what else scripts that look for jobs refuse, by the path of the error."""
 
-from bad_values import NAMES, NAN, NOT_TEXT, RUNNING, UNKNOWN, WAITING, encode, numbers
+from bad_values import DONE, NAMES, NAN, NOT_TEXT, RUNNING, UNKNOWN, WAITING, encode, numbers
 
 STATES = [5, True, "", "ready", "Queued", [], ["queued", "x"], ["queued"] * 9, {"a": "queued"}, [1]]
 WHERE = {
@@ -24,6 +24,10 @@ def of_finding(invalid, refused):
         for field, value in (("cursor", ""), ("count", 1)):
             yield invalid(script, f"ids and {field}", field, encode({"ids": [WAITING], field: value}))
         yield invalid(script, "second id wrong", "ids[1]", encode({"ids": [WAITING, "x"]}))
+    yield invalid("cancel", "atomic, with where", "atomic", encode({"where": {}, "atomic": True}))
+    yield refused("cancel", "one of all that is not there", "NOTFOUND", "ids[1]",
+                  {"ids": [WAITING, UNKNOWN], "atomic": True})  # fmt: skip
+    yield refused("cancel", "one of all that has ended", "CONFLICT", "ids[1]", {"ids": [WAITING, DONE], "atomic": True})
     yield invalid("cancel", "dependents to refuse, with where", "dependents",
                   encode({"where": {}, "dependents": "refuse"}))  # fmt: skip
     for where in ({"tag": "t"}, {"group": "g"}, {"queue": "b"}):

@@ -43,10 +43,13 @@ async def get_config(master: Master, request: Request) -> Reply:
 
 
 async def set_config(master: Master, request: Request) -> Reply:
-    """`PATCH /config`: change the settings named in the body, all or none."""
-    request.rename = lambda path: path.removeprefix("set").removeprefix(".")
+    """`PATCH /config`: change the settings named in the body, all or none; nil: its default again."""
     body = packform.Reader(request.body).map("")
-    return Reply(200, await master.engine.call("config", packform.pack_spec({"set": body, "actor": request.who.name})))
+    unset = [name for name, value in body.items() if value is None]
+    places = {f"unset[{index}]": name for index, name in enumerate(unset)}
+    request.rename = lambda path: places.get(path, path.removeprefix("set").removeprefix("."))
+    given = {"set": {name: value for name, value in body.items() if value is not None}, "unset": unset}
+    return Reply(200, await master.engine.call("config", packform.pack_spec({**given, "actor": request.who.name})))
 
 
 async def alive(_master: Master, _request: Request) -> Reply:

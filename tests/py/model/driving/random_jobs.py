@@ -351,7 +351,9 @@ class Generator(ConstraintGenerator, MoreGenerator):
 
     def config(self):
         names = self.rng.sample(list(self.settings), self.rng.randint(0, 3))
-        return {"set": {name: self.rng.choice(self.settings[name]) for name in names}}
+        unset = self.rng.sample(names, self.rng.randint(0, len(names))) if self.chance(0.3) else []
+        fields = {"set": {name: self.rng.choice(self.settings[name]) for name in names if name not in unset}}
+        return fields | ({"unset": unset} if unset else {})
 
     def moments(self):
         """When something happens by time alone."""

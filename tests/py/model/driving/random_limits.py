@@ -71,6 +71,11 @@ class ConstraintGenerator:
         if self.chance(0.55):
             some = self.rng.sample(PATHS, self.rng.choice((1, 1, 2, 3)))
             fields["by"] = some[0] if len(some) == 1 and self.chance(0.8) else some
+        return self.with_end(fields)
+
+    def with_end(self, fields):
+        if self.chance(0.2):
+            fields["expires_in"] = self.rng.choice((0.001, 2, 20, 1000))
         return fields
 
     def changed(self, old):
@@ -89,7 +94,7 @@ class ConstraintGenerator:
             fields["match"] = self.matcher()
         elif change == "by":
             fields["by"] = self.rng.choice(PATHS)
-        return fields
+        return self.with_end(fields)
 
     def limits(self):
         limits = {}
@@ -177,6 +182,7 @@ class ConstraintGenerator:
         yield from model.limits.openings(ALL)
         for constraint in model.limits.constraints.values():
             yield from constraint.held_until_ms.values()
+            yield constraint.expires_ms or 0
 
 
 def msgpack_to_plain(value):

@@ -22,7 +22,7 @@ STATES = ["queued", "scheduled", "blocked", "running", "retrying", "done", "erro
 
 # What a sequence may use, and how often each operation comes then.
 FEATURES = {
-    "unique": {"enqueue": 3}, "depends": {"depend": 3}, "following": {"change": 5, "kick": 1.5},
+    "unique": {"enqueue": 3, "free": 1}, "depends": {"depend": 3}, "following": {"change": 5, "kick": 1.5},
     "finding": {"jobs": 3, "retry": 3, "discard": 1.5, "failures": 1, "tags": 1, "forget": 0.7, "history": 2},
     "schedules": {"schedule": 3, "unschedule": 0.3, "schedules": 1}, "statistics": {"stats": 2},
     "events": {"track": 1.5}, "control": {"worker": 2}, "settings": {"queue": 3}, "limits": {},
@@ -75,10 +75,12 @@ class MoreGenerator:
         """To a spec with so many before it in the same call."""
         if self.has("unique", 0.35):
             spec["unique"] = self.rng.choice(UNIQUE)
-            if self.chance(0.4):
-                spec["unique_for"] = self.rng.choice((0.001, 2, 60, 10**10))
+            time = self.rng.choice((None, None, None, "unique_for", "unique_for", "unique_within"))
+            if time:
+                spec[time] = self.rng.choice((0.001, 2, 60, 10**10))
             if self.chance(0.7):
-                spec["if_exists"] = self.rng.choice(("keep", "replace", "latest", "latest"))
+                policies = ("keep", "replace") if time == "unique_within" else ("keep", "replace", "latest", "latest")
+                spec["if_exists"] = self.rng.choice(policies)
         if self.has("depends", 0.35) and spec.get("if_exists") != "latest":
             spec["depends"] = self.dependencies(before)
             if self.chance(0.7):
@@ -184,6 +186,9 @@ class MoreGenerator:
             jobs.append([spec, self.rng.choice(self.arguments) if has_argument else b""])
         return {"jobs": jobs}
 
+    def free(self):
+        return {"unique": self.rng.choice(UNIQUE)}
+
     def kick(self):
         fields = {"delay": self.rng.choice((0, 0.5, 10))} if self.chance(0.4) else {}
         if self.chance(0.6):
@@ -233,6 +238,8 @@ class MoreGenerator:
         if self.has("depends", 0.6):
             fields["ids"] = self.distinct(2, "queued", "scheduled", "running", "blocked", "error")
             fields["dependents"] = self.rng.choice(("leave", "cancel", "cancel", "refuse"))
+            if self.chance(0.4):
+                fields["atomic"] = self.chance(0.8)
         elif "webhooks" not in self.features and self.has("finding", 0.3):
             more = {"dependents": self.rng.choice(("leave", "cancel"))} if self.has("depends", 0.5) else {}
             return {"where": self.where(), **more, **{k: v for k, v in fields.items() if k == "force"}}

@@ -153,7 +153,7 @@ DECODE = {
     "config": plain_document, "queues": page, "workers": page, "constrain": constraint_document,
     "explain": explained, "constraints": lambda reply: page(reply, constraint_document),
     "usage": lambda reply: page(reply, use_document),
-    "change": text, "depend": text, "kick": text, "retry": text, "discard": text, "track": text,
+    "change": text, "depend": text, "free": text, "kick": text, "retry": text, "discard": text, "track": text,
     "schedule": unpack_document, "schedules": lambda reply: page(reply, unpack_document),
     "jobs": lambda reply: page(reply, unpack_document), "failures": page, "tags": first_text,
     "keys": page, "trail": page, "grant": plain_document,

@@ -72,7 +72,8 @@ class Model:
 
     def transition(self, job, was, event=None):
         """Every change of a state comes by here. `event` is what the job's history calls it, if it does."""
-        for part in (self.trace, self.statistics, self.limits, self.workers, self.arrival, self.links, self.webhooks):
+        parts = (self.trace, self.statistics, self.limits, self.workers, self.arrival, self.links)
+        for part in (*parts, self.queues, self.webhooks):
             part.transition(job, was, event)
 
     def after_operation(self):

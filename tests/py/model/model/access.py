@@ -7,7 +7,7 @@ from model.part import Part
 
 # Operations that may say who calls them.
 NOTED = ("queue", "forget", "constrain", "unconstrain", "hold", "schedule", "unschedule", "config", "worker",
-         "cancel", "retry", "discard", "kick", "grant", "revoke", "subscribe", "unsubscribe")  # fmt: skip
+         "cancel", "retry", "discard", "kick", "grant", "revoke", "free", "subscribe", "unsubscribe")  # fmt: skip
 HIDDEN = ("ids", "count", "digest", "match", "secrets")
 MOST_BYTES = 1000
 NOT_CHANGED = ("NOTFOUND", "CONFLICT")
@@ -73,7 +73,7 @@ class Access(Part):
             return None
         hidden = (*HIDDEN, "by") if script == "hold" else HIDDEN
         fields = {k: v for k, v in fields.items() if k not in hidden}
-        ids = {"queue": "name", "forget": "queue", "worker": "worker", "config": ""}
+        ids = {"queue": "name", "forget": "queue", "worker": "worker", "config": "", "free": "unique"}
         of_jobs = script in ("cancel", "retry", "discard", "kick")
         _, key = self.api_keys.get(fields.get("id"), (None, {}))
         return {"actor": fields.pop("actor"), "what": script, "fields": fields, "of_jobs": of_jobs,

@@ -17,7 +17,7 @@ from model.life import Job
 from model.part import Part
 
 FIELDS = ("name", "priority", "max_retry", "keep_result", "timeout", "tags", "unique", "unique_for",
-          "max_runtime", "track", "headers", "notify")  # fmt: skip
+          "unique_within", "max_runtime", "track", "headers", "notify")  # fmt: skip
 
 
 @dataclass
@@ -25,7 +25,7 @@ class Key:
     """A unique key and whose it is."""
 
     ids: list  # of the jobs that have not ended, the latest first; or of the one for which it is kept
-    until_ms: int | None = None  # when it is kept after the job's end
+    until_ms: int | None = None  # when it is kept after the job's end, or for a time from its enqueueing
     has_record: bool = True  # it goes with that
 
     @property
@@ -34,7 +34,7 @@ class Key:
 
 
 class Arrival(Part):
-    operations = ("enqueue",)
+    operations = ("enqueue", "free")
 
     def __init__(self, model):
         super().__init__(model)
@@ -111,9 +111,7 @@ class Arrival(Part):
             unique = spec.get("unique")
             answer = None if isinstance(reply, ErrorReply) else reply[i][0]
             owned_by = None if unique is None else self.owner(unique, answer)
-            owner = self.model.jobs.get(owned_by)
-            follows = owner and owner.status == "running" and spec.get("if_exists") == "latest"
-            if unique in seen or (owned_by and not follows):
+            if unique in seen or (owned_by and not self.is_succeeded(owned_by, spec)):
                 continue
             seen |= {unique} - {None}
             queue = spec.get("queue", spec["name"])
@@ -144,7 +142,8 @@ class Arrival(Part):
 
     def is_succeeded(self, owner, spec):
         job = self.model.jobs.get(owner)
-        return job and job.status == "running" and spec.get("if_exists") == "latest"
+        is_last = job and job.status == "running" and spec.get("if_exists") == "latest"
+        return is_last and job.unique_within is None
 
     def add(self, id, spec, argument, ids=()):
         """`ids`: of the jobs before it in the same call."""
@@ -178,6 +177,20 @@ class Arrival(Part):
         key = self.keys.get(job.unique)
         others = key.ids if key and key.until_ms is None else []
         self.keys[job.unique] = Key([job.id, *others])
+        if job.unique_within is not None:
+            self.keys[job.unique] = Key([job.id], self.model.now + ms(job.unique_within), has_record=False)
+
+    # ---- section 11 ----
+
+    def free(self, reply, unique):
+        owner = self.owner(unique, None if isinstance(reply, ErrorReply) else reply)
+        if owner is None:
+            raise Refused("NOTFOUND", "unique")
+        accepted(reply)
+        same(reply, owner, "free")
+        for id in self.keys.pop(unique).ids:
+            if job := self.model.jobs.get(id):
+                job.unique = job.unique_for = job.unique_within = None
 
     def take_over(self):
         """Another server does, which knows nothing of the last ids that were given."""

@@ -81,6 +81,7 @@ class Clock(Part):
         self.expired = 0
         self.drop_dead_workers(left_some)
         self.end_rests(left_some)
+        self.model.limits.expire(left_some)
         again = True
         while again:
             again = False
@@ -147,6 +148,8 @@ class Clock(Part):
                 moments.append(self.handed_on_ms(job) if job.status == "running" else job.due_ms)
             if job.attempt == 0 and job.expires_ms is not None and job.status in WAITING:
                 moments.append(job.expires_ms)
+        expiring = (constraint.expires_ms for constraint in self.model.limits.constraints.values())
+        moments += [moment for moment in expiring if moment is not None]
         for worker in self.model.workers.registered.values():
             if self.model.workers.held(worker):
                 moments.append(worker.seen_ms + ms(self.model.settings["worker_ttl"]))
@@ -164,4 +167,5 @@ class Clock(Part):
         old = sum(j.may_be_gone or (j.result is not None and not self.model.life.has_result(j)) for j in jobs)
         looks = 3 * len(self.model.queues.records) + 2
         steps = looks + 2 * old + sum(2 for j in jobs if self.is_due(j)) + 2 * len(self.dead_workers())
+        steps += sum(constraint.expires_ms is not None for constraint in self.model.limits.constraints.values())
         return steps + self.model.links.due_count() + self.model.schedules.due_count()

@@ -128,7 +128,7 @@ class Finding(Part):
     def retry_one(self, job, answer):
         if job.status not in RETRIED:
             return "CONFLICT"
-        if job.status in ENDED and job.unique is not None:
+        if job.status in ENDED and job.unique is not None and job.unique_within is None:
             refused = answer == "CONFLICT" or (not answer and (self.model.look(job.id) or {}).get("status") != "queued")
             key = self.model.arrival.keys.get(job.unique)
             if key and self.model.arrival.owner(job.unique, key.id if refused else None) not in (None, job.id):
@@ -138,7 +138,7 @@ class Finding(Part):
         self.model.life.requeue(job)
         doc = self.model.look(job.id) or {}
         if job.attempt == 0:
-            job.ready_ms = doc.get("ready_ms")
+            job.ready_ms = self.model.now
         if job.expires_ms is not None:
             expect(doc.get("expires_ms") in (None, job.expires_ms), "expires_ms of a job that is retried", doc)
             job.expires_ms = doc.get("expires_ms")

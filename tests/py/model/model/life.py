@@ -31,6 +31,7 @@ class Job:
     tags: list | None = None
     unique: str | None = None
     unique_for: float | None = None
+    unique_within: float | None = None
     depends: list | None = None  # ids
     if_failed: str | None = None
     max_runtime: float | None = None
@@ -63,6 +64,7 @@ class Job:
     progress: float | None = None
     progress_message: str | None = None
     ready_ms: int | None = None
+    again_ms: int = 0  # when it became ready again, after an attempt
     waits_for: set = field(default_factory=set)
     may_start_ms: int = 0  # of a blocked job, once it is free
     if_failed_changed: bool = False
@@ -175,8 +177,8 @@ class Life(Part):
             "id", "name", "queue", "status", "priority", "attempt", "retry_count", "max_retry", "timeout",
             "keep_result", "created_ms", "argument", "worker_id", "started_ms", "due_ms", "ended_ms",
             "expires_ms", "finished_at", "reason", "message", "error", "tags", "unique", "unique_for",
-            "max_runtime", "ready_ms", "schedule", "schedule_ms", "progress", "progress_message", "group",
-            "depends", "if_failed", "headers", "notify", "webhook")}  # fmt: skip
+            "unique_within", "max_runtime", "ready_ms", "schedule", "schedule_ms", "progress", "progress_message",
+            "group", "depends", "if_failed", "headers", "notify", "webhook")}  # fmt: skip
         doc["track"] = job.track or None
         doc["waits_for"] = sorted(job.waits_for) if job.status == "blocked" else None
         doc["result"] = job.result if self.has_result(job) else None

@@ -48,6 +48,7 @@ class LimitDocuments(Part):
         constraint = self.model.limits.constraints[id]
         given = {field: doc.pop(field) for field in FIELDS if field in doc}
         same(told(given), told(constraint.given), "a constraint as it was given")
+        same(doc.pop("expires_ms", None), constraint.expires_ms, "when a constraint expires")
         same((doc.pop("id"), doc.pop("match")), (id, constraint.blob), "id and matcher of a constraint")
         holders = self.model.limits.holders()
         running = sum(number for (other, _), number in holders.items() if other == id)

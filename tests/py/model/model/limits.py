@@ -13,6 +13,7 @@ from itertools import product
 from model.common import (
     DEAR,
     WAITING,
+    ErrorReply,
     Refused,
     accepted,
     expect,
@@ -32,6 +33,7 @@ class Constraint:
     id: str
     given: dict
     blob: bytes
+    expires_ms: int | None = None
     starts: dict = field(default_factory=dict)  # key -> [(date in ms, cost), ...]
     next_ms: dict = field(default_factory=dict)  # key -> when `smooth` allows the next start
     doubtful: set = field(default_factory=set)  # keys whose last start, under `smooth`, may be forgotten
@@ -297,7 +299,9 @@ class Limits(Part):
         if id not in self.constraints and len(self.constraints) >= MOST:
             raise Refused("FULL", "id")
         accepted(reply)
-        new, old = Constraint(id, given, pack(match)), self.constraints.get(id)
+        expires_in = given.pop("expires_in", None)
+        expires_ms = None if expires_in is None else self.model.now + ms(expires_in)
+        new, old = Constraint(id, given, pack(match), expires_ms), self.constraints.get(id)
         if old and new.definition == old.definition:
             for name in ("starts", "next_ms", "doubtful", "held_until_ms", "kept", "keys", "values"):
                 setattr(new, name, getattr(old, name))
@@ -315,9 +319,19 @@ class Limits(Part):
             raise Refused("NOTFOUND", "id")
         accepted(reply)
         same(reply, 1, "unconstrain")
+        self.drop(id)
+
+    def drop(self, id):
         del self.constraints[id]
         self.matching.clear()
         self.note_change()
+
+    def expire(self, left_some):
+        """Those whose time is over go with the sweep, unless that has left them."""
+        for constraint in list(self.constraints.values()):
+            if constraint.expires_ms is not None and constraint.expires_ms <= self.model.now:
+                if not left_some or isinstance(self.model.look_at_keys(constraint.id), ErrorReply):
+                    self.drop(constraint.id)
 
     def hold(self, reply, id, seconds, by=MISSING):
         if id not in self.constraints:

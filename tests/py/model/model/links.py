@@ -318,9 +318,13 @@ class Links(Part):
             self.model.life.end(job, "cancelled", "cancel" if was_running else None)
             return job
 
-    def cancel(self, reply, ids, force=False, dependents="leave"):
+    def cancel(self, reply, ids, force=False, dependents="leave", atomic=False):
+        sure, maybe = self.left_alone(ids, force) if atomic else ([], [])
         if dependents == "refuse":
-            self.refuse_to_cancel(reply, ids)
+            for found, more in zip((sure, maybe), self.waited_for(ids), strict=True):
+                found += more
+        if sure or (maybe and isinstance(reply, ErrorReply)):
+            refuse(reply, *sure, *maybe)
         accepted(reply)
         for id, answer in zip(ids, reply, strict=True):
             job = self.model.life.present(id, answer == "NOTFOUND")
@@ -333,12 +337,24 @@ class Links(Part):
                 job.is_doomed = True if cancelled else None
                 self.doom_dependents(job, job.is_doomed)
 
-    def refuse_to_cancel(self, reply, ids):
+    def left_alone(self, ids, force):
+        """Jobs that are not cancelled: certainly, and perhaps."""
         sure, maybe = [], []
         for i, id in enumerate(ids):
-            blocked = self.dependents(id)
+            job = self.model.jobs.get(id)
+            if not job or job.may_be_gone:
+                (maybe if job else sure).append(("NOTFOUND", f"ids[{i}]"))
+            is_protected = job and job.status == "running" and not (force or self.model.settings["cancel_running"])
+            if is_protected or (job and job.status in ("done", "error")):
+                sure.append(("CONFLICT", f"ids[{i}]"))
+        return sure, maybe
+
+    def waited_for(self, ids):
+        """Jobs that others wait for, which are not cancelled with them: certainly, and perhaps."""
+        sure, maybe = [], []
+        for i, id in enumerate(ids):
+            blocked = [job for job in self.dependents(id) if job.id not in ids]
             ended = id not in self.model.jobs or self.model.jobs[id].status in ENDED
             if blocked:
                 (maybe if ended else sure).append(("CONFLICT", f"ids[{i}]"))
-        if sure or (maybe and isinstance(reply, ErrorReply)):
-            refuse(reply, *sure, *maybe)
+        return sure, maybe

@@ -9,6 +9,8 @@ from model.common import (
 )
 from model.part import Part
 
+MOST_LOOKED_AT = 50
+
 
 class Queues(Part):
     operations = (
@@ -21,6 +23,15 @@ class Queues(Part):
         super().__init__(model)
         self.records = {}  # name -> {paused, max_waiting}
         self.own_settings = {}  # queue -> settings of its own
+
+    def transition(self, job, was, event=None):
+        if job.status == "queued" and was != "queued":
+            job.again_ms = self.model.now
+
+    def oldest_ready_ms(self, jobs):
+        """Since when the oldest of these waits: before its first attempt since it was enqueued, or its time came."""
+        ready = [(j.again_ms if j.attempt else j.ready_ms) or 0 for j in jobs]
+        return min((max(j.created_ms, ms) for j, ms in zip(jobs, ready, strict=True)), default=None)
 
     def most_kept(self, queue, state):
         """Of how many jobs that end so the records are kept."""
@@ -50,6 +61,13 @@ class Queues(Part):
     def check_queue(self, doc, name):
         same(doc.pop("settings", {}), self.own_settings.get(name, {}), "settings of a queue")
         same(doc.pop("fair", []), self.model.order.levels_of(name), "levels of a fair queue")
+        queued = [j for j in self.model.jobs.values() if (j.queue, j.status) == (name, "queued")]
+        oldest_ms, shown_ms = self.oldest_ready_ms(queued), doc.pop("oldest_ready_ms", None)
+        # Of very many, those are looked at that are likely to wait longest.
+        expect(
+            shown_ms == oldest_ms or (len(queued) > MOST_LOOKED_AT and shown_ms >= oldest_ms),
+            "since when the oldest ready job waits", name, shown_ms, oldest_ms,
+        )  # fmt: skip
         counts = {k: v for k, v in doc.items() if k not in ("name", "paused", "max_waiting")}
         same({k: v for k, v in doc.items() if k not in counts}, {"name": name, **self.records[name]}, "queue")
         for state in STATES:
@@ -67,10 +85,11 @@ class Queues(Part):
         for doc in reply:
             self.check_queue(doc, doc["name"])
 
-    def config(self, reply, set=None, describe=False):
+    def config(self, reply, set=None, unset=(), describe=False):
         accepted(reply)
         if describe:
             shown = {setting["name"]: (setting["value"], setting["default"]) for setting in reply}
             return same(shown, {k: (v, DEFAULTS[k]) for k, v in self.model.settings.items()}, "settings described")
         self.model.settings.update(set or {})
+        self.model.settings.update({name: DEFAULTS[name] for name in unset})
         same(reply, self.model.settings, "settings")

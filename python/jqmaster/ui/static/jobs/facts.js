@@ -15,7 +15,7 @@ function worker(id) {
 // What a job was told that has a place of its own, here or elsewhere on its page.
 const SHOWN = new Set(
   (
-    'priority max_retry timeout keep_result tags unique unique_for depends if_failed retry_base retry_cap ' +
+    'priority max_retry timeout keep_result tags unique unique_for unique_within depends if_failed retry_base retry_cap ' +
     'retry_jitter track headers'
   ).split(' '),
 );
@@ -70,6 +70,7 @@ function list(job) {
       job.unique && [
         h('code', {}, cut(job.unique, 255)),
         job.unique_for ? ` (and ${seconds(job.unique_for)} after its end)` : '',
+        job.unique_within ? ` (for ${seconds(job.unique_within)} from enqueueing)` : '',
       ],
     ],
     [

@@ -107,6 +107,16 @@ export const FIELDS = [
     again: true,
   },
   {
+    name: 'unique_within',
+    label: 'Keep the key from enqueueing on',
+    kind: 'seconds',
+    type: 'number',
+    unit: 's',
+    hint: 'Instead of until the end.',
+    shown: true,
+    again: true,
+  },
+  {
     name: 'if_exists',
     label: 'If the key is taken',
     kind: 'choice',

@@ -5,7 +5,7 @@ import { sparkline } from '../components/chart.js';
 import { filterBar } from '../components/filter.js';
 import { table } from '../components/table.js';
 import { operatorButton as button, fill, h } from '../dom.js';
-import { duration, now, rate } from '../format.js';
+import { ago, duration, now, rate } from '../format.js';
 import { every } from '../live.js';
 import { counted, pause, queuesFrom, suggestQueues } from '../queues.js';
 import { link } from '../router.js';
@@ -88,6 +88,13 @@ export async function render(view) {
         ],
       },
       state('queued', 'Waiting'),
+      {
+        title: 'Oldest',
+        kind: 'number',
+        hide: 'narrow',
+        cell: (queue) => (queue.oldest_ready_ms ? ago(queue.oldest_ready_ms) : ''),
+        tip: 'Since when the oldest ready job waits',
+      },
       state('running', 'Running'),
       state('retrying', 'Retrying', 'narrow'),
       state('scheduled', 'Scheduled', 'narrow'),

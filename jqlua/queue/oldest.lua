@@ -1,0 +1,78 @@
+---@lazy
+-- Since when a queue's oldest ready job waits. When a job became ready stands in its record alone, but never before
+-- the moment in its id; and jobs that wait stand in order of id within a priority. So the first of a priority that is
+-- younger than the oldest known ends the look there, mostly after one record. Jobs that constraints hold stand in the
+-- same set as those of other lanes.
+local budget = require "jqlua.job.budget"
+local job = require "jqlua.job.record"
+local keys = require "jqlua.base.keys"
+local queue = require "jqlua.queue.record"
+local states = require "jqlua.job.states"
+
+local M = {}
+
+local call = redis.call
+
+-- Of each of a queue's two sets, so many jobs and priorities are looked at, the worst priority first: there jobs wait
+-- longest.
+local MOST = 100
+local CHUNK = 20
+local READY = { states.QUEUED, states.IN_LANE }
+
+--- Since when a job that waits for a worker does.
+---@return number ms
+local function since(of)
+  local created_ms = job.created_ms(of[job.ID])
+  local ready_ms = of[job.ATTEMPT] > 0 and of[job.ENDED_MS] or of[job.OPTIONS] ~= "" and job.given(of).ready_ms
+  return math.max(created_ms, ready_ms or created_ms)
+end
+
+--- The oldest of jobs of one priority and what is known.
+---@param oldest number ms
+---@param most number how many to look at
+---@return number oldest
+---@return number looked at
+local function of_priority(key, priority, oldest, most)
+  local looked = 0
+  while looked < most and budget.is_left() do
+    local size = math.min(looked == 0 and 1 or CHUNK, most - looked)
+    local ids = call("ZRANGE", key, priority, priority, "BYSCORE", "LIMIT", looked, size)
+    local wanted = {}
+    for i, id in ipairs(ids) do
+      wanted[i] = keys.JOB .. id
+    end
+    local raws = wanted[1] and call("MGET", unpack(wanted)) or {}
+    for i, id in ipairs(ids) do
+      if job.created_ms(id) >= oldest then
+        return oldest, looked + i
+      end
+      local of = job.note(id, raws[i])
+      oldest = of and math.min(oldest, since(of)) or oldest
+    end
+    budget.pay(#ids * budget.LOOK)
+    looked = looked + #ids
+    if #ids < size then
+      break
+    end
+  end
+  return oldest, looked
+end
+
+---@param owner table queue
+---@return number? ms nil when no job is ready
+function M.since(owner)
+  local oldest = math.huge
+  for _, state in ipairs(READY) do
+    local key, left = queue.key(owner, state), MOST
+    local priority = call("ZRANGE", key, 0, 0, "REV", "WITHSCORES")[2]
+    while priority and left > 0 do
+      local looked
+      oldest, looked = of_priority(key, priority, oldest, left)
+      left = left - looked - 1
+      priority = call("ZRANGE", key, "(" .. priority, "-inf", "BYSCORE", "REV", "LIMIT", 0, 1, "WITHSCORES")[2]
+    end
+  end
+  return oldest < math.huge and oldest or nil
+end
+
+return M

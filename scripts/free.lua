@@ -1,0 +1,26 @@
+-- Frees a unique key; the jobs whose it is go on without one.
+-- KEYS   namespace, namespace:meta
+-- ARGV   spec {unique, actor?}
+-- Reply  id of the job whose it was
+-- Errors INVALID unique, NOTFOUND unique (it is free)
+-- Flags: drain
+local arguments = require "jqlua.base.arguments"
+local check = require "jqlua.base.check"
+local trail = require "jqlua.access.trail"
+local transition = require "jqlua.life.transition"
+local unique = require "jqlua.job.unique"
+
+local spec, problem = arguments.operators("unique")
+if not spec then
+  return redis.error_reply(problem)
+end
+if not check.is_name(spec.unique) then
+  return redis.error_reply(check.problem("unique", check.NAME, spec.unique))
+end
+local id = unique.free(spec.unique)
+if not id then
+  return redis.error_reply(check.missing("unique", "unique key", spec.unique))
+end
+trail.note("free", spec.unique, spec)
+transition.commit()
+return id
