@@ -38,6 +38,7 @@ M.LAPSED = "l" -- its lease ran out, or its worker is gone
 M.GIVEN_BACK = "r" -- by its worker
 M.TAKEN = "c" -- it was cancelled, or taken from its worker
 M.MOVED_ON = "m" -- by its worker, to another queue or name
+M.WAITS = "b" -- its worker said that it is to wait for others
 
 -- Flags.
 M.KEEP_RESULT = 1
