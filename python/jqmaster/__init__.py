@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from jqmaster.app.app import JQ
     from jqmaster.app.calling import MessagePack
+    from jqmaster.app.flow import Flow, Progress
     from jqmaster.app.handle import Handle, JobCancelled, JobError, NoResult
     from jqmaster.app.task import Call, Task
     from jqmaster.engine.engine import Engine, connect
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
         JobFailed,
         JobReleased,
         Move,
+        ResumeAfter,
         Worker,
         checkpoint,
         current_job,
@@ -33,6 +35,7 @@ __all__ = [
     "JQ",
     "Call",
     "Engine",
+    "Flow",
     "FollowUp",
     "Handle",
     "JQError",
@@ -44,6 +47,8 @@ __all__ = [
     "MessagePack",
     "Move",
     "NoResult",
+    "Progress",
+    "ResumeAfter",
     "Task",
     "Worker",
     "__version__",
@@ -60,6 +65,7 @@ _MODULES = {
     "connect": "engine.engine",
     "current_job": "worker.worker",
     "Engine": "engine.engine",
+    "Flow": "app.flow",
     "FollowUp": "worker.worker",
     "Handle": "app.handle",
     "Job": "engine.replies",
@@ -73,7 +79,9 @@ _MODULES = {
     "MessagePack": "app.calling",
     "Move": "worker.worker",
     "NoResult": "app.handle",
+    "Progress": "app.flow",
     "progress": "worker.worker",
+    "ResumeAfter": "worker.worker",
     "Task": "app.task",
     "Worker": "worker.worker",
 }

@@ -72,8 +72,8 @@ Answer = Accepted | Refused | Finished | Lapses | NoRoom
 
 
 def outcome_of(answer: Answer) -> str:
-    """In a word: `accepted`, `done`, `moved`, `blocked`, `failed`, `lapsed`, `no_room`, or why it was refused: `unknown`,
-    `busy`, `unreachable`, `gone`."""
+    """In a word: `accepted`, `done`, `moved`, `blocked`, `failed`, `lapsed`, `no_room`, or why it was refused:
+    `unknown`, `busy`, `unreachable`, `gone`."""
     match answer:
         case Refused():
             return answer.why

@@ -31,6 +31,7 @@ from jqmaster.worker.ending import (
     Move,
     Outcome,
     Release,
+    ResumeAfter,
     failed,
     group_of,
     put_off,
@@ -42,7 +43,7 @@ from jqmaster.worker.notes import Notebook, checkpoint, current_job, progress
 
 __all__ = [
     "Ending", "FollowUp", "Function", "JobFailed", "JobReleased", "Key", "Move", "Outcome", "Release",
-    "Source", "Worker", "checkpoint", "current_job", "no_renewal", "progress", "queues_for",
+    "ResumeAfter", "Source", "Worker", "checkpoint", "current_job", "no_renewal", "progress", "queues_for",
 ]  # fmt: skip
 
 log = logging.getLogger("jqmaster.worker")
@@ -200,6 +201,8 @@ class Worker:
         except JobReleased as error:
             log.info("job %s (%s) is given back%s", job.id, job.name, f": {error}" if str(error) else "")
             return released(job, error)
+        except ResumeAfter as error:
+            result = error
         except Exception as error:
             log.warning("job %s (%s) failed in attempt %d", job.id, job.name, job.attempt, exc_info=error)
             details = {"type": type(error).__name__, "traceback": trace(error, __file__)}

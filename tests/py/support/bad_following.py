@@ -98,7 +98,8 @@ def of_outcomes(invalid, refused):
         yield outcome(f"resume {show(wrong)}", "resume", {"resume": wrong})
     yield outcome("resume and move", "resume", {"resume": {"depends": [WAITING]}, "move": {"name": "a"}})
     yield outcome("resume without such a job", "resume.depends[0]", {"resume": {"depends": [0]}})
-    yield outcome("resume after too many", "resume.depends[1]", {"resume": {"depends": [0, 1]}, "enqueue": 1}, job, BLOB)
+    two = {"resume": {"depends": [0, 1]}, "enqueue": 1}
+    yield outcome("resume after two of one", "resume.depends[1]", two, job, BLOB)
     yield refused("finish", "resume after one that never was", "NOTFOUND", "outcomes[0].resume.depends[1]",
                   {"worker": "w"}, encode({**base, "resume": {"depends": [WAITING, NEVER]}}), BLOB)  # fmt: skip
     for wrong in (0, 1001, 1.5, "1", True, []):
