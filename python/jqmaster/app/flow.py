@@ -119,8 +119,8 @@ class FlowMethods:
 
         A job finds the results of the step before by `dependency_results`. When one fails or is cancelled, those
         behind it end as errors, unless their `if_failed` says otherwise. `failed`: a call for when all have ended,
-        and not all are done. `request` as of `enqueue_many`. A step has at most 100 calls, 99 jobs in all with
-        `failed`. Raises ValueError for a step without calls.
+        and not all are done. `request` as of `enqueue_many`. A step has at most 100 calls, and with `failed` there
+        are at most 100 jobs. Raises ValueError for a step without calls.
         """
         return _enqueued(self, steps, [], failed, request, is_list=False)
 

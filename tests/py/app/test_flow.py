@@ -131,7 +131,10 @@ def test_all_is_enqueued_or_nothing(jq: JQ) -> None:
         jq.chain([], does.total.job())
     with pytest.raises(ValueError, match="at most 1000 jobs, got 1001"):
         jq.group([does.add.job(1, 1)] * 1000, done=does.tell.job("done"))
+    with pytest.raises(Invalid, match="1 to 100 job ids"):
+        jq.chord([does.add.job(1, 1)] * 100, does.total.job(), failed=does.tell.job("failed"))
     assert [one for one in jq.queues() if one["queued"]] == []
+    assert jq.chord([does.add.job(1, 1)] * 99, does.total.job(), failed=does.tell.job("failed")).cancel() == 101
     calls = [does.add.job(n, n) for n in range(2)]
     first, again = (jq.group(calls, request="the same") for _ in range(2))
     assert first.jobs == again.jobs
