@@ -15,8 +15,11 @@ describe("an attempt that waits for others", function()
   end
   --- Waits for as many children as there are specs.
   ---@return string|table answer
-  local function resume(job, more, specs, blob)
-    local said = { id = job.id, token = job.token, type = "success", resume = more, enqueue = specs and #specs }
+  local function resume(job, more, specs, blob, finished_at)
+    local said = {
+      id = job.id, token = job.token, type = "success", resume = more, enqueue = specs and #specs,
+      finished_at = finished_at,
+    }
     local parts = {}
     for i, spec in ipairs(specs or {}) do
       parts[2 * i - 1], parts[2 * i] = spec, msgpack.NIL
@@ -109,13 +112,15 @@ describe("an attempt that waits for others", function()
   for policy, expected in pairs({ wait = "blocked", fail = "error", run = "queued" }) do
     it("is " .. expected .. " when a child fails and if_failed is " .. policy, function()
       local job = started()
-      two(job, { if_failed = policy })
+      local children = { { name = "b" }, { name = "b" } }
+      resume(job, { depends = { 0, 1 }, if_failed = policy }, children, nil, "2026-01-31T12:00:00Z")
       jq:fail(jq:take("b"), { should_retry = false })
       jq:succeed(jq:take("b"))
       jq:tick()
       assert.are.equal(expected, jq:status(job.id))
       if policy == "fail" then
-        assert.are.equal("dependency", jq:get(job.id).reason)
+        local document = jq:get(job.id)
+        assert.are.same({ "dependency", "2026-01-31T12:00:00Z" }, { document.reason, document.finished_at })
         assert.are.same({ "queued" }, jq:call("retry", { ids = { job.id } }))
         assert.are.equal(2, jq:take("a").attempt)
       end
