@@ -140,7 +140,7 @@ def test_pipeline(master: MasterProcess) -> None:
 def test_failures(master: MasterProcess) -> None:
     lines = said_between(run(sys.executable, "failures.py", master.url))
     # Other examples have failures of their own.
-    assert [line for line in lines if not line.startswith(("JobFailed", "TypeError", "dependency"))] == [
+    assert [line for line in lines if not line.startswith(("JobFailed", "TypeError", "ValueError", "dependency"))] == [
         "ConnectionError: 3, the last: ConnectionError: the shop does not answer",
         "NoSuchCustomer: 1, the last: nobody by this name",
         "retried: 3",

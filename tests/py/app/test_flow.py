@@ -152,8 +152,10 @@ def test_flows_at_once() -> None:
     jq = JQ(direct=True)
     does = Functions(jq)
     assert jq.chord([does.add.job(1, 2), does.add.job(3, 4)], does.total.job()).result() == 10
-    group = jq.group([does.fail.job("broken")], failed=does.tell.job("failed"))
+    group = jq.group([does.fail.job("broken")], done=does.tell.job("done"), failed=does.tell.job("failed"))
     assert group.progress() == Progress(1, failed=1)
+    with pytest.raises(JobError, match="broken"):
+        jq.chord([does.add.job(1, 2), does.fail.job("broken")], does.total.job()).result()
     assert [what for what, _ in does.told] == ["failed"]
 
 
