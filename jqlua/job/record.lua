@@ -2,7 +2,6 @@
 -- no run section: most jobs that wait are such, and memory is what they cost.
 --
 -- Behind it stands, for the few that have them, the section of their lane (module limits.units).
---
 -- In a script a job is a list of the fields below.
 local keys = require "jqlua.base.keys"
 local batch = require "jqlua.base.writes"
