@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from jqmaster.app.calling import MessagePack
     from jqmaster.app.flow import Flow, Progress
     from jqmaster.app.handle import Handle, JobCancelled, JobError, NoResult
+    from jqmaster.app.live import State
+    from jqmaster.app.sealing import Encrypted
+    from jqmaster.app.storing import Directory, Stored
     from jqmaster.app.task import Call, Task
     from jqmaster.engine.engine import Engine, connect
     from jqmaster.engine.replies import Job
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
         FollowUp,
         JobFailed,
         JobReleased,
+        JobStopped,
         Move,
         ResumeAfter,
         Worker,
@@ -34,6 +38,8 @@ if TYPE_CHECKING:
 __all__ = [
     "JQ",
     "Call",
+    "Directory",
+    "Encrypted",
     "Engine",
     "Flow",
     "FollowUp",
@@ -44,11 +50,14 @@ __all__ = [
     "JobError",
     "JobFailed",
     "JobReleased",
+    "JobStopped",
     "MessagePack",
     "Move",
     "NoResult",
     "Progress",
     "ResumeAfter",
+    "State",
+    "Stored",
     "Task",
     "Worker",
     "__version__",
@@ -64,6 +73,8 @@ _MODULES = {
     "checkpoint": "worker.worker",
     "connect": "engine.engine",
     "current_job": "worker.worker",
+    "Directory": "app.storing",
+    "Encrypted": "app.sealing",
     "Engine": "engine.engine",
     "Flow": "app.flow",
     "FollowUp": "worker.worker",
@@ -73,6 +84,7 @@ _MODULES = {
     "JobError": "app.handle",
     "JobFailed": "worker.worker",
     "JobReleased": "worker.worker",
+    "JobStopped": "worker.worker",
     "JQ": "app.app",
     "JQError": "errors",
     "load": "engine.scripts",
@@ -82,6 +94,8 @@ _MODULES = {
     "Progress": "app.flow",
     "progress": "worker.worker",
     "ResumeAfter": "worker.worker",
+    "State": "app.live",
+    "Stored": "app.storing",
     "Task": "app.task",
     "Worker": "worker.worker",
 }

@@ -294,6 +294,8 @@ class Registry(OperationMethods, FlowMethods):
     ) -> Prepared:
         spec = tracing.injected(call.spec())
         if "depends" in spec:
+            if isinstance(spec["depends"], Handle):
+                raise TypeError("depends takes a list")  # a handle is iterable, too
             ids: list[str | int] = []
             for one in spec["depends"]:
                 if not isinstance(one, Call):
