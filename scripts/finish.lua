@@ -5,7 +5,7 @@
 -- Reply  {answer, ...}, with pick followed by its reply: {answer, ..., next_ms, document, argument, ...}; an answer
 --        is a state, or LOST, CANCELLED, NOTFOUND, or with enqueue {state, id, created, id, created, ...}
 -- Errors INVALID outcomes[i].field, INVALID outcomes[i].enqueue[j].field, INVALID pick.field, NOTFOUND worker,
---        NOTFOUND outcomes[i].enqueue[j].depends[k], FULL pick.queues
+--        NOTFOUND outcomes[i].enqueue[j].depends[k], NOTFOUND outcomes[i].resume.depends[k], FULL pick.queues
 -- Cost   for each outcome its part of one MGET, MSET, ZREM and ZADD
 -- Flags: drain, function
 local meta = require "jqlua.base.meta"
@@ -71,7 +71,7 @@ for n = 1, problem and 0 or count do
     problem = check.problem("outcomes[" .. n - 1 .. "].id", check.ID, said.id)
     break
   end
-  problem = problem or said.jobs and following.check(said, n - 1)
+  problem = problem or (said.jobs or said.resume) and following.check(said, n - 1)
 end
 if problem then
   return redis.error_reply(problem)

@@ -9,7 +9,8 @@ local M = {}
 
 -- How an attempt ended, by letter.
 local ENDS = {
-  s = "done", f = "failed", l = "lapsed", r = "released", m = "moved", c = "cancelled", x = "expired", p = "dependency",
+  s = "done", f = "failed", l = "lapsed", r = "released", m = "moved", b = "blocked", c = "cancelled", x = "expired",
+  p = "dependency",
 }
 
 local function text(value)

@@ -2,7 +2,6 @@
 -- no run section: most jobs that wait are such, and memory is what they cost.
 --
 -- Behind it stands, for the few that have them, the section of their lane (module limits.units).
---
 -- In a script a job is a list of the fields below.
 local keys = require "jqlua.base.keys"
 local batch = require "jqlua.base.writes"
@@ -38,6 +37,7 @@ M.LAPSED = "l" -- its lease ran out, or its worker is gone
 M.GIVEN_BACK = "r" -- by its worker
 M.TAKEN = "c" -- it was cancelled, or taken from its worker
 M.MOVED_ON = "m" -- by its worker, to another queue or name
+M.WAITS = "b" -- its worker said that it is to wait for others
 
 -- Flags.
 M.KEEP_RESULT = 1

@@ -37,9 +37,9 @@ function M.check_tags(value, path, least)
 end
 
 ---@cold
----@param i number the place of the job in its call
+---@param i number how many jobs of the call may be named by their places
 ---@return string? problem
-local function check_depends(value, path, i)
+function M.check_depends(value, path, i)
   if not check.is_list(value, 1, M.MOST_DEPENDS) then
     return check.problem(path, "a list of 1 to " .. M.MOST_DEPENDS .. " job ids or indexes", value)
   end
@@ -104,7 +104,7 @@ local function rare(options, field, value, spec_path, i)
     return not check.is_number(value, 0.001, 1e10) and "seconds from 0.001 to 10^10"
   elseif field == "depends" then
     options[field] = value
-    return nil, check_depends(value, path, i)
+    return nil, M.check_depends(value, path, i)
   elseif field == "if_exists" or field == "if_failed" then
     options[field] = value
     return nil, M.check_choice(field, value, path)

@@ -93,6 +93,7 @@ re its attempt failed or lapsed, for good
 rq its worker gave it back, or moved it on
 rw its worker gave it back, or moved it on
 rs its worker gave it back or moved it on, for later
+rb it waits for others, and runs again when these have ended
 rc it was cancelled while it ran
 tq its backoff is over, or somebody retried it
 tw its backoff is over, or somebody retried it

@@ -32,16 +32,30 @@ function M.has_room(new)
   return queue.waiting(owner) < max
 end
 
---- Checks that what new jobs depend on was ever given as an id. Before any write.
+--- Checks that ids were ever given. Before any write.
+---@param depends (string|number)[] ids, and indexes
+---@param path string as errors name the list
+---@param last? string the last id that was given
+---@return string? problem
+function M.check_given(depends, path, last)
+  last = last or call("GET", keys.SEQ) or ""
+  for i, entry in ipairs(depends) do
+    if type(entry) == "string" and entry > last then
+      return check.missing(path .. "[" .. i - 1 .. "]", "job", entry)
+    end
+  end
+end
+
+--- The same for what new jobs depend on.
 ---@param list string as errors name it
 ---@return string? problem
 function M.check(jobs, list)
   local last = call("GET", keys.SEQ) or ""
   for i, new in ipairs(jobs) do
-    for j, entry in ipairs(new[jobspec.IS_LINKED] and job.options(new).depends or {}) do
-      if type(entry) == "string" and entry > last then
-        return check.missing(list .. "[" .. i - 1 .. "].depends[" .. j - 1 .. "]", "job", entry)
-      end
+    local depends = new[jobspec.IS_LINKED] and job.options(new).depends
+    local problem = depends and M.check_given(depends, list .. "[" .. i - 1 .. "].depends", last)
+    if problem then
+      return problem
     end
   end
 end
@@ -66,26 +80,35 @@ local function met(new, options, argument)
   return id
 end
 
+--- The ids of jobs that are named by id or by index, each once: one may be named by both.
+---@param made string[] ids of the jobs that indexes are about
+---@return string[]
+function M.ids(entries, made)
+  local ids, known = {}, {}
+  for _, entry in ipairs(entries) do
+    local id = type(entry) == "number" and made[entry + 1] or entry
+    if not known[id] then
+      known[id] = true
+      ids[#ids + 1] = id
+    end
+  end
+  return ids
+end
+
 --- Links a new job to those it has to wait for.
 ---@param made string[] ids of the jobs before it in its list
 ---@return boolean blocked
 local function link(id, options, made)
   local is_blocked = false
-  local others, known = {}, {}
-  for _, entry in ipairs(options.depends) do
-    local other_id = type(entry) == "number" and made[entry + 1] or entry
-    if not known[other_id] then -- one may be named by id and by index
-      known[other_id] = true
-      others[#others + 1] = other_id
-      local other = job.read(other_id)
-      if dependents.waits_for(other, options.if_failed) then
-        dependents.link(id, other)
-        is_blocked = true
-      end
+  options.depends = M.ids(options.depends, made)
+  for _, other_id in ipairs(options.depends) do
+    local other = job.read(other_id)
+    if dependents.waits_for(other, options.if_failed) then
+      dependents.link(id, other)
+      is_blocked = true
     end
   end
-  options.depends = others
-  readers.enter(id, others)
+  readers.enter(id, options.depends)
   return is_blocked
 end
 

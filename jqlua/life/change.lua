@@ -86,7 +86,7 @@ local function set_time(of, due_ms)
   end
   local owner = queue.load(of[job.QUEUE])
   local options = job.options(of)
-  if of[job.ATTEMPT] == 0 then
+  if of[job.ATTEMPT] == 0 or state == states.BLOCKED then
     -- One that is blocked has nothing else to wait for when its time has come.
     options.ready_ms = (due_ms > now or state ~= states.BLOCKED) and due_ms or nil
     save_options(of, options)

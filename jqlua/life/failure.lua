@@ -97,8 +97,9 @@ end
 ---@param attempt_is_over boolean
 local function record(of, attempt_is_over, reason, group, message, error_blob, finished_at)
   local extra = M.extra(of)
-  extra.r, extra.m, extra.g, extra.f = reason, message, group, finished_at
+  extra.r, extra.m, extra.g = reason, message, group
   if attempt_is_over then
+    extra.f = finished_at
     M.note_attempt(extra, of, reason, group, message)
   end
   M.save_extra(of, extra)

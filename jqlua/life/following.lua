@@ -1,10 +1,12 @@
 ---@lazy
--- What follows a success: the job moves on, or further jobs are enqueued, in the same step.
+-- What follows a success: the job moves on, or waits for others to run again; further jobs are enqueued, in the same
+-- step.
 local meta = require "jqlua.base.meta"
 local arrival = require "jqlua.life.arrival"
 local batch = require "jqlua.base.writes"
 local check = require "jqlua.base.check"
 local constraint = require "jqlua.limits.constraint"
+local dependents = require "jqlua.links.dependents"
 local failure = require "jqlua.life.failure"
 local glob = require "jqlua.base.glob"
 local job = require "jqlua.job.record"
@@ -12,7 +14,9 @@ local states = require "jqlua.job.states"
 local jobspec = require "jqlua.job.spec"
 local keys = require "jqlua.base.keys"
 local lineup = require "jqlua.limits.placement"
+local links = require "jqlua.links.links"
 local queue = require "jqlua.queue.record"
+local readers = require "jqlua.links.readers"
 local taking = require "jqlua.limits.taking"
 local statlog = require "jqlua.statistics.log"
 local tagindex = require "jqlua.job.tags"
@@ -21,6 +25,10 @@ local transition = require "jqlua.life.transition"
 local M = {}
 
 local MOVE_FIELDS = "name queue priority delay"
+local RESUME_FIELDS = "depends if_failed checkpoint"
+
+-- At so many jobs this call may still look for circles.
+local looks = { 1000 }
 
 --- Checks an outcome's `move`.
 ---@param path string
@@ -53,6 +61,25 @@ function M.check_move(move, path)
   end
 end
 
+--- Checks an outcome's `resume`.
+---@param said table outcome, perhaps with other mistakes
+---@param path string
+---@return string? problem
+function M.check_resume(said, path)
+  local resume = said.resume
+  if type(resume) ~= "table" then
+    return check.problem(path, "a map", resume)
+  elseif said.move ~= nil then
+    return "INVALID " .. path .. ": expected either move or resume, got both"
+  elseif resume.checkpoint ~= nil and type(resume.checkpoint) ~= "boolean" then
+    return check.problem(path .. ".checkpoint", "true or false", resume.checkpoint)
+  end
+  local count = check.is_integer(said.enqueue, 1, 1000) and said.enqueue or 0
+  return check.unknown_field(resume, RESUME_FIELDS, path)
+    or jobspec.check_depends(resume.depends, path .. ".depends", count)
+    or resume.if_failed ~= nil and jobspec.check_choice("if_failed", resume.if_failed, path .. ".if_failed") or nil
+end
+
 --- Takes the jobs behind an outcome apart.
 ---@param said table outcome
 ---@param i number its index, for errors
@@ -80,6 +107,10 @@ end
 ---@return string? problem
 function M.check(said, i)
   local path = "outcomes[" .. i .. "].enqueue"
+  local problem = said.resume and arrival.check_given(said.resume.depends, "outcomes[" .. i .. "].resume.depends")
+  if problem or not said.jobs then
+    return problem
+  end
   return meta.state[meta.VERSION] > 0 and constraint.check_asked(said.jobs, path) or arrival.check(said.jobs, path)
 end
 
@@ -122,6 +153,83 @@ function M.move(of, said, argument)
     transition.move(of, lineup.place(of, owner, argument), of[job.PRIORITY], true)
   end
   job.save(of)
+end
+
+--- Of jobs, those that another would have to wait for.
+---@return table[]? others nil if it would wait for itself
+local function others_of(id, depends, if_failed)
+  local others, blocked = {}, {}
+  for _, other_id in ipairs(depends) do
+    local other = job.read(other_id)
+    if other_id == id then
+      return nil
+    elseif dependents.waits_for(other, if_failed) then
+      others[#others + 1] = other
+      blocked[#blocked + 1] = other[job.STATE] == states.BLOCKED and other_id or nil
+    end
+  end
+  -- Only of a job that somebody waits for, and that waits for one that waits, there can be a circle.
+  if blocked[1] and redis.call("EXISTS", keys.DEPENDENTS .. id) == 1 then
+    local is_circle, looked = links.reaches(blocked, id, looks[1])
+    looks[1] = looks[1] - (looked or 0)
+    return is_circle == false and others or nil
+  end
+  return others
+end
+
+--- Has the job's record say what it depends on now, instead of what it did before.
+local function depend_on(of, depends, if_failed, ready_ms)
+  local id, options, stays, gone = of[job.ID], job.options(of), {}, {}
+  for _, other_id in ipairs(depends) do
+    stays[other_id] = true
+  end
+  for _, other_id in ipairs(options.depends or {}) do
+    gone[#gone + 1] = not stays[other_id] and other_id or nil
+  end
+  readers.enter(id, depends)
+  readers.leave(id, gone)
+  options.depends, options.if_failed, options.ready_ms = depends, if_failed, ready_ms
+  of[job.OPTIONS] = cmsgpack.pack(options)
+end
+
+--- The running attempt is over; the job runs again when others have ended, which may be enqueued here.
+---@param said table outcome
+---@param blob string its argument from then on, if the outcome says so
+---@return string|table answer state; with enqueue {state, id, created, ...}
+function M.resume(of, said, blob)
+  local resume, owner = said.resume, queue.load(of[job.QUEUE])
+  local answer, made = said.jobs and M.enqueue(said, "") or { "" }, {}
+  for i = 2, #answer, 2 do
+    made[i / 2] = answer[i]
+  end
+  local depends = arrival.ids(resume.depends, made)
+  local others = others_of(of[job.ID], depends, resume.if_failed)
+  if not others then
+    answer[1] = failure.fail(of, job.FAILED, "other", "it would wait for itself", nil, false, said.finished_at)
+    return said.jobs and answer or answer[1]
+  end
+  of[job.HOW] = job.WAITS
+  local extra = failure.extra(of)
+  failure.note_attempt(extra, of)
+  extra.f = said.finished_at
+  failure.save_extra(of, extra)
+  if resume.checkpoint then
+    redis.call("SET", keys.ARGUMENT .. of[job.ID], blob)
+  end
+  taking.leave(of, false) -- what it keeps in strict order, too: the others may need it
+  if others[1] then
+    transition.move(of, states.BLOCKED, 0)
+  else
+    transition.move(of, lineup.place(of, owner), of[job.PRIORITY])
+  end
+  for _, other in ipairs(others) do
+    dependents.link(of[job.ID], other)
+  end
+  depend_on(of, depends, resume.if_failed, not others[1] and meta.state[meta.NOW_MS] or nil)
+  job.save(of)
+  batch.flush() -- it may have changed jobs that a pick of this call reads and starts
+  answer[1] = states.name(of[job.STATE])
+  return said.jobs and answer or answer[1]
 end
 
 return M

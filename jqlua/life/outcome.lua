@@ -11,7 +11,7 @@ local wishes = require "jqlua.pick.wish"
 
 local M = {}
 
-local FIELDS = "id token type reason should_retry message group finished_at move enqueue"
+local FIELDS = "id token type reason should_retry message group finished_at move resume enqueue"
 local LONGEST_MESSAGE = 65536
 
 ---@cold
@@ -121,6 +121,11 @@ function M.parse(blob, i)
       if problem then
         return nil, problem
       end
+    elseif outcome.type == "success" and field == "resume" then
+      local problem = following.check_resume(outcome, "outcomes[" .. i .. "].resume")
+      if problem then
+        return nil, problem
+      end
     elseif outcome.type == "success" and field == "enqueue" then
       expected = not check.is_integer(value, 1, 1000) and "an integer from 1 to 1000"
     elseif outcome.type ~= "failure" then
@@ -136,7 +141,7 @@ function M.parse(blob, i)
       expected = (type(value) ~= "string" or #value > LONGEST_MESSAGE) and "text of at most 65536 bytes"
     elseif field == "group" then
       expected = not check.is_name(value) and check.NAME
-    elseif field == "move" or field == "enqueue" then
+    elseif field == "move" or field == "resume" or field == "enqueue" then
       return nil, "INVALID outcomes[" .. i .. "]." .. field .. ": only an outcome of type success has it"
     else
       return nil, check.unknown("outcomes[" .. i .. "]", field, FIELDS)
@@ -170,7 +175,10 @@ local function late(of, outcome)
     return "done"
   elseif how == job.MOVED_ON and outcome.type == "success" then
     return of[job.STATE] == states.SCHEDULED and "scheduled" or "queued"
-  elseif how == job.FAILED and outcome.type == "failure" then
+  elseif how == job.WAITS and outcome.type == "success" then
+    local state = of[job.STATE]
+    return (state == states.BLOCKED or state == states.SCHEDULED) and states.name(state) or "queued"
+  elseif how == job.FAILED and (outcome.type == "failure" or outcome.resume) then
     return of[job.STATE] == states.ERROR and "error" or "retrying"
   end
   return "LOST"
@@ -183,7 +191,9 @@ function M.apply(of, outcome, blob)
   if not of or not attempt.runs(of, outcome.token) then
     return late(of, outcome)
   end
-  if outcome.type == "success" then
+  if outcome.resume then
+    return following.resume(of, outcome, blob)
+  elseif outcome.type == "success" then
     local state = "done"
     if outcome.move then
       following.move(of, outcome, blob)

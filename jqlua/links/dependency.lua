@@ -78,7 +78,7 @@ function M.read(spec)
     if id > last then
       return nil, nil, check.missing(path, "job", id)
     end
-    local is_circle = links.reaches(id, spec.id, MOST_LOOKS)
+    local is_circle = links.reaches({ id }, spec.id, MOST_LOOKS)
     if is_circle then
       return nil, nil, "CONFLICT " .. path .. ": " .. id .. " waits for this job"
     elseif is_circle == nil then

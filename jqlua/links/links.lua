@@ -72,10 +72,12 @@ function M.refusal(ids)
   end
 end
 
---- Whether a job had better not wait for another, as that waits for it.
+--- Whether a job had better not wait for others, as one of them waits for it.
+---@param others string[] ids; this is done with the list
 ---@return boolean? is_circle nil when there are too many to look at
-function M.reaches(from, id, most)
-  local seen, stack = { [from] = true }, { from }
+---@return number? looked at so many, when there is none
+function M.reaches(others, id, most)
+  local seen, stack = {}, others
   local looked = 0
   while stack[1] do
     local at = table.remove(stack)
@@ -93,7 +95,7 @@ function M.reaches(from, id, most)
       end
     end
   end
-  return false
+  return false, looked
 end
 
 return M

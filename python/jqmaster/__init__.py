@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from jqmaster.app.app import JQ
     from jqmaster.app.calling import MessagePack
+    from jqmaster.app.flow import Flow, Progress
     from jqmaster.app.handle import Handle, JobCancelled, JobError, NoResult
     from jqmaster.app.live import State
     from jqmaster.app.sealing import Encrypted
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         JobReleased,
         JobStopped,
         Move,
+        ResumeAfter,
         Worker,
         checkpoint,
         current_job,
@@ -39,6 +41,7 @@ __all__ = [
     "Directory",
     "Encrypted",
     "Engine",
+    "Flow",
     "FollowUp",
     "Handle",
     "JQError",
@@ -51,6 +54,8 @@ __all__ = [
     "MessagePack",
     "Move",
     "NoResult",
+    "Progress",
+    "ResumeAfter",
     "State",
     "Stored",
     "Task",
@@ -71,6 +76,7 @@ _MODULES = {
     "Directory": "app.storing",
     "Encrypted": "app.sealing",
     "Engine": "engine.engine",
+    "Flow": "app.flow",
     "FollowUp": "worker.worker",
     "Handle": "app.handle",
     "Job": "engine.replies",
@@ -85,7 +91,9 @@ _MODULES = {
     "MessagePack": "app.calling",
     "Move": "worker.worker",
     "NoResult": "app.handle",
+    "Progress": "app.flow",
     "progress": "worker.worker",
+    "ResumeAfter": "worker.worker",
     "State": "app.live",
     "Stored": "app.storing",
     "Task": "app.task",

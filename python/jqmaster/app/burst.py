@@ -87,11 +87,12 @@ class _Burst(EngineSource):
         try:
             while True:
                 self._ended.clear()
+                was_busy = bool(self._held)  # the answer may be from before the last of these ended
                 next_ms, jobs = await self._engine.pick(self.worker, self._wish["queues"], count)
                 if jobs or not next_ms:
                     self._hold(jobs)
                     return jobs
-                if self._held:
+                if was_busy or self._held:
                     with contextlib.suppress(TimeoutError):
                         async with asyncio.timeout(LOOK_S):
                             await self._ended.wait()

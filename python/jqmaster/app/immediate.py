@@ -14,16 +14,15 @@ from typing import Any, TypeVar, cast
 from jqmaster.app.calling import Serializer
 from jqmaster.app.link import Link
 from jqmaster.app.registry import Registry
-from jqmaster.app.task import Call
+from jqmaster.app.task import Call, Task
 from jqmaster.app.transport import News, Prepared
 from jqmaster.app.worker import Runner
 from jqmaster.engine.calls import ABSENT, Argument, given
 from jqmaster.engine.engine import Operations
-from jqmaster.engine.options import NewJob
 from jqmaster.engine.replies import Document, Enqueued, Event, Note, job_of
 from jqmaster.errors import Conflict, Invalid, NotFound, Unavailable
 from jqmaster.wire import packform
-from jqmaster.worker.ending import FollowUp, JobFailed, Move, new_job
+from jqmaster.worker.ending import FollowUp, JobFailed, Move, ResumeAfter, new_job
 from jqmaster.worker.notes import Notebook, current_job
 
 T = TypeVar("T")
@@ -93,18 +92,18 @@ class Memory:
         """For plain code plain functions run right there, and others in a loop."""
         by_hand = _is_plain.get()
         document = self.engine.add(spec, call.argument)
-        job = job_of({**document, "token": ""}, call.argument)
+        others = await self.engine.get(*spec.get("depends", ())) if spec.get("if_failed") == "fail" else []
+        for other in others:
+            if other and other["status"] == "error":
+                document |= {"status": "error", "reason": "dependency"}
+                document["message"] = f"job {other['id']}, on which it depends, failed"
+                return Enqueued(document["id"], True)
         task = call.task if call.task.function is not None else self._jq.tasks.get(call.task.name)
         if task is None:
             raise LookupError(f"no function here for jobs named {call.task.name}")
         plain_before = _is_plain.set(False)
         try:
-            with _Notebook(document, self._jq.serializer).opened(job):
-                work = Runner(self._jq, 1, 1, in_place=True).call(task, job)
-                needs_loop = task.is_async or self._jq.middlewares
-                result = outside_of_loops(work) if by_hand and needs_loop else await work
-                _is_plain.set(by_hand)
-                result = await self._followed(result)
+            result = await self._attempted(task, document, by_hand)
             document["result"] = self._jq.serializer.dumps(result)
             document["status"] = "done"
         except Exception as error:
@@ -118,21 +117,45 @@ class Memory:
             _is_plain.reset(plain_before)
         return Enqueued(document["id"], True)
 
+    async def _attempted(self, task: Task[..., Any], document: Document, by_hand: bool) -> Any:
+        """The result of a job, whose function is called again when it waited for others."""
+        while True:
+            job = job_of({**document, "token": ""}, document["argument"])
+            with _Notebook(document, self._jq.serializer).opened(job):
+                work = Runner(self._jq, 1, 1, in_place=True).call(task, job)
+                needs_loop = task.is_async or self._jq.middlewares
+                try:
+                    result = outside_of_loops(work) if by_hand and needs_loop else await work
+                    _is_plain.set(by_hand)
+                    return await self._followed(result)
+                except ResumeAfter as said:
+                    new, depends = said.parts()
+                    _is_plain.set(by_hand)
+                    made = await self._follow(new)
+                    document["depends"] = [made[one].id if isinstance(one, int) else one for one in depends]
+                    document["attempt"] += 1
+                    document["argument"] = said.checkpoint or document["argument"]
+                    _is_plain.set(False)
+
+    async def _follow(self, jobs: Sequence[Any]) -> list[Enqueued]:
+        news = [new_job(one, jobs) for one in jobs]
+        calls = [
+            one if isinstance(one, Call) else Call(self._jq.task(new.spec["name"]), new.argument, {})
+            for one, new in zip(jobs, news, strict=True)
+        ]
+        return await self.enqueue(calls, news, None)
+
     async def _followed(self, result: Any) -> Any:
         """What a result says is to follow runs at once, too; the result itself."""
-        follow: list[tuple[Call[Any], NewJob]] = []
+        follow: Sequence[Any] = ()
         if isinstance(result, FollowUp):
-            for one in result.jobs:
-                new = new_job(one, result.jobs)
-                call = one if isinstance(one, Call) else Call(self._jq.task(new.spec["name"]), new.argument, {})
-                follow.append((call, new))
-            result = result.result
+            follow, result = result.jobs, result.result
         if isinstance(result, Move):
             packed = self._jq.serializer.dumps(result.argument)
             moved: Call[Any] = Call(self._jq.task(result.name or current_job.get().name), packed, {})
             handle = await self._run_one(moved, moved.spec())
             result = self._jq.serializer.loads(self.engine.find(handle.id)["result"])
-        await self.enqueue([call for call, _ in follow], [new for _, new in follow], None)
+        await self._follow(follow)
         return result
 
 

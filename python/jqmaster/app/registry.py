@@ -12,6 +12,7 @@ from typing import Any, ParamSpec, TypeVar, Unpack, cast, overload
 from jqmaster.app import cron
 from jqmaster.app import handle as handles
 from jqmaster.app.calling import MessagePack, Serializer
+from jqmaster.app.flow import FlowMethods
 from jqmaster.app.handle import Handle
 from jqmaster.app.link import Link, plain
 from jqmaster.app.operation import OperationMethods
@@ -40,7 +41,7 @@ LOCAL = "http://127.0.0.1:8400"
 BATCH = 1000
 
 
-class Registry(OperationMethods):
+class Registry(OperationMethods, FlowMethods):
     """All of `JQ` but what runs jobs."""
 
     def __init__(
@@ -237,15 +238,16 @@ class Registry(OperationMethods):
         """
         return await handles.gather(jobs, timeout, return_errors=return_errors, at_once=self.link.waits)
 
-    async def adependency_results(self) -> list[Any]:
+    async def adependency_results(self, *, return_errors: bool = False) -> list[Any]:
         """In a job: the results of those that it depends on, in the order of its `depends`. They stay until
         it has ended.
 
         Raises NoResult for one that keeps none, or whose result was gone when this job was enqueued; JobError
         or JobCancelled for one that was not done (`if_failed="run"`); NotFound when nothing is known of one any
-        more; each names the job. LookupError outside of a job.
+        more; each names the job. With `return_errors` these stand among the results. LookupError outside of a job.
         """
-        return await self.agather([self.handle(one) for one in current_job.get().depends or ()])
+        jobs = [self.handle(one) for one in current_job.get().depends or ()]
+        return await self.agather(jobs, return_errors=return_errors)
 
     gather, dependency_results = plain(agather), plain(adependency_results)
 

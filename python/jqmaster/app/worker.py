@@ -15,13 +15,14 @@ import msgpack
 
 from jqmaster.app import calling
 from jqmaster.app.calling import Serializer
+from jqmaster.app.flow import is_for_nothing
 from jqmaster.app.registry import Registry
 from jqmaster.app.task import Call, ScheduleOptions, Task, When
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.options import JobOptions
 from jqmaster.engine.replies import Job
 from jqmaster.errors import JQError, Unavailable
-from jqmaster.worker.ending import FollowUp, JobFailed, JobReleased, Move, Packed, group_of, trace
+from jqmaster.worker.ending import FollowUp, JobFailed, JobReleased, Move, Packed, ResumeAfter, group_of, trace
 from jqmaster.worker.notes import current_job, notebook_of
 from jqmaster.worker.process_pool import NEVER, ProcessPool, Renewal
 from jqmaster.worker.threads import Threads
@@ -57,7 +58,7 @@ class Runner:
         return {name: self._function(task) for name, task in self._jq.tasks.items()}
 
     async def call(self, task: Task[..., Any], job: Job) -> Any:
-        """Run one attempt; its result. Raises JobFailed and JobReleased only; JobFailed has its cause."""
+        """Run one attempt; its result. Raises JobFailed, JobReleased and ResumeAfter only; JobFailed has its cause."""
         try:
             assert task.signature is not None
             args, kwargs = task.signature.decode(
@@ -66,12 +67,14 @@ class Runner:
         except (TypeError, ValueError) as error:
             message = f"the argument does not fit {task.name}{task.signature}: {error}"
             raise JobFailed(message, retry=False) from error
+        if job.headers and await is_for_nothing(self._jq.link, job):
+            return None
         call: Callable[[], Awaitable[Any]] = partial(self._invoke, task, job, args, kwargs)
         for middleware in reversed(self._jq.middlewares):
             call = partial(middleware, job, call)
         try:
             return await call()
-        except JobReleased:
+        except (JobReleased, ResumeAfter):
             raise
         except Exception as error:
             raise self._failed(task, job, error) from error

@@ -26,7 +26,8 @@ LEAST_RETRY_AFTER_S, MAX_RETRY_AFTER_S = 1.0, 3600.0
 MAX_MESSAGE_BYTES = 65536
 REFUSAL_S = 2.0
 _OUTCOME_FIELDS = (
-    "type", "result", "error", "message", "reason", "should_retry", "group", "finished_at", "move", "enqueue",
+    "type", "result", "error", "message", "reason", "should_retry", "group", "finished_at", "move", "resume",
+    "enqueue",
 )  # fmt: skip
 
 Why = Literal["unknown", "busy", "unreachable", "gone"]
@@ -71,8 +72,8 @@ Answer = Accepted | Refused | Finished | Lapses | NoRoom
 
 
 def outcome_of(answer: Answer) -> str:
-    """In a word: `accepted`, `done`, `moved`, `failed`, `lapsed`, `no_room`, or why it was refused: `unknown`,
-    `busy`, `unreachable`, `gone`."""
+    """In a word: `accepted`, `done`, `moved`, `blocked`, `failed`, `lapsed`, `no_room`, or why it was refused:
+    `unknown`, `busy`, `unreachable`, `gone`."""
     match answer:
         case Refused():
             return answer.why
@@ -81,7 +82,7 @@ def outcome_of(answer: Answer) -> str:
         case Finished():
             if answer.spec.get("type") == "failure":
                 return "failed"
-            return "moved" if "move" in answer.spec else "done"
+            return "moved" if "move" in answer.spec else "blocked" if "resume" in answer.spec else "done"
         case NoRoom():
             return "no_room"
     return "lapsed"

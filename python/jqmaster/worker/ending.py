@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 import msgpack
 
@@ -15,6 +15,7 @@ from jqmaster.engine.options import NewJob, Seconds
 from jqmaster.engine.replies import Job
 from jqmaster.errors import Invalid, JQError, NotFound
 from jqmaster.worker import threads
+from jqmaster.worker.notes import notebook_of
 
 R_co = TypeVar("R_co", covariant=True)
 
@@ -105,6 +106,51 @@ class FollowUp(Generic[R_co]):
     jobs: Sequence[Follower | Mapping[str, Any] | NewJob]
 
 
+class HasId(Protocol):
+    """A job that was enqueued, such as a handle."""
+
+    @property
+    def id(self) -> str: ...
+
+
+class ResumeAfter(Exception):
+    """Raise it in a function: the worker lets go of the job, which runs again when `jobs` have ended.
+
+    `jobs`: 1 to 100, as for `FollowUp` (they are enqueued in the same step), or handles or ids of jobs that are
+    there. The next attempt finds their ids in `current_job.get().depends`, their results by
+    `jq.dependency_results()`, and begins with `checkpoint` as its argument, if that is given. `if_failed`: what
+    becomes of it when one of them fails or is cancelled, as for `depends`: `wait` (default), `fail`, `run`. No
+    retry is spent.
+    """
+
+    def __init__(
+        self,
+        jobs: Sequence[Follower | Mapping[str, Any] | NewJob | HasId | str],
+        *,
+        if_failed: Literal["wait", "fail", "run"] | None = None,
+        checkpoint: Any = ...,
+    ) -> None:
+        super().__init__(jobs)
+        self.jobs = list(jobs)
+        self.if_failed = if_failed
+        notebook = notebook_of()
+        dumps = msgpack.packb if notebook is None else notebook.dumps
+        self.checkpoint: bytes | None = None if checkpoint is ... else dumps(checkpoint)
+
+    def __str__(self) -> str:
+        return f"after {len(self.jobs)} jobs"
+
+    def parts(self) -> tuple[list[Any], list[str | int]]:
+        """Those of the jobs that are to be enqueued, and what it depends on: ids, and indexes among these."""
+        new: list[Any] = []
+        depends: list[str | int] = []
+        for one in self.jobs:
+            there = one if isinstance(one, str) else getattr(one, "id", None)
+            depends.append(len(new) if there is None else there)
+            new += [one] if there is None else []
+        return new, depends
+
+
 @dataclass(frozen=True, slots=True)
 class Packed:
     """A result that is packed already: one MessagePack value."""
@@ -126,7 +172,8 @@ class Outcome:
 
     @property
     def is_success(self) -> bool:
-        return bool(self.spec["type"] == "success")
+        """Whether there is no further attempt, unless the job moves on."""
+        return self.spec["type"] == "success" and "resume" not in self.spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +237,10 @@ def trace(error: Exception, caller: str) -> str:
 
 
 def succeeded(job: Job, result: Any) -> Outcome:
-    """The outcome of an attempt whose function returned `result`. Raises what packing it raises."""
+    """The outcome of an attempt whose function returned `result`, or raised a `ResumeAfter`. Raises what packing it
+    raises."""
+    if isinstance(result, ResumeAfter):
+        return _resumed(job, result)
     if isinstance(result, Packed):
         return Outcome(job, {"type": "success"}, result.blob)
     spec: dict[str, Any] = {"type": "success"}
@@ -204,8 +254,17 @@ def succeeded(job: Job, result: Any) -> Outcome:
     return Outcome(job, spec, msgpack.packb(result), follow)
 
 
+def _resumed(job: Job, said: ResumeAfter) -> Outcome:
+    new, depends = said.parts()
+    resume = {"depends": depends, "checkpoint": said.checkpoint is not None}
+    if said.if_failed is not None:
+        resume["if_failed"] = said.if_failed
+    follow = tuple(new_job(one, new) for one in new)
+    return Outcome(job, {"type": "success", "resume": resume}, said.checkpoint or NIL, follow)
+
+
 def new_job(one: Follower | Mapping[str, Any] | NewJob, siblings: Sequence[Any]) -> NewJob:
-    """One of the jobs of a `FollowUp`, ready to be sent. Raises what packing its argument raises."""
+    """One of the jobs of a `FollowUp` or `ResumeAfter`, ready to be sent. Raises what packing its argument raises."""
     if isinstance(one, NewJob):
         return one
     if not isinstance(one, Mapping):

@@ -29,6 +29,7 @@ from jqmaster.worker.ending import (
     Move,
     Outcome,
     Release,
+    ResumeAfter,
     failed,
     group_of,
     put_off,
@@ -41,7 +42,7 @@ from jqmaster.worker.threads import Threads
 
 __all__ = [
     "Ending", "FollowUp", "Function", "JobFailed", "JobReleased", "JobStopped", "Key", "Move", "Outcome", "Release",
-    "Source", "Worker", "checkpoint", "current_job", "no_renewal", "progress", "queues_for",
+    "ResumeAfter", "Source", "Worker", "checkpoint", "current_job", "no_renewal", "progress", "queues_for",
 ]  # fmt: skip
 
 log = logging.getLogger("jqmaster.worker")
@@ -201,6 +202,8 @@ class Worker:
         except JobReleased as error:
             log.info("job %s (%s) is given back%s", job.id, job.name, f": {error}" if str(error) else "")
             return released(job, error)
+        except ResumeAfter as error:
+            result = error
         except Exception as error:
             log.warning("job %s (%s) failed in attempt %d", job.id, job.name, job.attempt, exc_info=error)
             details = {"type": type(error).__name__, "traceback": trace(error, __file__)}
@@ -219,8 +222,6 @@ class Worker:
         self._ending_came.set()
         self._unreported += 1
         self._all_reported.clear()
-
-    # -- loops ------------------------------------------------------------------------------------
 
     async def _fetch_loop(self) -> None:
         failures = 0

@@ -92,6 +92,9 @@ describe("a job that is", function()
     { "running", "scheduled", "release with a delay", function(_, job)
       jq:release(job, 5)
     end },
+    { "running", "blocked", "an outcome that waits for others", function(_, job)
+      jq:succeed(job, nil, { resume = { depends = { jq:enqueue("b") } } })
+    end },
     { "running", "cancelled", "cancelling", function(id)
       jq:cancel(id)
     end },

@@ -17,7 +17,7 @@ PROGRAM = """
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, assert_type
 
-from jqmaster import JQ, Call, FollowUp, Handle, Job, Move
+from jqmaster import JQ, Call, Flow, FollowUp, Handle, Job, Move, Progress, ResumeAfter
 from jqmaster import Hamster  # wrong: attr-defined
 
 jq = JQ(timeout=60)
@@ -72,6 +72,15 @@ assert_type(jq.enqueue_many([add.job(1), add.job(2)]), list[Handle[int]])
 assert_type(jq.gather(add.map([1, 2])), list[int])
 assert_type(mail.enqueue("a", subject="b"), Handle[dict[str, int]])
 assert_type(clean.enqueue().result(), None)
+assert_type(jq.group(add.job(n) for n in range(3)), Flow[list[int]])
+assert_type(jq.group([add.job(1)], done=clean.job()).result(timeout=5), list[int])
+assert_type(jq.chord([clean.job()], add.job(1), failed=clean.job()).result(), int)
+assert_type(jq.chain(clean.job(), [add.job(1), split.job("a")], upload.job("a")).result(), str)
+assert_type(jq.chain(add.job(1)).progress(), Progress)
+jq.chain(add.job(1), [add.job(1)])  # wrong: arg-type
+jq.chord([add], add.job(1))  # wrong: list-item
+ResumeAfter([add.job(1), add.enqueue(1), "id", {"name": "a"}], if_failed="run", checkpoint={"at": 1})
+ResumeAfter([add.job(1)], if_failed="no")  # wrong: arg-type
 assert_type(jq.task("resize").enqueue(1, wide=True).result(), Any)
 
 
@@ -79,6 +88,8 @@ async def main() -> None:
     assert_type(await mail("a", subject="b"), dict[str, int])
     assert_type(await (await mail.aenqueue("a", subject="b")).aresult(), dict[str, int])
     assert_type(await add.enqueue(1), int)
+    assert_type(await jq.chord([clean.job()], add.job(1)), int)
+    assert_type(await (await jq.achain(clean.job(), add.job(1))).aprogress(), Progress)
     assert_type(await jq.agather(await mail.amap(["a"])), list[dict[str, int]])
 
 

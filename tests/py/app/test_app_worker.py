@@ -37,6 +37,18 @@ def test_a_burst_runs_until_nothing_is_left(jq: JQ) -> None:
     assert jq.burst() == 0
 
 
+def test_a_burst_sees_what_the_last_job_frees_while_it_looks(jq: JQ) -> None:
+    @jq.job
+    def step(number: int) -> None: ...
+
+    calls = [step.job(0)]
+    for number in range(1, 60):
+        calls.append(step.options(depends=calls[-1:]).job(number))
+    handles = jq.enqueue_many(calls)
+    assert jq.burst() == 60
+    assert handles[-1].status() == "done"
+
+
 def test_a_burst_does_not_wait_for_retries(jq: JQ) -> None:
     @jq.job(retry_base=3600)
     def flaky() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -120,6 +121,14 @@ def test_diamond(master: MasterProcess) -> None:
     ]
 
 
+def test_fan(master: MasterProcess) -> None:
+    *lines, last = said_between(run(sys.executable, "fan.py", master.url))
+    assert lines[:3] == ["each page: [4, 5, 3]", "in all: 12", "4 of 4 jobs have ended"]
+    assert re.fullmatch(r"torn: job \w+ failed: ValueError: an empty page", lines[3])
+    assert lines[4:] == ["torn: 2 of 3 jobs were not done"]
+    assert last == "12 words on 3 pages"
+
+
 def test_pipeline(master: MasterProcess) -> None:
     assert said_between(run(sys.executable, "pipeline.py", master.url)) == [
         "stored film.mp4",
@@ -131,7 +140,7 @@ def test_pipeline(master: MasterProcess) -> None:
 def test_failures(master: MasterProcess) -> None:
     lines = said_between(run(sys.executable, "failures.py", master.url))
     # Other examples have failures of their own.
-    assert [line for line in lines if not line.startswith(("JobFailed", "TypeError", "dependency"))] == [
+    assert [line for line in lines if not line.startswith(("JobFailed", "TypeError", "ValueError", "dependency"))] == [
         "ConnectionError: 3, the last: ConnectionError: the shop does not answer",
         "NoSuchCustomer: 1, the last: nobody by this name",
         "retried: 3",
@@ -182,5 +191,5 @@ def test_every_example_is_run_here() -> None:
     names = {path.name for path in EXAMPLES.iterdir() if path.is_file()}
     assert names == {
         "hello.py", "tasks.py", "enqueue.py", "direct.py", "any_worker.py", "limits.py", "curl.sh",
-        "unique.py", "diamond.py", "pipeline.py", "schedules.py", "failures.py", "progress.py",
+        "unique.py", "fan.py", "diamond.py", "pipeline.py", "schedules.py", "failures.py", "progress.py",
     }  # fmt: skip

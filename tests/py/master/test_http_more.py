@@ -52,6 +52,29 @@ async def test_jobs_follow_an_outcome(api: Api) -> None:
     assert len((await api.get("/jobs?name=part")).value["jobs"]) == 1
 
 
+async def test_a_job_runs_again_when_others_have_ended(api: Api) -> None:
+    job_id = await api.enqueue("whole")
+    [job] = await api.pick("whole")
+    resume = {"depends": [0], "if_failed": "run", "checkpoint": True}
+    answer = await api.done(job, result={"at": 1}, resume=resume, enqueue=[{"name": "part", "keep_result": True}])
+    assert (answer.status, answer.value["states"]) == (200, ["blocked"])
+    [[part]] = answer.value["job_ids"]
+    shown = (await api.get(f"/job/{job_id}")).value
+    assert (shown["depends"], shown["waits_for"], shown["argument"]) == ([part], [part], {"at": 1})
+    assert (await api.done(job, resume={"depends": [part]})).status == 204
+    [job] = await api.pick("part")
+    await api.done(job, result=5)
+    [job] = await api.pick("whole")
+    assert (job["attempt"], job["retry_count"], job["argument"], job["depends"]) == (2, 0, {"at": 1}, [part])
+    wrong = await api.done(job, resume={"depends": [0]})
+    assert (wrong.status, wrong.value["error"]["field"]) == (400, "resume.depends[0]")
+    # With nothing left to wait for
+    assert (await api.done(job, resume={"depends": [part]})).status == 204
+    assert await state(api, job_id) == "queued"
+    history = (await api.get(f"/job/{job_id}/history")).value
+    assert [event["event"] for event in history["events"]] == ["enqueued", *["started", "blocked"] * 2]
+
+
 async def test_many_outcomes_and_what_follows_each(api: Api) -> None:
     for name in ("a", "b", "c"):
         await api.enqueue(name)

@@ -97,6 +97,7 @@ UNIQUE = {field.name: WRONG[field.name] for field in FIELDS if "unique" in (fiel
 JOB = {name: values for name, values in WRONG.items() if name not in UNIQUE}
 CHANGES = {"id": IDS} | {name: WRONG[name] for name in CHANGED} | {"tags": [tags for tags in TAGS if tags != []]}
 MOVE = {name: WRONG[name] for name in ("name", "queue", "priority", "delay")}
+RESUME = {"depends": WRONG["depends"], "if_failed": WRONG["if_failed"], "checkpoint": BOOLEANS}
 PAGE = {"cursor": CURSOR, "count": integers(1, 1000)}
 PICK = of("pick", "queues", "count", "order", "request", wait=[5, True, "push", 1.5])
 RATE = {"limit": integers(1, 10**9), "period": numbers(0.001, 31536000), "smooth": BOOLEANS}

@@ -82,7 +82,7 @@ def of_changes(invalid, refused):
 
 
 def of_outcomes(invalid, refused):
-    """`move` and `enqueue` of outcomes."""
+    """`move`, `resume` and `enqueue` of outcomes."""
     worker = encode({"worker": "w"})
     base = {"id": RUNNING, "token": HOLD, "type": "success"}
     job = encode({"name": "a"})
@@ -91,14 +91,22 @@ def of_outcomes(invalid, refused):
         said = encode({**base, **spec})
         return invalid("finish", what, f"outcomes[0].{path}", worker, said, BLOB, *more, says=says)
 
-    for field in ("move", "enqueue"):
-        failure = {**base, "type": "failure", field: {"name": "a"} if field == "move" else 1}
+    for field, value in (("move", {"name": "a"}), ("resume", {"depends": [WAITING]}), ("enqueue", 1)):
+        failure = {**base, "type": "failure", field: value}
         args = (worker, encode(failure), BLOB, job, BLOB)
         yield invalid("finish", f"failure with {field}", f"outcomes[0].{field}", *args)
     for wrong in (5, True, "x", [1], {}, {"priority": 1}):
         yield outcome(f"move {show(wrong)}", "move", {"move": wrong})
     yield outcome("move to a name with *", "move.name", {"move": {"name": "a*"}})
     yield outcome("move to an unknown field", "move.nam", {"move": {"nam": "a"}}, says="did you mean name?")
+    for wrong in (5, True, "x", [1]):
+        yield outcome(f"resume {show(wrong)}", "resume", {"resume": wrong})
+    yield outcome("resume and move", "resume", {"resume": {"depends": [WAITING]}, "move": {"name": "a"}})
+    yield outcome("resume without such a job", "resume.depends[0]", {"resume": {"depends": [0]}})
+    two = {"resume": {"depends": [0, 1]}, "enqueue": 1}
+    yield outcome("resume after two of one", "resume.depends[1]", two, job, BLOB)
+    yield refused("finish", "resume after one that never was", "NOTFOUND", "outcomes[0].resume.depends[1]",
+                  {"worker": "w"}, encode({**base, "resume": {"depends": [WAITING, NEVER]}}), BLOB)  # fmt: skip
     for wrong in (0, 1001, 1.5, "1", True, []):
         yield outcome(f"enqueue {show(wrong)}", "enqueue", {"enqueue": wrong}, job, BLOB)
     yield outcome("enqueue more than there is", "enqueue", {"enqueue": 2}, job, BLOB)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from jqmaster import JQ, JobError, JobStopped, MessagePack, checkpoint, current_job, progress
+from jqmaster import JQ, JobError, JobStopped, MessagePack, ResumeAfter, checkpoint, current_job, progress
 from jqmaster.testing import working
 from processes import Process
 
@@ -79,6 +79,16 @@ async def hangs_here(path: str) -> None:
         Path(path).write_text("cancelled")  # noqa: ASYNC240
 
 
+@jobs.job(process=True, max_retry=0)
+def fans_out(parts: Iterable[int] = (), *, done: bool = False) -> list[int]:
+    if not done:
+        first = where_it_runs.job(1)
+        after = where_it_runs.options(depends=[first]).job(2)
+        # A set, which only the object's serializer can pack.
+        raise ResumeAfter([first, after], checkpoint={"parts": {3, 4}, "done": True})
+    return [*parts, len(current_job.get().depends or ()), current_job.get().attempt]
+
+
 @jobs.job(process=True, max_retry=1, retry_base=0)
 def tells(number: int, seen: Iterable[int] = ()) -> list[int]:
     progress(number, "on the way")
@@ -135,6 +145,12 @@ def test_what_goes_wrong_there_is_told(jq: JQ, how: str, said: str) -> None:
     handle = fails.enqueue(how)
     jq.burst(raises=False)
     assert said in handle.document()["message"]
+
+
+def test_a_job_there_runs_again_when_others_have_ended(jq: JQ) -> None:
+    handle = fans_out.enqueue()
+    jq.burst()
+    assert handle.result(timeout=5) == [3, 4, 2, 2]
 
 
 def test_a_death_is_noticed_though_a_child_holds_the_pipe(jq: JQ) -> None:

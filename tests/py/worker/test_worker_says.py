@@ -19,6 +19,7 @@ from jqmaster.worker.worker import (
     JobFailed,
     JobReleased,
     Move,
+    ResumeAfter,
     checkpoint,
     current_job,
     no_renewal,
@@ -243,6 +244,24 @@ async def test_a_job_that_moves_may_have_followers(way: str, server: Server, own
         assert (await until(own, await enqueue(own, "first", 1), "done"))["name"] == "second"
         [mail] = (await own.jobs({"name": "mail"})).documents
         assert mail["status"] == "scheduled"
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_job_runs_again_when_others_have_ended(way: str, server: Server, own: Engine) -> None:
+    def whole(argument: dict[str, int]) -> int:
+        if not argument["done"]:
+            parts = [{"name": "part", "argument": number, "keep_result": True} for number in range(3)]
+            raise ResumeAfter(parts, checkpoint={"done": 1})
+        return len(current_job.get().depends) + argument["done"]
+
+    async def part(argument: int) -> int:
+        return argument
+
+    async with working(way, server, {"whole": whole, "part": part}):
+        document = await until(own, await enqueue(own, "whole", {"done": 0}, keep_result=True), "done")
+        assert (document["attempt"], document["retry_count"]) == (2, 0)
+        assert msgpack.unpackb(document["result"]) == 4
+        assert [(await own.get(id))[0]["status"] for id in document["depends"]] == ["done"] * 3
 
 
 @pytest.mark.parametrize("way", WAYS)

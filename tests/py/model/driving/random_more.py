@@ -131,8 +131,17 @@ class MoreGenerator:
             if self.chance(0.3):
                 outcome["move"]["delay"] = self.rng.choice((0, 0.5, 10))
             pair[1] = self.rng.choice(self.arguments)
-        if self.has("following", 0.25):
-            pair.append(self.following_jobs())
+        follow = self.following_jobs() if self.has("following", 0.25) else []
+        if "move" not in outcome and self.has("depends", 0.35):
+            follow = follow or (self.following_jobs() if self.chance(0.5) else [])
+            outcome["resume"] = {"depends": self.dependencies(len(follow))}
+            if self.chance(0.7):
+                outcome["resume"]["if_failed"] = self.rng.choice(("wait", "fail", "run"))
+            if self.chance(0.3):
+                outcome["resume"]["checkpoint"] = self.chance(0.8)
+            pair[1] = self.rng.choice(self.arguments)
+        if follow:
+            pair.append(follow)
 
     def add_notes(self, fields):
         """To a heartbeat."""

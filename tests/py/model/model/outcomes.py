@@ -76,30 +76,34 @@ class Outcomes(Part):
         expect(len(reply) == (2 if pick else 1), "states, and with pick the jobs", reply)
         expect(len(reply[0]) == len(outcomes), "as many answers as outcomes", reply)
         for (outcome, blob, *follows), answer in zip(outcomes, reply[0], strict=True):
-            state = answer[0] if isinstance(answer, list) else answer
+            state, *made = answer if isinstance(answer, list) else [answer]
             runs = self.model.life.holds(outcome["id"], outcome["token"])
-            same(state, self.finish_one(outcome, blob, state), "finish")
             expect(isinstance(answer, list) == bool(runs and follows), "what follows", answer, follows)
-            if runs and follows:
-                self.model.arrival.create(follows[0], answer[1:])
+            comes_first = runs and "resume" in outcome  # what follows, since it waits for that
+            if comes_first and follows:
+                self.model.arrival.create(follows[0], made)
+            same(state, self.finish_one(outcome, blob, state, [id for id, _ in made]), "finish")
+            if runs and follows and not comes_first:
+                self.model.arrival.create(follows[0], made)
         if pick:
             self.model.work.pick(reply[1], worker, **pick)
 
     def unknown_in_outcomes(self, reply, outcomes):
         """Of outcomes that are too late, what follows may be looked at, or not."""
         for i, (outcome, _, *follows) in enumerate(outcomes):
-            errors = [
-                e
-                for some in follows
-                for e in self.model.links.unknown_dependencies(reply, some, f"outcomes[{i}].enqueue[{{}}]")
-            ]
+            lists = [(some, f"outcomes[{i}].enqueue[{{}}]") for some in follows]
+            lists += [([(outcome["resume"], None)], f"outcomes[{i}].resume")] if "resume" in outcome else []
+            errors = [e for some, at in lists for e in self.model.links.unknown_dependencies(reply, some, at)]
             if self.model.life.holds(outcome["id"], outcome["token"]) or isinstance(reply, ErrorReply):
                 yield from errors
 
-    def finish_one(self, outcome, blob, answer):
+    def finish_one(self, outcome, blob, answer, made):
         id, token, kind = outcome["id"], outcome["token"], outcome["type"]
         job = self.model.life.holds(id, token)
         if not job:
+            before = self.model.jobs.get(id)
+            if "resume" in outcome and before and before.last[1:2] == ("failure",):
+                kind = "failure"  # it would have waited for itself
             return self.model.work.over(id, token, kind, answer)
         finished_at = outcome.get("finished_at")
         if kind == "failure":
@@ -110,6 +114,8 @@ class Outcomes(Part):
             job.finished_at = finished_at
             if "move" in outcome:
                 self.move(job, blob, **outcome["move"])
+            elif "resume" in outcome:
+                self.resume(job, blob, made, **outcome["resume"])
             else:
                 self.succeed(job, blob)
         return job.status
@@ -134,6 +140,24 @@ class Outcomes(Part):
         for constraint in self.model.limits.constraints.values():
             constraint.kept.discard(job.id)
         self.model.life.requeue(job, self.model.now + ms(delay), event="moved")
+        job.last = (job.attempt, "success", job.status)
+
+    def resume(self, job, blob, made, depends, if_failed="wait", checkpoint=False):
+        """It waits for others, which may have been enqueued here, and runs again."""
+        links, now = self.model.links, self.model.now
+        depends = list(dict.fromkeys(made[d] if isinstance(d, int) else d for d in depends))
+        if any(links.leads_to(id, job.id) for id in depends):
+            finished_at = job.finished_at
+            return self.model.life.fail(job, "failure", "other", False, SOME_TEXT, finished_at=finished_at)
+        if checkpoint:
+            job.argument, job.has_other_facts = blob, True
+        for constraint in self.model.limits.constraints.values():
+            constraint.kept.discard(job.id)
+        before, job.depends, job.if_failed, job.if_failed_changed = job.depends or (), depends, if_failed, False
+        links.needs_results(job, depends)
+        links.needs_no_results(job, [id for id in before if id not in depends])
+        links.wait_for(job, depends, 0, event="blocked")
+        job.ready_ms = now if job.status == "queued" else None
         job.last = (job.attempt, "success", job.status)
 
     # ---- change, kick ----

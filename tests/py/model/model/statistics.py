@@ -29,6 +29,7 @@ class Statistics(Part):
     def transition(self, job, was, event=None):
         if (event in ("failed", "lapsed") and job.status == "error") or event in ("expired", "dependency"):
             event = "error"
+        event = "released" if event == "blocked" else event
         if event in COUNTS and event != "moved":
             self.count(job, event)
         if was == "running" and event != "moved":

@@ -11,7 +11,7 @@ from model.common import (
 from model.part import Part
 
 LAST_ENDS = 20  # of which a history tells
-OF_ATTEMPTS = ("started", "done", "failed", "lapsed", "released", "moved")
+OF_ATTEMPTS = ("started", "done", "failed", "lapsed", "released", "moved", "blocked")
 # What a history says at least.
 TOLD = {"started": ("attempt", "worker_id"), "released": ("attempt", "worker_id", "message"),
         "failed": ("attempt", "reason", "group", "message"),

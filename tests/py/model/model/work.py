@@ -119,8 +119,8 @@ class Work(Part):
         if job.last and job.last[:2] == (attempt, kind):
             if kind in ("release", "kick"):  # where it waits now
                 return "scheduled" if job.status == "scheduled" else "queued"
-            if kind == "success" and job.last[2] != "done" and answer in ("queued", "scheduled"):
-                return answer  # it was moved: where it waits now, or waited then
+            if kind == "success" and job.last[2] != "done" and answer in ("queued", "scheduled", "blocked"):
+                return answer  # it was moved, or waits for others: where it waits now, or waited then
             if kind == "failure" and answer == "retrying" and job.status != "error":
                 return answer  # it was made to run again
             return job.last[2]

@@ -9,6 +9,7 @@ const KIND = {
   lapsed: 'error',
   released: 'cancelled',
   moved: 'scheduled',
+  blocked: 'blocked',
   cancelled: 'cancelled',
 };
 const WORDS = {
@@ -17,6 +18,7 @@ const WORDS = {
   lapsed: 'its lease ran out',
   released: 'given back',
   moved: 'went on as another',
+  blocked: 'waits for others',
   cancelled: 'cancelled',
   expired: 'expired before it started',
   dependency: 'ended, because a job it waited for failed',

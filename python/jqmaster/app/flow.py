@@ -1,0 +1,204 @@
+"""Fan out and in: jobs that are enqueued together, all or none, and looked at as one. A thin layer over `depends`."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Generator, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from jqmaster.app import handle as handles
+from jqmaster.app.handle import Handle, JobCancelled, JobError
+from jqmaster.app.link import Link, plain
+from jqmaster.app.task import Call, Program
+from jqmaster.engine.options import JobOptions
+from jqmaster.engine.replies import Document, Job
+
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+Step = Call[Any] | Iterable[Call[Any]]
+
+MOST = 1000  # jobs of a call that enqueues all or none
+ONLY_IF_FAILED = "jq-only-if-failed"
+"""A header: the job is called only when one that it depends on was not done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How many jobs of a flow have ended, and how. One whose record is gone counts as done."""
+
+    total: int
+    done: int = 0
+    failed: int = 0
+    cancelled: int = 0
+
+    @property
+    def ended(self) -> int:
+        """However they ended."""
+        return self.done + self.failed + self.cancelled
+
+
+class Flow(Generic[R_co]):
+    """What `chain`, `group` and `chord` have enqueued. `await flow` is `await flow.aresult()`.
+
+    `jobs`: handles of its jobs, in order; `callbacks`: of those for when it is done, or one failed, which count
+    for neither its result nor its progress. Every method has an async twin with an `a` before its name.
+    """
+
+    __slots__ = ("_ends", "_is_list", "callbacks", "jobs", "link")
+
+    def __init__(
+        self, link: Link, jobs: Sequence[Handle[Any]], callbacks: Sequence[Handle[Any]], ends: int, is_list: bool
+    ) -> None:
+        self.link = link
+        self.jobs = list(jobs)
+        self.callbacks = list(callbacks)
+        self._ends = self.jobs[-ends:]
+        self._is_list = is_list
+
+    def __repr__(self) -> str:
+        return f"<flow of {len(self.jobs)} jobs>"
+
+    def __await__(self) -> Generator[Any, None, R_co]:
+        return self.aresult().__await__()
+
+    async def aresult(self, timeout: float | None = None) -> R_co:
+        """The result of its last job, or of a group the results of all, once they have it; waits at most `timeout`
+        seconds.
+
+        Raises as `Handle.result`. When one of the jobs before failed or was cancelled, that is the one it tells.
+        """
+        try:
+            found: Any = await handles.gather(self._ends, timeout, return_errors=False, at_once=self.link.waits)
+        except JobError as error:
+            if error.reason != "dependency":
+                raise
+            raise await self._cause() or error from None
+        return found if self._is_list else found[0]  # type: ignore[no-any-return]
+
+    async def aprogress(self) -> Progress:
+        """How many of its jobs have ended."""
+        states = [one["status"] if one else "done" for one in await self._documents()]
+        return Progress(len(states), *(states.count(state) for state in ("done", "error", "cancelled")))
+
+    async def acancel(self, *, force: bool = False) -> int:
+        """Cancel all that has not ended, callbacks included, in one step; how many jobs that were. `force` as of
+        `Handle.cancel`."""
+        ids = [one.id for one in (*self.jobs, *self.callbacks)]
+        transport = await self.link.open()
+        states = await transport.engine.cancel(ids, force=force or None)
+        return sum(state not in handles.ENDED and not state.isupper() for state in states)
+
+    result, progress, cancel = plain(aresult), plain(aprogress), plain(acancel)
+
+    async def _documents(self) -> list[Document | None]:
+        return await (await self.link.open()).engine.get(*(one.id for one in self.jobs))
+
+    async def _cause(self) -> Exception | None:
+        """What the first job has to say that went wrong by itself."""
+        for one in await self._documents():
+            if one and one["status"] == "cancelled":
+                return JobCancelled(one["id"])
+            if one and one["status"] == "error" and one.get("reason") != "dependency":
+                found = handles.unpacked(one, self.link.serializer)
+                return JobError(one["id"], found.get("reason", "other"), found.get("message", ""), found.get("error"))
+        return None
+
+
+class FlowMethods:
+    """What a `JQ` has of flows."""
+
+    # Not coroutine functions: the calls are made where they come from, never in the portal's thread.
+    def achain(
+        self: Program,
+        *steps: *tuple[*tuple[Step, ...], Call[R]],
+        failed: Call[Any] | None = None,
+        request: str | None = None,
+    ) -> Coroutine[Any, Any, Flow[R]]:
+        """Enqueue calls of which each depends on the one before, all or none; at most 1000. A step may be a list of
+        calls, which run side by side; the last is one call, and its result that of the flow.
+
+        A job finds the results of the step before by `dependency_results`. When one fails or is cancelled, those
+        behind it end as errors, unless their `if_failed` says otherwise. `failed`: a call for when all have ended,
+        and not all are done. `request` as of `enqueue_many`. A step has at most 100 calls, and with `failed` there
+        are at most 100 jobs. Raises ValueError for a step without calls.
+        """
+        return _enqueued(self, steps, [], failed, request, is_list=False)
+
+    def achord(
+        self: Program,
+        calls: Iterable[Call[Any]],
+        then: Call[R],
+        *,
+        failed: Call[Any] | None = None,
+        request: str | None = None,
+    ) -> Coroutine[Any, Any, Flow[R]]:
+        """`chain` of two steps: `calls` side by side, then one that finds their results."""
+        return _enqueued(self, [calls, then], [], failed, request, is_list=False)
+
+    def agroup(
+        self: Program,
+        calls: Iterable[Call[R]],
+        *,
+        done: Call[Any] | None = None,
+        failed: Call[Any] | None = None,
+        request: str | None = None,
+    ) -> Coroutine[Any, Any, Flow[list[R]]]:
+        """Enqueue calls that run side by side, all or none; their results in order are that of the flow. `done`: a
+        call for when all are done; it finds the results. All else as of `chain`."""
+        return _enqueued(self, [calls], [] if done is None else [done], failed, request, is_list=True)
+
+    chain, chord, group = plain(achain), plain(achord), plain(agroup)
+
+
+def _enqueued(
+    jq: Program,
+    steps: Sequence[Step],
+    callbacks: Sequence[Call[Any]],
+    failed: Call[Any] | None,
+    request: str | None,
+    *,
+    is_list: bool,
+) -> Coroutine[Any, Any, Flow[Any]]:
+    copies: dict[Call[Any], Call[Any]] = {}
+    jobs: list[Call[Any]] = []
+    level: list[Call[Any]] = []
+    for step in steps:
+        level = [_after(level, call, copies) for call in ([step] if isinstance(step, Call) else list(step))]
+        if not level:
+            raise ValueError("expected a call, or several, in each step")
+        jobs += level
+    more = [_after(level, call, copies) for call in callbacks]
+    if failed is not None:
+        headers = {**(failed.options.get("headers") or {}), ONLY_IF_FAILED: "1"}
+        more.append(_after([*jobs, *more], failed, copies, if_failed="run", headers=headers))
+    if len(jobs) + len(more) > MOST:
+        raise ValueError(f"expected at most {MOST} jobs, got {len(jobs) + len(more)}")
+
+    async def enqueue() -> Flow[Any]:
+        made = await jq.aenqueue_many([*jobs, *more], request=request)
+        return Flow(jq.link, made[: len(jobs)], made[len(jobs) :], len(level), is_list)
+
+    return enqueue()
+
+
+def _after(before: Sequence[Call[Any]], call: Call[Any], copies: dict[Call[Any], Call[Any]], **more: Any) -> Call[Any]:
+    """The call, made dependent on those before. What was given stays as it is: it may be used again."""
+    options: JobOptions = {**call.options}
+    own = options.get("depends") or ()
+    depends = [*(copies.get(one, one) if isinstance(one, Call) else one for one in own), *before]
+    if depends:
+        options["depends"] = depends
+    if before and options.get("if_failed") is None:
+        options["if_failed"] = "fail"
+    options |= more  # type: ignore[typeddict-item]
+    copy: Call[Any] = Call(call.task, call.argument, options)
+    copies[call] = copy
+    return copy
+
+
+async def is_for_nothing(link: Link, job: Job) -> bool:
+    """Whether a job is one for when another failed, and none did."""
+    if ONLY_IF_FAILED not in (job.headers or {}):
+        return False
+    found = await (await link.open()).engine.get(*(job.depends or ()))
+    return not any(one and one["status"] in ("error", "cancelled") for one in found)

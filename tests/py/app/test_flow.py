@@ -1,0 +1,258 @@
+"""Fan out and in: chains, groups and chords; jobs that run again when others have ended."""
+
+from __future__ import annotations
+
+import pytest
+
+from app_support import jq, working
+from jqmaster import JQ, JobCancelled, JobError, Progress, ResumeAfter, current_job
+from jqmaster.errors import Invalid
+
+__all__ = ["jq"]
+
+
+class Functions:
+    """Some jobs, and what they did."""
+
+    def __init__(self, jq: JQ) -> None:
+        self.told: list[object] = []
+
+        @jq.job
+        def add(a: int, b: int) -> int:
+            return a + b
+
+        @jq.job(max_retry=0)
+        async def total() -> int:
+            return sum(await jq.adependency_results())
+
+        @jq.job(max_retry=0)
+        def fail(message: str) -> int:
+            raise ValueError(message)
+
+        @jq.job
+        def tell(what: str) -> None:
+            self.told.append((what, [str(one) for one in jq.dependency_results(return_errors=True)]))
+
+        self.add, self.total, self.fail, self.tell = add, total, fail, tell
+
+
+def test_a_group_has_the_results_of_all(jq: JQ) -> None:
+    does = Functions(jq)
+    group = jq.group(
+        (does.add.job(n, 1) for n in range(3)), done=does.tell.job("done"), failed=does.tell.job("one failed")
+    )
+    assert group.progress() == Progress(3)
+    jq.burst(concurrency=1)
+    assert group.result(timeout=5) == [1, 2, 3]
+    assert (group.progress(), group.progress().ended) == (Progress(3, done=3), 3)
+    assert does.told == [("done", ["1", "2", "3"])]
+    assert [one.status() for one in group.callbacks] == ["done", "done"]
+
+
+def test_one_that_fails_is_told_once_all_have_ended(jq: JQ) -> None:
+    does = Functions(jq)
+    parts = [does.add.job(1, 1), does.fail.job("broken"), does.add.options(delay=0.2).job(2, 2)]
+    group = jq.group(parts, done=does.tell.job("done"), failed=does.tell.job("one failed"))
+    jq.burst(raises=False)
+    assert does.told == []
+    jq.burst(raises=False, delayed=True)
+    [(what, results)] = does.told
+    assert (what, results[0], results[2]) == ("one failed", "2", "4")
+    assert "ValueError: broken" in results[1]
+    assert group.progress() == Progress(3, done=2, failed=1)
+    with pytest.raises(JobError, match="broken"):
+        group.result(timeout=5)
+
+
+def test_a_chord_goes_on_with_all_results(jq: JQ) -> None:
+    does = Functions(jq)
+    chord = jq.chord([does.add.job(n, n) for n in range(4)], does.total.job())
+    assert [one.status() for one in chord.jobs] == ["queued"] * 4 + ["blocked"]
+    with working(jq, concurrency=2):
+        assert chord.result(timeout=10) == 12
+    assert chord.progress() == Progress(5, done=5)
+    assert chord.callbacks == []
+
+
+def test_a_chain_passes_results_on_from_step_to_step(jq: JQ) -> None:
+    does = Functions(jq)
+    twice = does.total.job()  # a call may be used for several jobs
+    chain = jq.chain(does.add.job(1, 2), [twice, twice], does.total.options(if_failed="run").job())
+    jq.burst()
+    assert chain.result(timeout=5) == 6
+    assert len({one.id for one in chain.jobs}) == 4
+    assert chain.jobs[-1].document()["if_failed"] == "run"
+
+
+def test_what_a_call_depends_on_by_itself_comes_first(jq: JQ) -> None:
+    does = Functions(jq)
+    before = does.add.enqueue(10, 0)
+    first = does.add.job(1, 0)
+    chain = jq.chain(first, does.add.job(2, 0), does.total.options(depends=[before, first]).job())
+    jq.burst()
+    assert chain.result(timeout=5) == 13
+    assert chain.jobs[2].document()["depends"] == [before.id, chain.jobs[0].id, chain.jobs[1].id]
+
+
+def test_a_chain_tells_what_failed_first(jq: JQ) -> None:
+    does = Functions(jq)
+    chain = jq.chain(does.add.job(1, 2), does.fail.job("broken"), does.total.job(), failed=does.tell.job("failed"))
+    jq.burst(raises=False)
+    with pytest.raises(JobError, match="broken") as caught:
+        chain.result(timeout=5)
+    assert (caught.value.job_id, caught.value.error["type"]) == (chain.jobs[1].id, "ValueError")
+    assert chain.progress() == Progress(3, done=1, failed=2)
+    assert [what for what, _ in does.told] == ["failed"]
+    cancelled = jq.chain(does.add.options(delay=60).job(1, 2), does.total.job())
+    cancelled.jobs[0].cancel()
+    jq.burst(raises=False)
+    with pytest.raises(JobCancelled, match=cancelled.jobs[0].id):
+        cancelled.result(timeout=5)
+
+
+def test_a_flow_is_cancelled_as_a_whole(jq: JQ) -> None:
+    does = Functions(jq)
+    chord = jq.chord([does.add.job(1, 1), does.add.job(2, 2)], does.total.job(), failed=does.tell.job("failed"))
+    chord.jobs[0].cancel()
+    assert chord.cancel() == 3
+    assert chord.progress() == Progress(3, cancelled=3)
+    assert chord.cancel() == 0
+    jq.burst()
+    assert does.told == []
+    with pytest.raises(JobCancelled):
+        chord.result(timeout=5)
+
+
+def test_all_is_enqueued_or_nothing(jq: JQ) -> None:
+    does = Functions(jq)
+    with pytest.raises(Invalid, match=r"jobs\[1\]"):
+        jq.chord([does.add.job(1, 1), does.add.options(priority=2**40).job(2, 2)], does.total.job())
+    with pytest.raises(ValueError, match="in each step"):
+        jq.chain([], does.total.job())
+    with pytest.raises(ValueError, match="at most 1000 jobs, got 1001"):
+        jq.group([does.add.job(1, 1)] * 1000, done=does.tell.job("done"))
+    with pytest.raises(Invalid, match="1 to 100 job ids"):
+        jq.chord([does.add.job(1, 1)] * 100, does.total.job(), failed=does.tell.job("failed"))
+    assert [one for one in jq.queues() if one["queued"]] == []
+    assert jq.chord([does.add.job(1, 1)] * 99, does.total.job(), failed=does.tell.job("failed")).cancel() == 101
+    calls = [does.add.job(n, n) for n in range(2)]
+    first, again = (jq.group(calls, request="the same") for _ in range(2))
+    assert first.jobs == again.jobs
+
+
+async def test_flows_in_coroutines(jq: JQ) -> None:
+    does = Functions(jq)
+    chord = await jq.achord([does.add.job(1, 2)], does.total.job())
+    group = await jq.agroup([does.add.job(3, 4)])
+    await jq.aburst()
+    assert (await chord, await group, (await chord.aprogress()).ended, await group.acancel()) == (3, [7], 2, 0)
+
+
+def test_flows_at_once() -> None:
+    jq = JQ(direct=True)
+    does = Functions(jq)
+    assert jq.chord([does.add.job(1, 2), does.add.job(3, 4)], does.total.job()).result() == 10
+    group = jq.group([does.fail.job("broken")], done=does.tell.job("done"), failed=does.tell.job("failed"))
+    assert group.progress() == Progress(1, failed=1)
+    with pytest.raises(JobError, match="broken"):
+        jq.chord([does.add.job(1, 2), does.fail.job("broken")], does.total.job()).result()
+    assert [what for what, _ in does.told] == ["failed"]
+
+
+# -- a job that runs again when others have ended ----------------------------------------------------------------
+
+
+def test_a_job_lets_go_of_its_worker_until_its_children_have_ended(jq: JQ) -> None:
+    does = Functions(jq)
+
+    @jq.job(retry_base=0.001)
+    def fan_out(to: int) -> int:
+        if not current_job.get().depends:
+            raise ResumeAfter([does.add.job(n, 1) for n in range(to)])
+        return sum(jq.dependency_results())
+
+    handle = fan_out.enqueue(3)
+    assert jq.burst(concurrency=1) == 5
+    assert handle.result(timeout=5) == 6
+    document = handle.document()
+    assert (document["attempt"], document["retry_count"], len(document["depends"])) == (2, 0, 3)
+    assert [one["event"] for one in handle.history()] == ["enqueued", "started", "blocked", "started", "done"]
+
+
+def test_a_checkpoint_tells_where_it_was(jq: JQ) -> None:
+    does = Functions(jq)
+    there = does.add.options(delay=60).enqueue(40, 2)
+    other = does.add.enqueue(0, 0)
+
+    @jq.job
+    async def steps(at: int, found: int = 0) -> int:
+        results = sum(await jq.adependency_results()) if current_job.get().depends else 0
+        if at == 0:
+            raise ResumeAfter([there, other.id], checkpoint={"at": 1})
+        if at == 1:
+            follow = {"name": "add", "argument": [1, 1], "keep_result": True}
+            raise ResumeAfter([follow, does.add.job(2, 2)], if_failed="fail", checkpoint={"at": 2, "found": results})
+        return found * 100 + results
+
+    handle = steps.enqueue(0)
+    jq.burst()
+    assert (handle.status(), handle.document()["argument"]) == ("blocked", {"at": 1})
+    assert handle.document()["depends"] == [there.id, other.id]
+    jq.burst(delayed=True)
+    assert handle.result(timeout=5) == 4206
+
+
+def test_failed_children_count_by_if_failed(jq: JQ) -> None:
+    does = Functions(jq)
+
+    @jq.job
+    def fan_out(if_failed: str) -> list[str]:
+        if not current_job.get().depends:
+            raise ResumeAfter([does.fail.job("broken"), does.add.job(1, 1)], if_failed=if_failed)  # type: ignore[arg-type]
+        return [str(one) for one in jq.dependency_results(return_errors=True)]
+
+    fails, runs = fan_out.enqueue("fail"), fan_out.enqueue("run")
+    jq.burst(raises=False)
+    with pytest.raises(JobError, match="on which it depends") as caught:
+        fails.result(timeout=5)
+    assert caught.value.reason == "dependency"
+    broken, two = runs.result(timeout=5)
+    assert "ValueError: broken" in broken
+    assert two == "2"
+
+
+def test_what_cannot_be_waited_for_fails_the_job(jq: JQ) -> None:
+    does = Functions(jq)
+
+    @jq.job(max_retry=5)
+    def nobody() -> None:
+        raise ResumeAfter([])
+
+    @jq.job(max_retry=5)
+    def itself() -> None:
+        raise ResumeAfter([current_job.get().id])
+
+    @jq.job(max_retry=5)
+    def stranger() -> None:
+        raise ResumeAfter([does.add.options(depends=[does.add.job(1, 1)]).job(1, 1)])
+
+    handles = [nobody.enqueue(), itself.enqueue(), stranger.enqueue()]
+    jq.burst(raises=False)
+    for handle, message in zip(handles, ["resume.depends", "wait for itself", "is not enqueued"], strict=True):
+        with pytest.raises(JobError, match=message):
+            handle.result(timeout=5)
+        assert handle.document()["attempt"] == 1
+
+
+def test_a_job_runs_again_at_once() -> None:
+    jq = JQ(direct=True)
+    does = Functions(jq)
+
+    @jq.job
+    def fan_out(done: bool = False) -> int:
+        if not done:
+            raise ResumeAfter([does.add.job(1, 2), does.add.job(3, 4)], checkpoint={"done": True})
+        return sum(jq.dependency_results())
+
+    handle = fan_out.enqueue()
+    assert (handle.result(), handle.document()["attempt"]) == (10, 2)
