@@ -85,7 +85,7 @@ class Model:
     def advance(self, delta_ms):
         self.sleepers.move_clock(delta_ms)
         self.latest = max(self.latest, self.now)
-        self.arrival.latest_id_ms = max(self.arrival.latest_id_ms, self.now)
+        self.arrival.move_clock()
         if delta_ms < 0:  # what seemed over may be, or not: what the engine has dropped is gone
             self.sleepers.lose_track_of_sleepers()
             self.limit_documents.forget_keys(self.now - delta_ms)

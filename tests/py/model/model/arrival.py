@@ -39,7 +39,7 @@ class Arrival(Part):
     def __init__(self, model):
         super().__init__(model)
         self.latest_id_ms = 0  # that of the greatest id there may be
-        self.is_taken_over = False  # since the last id
+        self.taken_over_ms = None  # since the last id: the least moment since then, at which that may be found out
         self.least_id = 0  # that there can be next
         self.last_id = ""
         self.keys = {}  # unique key -> Key
@@ -48,11 +48,12 @@ class Arrival(Part):
         """Now; but ids stay in order when the clock went back, or another server took over, and the moment is part of
         the id."""
         number = int(id, 16)
+        if self.taken_over_ms is not None:  # found out no later than now
+            self.least_id = max(self.least_id, self.taken_over_ms << 10) + (1 << 26)
+            self.latest_id_ms = max(self.latest_id_ms, self.model.now) + (2 << 16)
+            self.taken_over_ms = None
         expect(number >= self.least_id, "an id that was given before, or may have been", id)
         self.least_id = number + 1
-        if self.is_taken_over:  # found out no later than now
-            self.latest_id_ms = max(self.latest_id_ms, self.model.now) + (2 << 16)
-            self.is_taken_over = False
         if self.model.now >= self.latest_id_ms:
             return self.model.now
         created = number >> 10  # of a job that is gone by the end of the call nothing else tells
@@ -179,7 +180,12 @@ class Arrival(Part):
         self.keys[job.unique] = Key([job.id, *others])
 
     def take_over(self):
-        """Another server does, which knows nothing of the last ids that were given."""
-        if not self.is_taken_over:  # who gave no ids in between is not noticed
-            self.least_id = max(self.least_id, self.model.now << 10) + (1 << 26)
-            self.is_taken_over = True
+        """Another server does, which knows nothing of the last ids that were given. It leaves out 65 seconds of them,
+        from its own clock on: a clock that is further behind may give one again."""
+        if self.taken_over_ms is None:  # who gave no ids in between is not noticed
+            self.taken_over_ms = self.model.now
+
+    def move_clock(self):
+        self.latest_id_ms = max(self.latest_id_ms, self.model.now)
+        if self.taken_over_ms is not None:
+            self.taken_over_ms = min(self.taken_over_ms, self.model.now)
