@@ -244,7 +244,7 @@ _TABLE = (
             p.path("name", p.NAME, "queue"),
             p.body("count", p.COUNT, "At most so many.", default=100), p.DELAY,
         ),
-        may_be_empty=True,
+        errors=p.MISSING, may_be_empty=True,
     ),
 
     # Limits.

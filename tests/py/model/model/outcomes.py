@@ -7,6 +7,7 @@ from model.common import (
     ENDED,
     SOME_TEXT,
     ErrorReply,
+    Refused,
     accepted,
     expect,
     ms,
@@ -200,6 +201,8 @@ class Outcomes(Part):
 
     def kick_queue(self, reply, queue, count, delay):
         """Which of the jobs, where more run than were asked for, is the engine's choice."""
+        if queue not in self.model.queues.records:
+            raise Refused("NOTFOUND", "queue")
         accepted(reply)
         running = [j for j in self.model.jobs.values() if (j.queue, j.status) == (queue, "running")]
         moved, is_more = reply
