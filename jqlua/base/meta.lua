@@ -32,6 +32,7 @@ M.HAS_EVENTS = 8 -- events are written
 M.UNCOUNTED = 16 -- statistics are off
 M.HAS_OWN = 32 -- a queue has, or had, settings of its own
 M.MIGRATING = 64 -- jobs that an older schema stored are not all in the indexes yet (module upkeep.migration)
+M.CROWDED = 128 -- a bound of what the namespace takes is near (module settings.bounds)
 local DROPS = 8 -- of those that leave no record
 
 -- What this call knows of the namespace: a list of these.

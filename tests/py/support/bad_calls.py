@@ -25,6 +25,22 @@ from bad_values import (
 )
 
 
+def of_bounds(refused):
+    """What the namespace has no room for."""
+    known = {"name": "a"}
+    yield refused("enqueue", "a new queue", "FULL", "jobs[0].queue", {"name": "nobody knows it"}, BLOB)
+    yield refused("enqueue", "a new name", "FULL", "jobs[0].name", {"name": "nobody knows it", "queue": "a"}, BLOB)
+    yield refused("enqueue", "a new tag", "FULL", "jobs[0].tags[0]", known | {"tags": ["nobody knows it"]}, BLOB)
+    yield refused("enqueue", "only the last tag new", "FULL", "jobs[1].tags[0]", known, BLOB,
+                  encode(known | {"tags": ["nobody knows it"]}), BLOB)  # fmt: skip
+    yield refused("enqueue", "a new key", "FULL", "jobs[0]", {"name": "limited"}, encode({"a": "y"}))
+    yield refused("queue", "a new one", "FULL", "name", {"name": "nobody knows it"})
+    yield refused("change", "a new tag", "FULL", "jobs[0].tags[0]", {"id": WAITING, "tags": ["nobody knows it"]}, b"")
+    yield refused("hold", "a new key", "FULL", "by", {"id": "keyed", "by": "y", "seconds": 5})
+    by = {"id": "new", "by": "argument.a", "concurrency": 1}
+    yield refused("constrain", "keys in use already", "FULL", "id", by, encode(known))
+
+
 def of_pairs():
     """Wrong lists of [id, token], the same for all who take them."""
     held = [RUNNING, HOLD]
@@ -70,6 +86,7 @@ def of_calls(scripts):
                   encode(full), BLOB)  # fmt: skip
     roomy = encode({"name": "a", "queue": "room for one"})
     by_itself = [job, BLOB, roomy, BLOB, roomy, BLOB]
+    yield from of_bounds(refused)
     yield Case("enqueue: full by itself", "enqueue", by_itself, "FULL", "jobs[2].queue")
     yield refused("enqueue", "known token", "CONFLICT", "request", {"request": "known"}, job, BLOB)
 

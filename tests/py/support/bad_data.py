@@ -56,6 +56,8 @@ class Data:
         driver.call("queue", name="room for one", max_waiting=1)
         self.constrain()
         self.fill()
+        bounds = ("queues_max", "names_max", "tags_max", "keys_max", "all_keys_max")
+        driver.call("config", set=dict.fromkeys(bounds, 1))  # there is more of each
         self.remember()
 
     def constrain(self):

@@ -9,6 +9,7 @@ A decision about what the page leaves open is written into the page, and then fo
 
 from model.access import Access
 from model.arrival import Arrival
+from model.bounds import Bounds
 from model.clock import Clock
 from model.common import DEFAULTS, ErrorReply, Mismatch, Refused, expect
 from model.finding import Finding
@@ -62,6 +63,7 @@ class Model:
         self.trace = Trace(self)
         self.statistics = Statistics(self)
         self.access = Access(self)
+        self.bounds = Bounds(self)
         self.parts = [part for part in vars(self).values() if isinstance(part, Part)]
 
     def operation(self, name):

@@ -98,16 +98,18 @@ class Arrival(Part):
                 if before != asked:
                     raise Refused("CONFLICT", "request")
                 return same(reply, answer, "repeated enqueue")
-        refuse(reply, *self.over_limits(reply, jobs), *self.model.links.unknown_dependencies(reply, jobs, "jobs[{}]"))
+        come = list(self.to_come(reply, jobs))
+        unknown = self.model.links.unknown_dependencies(reply, jobs, "jobs[{}]")
+        refuse(reply, *self.over_limits(come), *self.model.bounds.over(reply, come), *unknown)
         accepted(reply)
         self.create(jobs, reply)
         if token:
             self.model.work.remember("enqueue", token, (asked, reply))
 
-    def over_limits(self, reply, jobs):
-        """The jobs for which there is no place in their queues; those that are not created need none."""
-        waiting, seen = {}, set()
-        for i, (spec, _) in enumerate(jobs):
+    def to_come(self, reply, jobs):
+        """The jobs that will be created: (index, spec, argument)."""
+        seen = set()
+        for i, (spec, argument) in enumerate(jobs):
             unique = spec.get("unique")
             answer = None if isinstance(reply, ErrorReply) else reply[i][0]
             owned_by = None if unique is None else self.owner(unique, answer)
@@ -116,6 +118,12 @@ class Arrival(Part):
             if unique in seen or (owned_by and not follows):
                 continue
             seen |= {unique} - {None}
+            yield i, spec, argument
+
+    def over_limits(self, come):
+        """The jobs for which there is no place in their queues."""
+        waiting = {}
+        for i, spec, _ in come:
             queue = spec.get("queue", spec["name"])
             waiting[queue] = waiting.get(queue, self.model.life.waiting(queue)) + 1
             limit = self.model.queues.records.get(queue, {}).get("max_waiting", 0)

@@ -2,10 +2,12 @@
 and 13 of docs/protocol.md.
 """
 
+from model.bounds import Tags
 from model.common import (
     DEAR,
     ENDED,
     SOME_TEXT,
+    WAITING,
     ErrorReply,
     Refused,
     accepted,
@@ -140,6 +142,7 @@ class Outcomes(Part):
     # ---- change, kick ----
 
     def change(self, reply, jobs):
+        refuse(reply, *self.too_many_tags(reply, jobs))
         accepted(reply)
         expect(len(reply) == len(jobs), "as many answers as jobs", reply)
         for (spec, argument), answer in zip(jobs, reply, strict=True):
@@ -151,6 +154,14 @@ class Outcomes(Part):
             else:
                 self.apply(job, spec, argument)
                 same(answer, job.status, "change")
+
+    def too_many_tags(self, reply, jobs):
+        tags = Tags(self.model.bounds)
+        for i, (spec, argument) in enumerate(jobs):
+            job = self.model.jobs.get(spec["id"])
+            may_change = job and (job.status in WAITING or (not argument and set(spec) == {"id", "tags"}))
+            if may_change and not (job.may_be_gone and self.model.look(job.id) is None):
+                yield from tags.over(reply, spec.get("tags", ()), f"jobs[{i}]")
 
     def apply(self, job, spec, argument):
         """Other facts about a job, see `change`."""
