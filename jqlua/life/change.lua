@@ -5,6 +5,7 @@ local meta = require "jqlua.base.meta"
 local batch = require "jqlua.base.writes"
 local admission = require "jqlua.life.admission"
 local check = require "jqlua.base.check"
+local constraint = require "jqlua.limits.constraint"
 local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
 local jobspec = require "jqlua.job.spec"
@@ -182,19 +183,24 @@ function M.apply(of, change, argument)
   return states.name(of[job.STATE])
 end
 
---- Whether the namespace has room for the tags that jobs are to have. Before any write.
+--- Whether the namespace has room for the tags that jobs are to have, and the call for the matching that those take
+--- which wait. Before any write.
 ---@param changes table[]
 ---@return string? problem
-function M.check_tags(changes)
-  local asked = admission.begin()
+function M.check(changes)
+  local asked, waiting, is_crowded = admission.begin(), {}, meta.has(meta.CROWDED)
   for i, change in ipairs(changes) do
-    local argument = ARGV[2 * i] ~= "" and ARGV[2 * i] or nil
-    local problem = change.tags and not M.why_not(job.read(change.id), change, argument)
-      and admission.check_tags(asked, change.tags, "jobs[" .. i - 1 .. "]")
-    if problem then
-      return problem
+    local of, argument = job.read(change.id), ARGV[2 * i] ~= "" and ARGV[2 * i] or nil
+    if not M.why_not(of, change, argument) then
+      local problem = is_crowded and change.tags
+        and admission.check_tags(asked, change.tags, "jobs[" .. i - 1 .. "]")
+      if problem then
+        return problem
+      end
+      waiting[#waiting + 1] = states.is_of(of[job.STATE], states.WAITING) and of or nil
     end
   end
+  return constraint.check_asked(waiting, "jobs")
 end
 
 --- A job that waits gets what another with its unique key brought.

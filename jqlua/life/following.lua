@@ -80,7 +80,7 @@ end
 ---@return string? problem
 function M.check(said, i)
   local path = "outcomes[" .. i .. "].enqueue"
-  return meta.state[meta.VERSION] > 0 and constraint.check_asked(said.jobs, path) or arrival.check(said.jobs, path)
+  return constraint.check_asked(said.jobs, path) or arrival.check(said.jobs, path)
 end
 
 --- Enqueues the jobs behind an outcome.
