@@ -10,6 +10,8 @@ from bad_schedules import of_schedules
 from bad_values import (
     BLOB,
     DONE,
+    HEAVY,
+    HEAVY_CANCELLED,
     HOLD,
     IDS,
     NO_WORKER,
@@ -26,7 +28,7 @@ from bad_values import (
 
 
 def of_bounds(refused):
-    """What the namespace has no room for."""
+    """What the namespace, or the call, has no room for."""
     known = {"name": "a"}
     yield refused("enqueue", "a new queue", "FULL", "jobs[0].queue", {"name": "nobody knows it"}, BLOB)
     yield refused("enqueue", "a new name", "FULL", "jobs[0].name", {"name": "nobody knows it", "queue": "a"}, BLOB)
@@ -36,6 +38,11 @@ def of_bounds(refused):
     yield refused("enqueue", "a new key", "FULL", "jobs[0]", {"name": "limited"}, encode({"a": "y"}))
     yield refused("queue", "a new one", "FULL", "name", {"name": "nobody knows it"})
     yield refused("change", "a new tag", "FULL", "jobs[0].tags[0]", {"id": WAITING, "tags": ["nobody knows it"]}, b"")
+    heavy = encode({"name": "heavy"})
+    yield Case("enqueue: too much matching", "enqueue", [heavy, BLOB] * 1000, "INVALID", "jobs")
+    heavy = encode({"id": HEAVY, "priority": 5})
+    yield Case("change: too much matching", "change", [heavy, b""] * 1000, "INVALID", "jobs")
+    yield refused("retry", "too much matching", "INVALID", "ids", {"ids": [HEAVY_CANCELLED] * 1000})
     yield refused("hold", "a new key", "FULL", "by", {"id": "keyed", "by": "y", "seconds": 5})
     by = {"id": "new", "by": "argument.a", "concurrency": 1}
     yield refused("constrain", "keys in use already", "FULL", "id", by, encode(known))

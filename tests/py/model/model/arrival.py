@@ -1,6 +1,7 @@
 """How jobs come: ids, unique keys, `enqueue`. Sections 3 and 11 of docs/protocol.md."""
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 from model.common import (
     ENDED,
@@ -100,7 +101,9 @@ class Arrival(Part):
                 return same(reply, answer, "repeated enqueue")
         come = list(self.to_come(reply, jobs))
         unknown = self.model.links.unknown_dependencies(reply, jobs, "jobs[{}]")
-        refuse(reply, *self.over_limits(come), *self.model.bounds.over(reply, come), *unknown)
+        brought = [SimpleNamespace(name=spec["name"], queue=spec.get("queue", spec["name"])) for spec, _ in jobs]
+        too_much = [*self.model.bounds.over(reply, come), *self.model.bounds.matching(reply, brought, "jobs")]
+        refuse(reply, *self.over_limits(come), *too_much, *unknown)
         accepted(reply)
         self.create(jobs, reply)
         if token:

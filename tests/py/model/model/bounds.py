@@ -1,4 +1,5 @@
-"""How many queues, names, tags and keys of constraints a namespace takes: section 9 of docs/protocol.md.
+"""How many queues, names, tags and keys of constraints a namespace takes, and how much matching a call: sections 9
+and 7 of docs/protocol.md.
 
 Only what is asked for now is refused. Which keys are in use is the engine's to say, and where the clock has made a
 record free to go, whether its tags are still there.
@@ -8,9 +9,12 @@ from itertools import product
 
 from model.common import ErrorReply
 from model.life import Job
-from model.matcher import MISSING, matches_job, shown_part, value_at
+from model.matcher import MISSING, conditions, entry_holds, matches_job, shown_part, value_at
 from model.part import Part
 from model.statistics import COUNTS
+
+MOST_ASKED = 300_000  # conditions that a call may have to look at, for more than one job
+FIXED = {"name", "queue"}
 
 
 class Bounds(Part):
@@ -43,6 +47,33 @@ class Bounds(Part):
     def known_pairs(self):
         """Of queue and name, that statistics know."""
         return {pair for _, pair, what, _ in self.model.statistics.happened if what in COUNTS}
+
+    # ---- matching ----
+
+    def matching(self, reply, jobs, path):
+        """Too many conditions for the jobs that a call brings or names; of a matcher with `any` or `not` it may be
+        too many."""
+        asked = [self.conditions(job) for job in jobs]
+        least, most = (sum(numbers) if len(asked) > 1 else 0 for numbers in zip((0, 0), *asked, strict=True))
+        may = most > MOST_ASKED and isinstance(reply, ErrorReply) and reply[:2] == ("INVALID", path)
+        if least > MOST_ASKED or may:
+            yield "INVALID", path
+
+    def conditions(self, job):
+        """How many there are to look at for a job, at least and at most."""
+        found = [
+            constraint
+            for constraint in self.model.limits.constraints.values()
+            if all(entry_holds(*entry, job) for entry in constraint.match if entry[0] in FIXED)
+        ]
+        if all(self.is_fixed(constraint) for constraint in found):
+            return 0, 0
+        least, most = map(sum, zip(*(conditions(constraint.match) for constraint in found), strict=True))
+        return (0 if getattr(job, "may_be_gone", False) else least), most
+
+    def is_fixed(self, constraint):
+        asks = {about for about, _ in constraint.match}
+        return asks <= FIXED and not constraint.paths and not isinstance(constraint.cost, str)
 
     # ---- keys ----
 

@@ -142,7 +142,9 @@ class Outcomes(Part):
     # ---- change, kick ----
 
     def change(self, reply, jobs):
-        refuse(reply, *self.too_many_tags(reply, jobs))
+        named = [self.model.jobs.get(spec["id"]) for spec, _ in jobs]
+        waiting = [job for job in named if job and job.status in WAITING]
+        refuse(reply, *self.too_many_tags(reply, jobs), *self.model.bounds.matching(reply, waiting, "jobs"))
         accepted(reply)
         expect(len(reply) == len(jobs), "as many answers as jobs", reply)
         for (spec, argument), answer in zip(jobs, reply, strict=True):
