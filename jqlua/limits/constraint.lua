@@ -286,8 +286,8 @@ function M.check_asked(jobs, path)
   end
 end
 
---- The units that a job needs, by the constraints as they are. Who goes through jobs that the call did not name pays for
---- it.
+--- The units that a job needs, by the constraints as they are. It is paid for, as who goes through jobs that the call
+--- did not name must.
 ---@param facts table
 ---@param stores? boolean as of matching
 ---@return table[] entries by number
