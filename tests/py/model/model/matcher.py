@@ -160,7 +160,7 @@ def conditions(matcher):
             inner = [conditions(one) for one in (condition if about == "any" else [condition])]
             most += sum(many for _, many in inner)
         elif isinstance(condition, Pairs):
-            least, most = least + 1, most + sum(1 + len(x) * isinstance(x, list) for _, x in condition)
+            least, most = least + 1, most + sum(1 + len(x) if isinstance(x, list) else 1 for _, x in condition)
         else:
             least, most = least + 1, most + 1 + (len(condition) if isinstance(condition, list) else 0)
     has_inner = any(about in ("any", "not") for about, _ in matcher)
