@@ -2,7 +2,7 @@
 -- KEYS   namespace, namespace:meta
 -- ARGV   spec, argument, spec, argument, ...   1 to 1000 jobs; an empty argument leaves the job's own
 -- Reply  for each job its state, or NOTFOUND, or CONFLICT (its state does not allow it)
--- Errors INVALID jobs[i].field
+-- Errors INVALID jobs, INVALID jobs[i].field, FULL jobs[i].tags[j]
 -- Cost   for each job a few commands; under constraints its place is looked for anew
 -- Flags: write
 local batch = require "jqlua.base.writes"
@@ -28,6 +28,10 @@ for i = 1, count do
   if problem then
     return redis.error_reply(problem)
   end
+end
+problem = (meta.state[meta.CROWDED] or meta.state[meta.VERSION] > 0) and change.check(changes)
+if problem then
+  return redis.error_reply(problem)
 end
 local answers = {}
 for i, changed in ipairs(changes) do

@@ -8,6 +8,7 @@
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
+local bounds = require "jqlua.settings.bounds"
 local check = require "jqlua.base.check"
 local due = require "jqlua.base.due"
 local settings = require "jqlua.settings.settings"
@@ -48,6 +49,7 @@ if spec.set ~= nil or spec.unset ~= nil then
   redis.call("SETRANGE", keys.META, meta.HEADER_SIZE, settings.packed(values, 1, settings.EARLY))
   redis.call("SETRANGE", keys.META, meta.LATE_OFFSET, settings.packed(values, settings.EARLY + 1, #values))
   meta.save_flags(settings.flags(named) + flags - flags % meta.HAS_OWN)
+  bounds.review(values)
   -- Moments that were noted under longer limits would come too late.
   redis.call("DEL", keys.REVIEW)
   due.note(due.REVIEW, due.AT_ONCE)

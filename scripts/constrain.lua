@@ -7,6 +7,7 @@
 -- Flags: write
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
+local admission = require "jqlua.life.admission"
 local changes = require "jqlua.limits.rollout"
 local check = require "jqlua.base.check"
 local constraint = require "jqlua.limits.constraint"
@@ -29,6 +30,10 @@ local old = constraint.load(new.i)
 if not old and redis.call("HLEN", keys.CONSTRAINTS) >= constraint.MOST then
   return redis.error_reply("FULL id: there are " .. constraint.MOST .. " constraints already, creating "
     .. check.show(new.i) .. " would be one too many")
+end
+problem = not old and new.b and admission.check_keys(new, "id")
+if problem then
+  return redis.error_reply(problem)
 end
 
 local state = meta.state

@@ -2,7 +2,8 @@
 -- KEYS   namespace, namespace:meta
 -- ARGV   [options,] spec, argument, spec, argument, ...   1 to 1000 jobs; options {request}
 -- Reply  {id, created, id, created, ...} in order
--- Errors INVALID jobs[i].field, FULL jobs[i].queue, NOTFOUND jobs[i].depends[j], CONFLICT request
+-- Errors INVALID jobs[i].field, FULL jobs[i], FULL jobs[i].queue, FULL jobs[i].name, FULL jobs[i].tags[j],
+--        NOTFOUND jobs[i].depends[j], CONFLICT request
 -- Cost   for each job its part of one MSET and one ZADD; independent of what waits
 -- Flags: write, function
 local batch = require "jqlua.base.writes"
@@ -82,7 +83,7 @@ if token then
 end
 local owners
 local owner = queue.decode(names[1], raws[4])
-if queues > 1 or owner[queue.MAX_WAITING] > 0 then
+if queues > 1 or owner[queue.MAX_WAITING] > 0 or owner[queue.IS_NEW] then
   owners, problem = coming.queues(names, raws, jobs)
   if problem then
     return redis.error_reply(problem)
@@ -101,6 +102,14 @@ if is_linked then
   if problem then
     return redis.error_reply(problem)
   end
+end
+if meta.state[meta.CROWDED] then
+  problem = coming.check_new(jobs, first + 1)
+  if problem then
+    return redis.error_reply(problem)
+  end
+end
+if is_linked then
   reply = arrival.create_all(jobs, first + 1, {})
   count = 0
 end

@@ -2,9 +2,10 @@
 -- KEYS   namespace, namespace:meta
 -- ARGV   spec {id, by?, seconds, actor?}
 -- Reply  until when, in ms
--- Errors INVALID field, NOTFOUND id
+-- Errors INVALID field, NOTFOUND id, FULL by
 -- Flags: write
 local arguments = require "jqlua.base.arguments"
+local admission = require "jqlua.life.admission"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 local constraint = require "jqlua.limits.constraint"
@@ -29,6 +30,10 @@ if not definition then
 end
 local value
 value, problem = holding.value(definition)
+if problem then
+  return redis.error_reply(problem)
+end
+problem = definition.b and spec.seconds > 0 and admission.check_keys(definition, "by", value)
 if problem then
   return redis.error_reply(problem)
 end

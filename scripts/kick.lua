@@ -2,7 +2,7 @@
 -- KEYS   namespace, namespace:meta
 -- ARGV   spec {ids, delay?, actor?} or {queue, count?, delay?, actor?}
 -- Reply  for each job queued or scheduled, or NOTFOUND, or CONFLICT (it does not run); of a queue {kicked, more}
--- Errors INVALID field
+-- Errors INVALID field, NOTFOUND queue
 -- Flags: drain
 local arguments = require "jqlua.base.arguments"
 local attempt = require "jqlua.life.attempt"
@@ -52,8 +52,11 @@ if spec.ids then
     answers[i] = not of and "NOTFOUND" or of[job.STATE] ~= states.RUNNING and "CONFLICT" or kick(of)
   end
 else
-  local count = spec.count or 100
-  local running = redis.call("ZRANGE", queue.key(queue.load(spec.queue), states.RUNNING), 0, count)
+  local count, owner = spec.count or 100, queue.load(spec.queue)
+  if owner[queue.IS_NEW] then
+    return redis.error_reply(check.missing("queue", "queue", spec.queue))
+  end
+  local running = redis.call("ZRANGE", queue.key(owner, states.RUNNING), 0, count)
   local seen = 0
   while seen < math.min(count, #running) and budget.is_left() do
     seen = seen + 1

@@ -3,8 +3,9 @@
 -- KEYS   namespace, namespace:meta
 -- ARGV   spec {name, paused?, max_waiting?, fair?, set?, unset?, actor?}
 -- Reply  document
--- Errors INVALID field
+-- Errors INVALID field, FULL name
 -- Flags: write
+local admission = require "jqlua.life.admission"
 local arguments = require "jqlua.base.arguments"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
@@ -47,6 +48,10 @@ if problem then
 end
 
 local owner = queue.load(spec.name)
+problem = owner[queue.IS_NEW] and admission.check_queues(spec.name, 1, "name")
+if problem then
+  return redis.error_reply(problem)
+end
 if owner[queue.IS_NEW] then
   owner[queue.CHANGED] = true
 end

@@ -22,6 +22,10 @@ selected, problem = selection.parse(spec)
 if not selected then
   return redis.error_reply(problem)
 end
+problem = selected.ids and again.check(selected.ids)
+if problem then
+  return redis.error_reply(problem)
+end
 local reply, changed = selection.each(selected, again.STATES, function(of)
   -- What failed once more since the first call is not retried for ever.
   if selected.where and of[job.ENDED_MS] > selected.begun_ms then

@@ -45,7 +45,7 @@ M.DUE_CHANGED = 6
 M.TIMER_MOVED = 7
 M.VERSION = 8 -- of the set of constraints; 0: there never was one
 M.ADDED = 9 -- the version in which one was last added: jobs that waited then have to be looked at
-M.PENDING = 10 -- 1: changes of constraints are not carried out yet
+M.PENDING = 10 -- 1: changes of constraints are not carried out yet; stored with CROWDED, as the second flag
 M.NOTED = 11 -- events of this call that are not written yet (module statistics.events), or false
 M.TAGGED = 12 -- jobs came to tags, or left them (module job.tags)
 M.SECRET = 13
@@ -60,8 +60,10 @@ M.SPENT = 21 -- of what the call may cost (module job.budget)
 M.RAN_MS = 22 -- when it was last called, as far as that is noted
 local KNOWN = 23 -- the bytes that say all this; empty once something is different
 M.NOTICED = 24 -- whether what happens to any job may concern somebody: events are written, or there are webhooks
+M.CROWDED = 25 -- whether a bound of what the namespace takes is near (module settings.bounds)
 M.state = {
   0, 0, 0, 0, "", false, false, 0, 0, 0, false, false, "", "", "", false, false, 0, false, true, 0, 0, "", false,
+  false,
 }
 
 ---@cold
@@ -129,7 +131,7 @@ function M.open(...)
     end
     set_flags(flags)
     state[M.SLEEPERS], state[M.NEXT_DUE], state[M.SECRET] = sleepers, next_due, secret
-    state[M.VERSION], state[M.ADDED], state[M.PENDING] = version, added, pending
+    state[M.VERSION], state[M.ADDED], state[M.PENDING], state[M.CROWDED] = version, added, pending % 2, pending > 1
     state[M.DUE_CHANGED], state[M.TIMER_MOVED], state[M.NOTED], state[M.TAGGED] = false, false, false, false
     state[M.RAN_MS] = #raw >= M.PULSE_OFFSET + PULSE_SIZE and struct.unpack(">d", raw, M.PULSE_OFFSET + 9) or 0
     state[KNOWN], state[M.RAW] = raw, raw
@@ -193,11 +195,11 @@ function M.save()
 end
 
 ---@cold
---- Writes what is said of constraints.
+--- Writes what is said of constraints, and whether a bound is near.
 function M.save_constraints()
   local state = M.state
   redis.call("SETRANGE", keys.META, CONSTRAINTS_OFFSET,
-    struct.pack(">I4I4B", state[M.VERSION], state[M.ADDED], state[M.PENDING]))
+    struct.pack(">I4I4B", state[M.VERSION], state[M.ADDED], state[M.PENDING] + (state[M.CROWDED] and 2 or 0)))
 end
 
 ---@cold

@@ -16,6 +16,8 @@ M.RESERVE = 220
 
 -- Looking at something that stays as it is: an entry of an index, a record.
 M.LOOK = 0.3
+-- A condition of a constraint that is looked at for a job.
+M.CONDITION = 0.1
 -- Reading or writing something small: a key of a constraint, a lane that is parked.
 M.STEP = 4
 -- A queue, worker or schedule whose record is read and written, with timers and statistics of its own.

@@ -3,6 +3,7 @@
 -- gathered, so that a batch costs a few commands for each tag; transition.commit has it written.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
+local bounds = require "jqlua.settings.bounds"
 local job = require "jqlua.job.record"
 local queue = require "jqlua.queue.record"
 
@@ -68,6 +69,7 @@ end
 
 --- Writes what was gathered.
 function M.flush()
+  local is_new = false
   for tag, changes in pairs(M.pending) do
     M.pending[tag] = nil
     local added, removed = {}, {}
@@ -85,11 +87,15 @@ function M.flush()
     if count > 0 then
       if call("ZADD", keys.TAGS, count, tag) == 1 then
         call("ZADD", keys.TAG_NAMES, 0, tag)
+        is_new = true
       end
     else
       call("ZREM", keys.TAGS, tag)
       call("ZREM", keys.TAG_NAMES, tag)
     end
+  end
+  if is_new then
+    bounds.review()
   end
 end
 

@@ -3,7 +3,9 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local batch = require "jqlua.base.writes"
+local admission = require "jqlua.life.admission"
 local check = require "jqlua.base.check"
+local constraint = require "jqlua.limits.constraint"
 local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
 local jobspec = require "jqlua.job.spec"
@@ -145,20 +147,31 @@ local function change_waiting(of, changed, argument)
   job.save(of)
 end
 
---- Carries a change out.
+--- Of a job that does not wait, only tags can be changed.
 ---@param of table? job
 ---@param argument? string
----@return string answer
-function M.apply(of, change, argument)
+---@return string? answer why it is not
+function M.why_not(of, change, argument)
   if not of then
     return "NOTFOUND"
-  end
-  if not states.is_of(of[job.STATE], states.WAITING) then
+  elseif not states.is_of(of[job.STATE], states.WAITING) then
     for field in pairs(change) do
       if argument or field ~= "id" and field ~= "tags" then
         return "CONFLICT"
       end
     end
+  end
+end
+
+--- Carries a change out.
+---@param of table? job
+---@param argument? string
+---@return string answer
+function M.apply(of, change, argument)
+  local why_not = M.why_not(of, change, argument)
+  if why_not then
+    return why_not
+  elseif not states.is_of(of[job.STATE], states.WAITING) then
     set_tags(of, change.tags)
     job.save(of)
     return states.name(of[job.STATE])
@@ -168,6 +181,26 @@ function M.apply(of, change, argument)
     or change.run_at and math.max(now, math.ceil(change.run_at * 1000))
   change_waiting(of, change, argument)
   return states.name(of[job.STATE])
+end
+
+--- Whether the namespace has room for the tags that jobs are to have, and the call for the matching that those take
+--- which wait. Before any write.
+---@param changes table[]
+---@return string? problem
+function M.check(changes)
+  local asked, waiting, is_crowded = admission.begin(), {}, meta.state[meta.CROWDED]
+  for i, change in ipairs(changes) do
+    local of, argument = job.read(change.id), ARGV[2 * i] ~= "" and ARGV[2 * i] or nil
+    if not M.why_not(of, change, argument) then
+      local problem = is_crowded and change.tags
+        and admission.check_tags(asked, change.tags, "jobs[" .. i - 1 .. "]")
+      if problem then
+        return problem
+      end
+      waiting[#waiting + 1] = states.is_of(of[job.STATE], states.WAITING) and of or nil
+    end
+  end
+  return constraint.check_asked(waiting, "jobs")
 end
 
 --- A job that waits gets what another with its unique key brought.

@@ -1,6 +1,7 @@
 -- What enqueueing rarely needs: call options, request tokens, limits, jobs that wait for their time.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
+local admission = require "jqlua.life.admission"
 local batch = require "jqlua.base.writes"
 local check = require "jqlua.base.check"
 local job = require "jqlua.job.record"
@@ -87,7 +88,7 @@ local function is_there(new, seen)
 end
 
 ---@cold
---- Several queues, or one with a limit.
+--- Several queues, or one that has a limit or is new.
 ---@param raws table from its fourth on, the queues' records
 ---@return table owners by name
 ---@return string? problem
@@ -96,11 +97,18 @@ function M.queues(names, raws, jobs)
   for i, name in ipairs(names) do
     owners[name] = queue.decode(name, raws[i + 3])
   end
-  local waiting, keys_seen = {}, {}
+  local waiting, keys_seen, made, is_made = {}, {}, 0, {}
   for i, new in ipairs(jobs) do
     local owner = owners[new[job.QUEUE]]
     local max = owner[queue.MAX_WAITING]
     local is_known = new[jobspec.IS_LINKED] and is_there(new, keys_seen)
+    if owner[queue.IS_NEW] and not is_known and not is_made[owner] then
+      made, is_made[owner] = made + 1, true
+      local problem = admission.check_queues(owner[queue.NAME], made, "jobs[" .. i - 1 .. "].queue")
+      if problem then
+        return owners, problem
+      end
+    end
     if max > 0 and not is_known then
       waiting[owner] = (waiting[owner] or queue.waiting(owner)) + 1
       if waiting[owner] > max then
@@ -110,6 +118,22 @@ function M.queues(names, raws, jobs)
     end
   end
   return owners
+end
+
+---@cold
+--- Whether the jobs that will be created bring nothing that is too much for the namespace.
+---@param first number index in ARGV of the first argument
+---@return string? problem
+function M.check_new(jobs, first)
+  local asked, keys_seen = admission.begin(), {}
+  for i, new in ipairs(jobs) do
+    local is_known = new[jobspec.IS_LINKED] and is_there(new, keys_seen)
+    local problem = not is_known
+      and admission.check_job(asked, new, ARGV[first + 2 * i - 2], "jobs[" .. i - 1 .. "]")
+    if problem then
+      return problem
+    end
+  end
 end
 
 ---@cold

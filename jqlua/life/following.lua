@@ -111,7 +111,7 @@ function M.check(said, i)
   if problem or not said.jobs then
     return problem
   end
-  return meta.state[meta.VERSION] > 0 and constraint.check_asked(said.jobs, path) or arrival.check(said.jobs, path)
+  return constraint.check_asked(said.jobs, path) or arrival.check(said.jobs, path)
 end
 
 --- Enqueues the jobs behind an outcome.

@@ -8,6 +8,7 @@ local budget = require "jqlua.job.budget"
 local batch = require "jqlua.base.writes"
 local due = require "jqlua.base.due"
 local attempt = require "jqlua.life.attempt"
+local bounds = require "jqlua.settings.bounds"
 local failure = require "jqlua.life.failure"
 local job = require "jqlua.job.record"
 local queue = require "jqlua.queue.record"
@@ -109,6 +110,7 @@ function M.note()
     since_ms = now
   end
   meta.save_pulse(since_ms, now, from_ms, to_ms)
+  bounds.review()
 end
 
 ---@cold

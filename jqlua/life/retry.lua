@@ -2,6 +2,7 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local batch = require "jqlua.base.writes"
+local constraint = require "jqlua.limits.constraint"
 local history = require "jqlua.job.history"
 local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
@@ -13,6 +14,18 @@ local unique = require "jqlua.job.unique"
 local M = {}
 
 M.STATES = "tec" -- retrying, error, cancelled
+
+--- Whether the jobs that are to wait again take more matching than a call may do. Before any write.
+---@param ids string[]
+---@return string? problem
+function M.check(ids)
+  local jobs = {}
+  for _, id in ipairs(meta.state[meta.VERSION] > 0 and ids or {}) do
+    local of = job.read(id)
+    jobs[#jobs + 1] = of and states.is_of(of[job.STATE], M.STATES) and of or nil
+  end
+  return constraint.check_asked(jobs, "ids")
+end
 
 --- Of a job that never started: a moment to start by that is still to come holds, one that has passed does not. It is
 --- ready from now on.

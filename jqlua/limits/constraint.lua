@@ -6,6 +6,7 @@
 local due = require "jqlua.base.due"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
+local budget = require "jqlua.job.budget"
 local job = require "jqlua.job.record"
 local matcher = require "jqlua.limits.matcher"
 local memory = require "jqlua.base.memory"
@@ -221,6 +222,24 @@ function M.matching(queue_name, name, stores)
   return list
 end
 
+---@param definition table
+---@return number conditions to look at
+function M.weight(definition)
+  return matcher.weight(definition.m)
+end
+
+--- How many conditions there are to look at for a job.
+---@param list table[] definitions that may match
+local function weight_of(list)
+  if not list.weight then
+    list.weight = 0
+    for _, definition in ipairs(list) do
+      list.weight = list.weight + M.weight(definition)
+    end
+  end
+  return list.weight
+end
+
 --- What every job of a queue and name needs, if that depends on nothing else.
 ---@param list table[] definitions that may match
 local function find_fixed(list, queue_name, name)
@@ -251,39 +270,37 @@ function M.fixed(queue_name, name, stores)
 end
 
 ---@cold
---- Whether jobs that a call brings ask for more matching than one call may do. Nothing is written.
----@param jobs table[] as module job.spec parses them
+--- Whether jobs that a call brings or names ask for more matching than one call may do. Nothing is written.
+---@param jobs table[] as module job.spec parses them, or module job.record reads them
 ---@param path string of their list
 ---@return string? problem
 function M.check_asked(jobs, path)
   local asked = opened.asked
+  if meta.state[meta.VERSION] == 0 then
+    return
+  end
   for _, new in ipairs(jobs) do
     local queue_name, name = new[job.QUEUE], new[job.NAME]
     if not M.fixed(queue_name, name, false) then
-      local list = M.matching(queue_name, name, false)
-      if not list.weight then
-        list.weight = 0
-        for _, definition in ipairs(list) do
-          list.weight = list.weight + matcher.weight(definition.m)
-        end
-      end
-      asked[1] = (asked[1] or 0) + list.weight
+      asked[1] = (asked[1] or 0) + weight_of(M.matching(queue_name, name, false))
     end
   end
   asked[2] = (asked[2] or 0) + #jobs
   if asked[2] > 1 and (asked[1] or 0) > M.MOST_ASKED then
     return string.format("INVALID %s: constraints have more than %d conditions to look at for the jobs of this call; "
-      .. "bring fewer at once", path, M.MOST_ASKED)
+      .. "take fewer at once", path, M.MOST_ASKED)
   end
 end
 
---- The units that a job needs, by the constraints as they are.
+--- The units that a job needs, by the constraints as they are. It is paid for, as who goes through jobs that the call
+--- did not name must.
 ---@param facts table
 ---@param stores? boolean as of matching
 ---@return table[] entries by number
 function M.entries(of, facts, stores)
-  local entries = {}
-  for _, definition in ipairs(M.matching(of[job.QUEUE], of[job.NAME], stores)) do
+  local entries, list = {}, M.matching(of[job.QUEUE], of[job.NAME], stores)
+  budget.pay(weight_of(list) * budget.CONDITION)
+  for _, definition in ipairs(list) do
     if M.is_match(definition, facts, of) then
       entries[#entries + 1] = M.entry(definition, facts, of)
     end

@@ -56,7 +56,7 @@ local function adopt_job(definition, id)
   if not of then
     return
   end
-  budget.pay(budget.STEP + budget.of_job(of))
+  budget.pay(budget.STEP + budget.of_job(of) + constraint.weight(definition) * budget.CONDITION)
   local facts = constraint.facts(of)
   if not constraint.is_match(definition, facts, of) then
     return

@@ -43,6 +43,11 @@ M.ALL = {
   { "events_max", 0, 0, 1e7, "integer" },
   { "stats", 1, 0, 1, "boolean" },
   { "trail_max", 10000, 0, 1e6, "integer" },
+  { "queues_max", 1e5, 1, 1e9, "integer" },
+  { "names_max", 1e5, 1, 1e9, "integer" },
+  { "tags_max", 1e6, 1, 1e9, "integer" },
+  { "keys_max", 1e6, 1, 1e9, "integer" },
+  { "all_keys_max", 5e6, 1, 1e9, "integer" },
 }
 M.EARLY = 17 -- so many stand in front of the pulse
 M.TRAIL_MAX = 18

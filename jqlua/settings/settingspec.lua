@@ -26,6 +26,12 @@ local ABOUT = {
   events_max = { "events", "about how many events are kept in the stream; 0: none are written", false },
   stats = { "", "whether statistics are counted", false },
   trail_max = { "entries", "how much of what operators changed is kept; 0: nothing", false },
+  queues_max = { "queues", "how many queues there may be before a new one is refused", false },
+  names_max = { "names", "how many pairs of queue and name statistics may know before a job of a new one is refused",
+    false },
+  tags_max = { "tags", "how many tags there may be before a new one is refused", false },
+  keys_max = { "keys", "how many keys of a constraint may be in use before a job under another is refused", false },
+  all_keys_max = { "keys", "the same of all constraints", false },
 }
 
 ---@return string? expected what is wrong with the value

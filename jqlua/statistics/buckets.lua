@@ -10,6 +10,7 @@
 -- for old ones. Values: a *cell*, packed: counts in the order of KINDS, behind them what is known of waits and of runs:
 -- count, sum, sum of squares, least, greatest, and from STEPS on how many were in each step of a histogram.
 local keys = require "jqlua.base.keys"
+local bounds = require "jqlua.settings.bounds"
 local statlog = require "jqlua.statistics.log"
 
 local M = {}
@@ -273,6 +274,7 @@ function M.fold()
   for key, minutes in pairs(M.cells(log)) do
     save(key, minutes, left)
   end
+  bounds.review()
 end
 
 --- Takes the statistics of a queue away, as far as they are its own.

@@ -60,7 +60,7 @@ class Lost(JQError):
 
 
 class Full(JQError):
-    """A queue's ``max_waiting`` is reached."""
+    """A queue's ``max_waiting`` is reached, or another limit of the namespace; the message names it."""
 
     code = "FULL"
 

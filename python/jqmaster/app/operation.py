@@ -147,7 +147,10 @@ class OperationMethods:
         await (await self.aengine()).forget(name)
 
     async def akick_queue(self, name: str, *, delay: Seconds | None = None) -> int:
-        """Take all running jobs of a queue from their workers; how many. To keep it so, pause it first."""
+        """Take all running jobs of a queue from their workers; how many. To keep it so, pause it first.
+
+        Raises NotFound.
+        """
         engine, total, more = await self.aengine(), 0, True
         while more:
             kicked, more = await engine.kick_queue(name, count=BATCH, delay=_seconds(delay))

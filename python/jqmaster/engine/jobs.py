@@ -115,7 +115,10 @@ class JobCalls(Calling):
         return replies.texts(await self._ask("kick", ids=ids, delay=delay, actor=self.actor))
 
     async def kick_queue(self, queue: str, *, count: int | None = None, delay: float | None = None) -> tuple[int, bool]:
-        """The same for up to ``count`` running jobs of a queue: (how many, whether more are left)."""
+        """The same for up to ``count`` running jobs of a queue: (how many, whether more are left).
+
+        Raises NotFound.
+        """
         kicked, more = await self._ask("kick", queue=queue, count=count, delay=delay, actor=self.actor)
         return kicked, bool(more)
 

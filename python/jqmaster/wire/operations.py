@@ -42,7 +42,7 @@ _TABLE = (
     ),
     Operation(
         "change", "one", "PATCH", "/job/{id}", "pusher", "Change a job", p.STATE, (p.JOB, *p.CHANGES),
-        errors=p.REFUSED, also=p.OPERATOR,
+        errors=(*p.REFUSED, "FULL"), also=p.OPERATOR,
     ),
     Operation(
         "result", "", "GET", "/job/{id}/result", "pusher", "The bare result", Reply("own"), (p.JOB,),
@@ -97,7 +97,7 @@ _TABLE = (
     ),
     Operation(
         "change", "", "POST", "/jobs/change", "pusher", "Change many jobs", p.STATES_OF_JOBS,
-        (p.body("jobs", Type("list", 1, 1000), required=True),),
+        (p.body("jobs", Type("list", 1, 1000), required=True),), errors=("INVALID", "FULL"),
         by_hand="an argument of the script for each job and its blob", also=p.OPERATOR,
     ),
     Operation(
@@ -205,19 +205,19 @@ _TABLE = (
     ),
     Operation(
         "queue", "", "POST", "/queue/{name}", "operator", "Change a queue's settings", p.DOCUMENT,
-        (p.QUEUE, *p.QUEUE_CHANGES),
+        (p.QUEUE, *p.QUEUE_CHANGES), errors=("INVALID", "FULL"),
     ),
     Operation(
         "queue", "patch", "PATCH", "/queue/{name}", "operator", "Change a queue's settings (the same as POST)",
-        p.DOCUMENT, (p.QUEUE, *p.QUEUE_CHANGES),
+        p.DOCUMENT, (p.QUEUE, *p.QUEUE_CHANGES), errors=("INVALID", "FULL"),
     ),
     Operation(
         "queue", "pause", "POST", "/queue/{name}/pause", "operator", "Start no more jobs of a queue", p.DOCUMENT,
-        (p.QUEUE,), {"paused": True},
+        (p.QUEUE,), {"paused": True}, errors=("INVALID", "FULL"),
     ),
     Operation(
         "queue", "resume", "POST", "/queue/{name}/resume", "operator", "Start jobs of a queue again", p.DOCUMENT,
-        (p.QUEUE,), {"paused": False},
+        (p.QUEUE,), {"paused": False}, errors=("INVALID", "FULL"),
     ),
     Operation(
         "forget", "", "DELETE", "/queue/{name}", "operator", "Take away a queue without jobs", p.NOTHING,
@@ -248,7 +248,7 @@ _TABLE = (
             p.path("name", p.NAME, "queue"),
             p.body("count", p.COUNT, "At most so many.", default=100), p.DELAY,
         ),
-        may_be_empty=True,
+        errors=p.MISSING, may_be_empty=True,
     ),
 
     # Limits.
@@ -274,7 +274,7 @@ _TABLE = (
     ),
     Operation(
         "hold", "", "POST", "/constraint/{id}/hold", "operator", "Start nothing under a constraint for a while",
-        Reply("values", ("until_ms",)), (p.ID, *p.HELD), errors=p.MISSING,
+        Reply("values", ("until_ms",)), (p.ID, *p.HELD), errors=(*p.MISSING, "FULL"),
     ),
 
     # Schedules.

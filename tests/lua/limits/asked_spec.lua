@@ -102,6 +102,88 @@ describe("conditions to look at", function()
     assert.are.equal("done", answer[1][1])
   end)
 
+  describe("of jobs that are there", function()
+    local ids, argument
+    before_each(function()
+      argument = constrain(100, 90)
+      ids = {}
+      for _ = 1, 34 do
+        ids[#ids + 1] = jq:enqueue("a", argument)
+      end
+    end)
+
+    local function changes(count)
+      local arguments = {}
+      for i = 1, count do
+        arguments[2 * i - 1], arguments[2 * i] = { id = ids[i], priority = -i }, ""
+      end
+      return arguments
+    end
+
+    it("are as many when they are changed", function()
+      jq:refuses_list("INVALID jobs: constraints have more than 300000 conditions", "change", changes(34))
+      assert.are.equal(33, #jq:call_list("change", changes(33)))
+      assert.are.equal(-33, jq:get(ids[33]).priority)
+    end)
+    it("do not count when tags of jobs that ended are changed", function()
+      jq:call("cancel", { ids = ids })
+      local arguments = {}
+      for i, id in ipairs(ids) do
+        arguments[2 * i - 1], arguments[2 * i] = { id = id, tags = { "t" } }, ""
+      end
+      assert.are.equal(34, #jq:call_list("change", arguments))
+    end)
+    it("are as many when they are retried by id", function()
+      jq:call("cancel", { ids = ids })
+      jq:refuses("INVALID ids: constraints have more than 300000 conditions", "retry", { ids = ids })
+      local last = table.remove(ids)
+      assert.are.equal("queued", jq:call("retry", { ids = ids })[33])
+      assert.are.equal("cancelled", jq:status(last))
+    end)
+    it("end a call that retries all that fit", function()
+      jq:call("cancel", { ids = ids })
+      local reply = jq:call("retry", { where = { status = "cancelled" } })
+      assert.is_true(reply[2] >= 1 and reply[2] <= 2)
+      assert.are_not.equal("", reply[1])
+    end)
+  end)
+
+  it("of schedules' jobs end a sweep", function()
+    jq:call("schedule", { id = "s", every = 1, catch_up = "all", backlog = 20, job = { name = "a" } },
+      constrain(100, 90))
+    jq:pass(60)
+    local calls, made = 0, 0
+    repeat
+      local next_ms = jq:call("tick", {})[1]
+      local waiting = jq:counts("a").queued
+      assert.is_true(waiting - made <= 2)
+      calls, made = calls + 1, waiting
+    until next_ms ~= 0
+    assert.is_true(made == 20 and calls >= 10)
+  end)
+  it("of jobs that run end a step of a new constraint", function()
+    local argument = constrain(0, 90)
+    local match, list = {}, { "a\0b" }
+    for i = 2, 900 do
+      list[i] = "x" .. i
+    end
+    for i = 1, 90 do
+      match["argument.f" .. i] = { ne = "none" }
+    end
+    match["argument.x"] = list
+    for _ = 1, 30 do
+      jq:enqueue("a", argument)
+    end
+    jq:pick({ queues = "a", count = 30 })
+    jq:constrain({ id = "c", concurrency = 1000 }, match)
+    local steps = 1
+    while jq:redis("EXISTS", jq.name .. ":changes") == 1 do
+      jq:tick()
+      steps = steps + 1
+    end
+    assert.is_true(steps >= 5, steps)
+  end)
+
   it("that are new are looked up once, and then read", function()
     local argument = constrain(3, 5)
     jq:call_list("enqueue", jobs(2, argument))

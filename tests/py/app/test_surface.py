@@ -125,6 +125,8 @@ async def test_kicking_jobs(jq: JQ, call: Call, own: Engine) -> None:
     assert await call("kick", of=jobs[0], delay=100) == "scheduled"
     assert await call("kick", jobs[:2]) == ["CONFLICT", "queued"]
     assert await call("kick_queue", "a", delay=100) == 1
+    with pytest.raises(NotFound):
+        await call("kick_queue", "nope")
     with pytest.raises(Conflict):
         await call("kick", of=jobs[0])
 

@@ -52,6 +52,8 @@ def test_queues_are_shared_fairly_and_made_on_purpose_only(cli_: Cli) -> None:
     ("arguments", "code", "said"),
     [
         (["queues", "show", "x"], 3, "no such queue: x"),
+        (["queues", "kick", "x"], 3, "no such queue: x"),
+        (["kick", "--queue", "x"], 3, "no such queue: x"),
         (["queues", "pause", "x*"], 3, "no such queue: x*"),
         (["queues", "limit", "x", "-1"], 2, "at least 0"),
         (["queues", "fly"], 2, "fly"),

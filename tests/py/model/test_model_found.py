@@ -70,6 +70,14 @@ def test_a_job_that_comes_and_goes_in_one_call_while_the_clock_is_back(driver):
     run(driver, "check")
 
 
+def test_a_server_that_takes_over_leaves_ids_out_from_its_own_clock_on_which_may_be_behind(driver):
+    for number in range(20):  # how many it leaves out is by chance
+        run(driver, "clock", delta_ms=300_000)
+        run(driver, "take_over")
+        run(driver, "clock", delta_ms=-40000)
+        enqueue(driver, f"after-{number}", {})
+
+
 def test_who_was_woken_goes_on_with_another_request(driver):
     wait = {"on": "all", "ms": 60000}
     enqueue(driver, "first", {})

@@ -274,6 +274,25 @@ def test_a_job_under_a_key_that_has_opened_is_for_who_is_about_to_be_up(driver):
         assert driver.is_marked("all") == is_dead
 
 
+def test_a_call_looks_at_so_many_conditions_for_the_jobs_that_it_brings_changes_or_retries(driver):
+    driver.fresh()
+    argument = {f"f{number}": number for number in range(90)}
+    for number in range(100):
+        constrain(driver, str(number), {f"argument.f{field}": field for field in range(90)}, concurrency=1000)
+    push(driver, [argument] * 34)
+    assert not driver.model.jobs
+    first, second = push(driver, [argument] * 33), push(driver, [argument] * 2)
+    changes = [[{"id": job, "priority": 1}, b""] for job in [*first, *second]]
+    assert driver.run(["change", {"jobs": changes}, 0]).path == "jobs"
+    driver.run(["change", {"jobs": changes[:33]}, 0])
+    driver.run(["cancel", {"ids": [*first, *second]}, 0])
+    assert driver.run(["retry", {"ids": [*first, *second]}, 0]).path == "ids"
+    driver.run(["retry", {"ids": first}, 0])
+    driver.run(["retry", {"where": {}}, 0])
+    assert all(job.status == "queued" for job in driver.model.jobs.values())
+    driver.run(["check", {}, 0])
+
+
 def test_there_are_at_most_a_thousand_constraints(driver):
     driver.fresh()
     for number in range(1001):

@@ -10,6 +10,8 @@ from bad_schedules import of_schedules
 from bad_values import (
     BLOB,
     DONE,
+    HEAVY,
+    HEAVY_CANCELLED,
     HOLD,
     IDS,
     NO_WORKER,
@@ -24,6 +26,27 @@ from bad_values import (
     show,
 )
 from bad_webhooks import of_webhooks
+
+
+def of_bounds(refused):
+    """What the namespace, or the call, has no room for."""
+    known = {"name": "a"}
+    yield refused("enqueue", "a new queue", "FULL", "jobs[0].queue", {"name": "nobody knows it"}, BLOB)
+    yield refused("enqueue", "a new name", "FULL", "jobs[0].name", {"name": "nobody knows it", "queue": "a"}, BLOB)
+    yield refused("enqueue", "a new tag", "FULL", "jobs[0].tags[0]", known | {"tags": ["nobody knows it"]}, BLOB)
+    yield refused("enqueue", "only the last tag new", "FULL", "jobs[1].tags[0]", known, BLOB,
+                  encode(known | {"tags": ["nobody knows it"]}), BLOB)  # fmt: skip
+    yield refused("enqueue", "a new key", "FULL", "jobs[0]", {"name": "limited"}, encode({"a": "y"}))
+    yield refused("queue", "a new one", "FULL", "name", {"name": "nobody knows it"})
+    yield refused("change", "a new tag", "FULL", "jobs[0].tags[0]", {"id": WAITING, "tags": ["nobody knows it"]}, b"")
+    heavy = encode({"name": "heavy"})
+    yield Case("enqueue: too much matching", "enqueue", [heavy, BLOB] * 1000, "INVALID", "jobs")
+    heavy = encode({"id": HEAVY, "priority": 5})
+    yield Case("change: too much matching", "change", [heavy, b""] * 1000, "INVALID", "jobs")
+    yield refused("retry", "too much matching", "INVALID", "ids", {"ids": [HEAVY_CANCELLED] * 1000})
+    yield refused("hold", "a new key", "FULL", "by", {"id": "keyed", "by": "y", "seconds": 5})
+    by = {"id": "new", "by": "argument.a", "concurrency": 1}
+    yield refused("constrain", "keys in use already", "FULL", "id", by, encode(known))
 
 
 def of_pairs():
@@ -71,6 +94,7 @@ def of_calls(scripts):
                   encode(full), BLOB)  # fmt: skip
     roomy = encode({"name": "a", "queue": "room for one"})
     by_itself = [job, BLOB, roomy, BLOB, roomy, BLOB]
+    yield from of_bounds(refused)
     yield Case("enqueue: full by itself", "enqueue", by_itself, "FULL", "jobs[2].queue")
     yield refused("enqueue", "known token", "CONFLICT", "request", {"request": "known"}, job, BLOB)
 

@@ -6,7 +6,7 @@ import pytest
 from redis.exceptions import ResponseError
 
 from bad_inputs import CASES
-from bad_values import DONE, RUNNING, SCHEDULED, WAITING, WORKER, encode
+from bad_values import DONE, HEAVY, HEAVY_CANCELLED, RUNNING, SCHEDULED, WAITING, WORKER, encode
 from driving.driver import NAMESPACE, Driver
 from driving.random_jobs import Generator
 from driving.wire import parse_error
@@ -56,6 +56,8 @@ class Data:
         driver.call("queue", name="room for one", max_waiting=1)
         self.constrain()
         self.fill()
+        bounds = ("queues_max", "names_max", "tags_max", "keys_max", "all_keys_max")
+        driver.call("config", set=dict.fromkeys(bounds, 1))  # there is more of each
         self.remember()
 
     def constrain(self):
@@ -69,6 +71,12 @@ class Data:
         jobs = [[{"name": "limited"}, encode({"a": "x"})]] * 5
         self.driver.call("enqueue", options=None, jobs=jobs)
         self.driver.call("pick", worker="w", queues="limited", count=5)
+        match = {"name": "heavy", "argument.a": ["zero\0byte", *range(300)]}
+        self.driver.send("constrain", encode({"id": "heavy", "concurrency": 1}), encode(match))
+        self.driver.call("queue", name="heavy", paused=True)
+        jobs = [[{"name": "heavy"}, b"\xc0"]] * 2
+        assert [id for id, _ in self.driver.call("enqueue", options=None, jobs=jobs)] == [HEAVY, HEAVY_CANCELLED]
+        self.driver.call("cancel", ids=[HEAVY_CANCELLED])
 
     def fill(self):
         """Whatever else happens in a namespace; replies are the model test's concern."""

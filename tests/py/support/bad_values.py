@@ -19,6 +19,7 @@ def id_of(number):
 RUNNING, DONE, WAITING, UNKNOWN = id_of(0), id_of(1), id_of(2), "00000000000001"
 HOLD = "1-0123456789ab"  # a token as one should be
 SCHEDULED = id_of(4)
+HEAVY, HEAVY_CANCELLED = id_of(10), id_of(11)  # a thousand of these take more matching than a call may do
 WORKER, NO_WORKER = "w" + id_of(3), "w00000000000001"
 
 

@@ -9,6 +9,7 @@ A decision about what the page leaves open is written into the page, and then fo
 
 from model.access import Access
 from model.arrival import Arrival
+from model.bounds import Bounds
 from model.clock import Clock
 from model.common import DEFAULTS, ErrorReply, Mismatch, Refused, expect
 from model.finding import Finding
@@ -64,6 +65,7 @@ class Model:
         self.statistics = Statistics(self)
         self.access = Access(self)
         self.webhooks = Webhooks(self)
+        self.bounds = Bounds(self)
         self.parts = [part for part in vars(self).values() if isinstance(part, Part)]
 
     def operation(self, name):
@@ -89,7 +91,7 @@ class Model:
     def advance(self, delta_ms):
         self.sleepers.move_clock(delta_ms)
         self.latest = max(self.latest, self.now)
-        self.arrival.latest_id_ms = max(self.arrival.latest_id_ms, self.now)
+        self.arrival.move_clock()
         if delta_ms < 0:  # what seemed over may be, or not: what the engine has dropped is gone
             self.sleepers.lose_track_of_sleepers()
             self.limit_documents.forget_keys(self.now - delta_ms)

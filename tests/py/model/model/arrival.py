@@ -1,6 +1,7 @@
 """How jobs come: ids, unique keys, `enqueue`. Sections 3 and 11 of docs/protocol.md."""
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 from model.common import (
     ENDED,
@@ -39,7 +40,7 @@ class Arrival(Part):
     def __init__(self, model):
         super().__init__(model)
         self.latest_id_ms = 0  # that of the greatest id there may be
-        self.is_taken_over = False  # since the last id
+        self.taken_over_ms = None  # since the last id: the least moment since then, at which that may be found out
         self.least_id = 0  # that there could be next when the operation began
         self.next_id = 0  # and when it is over: not in order, an end may be looked at after what came later
         self.last_id = ""
@@ -49,11 +50,12 @@ class Arrival(Part):
         """Now; but ids stay in order when the clock went back, or another server took over, and the moment is part of
         the id."""
         number = int(id, 16)
+        if self.taken_over_ms is not None:  # found out no later than now
+            self.least_id = max(self.least_id, self.taken_over_ms << 10) + (1 << 26)
+            self.latest_id_ms = max(self.latest_id_ms, self.model.now) + (2 << 16)
+            self.taken_over_ms = None
         expect(number >= self.least_id, "an id that was given before, or may have been", id)
         self.next_id = max(self.next_id, number + 1)
-        if self.is_taken_over:  # found out no later than now
-            self.latest_id_ms = max(self.latest_id_ms, self.model.now) + (2 << 16)
-            self.is_taken_over = False
         if self.model.now >= self.latest_id_ms:
             return self.model.now
         created = number >> 10  # of a job that is gone by the end of the call nothing else tells
@@ -98,22 +100,32 @@ class Arrival(Part):
                 if before != asked:
                     raise Refused("CONFLICT", "request")
                 return same(reply, answer, "repeated enqueue")
-        refuse(reply, *self.over_limits(reply, jobs), *self.model.links.unknown_dependencies(reply, jobs, "jobs[{}]"))
+        come = list(self.to_come(reply, jobs))
+        unknown = self.model.links.unknown_dependencies(reply, jobs, "jobs[{}]")
+        brought = [SimpleNamespace(name=spec["name"], queue=spec.get("queue", spec["name"])) for spec, _ in jobs]
+        too_much = [*self.model.bounds.over(reply, come), *self.model.bounds.matching(reply, brought, "jobs")]
+        refuse(reply, *self.over_limits(come), *too_much, *unknown)
         accepted(reply)
         self.create(jobs, reply)
         if token:
             self.model.work.remember("enqueue", token, (asked, reply))
 
-    def over_limits(self, reply, jobs):
-        """The jobs for which there is no place in their queues; those that are not created need none."""
-        waiting, seen = {}, set()
-        for i, (spec, _) in enumerate(jobs):
+    def to_come(self, reply, jobs):
+        """The jobs that will be created: (index, spec, argument)."""
+        seen = set()
+        for i, (spec, argument) in enumerate(jobs):
             unique = spec.get("unique")
             answer = None if isinstance(reply, ErrorReply) else reply[i][0]
             owned_by = None if unique is None else self.owner(unique, answer)
             if unique in seen or (owned_by and not self.is_succeeded(owned_by, spec)):
                 continue
             seen |= {unique} - {None}
+            yield i, spec, argument
+
+    def over_limits(self, come):
+        """The jobs for which there is no place in their queues."""
+        waiting = {}
+        for i, spec, _ in come:
             queue = spec.get("queue", spec["name"])
             waiting[queue] = waiting.get(queue, self.model.life.waiting(queue)) + 1
             limit = self.model.queues.records.get(queue, {}).get("max_waiting", 0)
@@ -193,7 +205,12 @@ class Arrival(Part):
                 job.unique = job.unique_for = job.unique_within = None
 
     def take_over(self):
-        """Another server does, which knows nothing of the last ids that were given."""
-        if not self.is_taken_over:  # who gave no ids in between is not noticed
-            self.next_id = max(self.next_id, self.model.now << 10) + (1 << 26)
-            self.is_taken_over = True
+        """Another server does, which knows nothing of the last ids that were given. It leaves out 65 seconds of them,
+        from its own clock on: a clock that is further behind may give one again."""
+        if self.taken_over_ms is None:  # who gave no ids in between is not noticed
+            self.taken_over_ms = self.model.now
+
+    def move_clock(self):
+        self.latest_id_ms = max(self.latest_id_ms, self.model.now)
+        if self.taken_over_ms is not None:
+            self.taken_over_ms = min(self.taken_over_ms, self.model.now)

@@ -12,6 +12,7 @@ from model.common import (
     Refused,
     accepted,
     expect,
+    refuse,
     same,
 )
 from model.part import Part
@@ -123,6 +124,8 @@ class Finding(Part):
         expect(least <= reply <= most, "jobs changed", reply, least, most)
 
     def retry(self, reply, ids=None, where=None, count=None):
+        named = [job for job in map(self.model.jobs.get, ids or ()) if job and job.status in RETRIED]
+        refuse(reply, *self.model.bounds.matching(reply, named, "ids"))
         self.each("retry", self.retry_one, reply, ids, where)
 
     def retry_one(self, job, answer):

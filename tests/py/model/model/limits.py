@@ -298,6 +298,9 @@ class Limits(Part):
     def constrain(self, reply, id, match, **given):
         if id not in self.constraints and len(self.constraints) >= MOST:
             raise Refused("FULL", "id")
+        bounds = self.model.bounds
+        if "by" in given and id not in self.constraints and bounds.is_full(bounds.keys_in_use()):
+            raise Refused("FULL", "id")
         accepted(reply)
         expires_in = given.pop("expires_in", None)
         expires_ms = None if expires_in is None else self.model.now + ms(expires_in)
@@ -341,6 +344,8 @@ class Limits(Part):
         fits = isinstance(by, list) == isinstance(constraint.given.get("by"), list)
         if not fits or len(values) != len(constraint.paths):
             raise Refused("INVALID", "by")
+        if values and seconds and self.model.bounds.is_new_key(constraint, values):
+            raise Refused("FULL", "by")
         accepted(reply)
         key = constraint.key_for(values)
         if seconds:

@@ -2,11 +2,14 @@
 and 13 of docs/protocol.md.
 """
 
+from model.bounds import Tags
 from model.common import (
     DEAR,
     ENDED,
     SOME_TEXT,
+    WAITING,
     ErrorReply,
+    Refused,
     accepted,
     expect,
     ms,
@@ -163,6 +166,9 @@ class Outcomes(Part):
     # ---- change, kick ----
 
     def change(self, reply, jobs):
+        named = [self.model.jobs.get(spec["id"]) for spec, _ in jobs]
+        waiting = [job for job in named if job and job.status in WAITING]
+        refuse(reply, *self.too_many_tags(reply, jobs), *self.model.bounds.matching(reply, waiting, "jobs"))
         accepted(reply)
         expect(len(reply) == len(jobs), "as many answers as jobs", reply)
         for (spec, argument), answer in zip(jobs, reply, strict=True):
@@ -174,6 +180,14 @@ class Outcomes(Part):
             else:
                 self.apply(job, spec, argument)
                 same(answer, job.status, "change")
+
+    def too_many_tags(self, reply, jobs):
+        tags = Tags(self.model.bounds)
+        for i, (spec, argument) in enumerate(jobs):
+            job = self.model.jobs.get(spec["id"])
+            may_change = job and (job.status in WAITING or (not argument and set(spec) == {"id", "tags"}))
+            if may_change and not (job.may_be_gone and self.model.look(job.id) is None):
+                yield from tags.over(reply, spec.get("tags", ()), f"jobs[{i}]")
 
     def apply(self, job, spec, argument):
         """Other facts about a job, see `change`."""
@@ -224,6 +238,8 @@ class Outcomes(Part):
 
     def kick_queue(self, reply, queue, count, delay):
         """Which of the jobs, where more run than were asked for, is the engine's choice."""
+        if queue not in self.model.queues.records:
+            raise Refused("NOTFOUND", "queue")
         accepted(reply)
         running = [j for j in self.model.jobs.values() if (j.queue, j.status) == (queue, "running")]
         moved, is_more = reply

@@ -3,6 +3,7 @@
 from model.common import (
     DEFAULTS,
     STATES,
+    Refused,
     accepted,
     expect,
     same,
@@ -44,6 +45,8 @@ class Queues(Part):
     # ---- section 6 and 8 ----
 
     def queue(self, reply, name, paused=None, max_waiting=None, fair=None, set=None, unset=()):
+        if self.model.bounds.no_queue(name):
+            raise Refused("FULL", "name")
         accepted(reply)
         record = self.records.setdefault(name, {"paused": False, "max_waiting": 0})
         if paused is not None:

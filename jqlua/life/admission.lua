@@ -1,0 +1,151 @@
+---@lazy
+-- Whether the namespace takes what is new: queues, names, tags, keys of constraints. Who asks for it now is refused.
+-- What was promised before (jobs of schedules, those that wait already) and what comes with an end is taken in any
+-- case, so that no job is lost.
+local bounds = require "jqlua.settings.bounds"
+local check = require "jqlua.base.check"
+local constraint = require "jqlua.limits.constraint"
+local job = require "jqlua.job.record"
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local settings = require "jqlua.settings.settings"
+local statistics = require "jqlua.statistics.buckets"
+local units = require "jqlua.limits.units"
+
+local M = {}
+
+local call = redis.call
+
+local function refusal(path, what, number, things)
+  return string.format("FULL %s: %s, and the namespace takes %s %.0f%s", path, what, settings.ALL[number][1],
+    settings.value(number), things)
+end
+
+--- Whether there is room for queues that are not there yet.
+---@param count number of them, that of this name included
+---@return string? problem
+function M.check_queues(name, count, path)
+  if call("ZCARD", keys.QUEUE_NAMES) + count > settings.value(bounds.QUEUES) then
+    return refusal(path, check.show(name) .. " is new", bounds.QUEUES, " queues")
+  end
+end
+
+--- What is new in a call, and what there is besides.
+---@return table call
+function M.begin()
+  return { tags = {}, tag_count = false, pairs = {}, pair_count = false, full = nil }
+end
+
+---@param asked table as begin gives it
+---@return string? problem
+function M.check_tags(asked, tags, path)
+  for i, tag in ipairs(tags) do
+    if not asked.tags[tag] and not call("ZSCORE", keys.TAGS, tag) then
+      asked.tag_count = (asked.tag_count or call("ZCARD", keys.TAGS)) + 1
+      asked.tags[tag] = true
+      if asked.tag_count > settings.value(bounds.TAGS) then
+        return refusal(path .. ".tags[" .. i - 1 .. "]", check.show(tag) .. " is new", bounds.TAGS, " tags")
+      end
+    end
+  end
+end
+
+--- Pairs of queue and name that statistics know, those included that still stand in the log.
+local function count_pairs(asked)
+  asked.pair_count = call("ZCARD", keys.STATS_PAIRS)
+  for pair in pairs(statistics.cells(call("GET", keys.LOG))) do
+    if statistics.is_pair(pair) and not call("ZSCORE", keys.STATS_PAIRS, pair) then
+      asked.pairs[pair] = true
+      asked.pair_count = asked.pair_count + 1
+    end
+  end
+end
+
+--- A queue's jobs of its own name are taken whenever the queue is.
+local function name_problem(asked, new, path)
+  local queue_name, name = new[job.QUEUE], new[job.NAME]
+  local pair = queue_name .. "\0" .. (name ~= queue_name and name or "")
+  if not asked.pair_count then
+    count_pairs(asked)
+  end
+  if not asked.pairs[pair] and not call("ZSCORE", keys.STATS_PAIRS, pair) then
+    asked.pairs[pair] = true
+    asked.pair_count = asked.pair_count + 1
+    if name ~= queue_name and asked.pair_count > settings.value(bounds.NAMES) then
+      return refusal(path .. ".name", check.show(name) .. " is new in its queue", bounds.NAMES,
+        " pairs of queue and name")
+    end
+  end
+end
+
+--- The constraints that take no further key.
+---@return table|false full numbers of constraints as texts, or `all`
+local function find_full()
+  local counts, total = bounds.keys_in_use()
+  local full, most = { all = total >= settings.value(bounds.ALL_KEYS) }, settings.value(bounds.KEYS)
+  local is_any = full.all
+  for number, count in pairs(counts) do
+    full[number] = count >= most
+    is_any = is_any or full[number]
+  end
+  return is_any and full
+end
+
+---@param full table as find_full gives it
+---@param digits? string number of the constraint
+---@return string? problem
+local function full_problem(full, digits, what, path)
+  if digits and full[digits] then
+    return refusal(path, what, bounds.KEYS, " keys of one")
+  elseif full.all then
+    return refusal(path, what, bounds.ALL_KEYS, " keys of all")
+  end
+end
+
+local function unused(id)
+  return "its key of constraint " .. check.show(id) .. " is not in use"
+end
+
+--- A constraint without `by` has one key, which is always taken.
+local function key_problem(asked, new, argument, path)
+  if meta.state[meta.VERSION] == 0 or constraint.fixed(new[job.QUEUE], new[job.NAME], false) then
+    return
+  end
+  if asked.full == nil then
+    asked.full = find_full()
+  end
+  for _, entry in ipairs(asked.full and constraint.entries(new, constraint.facts(new, argument), false) or {}) do
+    local digits = entry[units.DIGITS]
+    if entry[units.VALUE] ~= "" and (asked.full.all or asked.full[digits])
+      and call("EXISTS", keys.KEY .. entry[units.NAME]) == 0 then
+      return full_problem(asked.full, digits, unused(constraint.load_number(entry[units.NUMBER]).i), path)
+    end
+  end
+end
+
+--- Whether a constraint with `by` may come, or a key of it be put on hold.
+---@param definition table
+---@param path string
+---@param value? string of the key
+---@return string? problem
+function M.check_keys(definition, path, value)
+  if not meta.state[meta.CROWDED]
+    or value and call("EXISTS", keys.KEY .. units.key_name(definition.n, value)) == 1 then
+    return
+  end
+  local full, id = find_full(), definition.i
+  return full and full_problem(full, value and string.format("%d", definition.n),
+    value and unused(id) or check.show(id) .. " would bring keys", path) or nil
+end
+
+--- Whether a job that is to come brings nothing that is too much.
+---@param asked table as begin gives it
+---@param new table as module job.spec parses it
+---@return string? problem
+function M.check_job(asked, new, argument, path)
+  return meta.state[meta.COUNTED] and name_problem(asked, new, path)
+    or new[job.OPTIONS] ~= "" and M.check_tags(asked, job.given(new).tags or {}, path)
+    or key_problem(asked, new, argument, path)
+end
+
+return M

@@ -1,0 +1,66 @@
+---@lazy
+-- How many queues, names, tags and keys of constraints a namespace takes (module life.admission). That nobody pays for
+-- it while there is room, a flag of meta says that a bound is near. That is looked at when tags or names become known,
+-- and once a second.
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local settings = require "jqlua.settings.settings"
+
+local M = {}
+
+local call = redis.call
+
+-- The settings, by their place in the order of storage.
+M.QUEUES = 19
+M.NAMES = 20
+M.TAGS = 21
+M.KEYS = 22
+M.ALL_KEYS = 23
+
+-- A bound is near when so many would pass it: as many as may come before that is looked at again.
+local NEW_NAMES = 2000 -- of a call, and what is in the log
+local NEW_TAGS = 32000 -- of a call
+local NEW_KEYS = 50000 -- that jobs start under in a second
+
+--- How many keys are in use.
+---@return table<string, number> counts by number of the constraint
+---@return number total
+function M.keys_in_use()
+  local counts, total = {}, 0
+  for _, number in ipairs(call("HKEYS", keys.CONSTRAINT_NUMBERS)) do
+    counts[number] = call("ZCARD", keys.KEYS_OF .. number)
+    total = total + counts[number]
+  end
+  return counts, total
+end
+
+local function is_near(values)
+  local function left(number, count)
+    return (values and values[number] or settings.value(number)) - count
+  end
+  if left(M.TAGS, call("ZCARD", keys.TAGS)) < NEW_TAGS
+    or left(M.NAMES, call("ZCARD", keys.STATS_PAIRS)) < NEW_NAMES then
+    return true
+  elseif meta.state[meta.VERSION] == 0 then
+    return false
+  end
+  local counts, total = M.keys_in_use()
+  for _, count in pairs(counts) do
+    if left(M.KEYS, count) < NEW_KEYS then
+      return true
+    end
+  end
+  return left(M.ALL_KEYS, total) < NEW_KEYS
+end
+
+--- Looks whether a bound is near.
+---@param values? number[] settings in the order of storage, where they are not those that this call has read
+function M.review(values)
+  local near = is_near(values)
+  if near ~= meta.state[meta.CROWDED] then
+    meta.set(meta.CROWDED, near)
+    meta.save_constraints()
+  end
+end
+
+return M

@@ -1,0 +1,244 @@
+-- How many queues, names, tags and keys of constraints a namespace takes.
+local msgpack = require "support.msgpack"
+local space = require "support.space"
+
+describe("a namespace takes", function()
+  local jq = space.each()
+
+  local function fails_with(expected, script, ...)
+    return jq:refuses("FULL " .. expected, script, ...)
+  end
+  local function enqueue(...)
+    return jq:enqueue_all(...)
+  end
+
+  describe("so many queues", function()
+    before_each(function()
+      enqueue("a", "b")
+      jq:set({ queues_max = 2 })
+    end)
+
+    it("and refuses a job of another", function()
+      fails_with('jobs[0].queue: "c" is new, and the namespace takes queues_max 2 queues', "enqueue",
+        { name = "c" }, msgpack.NIL)
+      fails_with('jobs[1].queue: "c" is new', "enqueue", { name = "a" }, msgpack.NIL, { name = "c" }, msgpack.NIL)
+    end)
+    it("of one call together", function()
+      jq:set({ queues_max = 3 })
+      fails_with('jobs[2].queue: "d" is new', "enqueue", { name = "c" }, msgpack.NIL, { name = "c" }, msgpack.NIL,
+        { name = "d" }, msgpack.NIL)
+      assert.are.equal(2, #enqueue("c", "c"))
+    end)
+    it("and one more when one was forgotten", function()
+      jq:call("discard", { where = { queue = "a" } })
+      jq:call("forget", { queue = "a" })
+      enqueue("c")
+      fails_with("jobs[0].queue", "enqueue", { name = "a" }, msgpack.NIL)
+    end)
+    it("and refuses another that is made by hand", function()
+      fails_with("name: \"c\" is new", "queue", { name = "c" })
+      assert.are.equal("a", jq:queue({ name = "a", paused = true }).name)
+    end)
+    it("and goes on with those it has", function()
+      enqueue("a", { name = "x", queue = "b" })
+      assert.are.equal(2, jq:counts("a").queued)
+    end)
+    it("and counts no queue of a job that is there already", function()
+      enqueue({ name = "a", unique = "u" })
+      local reply = jq:call("enqueue", { name = "c", unique = "u" }, msgpack.NIL)
+      assert.are.equal(0, reply[2])
+    end)
+    it("but loses nothing that follows, moves or comes of a schedule", function()
+      jq:call("schedule", { id = "s", every = 10, job = { name = "d" } }, msgpack.NIL)
+      local job = jq:take("a")
+      local outcome = { id = job.id, token = jq:token(job), type = "success", enqueue = 1 }
+      local answer = jq:call("finish", { worker = "worker" }, outcome, msgpack.NIL, { name = "e" }, msgpack.NIL)
+      assert.are.same({ "done", 1 }, { answer[1][1], answer[1][3] })
+      job = jq:take("b")
+      outcome = { id = job.id, token = jq:token(job), type = "success", move = { name = "f" } }
+      assert.are.same({ "queued" }, jq:call("finish", { worker = "worker" }, outcome, msgpack.NIL))
+      jq:pass(10)
+      jq:settle()
+      for _, name in ipairs({ "d", "e", "f" }) do
+        assert.are.equal(1, jq:counts(name).queued)
+      end
+    end)
+  end)
+
+  describe("so many names", function()
+    local function of_a(name)
+      return { name = name, queue = "a" }
+    end
+    before_each(function()
+      enqueue("a", of_a("x"))
+      jq:set({ names_max = 2 })
+    end)
+
+    it("and refuses a job of another", function()
+      fails_with('jobs[0].name: "y" is new in its queue, and the namespace takes names_max 2 pairs of queue and name',
+        "enqueue", of_a("y"), msgpack.NIL)
+    end)
+    it("also when they are in the statistics for good", function()
+      jq:call("forget", { queue = jq:queue("b").name }) -- folds the log
+      fails_with('jobs[0].name: "y" is new', "enqueue", of_a("y"), msgpack.NIL)
+      enqueue(of_a("x"))
+    end)
+    it("of one call together", function()
+      jq:set({ names_max = 3 })
+      fails_with('jobs[2].name: "z" is new', "enqueue", of_a("y"), msgpack.NIL, of_a("y"), msgpack.NIL, of_a("z"),
+        msgpack.NIL)
+      assert.are.equal(2, #enqueue(of_a("y"), of_a("y")))
+      fails_with('jobs[0].name: "z" is new', "enqueue", of_a("z"), msgpack.NIL)
+    end)
+    it("and each queue's own", function()
+      assert.are.equal(2, #enqueue("b", "c"))
+    end)
+    it("and any where nothing is counted", function()
+      jq:set({ stats = false })
+      assert.are.equal(1, #enqueue(of_a("y")))
+    end)
+    it("but loses nothing that moves", function()
+      local job = jq:take("a")
+      local outcome = { id = job.id, token = jq:token(job), type = "success", move = { name = "y", queue = "a" } }
+      assert.are.same({ "queued" }, jq:call("finish", { worker = "worker" }, outcome, msgpack.NIL))
+    end)
+  end)
+
+  describe("so many tags", function()
+    before_each(function()
+      enqueue({ name = "a", tags = { "s", "t" } })
+      jq:set({ tags_max = 2 })
+    end)
+
+    it("and refuses a job with another", function()
+      fails_with('jobs[0].tags[1]: "u" is new, and the namespace takes tags_max 2 tags', "enqueue",
+        { name = "a", tags = { "s", "u" } }, msgpack.NIL)
+      enqueue({ name = "a", tags = { "t", "s" } })
+    end)
+    it("of one call together", function()
+      jq:set({ tags_max = 3 })
+      fails_with("jobs[1].tags[0]", "enqueue", { name = "a", tags = { "u" } }, msgpack.NIL,
+        { name = "a", tags = { "v" } }, msgpack.NIL)
+      enqueue({ name = "a", tags = { "u" } }, { name = "a", tags = { "u" } })
+    end)
+    it("and refuses a change", function()
+      local id = enqueue("a")[1]
+      fails_with('jobs[0].tags[0]: "u" is new', "change", { id = id, tags = { "u" } }, "")
+      assert.are.same({ "queued", "NOTFOUND" },
+        jq:call("change", { id = id, tags = { "s" } }, "", { id = space.UNKNOWN_ID, tags = { "u" } }, ""))
+    end)
+    it("and one more when the last job with one is gone", function()
+      local ids = enqueue({ name = "a", tags = { "t" } })
+      jq:call("discard", { where = { tag = "s" } })
+      enqueue({ name = "a", tags = { "u" } })
+      assert.are.equal("queued", jq:status(ids[1]))
+    end)
+    it("but loses nothing that follows or comes of a schedule", function()
+      jq:call("schedule", { id = "s", every = 10, job = { name = "d", tags = { "u" } } }, msgpack.NIL)
+      local job = jq:take("a")
+      local outcome = { id = job.id, token = jq:token(job), type = "success", enqueue = 1 }
+      jq:call("finish", { worker = "worker" }, outcome, msgpack.NIL, { name = "e", tags = { "v" } }, msgpack.NIL)
+      jq:pass(10)
+      jq:settle()
+      assert.are.same({ "s", "t", "u", "v" }, jq:redis("ZRANGE", jq.name .. ":tag-names", 0, -1))
+    end)
+  end)
+
+  describe("so many keys", function()
+    local function start(...)
+      for _, value in ipairs({ ... }) do
+        jq:enqueue("a", { c = value })
+      end
+      return jq:pick({ queues = "a", count = select("#", ...) })
+    end
+
+    it("of a constraint, and refuses a job under another", function()
+      jq:set({ keys_max = 2 })
+      jq:constrain({ id = "by c", by = "argument.c", concurrency = 1 }, { name = "a" })
+      jq:constrain({ id = "all", concurrency = 100 }, { name = "*" })
+      local running = start(1, 2)
+      fails_with('jobs[1]: its key of constraint "by c" is not in use, and the namespace takes keys_max 2 keys of one',
+        "enqueue", { name = "a" }, { c = 1 }, { name = "a" }, { c = 3 })
+      jq:enqueue("b", { c = 3 })
+      jq:enqueue("a", { c = 2 })
+      jq:succeed(running[1])
+      jq:enqueue("a", { c = 3 })
+    end)
+    it("of all constraints, and refuses a job under another of any", function()
+      jq:constrain({ id = "by c", by = "argument.c", concurrency = 1 }, { name = "a" })
+      jq:constrain({ id = "single", concurrency = 100 }, { name = "b" })
+      start(1, 2)
+      jq:set({ all_keys_max = 2 })
+      fails_with("jobs[0]: its key of constraint \"by c\" is not in use, and the namespace takes all_keys_max 2 keys "
+        .. "of all", "enqueue", { name = "a" }, { c = 3 })
+      jq:enqueue("a", { c = 2 })
+      jq:enqueue("b")
+      assert.are.equal("b", jq:take("b").name)
+    end)
+    it("and refuses what would bring some", function()
+      jq:constrain({ id = "by c", by = "argument.c", concurrency = 1 }, { name = "a" })
+      start(1, 2)
+      jq:set({ keys_max = 2 })
+      fails_with('by: its key of constraint "by c" is not in use', "hold", { id = "by c", by = 3, seconds = 5 })
+      jq:call("hold", { id = "by c", by = 3, seconds = 0 })
+      jq:call("hold", { id = "by c", by = 1, seconds = 5 })
+      jq:set({ keys_max = 100, all_keys_max = 2 })
+      fails_with('id: "new" would bring keys, and the namespace takes all_keys_max 2 keys of all', "constrain",
+        { id = "new", by = "argument.c", concurrency = 1 }, { name = "b" })
+      jq:constrain({ id = "new", concurrency = 1 }, { name = "b" })
+      jq:constrain({ id = "by c", by = "argument.d", concurrency = 1 }, { name = "a" })
+    end)
+    it("but loses no job that waits or fails", function()
+      jq:constrain({ id = "by c", by = "argument.c", concurrency = 1 }, { name = "a" })
+      for value = 1, 4 do
+        jq:enqueue({ name = "a", retry_base = 0 }, { c = value })
+      end
+      jq:set({ keys_max = 1 })
+      local running = jq:pick({ queues = "a", count = 4 })
+      assert.are.equal(4, #running)
+      for _, job in ipairs(running) do
+        jq:fail(job)
+      end
+      assert.are.equal(4, #jq:pick({ queues = "a", count = 4 }))
+    end)
+  end)
+
+  describe("what is asked for without a further command", function()
+    local function commands_of(spec)
+      return jq:commands(function()
+        jq:enqueue(spec)
+      end)
+    end
+    it("as long as no bound is near", function()
+      local spec = { name = "x", queue = "a", tags = { "t" } }
+      jq:enqueue(spec)
+      local few = commands_of(spec)
+      jq:set({ tags_max = 2 })
+      assert.is_true(commands_of(spec) > few)
+      jq:set({ tags_max = 1000000 })
+      assert.are.equal(few, commands_of(spec))
+    end)
+    it("until tags or names have come near", function()
+      jq:set({ tags_max = 32001, names_max = 2001 })
+      local spec = { name = "x", queue = "a" }
+      jq:enqueue(spec)
+      local few = commands_of(spec)
+      jq:enqueue({ name = "a", tags = { "t", "u" } })
+      assert.is_true(commands_of(spec) > few)
+    end)
+    it("until keys have, within a second", function()
+      jq:set({ keys_max = 50001 })
+      jq:constrain({ id = "c", by = "argument.c", concurrency = 1 }, { name = "a" })
+      jq:enqueue("a", { c = 0 })
+      jq:enqueue("a", { c = 0 })
+      local few = commands_of("a")
+      for value = 1, 2 do
+        jq:enqueue("a", { c = value })
+      end
+      jq:pick({ queues = "a", count = 10 })
+      jq:pass(1)
+      jq:pick({ queues = "b", count = 1 })
+      assert.is_true(commands_of("a") > few)
+    end)
+  end)
+end)
