@@ -9,7 +9,6 @@ local M = {}
 local call = redis.call
 
 M.MOST = 1000
-local MOST_NAME = 100
 local MOST_QUEUES = 100
 local DIGEST = "the SHA-256 of the secret, 64 hexadecimal digits"
 local ROLES = "viewer pusher worker operator admin"
@@ -59,9 +58,8 @@ function M.check(spec)
   elseif type(spec.digest) ~= "string" or #spec.digest ~= 64 or spec.digest:find("[^0-9a-f]") then
     -- Not shown: it may be the secret, by mistake.
     return spec.digest == nil and check.problem("digest", DIGEST) or "INVALID digest: expected " .. DIGEST
-  elseif not check.is_name(spec.name) or #spec.name > MOST_NAME then
-    return check.problem("name", "text of 1 to " .. MOST_NAME .. " bytes, valid UTF-8, no control characters",
-      spec.name)
+  elseif not check.is_short_name(spec.name) then
+    return check.problem("name", check.SHORT_NAME, spec.name)
   elseif not check.is_list(spec.roles, 1, 5) then
     return check.problem("roles", "a list of some of " .. ROLES:gsub(" ", ", "), spec.roles)
   end

@@ -21,6 +21,7 @@ from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.options import JobOptions
 from jqmaster.engine.replies import Job
 from jqmaster.errors import JQError, Unavailable
+from jqmaster.wire.credentials import masters_of
 from jqmaster.worker.ending import FollowUp, JobFailed, JobReleased, Move, Packed, group_of, trace
 from jqmaster.worker.notes import current_job, notebook_of
 from jqmaster.worker.process_pool import NEVER, ProcessPool, Renewal
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from jqmaster.worker.run import WorkOptions
 
 log = logging.getLogger("jqmaster.jobs")
-
-DEFAULT_NAMESPACE = "{jq}"
 
 
 class Runner:
@@ -176,7 +175,7 @@ class AppWorker:
         self._given = given
 
     def options(self) -> WorkOptions:
-        """For `jqmaster.worker_run`. Raises ValueError when there is no job to work on."""
+        """For `jqmaster.worker.run`. Raises ValueError when there is no job to work on, and as `masters_of`."""
         from jqmaster.worker.run import WorkOptions
 
         if not self._jq.tasks:
@@ -184,8 +183,8 @@ class AppWorker:
         given = {**self._given, "queues": self._queues or queues_of(self._jq)}
         renewal = Renewal(given.pop("process_jobs", None), given.pop("process_memory", None))
         runner = Runner(self._jq, given.get("concurrency", 8), renewal=renewal)
-        if given.get("namespace", DEFAULT_NAMESPACE) == DEFAULT_NAMESPACE:
-            given["namespace"] = self._jq.namespace
+        named = given.get("namespace")
+        given["namespace"] = named or self._jq.namespace
         if given.get("form", "auto") == "auto":
             given["form"] = self._jq.form
         given["recreate"] = given.get("recreate") or self._jq.recreate
@@ -194,8 +193,9 @@ class AppWorker:
                 given["redis_url"] = self._jq.url
             else:
                 given["masters"] = self._jq.masters
-        if given.get("masters") and given.get("key") is None:
-            given["key"] = self._jq.key_of_master()
+        if given.get("masters"):
+            masters_of(",".join(given["masters"]), named)
+            given["key"] = given.get("key") or self._jq.key_of_master()
         return WorkOptions(functions=runner.functions(), around=runner.alive, **given)
 
     def run(self) -> int:

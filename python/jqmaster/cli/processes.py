@@ -10,7 +10,7 @@ from typing import Any
 
 from jqmaster.cli.options import FORM, KEY, REDIS, URL, Misused, Options, command
 from jqmaster.cli.places import NAMESPACE
-from jqmaster.cli.reach import said_key_file, url_of
+from jqmaster.cli.reach import said_key_file, said_namespace, url_of
 from jqmaster.cli.status import EXIT_OK, EXIT_UNAVAILABLE
 from jqmaster.connection.url import is_redis, without_password
 
@@ -163,6 +163,8 @@ def _work(options: Options) -> int:
             raise Misused(prog, "give either --url or --redis")
         return run(WorkOptions(functions=jobs, **given))
     memory = options.process_memory and options.process_memory << 20
+    asks_redis = is_redis(url) if url else jobs.is_redis
+    given["namespace"] = options.namespace if asks_redis else said_namespace(options)
     try:
         chosen = jobs.worker(**given, process_jobs=options.process_jobs, process_memory=memory).options()
     except ValueError as error:

@@ -305,25 +305,29 @@ class Worker:
         """Report until it is heard. Repeating is safe: outcomes go by their token, the jobs by the request."""
         if not batch and not want:
             return [], []
-        failures, request = 0, new_request()
+        failures, refusals, request = 0, 0, new_request()
         while True:
             try:
                 return await self._source.finish(batch, want, request)
             except Unavailable as error:
                 log.warning("cannot report %d outcomes, trying again: %s", len(batch), error)
-                await asyncio.sleep(backoff_s(failures))
-                failures += 1
             except JQError as error:
                 if isinstance(error, NotFound) and not (error.path or "").startswith("outcomes"):
                     # The worker was dropped, its wish for more with it. The outcomes speak for themselves.
                     await self._source.register_again()
                     want = 0
-                    continue
-                if len(batch) == 1:
+                elif len(batch) > 1:
+                    one_by_one = [await self._insist([outcome], 0) for outcome in batch]
+                    return [states[0] for states, _ in one_by_one], []
+                else:
+                    if not refusals:
+                        log.warning("job %s: its outcome was refused: %s", batch[0].job.id, error)
                     batch = [failed(batch[0].job, f"the outcome was refused: {error}", retry=False)]
+                refusals += 1
+                if refusals == 1:  # what is said instead may do
                     continue
-                one_by_one = [await self._insist([outcome], 0) for outcome in batch]
-                return [states[0] for states, _ in one_by_one], []
+            await asyncio.sleep(backoff_s(failures))
+            failures += 1
 
     def _stop_job(self, key: Key, why: str) -> None:
         running = self._running.get(key)
