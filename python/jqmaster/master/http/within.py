@@ -33,11 +33,11 @@ async def within_queues(master: Master, operation: Operation, request: Request) 
     if operation.path.startswith("/queue/"):
         _check(who, [request.params["name"]])
     elif operation.name in ("jobs", "stats"):
-        _check(who, [request.arguments(field.name for field in operation.at("query")).get("queue")])
+        _check(who, [request.arguments.get("queue")])
     elif operation.name in _QUEUES:
         _check(who, _QUEUES[operation.name](_body(request)))
     elif operation.path.startswith("/job/"):
-        if request.arguments(field.name for field in operation.at("query")).get("dependents") == "cancel":
+        if request.arguments.get("dependents") == "cancel":
             raise _dependents()
         await _check_jobs(master, who, [request.params["id"]])
     elif operation.name in ("cancel", "retry", "discard", "kick", "change"):
