@@ -22,7 +22,7 @@ from jqmaster.connection.url import without_password
 from jqmaster.connection.wake import WINDOW_MS, Channel, backoff_s
 from jqmaster.engine.calls import new_request
 from jqmaster.engine.engine import Engine, pack
-from jqmaster.errors import Invalid, JQError, NotFound, Unavailable, Vanished
+from jqmaster.errors import Forbidden, Invalid, JQError, NotFound, Unavailable, Vanished
 from jqmaster.master import answers, delivery
 from jqmaster.master.answers import Accepted, Answer, Finished, NoRoom, Refused
 from jqmaster.master.bounds import Bounds
@@ -153,7 +153,7 @@ class Dispatch:
             except asyncio.CancelledError:
                 raise
             except Exception as error:
-                level = logging.WARNING if isinstance(error, Unavailable) else logging.ERROR
+                level = logging.WARNING if isinstance(error, Unavailable | Forbidden) else logging.ERROR
                 level = logging.DEBUG if isinstance(error, Vanished) else level  # that was said once
                 log.log(level, "cannot assign jobs, trying again: %s", error, exc_info=level == logging.ERROR)
                 await asyncio.sleep(backoff_s(failures))
@@ -260,7 +260,7 @@ class Dispatch:
         )  # fmt: skip
 
     async def _insist(self, job: Assigned, say: Callable[[], Awaitable[None]]) -> None:
-        """Say it to the engine, again and again while Redis is away, for as long as the lease may stand.
+        """Say it to the engine, again and again while Redis is away or refuses, for as long as the lease may stand.
         Repeating is safe: finish and refuse go by the token."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(max(1.0, job.timeout_s)):
@@ -269,7 +269,7 @@ class Dispatch:
                     try:
                         await say()
                         return
-                    except Unavailable as error:
+                    except (Unavailable, Forbidden) as error:
                         log.warning("cannot report job %s, trying again: %s", job.id, error)
                         await asyncio.sleep(backoff_s(failures))
                         failures += 1

@@ -20,7 +20,7 @@ import msgpack
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.calls import new_request
 from jqmaster.engine.replies import Job
-from jqmaster.errors import JQError, NotFound, Unavailable
+from jqmaster.errors import Forbidden, JQError, NotFound, Unavailable
 from jqmaster.wire import tracing
 from jqmaster.worker.beats import Heartbeats, Key, Running, Source
 from jqmaster.worker.ending import (
@@ -290,7 +290,7 @@ class Worker:
             try:
                 await self._source.release([key], delay=release.delay, hold=release.hold, message=release.message)
                 return []
-            except Unavailable as error:
+            except (Unavailable, Forbidden) as error:
                 log.warning("cannot give job %s back, trying again: %s", release.job.id, error)
                 await asyncio.sleep(backoff_s(failures))
                 failures += 1
@@ -309,7 +309,7 @@ class Worker:
         while True:
             try:
                 return await self._source.finish(batch, want, request)
-            except Unavailable as error:
+            except (Unavailable, Forbidden) as error:
                 log.warning("cannot report %d outcomes, trying again: %s", len(batch), error)
             except JQError as error:
                 if isinstance(error, NotFound) and not (error.path or "").startswith("outcomes"):
