@@ -3,6 +3,8 @@
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
+local sleepers = require "jqlua.pick.sleepers"
+local worker = require "jqlua.pick.worker"
 
 local M = {}
 
@@ -72,6 +74,13 @@ function M.load(id)
   return raw and cmsgpack.unpack(raw) or nil
 end
 
+--- Whether a key lets in who shows it.
+---@return boolean
+function M.lasts(id)
+  local of = M.load(id)
+  return of ~= nil and (not of.e or meta.state[meta.NOW_MS] < of.e)
+end
+
 --- Has masters look again.
 local function tell(id)
   call("SPUBLISH", keys.API_KEYS, id)
@@ -83,6 +92,9 @@ function M.put(spec)
   call("HSET", keys.API_KEYS, spec.id, cmsgpack.pack(of))
   call("ZADD", keys.API_KEY_IDS, 0, spec.id)
   tell(spec.id)
+  if meta.state[meta.SLEEPERS] > 0 then
+    sleepers.wake_channel(worker.CHANNEL) -- for those that are registered with it already
+  end
   return of
 end
 

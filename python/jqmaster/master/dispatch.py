@@ -27,9 +27,12 @@ from jqmaster.master import answers, delivery
 from jqmaster.master.answers import Accepted, Answer, Finished, NoRoom, Refused
 from jqmaster.master.bounds import Bounds
 from jqmaster.master.delivery import Assigned
+from jqmaster.master.http.within import check_answer
+from jqmaster.master.keyring import Keyring
 from jqmaster.master.meters import Meters
 from jqmaster.master.reach import Reach
 from jqmaster.wire import access
+from jqmaster.wire.errors import HttpError
 
 log = logging.getLogger("jqmaster.dispatch")
 
@@ -58,7 +61,7 @@ class Dispatch:
     """Delivers jobs to registered workers, at most `max_deliveries` at a time. `start`, then `stop`.
 
     `reach`: to where, default loopback and private networks. `secrets` sign what goes to workers that registered
-    none.
+    none. `keyring`: the keys with which workers are registered; what one answers is held to the queues of its key.
     """
 
     def __init__(
@@ -71,6 +74,7 @@ class Dispatch:
         meters: Meters | None = None,
         reach: Reach | None = None,
         secrets: Sequence[str] = (),
+        keyring: Keyring | None = None,
     ) -> None:
         self.meters = meters or Meters()
         self.counts = Counts()
@@ -79,6 +83,7 @@ class Dispatch:
         self._max_deliveries = max_deliveries
         self._reach = reach or Reach()
         self._secrets = tuple(secrets)
+        self._keyring = keyring
         self._request = new_request()
         self._channel = Channel(redis, f"{engine.namespace}:wake:{CHANNEL}")
         self._session: aiohttp.ClientSession | None = None
@@ -249,6 +254,14 @@ class Dispatch:
             await self._insist(job, lambda: self._report(job, refused))
 
     async def _report(self, job: Assigned, answer: Finished) -> None:
+        if job.key and self._keyring is not None:
+            who = await self._keyring.of_worker(job.key)
+            if who is None:
+                return await self._give_back(job, "the key that the worker was registered with is not good any more")
+            try:
+                check_answer(who, answer.spec, answer.follow)
+            except HttpError as error:
+                answer = answers.failure(f"the worker's answer was refused: {error.message}")
         outcome = {**answer.spec, "id": job.id, "token": job.token}
         spec = pack({"worker": job.worker})
         await self._engine.call("finish", spec, pack(outcome), answer.blob, *answer.follow)

@@ -121,6 +121,14 @@ class Keyring:
         key = self._keys.get(identity.key_id)
         return key is not None and _lasts(key)
 
+    async def of_worker(self, key_id: str) -> Identity | None:
+        """Who has a key that a worker was registered with; None when it is not good any more. One that is not known
+        may be new: it is looked for. Raises JQError."""
+        if key_id not in self._keys:
+            await self._look()
+        key = self._keys.get(key_id)
+        return None if key is None or not _lasts(key) else key.identity
+
     # -- parts ------------------------------------------------------------------------------------
 
     async def _follow(self) -> None:

@@ -218,6 +218,7 @@ class Server:
             max_deliveries=options.max_deliveries,
             reach=options.reach(),
             secrets=options.push_secrets,
+            keyring=self._keyring,
         )
         self.master = Master(
             engine, self._waiting, self._ended, self.dispatch, self._events,

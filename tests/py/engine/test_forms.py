@@ -19,7 +19,7 @@ from jqmaster.cli import kinds
 from jqmaster.engine.engine import Engine, connect, pack
 from jqmaster.engine.manifest import fetch
 from jqmaster.engine.scripts import FORMS, builtin, load
-from jqmaster.errors import Forbidden, Invalid, NoFunctions, Unavailable, Version
+from jqmaster.errors import Forbidden, Invalid, NoFunctions, Version
 from jqmaster.master.server import ServeOptions, Server
 from jqmaster.testing import working
 from servers import RedisServer

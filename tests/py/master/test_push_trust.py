@@ -89,7 +89,7 @@ async def test_no_url_leaves_a_job_running(engine: Engine, dispatch: Dispatch, h
 
 def test_what_cannot_be_decoded_stops_no_dispatch() -> None:
     document = msgpack.packb({"id": "0" * 14, "token": "1-", "name": "a", "attempt": 1, "timeout": 1})
-    [job] = delivery.assigned([b"w", b"http://\xff/", b"", document, b"\xc0"], [SECRET])
+    [job] = delivery.assigned([b"w", b"http://\xff/", b"", b"", document, b"\xc0"], [SECRET])
     assert job.secrets == [SECRET]
 
 
@@ -219,7 +219,7 @@ async def test_a_name_that_leads_elsewhere_from_now_on_is_caught(monkeypatch: py
     monkeypatch.setattr(loop, "getaddrinfo", resolve)
     async with listening(answers(202, connection="close")) as stub, counting("127.0.0.2") as (port, connections):
         session = delivery.make_session(Reach.of("127.0.0.1/32"))
-        job = Assigned("w", "", (), msgpack.packb({}), b"\xc0", "0" * 14, "1-", "a", 1, 10.0)
+        job = Assigned("w", "", (), "", msgpack.packb({}), b"\xc0", "0" * 14, "1-", "a", 1, 10.0)
         own = stub.url.rpartition(":")[2]
         assert await delivery.deliver(session, replace(job, url=f"http://turns.example:{own}")) == Accepted()
         address = "127.0.0.2"

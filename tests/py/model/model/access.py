@@ -40,6 +40,10 @@ class Access(Part):
             known = self.api_keys[id] = digest, {k: v for k, v in document.items() if v is not None}
         same(reply, known[1], "grant")
 
+    def lasts(self, id):
+        """Whether a key is there, and has not expired."""
+        return id in self.api_keys and self.model.now < self.api_keys[id][1].get("expires_ms", float("inf"))
+
     def revoke(self, reply, id):
         if id not in self.api_keys:
             raise Refused("NOTFOUND", "id")
