@@ -118,7 +118,10 @@ def test_no_script_of_its_own(server: RedisServer, role: Role) -> None:
             ("GET", "{other}:meta"), ("GET", "{jq}x"), ("HSET", "jq:scripts2", "a", "b"),
         ):  # fmt: skip
             assert refused(client, *command), command
-        for command in (("FUNCTION", "LOAD", ""), ("INFO", "commandstats"), ("HSET", "jq:scripts", "probe", "x")):
+        for command in (
+            ("FUNCTION", "LOAD", ""), ("INFO", "commandstats"), ("HSET", "jq:scripts", "probe", "x"),
+            ("GET", "{jq}/sessions"),
+        ):  # fmt: skip
             assert bool(refused(client, *command)) == (role != "admin"), command
 
 
