@@ -16,6 +16,7 @@ import secrets
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import redis.asyncio as redis_asyncio
 import redis.exceptions
@@ -172,7 +173,7 @@ class Keyring:
 
     async def _look_for_seal(self) -> None:
         try:
-            seal = await self._redis.get(self._seal_key)
+            seal: Any = await self._redis.get(self._seal_key)
             if seal is None:
                 await self._redis.set(self._seal_key, secrets.token_bytes(SEAL_BYTES), nx=True)
                 seal = await self._redis.get(self._seal_key)

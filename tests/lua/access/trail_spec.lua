@@ -125,10 +125,36 @@ describe("trail", function()
     assert.are.same({ "cancel", "queue", "cancel" }, { found[1].what, found[2].what, found[3].what })
     assert.are.same({ 2, 2 }, { found[1].count, found[3].count })
   end)
-  it("notes nothing where nobody is named, or nothing changed", function()
+  it("notes nobody where it is not said who it is", function()
     local id = jq:enqueue("a")
     jq:queue({ name = "a", paused = true })
     jq:cancel(id)
+    jq:constrain({ id = "c", concurrency = 1 }, { name = "a" })
+    assert.are.same({
+      { time_ms = 5000000, actor = "", what = "constrain", on = "c",
+        change = { concurrency = 1, match = { name = "a" } } },
+      { time_ms = 5000000, actor = "", what = "cancel", on = id, count = 1 },
+      { time_ms = 5000000, actor = "", what = "queue", on = "a", change = { paused = true } },
+    }, (trail()))
+  end)
+  it("notes of a hold all values of its key, nil too", function()
+    local nothing = msgpack.NIL
+    call("constrain", { id = "one", by = "argument", concurrency = 1 }, msgpack.pack({ name = "a" }))
+    call("constrain", { id = "two", by = { "argument.a", "argument.b", "name" }, concurrency = 1 },
+      msgpack.pack({ name = "a" }))
+    local function bytes_of_last()
+      return jq:call("trail", { count = 1 })[2]
+    end
+    local function hold(id, by)
+      local spec = msgpack.pack({ id = id, seconds = 5 })
+      jq:call("hold", "\131" .. spec:sub(2) .. "\162by" .. by)
+    end
+    hold("one", nothing)
+    assert.is_truthy(bytes_of_last():find("\162by" .. nothing, 1, true))
+    hold("two", "\147" .. nothing .. "\161x" .. nothing)
+    assert.is_truthy(bytes_of_last():find("\162by\147" .. nothing .. "\161x" .. nothing, 1, true))
+  end)
+  it("notes nothing where nothing changed", function()
     call("retry", { ids = { space.UNKNOWN_ID } })
     jq:refuses("NOTFOUND", "forget", { queue = "unknown", actor = "ann" })
     assert.are.same({}, noted())

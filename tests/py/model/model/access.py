@@ -67,20 +67,18 @@ class Access(Part):
         for entry in reply:
             if entry["what"] == "constrain":  # matchers hold values that no other reply gives
                 entry["change"].pop("match", None)
-            if entry["what"] == "hold":  # Lua's lists have no nil in them
-                entry["change"].pop("by", None)
         same(reply, self.trail[::-1], "trail")
 
     def before_change(self, script, fields):
         """What a call would be told by; None: it is not noted."""
-        if self.model.settings["trail_max"] == 0 or "actor" not in fields:
+        is_noted = script in NOTED and (script != "config" or "set" in fields)
+        if not is_noted or self.model.settings["trail_max"] == 0:
             return None
-        hidden = (*HIDDEN, "by") if script == "hold" else HIDDEN
-        fields = {k: v for k, v in fields.items() if k not in hidden}
+        fields = {k: v for k, v in fields.items() if k not in HIDDEN}
         ids = {"queue": "name", "forget": "queue", "worker": "worker", "config": ""}
         of_jobs = script in ("cancel", "retry", "discard", "kick")
         _, key = self.api_keys.get(fields.get("id"), (None, {}))
-        return {"actor": fields.pop("actor"), "what": script, "fields": fields, "of_jobs": of_jobs,
+        return {"actor": fields.pop("actor", ""), "what": script, "fields": fields, "of_jobs": of_jobs,
                 "key": key.get("name"), "on": None if of_jobs else fields.get(ids.get(script, "id"))}  # fmt: skip
 
     def add_to_trail(self, change, reply, fields):
@@ -96,6 +94,8 @@ class Access(Part):
         if change["what"] == "revoke":
             told = {**told, "name": change["key"]}
         told = plain({k: v for k, v in told.items() if k not in ("argument", "actor") and v != on})
+        if change["what"] == "hold" and "by" in fields:
+            told["by"] = fields["by"]  # nil too
         if len(msgpack.packb(told)) > MOST_BYTES:
             told = None
         entry = {"time_ms": self.model.now, "actor": change["actor"], "what": change["what"], "on": on,
