@@ -132,6 +132,14 @@ async def test_what_something_inside_answers_is_not_told(
     assert "swordfish" not in told and "password" not in told
 
 
+async def test_an_answer_with_very_many_keys_does_not_keep_a_master_busy(engine: Engine, dispatch: Dispatch) -> None:
+    # Looking for the one that is there twice key by key would take minutes.
+    answer = b'{%s, "last": 1, "last": 2}' % b", ".join(b'"%d": 1' % n for n in range(200_000))
+    async with worker(engine, answers(200, answer, content_type="application/json")):
+        job = await enqueue(engine, max_retry=0)
+        assert "no outcome" in (await until(engine, job, "error"))["message"]
+
+
 async def test_what_a_worker_answers_is_told(engine: Engine, dispatch: Dispatch) -> None:
     async with worker(engine, answers(400, b'{"error": {"message": "to: missing"}}', content_type="application/json")):
         document = await until(engine, await enqueue(engine), "error")
