@@ -71,7 +71,10 @@ class Access(Part):
 
     def before_change(self, script, fields):
         """What a call would be told by; None: it is not noted."""
-        is_noted = script in NOTED and (script != "config" or "set" in fields)
+        is_look = (script == "config" and "set" not in fields) or (
+            script == "queue" and fields.keys() <= {"name", "actor"}
+        )
+        is_noted = script in NOTED and not is_look
         if not is_noted or self.model.settings["trail_max"] == 0:
             return None
         fields = {k: v for k, v in fields.items() if k not in HIDDEN}
