@@ -10,6 +10,7 @@
 # make mutants  whether the tests find faults that are put in   (ARGS="jqlua/pick": only there)
 # make bench   measurements   (ARGS="--help")
 # make dist    dist/: wheel, sdist, bill of materials, and the built scripts with a loader for redis-cli
+# make docs    the pages as a site with search, build/site/html; a broken link fails
 # make lock    requirements.lock: what the tests run with, with hashes   (ARGS="--upgrade")
 # make lowest  some tests with the lowest versions that pyproject.toml allows   (ARGS="--keep TEST...")
 
@@ -40,7 +41,7 @@ packages-test:
 $(VENV)/.installed: pyproject.toml setup.py | packages-run
 	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'JQ needs Python 3.11 or newer')"
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
-	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[server,dev]'
 	@touch $@
 
 demo: setup-run
@@ -59,6 +60,10 @@ bench: setup
 dist: setup-run $(RELEASE)/.installed
 	$(PY) tools/dist.py --tools $(RELEASE)/bin
 
+.PHONY: docs
+docs: setup-run $(RELEASE)/.installed
+	$(PY) tools/site.py --tools $(RELEASE)/bin
+
 # What only releases need.
 $(RELEASE)/.installed: pyproject.toml | packages-run
 	$(PYTHON) -m venv $(RELEASE)
@@ -69,7 +74,7 @@ $(RELEASE)/.installed: pyproject.toml | packages-run
 # Versions that are in the file stay unless told otherwise.
 .PHONY: lock lowest
 lock: $(RELEASE)/.installed
-	$(RELEASE)/bin/pip-compile --quiet --generate-hashes --extra dev --extra prometheus --extra opentelemetry \
+	$(RELEASE)/bin/pip-compile --quiet --generate-hashes --extra server --extra dev --extra encryption --extra prometheus --extra opentelemetry \
 		--strip-extras --allow-unsafe --no-emit-index-url --no-emit-find-links --no-annotate --no-header \
 		--output-file requirements.lock $(ARGS) pyproject.toml
 
