@@ -318,17 +318,14 @@ class Worker:
                     await self._source.register_again()
                     want = 0
                 elif len(batch) > 1:
-                    one_by_one = [await self._insist([outcome], 0) for outcome in batch]
-                    return [states[0] for states, _ in one_by_one], []
+                    return [(await self._insist([outcome], 0))[0][0] for outcome in batch], []
                 else:
                     if not refusals:
                         log.warning("job %s: its outcome was refused: %s", batch[0].job.id, error)
                     batch = [failed(batch[0].job, f"the outcome was refused: {error}", retry=False)]
-                refusals += 1
-                if refusals == 1:  # what is said instead may do
+                if (refusals := refusals + 1) == 1:  # what is said instead may do
                     continue
-            await asyncio.sleep(backoff_s(failures))
-            failures += 1
+            await asyncio.sleep(backoff_s(failures := failures + 1))
 
     def _passed(self, key: Key) -> None:
         self._stop_job(key, "it ran for max_runtime")
