@@ -25,8 +25,7 @@ end
 local url = spec.url
 if not check.is_name(spec.name) then
   return redis.error_reply(check.problem("name", check.NAME, spec.name))
-elseif url ~= nil and (not check.is_text(url, 2000) or not url:find("^https?://[%w%[][^%s?#]*$")
-  or url:find("^https?://[^/]*@")) then
+elseif url ~= nil and (not check.is_url(url) or url:find("?", 1, true)) then
   local shown = type(url) == "string" and worker.shown_url(url) or url
   return redis.error_reply(check.problem("url", URL, shown))
 elseif spec.max_jobs ~= nil and not check.is_integer(spec.max_jobs, 1, MOST_JOBS) then

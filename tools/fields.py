@@ -21,6 +21,7 @@ from jqmaster.wire.fields import FIELDS, Field
 ROOT = Path(__file__).resolve().parents[1]
 LIST = "python/jqmaster/ui/static/jobs/fields.js"
 CONTROL = r"\x00-\x1f\x7f"
+URL = rf"^https?://[A-Za-z0-9\[][^\s#@/?{CONTROL}]*([/?][^\s#{CONTROL}]*)?$"
 
 # What other schemas use as well; a worker's document has no others to refer to.
 NAME = {"$ref": "#/components/schemas/Name"}
@@ -62,6 +63,8 @@ def shape(field: Field, *, is_sent: bool) -> dict[str, Any]:
     counts = {"minItems": plain(field.least), "maxItems": plain(field.most)}
     if field.kind == "name":
         return QUEUE if field.name == "queue" else NAME
+    if field.kind == "url":
+        return {"type": "string", "maxLength": plain(field.most), "pattern": URL}
     if field.kind == "integer":
         return {"type": "integer", **limits}
     if field.kind in ("number", "seconds", "moment"):
@@ -174,6 +177,7 @@ def protocol_type(field: Field) -> str:
         "names": f"list of {limits} different texts, each as a `name`",
         "jobs": f"list of {limits} ids, or integers: indexes of earlier jobs of this call",
         "texts": f"map of at most {number(field.most)} texts",
+        "url": "http or https URL without user and `#`",
     }[field.kind]
     usual = f"; {field.usual}" if field.usual and not field.words else ""
     return kind + usual + (f"; with `{field.needs}`" if field.needs else "")

@@ -15,7 +15,7 @@ local call = redis.call
 local DIGITS = 14
 local MOST_BYTES = 1000 -- of what was said
 -- Of a spec, what tells nothing of the change, or must not be seen.
-local HIDDEN = { actor = true, cursor = true, count = true, ids = true, digest = true }
+local HIDDEN = { actor = true, cursor = true, count = true, ids = true, digest = true, secrets = true }
 
 ---@return boolean # the same values, also in tables
 local function is_same(a, b)
@@ -84,7 +84,9 @@ function M.note(what, on, spec, count)
     return
   end
   call("ZADD", keys.TRAIL, 0, string.format("%014x", number + 1) .. cmsgpack.pack(entry))
-  M.trim(most)
+  if what ~= "config" then -- which may change that, and sees to it
+    M.trim(most)
+  end
 end
 
 --- Notes a change of jobs that a call names or describes.

@@ -57,6 +57,15 @@ function M.is_text(value, most)
 end
 
 ---@cold
+--- An address to which somebody may send: http or https, without user and fragment, at most 2000 bytes.
+---@return boolean
+function M.is_url(value)
+  return M.is_text(value, 2000) and string.find(value, "^https?://[%w%[][^%s#]*$") ~= nil
+    and not string.find(value, "^https?://[^/?]*@")
+end
+M.URL = "an http or https URL of at most 2000 bytes, without user and #"
+
+---@cold
 ---@return boolean # neither NaN nor -0, which prints as no other number does, nor outside low to high
 function M.is_number(value, low, high)
   return type(value) == "number" and value >= low and value <= high and (value ~= 0 or 1 / value > 0)
@@ -101,6 +110,16 @@ function M.problem(path, expected, value)
     return "INVALID " .. path .. ": expected " .. expected .. ", got nothing"
   end
   return "INVALID " .. path .. ": expected " .. expected .. ", got " .. M.show(value)
+end
+
+---@cold
+--- What is no URL, shown without what may be a password.
+---@return string problem
+function M.problem_of_url(path, value)
+  if type(value) == "string" then
+    value = value:gsub("://[^/?#]*@", "://***@"):gsub("%?.*", "?***")
+  end
+  return M.problem(path, M.URL, value)
 end
 
 ---@cold

@@ -92,6 +92,8 @@ M.API_KEYS = NAMESPACE .. ":api-keys" -- hash: id -> record (module access.apike
 M.API_KEY_IDS = NAMESPACE .. ":api-key-ids" -- zset, scores 0: ids in order, for paging
 M.API_KEY_USES = NAMESPACE .. ":api-key-uses" -- hash: id -> when it was used last
 M.TRAIL = NAMESPACE .. ":trail" -- zset, scores 0: what operators changed, in order (module access.trail)
+M.WEBHOOKS = NAMESPACE .. ":webhooks" -- string: all of them (module webhooks.registry)
+M.WEBHOOK_SECRETS = NAMESPACE .. ":webhook-secrets" -- hash: id -> what its notifications are signed with
 M.OWN_SETTINGS = NAMESPACE .. ":settings:" -- + queue, string: settings of its own
 
 return M

@@ -32,6 +32,7 @@ M.HAS_EVENTS = 8 -- events are written
 M.UNCOUNTED = 16 -- statistics are off
 M.HAS_OWN = 32 -- a queue has, or had, settings of its own
 M.MIGRATING = 64 -- jobs that an older schema stored are not all in the indexes yet (module upkeep.migration)
+M.HAS_WEBHOOKS = 128 -- ends of some jobs are told (module webhooks.registry)
 local DROPS = 8 -- of those that leave no record
 
 -- What this call knows of the namespace: a list of these.
@@ -58,7 +59,10 @@ M.COUNTED = 20 -- whether statistics are kept
 M.SPENT = 21 -- of what the call may cost (module job.budget)
 M.RAN_MS = 22 -- when it was last called, as far as that is noted
 local KNOWN = 23 -- the bytes that say all this; empty once something is different
-M.state = { 0, 0, 0, 0, "", false, false, 0, 0, 0, false, false, "", "", "", false, false, 0, false, true, 0, 0, "" }
+M.NOTICED = 24 -- whether what happens to any job may concern somebody: events are written, or there are webhooks
+M.state = {
+  0, 0, 0, 0, "", false, false, 0, 0, 0, false, false, "", "", "", false, false, 0, false, true, 0, 0, "", false,
+}
 
 ---@cold
 local function refusal(raw, schema)
@@ -96,6 +100,7 @@ local function set_flags(flags)
   local state = M.state
   state[M.FLAGS] = flags
   state[M.DROPPED], state[M.EVENTS], state[M.COUNTED] = flags % DROPS, M.has(M.HAS_EVENTS), not M.has(M.UNCOUNTED)
+  state[M.NOTICED] = state[M.EVENTS] or flags >= M.HAS_WEBHOOKS
 end
 
 ---@cold

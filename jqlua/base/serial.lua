@@ -1,5 +1,6 @@
 -- Numbers that are given once in the life of a namespace: those that ids are made of. They are 1024 to the millisecond,
 -- but never behind the last.
+local batch = require "jqlua.base.writes"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local server = require "jqlua.base.server"
@@ -31,17 +32,18 @@ function M.last(raw, note)
   return last
 end
 
----@cold
----@return number last as above, to be read
-function M.read()
-  return M.last(unpack(call("MGET", keys.SEQ, server.key())))
-end
+---@rare
+M.sequence = {} -- [1]: the last number given by this call
 
 ---@cold
+--- Takes the next number, and has that written with the call's writes.
 ---@return string digits as of an id
 function M.next()
-  local number = string.format("%014x", M.read() + 1)
-  call("SET", keys.SEQ, number)
+  M.sequence[1] = (M.sequence[1] or M.last(unpack(call("MGET", keys.SEQ, server.key())))) + 1
+  local number = string.format("%014x", M.sequence[1])
+  local writes = batch.writes
+  local n = #writes
+  writes[n + 1], writes[n + 2] = keys.SEQ, number
   return number
 end
 

@@ -24,7 +24,7 @@ M.MOST_DEPENDS = 100
 
 local FIELDS = "name queue priority max_retry keep_result timeout delay run_at expires_in "
   .. "retry_base retry_cap retry_jitter tags unique unique_for if_exists depends if_failed max_runtime track "
-  .. "headers"
+  .. "headers notify"
 
 ---@cold
 ---@param least number
@@ -114,6 +114,9 @@ local function rare(options, field, value, spec_path, i)
   elseif field == "headers" then
     options[field] = value ~= false and (type(value) ~= "table" or next(value) ~= nil) and value or nil
     return nil, check_headers(value, path)
+  elseif field == "notify" then
+    options[field] = value
+    return nil, not check.is_url(value) and check.problem_of_url(path, value) or nil
   elseif field == "track" then
     options[field] = value or nil
     return type(value) ~= "boolean" and "true or false"

@@ -20,25 +20,6 @@ local M = {}
 
 local call = redis.call
 
-M.sequence = {} -- [1]: the last number given by this call
-
----@return number the last number given, or what counts as such by now
-local function last_number()
-  if not M.sequence[1] then
-    M.sequence[1] = serial.read()
-  end
-  return M.sequence[1]
-end
-
-local function next_id()
-  M.sequence[1] = last_number() + 1
-  local id = string.format("%014x", M.sequence[1])
-  local writes = batch.writes
-  local n = #writes
-  writes[n + 1], writes[n + 2] = keys.SEQ, id
-  return id
-end
-
 --- Whether the queue takes another job that waits.
 ---@return boolean
 function M.has_room(new)
@@ -127,7 +108,7 @@ function M.create(given, argument, made)
   end
   options.if_exists = nil
   local owner = queue.load(new[job.QUEUE])
-  local id = next_id()
+  local id = serial.next()
   new[job.ID] = id
   local is_blocked = options.depends and link(id, options, made or {})
   new[job.OPTIONS] = next(options) and cmsgpack.pack(options) or ""

@@ -201,7 +201,7 @@ end
 function M.succeed_plain(said, key, raw, is_only)
   local state = meta.state
   local digits, started_ms, rest = job.plain_run(raw)
-  if not digits or said.token ~= "1-" .. digits or state[meta.DROPPED] > 0 or state[meta.EVENTS]
+  if not digits or said.token ~= "1-" .. digits or state[meta.DROPPED] > 0 or state[meta.NOTICED]
     or job.is_open(said.id) then
     return nil
   end

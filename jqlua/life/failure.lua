@@ -4,6 +4,7 @@ local meta = require "jqlua.base.meta"
 local failgroups = require "jqlua.job.failed"
 local settings = require "jqlua.settings.settings"
 local job = require "jqlua.job.record"
+local notices = require "jqlua.webhooks.notices"
 local states = require "jqlua.job.states"
 local queue = require "jqlua.queue.record"
 local transition = require "jqlua.life.transition"
@@ -84,6 +85,15 @@ function M.note_attempt(extra, of, reason, group, message)
   })
 end
 
+---@cold
+--- The job fails for good.
+---@param is_popped? boolean whether it is out of its queue already
+---@return boolean kept
+local function give_up(of, reason, message, group, is_popped)
+  notices.explain(reason, note(message), group or reason)
+  return transition.move(of, states.ERROR, meta.state[meta.NOW_MS], is_popped)
+end
+
 ---@param attempt_is_over boolean
 local function record(of, attempt_is_over, reason, group, message, error_blob, finished_at)
   local extra = M.extra(of)
@@ -124,7 +134,7 @@ function M.fail(of, how, reason, message, error_blob, should_retry, finished_at,
     kept = transition.move(of, states.RETRYING, now + backoff_ms(of))
   else
     state = "error"
-    kept = transition.move(of, states.ERROR, now)
+    kept = give_up(of, reason, message, group)
   end
   if kept then
     record(of, true, reason, group, message, error_blob, finished_at)
@@ -144,8 +154,9 @@ end
 --- The job did not start in time.
 ---@param is_popped? boolean whether it is out of its queue already
 function M.expire(of, is_popped)
-  if transition.move(of, states.ERROR, meta.state[meta.NOW_MS], is_popped) then
-    record(of, false, "expired", nil, "not started within expires_in")
+  local message = "not started within expires_in"
+  if give_up(of, "expired", message, nil, is_popped) then
+    record(of, false, "expired", nil, message)
   end
 end
 
@@ -154,8 +165,9 @@ end
 ---@param what string
 function M.depend(of, other_id, what)
   of[job.ENDED_MS] = meta.state[meta.NOW_MS]
-  if transition.move(of, states.ERROR, meta.state[meta.NOW_MS]) then
-    record(of, false, "dependency", nil, "job " .. other_id .. ", on which it depends, " .. what)
+  local message = "job " .. other_id .. ", on which it depends, " .. what
+  if give_up(of, "dependency", message) then
+    record(of, false, "dependency", nil, message)
   end
 end
 

@@ -11,6 +11,7 @@ local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
 local lane = require "jqlua.limits.lane"
 local links = require "jqlua.links.links"
+local notices = require "jqlua.webhooks.notices"
 local readers = require "jqlua.links.readers"
 local queue = require "jqlua.queue.record"
 local room = require "jqlua.limits.room"
@@ -143,6 +144,14 @@ function M.enter(owner, new, score)
 end
 
 ---@cold
+--- Notifications of an end come into being.
+local function notify(moved, to)
+  for _, new in ipairs(notices.of(moved, to)) do
+    M.enter(queue.load(new[job.QUEUE]), new, meta.state[meta.NOW_MS])
+  end
+end
+
+---@cold
 --- Those who know of a job learn that it changes. It is still in its old state.
 local function leave_ties(moved, from, to, is_popped, owner)
   if job.has(moved, job.LANED) or meta.state[meta.PENDING] ~= 0 then
@@ -161,8 +170,13 @@ local function leave_ties(moved, from, to, is_popped, owner)
   end
   moved[job.STATE] = to
   note_event(moved, from, to)
-  if job.has(moved, job.AWAITED) and from ~= states.KEPT and states.is_of(to, states.ENDED) then
-    tell_watchers(moved, to)
+  if from ~= states.KEPT and states.is_of(to, states.ENDED) then
+    if job.has(moved, job.AWAITED) then
+      tell_watchers(moved, to)
+    end
+    if moved[job.OPTIONS] ~= "" or meta.has(meta.HAS_WEBHOOKS) then
+      notify(moved, to)
+    end
   end
 end
 
@@ -220,7 +234,7 @@ function M.move(moved, to, score, is_popped)
   if not is_popped then
     batch.remove(queue.key(owner, from), id)
   end
-  if job.has_ties(moved) or state[meta.EVENTS] or state[meta.PENDING] ~= 0 then
+  if job.has_ties(moved) or state[meta.NOTICED] or state[meta.PENDING] ~= 0 then
     leave_ties(moved, from, to, is_popped, owner)
   end
   leave(moved, from, to)

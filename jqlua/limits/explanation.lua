@@ -4,7 +4,6 @@ local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local constraint = require "jqlua.limits.constraint"
 local constraintdoc = require "jqlua.limits.constraintdoc"
-local glob = require "jqlua.base.glob"
 local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
 local lineup = require "jqlua.limits.placement"
@@ -27,7 +26,7 @@ local pack = cmsgpack.pack
 ---@param name string a queue
 local function wants(list, name)
   for _, text in ipairs(list) do
-    if text == name or (glob.is_pattern(text) and glob.match(text, name)) then
+    if queue.is_meant(text, name) then
       return true
     end
   end

@@ -4,7 +4,7 @@
 -- (meta.state[meta.SLEEPERS]).
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local glob = require "jqlua.base.glob"
+local queue = require "jqlua.queue.record"
 
 local M = {}
 
@@ -38,7 +38,7 @@ function M.wake(queue_name)
   local known = call("HGETALL", keys.SLEEPERS)
   for i = 1, #known, 2 do
     for _, wanted in ipairs(cmsgpack.unpack(known[i + 1])) do
-      if wanted == queue_name or (glob.is_pattern(wanted) and glob.match(wanted, queue_name)) then
+      if queue.is_meant(wanted, queue_name) then
         mark(known[i])
         break
       end

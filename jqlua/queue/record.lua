@@ -38,6 +38,10 @@ M.UNSORTED = 16 -- its jobs are to be sorted anew before any is picked
 M.INDEXED = 32 -- has had jobs with tags or unique_for, or that failed for good: something may know of jobs that go
 M.OWN = 64 -- has settings of its own
 
+-- Where notifications wait for masters (module webhooks.notices). No pattern means it, as workers could not tell what
+-- to do with them.
+M.WEBHOOKS = "jq.webhooks"
+
 M.FORMAT = ">BI4ddddc14I4I4"
 local MOST_KEYS = 256
 local NO_ID = "              "
@@ -139,6 +143,18 @@ function M.due_member(of, field)
   return (field == M.DUE_RUNNING and due.LEASES or field == M.DUE_WAITING and due.WAITING or due.ENDED) .. of[M.NAME]
 end
 
+---@cold
+--- Whether a queue that has jobs stands in the indexes of patterns.
+function M.is_listed(of)
+  return of[M.PAUSED] == 0 and of[M.NAME] ~= M.WEBHOOKS
+end
+
+---@cold
+--- Whether a name or pattern that somebody asks for means a queue.
+function M.is_meant(wanted, name)
+  return wanted == name or name ~= M.WEBHOOKS and glob.is_pattern(wanted) and glob.match(wanted, name)
+end
+
 local function patterns_of(name)
   local found = {}
   for _, pattern in ipairs(call("HKEYS", keys.PATTERNS)) do
@@ -153,7 +169,7 @@ end
 --- Moves the queue's entry in the indexes it belongs to.
 ---@param priority number meta.NONE for no entry
 function M.set_head(of, priority, id)
-  if of[M.PAUSED] ~= 0 then
+  if not M.is_listed(of) then
     priority = meta.NONE
   end
   local name, before = of[M.NAME], of[M.HEAD_PRIORITY]

@@ -9,6 +9,7 @@ local auditkeys = require "jqlua.upkeep.audit_keys"
 local auditlanes = require "jqlua.upkeep.audit_lanes"
 local auditlinks = require "jqlua.upkeep.audit_links"
 local auditschedules = require "jqlua.upkeep.audit_schedules"
+local auditwebhooks = require "jqlua.upkeep.audit_webhooks"
 local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
 local queue = require "jqlua.queue.record"
@@ -123,7 +124,7 @@ local function check_set(letter, name, problems)
   if owner[queue.IS_NEW] then
     found(problems, "queue", name, "has jobs and no record")
   end
-  if letter == states.QUEUED and owner[queue.PAUSED] == 0 then
+  if letter == states.QUEUED and queue.is_listed(owner) then
     local first = call("ZRANGE", key, 0, 0, "WITHSCORES")
     local priority = tonumber(first[2])
     local bound = owner[queue.HEAD_PRIORITY]
@@ -158,7 +159,7 @@ local function check_queue(name, problems)
     and tonumber(call("ZSCORE", keys.HEADS .. "*", owner[queue.HEAD_ID] .. name) or meta.NONE) ~= bound then
     found(problems, "queue", name, "is not where it belongs in the index of queues")
   end
-  if bound == meta.NONE and owner[queue.PAUSED] == 0 and call("EXISTS", queue.key(owner, states.QUEUED)) == 1 then
+  if bound == meta.NONE and queue.is_listed(owner) and call("EXISTS", queue.key(owner, states.QUEUED)) == 1 then
     found(problems, "queue", name, "has jobs and no entry in the index of queues")
   end
 end
@@ -292,6 +293,7 @@ end
 function M.bounds(problems)
   auditschedules.check(problems)
   auditkeys.check(problems)
+  auditwebhooks.check(problems)
   check_bound(problems, "namespace", meta.state[meta.NEXT_DUE], first_score(keys.DUE))
   local noted = tonumber(call("ZSCORE", keys.DUE, "O") or meta.NONE)
   check_bound(problems, "keys that open", noted, first_score(keys.OPENING))

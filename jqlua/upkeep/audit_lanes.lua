@@ -168,7 +168,7 @@ end
 function M.check_index(name, problems)
   local owner = queue.load(name)
   local least = ready.least_priority(owner)
-  if least and owner[queue.PAUSED] == 0 and owner[queue.HEAD_PRIORITY] > least then
+  if least and queue.is_listed(owner) and owner[queue.HEAD_PRIORITY] > least then
     found(problems, "queue", name, "has a lane better than its bound says")
   end
   if not queue.has(owner, queue.LANED) then

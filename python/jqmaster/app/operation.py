@@ -13,7 +13,7 @@ from jqmaster.app.task import Call, Task, When
 from jqmaster.engine import options
 from jqmaster.engine.calls import ABSENT, given
 from jqmaster.engine.engine import Operations as Engine
-from jqmaster.engine.options import Changes, Limits, Period, QueueChanges, Seconds, Where
+from jqmaster.engine.options import Changes, Limits, Period, QueueChanges, Seconds, Webhook, Where
 from jqmaster.engine.replies import Document, Event, Page
 from jqmaster.wire.operation import Role
 
@@ -172,6 +172,25 @@ class OperationMethods:
         """
         return await (await self.aengine()).hold(constraint_id, options.seconds(seconds), by=by)
 
+    # -- webhooks ---------------------------------------------------------------------------------
+
+    async def asubscribe(
+        self, webhook_id: str, url: str | None = None, match: Match | None = None, **webhook: Unpack[Webhook]
+    ) -> Document:
+        """Have a URL told of the ends of the jobs that `match`, from now on; replaces a webhook of this id.
+        `webhook`: `on`, of which ends (`["error"]`); `secrets`, one or two with which it is signed. `notify` is the
+        id of the secrets for jobs' own `notify` (docs/protocol.md, section 21). Raises Invalid, Full."""
+        matcher = b"" if match is None else _matcher(match)
+        return await (await self.aengine()).subscribe(webhook_id, url, matcher, **webhook)
+
+    async def aunsubscribe(self, webhook_id: str) -> None:
+        """Delete a webhook; it is told nothing more. Raises NotFound."""
+        await (await self.aengine()).unsubscribe(webhook_id)
+
+    async def awebhooks(self) -> list[Document]:
+        """All webhooks: `id, url, match, on`, and how many `secrets` each has."""
+        return await (await self.aengine()).webhooks()
+
     # -- schedules --------------------------------------------------------------------------------
 
     async def arepeat(self, schedule_id: str, call: Call[Any], **when: Unpack[When]) -> Document:
@@ -280,6 +299,7 @@ class OperationMethods:
     queues, queue, forget = plain(aqueues), plain(aqueue), plain(aforget)
     constrain, unconstrain, constraints = plain(aconstrain), plain(aunconstrain), plain(aconstraints)
     usage, hold = plain(ausage), plain(ahold)
+    subscribe, unsubscribe, webhooks = plain(asubscribe), plain(aunsubscribe), plain(awebhooks)
     repeat, schedules, unschedule = plain(arepeat), plain(aschedules), plain(aunschedule)
     workers, tell_worker = plain(aworkers), plain(atell_worker)
     create_key, keys, revoke_key = plain(acreate_key), plain(akeys), plain(arevoke_key)

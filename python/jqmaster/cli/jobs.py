@@ -60,7 +60,11 @@ def _print(job: dict[str, Any]) -> None:
             "worker": job.get("worker_id"),
             "progress": _progress(job),
             "tags": ", ".join(job.get("tags") or []),
-            **{one.name.replace("_", " "): job.get(one.name) for one in FIELDS if one.rare and one.kind == "name"},
+            **{
+                one.name.replace("_", " "): job.get(one.name)
+                for one in FIELDS
+                if one.rare and one.kind in ("name", "url")
+            },
             "depends on": ", ".join(job.get("depends") or []),
             "waits for": ", ".join(job.get("waits_for") or []),
             "schedule": job.get("schedule"),

@@ -164,7 +164,7 @@ def _set(client: Client, options: Options) -> Replies:
         raise Misused(options.parser.prog, "give --concurrency or --rate, or both")
     if options.smooth and options.rate is None:
         raise Misused(options.parser.prog, "--smooth is about a rate: give --rate as well")
-    match, rate = _match(options.match), _rate(options)
+    match, rate = matcher(options.match), _rate(options)
     by = options.by[0] if options.by and len(options.by) == 1 else options.by
     try:
         before = client.there("constraints", options.id)
@@ -189,7 +189,7 @@ def _whole(one: dict[str, Any]) -> str:
     return show.plain(f"{limit_text(one)}, of jobs that match {values.as_json(one['match'])}")
 
 
-def _match(text: str) -> dict[str, Any]:
+def matcher(text: str) -> dict[str, Any]:
     """A matcher. Raises Refused; a bare word is most likely the name of jobs."""
     stripped = text.strip()
     is_word = bool(stripped) and "\n" not in stripped and stripped[0] not in '{[@-"0123456789'

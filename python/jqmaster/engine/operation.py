@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 from jqmaster.engine import replies
 from jqmaster.engine.calls import ABSENT, Calling, Spec, given, pack
-from jqmaster.engine.options import Limits, Period, QueueChanges, Steps
+from jqmaster.engine.options import Limits, Period, QueueChanges, Steps, Webhook
 from jqmaster.engine.replies import Audited, Document, Page
 from jqmaster.wire import zones
 
@@ -65,6 +65,28 @@ class OperationCalls(Calling):
         """
         spec = given(id=constraint_id, seconds=seconds, actor=self.actor) | ({} if by is ABSENT else {"by": by})
         return int(await self.call("hold", pack(spec)))
+
+    # --- webhooks ---
+
+    async def subscribe(
+        self, webhook_id: str, url: str | None = None, match: Spec | bytes = b"", **webhook: Unpack[Webhook]
+    ) -> Document:
+        """Create a webhook, or replace it; its document, with how many secrets it has. ``match`` is a map, or packed
+        already. The one called ``notify`` has ``secrets`` alone.
+
+        Raises Invalid, and Full when there are 20, or their matchers too long.
+        """
+        spec = given(id=webhook_id, url=url, **webhook, actor=self.actor)
+        matcher = match if isinstance(match, bytes) else pack(match, "match")
+        return replies.plain_document(await self.call("subscribe", pack(spec), matcher))
+
+    async def unsubscribe(self, webhook_id: str) -> None:
+        """Delete a webhook; it is told nothing more. Raises NotFound."""
+        await self._ask("unsubscribe", id=webhook_id, actor=self.actor)
+
+    async def webhooks(self, *, secrets: bool | None = None) -> list[Document]:
+        """All webhooks; straight on Redis, with what they are signed with."""
+        return [replies.plain_document(packed) for packed in await self._ask("webhooks", secrets=secrets)]
 
     # --- schedules ---
 

@@ -66,6 +66,8 @@ class JobOptions(TypedDict, total=False):
     """Publish each of its transitions."""
     headers: Mapping[str, str] | None
     """Texts that go with it, at most 16 of 1024 bytes in all: `current_job.get().headers` in the worker."""
+    notify: str | None
+    """A URL that a master tells of its end (docs/protocol.md, section 21)."""
     durable: int | Mapping[str, Any] | None
     """Enqueueing returns when so many replicas have it, or as `{"replicas": 1, "timeout": 1.0, "fsync": True}` says;
     else it raises NotDurable. Not for schedules, and what follows a job."""
@@ -112,6 +114,13 @@ class Limits(TypedDict, total=False):
     rate: Mapping[str, Any] | None
     cost: float | str | None
     order: str | None
+
+
+class Webhook(TypedDict, total=False):
+    """What is told to whom (docs/protocol.md, section 21). `secrets`: one or two; those it has stay without."""
+
+    on: Sequence[Literal["done", "error", "cancelled"]] | None
+    secrets: Sequence[str] | None
 
 
 class Bounds(TypedDict, total=False):

@@ -40,8 +40,9 @@ class Bounds:
     """`take` before each delivery and `done` after it; `without` says whom to pass over meanwhile. `again` is called
     when that may have changed."""
 
-    def __init__(self, most: int, meters: Meters, again: Callable[[], None]) -> None:
+    def __init__(self, most: int, meters: Meters, again: Callable[[], None], what: str = "worker") -> None:
         self._most = most
+        self._what = what
         self._meters = meters
         self._again = again
         self._known: dict[str, _Standing] = {}
@@ -56,6 +57,13 @@ class Bounds:
                 self._forget(worker)
         self._is_bounded = False
         return [worker for worker, one in self._known.items() if self._is_out(worker, one, now)][:MOST_WITHOUT]
+
+    def out_s(self, worker: str) -> float | None:
+        """For how many seconds more it gets nothing, 0 when that is not known; None: it may get something."""
+        one, now = self._known.get(worker), time.monotonic()
+        if one is None or not self._is_out(worker, one, now):
+            return None
+        return max(0.0, one.until - now)
 
     def take(self, worker: str, url: str) -> bool:
         """Note a delivery. False: it must not be, as one that is to show whether the worker is well is under way."""
@@ -75,7 +83,7 @@ class Bounds:
         was_trial, one.is_trial = one.is_trial, False
         if trouble is None:
             if one.pause_s:
-                log.warning("worker %s at %s is well again, jobs are pushed to it", worker, one.url)
+                log.warning("%s %s at %s is well again, jobs are pushed to it", self._what, worker, one.url)
             one.failures, one.pause_s = 0, 0.0
             self._meters.breakers.pop(worker, None)
             if not one.under_way:
@@ -92,7 +100,7 @@ class Bounds:
         one.until = time.monotonic() + one.pause_s
         self._meters.breakers[worker] = f"{one.failures} deliveries to {one.url} in a row failed: {trouble}"
         log.warning(
-            "worker %s is pushed nothing for %g s: %s", worker, one.pause_s, self._meters.breakers[worker]
+            "%s %s is pushed nothing for %g s: %s", self._what, worker, one.pause_s, self._meters.breakers[worker]
         )  # fmt: skip
         asyncio.get_running_loop().call_later(one.pause_s, self._again)
 
@@ -105,8 +113,8 @@ class Bounds:
         if now >= one.said + SAY_EVERY_S:
             one.said = now
             log.warning(
-                "worker %s at %s has %d of %d deliveries under way; the rest is left to other workers",
-                worker, one.url, one.under_way, self._most,
+                "%s %s at %s has %d of %d deliveries under way; the rest is left to others",
+                self._what, worker, one.url, one.under_way, self._most,
             )  # fmt: skip
         return True
 

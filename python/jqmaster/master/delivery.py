@@ -91,7 +91,8 @@ class _Body(aiohttp.BytesPayload):
         self._exchange.sent = True
 
 
-_under_way: ContextVar[Exchange] = ContextVar("exchange")
+under_way: ContextVar[Exchange] = ContextVar("exchange")
+"""Of who is about to send something by a session of `make_session`."""
 
 
 def make_session(reach: Reach) -> aiohttp.ClientSession:
@@ -109,7 +110,7 @@ def make_session(reach: Reach) -> aiohttp.ClientSession:
     trace.on_request_headers_sent.append(on_begun)
 
     def opened(where: Any) -> socket.socket:
-        exchange = _under_way.get()
+        exchange = under_way.get()
         try:
             return reach.open(exchange.host, where)
         except Barred as error:
@@ -130,7 +131,7 @@ async def deliver(session: aiohttp.ClientSession, job: Assigned) -> Answer:
     for number in itertools.count():
         started = time.monotonic()
         exchange = Exchange()
-        _under_way.set(exchange)
+        under_way.set(exchange)
         timeout = aiohttp.ClientTimeout(total=max(0.001, deadline - started), sock_connect=CONNECT_TIMEOUT_S)
         try:
             url = URL(f"{job.url.rstrip('/')}/worker-job")
@@ -175,7 +176,7 @@ async def deliver(session: aiohttp.ClientSession, job: Assigned) -> Answer:
 
 def _no_way(error: Exception, exchange: Exchange, is_gone: bool) -> Answer:
     """What it means that a job did not get as far as the worker, again and again."""
-    if _is_ours(error):
+    if is_ours(error):
         return NoRoom()
     if exchange.begun:  # it would be so for ever: a job that is too long for its worker, for one
         return failure(f"the worker breaks the connection while the job is sent to it: {_told(error)}", is_broken=True)
@@ -188,7 +189,7 @@ def _told(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-def _is_ours(error: Exception) -> bool:
+def is_ours(error: Exception) -> bool:
     """Whether this process can open no connection at all. A name service that met that says something else."""
     if getattr(getattr(error, "os_error", error), "errno", None) in _NO_ROOM:
         return True

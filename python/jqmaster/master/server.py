@@ -39,6 +39,7 @@ from jqmaster.master.keyring import Keyring
 from jqmaster.master.master import Master
 from jqmaster.master.reach import Reach
 from jqmaster.master.session import IDLE_S, NO_PROXIES, Proxies
+from jqmaster.master.webhooks import Webhooks
 from jqmaster.wire.foreign import is_loopback
 from jqmaster.worker import joblog
 
@@ -113,6 +114,7 @@ class Server:
         self.redis_url = ""
         self.master: Master
         self.dispatch: Dispatch
+        self.webhooks: Webhooks
         self._embedded: EmbeddedRedis | None = None
         self._redis: redis_asyncio.Redis | None = None
         self._waiting: Waiting
@@ -140,13 +142,15 @@ class Server:
         deadline = loop.time() + self.options.stop_timeout_s
         if self._redis is not None and hasattr(self, "master"):
             self.master.draining.set()
+            self.webhooks.drain()
             self._waiting.drain()
             self._ended.drain()
             self._events.drain()
             if self.master.overview is not None:
                 self.master.overview.drain()
             # The HTTP server still answers meanwhile: outcomes of running jobs are welcome to the end.
-            await self.dispatch.stop(max(0.1, (deadline - loop.time()) * 0.6))
+            most_s = max(0.1, (deadline - loop.time()) * 0.6)
+            await asyncio.gather(self.dispatch.stop(most_s), self.webhooks.stop(most_s))
             await self._stop_http(max(0.2, (deadline - loop.time()) * 0.6))
             await asyncio.gather(self._waiting.stop(), self._ended.stop(), self._events.stop())
             if self.master.overview is not None:
@@ -211,21 +215,24 @@ class Server:
         self._waiting = Waiting(engine, self._redis)
         self._ended = Ended(engine, self._redis)
         self._events = EventFeed(engine, self._redis)
+        name = f"{socket.gethostname()}:{os.getpid()}"
         self.dispatch = Dispatch(
             engine,
             self._redis,
-            master=f"{socket.gethostname()}:{os.getpid()}",
+            master=name,
             max_deliveries=options.max_deliveries,
             reach=options.reach(),
             secrets=options.push_secrets,
             keyring=self._keyring,
         )
+        self.webhooks = Webhooks(engine, self._waiting, master=name, reach=options.reach(), meters=self.dispatch.meters)
         self.master = Master(
             engine, self._waiting, self._ended, self.dispatch, self._events,
             keyring=self._keyring, proxies=options.proxies, session_idle_s=options.session_idle_s,
             meters=self.dispatch.meters, metrics_queues=options.metrics_queues,
         )  # fmt: skip
         self.dispatch.start()
+        self.webhooks.start()
         self._serve_http()
 
     async def _keys(self, engine: Engine) -> Keyring:

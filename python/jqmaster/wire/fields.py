@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 # names: a list of texts; jobs: a list of ids, or of indexes of jobs enqueued with it; texts: a map of texts.
-Kind = Literal["name", "integer", "number", "seconds", "moment", "boolean", "choice", "names", "jobs", "texts"]
+Kind = Literal["name", "integer", "number", "seconds", "moment", "boolean", "choice", "names", "jobs", "texts", "url"]
 
 
 class Word(NamedTuple):
@@ -204,6 +204,12 @@ FIELDS = (
         protocol="Names as a `name`; names and texts 1024 bytes in all, no control characters",
         python="`current_job.get().headers` there",
         label="Headers", hint="A map of texts, as JSON.",
+    ),
+    Field(
+        name="notify", kind="url", most=2000, again=True, metavar="URL",
+        meaning="where a master tells of its end", protocol="Section 21",
+        python="Signed as [protocol.md](protocol.md), section 21, says",
+        label="Tell of its end", hint="A URL that gets a POST, http or https.",
     ),
 )  # fmt: skip
 

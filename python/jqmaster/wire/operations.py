@@ -136,7 +136,7 @@ _TABLE = (
             ),
             p.body("max_jobs", Type("integer", 1, 1000, schema="MaxJobs"), default=1),
             p.body(
-                "secrets", Type("list", 1, 2),
+                "secrets", p.SECRETS,
                 "24 to 64 bytes each, in base64. What is pushed to the worker is signed with each.",
             ),
         ),
@@ -288,6 +288,19 @@ _TABLE = (
     ),
     Operation(
         "unschedule", "", "DELETE", "/schedule/{id}", "operator", "Delete a recurring job", p.NOTHING, (p.ID,),
+        errors=p.MISSING,
+    ),
+
+    # Webhooks.
+    Operation(
+        "webhooks", "", "GET", "/webhooks", "operator", "Who is told of ends of jobs", Reply("list", ("webhooks",)),
+    ),
+    Operation(
+        "subscribe", "", "PUT", "/webhook/{id}", "operator", "Create a webhook, or replace it but for its secrets",
+        p.DOCUMENT, (p.ID, *p.WEBHOOK), errors=("INVALID", "FULL"),
+    ),
+    Operation(
+        "unsubscribe", "", "DELETE", "/webhook/{id}", "operator", "Delete a webhook", p.NOTHING, (p.ID,),
         errors=p.MISSING,
     ),
 

@@ -22,6 +22,7 @@ MOMENT = Type("moment", 0, schema="Moment")
 FLAG = Type("flag")
 STATES = Type("states")
 VALUE = Type("value", schema="Value")
+SECRETS = Type("list", 1, 2)
 DEPENDENTS = Type("text", choices=("leave", "cancel", "refuse"))
 
 # Codes of errors that many have.
@@ -160,6 +161,12 @@ LIMITS = (
     body("rate", Type("map", schema="Rate")),
     body("cost", Type("map", schema="Cost")),
     body("order", Type("text", choices=("strict",), schema="StrictOrder")),
+)
+WEBHOOK = (
+    body("url", Type("text", None, 2000, schema="Notify"), "http or https, without user and `#`."),
+    body("match", Type("value", schema="Matcher"), "Of which jobs, as a constraint says it.", default=b""),
+    body("on", Type("list", 1, 3, schema="Ends"), "Of which ends; default: all."),
+    body("secrets", SECRETS, "24 to 64 bytes each, in base64. What goes to it is signed with each."),
 )
 HELD = (
     body("by", Type("raw"), "Which key: the value, or the list of values"),

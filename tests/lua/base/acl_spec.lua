@@ -21,8 +21,8 @@ local SCRIPTS = {
   "assign", "audit", "cancel", "change", "config", "constrain", "constraints", "depend", "discard", "enqueue",
   "explain", "export", "failures", "finish", "forget", "get", "grant", "heartbeat", "history", "hold", "import", "jobs",
   "keys", "kick", "migrate", "pick", "queue", "queues", "refuse", "register", "release", "result", "retry", "revoke",
-  "schedule", "schedules", "setup", "stats", "tags", "tick", "touch", "track", "trail", "unconstrain",
-  "unregister", "unschedule", "usage", "watch", "worker", "workers",
+  "schedule", "schedules", "setup", "stats", "subscribe", "tags", "tick", "touch", "track", "trail", "unconstrain",
+  "unregister", "unschedule", "unsubscribe", "usage", "watch", "webhooks", "worker", "workers",
 }
 
 -- setup mixes it into the secret of the namespace when it may.
@@ -308,7 +308,7 @@ describe("the scripts", function()
       audit = {}, constraints = {}, explain = jq:enqueue("a"), history = jq:enqueue("a"),
       get = space.UNKNOWN_ID, queues = {},
       failures = {}, jobs = {}, tags = {}, schedules = {}, export = {}, stats = { by = "hour" },
-      usage = { id = "c" }, workers = {}, keys = {}, trail = {},
+      usage = { id = "c" }, workers = {}, keys = {}, trail = {}, webhooks = {},
     }
     for _, name in ipairs(SCRIPTS) do
       local argument = reads[name] or {}

@@ -1,4 +1,5 @@
 local keys_of = require "support.keys"
+local msgpack = require "support.msgpack"
 local space = require "support.space"
 
 describe("audit", function()
@@ -84,6 +85,13 @@ describe("audit", function()
       jq:queue({ name = "a", set = { done_max = 5 } })
       jq:redis("DEL", keys.OWN_SETTINGS .. "a")
       finds("queue a has a wrong flag of settings of its own")
+    end)
+    it("webhooks that calls do not know of, and secrets of none", function()
+      jq:call("subscribe", { id = "w", url = "http://h/", secrets = { "whsec_" .. ("A"):rep(32) } },
+        msgpack.pack({ name = "a" }))
+      jq:redis("DEL", keys.WEBHOOKS)
+      finds("meta has a wrong flag of webhooks")
+      finds("secrets are of webhook w, which is not there")
     end)
     it("settings of a queue that is not there", function()
       jq:redis("SET", keys.OWN_SETTINGS .. "a", "\129\1\5")

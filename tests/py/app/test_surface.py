@@ -237,6 +237,23 @@ async def test_schedules(jq: JQ, call: Call) -> None:
         await call("repeat", "s", jq.call("a"), cron="x")
 
 
+async def test_webhooks(jq: JQ, call: Call, own: Engine) -> None:
+    secret = "whsec_" + "A" * 32
+    made = await call("subscribe", "w/1", "http://h/?x", {"name": "mail.*"}, on=["error"], secrets=[secret])
+    assert made == {"id": "w/1", "url": "http://h/?x", "match": {"name": "mail.*"}, "on": ["error"], "secrets": 1}
+    assert await call("webhooks") == [made]
+    assert await call("subscribe", "notify", secrets=[secret]) == {"id": "notify", "secrets": 1}
+    with pytest.raises(Invalid, match="url"):
+        await call("subscribe", "x", "h", {"name": "a"})
+    with pytest.raises(TypeError, match="conditions"):
+        await call("subscribe", "x", "http://h/", "mail")
+    await call("unsubscribe", "w/1")
+    with pytest.raises(NotFound):
+        await call("unsubscribe", "w/1")
+    [job] = await own.enqueue([({"name": "a", "notify": "http://h/"}, b"\xc0")])
+    assert (await call("get", job.id))["notify"] == "http://h/"
+
+
 async def test_a_schedule_in_a_time_zone(jq: JQ, call: Call) -> None:
     rule = "CET-1CEST,M3.5.0,M10.5.0/3"
     march_s = 1_900_000_000  # the 17th, 2030

@@ -122,6 +122,16 @@ async def test_constraints(engine: Engine) -> None:
         await engine.hold("c", 1)
 
 
+async def test_webhooks(engine: Engine) -> None:
+    secret = "whsec_" + "A" * 32
+    made = await engine.subscribe("w", "http://h/", msgpack.packb({"name": "a"}), secrets=[secret])
+    assert made["on"] == ["cancelled", "done", "error"] and made["secrets"] == 1
+    assert await engine.webhooks() == [made]
+    assert await engine.webhooks(secrets=True) == [made | {"secrets": [secret]}]
+    await engine.unsubscribe("w")
+    assert await engine.webhooks() == []
+
+
 async def test_schedules_and_statistics(engine: Engine) -> None:
     made = await engine.schedule("s", {"name": "a"}, msgpack.packb([1]), every=0.1, limit=1)
     assert made["argument"] == msgpack.packb([1])

@@ -119,6 +119,8 @@ VALID = (
         "explain": [WAITING],
         "schedule": [encode({"id": "new", "every": 1, "job": {"name": "a"}}), b"\xc0"],
         "unschedule": [encode({"id": "known"})],
+        "subscribe": [encode({"id": "new", "url": "http://h/"}), encode({"name": "a"})],
+        "unsubscribe": [encode({"id": "known"})],
         "worker": [encode({"worker": WORKER, "request": "quiet"})],
         "track": [encode({"ids": [WAITING]})],
         "change": [encode({"id": WAITING, "priority": 1}), b""],
@@ -131,7 +133,7 @@ VALID = (
     | ACCESS
     | {
         script: [encode({})]
-        for script in ("tick", "queues", "workers", "constraints", "config", "audit", "schedules", "export")
+        for script in ("tick", "queues", "workers", "constraints", "config", "audit", "schedules", "webhooks", "export")
     }
 )
 

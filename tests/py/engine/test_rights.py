@@ -36,7 +36,7 @@ CHANGING = {"cancel", "change", "depend", "track"}
 WAITING = {"result", "watch"}
 OPERATING = {
     "kick", "retry", "discard", "forget", "queue", "worker", "constrain", "unconstrain", "hold", "schedule",
-    "unschedule", "trail", "audit",
+    "unschedule", "trail", "audit", "subscribe", "unsubscribe", "webhooks",
 }  # fmt: skip
 MAY = {
     "viewer": READING, "pusher": OF_A_JOB | CHANGING | WAITING | {"enqueue"},

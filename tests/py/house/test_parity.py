@@ -42,6 +42,7 @@ BY_NAME = {field.name: field for field in FIELDS}
 # What workers are told besides.
 OF_ATTEMPTS = {"id", "token", "attempt", "retry_count"}
 OF_SCHEDULES = {"schedule", "schedule_ms"}
+OF_NOTIFICATIONS = {"webhook"}  # which masters deliver
 OF_THE_CALL = {"durable"}  # told with a job, and not in its spec: how long its enqueueing waits
 
 NO_OPTION = {
@@ -59,7 +60,8 @@ REACHED = {
     "keys": "keys", "kick": "kick {running}", "queue": "queues pause a", "queues": "queues", "result": "result {done}",
     "retry": "retry --queue a --yes", "revoke": "keys revoke {key}", "trail": "trail",
     "schedule": "schedules set s a --every 1h", "schedules": "schedules",
-    "stats": "stats", "tags": "tags", "unconstrain": "constraints delete held",
+    "stats": "stats", "subscribe": "webhooks set v http://h/ {{\"name\":\"a\"}}", "unsubscribe": "webhooks delete w",
+    "webhooks": "webhooks", "tags": "tags", "unconstrain": "constraints delete held",
     "unschedule": "schedules delete old", "usage": "constraints show held", "watch": "result {done} --wait",
     "worker": "workers quiet w", "workers": "workers",
 }  # fmt: skip
@@ -92,7 +94,7 @@ def annotation(field: Field) -> str:
     kind = {
         "name": "str", "integer": "int", "number": "float", "seconds": "Seconds", "moment": "datetime | float",
         "boolean": "bool", "choice": f"Literal[{words}]", "names": "Sequence[str]",
-        "jobs": "Sequence[str | Reference]", "texts": "Mapping[str, str]",
+        "jobs": "Sequence[str | Reference]", "texts": "Mapping[str, str]", "url": "str",
     }[field.kind]  # fmt: skip
     return f"{special.get(field.name, kind)} | None"
 
@@ -125,7 +127,7 @@ class TestFields:
 
     def test_the_engine_tells_workers_these(self) -> None:
         told = lua("job/record.lua", "TOLD_OPTIONS")
-        assert differences(told, names(told=True, rare=True) | OF_SCHEDULES) == []
+        assert differences(told, names(told=True, rare=True) | OF_SCHEDULES | OF_NOTIFICATIONS) == []
 
     def test_the_library_takes_these(self) -> None:
         assert differences(JobOptions.__annotations__, names() - {"name"} | OF_THE_CALL) == []
@@ -158,6 +160,7 @@ def there(straight: Cli, tmp_path: Path, namespace: str) -> dict[str, str]:
     """What the command lines of `REACHED` speak of."""
     straight.ok("constraints", "set", "held", '{"name": "x"}', "--concurrency", "1")
     straight.ok("schedules", "set", "old", "a", "--every", "1h")
+    straight.ok("webhooks", "set", "w", "http://h/", '{"name": "x"}')
     straight.ok("queues", "limit", "empty", "1", "--new")
     ids = [straight.ok("enqueue", name, "--keep-result").out.strip() for name in ("a", "runs", "ends")]
     straight.engine(lambda it: it.pick("w", "runs"))
@@ -288,7 +291,7 @@ def test_an_exception_is_none_once_programs_can_ask() -> None:
 def test_each_field_of_a_job_goes_with_its_call(name: str) -> None:
     given: Any = {
         "name": "x", "integer": 1, "number": 0.5, "seconds": timedelta(seconds=2), "moment": 5.0, "boolean": True,
-        "choice": "w", "names": ("a",), "jobs": ["id"], "texts": {"a": "b"},
+        "choice": "w", "names": ("a",), "jobs": ["id"], "texts": {"a": "b"}, "url": "http://h/",
     }[BY_NAME[name].kind if name in BY_NAME else "integer"]  # fmt: skip
     sent = {"seconds": 2.0, "names": ["a"]}.get(BY_NAME[name].kind, given) if name in BY_NAME else given
     jq = JQ()

@@ -23,6 +23,7 @@ from bad_values import (
     numbers,
     show,
 )
+from bad_webhooks import of_webhooks
 
 
 def of_pairs():
@@ -75,6 +76,7 @@ def of_calls(scripts):
 
     yield from of_constraints(invalid, refused)
     yield from of_schedules(invalid, refused)
+    yield from of_webhooks(invalid, refused)
     yield from of_finding(invalid, refused)
     yield from of_copying(invalid, Case)
     yield from of_access(invalid, refused)
@@ -86,7 +88,7 @@ def of_calls(scripts):
         yield invalid("assign", f"without {show(other)}", "without[1]", encode(spec))
     yield from of_following(invalid, refused)
     yield Case("history: unknown", "history", [UNKNOWN], "NOTFOUND", "id")
-    of_another_kind = {"enqueue", "finish", "constrain", "schedule", "change"}
+    of_another_kind = {"enqueue", "finish", "constrain", "schedule", "subscribe", "change"}
     for script in sorted(set(scripts) - of_another_kind):
         yield invalid(script, "no arguments", "spec")
         if script != "heartbeat":  # it takes what its notes name

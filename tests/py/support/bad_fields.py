@@ -17,6 +17,7 @@ from bad_values import (
     TIMES,
     TOKENS,
     WAITING,
+    WEBHOOK_URLS,
     Raw,
     integers,
     numbers,
@@ -87,7 +88,7 @@ def of_job(field):
         return sized(field.kind, field.least, field.most)
     if field.kind == "choice":
         return words(field.words[0].name)
-    kinds = {"name": NAMES, "boolean": BOOLEANS, "names": TAGS, "jobs": DEPENDS, "texts": HEADERS}
+    kinds = {"name": NAMES, "boolean": BOOLEANS, "names": TAGS, "jobs": DEPENDS, "texts": HEADERS, "url": WEBHOOK_URLS}
     return STARRED if field.name == "queue" else kinds[field.kind]
 
 

@@ -39,6 +39,7 @@ from bad_values import (
     TOKENS,
     URLS,
     WAITING,
+    WEBHOOK_URLS,
     WORKER,
     Case,
     Raw,
@@ -67,7 +68,7 @@ class Target(NamedTuple):
         return self.at and f"{self.at}."
 
 
-SEEN_IN_PARTS = ("cron", "by", "cost", "digest", "url")  # errors show what is wrong in them
+SEEN_IN_PARTS = ("cron", "by", "cost", "digest", "url", "notify")  # errors show what is wrong in them
 TEXT = [*NOT_TEXT, "x" * 65537]
 HELD = {"worker": "w", "jobs": [[RUNNING, HOLD]]}
 SUCCESS = {"id": RUNNING, "token": HOLD, "type": "success"}
@@ -148,6 +149,11 @@ TARGETS = [
     Target("usage", "usage", {"id": "known"}, of("usage", "id", "cursor", "count"), ["id"]),
     Target("hold", "hold", {"id": "keyed", "by": "x", "seconds": 1}, of("hold", "id", "seconds",
            by=[[], ["x", "x"], {"a": 1}]), ["id", "seconds"]),
+    Target("webhook", "subscribe", {"id": "new", "url": "http://h/"}, of("subscribe", "id", url=WEBHOOK_URLS,
+           on=[*LISTS, [], ["done"] * 4], secrets=[*LISTS, [], ["whsec_" + "A" * 32] * 3]),
+           ["id", "url"], one_constraint),
+    Target("webhook", "unsubscribe", {"id": "known"}, of("unsubscribe", "id"), ["id"]),
+    Target("webhooks", "webhooks", {}, {"secrets": BOOLEANS}),
     Target("schedule", "schedule", EVERY, of("schedule", "id", "every", "start", "end", "limit", "catch_up", "backlog",
            "paused", "job", offset=numbers(0, 10)), ["id", "job"], one_job),
     Target("cron", "schedule", CRON, of("schedule", "utc_offset", cron=CRONS), [], one_job),

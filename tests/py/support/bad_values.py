@@ -88,6 +88,7 @@ URLS = [
     "http://host/?to=", "http://host/#", "http://user@host/", "http://user:secret@host:80",
 ]  # fmt: skip
 URLS += ["javascript:alert(1)", "http://host/\n", "http://" + "x" * 2**20, "//host/", " http://host/"]
+WEBHOOK_URLS = [url for url in URLS if not isinstance(url, str) or "?" not in url]  # a query may tell who sends
 TIMES = [
     *NOT_TEXT, "", "now", "2026-01-31", "2026-01-31T12:00:00", "2026-02-29T12:00:00Z", "2026-13-01T12:00:00Z",
 ]  # fmt: skip

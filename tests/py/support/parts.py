@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -72,8 +73,8 @@ Handler = Callable[[dict[str, Any]], Awaitable[web.Response]]
 
 
 class StubWorker:
-    """A worker's HTTP API. `answer` makes the response from the job; what was delivered is in `jobs` and
-    `raw`."""
+    """A worker's HTTP API, or a receiver of notifications (at `/hook`, JSON). `answer` makes the response from the
+    job; what was delivered is in `jobs` and `raw`."""
 
     def __init__(self, answer: Handler) -> None:
         self.answer = answer
@@ -90,7 +91,7 @@ class StubWorker:
         body = await request.read()
         self.raw.append(body)
         self.headers.append([(name.lower(), value) for name, value in request.raw_headers])
-        job = msgpack.unpackb(body)
+        job = json.loads(body) if request.content_type == "application/json" else msgpack.unpackb(body)
         self.jobs.append(job)
         self.came.set()
         self.under_way += 1
@@ -123,6 +124,7 @@ async def listening(answer: Handler) -> AsyncIterator[StubWorker]:
     stub = StubWorker(answer)
     app = web.Application()
     app.router.add_post("/worker-job", stub.take)
+    app.router.add_post("/hook", stub.take)
     runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)

@@ -7,6 +7,7 @@ import msgpack
 from driving.random_limits import WEIGHTS as CONSTRAINT_WEIGHTS
 from driving.random_limits import ConstraintGenerator
 from driving.random_more import MoreGenerator
+from model.common import WEBHOOKS
 
 NAMES = ["a", "b", "mail.jp", "mail.de", "a b é"]
 QUEUES = ["a", "b", "mail.jp", "mail.de", "mail.us", "z[0-9]?"]
@@ -154,6 +155,8 @@ class Generator(ConstraintGenerator, MoreGenerator):
     def entries(self):
         if self.chance(0.35):
             return "*"
+        if self.has("webhooks", 0.3):
+            return [WEBHOOKS, *self.rng.sample(ENTRIES, self.rng.randint(0, 2))]
         entries = [*ENTRIES, *self.queues_used * 6] if self.is_constrained else ENTRIES
         if self.chance(0.25):
             return self.rng.choice(entries)

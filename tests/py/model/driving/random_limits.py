@@ -2,6 +2,7 @@
 
 import msgpack
 
+from model.common import ALL
 from model.matcher import NOT_WHOLE, kind, pack
 
 LONG = "long " * 20
@@ -173,7 +174,7 @@ class ConstraintGenerator:
 
     def opening_moments(self):
         model = self.driver.model
-        yield from model.limits.openings("*")
+        yield from model.limits.openings(ALL)
         for constraint in model.limits.constraints.values():
             yield from constraint.held_until_ms.values()
 

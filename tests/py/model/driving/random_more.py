@@ -6,6 +6,7 @@ import os
 
 from model.access import NOTED
 from model.cron import ZONES
+from model.matcher import pack as pack_matcher
 
 UNIQUE = ["u1", "u1", "u2", "u é"]
 TAGS = ["t1", "t2", "x", "é y"]
@@ -15,6 +16,8 @@ SCHEDULES = ["s1", "s2", "s é"]
 CRONS = ["30 2 * * *", "*/20 15 1,2 * * *", "* * * * *", "*/5 * * * *", "0 0 29 2 *", "30 4 1,15 * 5", "@hourly",
          "@weekly",          "10-50/20 */6 * jan-dec 1-5",
          "0 0 30 2 *", "5/15 23 * * sun,7", "0 0 */2 * mon", "@YEARLY"]  # fmt: skip
+WEBHOOK_IDS = ["w1", "w2", "w é", "notify"]
+URLS = ["http://127.0.0.1:9/in", "https://hooks.example/x?y=1"]
 STATES = ["queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled"]
 
 # What a sequence may use, and how often each operation comes then.
@@ -24,6 +27,7 @@ FEATURES = {
     "schedules": {"schedule": 3, "unschedule": 0.3, "schedules": 1}, "statistics": {"stats": 2},
     "events": {"track": 1.5}, "control": {"worker": 2}, "settings": {"queue": 3}, "limits": {},
     "access": {"grant": 2, "revoke": 0.7, "touch": 1, "keys": 0.5, "trail": 1, "cancel": 2, "queue": 1},
+    "webhooks": {"subscribe": 1.5, "unsubscribe": 0.5, "webhooks": 0.7},
 }  # fmt: skip
 # Of these, those that are known to disagree for now.
 SWITCHED_OFF = set()
@@ -83,6 +87,8 @@ class MoreGenerator:
             spec["max_runtime"] = self.rng.choice((0.001, 2, 10, 60, 4000000))
         if self.chance(0.1):
             spec["headers"] = self.rng.choice(HEADERS)
+        if self.has("webhooks", 0.3):
+            spec["notify"] = self.rng.choice(URLS)
         if self.has("events", 0.15):
             spec["track"] = self.chance(0.8)
         if self.features & {"finding", "following"} and self.chance(0.3):
@@ -209,7 +215,8 @@ class MoreGenerator:
         return fields
 
     def found_or_named(self, *states):
-        if self.chance(0.5):
+        # What is ended page by page may be told of, and the notifications taken with a later page.
+        if self.chance(0.5) or "webhooks" in self.features:
             return {"ids": self.distinct(3, *states)}
         fields = {"where": self.where()}
         if self.chance(0.5):
@@ -226,7 +233,7 @@ class MoreGenerator:
         if self.has("depends", 0.6):
             fields["ids"] = self.distinct(2, "queued", "scheduled", "running", "blocked", "error")
             fields["dependents"] = self.rng.choice(("leave", "cancel", "cancel", "refuse"))
-        elif self.has("finding", 0.3):
+        elif "webhooks" not in self.features and self.has("finding", 0.3):
             more = {"dependents": self.rng.choice(("leave", "cancel"))} if self.has("depends", 0.5) else {}
             return {"where": self.where(), **more, **{k: v for k, v in fields.items() if k == "force"}}
         return fields
@@ -283,6 +290,24 @@ class MoreGenerator:
 
     def trail(self):
         return {"count": self.rng.choice((1, 2, 100))}
+
+    # ---- webhooks ----
+
+    def subscribe(self):
+        fields = {"id": self.rng.choice(WEBHOOK_IDS), "match": b""}
+        if fields["id"] != "notify":
+            fields |= {"url": self.rng.choice(URLS), "match": pack_matcher(self.matcher())}
+            if self.chance(0.6):
+                fields["on"] = self.rng.sample(["done", "error", "cancelled"], self.rng.randint(1, 3))
+        if self.chance(0.4):
+            fields["secrets"] = ["whsec_" + self.rng.choice("AB") * 32] * self.rng.randint(1, 2)
+        return fields
+
+    def unsubscribe(self):
+        return {"id": self.rng.choice(WEBHOOK_IDS)}
+
+    def webhooks(self):
+        return {"secrets": True} if self.chance(0.5) else {}
 
     # ---- schedules, statistics, settings ----
 

@@ -37,7 +37,7 @@ def unpack_document(raw):
 
 
 def plain_document(raw):
-    return msgpack.unpackb(raw)
+    return msgpack.unpackb(raw, strict_map_key=False)  # of a matcher's list with nil in it the trail tells a map
 
 
 def constraint_document(raw):
@@ -51,6 +51,12 @@ def constraint_document(raw):
         doc[key] = raw[begin : unpacker.tell()]
     match = doc.pop("match")
     return with_rate((key, decode(value)) for key, value in doc.items()) | {"match": match}
+
+
+def webhook_document(raw):
+    """The matcher is left as bytes, where there is one."""
+    doc = plain_document(raw)
+    return doc | ({"match": constraint_document(raw)["match"]} if "match" in doc else {})
 
 
 def with_rate(pairs):
@@ -134,6 +140,7 @@ ENCODE = {
     "schedule": lambda argument, **spec: [pack(spec), argument],
     "history": lambda id: [id],
     "constrain": lambda match, **spec: [pack(spec), pack_matcher(match)],
+    "subscribe": lambda match, **spec: [pack(spec), match],
     "explain": lambda id: [id],
     "result": lambda id: [id],
     "get": lambda ids: ids,
@@ -150,6 +157,7 @@ DECODE = {
     "schedule": unpack_document, "schedules": lambda reply: page(reply, unpack_document),
     "jobs": lambda reply: page(reply, unpack_document), "failures": page, "tags": first_text,
     "keys": page, "trail": page, "grant": plain_document,
+    "subscribe": webhook_document, "webhooks": lambda reply: [webhook_document(doc) for doc in reply],
     "history": plain_document, "stats": lambda reply: [plain_document(doc) for doc in reply],
     "result": lambda reply: [reply[0].decode(), *reply[1:]],
     "assign": lambda reply: [reply[0], *([*(text(one) for one in told), unpack_document(doc), argument]

@@ -24,6 +24,7 @@ from model.schedules import Schedules
 from model.sleepers import Sleepers
 from model.statistics import Statistics
 from model.trace import Trace
+from model.webhooks import Webhooks
 from model.work import Work
 from model.workers import Workers
 
@@ -62,6 +63,7 @@ class Model:
         self.trace = Trace(self)
         self.statistics = Statistics(self)
         self.access = Access(self)
+        self.webhooks = Webhooks(self)
         self.parts = [part for part in vars(self).values() if isinstance(part, Part)]
 
     def operation(self, name):
@@ -70,7 +72,7 @@ class Model:
 
     def transition(self, job, was, event=None):
         """Every change of a state comes by here. `event` is what the job's history calls it, if it does."""
-        for part in (self.trace, self.statistics, self.limits, self.workers, self.arrival, self.links):
+        for part in (self.trace, self.statistics, self.limits, self.workers, self.arrival, self.links, self.webhooks):
             part.transition(job, was, event)
 
     def after_operation(self):
@@ -79,6 +81,7 @@ class Model:
         for job in self.life.beyond_limits():
             job.may_be_gone = True
         self.access.trim()
+        self.webhooks.after_operation()
 
     # ---- not operations: what must hold besides ----
 

@@ -7,8 +7,8 @@ from model.part import Part
 
 # Operations that may say who calls them.
 NOTED = ("queue", "forget", "constrain", "unconstrain", "hold", "schedule", "unschedule", "config", "worker",
-         "cancel", "retry", "discard", "kick", "grant", "revoke")  # fmt: skip
-HIDDEN = ("ids", "count", "digest", "match")
+         "cancel", "retry", "discard", "kick", "grant", "revoke", "subscribe", "unsubscribe")  # fmt: skip
+HIDDEN = ("ids", "count", "digest", "match", "secrets")
 MOST_BYTES = 1000
 NOT_CHANGED = ("NOTFOUND", "CONFLICT")
 
@@ -65,8 +65,8 @@ class Access(Part):
     def list_trail(self, reply, count=None):
         accepted(reply)
         for entry in reply:
-            if entry["what"] == "constrain":  # matchers hold values that no other reply gives
-                entry["change"].pop("match", None)
+            if entry["what"] in ("constrain", "subscribe"):  # matchers hold values that no other reply gives
+                entry.get("change", {}).pop("match", None)
         same(reply, self.trail[::-1], "trail")
 
     def before_change(self, script, fields):

@@ -17,7 +17,7 @@ from model.life import Job
 from model.part import Part
 
 FIELDS = ("name", "priority", "max_retry", "keep_result", "timeout", "tags", "unique", "unique_for",
-          "max_runtime", "track", "headers")  # fmt: skip
+          "max_runtime", "track", "headers", "notify")  # fmt: skip
 
 
 @dataclass
@@ -40,7 +40,8 @@ class Arrival(Part):
         super().__init__(model)
         self.latest_id_ms = 0  # that of the greatest id there may be
         self.is_taken_over = False  # since the last id
-        self.least_id = 0  # that there can be next
+        self.least_id = 0  # that there could be next when the operation began
+        self.next_id = 0  # and when it is over: not in order, an end may be looked at after what came later
         self.last_id = ""
         self.keys = {}  # unique key -> Key
 
@@ -49,7 +50,7 @@ class Arrival(Part):
         the id."""
         number = int(id, 16)
         expect(number >= self.least_id, "an id that was given before, or may have been", id)
-        self.least_id = number + 1
+        self.next_id = max(self.next_id, number + 1)
         if self.is_taken_over:  # found out no later than now
             self.latest_id_ms = max(self.latest_id_ms, self.model.now) + (2 << 16)
             self.is_taken_over = False
@@ -181,5 +182,5 @@ class Arrival(Part):
     def take_over(self):
         """Another server does, which knows nothing of the last ids that were given."""
         if not self.is_taken_over:  # who gave no ids in between is not noticed
-            self.least_id = max(self.least_id, self.model.now << 10) + (1 << 26)
+            self.next_id = max(self.next_id, self.model.now << 10) + (1 << 26)
             self.is_taken_over = True

@@ -12,6 +12,8 @@ DEFAULTS = {
     "cancelled_ttl": 86400, "cancelled_max": 10000, "cancel_running": True, "worker_ttl": 30,
     "lease_grace": 0, "events_max": 0, "stats": True, "trail_max": 10000,
 }  # fmt: skip
+WEBHOOKS = "jq.webhooks"  # the queue of notifications
+ALL = ["*", WEBHOOKS]
 SWEEP = 100  # steps a pick or an assign takes before it chooses
 DEAR = 20  # so many a call takes at least, however much they cost
 
@@ -66,6 +68,8 @@ def entries(queues):
 
 
 def matches(entry, queue):
+    if queue == WEBHOOKS:  # no pattern means it
+        return entry == queue
     return fnmatchcase(queue, entry.replace("[", "[[]").replace("?", "[?]"))
 
 

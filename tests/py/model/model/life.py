@@ -36,6 +36,8 @@ class Job:
     max_runtime: float | None = None
     track: bool = False
     headers: dict | None = None
+    notify: str | None = None
+    webhook: dict | None = None  # of a notification: where it goes, and what it tells
     schedule: str | None = None
     schedule_ms: int | None = None
     status: str | None = None  # None: not yet there
@@ -174,7 +176,7 @@ class Life(Part):
             "keep_result", "created_ms", "argument", "worker_id", "started_ms", "due_ms", "ended_ms",
             "expires_ms", "finished_at", "reason", "message", "error", "tags", "unique", "unique_for",
             "max_runtime", "ready_ms", "schedule", "schedule_ms", "progress", "progress_message", "group",
-            "depends", "if_failed", "headers")}  # fmt: skip
+            "depends", "if_failed", "headers", "notify", "webhook")}  # fmt: skip
         doc["track"] = job.track or None
         doc["waits_for"] = sorted(job.waits_for) if job.status == "blocked" else None
         doc["result"] = job.result if self.has_result(job) else None
@@ -193,7 +195,7 @@ class Life(Part):
     def picked_document(self, job):
         keys = ("id", "token", "name", "queue", "priority", "attempt", "retry_count", "timeout")
         doc = {k: getattr(job, k) for k in keys}
-        more = {k: getattr(job, k) for k in ("depends", "schedule", "schedule_ms", "max_runtime", "headers")}
+        more = {k: getattr(job, k) for k in ("depends", "schedule", "schedule_ms", "max_runtime", "headers", "webhook")}
         return doc | {k: v for k, v in more.items() if v is not None}
 
     def waiting(self, queue):

@@ -7,6 +7,7 @@ one. A *world* is a list of the jobs that may start; there are several where key
 from itertools import combinations
 
 from model.common import (
+    ALL,
     DEAR,
     entries,
     expect,
@@ -124,7 +125,7 @@ class Order(Part):
 
     # ---- which jobs may start ----
 
-    def startable(self, queues="*"):
+    def startable(self, queues=ALL):
         """Pairs of a job that may start and the unsure keys which it needs, best rank first."""
         waiting = [job for job in self.model.jobs.values() if job.status == "queued"]
         open = {

@@ -8,6 +8,7 @@ other work, somebody must be woken to be up in time.
 from dataclasses import dataclass
 
 from model.common import (
+    ALL,
     expect,
 )
 from model.part import Part
@@ -65,10 +66,10 @@ class Sleepers(Part):
 
     def move_clock(self, delta_ms):
         """What the clock opens wakes nobody by itself: who sleeps is up in time."""
-        before = {job.id for job in self.model.order.ready("*")} if self.model.limits.constraints else set()
+        before = {job.id for job in self.model.order.ready(ALL)} if self.model.limits.constraints else set()
         self.model.now += delta_ms
         if self.model.limits.constraints:
-            opened = [job for job in self.model.order.ready("*") if job.id not in before]
+            opened = [job for job in self.model.order.ready(ALL) if job.id not in before]
             self.opened_by_time |= {job.id for job in opened}
             self.opened_keys |= set().union(*map(self.key_names, opened))
 

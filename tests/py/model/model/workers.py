@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass, field
 
 from model.common import (
+    ALL,
     SOME_TEXT,
     Refused,
     accepted,
@@ -168,7 +169,7 @@ class Workers(Part):
 
     def openings_for_workers(self):
         takers = self.with_room()
-        return self.model.limits.openings("*", lambda job: any(self.takes(worker, job) for worker in takers))
+        return self.model.limits.openings(ALL, lambda job: any(self.takes(worker, job) for worker in takers))
 
     def with_room(self):
         return [
@@ -191,7 +192,7 @@ class Workers(Part):
         # Which job a fair queue gives to who does not take all of its jobs is not said.
         is_free = bool(self.model.order.fair) and any(w.refused for w in takers)
         is_best = False
-        for jobs in self.model.order.worlds("*", job):
+        for jobs in self.model.order.worlds(ALL, job):
             is_best = is_best or (is_free and job in jobs)
             for sight in (lambda jobs, _: jobs, self.in_sight):
                 nexts = [

@@ -191,4 +191,12 @@ export const FIELDS = [
     shown: true,
     again: true,
   },
+  {
+    name: 'notify',
+    label: 'Tell of its end',
+    kind: 'url',
+    hint: 'A URL that gets a POST, http or https.',
+    shown: true,
+    again: true,
+  },
 ];

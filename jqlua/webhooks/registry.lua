@@ -1,0 +1,124 @@
+---@lazy
+-- Webhooks: who is told of the ends of which jobs. All stand in one string, so that a call that ends jobs learns of
+-- them with one read; what they are signed with stands apart.
+local check = require "jqlua.base.check"
+local keys = require "jqlua.base.keys"
+local memory = require "jqlua.base.memory"
+local meta = require "jqlua.base.meta"
+
+local M = {}
+
+local call = redis.call
+
+-- Every end is held against each of them.
+M.MOST = 20
+M.MOST_BYTES = 16384
+-- The one that tells of no jobs: its secrets are for what jobs themselves ask for with `notify`.
+M.OWN = "notify"
+
+---@kept
+-- What they are, by their bytes.
+local known = {}
+
+-- [1]: those of this call.
+local open = {}
+
+--- All of them, in order of id.
+---@return table[] each {i id, u url, g matcher as given, m matcher, o states in which jobs end of which it tells},
+--- not to be changed
+function M.all()
+  if not open[1] then
+    local raw = call("GET", keys.WEBHOOKS) or ""
+    open[1] = known[raw] or memory.keep(known, raw, raw == "" and {} or cmsgpack.unpack(raw))
+  end
+  return open[1]
+end
+
+---@return table? webhook
+function M.find(id)
+  for _, hook in ipairs(M.all()) do
+    if hook.i == id then
+      return hook
+    end
+  end
+end
+
+--- All without the one of this id.
+local function others(id)
+  local left = {}
+  for _, hook in ipairs(M.all()) do
+    if hook.i ~= id then
+      left[#left + 1] = hook
+    end
+  end
+  return left
+end
+
+local function save(list)
+  open[1] = list
+  if list[1] then
+    call("SET", keys.WEBHOOKS, cmsgpack.pack(list))
+  else
+    call("DEL", keys.WEBHOOKS)
+  end
+  if meta.has(meta.HAS_WEBHOOKS) ~= (list[1] ~= nil) then
+    meta.save_flags(meta.state[meta.FLAGS] + (list[1] and 1 or -1) * meta.HAS_WEBHOOKS)
+  end
+end
+
+--- Adds one, or replaces the one of its id. Secrets that are not given stay.
+---@param hook table
+---@param secrets? string[]
+---@return string? problem
+function M.put(hook, secrets)
+  local list = others(hook.i)
+  list[#list + 1] = hook
+  if #list > M.MOST then
+    return "FULL id: there are " .. M.MOST .. " webhooks already, creating " .. check.show(hook.i)
+      .. " would be one too many"
+  elseif #cmsgpack.pack(list) > M.MOST_BYTES then
+    return "FULL match: all webhooks together take at most " .. M.MOST_BYTES .. " bytes"
+  end
+  table.sort(list, function(a, b)
+    return a.i < b.i
+  end)
+  save(list)
+  if secrets then
+    call("HSET", keys.WEBHOOK_SECRETS, hook.i, table.concat(secrets, " "))
+  end
+end
+
+function M.delete(id)
+  save(others(id))
+  call("HDEL", keys.WEBHOOK_SECRETS, id)
+end
+
+---@return string secrets with blanks between, or ""
+function M.secrets(id)
+  return call("HGET", keys.WEBHOOK_SECRETS, id) or ""
+end
+
+--- As readers see it.
+---@param is_told boolean whether they are to get the secrets
+---@return string document
+function M.document(hook, is_told)
+  local secrets, list = M.secrets(hook.i), {}
+  for secret in secrets:gmatch("%S+") do
+    list[#list + 1] = secret
+  end
+  local parts = { cmsgpack.pack("id", hook.i) }
+  if hook.u then
+    local ends = {}
+    for letter, name in pairs({ d = "done", e = "error", c = "cancelled" }) do
+      ends[#ends + 1] = hook.o:find(letter, 1, true) and name or nil
+    end
+    table.sort(ends)
+    parts[2] = cmsgpack.pack("url", hook.u)
+    parts[3] = cmsgpack.pack("match") .. hook.g -- as it came
+    parts[4] = cmsgpack.pack("on", ends)
+  end
+  parts[#parts + 1] = is_told and cmsgpack.pack("secrets", list) or cmsgpack.pack("secrets", #list)
+  return string.char(128 + #parts) .. table.concat(parts)
+end
+
+return M

@@ -1,0 +1,70 @@
+---@lazy
+-- What is said of a webhook, checked.
+local arguments = require "jqlua.base.arguments"
+local check = require "jqlua.base.check"
+local matcher = require "jqlua.limits.matcher"
+local registry = require "jqlua.webhooks.registry"
+local worker = require "jqlua.pick.worker"
+
+local M = {}
+
+local FIELDS = "id url on secrets actor"
+local ENDS = { done = "d", error = "e", cancelled = "c" }
+
+---@return string? letters
+---@return string? problem
+local function parse_on(on)
+  if on == nil then
+    return "dec"
+  elseif not check.is_list(on, 1, 3) then
+    return nil, check.problem("on", "a list of done, error, cancelled", on)
+  end
+  local problem = check.distinct(on, "on", function(name)
+    return type(name) == "string" and ENDS[name] ~= nil
+  end, "done, error or cancelled")
+  local letters = ""
+  for _, name in ipairs(problem and {} or on) do
+    letters = letters .. ENDS[name]
+  end
+  return letters, problem
+end
+
+--- Takes the call's arguments: a spec and a matcher.
+---@return table? hook as of registry.all
+---@return string? problem
+---@return table? spec
+function M.parse()
+  local spec = (#ARGV == 1 or #ARGV == 2) and check.map(ARGV[1])
+  if not spec then
+    return nil, check.not_one_spec(#ARGV == 2)
+  end
+  local problem = check.unknown_field(spec, FIELDS) or arguments.check_actor(spec)
+  if not problem and not check.is_name(spec.id) then
+    problem = check.problem("id", check.NAME, spec.id)
+  end
+  problem = problem or spec.secrets ~= nil and worker.check_secrets(spec.secrets)
+  if problem then
+    return nil, problem
+  end
+  local match = ARGV[2] or ""
+  if spec.id == registry.OWN then
+    if spec.url ~= nil or spec.on ~= nil or match ~= "" then
+      local field = spec.url ~= nil and "url" or spec.on ~= nil and "on" or "match"
+      return nil, "INVALID " .. field .. ": " .. registry.OWN .. " has secrets only, for what jobs ask for themselves"
+    end
+    return { i = spec.id, o = "" }, nil, spec
+  elseif not check.is_url(spec.url) then
+    return nil, check.problem_of_url("url", spec.url)
+  end
+  local hook = { i = spec.id, u = spec.url, g = match }
+  hook.o, problem = parse_on(spec.on)
+  if not problem then
+    hook.m, problem = matcher.compile(match)
+  end
+  if problem then
+    return nil, problem
+  end
+  return hook, nil, spec
+end
+
+return M

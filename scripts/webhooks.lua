@@ -1,0 +1,21 @@
+-- Lists webhooks, in order of id: all of them, as they are few.
+-- KEYS   namespace, namespace:meta
+-- ARGV   spec {secrets?}
+-- Reply  {document, ...}
+-- Errors INVALID field
+-- Flags: read
+local arguments = require "jqlua.base.arguments"
+local check = require "jqlua.base.check"
+local registry = require "jqlua.webhooks.registry"
+
+local spec, problem = arguments.spec("secrets")
+if not spec then
+  return redis.error_reply(problem)
+elseif spec.secrets ~= nil and type(spec.secrets) ~= "boolean" then
+  return redis.error_reply(check.problem("secrets", "true or false", spec.secrets))
+end
+local reply = {}
+for i, hook in ipairs(registry.all()) do
+  reply[i] = registry.document(hook, spec.secrets)
+end
+return reply
