@@ -1,7 +1,7 @@
 -- Picks jobs for the registered workers that are pushed to, least loaded first. For JQ masters.
 -- KEYS   namespace, namespace:meta
 -- ARGV   spec {master, limit?, request?, wait?, without?}
--- Reply  {next_ms, worker id, url, secrets, document, argument, worker id, ...}
+-- Reply  {next_ms, worker id, url, secrets, key, document, argument, worker id, ...}
 -- Errors INVALID field
 -- Cost   for each job a look at the head of each pool that has room
 -- Flags: drain, function
@@ -98,9 +98,9 @@ local reply, entries, bytes = { 0 }, { nil }, 0
 local function append(of, holder, document)
   local n = #reply
   local record = worker.load(holder)
-  reply[n + 1], reply[n + 2], reply[n + 3], reply[n + 4] = holder, record.u, record.s or "", document
-  reply[n + 5] = redis.call("GET", keys.ARGUMENT .. of[job.ID])
-  bytes = bytes + #(reply[n + 5] or "")
+  reply[n + 1], reply[n + 2], reply[n + 3], reply[n + 4] = holder, record.u, record.s or "", record.a or ""
+  reply[n + 5], reply[n + 6] = document, redis.call("GET", keys.ARGUMENT .. of[job.ID])
+  bytes = bytes + #(reply[n + 6] or "")
 end
 
 local running = spec.request and starts.recall("a", spec.request)

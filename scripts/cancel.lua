@@ -81,8 +81,6 @@ local reply, changed = selection.each(selected, takes_running and states.UNENDED
   end
   return states.name(before), true
 end)
-if spec.actor then
-  trail.note_jobs("cancel", spec, changed)
-end
+trail.note_jobs("cancel", spec, changed)
 transition.commit()
 return reply

@@ -66,10 +66,8 @@ if is_changed or not is_same then
   changes.carry_out()
   meta.save_constraints()
 end
-if spec.actor then
-  local is_plain, match = pcall(cmsgpack.unpack, ARGV[2])
-  spec.match = is_plain and match or nil
-  trail.note("constrain", new.i, spec)
-end
+local is_plain, match = pcall(cmsgpack.unpack, ARGV[2])
+spec.match = is_plain and match or nil
+trail.note("constrain", new.i, spec)
 transition.commit()
 return constraintdoc.encode(new)

@@ -34,8 +34,6 @@ local reply, changed = selection.each(selected, "qwsbtkdec", function(of)
   return states.name(of[job.STATE]), true
 end)
 removal.discard(unwanted)
-if spec.actor then
-  trail.note_jobs("discard", spec, changed)
-end
+trail.note_jobs("discard", spec, changed)
 transition.commit()
 return reply

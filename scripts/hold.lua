@@ -39,6 +39,12 @@ if problem then
 end
 local until_ms = meta.state[meta.NOW_MS] + math.ceil(spec.seconds * 1000)
 parking.hold(keyrecord.load(definition.n, value), until_ms)
+if type(definition.bg) == "string" then
+  spec.by = spec.by == nil and cjson.null or spec.by
+end
+for i = 1, type(spec.by) == "table" and #definition.b or 0 do
+  spec.by[i] = spec.by[i] == nil and cjson.null or spec.by[i] -- packed as nil
+end
 trail.note("hold", spec.id, spec)
 transition.commit()
 return until_ms

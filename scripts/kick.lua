@@ -69,8 +69,6 @@ else
   end
   answers = { seen, #running > seen and 1 or 0 }
 end
-if spec.actor then
-  trail.note_jobs("kick", spec, kicked)
-end
+trail.note_jobs("kick", spec, kicked)
 transition.commit()
 return answers

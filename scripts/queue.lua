@@ -85,6 +85,12 @@ if own_set or own_unset then
   settings.save_own(owner, values)
   queue.look_again(owner)
 end
-trail.note("queue", spec.name, spec)
+local says = {}
+for field in pairs(spec) do
+  says[#says + 1] = field ~= "name" and field ~= "actor" and field or nil
+end
+if says[1] then -- else it is a look
+  trail.note("queue", spec.name, spec)
+end
 transition.commit()
 return queuedoc.encode(owner)

@@ -1,9 +1,10 @@
 -- Registers a worker.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {name, queues, url?, max_jobs?, secrets?}
+-- ARGV   spec {name, queues, url?, max_jobs?, secrets?, key?}
 -- Reply  worker id
 -- Errors INVALID field, FULL queues
 -- Flags: write
+local apikey = require "jqlua.access.apikey"
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
 local check = require "jqlua.base.check"
@@ -17,7 +18,7 @@ local worker = require "jqlua.pick.worker"
 local MOST_JOBS = 1000
 local URL = "an http or https URL of at most 2000 bytes, without user, ? and #"
 
-local spec, problem = arguments.spec("name queues url max_jobs secrets")
+local spec, problem = arguments.spec("name queues url max_jobs secrets key")
 if not spec then
   return redis.error_reply(problem)
 end
@@ -29,6 +30,8 @@ elseif url ~= nil and (not check.is_url(url) or url:find("?", 1, true)) then
   return redis.error_reply(check.problem("url", URL, shown))
 elseif spec.max_jobs ~= nil and not check.is_integer(spec.max_jobs, 1, MOST_JOBS) then
   return redis.error_reply(check.problem("max_jobs", "an integer from 1 to " .. MOST_JOBS, spec.max_jobs))
+elseif spec.key ~= nil and not apikey.is_id(spec.key) then
+  return redis.error_reply(check.problem("key", apikey.ID, spec.key))
 end
 problem = spec.secrets ~= nil and worker.check_secrets(spec.secrets)
 if problem then
@@ -51,7 +54,7 @@ end
 local id = "w" .. serial.next()
 local record = {
   n = spec.name, u = url, m = spec.max_jobs or 1, r = {}, s = spec.secrets and table.concat(spec.secrets, " "),
-  q = type(spec.queues) == "string" and { spec.queues } or spec.queues,
+  a = spec.key, q = type(spec.queues) == "string" and { spec.queues } or spec.queues,
 }
 redis.call("ZADD", keys.WORKER_IDS, 0, id)
 worker.seen(id)

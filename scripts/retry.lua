@@ -33,8 +33,6 @@ local reply, changed = selection.each(selected, again.STATES, function(of)
   end
   return again.retry(of)
 end)
-if spec.actor then
-  trail.note_jobs("retry", spec, changed)
-end
+trail.note_jobs("retry", spec, changed)
 transition.commit()
 return reply

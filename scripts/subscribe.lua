@@ -19,9 +19,7 @@ problem = problem or registry.put(hook, spec.secrets)
 if problem then
   return redis.error_reply(problem)
 end
-if spec.actor then
-  local is_plain, match = pcall(cmsgpack.unpack, ARGV[2] or "\192")
-  spec.match = is_plain and match or nil
-  trail.note("subscribe", hook.i, spec)
-end
+local is_plain, match = pcall(cmsgpack.unpack, ARGV[2] or "\192")
+spec.match = is_plain and match or nil
+trail.note("subscribe", hook.i, spec)
 return registry.document(hook, false)

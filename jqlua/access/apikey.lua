@@ -3,13 +3,14 @@
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
+local sleepers = require "jqlua.pick.sleepers"
+local worker = require "jqlua.pick.worker"
 
 local M = {}
 
 local call = redis.call
 
 M.MOST = 1000
-local MOST_NAME = 100
 local MOST_QUEUES = 100
 local DIGEST = "the SHA-256 of the secret, 64 hexadecimal digits"
 local ROLES = "viewer pusher worker operator admin"
@@ -59,9 +60,8 @@ function M.check(spec)
   elseif type(spec.digest) ~= "string" or #spec.digest ~= 64 or spec.digest:find("[^0-9a-f]") then
     -- Not shown: it may be the secret, by mistake.
     return spec.digest == nil and check.problem("digest", DIGEST) or "INVALID digest: expected " .. DIGEST
-  elseif not check.is_name(spec.name) or #spec.name > MOST_NAME then
-    return check.problem("name", "text of 1 to " .. MOST_NAME .. " bytes, valid UTF-8, no control characters",
-      spec.name)
+  elseif not check.is_short_name(spec.name) then
+    return check.problem("name", check.SHORT_NAME, spec.name)
   elseif not check.is_list(spec.roles, 1, 5) then
     return check.problem("roles", "a list of some of " .. ROLES:gsub(" ", ", "), spec.roles)
   end
@@ -72,6 +72,13 @@ end
 function M.load(id)
   local raw = call("HGET", keys.API_KEYS, id)
   return raw and cmsgpack.unpack(raw) or nil
+end
+
+--- Whether a key lets in who shows it.
+---@return boolean
+function M.lasts(id)
+  local of = M.load(id)
+  return of ~= nil and (not of.e or meta.state[meta.NOW_MS] < of.e)
 end
 
 --- Has masters look again.
@@ -85,6 +92,9 @@ function M.put(spec)
   call("HSET", keys.API_KEYS, spec.id, cmsgpack.pack(of))
   call("ZADD", keys.API_KEY_IDS, 0, spec.id)
   tell(spec.id)
+  if meta.state[meta.SLEEPERS] > 0 then
+    sleepers.wake_channel(worker.CHANNEL) -- for those that are registered with it already
+  end
   return of
 end
 

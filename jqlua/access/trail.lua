@@ -1,6 +1,6 @@
 ---@lazy
 -- What operators changed, each entry written by the call that changes it: a sorted set whose members are a number in
--- order, and the entry as it is shown. Only calls that say who makes them are noted.
+-- order, and the entry as it is shown. Who makes a call that does not say it is "".
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
@@ -56,18 +56,18 @@ function M.trim(most)
   end
 end
 
---- Notes a change, if it is said who makes it.
+--- Notes a change.
 ---@param what string the operation
 ---@param on string what it is about; empty: no one thing
 ---@param spec table the call's
 ---@param count? number how many jobs were changed
 function M.note(what, on, spec, count)
-  local most = spec.actor and settings.value(settings.TRAIL_MAX) or 0
+  local most = settings.value(settings.TRAIL_MAX)
   if most == 0 then
     return
   end
   local entry = {
-    time_ms = meta.state[meta.NOW_MS], actor = spec.actor, what = what, on = on ~= "" and on or nil,
+    time_ms = meta.state[meta.NOW_MS], actor = spec.actor or "", what = what, on = on ~= "" and on or nil,
     change = change_of(spec, on), count = count,
   }
   local last = call("ZRANGE", keys.TRAIL, 0, 0, "REV")[1]

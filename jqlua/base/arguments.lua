@@ -5,7 +5,6 @@ local check = require "jqlua.base.check"
 local M = {}
 
 local MOST_IDS = 1000
-local MOST_ACTOR = 100
 
 --- Opens the namespace and takes the call's one spec.
 ---@param known string the fields there are, separated by blanks
@@ -31,9 +30,8 @@ end
 --- Checks who is said to change something, which stands in the specs of operators.
 ---@return string? problem
 function M.check_actor(spec)
-  local actor = spec.actor
-  if actor ~= nil and (not check.is_name(actor) or #actor > MOST_ACTOR) then
-    return check.problem("actor", "text of 1 to " .. MOST_ACTOR .. " bytes, valid UTF-8, no control characters", actor)
+  if spec.actor ~= nil and not check.is_short_name(spec.actor) then
+    return check.problem("actor", check.SHORT_NAME, spec.actor)
   end
 end
 

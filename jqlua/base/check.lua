@@ -43,6 +43,13 @@ end
 M.NAME = "text of 1 to 255 bytes, valid UTF-8, no control characters"
 
 ---@cold
+--- Names of keys, and of who changes something.
+function M.is_short_name(value)
+  return M.is_name(value) and #value <= 100
+end
+M.SHORT_NAME = "text of 1 to 100 bytes, valid UTF-8, no control characters"
+
+---@cold
 --- As a name, but of any length up to most, also none.
 ---@param most number bytes
 function M.is_text(value, most)

@@ -1,4 +1,6 @@
--- Dispatch looks at pools: workers with the same queues and the same refused names, those with room ordered by load.
+-- Dispatch looks at pools: workers with the same queues, the same refused names and the same key, those with room
+-- ordered by load.
+local apikey = require "jqlua.access.apikey"
 local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
 local heads = require "jqlua.queue.heads"
@@ -17,14 +19,14 @@ local LOOK = 100
 
 M.MOST_WITHOUT = 200
 
---- Pools that have a worker with room.
+--- Pools that have a worker with room, and whose key, if they have one, is good.
 ---@return table[] pools {key, entries, refused (set) or nil, wanted}
 function M.with_room()
   local found = {}
   local known = call("HGETALL", keys.POOLS)
   for i = 1, #known, 2 do
-    if call("EXISTS", keys.POOL .. known[i]) == 1 then
-      local definition = cmsgpack.unpack(known[i + 1])
+    local definition = call("EXISTS", keys.POOL .. known[i]) == 1 and cmsgpack.unpack(known[i + 1])
+    if definition and (not definition.a or apikey.lasts(definition.a)) then
       local pool = { key = known[i], entries = {}, wanted = definition.q }
       for j, text in ipairs(definition.q) do
         pool.entries[j] = glob.is_pattern(text) and { pattern = text } or { name = text }

@@ -1,7 +1,7 @@
 -- Registered workers: their records, what they hold, and their room. A worker that is pushed to stands in its
 -- pool's set, ordered by load, exactly while it may get another job: it holds fewer than max_jobs, does not rest and
--- was not asked to be quiet. Workers with the same queues and the same refused names share a pool, so that dispatch
--- looks at pools and not at workers.
+-- was not asked to be quiet. Workers with the same queues, the same refused names and the same key share a pool, so
+-- that dispatch looks at pools and not at workers.
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
@@ -24,8 +24,8 @@ function M.is_id(name)
 end
 
 ---@return table? record {n name, q queues, u url, m max_jobs, r refused names, p pool, w why it rests, k what was asked
---- of it (quiet, stop), l how many of its attempts timed out, s secrets with a blank between, e as when seen an
---- excuse made it count (life.pulse)}
+--- of it (quiet, stop), l how many of its attempts timed out, s secrets with a blank between, a id of the key that it
+--- was registered with, e as when seen an excuse made it count (life.pulse)}
 function M.load(id)
   local raw = call("HGET", keys.WORKERS, id)
   return raw and cmsgpack.unpack(raw) or nil
@@ -181,9 +181,9 @@ end
 --- Writes the pool, new or changed, of a worker that is pushed to.
 function M.join(id, record)
   table.sort(record.r)
-  local definition = cmsgpack.pack(record.q, record.r)
+  local definition = cmsgpack.pack(record.q, record.r) .. (record.a or "")
   record.p = redis.sha1hex(definition):sub(1, 16)
-  call("HSET", keys.POOLS, record.p, cmsgpack.pack({ q = record.q, r = record.r }))
+  call("HSET", keys.POOLS, record.p, cmsgpack.pack({ q = record.q, r = record.r, a = record.a }))
   call("SADD", keys.POOL_MEMBERS .. record.p, id)
 end
 

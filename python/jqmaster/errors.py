@@ -92,7 +92,8 @@ class Unauthorized(JQError):
 
 
 class Forbidden(JQError):
-    """The key may not do this; the message says which role it takes, or which queues the key is bound to."""
+    """The key may not do this; the message says which role it takes, or which queues the key is bound to. Or the
+    user of Redis may not: then the message is Redis's own, `NOPERM …`."""
 
     code = "FORBIDDEN"
 
@@ -208,6 +209,9 @@ def from_redis(problem: Exception) -> JQError:
     if known is None:
         # redis-py cuts off the code words it knows and keeps them here.
         word = getattr(problem, "status_code", None) or type(problem).__name__
-        known = Unavailable(f"{word}: {text}", problem)
+        if word in ("NOPERM", "NoPermissionError"):
+            known = Forbidden(f"NOPERM: {text}")
+        else:
+            known = Unavailable(f"{word}: {text}", problem)
     known.__cause__ = problem
     return known

@@ -22,6 +22,7 @@ from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.options import JobOptions
 from jqmaster.engine.replies import Job
 from jqmaster.errors import JQError, Unavailable
+from jqmaster.wire.credentials import masters_of
 from jqmaster.worker.ending import FollowUp, JobFailed, JobReleased, Move, Packed, ResumeAfter, group_of, trace
 from jqmaster.worker.notes import current_job, notebook_of
 from jqmaster.worker.process_pool import NEVER, ProcessPool, Renewal
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("jqmaster.jobs")
 
-DEFAULT_NAMESPACE = "{jq}"
 APART = ("threads", "processes")
 """Kinds of slots that jobs may have apart from the others, of `concurrency`."""
 
@@ -182,7 +182,7 @@ class AppWorker:
         self._given = given
 
     def options(self) -> WorkOptions:
-        """For `jqmaster.worker_run`. Raises ValueError when there is no job to work on."""
+        """For `jqmaster.worker.run`. Raises ValueError when there is no job to work on, and as `masters_of`."""
         from jqmaster.worker.run import WorkOptions
         from jqmaster.worker.sources import default_name
 
@@ -193,8 +193,8 @@ class AppWorker:
         apart = {kind: most for kind in APART if (most := given.pop(kind, None)) is not None}
         most = [apart.get(kind, given.get("concurrency", 8)) for kind in APART]
         runner = Runner(self._jq, *most, renewal=renewal)
-        if given.get("namespace", DEFAULT_NAMESPACE) == DEFAULT_NAMESPACE:
-            given["namespace"] = self._jq.namespace
+        named = given.get("namespace")
+        given["namespace"] = named or self._jq.namespace
         if given.get("form", "auto") == "auto":
             given["form"] = self._jq.form
         given["recreate"] = given.get("recreate") or self._jq.recreate
@@ -203,8 +203,9 @@ class AppWorker:
                 given["redis_url"] = self._jq.url
             else:
                 given["masters"] = self._jq.masters
-        if given.get("masters") and given.get("key") is None:
-            given["key"] = self._jq.key_of_master()
+        if given.get("masters"):
+            masters_of(",".join(given["masters"]), named)
+            given["key"] = given.get("key") or self._jq.key_of_master()
         queues = _queues_apart(self._jq, self._queues, apart)
         if len(queues) > 1 and given.get("push"):
             raise ValueError("slots apart for threads or processes are for workers that pull")

@@ -82,5 +82,5 @@ def _trail(client: Client, options: Options) -> Replies:
         count = show.count(entry["count"]) if "count" in entry else ""
         shown = json.dumps(change, ensure_ascii=False, default=str) if change else ""
         at = show.when(entry["time_ms"], now)
-        table.add(at, entry["actor"], entry["what"], entry.get("on", ""), count, shown)
+        table.add(at, entry["actor"] or "-", entry["what"], entry.get("on", ""), count, shown)
     yield entries, table

@@ -10,7 +10,7 @@ from typing import Any
 
 from jqmaster.cli.options import FORM, KEY, REDIS, URL, Misused, Options, command
 from jqmaster.cli.places import NAMESPACE
-from jqmaster.cli.reach import said_key_file, url_of
+from jqmaster.cli.reach import said_key_file, said_namespace, url_of
 from jqmaster.cli.status import EXIT_OK, EXIT_UNAVAILABLE
 from jqmaster.connection.url import is_redis, without_password
 from jqmaster.errors import brought_by
@@ -176,6 +176,8 @@ def _run_worker(options: Options, until: Any = None) -> int:
             raise Misused(prog, "give either --url or --redis")
         return run(WorkOptions(functions=jobs, **given))
     memory = options.process_memory and options.process_memory << 20
+    asks_redis = is_redis(url) if url else jobs.is_redis
+    given["namespace"] = options.namespace if asks_redis else said_namespace(options)
     try:
         more = {name: getattr(options, name) for name in ("threads", "processes", "process_jobs")}
         chosen = jobs.worker(**given, **more, process_memory=memory).options()

@@ -39,9 +39,7 @@ def url_of(options: Options, *, into: bool = False) -> str | None:
             raise Refused(f"{shown}: expected a URL that begins with {forms}", "INVALID")
         from jqmaster.wire.credentials import masters_of
 
-        # A variable is for whoever asks a Redis.
-        says_namespace = not into and options.namespace not in (None, os.environ.get("JQ_NAMESPACE"))
-        masters_of(chosen, options.namespace if says_namespace else None)
+        masters_of(chosen, None if into else said_namespace(options))
     return chosen
 
 
@@ -50,6 +48,12 @@ def place(options: Options, *, into: bool = False) -> Place:
     url = url_of(options, into=into) or LOCAL
     first = url if redis_url.is_redis(url) else url.split(",")[0]
     return Place(first, options.namespace or NAMESPACE, options.form or "auto", said_key_file(options))
+
+
+def said_namespace(options: Options) -> str | None:
+    """The namespace that was named here: the variable is for whoever asks a Redis."""
+    namespace: str | None = options.namespace
+    return namespace if namespace != os.environ.get("JQ_NAMESPACE") else None
 
 
 def said_key_file(options: Options) -> str | None:

@@ -10,6 +10,10 @@ from jqmaster.engine.options import Bounds, Steps
 from jqmaster.engine.replies import Document, Page
 from jqmaster.wire import secret
 
+SEAL = "/sessions"
+"""Behind the namespace: the key with the secret that masters seal sessions with. It is none of the namespace's own, so
+no script reads it, no export has it, and of users by role only an admin may."""
+
 
 class AccessCalls(Calling):
     """Who may do what by way of masters, and who did."""

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from jqmaster.bundle.build import Script, library_of
+from jqmaster.engine.access import SEAL
 from jqmaster.engine.manifest import NOTE, SHARED
 from jqmaster.wire.operation import ROLES, ROLES_OF, Role
 from jqmaster.wire.operations import OPERATIONS
@@ -67,6 +68,8 @@ def rules(role: Role, namespace: str, scripts: Mapping[str, Script]) -> list[str
         called.append(f"evalsha|{hashlib.sha1(NOTE.encode()).hexdigest()}")
     inside = re.sub(r"[][\\*?]", r"\\\g<0>", namespace)
     keys = [f"~{inside}", f"~{inside}:*", f"{'' if role == 'admin' else '%R'}~{SHARED}", f"&{inside}:*"]
+    if role == "admin":
+        keys.append(f"~{inside}{SEAL}")
     return [*keys, *(f"+{command}" for command in (*sorted(commands), *called))]
 
 

@@ -115,7 +115,7 @@ class WorkCalls(Calling):
             next_ms,
             [
                 Assignment(replies.text(name), replies.text(url), replies.text(secrets).split(), replies.job(*job))
-                for name, url, secrets, *job in zip(*(parts[at::5] for at in range(5)), strict=True)
+                for name, url, secrets, _key, *job in zip(*(parts[at::6] for at in range(6)), strict=True)
             ],
         )
 

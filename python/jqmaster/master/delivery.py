@@ -36,11 +36,12 @@ STALE_WITHIN_S = 0.25  # a worker that closed an idle connection shows it at onc
 @dataclass(frozen=True, slots=True)
 class Assigned:
     """A job that `assign` started on a worker. `document` and `argument` as the engine gave them, unread; it is
-    signed with `secrets`."""
+    signed with `secrets`. `key`: the id of the key that the worker was registered with, "" for none."""
 
     worker: str
     url: str
     secrets: Sequence[str]
+    key: str
     document: bytes
     argument: bytes
     id: str
@@ -53,11 +54,11 @@ class Assigned:
 def assigned(parts: list[Any], own_secrets: Sequence[str] = ()) -> list[Assigned]:
     """What `assign` replies behind `next_ms`. `own_secrets` are for workers that registered none."""
     found = []
-    for worker, url, secrets, document, argument in zip(*(parts[at::5] for at in range(5)), strict=True):
+    for worker, url, secrets, key, document, argument in zip(*(parts[at::6] for at in range(6)), strict=True):
         fields = msgpack.unpackb(document)
         job = Assigned(
             bytes(worker).decode(), bytes(url).decode(errors="replace"), bytes(secrets).decode().split() or own_secrets,
-            document, argument,
+            bytes(key).decode(), document, argument,
             fields["id"], fields["token"], fields["name"], fields["attempt"], fields["timeout"],
         )  # fmt: skip
         found.append(job)

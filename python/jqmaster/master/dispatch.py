@@ -22,14 +22,17 @@ from jqmaster.connection.url import without_password
 from jqmaster.connection.wake import WINDOW_MS, Channel, backoff_s
 from jqmaster.engine.calls import new_request
 from jqmaster.engine.engine import Engine, pack
-from jqmaster.errors import Invalid, JQError, NotFound, Unavailable, Vanished
+from jqmaster.errors import Forbidden, Invalid, JQError, NotFound, Unavailable, Vanished
 from jqmaster.master import answers, delivery
 from jqmaster.master.answers import Accepted, Answer, Finished, NoRoom, Refused
 from jqmaster.master.bounds import Bounds
 from jqmaster.master.delivery import Assigned
+from jqmaster.master.http.within import check_answer
+from jqmaster.master.keyring import Keyring
 from jqmaster.master.meters import Meters
 from jqmaster.master.reach import Reach
 from jqmaster.wire import access
+from jqmaster.wire.errors import HttpError
 
 log = logging.getLogger("jqmaster.dispatch")
 
@@ -58,7 +61,7 @@ class Dispatch:
     """Delivers jobs to registered workers, at most `max_deliveries` at a time. `start`, then `stop`.
 
     `reach`: to where, default loopback and private networks. `secrets` sign what goes to workers that registered
-    none.
+    none. `keyring`: the keys with which workers are registered; what one answers is held to the queues of its key.
     """
 
     def __init__(
@@ -71,6 +74,7 @@ class Dispatch:
         meters: Meters | None = None,
         reach: Reach | None = None,
         secrets: Sequence[str] = (),
+        keyring: Keyring | None = None,
     ) -> None:
         self.meters = meters or Meters()
         self.counts = Counts()
@@ -79,6 +83,7 @@ class Dispatch:
         self._max_deliveries = max_deliveries
         self._reach = reach or Reach()
         self._secrets = tuple(secrets)
+        self._keyring = keyring
         self._request = new_request()
         self._channel = Channel(redis, f"{engine.namespace}:wake:{CHANNEL}")
         self._session: aiohttp.ClientSession | None = None
@@ -153,7 +158,7 @@ class Dispatch:
             except asyncio.CancelledError:
                 raise
             except Exception as error:
-                level = logging.WARNING if isinstance(error, Unavailable) else logging.ERROR
+                level = logging.WARNING if isinstance(error, Unavailable | Forbidden) else logging.ERROR
                 level = logging.DEBUG if isinstance(error, Vanished) else level  # that was said once
                 log.log(level, "cannot assign jobs, trying again: %s", error, exc_info=level == logging.ERROR)
                 await asyncio.sleep(backoff_s(failures))
@@ -249,6 +254,14 @@ class Dispatch:
             await self._insist(job, lambda: self._report(job, refused))
 
     async def _report(self, job: Assigned, answer: Finished) -> None:
+        if job.key and self._keyring is not None:
+            who = await self._keyring.of_worker(job.key)
+            if who is None:
+                return await self._give_back(job, "the key that the worker was registered with is not good any more")
+            try:
+                check_answer(who, answer.spec, answer.follow)
+            except HttpError as error:
+                answer = answers.failure(f"the worker's answer was refused: {error.message}")
         outcome = {**answer.spec, "id": job.id, "token": job.token}
         spec = pack({"worker": job.worker})
         await self._engine.call("finish", spec, pack(outcome), answer.blob, *answer.follow)
@@ -260,7 +273,7 @@ class Dispatch:
         )  # fmt: skip
 
     async def _insist(self, job: Assigned, say: Callable[[], Awaitable[None]]) -> None:
-        """Say it to the engine, again and again while Redis is away, for as long as the lease may stand.
+        """Say it to the engine, again and again while Redis is away or refuses, for as long as the lease may stand.
         Repeating is safe: finish and refuse go by the token."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(max(1.0, job.timeout_s)):
@@ -269,7 +282,7 @@ class Dispatch:
                     try:
                         await say()
                         return
-                    except Unavailable as error:
+                    except (Unavailable, Forbidden) as error:
                         log.warning("cannot report job %s, trying again: %s", job.id, error)
                         await asyncio.sleep(backoff_s(failures))
                         failures += 1

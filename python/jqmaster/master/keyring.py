@@ -2,6 +2,9 @@
 
 Redis says so on the shard channel `<namespace>:api-keys`. When the connection was cut, and now and then, they are
 read as well. While Redis is away the last known keys hold.
+
+With them comes the secret that sessions are sealed with, the same for all masters of a namespace. It is made when
+there are keys.
 """
 
 from __future__ import annotations
@@ -9,15 +12,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import secrets
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import redis.asyncio as redis_asyncio
 import redis.exceptions
 
 from jqmaster.connection.subscriptions import Subscriptions
 from jqmaster.connection.wake import backoff_s
+from jqmaster.engine.access import SEAL
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document
 from jqmaster.errors import JQError
@@ -29,6 +35,7 @@ log = logging.getLogger("jqmaster.keys")
 LOOK_EVERY_S = 30.0  # also behind a connection that died without a word
 TOUCH_EVERY_S = 60.0  # `used_ms` is exact to this
 STOP_TIMEOUT_S = 1.0
+SEAL_BYTES = 32
 
 
 @dataclass(slots=True)
@@ -64,6 +71,10 @@ class Keyring:
         self._engine = engine
         self._channel = f"{engine.namespace}:api-keys"
         self._subscriptions = Subscriptions(redis, ping_every_s=LOOK_EVERY_S)
+        self._redis = redis
+        self._seal_key = f"{engine.namespace}{SEAL}"
+        self._seal = secrets.token_bytes(SEAL_BYTES)  # until that of all masters is known
+        self._says_seal = True
         self._keys: dict[str, _Key] = {}
         self._used: set[str] = set()
         self._tasks: list[asyncio.Task[None]] = []
@@ -101,10 +112,10 @@ class Keyring:
         self._used.add(key_id)
         return key.identity
 
-    def digest_of(self, key_id: str) -> str | None:
-        """The digest of a key's secret; None when there is no such key, or not any more."""
+    def seal_of(self, key_id: str) -> bytes | None:
+        """With what sessions of a key are sealed; None when there is no such key, or not any more."""
         key = self._keys.get(key_id)
-        return None if key is None or not _lasts(key) else key.digest
+        return None if key is None or not _lasts(key) else self._seal + key.digest.encode()
 
     def identity(self, key_id: str) -> Identity:
         """Who has the key, which there is."""
@@ -120,6 +131,14 @@ class Keyring:
         """Whether the key by which somebody was known is still good."""
         key = self._keys.get(identity.key_id)
         return key is not None and _lasts(key)
+
+    async def of_worker(self, key_id: str) -> Identity | None:
+        """Who has a key that a worker was registered with; None when it is not good any more. One that is not known
+        may be new: it is looked for. Raises JQError."""
+        if key_id not in self._keys:
+            await self._look()
+        key = self._keys.get(key_id)
+        return None if key is None or not _lasts(key) else key.identity
 
     # -- parts ------------------------------------------------------------------------------------
 
@@ -148,7 +167,21 @@ class Keyring:
         while cursor != "":
             page = await self._engine.keys(cursor=cursor, count=1000, digests=True)
             cursor, found = page.cursor, found + page.documents
+        if found:
+            await self._look_for_seal()
         self._take(found)
+
+    async def _look_for_seal(self) -> None:
+        try:
+            seal: Any = await self._redis.get(self._seal_key)
+            if seal is None:
+                await self._redis.set(self._seal_key, secrets.token_bytes(SEAL_BYTES), nx=True)
+                seal = await self._redis.get(self._seal_key)
+            self._seal = seal or self._seal
+        except redis.exceptions.RedisError as error:
+            # Keys matter more. Without it sessions hold at this master alone.
+            level, self._says_seal = logging.WARNING if self._says_seal else logging.DEBUG, False
+            log.log(level, "cannot read or make %s, which seals sessions for all masters: %s", self._seal_key, error)
 
     def _take(self, documents: Iterable[Document]) -> None:
         before, self._keys = self._keys, {}

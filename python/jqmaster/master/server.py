@@ -223,6 +223,7 @@ class Server:
             max_deliveries=options.max_deliveries,
             reach=options.reach(),
             secrets=options.push_secrets,
+            keyring=self._keyring,
         )
         self.webhooks = Webhooks(engine, self._waiting, master=name, reach=options.reach(), meters=self.dispatch.meters)
         self.master = Master(

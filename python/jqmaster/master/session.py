@@ -1,7 +1,7 @@
 """Who uses the web UI: somebody who has logged in with a key, or whom a proxy in front of the master knows.
 
-A session is a cookie that names a key and says until when it holds, sealed with the digest of the key's secret. Every
-master that knows the key can check it, nothing is stored, and with the key it is gone.
+A session is a cookie that names a key and says until when it holds, sealed with a secret that masters alone know
+(`keyring`). Every master of the namespace can check it, nothing is stored, and with the key it is gone.
 """
 
 from __future__ import annotations
@@ -64,15 +64,15 @@ NO_PROXIES = Proxies()
 def make(keyring: Keyring, key_id: str, idle_s: float = IDLE_S) -> str:
     """A session of who has shown this key."""
     until = str(int(time.time() + idle_s))
-    return f"{key_id}.{until}.{_seal(keyring.digest_of(key_id) or '', key_id, until)}"
+    return f"{key_id}.{until}.{_seal(keyring.seal_of(key_id) or b'', key_id, until)}"
 
 
 def find(keyring: Keyring, scope: Scope) -> Identity | None:
     """Who has logged in; None without a session, or when it is over."""
     key_id, _, rest = _cookie(scope).partition(".")
     until, _, seal = rest.partition(".")
-    digest = keyring.digest_of(key_id)
-    if digest is None or not hmac.compare_digest(seal.encode(), _seal(digest, key_id, until).encode()):
+    secret = keyring.seal_of(key_id)
+    if secret is None or not hmac.compare_digest(seal.encode(), _seal(secret, key_id, until).encode()):
         return None
     return keyring.identity(key_id) if int(until) > time.time() else None
 
@@ -97,8 +97,8 @@ def _name_of(user: str) -> str:
     return user.encode()[:_MOST_NAME].decode(errors="ignore")
 
 
-def _seal(digest: str, key_id: str, until: str) -> str:
-    return hmac.new(digest.encode(), f"jq session {key_id} {until}".encode(), hashlib.sha256).hexdigest()
+def _seal(secret: bytes, key_id: str, until: str) -> str:
+    return hmac.new(secret, f"jq session {key_id} {until}".encode(), hashlib.sha256).hexdigest()
 
 
 def _cookie(scope: Scope) -> str:

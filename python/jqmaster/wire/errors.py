@@ -12,6 +12,7 @@ from jqmaster.errors import JQError, NotDurable, Unavailable, Vanished
 # The engine's codes. VERSION is 503 and not 500: the server is well, its Redis is not (yet) what it serves.
 STATUS = {
     "INVALID": 400,
+    "FORBIDDEN": 403,
     "NOTFOUND": 404,
     "CONFLICT": 409,
     "EXPIRED": 410,
@@ -84,6 +85,8 @@ def from_engine(error: JQError, field: str | None) -> HttpError:
     message = error.message
     if error.code == "INTERNAL":
         message = "an operation failed inside Redis; this server's log has the details"
+    elif error.code == "FORBIDDEN":
+        message = f"Redis does not let this server's user do that: {message}"
     elif isinstance(error, Unavailable) and not isinstance(error, Vanished):
         message = _unavailable(error)
     elif field:

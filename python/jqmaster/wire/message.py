@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -36,6 +36,8 @@ class Request:
     scope: Mapping[str, Any] = field(default_factory=dict)
     """As ASGI has it: where the request comes from, and how."""
     rename: Callable[[str], str] = field(default=str)
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    """The query's parameters."""
     told: Callable[[], Mapping[str, Any]] | None = None
     """For the log: which jobs and which worker the request was about. Asked only when there is a line."""
 
@@ -49,9 +51,8 @@ class Request:
         except UnicodeDecodeError:
             raise invalid(name, "expected valid UTF-8") from None
 
-    def arguments(self, known: Iterable[str]) -> dict[str, str]:
-        """The query's parameters, each once. Raises 400 for others than `known`."""
-        known = tuple(known)
+    def read_query(self, known: Collection[str]) -> None:
+        """Take the query's parameters, each once, as `arguments`. Raises 400 for others than `known`."""
         result: dict[str, str] = {}
         try:
             pairs = parse_qsl(self.query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=20)
@@ -63,7 +64,7 @@ class Request:
             if name in result:
                 raise invalid(name, "given twice")
             result[name] = value
-        return result
+        self.arguments = result
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ import msgpack
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.calls import new_request
 from jqmaster.engine.replies import Job
-from jqmaster.errors import JQError, NotFound, Unavailable
+from jqmaster.errors import Forbidden, JQError, NotFound, Unavailable
 from jqmaster.wire import tracing
 from jqmaster.worker.beats import Heartbeats, Key, Running, Source
 from jqmaster.worker.ending import (
@@ -292,7 +292,7 @@ class Worker:
             try:
                 await self._source.release([key], delay=release.delay, hold=release.hold, message=release.message)
                 return []
-            except Unavailable as error:
+            except (Unavailable, Forbidden) as error:
                 log.warning("cannot give job %s back, trying again: %s", release.job.id, error)
                 await asyncio.sleep(backoff_s(failures))
                 failures += 1
@@ -307,25 +307,26 @@ class Worker:
         """Report until it is heard. Repeating is safe: outcomes go by their token, the jobs by the request."""
         if not batch and not want:
             return [], []
-        failures, request = 0, new_request()
+        failures, refusals, request = 0, 0, new_request()
         while True:
             try:
                 return await self._source.finish(batch, want, request)
-            except Unavailable as error:
+            except (Unavailable, Forbidden) as error:
                 log.warning("cannot report %d outcomes, trying again: %s", len(batch), error)
-                await asyncio.sleep(backoff_s(failures))
-                failures += 1
             except JQError as error:
                 if isinstance(error, NotFound) and not (error.path or "").startswith("outcomes"):
                     # The worker was dropped, its wish for more with it. The outcomes speak for themselves.
                     await self._source.register_again()
                     want = 0
-                    continue
-                if len(batch) == 1:
+                elif len(batch) > 1:
+                    return [(await self._insist([outcome], 0))[0][0] for outcome in batch], []
+                else:
+                    if not refusals:
+                        log.warning("job %s: its outcome was refused: %s", batch[0].job.id, error)
                     batch = [failed(batch[0].job, f"the outcome was refused: {error}", retry=False)]
+                if (refusals := refusals + 1) == 1:  # what is said instead may do
                     continue
-                one_by_one = [await self._insist([outcome], 0) for outcome in batch]
-                return [states[0] for states, _ in one_by_one], []
+            await asyncio.sleep(backoff_s(failures := failures + 1))
 
     def _passed(self, key: Key) -> None:
         self._stop_job(key, "it ran for max_runtime")

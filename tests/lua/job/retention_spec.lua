@@ -283,6 +283,7 @@ describe("retention", function()
     assert.is_true(jq:queue("a").done <= 5 + 8)
   end)
   it("leaves a namespace empty of jobs in the end", function()
+    jq:set({ trail_max = 0 })
     local before = #jq:keys()
     for state in pairs(ENDS) do
       ended(state, 3)

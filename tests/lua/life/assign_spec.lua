@@ -8,12 +8,12 @@ describe("assign", function()
     local worker = jq:register({ url = "http://w/x" })
     local id = jq:enqueue({ name = "mail", timeout = 2 }, "\163abc")
     local reply = jq:call("assign", { master = "m" })
-    assert.are.equal(6, #reply)
-    assert.are.same({ worker, "http://w/x", "" }, { reply[2], reply[3], reply[4] })
-    local document = msgpack.unpack(reply[5])
+    assert.are.equal(7, #reply)
+    assert.are.same({ worker, "http://w/x", "", "" }, { reply[2], reply[3], reply[4], reply[5] })
+    local document = msgpack.unpack(reply[6])
     assert.are.same({ id = id, token = document.token, name = "mail", queue = "mail", priority = 0, attempt = 1,
       retry_count = 0, timeout = 2 }, document)
-    assert.are.equal("\163abc", reply[6])
+    assert.are.equal("\163abc", reply[7])
   end)
   it("starts the job at that worker", function()
     local worker = jq:register({ url = "http://w/" })
@@ -150,7 +150,7 @@ describe("assign", function()
       calls = calls + 1
       reply = jq:call("assign", { master = "m" })
     until reply[1] ~= 0 or reply[2]
-    assert.are.equal(6, #reply) -- next_ms and a job
+    assert.are.equal(7, #reply) -- next_ms and a job
     assert.is_true(calls > 1)
   end)
   it("gives a refused name to another worker", function()

@@ -220,6 +220,7 @@ describe("retry", function()
       end
     end)
     it("finds nothing among other states", function()
+      jq:set({ trail_max = 0 })
       jq:enqueue("a")
       jq:unchanged(function()
         assert.are.same({ "", 0 }, jq:call("retry", { where = { status = { "queued", "done" } } }))

@@ -18,6 +18,7 @@ describe("forget", function()
   end
 
   it("takes a queue away that never had a job", function()
+    jq:set({ trail_max = 0 })
     local before = jq:snapshot()
     jq:queue({ name = "a", paused = true, max_waiting = 5 })
     assert.are.equal(1, forget("a"))

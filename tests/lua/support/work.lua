@@ -190,9 +190,9 @@ function Space:assign(spec)
   spec.master = spec.master or "master"
   local reply = self:call("assign", spec)
   local jobs = { next_ms = reply[1] }
-  for i = 2, #reply, 5 do
-    local job = msgpack.unpack(reply[i + 3])
-    job.to, job.url, job.secrets, job.blob = reply[i], reply[i + 1], reply[i + 2], reply[i + 4]
+  for i = 2, #reply, 6 do
+    local job = msgpack.unpack(reply[i + 4])
+    job.to, job.url, job.secrets, job.key, job.blob = reply[i], reply[i + 1], reply[i + 2], reply[i + 3], reply[i + 5]
     jobs[#jobs + 1] = job
   end
   return self:note(jobs)

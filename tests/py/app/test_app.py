@@ -368,6 +368,12 @@ def test_a_namespace_is_for_a_redis(monkeypatch: pytest.MonkeyPatch) -> None:
         jq.queues()
     with jq.using("http://127.0.0.1:9", "{other}"), pytest.raises(ValueError, match="other"):
         jq.queues()
+    of_master = JQ("http://127.0.0.1:9")
+    of_master.job(name="a")(lambda: None)
+    for given in ({"masters": ["http://127.0.0.1:9"]}, {}):
+        with pytest.raises(ValueError, match=r"\{mail\} is for a Redis"):
+            of_master.worker(namespace="{mail}", **given).options()
+    assert of_master.worker(redis_url="redis://h", namespace="{mail}").options().namespace == "{mail}"
     monkeypatch.setenv("JQ_NAMESPACE", "{mail}")  # for whoever asks a Redis
     with pytest.raises(Unavailable):
         JQ("http://127.0.0.1:9").queues()

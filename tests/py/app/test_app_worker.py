@@ -356,6 +356,14 @@ def test_a_worker_by_its_object(
         assert worker.text.rstrip().endswith(" has stopped")
 
 
+def test_a_worker_by_an_object_of_a_master_takes_no_namespace(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM.replace("JQ()", "JQ('http://127.0.0.1:9')"))
+    command = ("jqmaster.cli", "work", "program:jq", "--namespace", "{mail}")
+    with Process(*command, folder=tmp_path) as worker:
+        assert worker.ends() == 2
+        assert "namespace {mail} is for a Redis: a master has its own" in worker.text
+
+
 def test_processes_of_a_program_that_is_its_own_worker(redis_url: str, namespace: str, tmp_path: Path) -> None:
     program = PROGRAM.replace("JQ()", f"JQ({redis_url!r}, namespace={namespace!r})")
     (tmp_path / "program.py").write_text(program.replace("@jq.job", "@jq.job(process=True)"))

@@ -19,7 +19,7 @@ from jqmaster.cli import kinds
 from jqmaster.engine.engine import Engine, connect, pack
 from jqmaster.engine.manifest import fetch
 from jqmaster.engine.scripts import FORMS, builtin, load
-from jqmaster.errors import Invalid, NoFunctions, Unavailable, Version
+from jqmaster.errors import Forbidden, Invalid, NoFunctions, Version
 from jqmaster.master.server import ServeOptions, Server
 from jqmaster.testing import working
 from servers import RedisServer
@@ -323,7 +323,7 @@ class TestPermissions:
                 assert await engine.form_in_use() == form
                 await engine.config()
                 assert set(await calls(admin)) == ({"fcall", "evalsha"} if form == "functions" else {"evalsha"})
-                with pytest.raises(Unavailable, match="NOPERM"):
+                with pytest.raises(Forbidden, match="NOPERM"):
                     await Engine(client, "{other}", form=form).enqueue([({"name": "a"}, NIL)])  # type: ignore[arg-type]
 
     @pytest.mark.parametrize("form", ["functions", "scripts"])

@@ -14,11 +14,16 @@ from redis.exceptions import NoPermissionError, ResponseError
 
 from driving.driver import NAMESPACE, Connection, Driver
 from driving.run import run
+from http_support import Api, Pokes
 from jqmaster import JQ
 from jqmaster.engine import rights
-from jqmaster.engine.engine import connect
+from jqmaster.engine.ended import Ended
+from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import builtin, load
-from jqmaster.errors import Unavailable
+from jqmaster.engine.waiting import Waiting
+from jqmaster.errors import Forbidden
+from jqmaster.master.http.app import create_app
+from jqmaster.master.master import Master
 from jqmaster.wire.operation import ROLES, Role
 from processes import MasterProcess, Process
 from servers import RedisServer
@@ -92,6 +97,15 @@ def test_each_script_and_each_function(server: RedisServer, role: Role) -> None:
     assert functions == MAY[role] & library.functions
 
 
+async def test_what_a_masters_user_may_not_is_403_by_way_of_it(server: RedisServer) -> None:
+    async with connect(url_of(server, "viewer")) as client:
+        engine = Engine(client)
+        master = Master(engine, Waiting(engine, client), Ended(engine, client), Pokes())
+        answer = await Api(create_app(master), master).post("/job", {"name": "a"})
+        assert (answer.status, answer.error["code"]) == (403, "FORBIDDEN")
+        assert "this server's user" in answer.error["message"] and "NOPERM" in answer.error["message"]
+
+
 @pytest.mark.parametrize("role", ROLES)
 def test_no_script_of_its_own(server: RedisServer, role: Role) -> None:
     other = "return 1"
@@ -104,7 +118,10 @@ def test_no_script_of_its_own(server: RedisServer, role: Role) -> None:
             ("GET", "{other}:meta"), ("GET", "{jq}x"), ("HSET", "jq:scripts2", "a", "b"),
         ):  # fmt: skip
             assert refused(client, *command), command
-        for command in (("FUNCTION", "LOAD", ""), ("INFO", "commandstats"), ("HSET", "jq:scripts", "probe", "x")):
+        for command in (
+            ("FUNCTION", "LOAD", ""), ("INFO", "commandstats"), ("HSET", "jq:scripts", "probe", "x"),
+            ("GET", "{jq}/sessions"),
+        ):  # fmt: skip
             assert bool(refused(client, *command)) == (role != "admin"), command
 
 
@@ -181,12 +198,12 @@ def test_processes_under_their_users(form: str, tmp_path: Path) -> None:
             jq = JQ(url_of(server, "pusher"), form=form)
             handles = [jq.enqueue("echo", number, keep_result=True) for number in range(20)]
             assert [handle.result(timeout=30) for handle in handles] == list(range(20))
-            with pytest.raises(Unavailable, match="NOPERM"):
+            with pytest.raises(Forbidden, match="NOPERM"):
                 jq.retry(handles[0].id)
             jq.close()
             viewer = JQ(url_of(server, "viewer"), form=form)
             assert [one["name"] for one in viewer.queues()] == ["echo"]
-            with pytest.raises(Unavailable, match="NOPERM"):
+            with pytest.raises(Forbidden, match="NOPERM"):
                 viewer.enqueue("echo", 1)
             viewer.close()
             for role in ROLES:

@@ -13,7 +13,7 @@ import textwrap
 from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -274,6 +274,14 @@ def test_programs_reach_each_operation() -> None:
             missing.append(operation.name)
     assert missing == []
     assert {*NOT_OF_JQ, *BY_TRANSPORT, *SAME} <= TABLE.keys()
+
+
+def test_roles_are_the_same_everywhere() -> None:
+    of_lua = re.search(r'local ROLES = "(.*)"', (ROOT / "jqlua/access/apikey.lua").read_text())
+    of_ui = re.search(r"const ROLES = \[(.*)\];", (ROOT / "python/jqmaster/ui/static/pages/keys.js").read_text())
+    assert of_lua and of_lua[1].split() == list(table.ROLES)
+    assert of_ui and re.findall(r"'(\w+)'", of_ui[1]) == list(table.ROLES)
+    assert get_args(table.Role) == table.ROLES
 
 
 def test_an_exception_is_none_once_programs_can_ask() -> None:

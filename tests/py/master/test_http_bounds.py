@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import secrets
 import socket
@@ -14,6 +15,7 @@ import pytest
 
 from http_live import Live, live_server
 from jqmaster.master.http.bounds import SMALL, Bounds
+from jqmaster.master.http.http1 import MOST_HEAD_BYTES
 
 KEPT = b"GET /alive HTTP/1.1\r\nhost: x\r\n"
 HTTP2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"
@@ -92,6 +94,21 @@ def test_http_2_is_not_spoken(connect: Any) -> None:
     connection.sendall(HTTP2)
     connection.settimeout(10)
     assert connection.recv(1000).startswith(b"HTTP/1.1 4")
+
+
+@pytest.mark.parametrize("line", [b"x-long: " + b"x" * MOST_HEAD_BYTES, b"x: y\r\n" * MOST_HEAD_BYTES])
+def test_a_head_has_a_bound(connect: Any, line: bytes) -> None:
+    connection = connect()
+    with contextlib.suppress(ConnectionError):  # it may be closed before all is sent
+        connection.sendall(KEPT + line)
+    told = b""
+    with contextlib.suppress(ConnectionError):
+        while piece := connection.recv(65536):
+            told += piece
+    assert told == b"" or told.startswith(b"HTTP/1.1 4"), told[:200]
+    after = connect()
+    after.sendall(KEPT + b"\r\n")
+    assert answer(after)[0] == 200
 
 
 @pytest.mark.parametrize("path", ["/job", "/config"])

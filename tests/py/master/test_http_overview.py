@@ -70,10 +70,6 @@ async def test_alerts_are_what_the_doctor_finds(api: Api, engine: Engine) -> Non
     assert all(alert["level"] != "ok" for alert in found["alerts"])
 
 
-async def test_unknown_parameters_are_refused(api: Api) -> None:
-    assert (await api.get("/overview?count=3")).status == 400
-
-
 async def test_workers_are_counted_by_state(overview: Overview, engine: Engine) -> None:
     await engine.register("puller", ["a"])
     await engine.register("pushed", ["a"], url="http://127.0.0.1:9/", max_jobs=5)

@@ -16,6 +16,7 @@ from http_support import JSON, Api, api, master  # noqa: F401
 from jqmaster.wire import jsonform, packform
 from jqmaster.wire.errors import HttpError
 from jqmaster.wire.message import MSGPACK, reply_type
+from jqmaster.wire.operations import OPERATIONS
 
 NESTED = b"\x91" * 900 + b"\x01"
 # Values that a decoder and encoder in between would change or refuse.
@@ -346,3 +347,11 @@ def test_a_level_below_the_limit_is_taken() -> None:
 )
 def test_the_answer_comes_as_what_is_wanted_most(accept: bytes | None, of_msgpack: str, of_json: str) -> None:
     assert [reply_type(accept, sent) for sent in (MSGPACK, JSON, None)] == [of_msgpack, of_json, of_json]
+
+
+@pytest.mark.parametrize("name", sorted(OPERATIONS))
+async def test_no_operation_takes_a_parameter_that_it_does_not_know(api: Api, name: str) -> None:
+    operation = OPERATIONS[name]
+    path = operation.path.replace("{id}", "0" * 14).replace("{name}", "mail")
+    answer = await api(operation.method, f"{path}?quux=1")
+    assert (answer.status, answer.error["field"]) == (400, "quux"), answer.raw

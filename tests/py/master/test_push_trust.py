@@ -89,7 +89,7 @@ async def test_no_url_leaves_a_job_running(engine: Engine, dispatch: Dispatch, h
 
 def test_what_cannot_be_decoded_stops_no_dispatch() -> None:
     document = msgpack.packb({"id": "0" * 14, "token": "1-", "name": "a", "attempt": 1, "timeout": 1})
-    [job] = delivery.assigned([b"w", b"http://\xff/", b"", document, b"\xc0"], [SECRET])
+    [job] = delivery.assigned([b"w", b"http://\xff/", b"", b"", document, b"\xc0"], [SECRET])
     assert job.secrets == [SECRET]
 
 
@@ -130,6 +130,14 @@ async def test_what_something_inside_answers_is_not_told(
         document = await until(engine, job, "queued", "error")
         told = json.dumps([document, await engine.history(job)], default=str)
     assert "swordfish" not in told and "password" not in told
+
+
+async def test_an_answer_with_very_many_keys_does_not_keep_a_master_busy(engine: Engine, dispatch: Dispatch) -> None:
+    # Looking for the one that is there twice key by key would take minutes.
+    answer = b'{%s, "last": 1, "last": 2}' % b", ".join(b'"%d": 1' % n for n in range(200_000))
+    async with worker(engine, answers(200, answer, content_type="application/json")):
+        job = await enqueue(engine, max_retry=0)
+        assert "no outcome" in (await until(engine, job, "error"))["message"]
 
 
 async def test_what_a_worker_answers_is_told(engine: Engine, dispatch: Dispatch) -> None:
@@ -219,7 +227,7 @@ async def test_a_name_that_leads_elsewhere_from_now_on_is_caught(monkeypatch: py
     monkeypatch.setattr(loop, "getaddrinfo", resolve)
     async with listening(answers(202, connection="close")) as stub, counting("127.0.0.2") as (port, connections):
         session = delivery.make_session(Reach.of("127.0.0.1/32"))
-        job = Assigned("w", "", (), msgpack.packb({}), b"\xc0", "0" * 14, "1-", "a", 1, 10.0)
+        job = Assigned("w", "", (), "", msgpack.packb({}), b"\xc0", "0" * 14, "1-", "a", 1, 10.0)
         own = stub.url.rpartition(":")[2]
         assert await delivery.deliver(session, replace(job, url=f"http://turns.example:{own}")) == Accepted()
         address = "127.0.0.2"

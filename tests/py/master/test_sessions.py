@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import ipaddress
 import time
 from http.cookies import SimpleCookie
@@ -10,7 +12,9 @@ from typing import Any
 import pytest
 
 from http_support import Answer, Api, api, asgi, master  # noqa: F401
+from jqmaster.engine.copying import export_records
 from jqmaster.master import session
+from jqmaster.master.keyring import Keyring
 from jqmaster.master.session import Proxies
 from keys_support import Keyed, keyed  # noqa: F401
 from parts import eventually
@@ -108,6 +112,42 @@ async def test_what_is_no_session_lets_nobody_in(keyed: Keyed) -> None:
         assert (await keyed.api.post("/session", {"key": key})).status == 401 if key else 400
     for body in ({}, {"key": {1: 2}}, {"key": None}):
         assert (await keyed.api.post("/session", body)).status == 401, body
+
+
+async def test_what_redis_tells_of_a_key_makes_no_session(keyed: Keyed) -> None:
+    _key, ui = await log_in(keyed, "admin")
+    engine = keyed.engine
+    seal = await engine.redis.get(f"{engine.namespace}/sessions")
+    assert len(seal) == 32
+    exported = [record async for record in export_records(engine)]
+    assert not any(seal in record for record in exported)
+    [document] = (await engine.keys(digests=True)).documents
+    until_s = ui.headers["cookie"].split(".")[1]
+    said = f"jq session {document['id']} {until_s}".encode()
+    for known in (document["digest"].encode(), b"", b"".join(exported)):
+        forged = hmac.new(known, said, hashlib.sha256).hexdigest()
+        trial = Api(keyed.api.app, keyed.api.master, {"cookie": f"jq_session={document['id']}.{until_s}.{forged}"})
+        assert (await trial.get("/queues")).status == 401
+
+
+async def test_it_holds_at_every_master_and_after_a_restart(keyed: Keyed) -> None:
+    _key, ui = await log_in(keyed, "viewer")
+    keyed.api.master.keyring = another = Keyring(keyed.engine, keyed.engine.redis)
+    assert (await ui.get("/session")).value["asks"] is False
+    await another.start()
+    assert (await ui.get("/session")).value["session"] is True
+    await another.stop()
+
+
+async def test_without_leave_to_keep_the_secret_it_holds_at_its_own_master(
+    keyed: Keyed, caplog: pytest.LogCaptureFixture
+) -> None:
+    await keyed.engine.redis.hset(f"{keyed.engine.namespace}/sessions", "in", "the way")
+    _key, ui = await log_in(keyed, "viewer")
+    assert (await ui.get("/queues")).status == 200
+    await keyed.create("viewer")
+    assert sum("seals sessions" in record.message for record in caplog.records if record.levelname == "WARNING") == 1
+    assert (await ui.get("/queues")).status == 200
 
 
 async def test_logging_out_takes_the_cookie_back(keyed: Keyed) -> None:

@@ -131,7 +131,7 @@ TARGETS = [
     Target("forget", "forget", {"queue": "a"}, {"queue": STARRED}, ["queue"]),
     Target("free", "free", {"unique": "k"}, {"unique": NAMES}, ["unique"]),
     Target("register", "register", {"name": "w", "queues": "a"}, of("register", "name", "queues", "max_jobs", url=URLS,
-           secrets=[*LISTS, [], ["whsec_" + "A" * 32] * 3]),
+           secrets=[*LISTS, [], ["whsec_" + "A" * 32] * 3], key=bad_access.KEY_IDS),
            ["name", "queues"]),
     Target("unregister", "unregister", {"worker": WORKER}, of("unregister", "worker"), ["worker"]),
     Target("workers", "workers", {}, PAGE),

@@ -146,7 +146,7 @@ async def _workers(space: Space) -> None:
         await space.add(f"push {number}", number, name="push.this", priority=-100)
     await space.add("push unknown", name="push.that", priority=-100)
     reply = await space.call("assign", master="m", limit=3)
-    workers, started = reply[1::5], [msgpack.unpackb(document) for document in reply[4::5]]
+    workers, started = reply[1::6], [msgpack.unpackb(document) for document in reply[5::6]]
     assert len(started) == 3
     space.tokens |= {job["id"]: job["token"] for job in started}
     for worker, job, why in zip(workers, started, ("unknown", "busy"), strict=False):

@@ -16,7 +16,7 @@ import pytest
 from redis.asyncio import Redis
 
 from jqmaster.engine.engine import Engine, connect
-from jqmaster.engine.replies import Beat, Note
+from jqmaster.engine.replies import Beat, Job, Note
 from jqmaster.master.server import ServeOptions, Server
 from jqmaster.wire import signing
 from jqmaster.wire.message import MSGPACK
@@ -198,6 +198,33 @@ async def test_without_renewal_the_timeout_is_the_end(way: str, server: Server, 
         document = await until(own, job, "error")
         assert document["reason"] == "timeout"
         await asyncio.wait_for(ended.wait(), SOON_S)
+
+
+async def test_what_is_refused_again_and_again_is_said_with_pauses(
+    own: Engine, redis_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    meta, stop, asked = f"{own.namespace}:meta", asyncio.Event(), itertools.count()
+    schema = await own.redis.getrange(meta, 0, 1)
+
+    class Source(RedisSource):
+        async def finish(self, outcomes: list[Outcome], want: int, request: str) -> tuple[list[str], list[Job]]:
+            next(asked)
+            return await super().finish(outcomes, want, request)
+
+    async def outdate(argument: Any) -> None:
+        await own.redis.setrange(meta, 0, b"\x00\x63")  # no call can be carried out any more
+
+    worker = Worker({"outdate": outdate}, source := Source.from_url(redis_url, own.namespace, ["outdate"]))
+    running = asyncio.create_task(worker.run(stop))
+    job = await enqueue(own, "outdate", max_retry=0)
+    await asyncio.sleep(1.5)
+    assert 2 <= next(asked) < 20
+    await own.redis.setrange(meta, 0, schema)
+    assert (await until(own, job, "error"))["message"].startswith("the outcome was refused")
+    assert sum("its outcome was refused" in record.message for record in caplog.records) == 1
+    stop.set()
+    await running
+    await source.stop()
 
 
 @pytest.mark.parametrize("way", ["redis", "http", "push"])

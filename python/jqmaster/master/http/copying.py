@@ -20,9 +20,8 @@ MOST_RECORDS = 500
 MOST_BYTES = 1 << 20
 
 
-async def export(master: Master, request: Request) -> Reply:
+async def export(master: Master, _request: Request) -> Reply:
     """`GET /export`: records, one MessagePack value behind the other."""
-    request.arguments(())
     # The first step comes before the answer begins, so that what is wrong can still be said.
     first = await master.engine.call("export", packform.pack({"count": STEP_RECORDS}))
     return Reply(200, content_type=RECORDS, stream=_records(master, first))
@@ -40,7 +39,7 @@ async def _records(master: Master, reply: list[bytes]) -> AsyncGenerator[bytes, 
 
 async def import_records(master: Master, request: Request) -> Reply:
     """`POST /import?namespace=`: records of an export, all of it or some, in order."""
-    namespace = request.arguments(("namespace",)).get("namespace")
+    namespace = request.arguments.get("namespace")
     if namespace is None:
         raise invalid("namespace", "missing; expected a namespace that is not set up, such as {copy}")
     try:

@@ -153,7 +153,7 @@ async def get_result(master: Master, request: Request) -> Reply:
 async def poll_job(master: Master, request: Request) -> Reply:
     """`GET /job/{id}/polling`: the document once the job has ended, 408 when the time is up before."""
     job_id = request.params["id"]
-    timeout_s = _POLL.wait_s(request.arguments(_POLL.known))
+    timeout_s = _POLL.wait_s(request.arguments)
     waiting = asyncio.ensure_future(_ended(master, job_id, timeout_s))
     state = await until_draining(master, waiting)
     if state in ENDED:

@@ -22,15 +22,13 @@ def _overview(master: Master) -> Overview:
     return master.overview
 
 
-async def get_overview(master: Master, request: Request) -> Reply:
+async def get_overview(master: Master, _request: Request) -> Reply:
     """`GET /overview`: counts, rates, workers and alerts, two seconds old at most."""
-    request.arguments(())
     return Reply(200, await _overview(master).document())
 
 
-async def overview_events(master: Master, request: Request) -> Reply:
+async def overview_events(master: Master, _request: Request) -> Reply:
     """`GET /overview/events`: the same, every two seconds."""
-    request.arguments(())
     return Reply(200, content_type=EVENT_STREAM, stream=_follow(master, _overview(master)))
 
 

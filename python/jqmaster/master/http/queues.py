@@ -23,7 +23,7 @@ _PURGE = Translation(OPERATIONS["discard.queue"])
 async def purge_queue(master: Master, request: Request) -> Reply:
     """`DELETE /queue/{name}/jobs`: discards its jobs, by default all that wait, for up to `timeout` s."""
     first, _ = _PURGE.read(request)
-    deadline = time.monotonic() + _PURGE.wait_s(request.arguments(_PURGE.known))
+    deadline = time.monotonic() + _PURGE.wait_s(request.arguments)
     spec, discarded = first, 0
     while True:
         cursor, changed = await master.engine.call("discard", spec)
@@ -35,8 +35,7 @@ async def purge_queue(master: Master, request: Request) -> Reply:
 
 async def get_config(master: Master, request: Request) -> Reply:
     """`GET /config`: all settings of the namespace; with `?describe`, what there is to set."""
-    arguments = request.arguments(("describe",))
-    if not flag(arguments.get("describe", "0"), "describe"):
+    if not flag(request.arguments.get("describe", "0"), "describe"):
         return Reply(200, await master.engine.call("config", packform.pack({})))
     described = await master.engine.call("config", packform.pack({"describe": True}))
     return Reply(200, packform.raw_map({"settings": described}))

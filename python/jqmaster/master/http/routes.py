@@ -83,7 +83,7 @@ class Route:
     """Who answers an operation. `takes_body`: its content type is checked and JSON is turned into MessagePack;
     else a body is ignored. `hot`: worth the short way around Quart (fast.py). `negotiates`: the client chooses
     the answer's type. `goes_on`: the answer is a stream. `reads`: a browser may send it for a page of another
-    site."""
+    site. `parameters`: those that its query may have."""
 
     method: str
     path: str
@@ -94,6 +94,7 @@ class Route:
     negotiates: bool
     goes_on: bool
     reads: bool
+    parameters: tuple[str, ...]
 
 
 def _route(operation: Operation) -> Route:
@@ -108,6 +109,7 @@ def _route(operation: Operation) -> Route:
         negotiates=not operation.reply.media,
         goes_on=operation.reply.media in _STREAMS,
         reads=operation.method == "GET" and operation.script not in _WRITING,
+        parameters=tuple(field.name for field in operation.at("query")),
     )
 
 
@@ -214,6 +216,8 @@ async def _respond(master: Master, route: Route, scope: Scope, request: Request)
             content_type = error_type(accept, sent)
         if route.takes_body and body and sent == JSON:
             request.body = jsonform.to_msgpack(body)
+        if request.query:
+            request.read_query(route.parameters)
         if request.params:
             request.params = {name: _decoded(name, value) for name, value in request.params.items()}
         if route.goes_on:

@@ -32,7 +32,6 @@ class Translation:
     def __init__(self, operation: Operation) -> None:
         self.operation = operation
         self._query = operation.at("query")
-        self.known = [field.name for field in self._query]
         self._body = {field.name: field for field in operation.at("body")}
         self._unread = frozenset(name for name, field in self._body.items() if field.type.kind in ("value", "raw"))
         self._has_zone = any(field.type.kind == "zone" for field in self._body.values())
@@ -63,12 +62,10 @@ class Translation:
             spec["actor"] = request.who.name
         for field in self.operation.at("path"):
             _put(spec, field.to, request.params[field.name])
-        if self._query:
-            arguments = request.arguments(self.known)
-            for field in self._query:
-                value = _value(field, arguments.get(field.name))
-                if value is not None:
-                    _put(spec, field.to, value)
+        for field in self._query:
+            value = _value(field, request.arguments.get(field.name))
+            if value is not None:
+                _put(spec, field.to, value)
         body = self._read_body(request)
         values: list[bytes] = []
         raw: dict[str, bytes] = {}

@@ -6,7 +6,7 @@ Looked at are the queues and jobs that a request names. Leases prove themselves 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgpack
@@ -33,17 +33,23 @@ async def within_queues(master: Master, operation: Operation, request: Request) 
     if operation.path.startswith("/queue/"):
         _check(who, [request.params["name"]])
     elif operation.name in ("jobs", "stats"):
-        _check(who, [request.arguments(field.name for field in operation.at("query")).get("queue")])
+        _check(who, [request.arguments.get("queue")])
     elif operation.name in _QUEUES:
         _check(who, _QUEUES[operation.name](_body(request)))
     elif operation.path.startswith("/job/"):
-        if request.arguments(field.name for field in operation.at("query")).get("dependents") == "cancel":
+        if request.arguments.get("dependents") == "cancel":
             raise _dependents()
         await _check_jobs(master, who, [request.params["id"]])
     elif operation.name in ("cancel", "retry", "discard", "kick", "change"):
         await _check_many(master, who, _body(request))
     else:
         raise _refused(f"{operation.name} concerns all queues")
+
+
+def check_answer(who: Identity, outcome: Body, follow: Sequence[bytes]) -> None:
+    """Raise 403 unless all that follows a worker's answer to a push is within the queues of who registered it, as if
+    it had come by `POST /done`. `follow`: specs and arguments of jobs."""
+    _check(who, _of_finish({**outcome, "enqueue": [_unpacked(spec) for spec in follow[::2]]}))
 
 
 async def _check_many(master: Master, who: Identity, body: Body) -> None:
@@ -94,11 +100,15 @@ def _body(request: Request) -> Body:
         return {}
     packform.check(request.body)
     try:
-        found = msgpack.unpackb(request.body, strict_map_key=False, unicode_errors="surrogateescape")
+        found = _unpacked(request.body)
     except (ValueError, TypeError, RecursionError, msgpack.UnpackException):
         raise invalid(None, "the body cannot be read") from None
     # Of many jobs the bare list will do.
     return found if isinstance(found, dict) else {"jobs": found}
+
+
+def _unpacked(packed: bytes) -> Any:
+    return msgpack.unpackb(packed, strict_map_key=False, unicode_errors="surrogateescape")
 
 
 # -- the queues that a body names --------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ _ARGUMENT = frozenset(("argument",))
 _NOTES = ("progress", "message", "argument")
 _PICK = Translation(OPERATIONS["pick"])
 _PICK_FIELDS = tuple(field.name for field in OPERATIONS["pick"].at("body"))
+_REGISTER_FIELDS = tuple(field.name for field in OPERATIONS["register"].at("body"))
 _RESUME = Translation(OPERATIONS["worker.resume"])
 
 
@@ -51,8 +52,13 @@ def poke(master: Master, worker: object) -> None:
 
 
 async def register(master: Master, request: Request) -> Reply:
-    """`POST /worker`: `{name, queues, url?, max_jobs?}`."""
-    worker_id = await master.engine.call("register", packform.pack_spec(_body(request)))
+    """`POST /worker`: `{name, queues, url?, max_jobs?, secrets?}`."""
+    body = _body(request)
+    # The engine knows `key` too, which is the master's own business.
+    refuse_unknown(body, _REGISTER_FIELDS)
+    if request.who.key_id:
+        body["key"] = request.who.key_id
+    worker_id = await master.engine.call("register", packform.pack_spec(body))
     request.told = lambda: {"worker": worker_id.decode("ascii")}
     master.dispatch.poke()
     return Reply(201, packform.pack({"worker_id": worker_id.decode("ascii")}))

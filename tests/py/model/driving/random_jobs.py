@@ -315,6 +315,8 @@ class Generator(ConstraintGenerator, MoreGenerator):
             fields["max_jobs"] = self.rng.choice((1, 2, 5))
         if self.chance(0.3):
             fields["secrets"] = [f"whsec_{letter * 32}" for letter in self.rng.choice(("A", "b", "Cd"))]
+        if self.has("access", 0.4):
+            fields["key"] = self.api_key()
         return fields
 
     def unregister(self):

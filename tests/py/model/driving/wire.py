@@ -160,8 +160,8 @@ DECODE = {
     "subscribe": webhook_document, "webhooks": lambda reply: [webhook_document(doc) for doc in reply],
     "history": plain_document, "stats": lambda reply: [plain_document(doc) for doc in reply],
     "result": lambda reply: [reply[0].decode(), *reply[1:]],
-    "assign": lambda reply: [reply[0], *([id.decode(), url.decode(), secrets.decode(), unpack_document(doc), argument]
-                                         for id, url, secrets, doc, argument in grouped(reply[1:], 5))],
+    "assign": lambda reply: [reply[0], *([*(text(one) for one in told), unpack_document(doc), argument]
+                                         for *told, doc, argument in grouped(reply[1:], 6))],
 }  # fmt: skip
 
 

@@ -40,6 +40,10 @@ class Access(Part):
             known = self.api_keys[id] = digest, {k: v for k, v in document.items() if v is not None}
         same(reply, known[1], "grant")
 
+    def lasts(self, id):
+        """Whether a key is there, and has not expired."""
+        return id in self.api_keys and self.model.now < self.api_keys[id][1].get("expires_ms", float("inf"))
+
     def revoke(self, reply, id):
         if id not in self.api_keys:
             raise Refused("NOTFOUND", "id")
@@ -63,20 +67,21 @@ class Access(Part):
         for entry in reply:
             if entry["what"] in ("constrain", "subscribe"):  # matchers hold values that no other reply gives
                 entry.get("change", {}).pop("match", None)
-            if entry["what"] == "hold":  # Lua's lists have no nil in them
-                entry["change"].pop("by", None)
         same(reply, self.trail[::-1], "trail")
 
     def before_change(self, script, fields):
         """What a call would be told by; None: it is not noted."""
-        if self.model.settings["trail_max"] == 0 or "actor" not in fields:
+        is_look = (script == "config" and "set" not in fields) or (
+            script == "queue" and fields.keys() <= {"name", "actor"}
+        )
+        is_noted = script in NOTED and not is_look
+        if not is_noted or self.model.settings["trail_max"] == 0:
             return None
-        hidden = (*HIDDEN, "by") if script == "hold" else HIDDEN
-        fields = {k: v for k, v in fields.items() if k not in hidden}
+        fields = {k: v for k, v in fields.items() if k not in HIDDEN}
         ids = {"queue": "name", "forget": "queue", "worker": "worker", "config": "", "free": "unique"}
         of_jobs = script in ("cancel", "retry", "discard", "kick")
         _, key = self.api_keys.get(fields.get("id"), (None, {}))
-        return {"actor": fields.pop("actor"), "what": script, "fields": fields, "of_jobs": of_jobs,
+        return {"actor": fields.pop("actor", ""), "what": script, "fields": fields, "of_jobs": of_jobs,
                 "key": key.get("name"), "on": None if of_jobs else fields.get(ids.get(script, "id"))}  # fmt: skip
 
     def add_to_trail(self, change, reply, fields):
@@ -92,6 +97,8 @@ class Access(Part):
         if change["what"] == "revoke":
             told = {**told, "name": change["key"]}
         told = plain({k: v for k, v in told.items() if k not in ("argument", "actor") and v != on})
+        if change["what"] == "hold" and "by" in fields:
+            told["by"] = fields["by"]  # nil too
         if len(msgpack.packb(told)) > MOST_BYTES:
             told = None
         entry = {"time_ms": self.model.now, "actor": change["actor"], "what": change["what"], "on": on,

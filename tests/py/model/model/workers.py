@@ -35,6 +35,7 @@ class Worker:
     excused_ms: int | None = None  # the sign of life that a standstill made of the one before
     request: str = ""  # quiet or stop
     lapsed: int = 0
+    key: str = ""  # of the HTTP API, with which it was registered
     secrets: str = ""  # with a blank between; nobody is shown them but who pushes
     resting: str | None = None  # why it gets nothing until resting_until_ms: busy or unreachable
     resting_until_ms: int = 0
@@ -76,14 +77,14 @@ class Workers(Part):
         del self.registered[worker.id]
         return len(jobs)
 
-    def register(self, reply, name, queues, url=None, max_jobs=1, secrets=()):
+    def register(self, reply, name, queues, url=None, max_jobs=1, secrets=(), key=""):
         accepted(reply)
         expect(WORKER_ID.fullmatch(reply) and reply not in self.registered, "a new worker id", reply)
         for worker in list(self.registered.values()):
             if url and worker.url == url:
                 self.give_back(worker)
         self.registered[reply] = Worker(reply, name, entries(queues), url, max_jobs, self.model.now, self.model.now)
-        self.registered[reply].secrets = " ".join(secrets)
+        self.registered[reply].secrets, self.registered[reply].key = " ".join(secrets), key
         # As that of a job, the moment is part of the id.
         self.registered[reply].since_ms = self.model.arrival.created(reply[1:])
 
@@ -152,7 +153,7 @@ class Workers(Part):
 
     def wants(self, worker):
         """The jobs that may be given to a worker right now for certain, best rank first."""
-        if self.state_of(worker) != "ready":
+        if worker not in self.with_room():
             return []
         return [j for j in self.in_sight(self.model.order.ready(worker.queues), worker) if j.name not in worker.refused]
 
@@ -171,7 +172,11 @@ class Workers(Part):
         return self.model.limits.openings(ALL, lambda job: any(self.takes(worker, job) for worker in takers))
 
     def with_room(self):
-        return [worker for worker in self.registered.values() if self.state_of(worker) == "ready"]
+        return [
+            worker
+            for worker in self.registered.values()
+            if self.state_of(worker) == "ready" and (not worker.key or self.model.access.lasts(worker.key))
+        ]
 
     def check_assigned(self, worker, job, doc, next_ms, without):
         """The best of the next jobs of all workers with room, given to the least loaded who takes it."""
@@ -202,7 +207,11 @@ class Workers(Part):
 
     def may_be_passed_over(self, other, worker, next_ms):
         """While something is left to be looked at, whoever it matters to may wait for the next call."""
-        if next_ms != 0 or (other.queues, other.refused) == (worker.queues, worker.refused):
+        if next_ms != 0 or (other.queues, other.refused, other.key) == (
+            worker.queues,
+            worker.refused,
+            worker.key,
+        ):
             return False
         fair = [queue for queue in self.model.order.fair if any(matches(entry, queue) for entry in other.queues)]
         return bool(fair or self.model.limits.constraints or self.model.limits.steps_left)
@@ -221,11 +230,12 @@ class Workers(Part):
     def assign(self, reply, master, limit=100, wait=None, request=None, without=()):
         accepted(reply)
         until_ms, answer = self.model.work.requests.get(("assign", request), (0, []))
-        again = [0, *(pair[3:] for pair in reply[1:])]
+        again = [0, *(pair[4:] for pair in reply[1:])]
         if answer and (self.model.now < until_ms or self.model.work.is_repeat(again, answer)):
             jobs = self.model.work.started_again(answer)
             holders = [self.registered[job.worker_id] for job in jobs]
-            same([tuple(pair[:3]) for pair in reply[1:]], [(one.id, one.url, one.secrets) for one in holders], "to")
+            to = [(one.id, one.url, one.secrets, one.key) for one in holders]
+            same([tuple(pair[:4]) for pair in reply[1:]], to, "to")
             return self.model.work.show_again([reply[0], *again[1:]], jobs)
         self.model.sleepers.gets_up(master, wait)
         self.model.clock.come_by()
@@ -233,9 +243,9 @@ class Workers(Part):
         self.model.clock.sweep(left_some=reply[0] == 0)
         expect(len(reply) - 1 <= limit, "more than the limit", reply)
         started = []
-        for id, url, secrets, doc, argument in reply[1:]:
+        for id, *told, doc, argument in reply[1:]:
             worker, job = self.registered.get(id), self.model.jobs.get(doc["id"])
-            expect(worker and (worker.url, worker.secrets) == (url, secrets), "an unknown worker", id, url, secrets)
+            expect(worker and [worker.url, worker.secrets, worker.key] == told, "an unknown worker", id, told)
             self.check_assigned(worker, job, doc, reply[0], without)
             self.model.life.start(job, id)
             started.append((job, doc))
