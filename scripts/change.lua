@@ -1,9 +1,9 @@
--- Changes jobs: their priority, argument, time, retries, lease, tags.
+-- Changes jobs: their queue, priority, argument, time, retries, lease, tags.
 -- KEYS   namespace, namespace:meta
 -- ARGV   spec, argument, spec, argument, ...   1 to 1000 jobs; an empty argument leaves the job's own
 -- Reply  for each job its state, or NOTFOUND, or CONFLICT (its state does not allow it)
 -- Errors INVALID jobs[i].field
--- Cost   for each job a few commands; under constraints its place is looked for anew
+-- Cost   for each job a few commands; under constraints, and in another queue, its place is looked for anew
 -- Flags: write
 local batch = require "jqlua.base.writes"
 local change = require "jqlua.life.change"

@@ -8,19 +8,22 @@ local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
 local jobspec = require "jqlua.job.spec"
 local lineup = require "jqlua.limits.placement"
+local moving = require "jqlua.life.moving"
 local queue = require "jqlua.queue.record"
 local tagindex = require "jqlua.job.tags"
 local transition = require "jqlua.life.transition"
 
 local M = {}
 
-local FIELDS = "id priority delay run_at max_retry timeout tags"
+local FIELDS = "id queue priority delay run_at max_retry timeout tags"
 
 ---@return string? expected
 ---@return string? problem
 local function check_field(field, value, path)
   if field == "id" then
     return not check.is_id(value) and check.ID
+  elseif field == "queue" then
+    return moving.check_queue(value)
   elseif field == "priority" then
     return not check.is_integer(value, -2147483648, 2147483647) and "an integer from -2147483648 to 2147483647"
   elseif field == "max_retry" then
@@ -38,7 +41,7 @@ end
 ---@param blob string MessagePack map
 ---@param i number its place, for errors
 ---@param has_argument boolean
----@return table? change {id, priority?, delay?, run_at?, max_retry?, timeout?, tags?}
+---@return table? change {id, queue?, priority?, delay?, run_at?, max_retry?, timeout?, tags?}
 ---@return string? problem
 function M.parse(blob, i, has_argument)
   local path = "jobs[" .. i .. "]"
@@ -116,7 +119,7 @@ local function set_tags(of, tags)
 end
 
 --- Changes a job that waits.
----@param changed table {priority?, due_ms?, max_retry?, timeout?, tags?}
+---@param changed table {queue?, priority?, due_ms?, max_retry?, timeout?, tags?}
 ---@param argument? string
 local function change_waiting(of, changed, argument)
   if argument then
@@ -130,7 +133,9 @@ local function change_waiting(of, changed, argument)
     set_tags(of, changed.tags)
   end
   local is_ready = of[job.STATE] == states.QUEUED or of[job.STATE] == states.IN_LANE
-  if is_ready and (argument or changed.priority or changed.tags) then
+  if changed.queue and changed.queue ~= of[job.QUEUE] then
+    moving.move(of, changed.queue, changed.priority or of[job.PRIORITY])
+  elseif is_ready and (argument or changed.priority or changed.tags) then
     lineup.relocate(of, changed.priority or of[job.PRIORITY], argument)
     batch.flush() -- before it may go somewhere else
   else

@@ -2,10 +2,12 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local batch = require "jqlua.base.writes"
+local failure = require "jqlua.life.failure"
 local history = require "jqlua.job.history"
 local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
 local lineup = require "jqlua.limits.placement"
+local moving = require "jqlua.life.moving"
 local readers = require "jqlua.links.readers"
 local queue = require "jqlua.queue.record"
 local unique = require "jqlua.job.unique"
@@ -29,9 +31,10 @@ local function renew_times(of)
 end
 
 --- The job is queued, as if it had not failed yet. Attempts go on counting; what is known of the last failure stays.
+---@param name? string the queue in which it is to wait, where that is another
 ---@return string answer
 ---@return boolean? changed
-function M.retry(of)
+function M.retry(of, name)
   local state = of[job.STATE]
   if not states.is_of(state, M.STATES)
     or of[job.OPTIONS] ~= "" and state ~= states.RETRYING and not unique.claim(of) then
@@ -43,8 +46,12 @@ function M.retry(of)
       readers.enter(of[job.ID], job.given(of).depends or {})
     end
   end
-  of[job.FAILURES] = 0
-  lineup.enter(of)
+  failure.begin_anew(of)
+  local is_moved = name and name ~= of[job.QUEUE]
+  if is_moved then
+    moving.leave(of, name)
+  end
+  lineup.enter(of, is_moved)
   if of[job.OPTIONS] ~= "" and of[job.ATTEMPT] == 0 then
     renew_times(of)
   end

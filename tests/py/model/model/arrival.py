@@ -17,7 +17,7 @@ from model.life import Job
 from model.part import Part
 
 FIELDS = ("name", "priority", "max_retry", "keep_result", "timeout", "tags", "unique", "unique_for",
-          "max_runtime", "track", "headers")  # fmt: skip
+          "max_runtime", "max_lapses", "track", "headers")  # fmt: skip
 
 
 @dataclass

@@ -104,8 +104,8 @@ class Outcomes(Part):
         finished_at = outcome.get("finished_at")
         if kind == "failure":
             reason, message = outcome.get("reason", "other"), outcome.get("message", "")
-            retries = outcome.get("should_retry", True)
-            self.model.life.fail(job, kind, reason, retries, message, blob, finished_at, outcome.get("group"))
+            more = {name: outcome[name] for name in ("should_retry", "group", "retry_in") if name in outcome}
+            self.model.life.fail(job, kind, reason, message=message, error=blob, finished_at=finished_at, **more)
         else:
             job.finished_at = finished_at
             if "move" in outcome:
@@ -126,13 +126,11 @@ class Outcomes(Part):
     def move(self, job, blob, name=None, queue=None, priority=None, delay=0):
         self.model.statistics.count(job, "moved")
         self.model.statistics.count_times(job, "moved")
-        job.name, job.queue = name or job.name, queue or name or job.name
-        self.model.queues.records.setdefault(job.queue, {"paused": False, "max_waiting": 0})
-        job.argument, job.retry_count, job.has_other_facts = blob, 0, True
+        job.name, job.argument = name or job.name, blob
+        self.model.life.change_queue(job, queue or job.name)
+        self.model.life.begin_anew(job)
         if priority is not None:
             job.priority = priority
-        for constraint in self.model.limits.constraints.values():
-            constraint.kept.discard(job.id)
         self.model.life.requeue(job, self.model.now + ms(delay), event="moved")
         job.last = (job.attempt, "success", job.status)
 
@@ -161,6 +159,7 @@ class Outcomes(Part):
         if argument:
             job.argument = argument
         job.has_other_facts = True
+        self.model.life.go_to(job, spec.get("queue", job.queue))
         if "delay" in spec or "run_at" in spec:
             self.put_off(job, self.model.arrival.start_ms(spec))
         if job.status != "running":

@@ -16,7 +16,7 @@ const WORDS = {
   failed: 'failed',
   lapsed: 'its lease ran out',
   released: 'given back',
-  moved: 'went on as another',
+  moved: 'went on elsewhere',
   cancelled: 'cancelled',
   expired: 'expired before it started',
   dependency: 'ended, because a job it waited for failed',
