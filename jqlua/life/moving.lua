@@ -5,6 +5,7 @@ local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local batch = require "jqlua.base.writes"
 local check = require "jqlua.base.check"
+local events = require "jqlua.statistics.events"
 local failure = require "jqlua.life.failure"
 local glob = require "jqlua.base.glob"
 local job = require "jqlua.job.record"
@@ -82,6 +83,7 @@ function M.move(of, name, priority)
       queue.note_due(owner, queue.DUE_WAITING, tonumber(score))
     end
   end
+  events.tell(of, "moved")
   batch.flush() -- before it may go somewhere else
 end
 

@@ -157,8 +157,8 @@ class Handle(Reference, Generic[R_co]):
             return list((await (await self.link.open()).engine.history(self.id))["events"])
 
     async def aevents(self) -> AsyncIterator[Event]:
-        """How it stands, then each of its transitions as it comes, until it has ended. Raises NotFound,
-        Unavailable."""
+        """How it stands, then each of its transitions and its progress as they come, until it has ended. What is no
+        transition has `event` in its `data` (docs/protocol.md, section 15). Raises NotFound, Unavailable."""
         async for event in (await self.link.open()).events(self.id):
             yield event
 

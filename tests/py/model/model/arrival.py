@@ -139,6 +139,8 @@ class Arrival(Part):
                 if job and job.status in WAITING and spec.get("if_exists", "keep") != "keep":
                     changes = ("priority", "delay", "run_at")
                     self.model.outcomes.apply(job, {k: spec[k] for k in changes if k in spec}, argument)
+                if job and not (job.may_be_gone and not self.model.look(job.id)):
+                    self.model.trace.publish(job, {"event": "met"})
             ids.append(id)
 
     def is_succeeded(self, owner, spec):

@@ -155,12 +155,13 @@ class Life(Part):
             job.retry_count = max(0, job.retry_count - 1)
 
     def go_to(self, job, queue):
-        """A job that does not run belongs to another queue, if that is another."""
+        """A job that does not run belongs to another queue; false where that is no other."""
         if queue == job.queue:
-            return
+            return False
         self.model.statistics.count(job, "moved")
         job.events.append({"event": "moved", "time_ms": self.model.now, "message": cut(f"from {job.queue}")})
         self.change_queue(job, queue)
+        return True
 
     def change_queue(self, job, queue):
         job.queue, job.has_other_facts = queue, True

@@ -57,6 +57,9 @@ class Outcomes(Part):
     def note(self, job, notes, blobs):
         job.progress = notes.get("progress", job.progress)
         job.progress_message = notes.get("message", job.progress_message)
+        if job.track and ("progress" in notes or "message" in notes):
+            told = {"event": "progress", "progress": job.progress, "message": job.progress_message}
+            self.model.trace.publish(job, told)
         if "argument" in notes:
             job.argument, job.has_other_facts = blobs[notes["argument"]], True
 
@@ -159,7 +162,8 @@ class Outcomes(Part):
         if argument:
             job.argument = argument
         job.has_other_facts = True
-        self.model.life.go_to(job, spec.get("queue", job.queue))
+        if self.model.life.go_to(job, spec.get("queue", job.queue)):
+            self.model.trace.publish(job, {"event": "moved"})
         if "delay" in spec or "run_at" in spec:
             self.put_off(job, self.model.arrival.start_ms(spec))
         if job.status != "running":
