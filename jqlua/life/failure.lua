@@ -86,6 +86,14 @@ function M.note_attempt(extra, of, reason, group, message)
   })
 end
 
+---@cold
+--- Keeps that the job leaves its queue for another, without having run.
+function M.note_move(of)
+  local extra = M.extra(of)
+  M.keep(extra, { 0, 0, meta.state[meta.NOW_MS], job.MOVED_ON, "", "", "", note("from " .. of[job.QUEUE]) })
+  M.save_extra(of, extra)
+end
+
 ---@param attempt_is_over boolean
 local function record(of, extra, attempt_is_over, reason, group, message, error_blob, finished_at)
   extra.r, extra.m, extra.g, extra.f = reason, message, group, finished_at

@@ -4,6 +4,7 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local batch = require "jqlua.base.writes"
+local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local events = require "jqlua.statistics.events"
 local failure = require "jqlua.life.failure"
@@ -40,9 +41,8 @@ local function note(of)
   if meta.state[meta.COUNTED] then
     statlog.moved(of)
   end
-  local extra = failure.extra(of)
-  failure.keep(extra, { 0, 0, meta.state[meta.NOW_MS], job.MOVED_ON, "", "", "", "from " .. of[job.QUEUE] })
-  failure.save_extra(of, extra)
+  failure.note_move(of)
+  budget.pay(budget.STEP)
 end
 
 --- A job is in no set of its queue any more, and belongs to another. Nothing of it may be unsent.
