@@ -38,7 +38,7 @@ local owner = queue.load(of[job.QUEUE])
 local kept = queue.key(owner, states.KEPT)
 local until_ms = tonumber(redis.call("ZSCORE", kept, id) or 0)
 local grace_ms = settings.at(settings.RESULT_GRACE, owner) * 1000
-local is_needed = (until_ms <= now or grace_ms == 0) and readers.any(id)
+local is_needed = (until_ms <= now or grace_ms == 0) and readers.any(of)
 if until_ms <= now and not is_needed then
   return redis.error_reply("EXPIRED id: the result of job " .. id .. " is gone: it was read, or its time is over")
 end

@@ -17,9 +17,8 @@ local found = {}
 for i, id in ipairs(ARGV) do
   local of = job.read(id)
   found[i] = of and states.name(of[job.STATE]) or false
-  if of and states.is_of(of[job.STATE], states.UNENDED) and not job.has(of, job.AWAITED) then
-    job.set(of, job.AWAITED)
-    job.save(of)
+  if of and states.is_of(of[job.STATE], states.UNENDED) then
+    job.note_awaited(of)
   end
 end
 batch.flush()

@@ -21,7 +21,7 @@ part() { # part <title> <command>...
 
 # Of each room what is quickest: less than a minute in all.
 quick_specs=$(printf 'tests/lua/%s_spec.lua ' life/enqueue pick/pick life/finish life/retry limits/lanes links/depend \
-    schedules/cron upkeep/audit base/keys)
+    schedules/cron upkeep/audit limits/by)
 quick_tests="tests/py/house $(printf 'tests/py/%s.py ' bundle/test_build_refused connection/test_redis_url \
     engine/test_together engine/test_engine engine/test_engine_calls engine/test_ended engine/test_subscriptions \
     engine/test_errors_change_nothing model/test_model_steps)"

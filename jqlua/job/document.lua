@@ -82,7 +82,7 @@ function M.encode(of, argument)
   end
   if has_outcome and state ~= states.KEPT then
     splice("error", redis.call("GET", keys.OUTCOME .. of[job.ID]))
-  elseif has_outcome and state == states.KEPT and (score > meta.state[meta.NOW_MS] or readers.any(of[job.ID])) then
+  elseif has_outcome and state == states.KEPT and (score > meta.state[meta.NOW_MS] or readers.any(of)) then
     splice("result", redis.call("GET", keys.OUTCOME .. of[job.ID]))
   end
   -- A map of more than 15 has a two byte size.

@@ -42,7 +42,7 @@ M.MOVED_ON = "m" -- by its worker, to another queue or name
 -- Flags.
 M.KEEP_RESULT = 1
 M.STARTED = 2 -- has a run section
-M.AWAITED = 4 -- somebody waits for its end: a watcher, or jobs that depend on it
+M.AWAITED = 4 -- somebody waits for its end: a watcher, or jobs that depend on it or read its result
 M.HAS_OUTCOME = 8 -- keys.OUTCOME exists
 M.HAS_EXTRA = 16 -- keys.EXTRA exists
 M.HELD = 32 -- runs on a registered worker
@@ -379,6 +379,15 @@ end
 function M.clear(job, flag)
   if M.has(job, flag) then
     job[M.FLAGS] = job[M.FLAGS] - flag
+  end
+end
+
+---@cold
+--- Somebody waits for its end, or its result, from now on.
+function M.note_awaited(job)
+  if not M.has(job, M.AWAITED) then
+    M.set(job, M.AWAITED)
+    M.save(job)
   end
 end
 

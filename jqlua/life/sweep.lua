@@ -81,7 +81,7 @@ end
 ---@cold
 --- A kept result goes; its job is an ordinary done job from now on. One that somebody still needs is held.
 function M.drop_result(of)
-  if readers.any(of[job.ID]) then
+  if readers.any(of) then
     batch.add(queue.key(queue.load(of[job.QUEUE]), states.KEPT), readers.HELD, of[job.ID])
     return
   end

@@ -22,10 +22,7 @@ M.tree = {} -- [1]: what this call cancels takes its dependents along
 function M.join(id, other)
   call("ZADD", keys.WAITS_FOR .. id, 0, other[job.ID])
   call("ZADD", keys.DEPENDENTS .. other[job.ID], 0, id)
-  if not job.has(other, job.AWAITED) then
-    job.set(other, job.AWAITED)
-    job.save(other)
-  end
+  job.note_awaited(other)
 end
 
 --- A job does not wait for another any more.

@@ -16,9 +16,11 @@ local call = redis.call
 --- The score, in the set of kept results, of one that is held: later than all moments.
 M.HELD = 2 ^ 53
 
+--- Whether there is one. Who has none, as a rule, is not asked for.
+---@param of table
 ---@return boolean
-function M.any(id)
-  return call("EXISTS", keys.READERS .. id) == 1
+function M.any(of)
+  return job.has(of, job.AWAITED) and call("EXISTS", keys.READERS .. of[job.ID]) == 1
 end
 
 --- Until when a result is kept, as far as that is written yet.
@@ -32,7 +34,7 @@ local function may_be_read(other)
     return false
   end
   local at_ms = other[job.STATE] == states.KEPT and until_ms(other)
-  return not at_ms or at_ms > meta.state[meta.NOW_MS] or M.any(other[job.ID])
+  return not at_ms or at_ms > meta.state[meta.NOW_MS] or M.any(other)
 end
 
 --- A job depends on others from now on, and has not ended.
@@ -42,6 +44,7 @@ function M.enter(id, depends)
     local other = job.read(other_id)
     if other and may_be_read(other) then
       call("ZADD", keys.READERS .. other_id, 0, id)
+      job.note_awaited(other)
     end
   end
 end
@@ -51,9 +54,8 @@ end
 function M.leave(id, depends)
   budget.pay(budget.LOOK * #depends)
   for _, other_id in ipairs(depends) do
-    local was_last = call("ZREM", keys.READERS .. other_id, id) == 1 and not M.any(other_id)
-    local other = was_last and job.read(other_id)
-    local at_ms = other and other[job.STATE] == states.KEPT and until_ms(other)
+    local other = call("ZREM", keys.READERS .. other_id, id) == 1 and job.read(other_id)
+    local at_ms = other and not M.any(other) and other[job.STATE] == states.KEPT and until_ms(other)
     local now = meta.state[meta.NOW_MS]
     if at_ms and (at_ms <= now or at_ms == M.HELD) then
       local owner = queue.load(other[job.QUEUE])

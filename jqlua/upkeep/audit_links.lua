@@ -31,7 +31,7 @@ function M.check_job(of, problems)
     found(problems, "job", id, "of state", of[job.STATE], waits and "waits for others" or "waits for nobody")
   end
   local kept = of[job.STATE] == states.KEPT and queue.key(queue.load(of[job.QUEUE]), states.KEPT)
-  if kept and tonumber(call("ZSCORE", kept, id) or nil) == readers.HELD and not readers.any(id) then
+  if kept and tonumber(call("ZSCORE", kept, id) or nil) == readers.HELD and not readers.any(of) then
     found(problems, "job", id, "has a result that is held for nobody")
   end
 end
@@ -70,6 +70,10 @@ function M.check_readers(id, problems)
     if not (" " .. table.concat(depends, " ")):find(" " .. id, 1, true) then
       found(problems, "job", id, "has its result held for", dependent, "which does not need it")
     end
+  end
+  local other = job.read(id)
+  if other and not job.has(other, job.AWAITED) then
+    found(problems, "job", id, "has its result held and does not know")
   end
 end
 

@@ -20,6 +20,7 @@ from jqmaster.connection.url import Address, Target
 from jqmaster.errors import Unavailable
 
 ANSWER_S = 1.0  # for all of them
+SILENCE_S = 3.0  # for the first of them
 REST_S = 0.1  # for those behind the majority
 MOST_NODES = 30
 
@@ -98,18 +99,18 @@ class Cluster:
 async def _ask(
     hosts: Sequence[Address], kind: Any, settings: Mapping[str, Any], commands: Sequence[tuple[str, ...]]
 ) -> list[tuple[Address, list[Any]]]:
-    """The answers of those who answer in time. A majority does not wait for the rest."""
+    """The answers of those who answer in time: a majority does not wait for the rest, and where all are slow,
+    the first one has to do."""
     loop = asyncio.get_running_loop()
     asked = {asyncio.ensure_future(_ask_one(host, kind, settings, commands)): host for host in hosts}
-    deadline = loop.time() + ANSWER_S
-    pending = set(asked)
+    all_by, first_by = loop.time() + ANSWER_S, loop.time() + SILENCE_S
+    pending, answered = set(asked), 0
     try:
-        while pending and loop.time() < deadline:
-            _, pending = await asyncio.wait(
-                pending, timeout=deadline - loop.time(), return_when=asyncio.FIRST_COMPLETED
-            )
-            if sum(one.done() and one.exception() is None for one in asked) * 2 > len(asked):
-                deadline = min(deadline, loop.time() + REST_S)
+        while pending and (wait_s := (all_by if answered else first_by) - loop.time()) > 0:
+            _, pending = await asyncio.wait(pending, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
+            answered = sum(one.done() and one.exception() is None for one in asked)
+            if answered * 2 > len(asked):
+                all_by = min(all_by, loop.time() + REST_S)
     finally:
         for one in pending:
             one.cancel()

@@ -20,6 +20,7 @@ _HOUR_MS = 3_600_000
 # Of queues, groups, … one looks at so many, those most likely to matter first.
 MOST_QUEUES, MOST_GROUPS, MOST_BLOCKED, MOST_CONSTRAINTS, MOST_KEYS = 200, 20, 20, 100, 1000
 MOST_SAMPLES = 20
+MOST_HEADS = 3  # of one queue, as one after the other starts
 RECENT = 100
 PART_S = 1.0  # for each part
 OVERRAN = "it ran for max_runtime"  # what the engine says then, of jobs whose lease a worker renewed to the end
@@ -212,12 +213,14 @@ async def _first(source: Source, count: int, *, brief: bool = True, **where: Any
 
 
 async def _add_head(facts: Facts, source: Source, queue: Document) -> None:
-    for job in await _first(source, 1, queue=queue["name"], status="queued"):
-        explained = await _there(source.explain(job["id"]))
-        if explained is None:
-            continue
-        since_ms = max(job.get("ready_ms") or 0, job.get("started_ms") or 0, job["created_ms"])
-        facts.heads.append(Head(queue, since_ms, explained))
+    """One that starts while it is looked at says nothing of the queue: then the next is looked at."""
+    for _ in range(MOST_HEADS):
+        for job in await _first(source, 1, queue=queue["name"], status="queued"):
+            explained = await _there(source.explain(job["id"]))
+            if explained is not None and explained["status"] == "queued":
+                since_ms = max(job.get("ready_ms") or 0, job.get("started_ms") or 0, job["created_ms"])
+                facts.heads.append(Head(queue, since_ms, explained))
+                return
 
 
 async def _add_stuck(facts: Facts, source: Source, queue: str) -> None:

@@ -6,13 +6,7 @@ local DIGEST = ("ab"):rep(32)
 local OTHER = ("cd"):rep(32)
 
 describe("keys", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   local function spec_of(id, more)
     local spec = { id = id, digest = DIGEST, name = "deploy", roles = { "pusher", "viewer" } }

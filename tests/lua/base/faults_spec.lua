@@ -3,13 +3,7 @@ local msgpack = require "support.msgpack"
 local space = require "support.space"
 
 describe("a fault of older queues does not come back:", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   it("a client's clock decides nothing", function()
     jq:enqueue({ name = "a", keep_result = true })

@@ -2,13 +2,7 @@ local server = require "support.server"
 local space = require "support.space"
 
 describe("setup", function()
-  local jq
-  before_each(function()
-    jq = space.new({ setup = false })
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each({ setup = false })
 
   local function setup(...)
     return jq:redis("EVALSHA", server.sha("settable", "setup"), ...)

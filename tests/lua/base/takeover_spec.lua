@@ -2,13 +2,7 @@
 local space = require "support.space"
 
 describe("a server that takes over", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
   --- What is written down of the server before, which was another one.
   local function take_over(run_id)
     jq:redis("MSET", jq.name .. ":server", run_id or "another", jq.name .. ":at-functions", "elsewhere",

@@ -29,10 +29,7 @@ describe("failures", function()
   end
 
   local function fail(group, message, more)
-    local spec = { name = "a", max_retry = 0 }
-    for field, value in pairs(more or {}) do
-      spec[field] = value
-    end
+    local spec = space.with({ name = "a", max_retry = 0 }, more)
     local id = jq:enqueue(spec)
     jq:fail(jq:take("a"), { group = group, message = message })
     return id

@@ -2,13 +2,7 @@ local msgpack = require "support.msgpack"
 local space = require "support.space"
 
 describe("get", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   it("shows a new job whole", function()
     local id = jq:enqueue({ name = "mail", queue = "slow", priority = 7, max_retry = 3, timeout = 1.5,

@@ -2,21 +2,12 @@ local msgpack = require "support.msgpack"
 local space = require "support.space"
 
 describe("a job's headers", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
   local NIL = msgpack.NIL
   local TRACE = { traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", ["x é"] = "" }
 
   local function enqueue(headers, more)
-    local spec = { name = "a", headers = headers }
-    for field, value in pairs(more or {}) do
-      spec[field] = value
-    end
+    local spec = space.with({ name = "a", headers = headers }, more)
     return jq:call("enqueue", spec, NIL)[1]
   end
 

@@ -2,13 +2,7 @@ local msgpack = require "support.msgpack"
 local space = require "support.space"
 
 describe("notes of a heartbeat", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
   local function beat(entries, ...)
     return jq:call("heartbeat", { worker = "worker", jobs = entries }, ...)
   end
@@ -54,13 +48,7 @@ describe("notes of a heartbeat", function()
 end)
 
 describe("history", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
   local function history(id)
     return msgpack.unpack(jq:call("history", id))
   end

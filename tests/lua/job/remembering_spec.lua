@@ -4,13 +4,7 @@ local msgpack = require "support.msgpack"
 local space = require "support.space"
 
 describe("what a library remembers", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   local function life(spec)
     local id = jq:enqueue(spec)

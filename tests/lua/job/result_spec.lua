@@ -1,13 +1,7 @@
 local space = require "support.space"
 
 describe("result", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   local function finished(blob, spec)
     spec = spec or {}

@@ -1,13 +1,7 @@
 local space = require "support.space"
 
 describe("retention", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   -- Each way to end, by its state.
   local ENDS = {

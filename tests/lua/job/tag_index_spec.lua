@@ -3,13 +3,7 @@ local msgpack = require "support.msgpack"
 local space = require "support.space"
 
 describe("tags", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   --- Pairs of tag and count in one text.
   local function tags(spec)

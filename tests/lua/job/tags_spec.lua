@@ -2,13 +2,7 @@ local msgpack = require "support.msgpack"
 local space = require "support.space"
 
 describe("tags", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   it("are kept and shown in their order", function()
     local id = jq:enqueue({ name = "a", tags = { "red", "big", "RED", "ünï", "a b", "*" } })

@@ -3,13 +3,7 @@ local msgpack = require "support.msgpack"
 local space = require "support.space"
 
 describe("a token", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
   --- The same attempt with other digits, as a stranger may guess them.
   local function forged(job)
     local digit = job.token:sub(-1) == "0" and "1" or "0"
@@ -119,13 +113,7 @@ describe("a token", function()
 end)
 
 describe("a token by the server's clock", function()
-  local jq
-  before_each(function()
-    jq = space.new({ clock = "server" })
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each({ clock = "server" })
 
   it("is never given out again, though the start itself was forgotten", function()
     local id = jq:enqueue("a")

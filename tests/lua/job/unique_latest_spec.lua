@@ -3,18 +3,9 @@ local msgpack = require "support.msgpack"
 local space = require "support.space"
 
 describe("a unique key", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
   local function offer(more, argument)
-    local spec = { name = "a", unique = "k" }
-    for field, value in pairs(more or {}) do
-      spec[field] = value
-    end
+    local spec = space.with({ name = "a", unique = "k" }, more)
     return unpack(jq:call("enqueue", spec, argument or msgpack.NIL))
   end
 
@@ -52,10 +43,7 @@ describe("a unique key", function()
     describe("goes back to the job that runs when the one that comes after it", function()
       local running
       local function follow(more)
-        local spec = { if_exists = "latest", unique_for = 1000 }
-        for field, value in pairs(more or {}) do
-          spec[field] = value
-        end
+        local spec = space.with({ if_exists = "latest", unique_for = 1000 }, more)
         local id, created = offer(spec)
         assert.are.equal(1, created)
         return id

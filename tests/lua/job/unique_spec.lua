@@ -2,18 +2,9 @@ local msgpack = require "support.msgpack"
 local space = require "support.space"
 
 describe("a unique key", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
   local function offer(more, argument)
-    local spec = { name = "a", unique = "k" }
-    for field, value in pairs(more or {}) do
-      spec[field] = value
-    end
+    local spec = space.with({ name = "a", unique = "k" }, more)
     return unpack(jq:call("enqueue", spec, argument or msgpack.NIL))
   end
 
@@ -123,10 +114,7 @@ describe("a unique key", function()
 
   describe("that is kept for a job which ended", function()
     local function finished(more)
-      local spec = { unique_for = 1000 }
-      for field, value in pairs(more or {}) do
-        spec[field] = value
-      end
+      local spec = space.with({ unique_for = 1000 }, more)
       local id = offer(spec)
       jq:succeed(jq:take("a"))
       assert.are.same({ id, 0 }, { offer() })

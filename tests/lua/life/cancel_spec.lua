@@ -1,13 +1,7 @@
 local space = require "support.space"
 
 describe("cancel", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   it("keeps a queued job from being picked", function()
     local id = jq:enqueue("a")

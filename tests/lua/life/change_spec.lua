@@ -1,18 +1,9 @@
 local space = require "support.space"
 
 describe("change", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
   local function change(id, more, argument)
-    local spec = { id = id }
-    for field, value in pairs(more or {}) do
-      spec[field] = value
-    end
+    local spec = space.with({ id = id }, more)
     return jq:call("change", spec, argument or "")[1]
   end
 
@@ -113,13 +104,7 @@ describe("change", function()
 end)
 
 describe("a changed priority of a job that was parked", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
   local function parked()
     jq:constrain({ id = "c", concurrency = 1 }, { tags = "t" })
     local ids = jq:enqueue_all({ name = "a", tags = { "t" } }, { name = "a", tags = { "t" } }, { name = "b" })

@@ -2,13 +2,7 @@ local listing = require "support.listing"
 local space = require "support.space"
 
 describe("discard", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   local function discard(...)
     return jq:call("discard", { ids = { ... } })
@@ -160,13 +154,7 @@ describe("discard", function()
 end)
 
 describe("cancel with where", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   it("cancels all that fit and have not ended", function()
     local ids = jq:enqueue_all("a", { name = "a", delay = 5 }, "b", "a", "a")

@@ -5,13 +5,7 @@ local space = require "support.space"
 local NIL = msgpack.NIL
 
 describe("enqueue", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   describe("a job", function()
     it("is queued", function()

@@ -5,23 +5,13 @@ local NIL = msgpack.NIL
 local ID = space.UNKNOWN_ID
 
 describe("finish", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
   local function taken(spec)
     jq:enqueue(spec or "a")
     return jq:take("a")
   end
   local function outcome(job, more)
-    local one = { id = job.id, token = job.token, type = "success" }
-    for field, value in pairs(more or {}) do
-      one[field] = value
-    end
-    return one
+    return space.with({ id = job.id, token = job.token, type = "success" }, more)
   end
 
   describe("a success", function()

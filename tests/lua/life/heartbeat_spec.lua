@@ -1,13 +1,7 @@
 local space = require "support.space"
 
 describe("heartbeat", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   it("renews a lease to its full length", function()
     jq:enqueue({ name = "a", timeout = 5 })

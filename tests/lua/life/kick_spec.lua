@@ -1,13 +1,7 @@
 local space = require "support.space"
 
 describe("kick", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   it("takes running jobs from their workers", function()
     local ids = jq:enqueue_all("a", "a")
@@ -44,13 +38,7 @@ describe("kick", function()
 end)
 
 describe("max_runtime", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   it("ends an attempt that is kept alive", function()
     jq:enqueue({ name = "a", timeout = 10, max_runtime = 25 })

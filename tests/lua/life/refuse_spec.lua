@@ -15,10 +15,7 @@ describe("refuse", function()
     return jq:assign()[1]
   end
   local function refuse(job, why, more)
-    local spec = { worker = worker, jobs = job and { jq:held(job) } or {}, why = why }
-    for field, value in pairs(more or {}) do
-      spec[field] = value
-    end
+    local spec = space.with({ worker = worker, jobs = job and { jq:held(job) } or {}, why = why }, more)
     return jq:call("refuse", spec)[1]
   end
 

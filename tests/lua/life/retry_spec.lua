@@ -3,13 +3,7 @@ local msgpack = require "support.msgpack"
 local space = require "support.space"
 
 describe("retry", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   local function retry(...)
     return jq:call("retry", { ids = { ... } })

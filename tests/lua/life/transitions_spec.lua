@@ -1,13 +1,7 @@
 local space = require "support.space"
 
 describe("a job that is", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   -- How to get a job into a state; the second value is its attempt, where it has one.
   local ENTER = {

@@ -3,13 +3,7 @@ local space = require "support.space"
 
 describe("conditions to look at", function()
   local MOST = 300000
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   --- Constraints whose conditions all hold.
   ---@return table argument that fulfils them

@@ -1,23 +1,11 @@
 -- Constraints with concurrency: several on one job, and jobs that end while they are held.
+local limits = require "support.limits"
 local space = require "support.space"
 
 describe("a constraint with concurrency", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
-  --- Limits the jobs of one name, or those that match.
-  local function limit(concurrency, match, more)
-    local spec = { id = "c", concurrency = concurrency }
-    for field, value in pairs(more or {}) do
-      spec[field] = value
-    end
-    return jq:constrain(spec, match or { name = "a" })
-  end
+  local limit = limits.at_once(jq)
 
   describe("over several constraints on one job", function()
     --- Jobs of one name that carry tags.

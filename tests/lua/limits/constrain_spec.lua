@@ -6,13 +6,7 @@ local space = require "support.space"
 local raw = msgpack.raw
 
 describe("constrain", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   describe("answers with a document", function()
     it("of concurrency", function()

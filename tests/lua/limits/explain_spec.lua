@@ -2,13 +2,7 @@ local msgpack = require "support.msgpack"
 local space = require "support.space"
 
 describe("explain", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   --- What explain says of one constraint of a job.
   local function of(id, constraint)

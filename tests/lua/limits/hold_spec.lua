@@ -3,19 +3,10 @@ local msgpack = require "support.msgpack"
 local space = require "support.space"
 
 describe("a key held by hand", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   local function constrain(more)
-    local spec = { id = "c", concurrency = 2 }
-    for field, value in pairs(more or {}) do
-      spec[field] = value
-    end
+    local spec = space.with({ id = "c", concurrency = 2 }, more)
     return jq:constrain(spec, { name = "a" })
   end
 

@@ -2,13 +2,7 @@
 local space = require "support.space"
 
 describe("jobs in lanes", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   local function enqueue(queue, value, priority)
     local spec = { name = value == 0 and "plain" or "job", queue = queue, priority = priority, timeout = 100000 }

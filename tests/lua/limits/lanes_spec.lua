@@ -1,55 +1,15 @@
 -- What is easy to get wrong where held jobs wait in lanes: room that one lane cannot use, better jobs that come
 -- into a lane nobody looks at, and constraints that change under many lanes.
+local limits = require "support.limits"
 local msgpack = require "support.msgpack"
 local space = require "support.space"
 
 describe("held jobs", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
-  local LONG_S = 100000 -- leases that outlast every test
+  local LONG_S = limits.LONG_S
 
-  --- Limits jobs that carry the tag.
-  local function limit(id, concurrency, more)
-    local spec = { id = id, concurrency = concurrency }
-    for field, value in pairs(more or {}) do
-      spec[field] = value
-    end
-    return jq:constrain(spec, { tags = id })
-  end
-
-  --- A job in queue q that carries these tags.
-  local function tagged(tags, argument, more)
-    local spec = { name = "job", queue = "q", tags = tags[1] and tags or nil, timeout = LONG_S }
-    for field, value in pairs(more or {}) do
-      spec[field] = value
-    end
-    return jq:enqueue(spec, argument)
-  end
-
-  --- One job for each value from 1 to count.
-  local function tagged_each(tags, count, more)
-    local spec = { name = "job", queue = "q", tags = tags[1] and tags or nil, timeout = LONG_S }
-    for field, value in pairs(more or {}) do
-      spec[field] = value
-    end
-    local ids = {}
-    for first = 1, count, 500 do
-      local arguments = {}
-      for i = first, math.min(count, first + 499) do
-        arguments[#arguments + 1] = { v = i }
-      end
-      for _, id in ipairs(jq:enqueue_each(spec, unpack(arguments))) do
-        ids[#ids + 1] = id
-      end
-    end
-    return ids
-  end
+  local limit, tagged, tagged_each = limits.by_tags(jq)
 
   describe("of whatever name, value and priority", function()
     local NAMES = { "a:b", "1:x", "!q", "-q", "{x}", "q l", "日本", "ünï", "q\\", "l", "0", "2:!q", "q?[a]", "'\"" }

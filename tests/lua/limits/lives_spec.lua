@@ -3,13 +3,7 @@
 local space = require "support.space"
 
 describe("held jobs over a random life", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   local LONG_S = 100000 -- leases that outlast every test
   local QUEUES = { "q1", "q2", "q3" }

@@ -5,13 +5,7 @@ local space = require "support.space"
 local raw = msgpack.raw
 
 describe("a constraint", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   -- A constraint that is closed holds what it matches, enqueued before and after.
   ---@param cases table[] {what, match, spec, argument, is_matched}
@@ -19,10 +13,7 @@ describe("a constraint", function()
     for _, case in ipairs(cases) do
       local what, match, more, argument, is_matched = unpack(case, 1, 5)
       it(what .. (is_matched and " holds" or " does not hold"), function()
-        local spec = { name = "mail.send" }
-        for field, value in pairs(more or {}) do
-          spec[field] = value
-        end
+        local spec = space.with({ name = "mail.send" }, more)
         jq:constrain({ id = "c", rate = { limit = 1, period = 1000 }, concurrency = 1 }, { name = "another" })
         local before = jq:enqueue(spec, argument)
         jq:constrain({ id = "c", concurrency = 1 }, match)

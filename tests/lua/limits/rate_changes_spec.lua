@@ -1,38 +1,11 @@
 -- Rates that change, clocks that go back, and long random runs.
+local limits = require "support.limits"
 local space = require "support.space"
 
 describe("a constraint with rate", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
-  ---@param rate table {limit, period, smooth?} as fields
-  local function limit(rate, more, match)
-    local spec = { id = "c", rate = rate }
-    for field, value in pairs(more or {}) do
-      spec[field] = value
-    end
-    return jq:constrain(spec, match or { name = "a" })
-  end
-
-  --- Jobs whose leases outlast every window here.
-  local function enqueue(count)
-    return jq:enqueue_many({ name = "a", timeout = 100000 }, count)
-  end
-
-  --- How many start at each of these moments, in seconds since the beginning.
-  local function starts_at(...)
-    local counts = {}
-    for i, second in ipairs({ ... }) do
-      jq:set_clock(space.START_MS + second * 1000)
-      counts[i] = #jq:start("a")
-    end
-    return counts
-  end
+  local limit, enqueue, starts_at = limits.in_time(jq)
 
   describe("changed", function()
     it("counts no start from before it was set", function()

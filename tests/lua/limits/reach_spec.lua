@@ -1,23 +1,11 @@
 -- Constraints over several queues, under every order of them, and for workers that are pushed to.
+local limits = require "support.limits"
 local space = require "support.space"
 
 describe("a constraint with concurrency", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
-  --- Limits the jobs of one name, or those that match.
-  local function limit(concurrency, match, more)
-    local spec = { id = "c", concurrency = concurrency }
-    for field, value in pairs(more or {}) do
-      spec[field] = value
-    end
-    return jq:constrain(spec, match or { name = "a" })
-  end
+  local limit = limits.at_once(jq)
 
   describe("over queues", function()
     local function held_in(queue, count)

@@ -1,24 +1,12 @@
 -- Room under a constraint comes back on every way out of `running`, and wakes who sleeps.
+local limits = require "support.limits"
 local msgpack = require "support.msgpack"
 local space = require "support.space"
 
 describe("a constraint with concurrency", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
-  --- Limits the jobs of one name, or those that match.
-  local function limit(concurrency, match, more)
-    local spec = { id = "c", concurrency = concurrency }
-    for field, value in pairs(more or {}) do
-      spec[field] = value
-    end
-    return jq:constrain(spec, match or { name = "a" })
-  end
+  local limit = limits.at_once(jq)
 
   describe("gives room back", function()
     local function worker_of(spec)

@@ -1,13 +1,7 @@
 local space = require "support.space"
 
 describe("unconstrain", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   it("deletes a constraint", function()
     jq:constrain({ id = "c", concurrency = 1 }, { name = "a" })

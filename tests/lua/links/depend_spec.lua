@@ -2,21 +2,12 @@ local msgpack = require "support.msgpack"
 local space = require "support.space"
 
 describe("dependencies", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
   local function depend(spec)
     return jq:call("depend", spec)
   end
   local function dependent(ids, more)
-    local spec = { name = "b", depends = ids }
-    for field, value in pairs(more or {}) do
-      spec[field] = value
-    end
+    local spec = space.with({ name = "b", depends = ids }, more)
     return jq:enqueue(spec)
   end
   local function finish_next(outcome)

@@ -3,13 +3,7 @@ local space = require "support.space"
 
 
 describe("pick", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   describe("what is due", function()
     it("is moved first", function()

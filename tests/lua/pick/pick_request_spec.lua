@@ -4,20 +4,11 @@ local space = require "support.space"
 
 
 describe("pick", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   describe("request", function()
     local function pick(more)
-      local spec = { queues = "a", count = 2, request = "r" }
-      for field, value in pairs(more or {}) do
-        spec[field] = value
-      end
+      local spec = space.with({ queues = "a", count = 2, request = "r" }, more)
       return jq:pick(spec)
     end
 

@@ -6,13 +6,7 @@ local space = require "support.space"
 local NIL = msgpack.NIL
 
 describe("pick", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   describe("a job that is picked", function()
     it("comes with its document and its argument", function()

@@ -1,13 +1,7 @@
 local space = require "support.space"
 
 describe("register", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   it("answers the worker's id", function()
     assert.is_truthy(jq:register({}):match("^w[0-9a-f]+$"))

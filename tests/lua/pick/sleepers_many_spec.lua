@@ -1,4 +1,5 @@
 -- Sleepers that died, masters that sleep, and many workers at once.
+local Crowd = require "support.crowd"
 local keys_of = require "support.keys"
 local server = require "support.server"
 local space = require "support.space"
@@ -133,90 +134,10 @@ describe("sleepers", function()
   end)
 
   describe("many workers", function()
-    local CHANNELS = { c = { "a", "b" }, d = { "mail.*", "a" }, e = { "*" } }
-    local QUEUES = { "a", "b", "mail.de", "mail.fr" }
-
-    --- Workers as the protocol wants them, with the settable clock in the place of BZPOPMIN's timeout.
-    local function new_crowd()
-      local crowd = {}
-      for channel, queues in pairs(CHANNELS) do
-        for i = 1, 3 do
-          crowd[#crowd + 1] = { name = channel .. i, channel = channel, queues = queues, may_be_late_ms = 0 }
-        end
-      end
-      table.sort(crowd, function(one, other)
-        return one.name < other.name
-      end)
-      return crowd
-    end
-
-    local held
-
-    local function work(worker)
-      local wait = { on = worker.channel, ms = 8000 }
-      local jobs = jq:pick({ worker = worker.name, queues = worker.queues, wait = wait })
-      if jobs[1] then
-        held[#held + 1] = jobs[1]
-        worker.job = jobs[1]
-      elseif jobs.next_ms ~= 0 then
-        local ms = jobs.next_ms == -1 and 8000 or math.min(8000, jobs.next_ms)
-        worker.asleep_until = jq.now_ms + ms
-      end
-    end
-
-    --- Everybody acts until all sleep or hold a job.
-    local function come_to_rest(crowd)
-      local picks = 0
-      local is_moving = true
-      while is_moving do
-        is_moving = false
-        for _, worker in ipairs(crowd) do
-          if worker.asleep_until and (worker.asleep_until <= jq.now_ms or jq:is_woken(worker.channel)) then
-            worker.asleep_until = nil
-          end
-          if not worker.asleep_until and not worker.job then
-            work(worker)
-            picks = picks + 1
-            assert.is_true(picks <= 200, "the workers spin")
-            is_moving = true
-          end
-        end
-      end
-      return picks
-    end
-
-    local function wants(worker, queue)
-      for _, wanted in ipairs(worker.queues) do
-        if wanted == "*" or wanted == queue or (wanted == "mail.*" and queue:find("^mail%.")) then
-          return true
-        end
-      end
-    end
-
-    --- Time goes from timer to timer, as it does for workers that block in Redis.
-    local function pass(crowd, ms)
-      local target_ms = jq.now_ms + ms
-      while true do
-        local first_ms = math.huge
-        for _, worker in ipairs(crowd) do
-          first_ms = math.min(first_ms, worker.asleep_until or math.huge)
-        end
-        if first_ms > target_ms then
-          break
-        end
-        jq:set_clock(first_ms)
-        come_to_rest(crowd)
-      end
-      jq:set_clock(target_ms)
-    end
+    local QUEUES = Crowd.QUEUES
 
     local function let_go(crowd)
-      local job = table.remove(held, math.random(#held))
-      for _, worker in ipairs(crowd) do
-        if worker.job == job then
-          worker.job = nil
-        end
-      end
+      local job = crowd:let_go()
       local dice = math.random(3)
       if dice == 1 then
         jq:fail(job, { should_retry = math.random(3) > 1 })
@@ -228,19 +149,16 @@ describe("sleepers", function()
     end
 
     --- What no sleeper may sleep through.
-    local function slept_through(crowd, paused)
-      for _, worker in ipairs(crowd) do
-        for _, queue in ipairs(QUEUES) do
-          if worker.asleep_until and wants(worker, queue) then
-            if not paused[queue] and jq:redis("ZCARD", keys.SET .. "q:" .. queue) > 0 then
-              return worker.name .. " sleeps while a job is ready in " .. queue
-            end
-            for letter in ("str"):gmatch(".") do
-              local late_ms = jq.now_ms - worker.may_be_late_ms
-              if jq:redis("ZCOUNT", keys.SET .. letter .. ":" .. queue, "-inf", late_ms) > 0 then
-                return worker.name .. " sleeps while something is due in " .. letter .. " of " .. queue
-              end
-            end
+    ---@param late_ms number by how much those may be late who relied on one that died
+    local function slept_through(crowd, paused, late_ms)
+      for _, queue in ipairs(QUEUES) do
+        local worker = crowd:sleeper_for(queue)
+        if worker and not paused[queue] and jq:redis("ZCARD", keys.SET .. "q:" .. queue) > 0 then
+          return worker.name .. " sleeps while a job is ready in " .. queue
+        end
+        for letter in ("str"):gmatch(".") do
+          if worker and jq:redis("ZCOUNT", keys.SET .. letter .. ":" .. queue, "-inf", jq.now_ms - late_ms) > 0 then
+            return worker.name .. " sleeps while something is due in " .. letter .. " of " .. queue
           end
         end
       end
@@ -255,23 +173,20 @@ describe("sleepers", function()
         victim.name = victim.channel .. "-" .. deaths
         victim.asleep_until = nil
       end
-      for _, worker in ipairs(crowd) do
-        worker.may_be_late_ms = 8000
-      end
     end
 
     for seed = 1, 6 do
       local what = seed > 4 and ", though some die" or ""
       it("never sleep through what they want, and never spin" .. what .. " (" .. seed .. ")", function()
         math.randomseed(seed)
-        held = {}
-        local crowd, paused = new_crowd(), {}
-        come_to_rest(crowd)
+        local crowd, paused, late_ms = Crowd.new(jq), {}, 0
+        crowd:come_to_rest()
         for step = 1, 250 do
           local dice = math.random(10)
           local queue = QUEUES[math.random(#QUEUES)]
           if seed > 4 and math.random(5) == 1 then
             die(crowd)
+            late_ms = Crowd.LONGEST_MS
           end
           if dice <= 3 then
             jq:enqueue({ name = queue, timeout = math.random(1, 20) })
@@ -280,14 +195,13 @@ describe("sleepers", function()
           elseif dice == 5 then
             paused[queue] = not paused[queue]
             jq:queue({ name = queue, paused = paused[queue] })
-          elseif dice <= 8 and held[1] then
+          elseif dice <= 8 and crowd.held[1] then
             let_go(crowd)
           else
-            pass(crowd, math.random(1, 3000))
+            crowd:pass(math.random(1, 3000))
           end
-          local picks = come_to_rest(crowd)
-          assert.is_true(picks <= 3 * #crowd, "step " .. step .. ": " .. picks .. " picks")
-          local problem = slept_through(crowd, paused)
+          crowd:come_to_rest(3 * #crowd)
+          local problem = slept_through(crowd, paused, late_ms)
           assert.is_nil(problem, "step " .. step .. ": " .. tostring(problem))
         end
       end)

@@ -2,13 +2,7 @@ local server = require "support.server"
 local space = require "support.space"
 
 describe("sleepers", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   --- A worker that sleeps on the channel comes back, as one does after a marker.
   local function pick(worker, channel, queues, count)

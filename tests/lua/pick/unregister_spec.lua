@@ -1,13 +1,7 @@
 local space = require "support.space"
 
 describe("unregister", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   it("takes a worker off the list", function()
     local worker = jq:register({ url = "http://w/" })

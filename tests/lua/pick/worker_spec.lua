@@ -2,13 +2,7 @@ local listening = require "support.listener"
 local space = require "support.space"
 
 describe("worker", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   local function ask(id, request)
     return jq:call("worker", { worker = id, request = request })

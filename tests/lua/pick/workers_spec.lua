@@ -2,13 +2,7 @@ local msgpack = require "support.msgpack"
 local space = require "support.space"
 
 describe("workers", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   local function ids(spec)
     local reply = jq:call("workers", spec or {})

@@ -1,46 +1,12 @@
 -- Fair queues beside others, and under constraints.
+local fairness = require "support.fair"
 local msgpack = require "support.msgpack"
 local space = require "support.space"
 
 describe("a fair queue", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
-  local function fair(...)
-    return jq:queue({ name = "q", fair = { ... } })
-  end
-
-  --- Jobs in the queue, one for each letter: "AAB" is two jobs of A and one of B.
-  ---@return string[] ids
-  local function enqueue(letters, more)
-    local spec = { name = "job", queue = "q" }
-    for field, value in pairs(more or {}) do
-      spec[field] = value
-    end
-    local ids = {}
-    for letter in letters:gmatch(".") do
-      ids[#ids + 1] = jq:enqueue(spec, { v = letter })
-    end
-    return ids
-  end
-
-  --- The values of the jobs in the order they start, one pick for each.
-  local function letters(count, queues)
-    local started = ""
-    for _ = 1, count or 1000 do
-      local job = jq:start_one(queues or "q")
-      if not job then
-        break
-      end
-      started = started .. msgpack.unpack(job.blob).v
-    end
-    return started
-  end
+  local fair, enqueue, letters = fairness(jq)
 
   describe("under constraints", function()
     it("gives the turn of a held value to the next", function()

@@ -2,13 +2,7 @@
 local space = require "support.space"
 
 describe("fair queues over a random life", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   local WEIGHTS = { a = 2, b = 0.5, c = 3, x = 0.7 }
   local VALUES = { { "a", "b", "d" }, { "x", "y" }, { "c", "e" } }

@@ -1,13 +1,7 @@
 local space = require "support.space"
 
 describe("queue", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   it("shows a queue", function()
     jq:enqueue_all("a", "a", { name = "a", delay = 5 })

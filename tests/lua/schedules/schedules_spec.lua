@@ -13,13 +13,7 @@ local function schedule(jq, id, more)
 end
 
 describe("unschedule", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   it("ends a schedule and forgets it", function()
     local before = jq:snapshot()
@@ -58,13 +52,7 @@ describe("unschedule", function()
 end)
 
 describe("schedules", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   local function ids_of(spec)
     local reply = jq:call("schedules", spec or {})

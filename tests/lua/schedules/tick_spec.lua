@@ -2,13 +2,7 @@ local keys_of = require "support.keys"
 local space = require "support.space"
 
 describe("tick", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   it("has nothing to do and nothing planned in an empty namespace", function()
     assert.are.same({ -1, 0 }, { jq:tick() })

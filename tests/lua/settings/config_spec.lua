@@ -2,13 +2,7 @@ local msgpack = require "support.msgpack"
 local space = require "support.space"
 
 describe("config", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   local DEFAULTS = {
     retry_base = 1, retry_cap = 3600, retry_jitter = 0.1, result_ttl = 3600, result_grace = 60,

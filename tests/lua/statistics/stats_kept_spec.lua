@@ -1,78 +1,20 @@
 -- For how long statistics are kept, and what is removed when.
+local counted_in = require "support.counted"
 local keys = require "support.keys"
-local msgpack = require "support.msgpack"
 local space = require "support.space"
 
-local KINDS = { "enqueued", "done", "failed", "lapsed", "error", "cancelled", "released", "moved" }
 local DAY_MS = 86400000
 local START_MS = space.START_MS - space.START_MS % DAY_MS + DAY_MS
 
 describe("stats", function()
-  local jq
+  local jq = space.each()
   before_each(function()
-    jq = space.new()
     jq:set_clock(START_MS)
   end)
-  after_each(function()
-    jq:close()
-  end)
 
-  local function documents(spec)
-    spec.by = spec.by or "hour"
-    local found = {}
-    for i, document in ipairs(jq:call("stats", spec)) do
-      found[i] = msgpack.unpack(document)
-    end
-    return found
-  end
-
-  --- The one document there is.
-  local function one(spec)
-    local found = documents(spec or {})
-    assert.are.equal(1, #found)
-    return found[1]
-  end
-
-  --- What was counted: kinds with a count.
-  local function counts(document)
-    local found = {}
-    for _, kind in ipairs(KINDS) do
-      if document[kind] ~= 0 then
-        found[kind] = document[kind]
-      end
-    end
-    return found
-  end
-
-  local function counted(expected, spec)
-    assert.are.same(expected, counts(one(spec)))
-  end
-
-  local function series(spec)
-    spec = spec or {}
-    spec.series, spec.by = true, spec.by or "hour"
-    local found = {}
-    repeat
-      local reply = jq:call("stats", spec)
-      for i = 2, #reply do
-        found[#found + 1] = msgpack.unpack(reply[i])
-      end
-      spec.cursor = reply[1]
-    until reply[1] == ""
-    return found
-  end
-
-  local function log_size()
-    return jq:redis("STRLEN", keys(jq.name).LOG)
-  end
-
-  --- Makes the next call fold.
-  local function fold()
-    local queue = "filler"
-    while log_size() > 0 do
-      jq:enqueue({ name = queue })
-    end
-  end
+  local stats = counted_in(jq)
+  local documents, counts, counted = stats.documents, stats.counts, stats.counted
+  local series, fold = stats.series, stats.fold
 
   it("keeps minutes for 3 hours, hours for 8 days, days for 400", function()
     local function number(by)

@@ -1,4 +1,5 @@
 -- A namespace of its own for each test, with a clock that the test sets.
+local busted = require "busted"
 local luassert = require "luassert"
 local msgpack = require "support.msgpack"
 local server = require "support.server"
@@ -36,6 +37,34 @@ function M.new(options)
     self:call("setup")
   end
   return self
+end
+
+--- For each test of a block its own, made before it and closed behind it.
+---@return table jq which is that of the test that runs
+function M.each(options)
+  local current
+  busted.before_each(function()
+    current = M.new(options)
+  end)
+  busted.after_each(function()
+    current:close()
+  end)
+  return setmetatable({}, {
+    __index = function(_, name)
+      return current[name]
+    end,
+    __newindex = function(_, name, value)
+      current[name] = value
+    end,
+  })
+end
+
+--- The fields of a spec, changed by more of them.
+function M.with(spec, more)
+  for field, value in pairs(more or {}) do
+    spec[field] = value
+  end
+  return spec
 end
 
 --- Ends a test: what is derived must agree with the records, and nothing may stay behind.
@@ -273,42 +302,6 @@ function Space:statuses(ids)
     statuses[i] = self:status(id) or "gone"
   end
   return statuses
-end
-
----@return number next_ms, number moved
-function Space:tick(limit)
-  local reply = self:call("tick", { limit = limit })
-  return reply[1], reply[2]
-end
-
---- Ticks until nothing is due.
-function Space:settle()
-  for _ = 1, 1000 do
-    if self:tick(1000) ~= 0 then
-      return
-    end
-  end
-  error("the clock's work never ends")
-end
-
-function Space:set(settings)
-  return msgpack.unpack(self:call("config", { set = settings }))
-end
-
----@return table document
-function Space:queue(spec)
-  return msgpack.unpack(self:call("queue", type(spec) == "string" and { name = spec } or spec))
-end
-
---- Counts of a queue that are not 0.
-function Space:counts(name)
-  local shown = msgpack.unpack(self:call("queues", { names = { name } })[2])
-  local counts = {}
-  for _, state in ipairs({ "queued", "scheduled", "blocked", "running", "retrying", "done", "error",
-    "cancelled" }) do
-    counts[state] = shown[state] ~= 0 and shown[state] or nil
-  end
-  return counts
 end
 
 -- Cost -------------------------------------------------------------------------------------------------

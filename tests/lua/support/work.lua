@@ -1,9 +1,47 @@
--- What tests do with constraints and workers: methods of each space.
+-- What tests do with queues, constraints and workers: methods of each space.
 local luassert = require "luassert"
 local util = require "luassert.util"
 local msgpack = require "support.msgpack"
 
 local Space = {}
+
+-- Queues, settings, what is due ------------------------------------------------------------------------
+
+---@return number next_ms, number moved
+function Space:tick(limit)
+  local reply = self:call("tick", { limit = limit })
+  return reply[1], reply[2]
+end
+
+--- Ticks until nothing is due.
+function Space:settle()
+  for _ = 1, 1000 do
+    if self:tick(1000) ~= 0 then
+      return
+    end
+  end
+  error("the clock's work never ends")
+end
+
+function Space:set(settings)
+  return msgpack.unpack(self:call("config", { set = settings }))
+end
+
+---@return table document
+function Space:queue(spec)
+  return msgpack.unpack(self:call("queue", type(spec) == "string" and { name = spec } or spec))
+end
+
+--- Counts of a queue that are not 0.
+function Space:counts(name)
+  local shown = msgpack.unpack(self:call("queues", { names = { name } })[2])
+  local counts = {}
+  for _, state in ipairs({ "queued", "scheduled", "blocked", "running", "retrying", "done", "error",
+    "cancelled" }) do
+    counts[state] = shown[state] ~= 0 and shown[state] or nil
+  end
+  return counts
+end
 
 -- Constraints ------------------------------------------------------------------------------------------
 

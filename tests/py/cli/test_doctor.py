@@ -42,6 +42,25 @@ async def test_a_queue_that_nobody_serves(settable: SettableEngine) -> None:
     assert "unserved" not in await found(settable)
 
 
+async def test_a_job_that_starts_while_it_is_looked_at_is_none_that_nobody_serves(settable: SettableEngine) -> None:
+    await settable.enqueue([({"name": "mail"}, NIL)] * 3)
+    await settable.advance(60)
+    source, looks = Source(settable), 0
+    explain = source.explain
+
+    async def late(job_id: str) -> object:
+        nonlocal looks
+        looks += 1
+        if looks == 1:
+            await settable.pick("w", ["mail"])
+        return await explain(job_id)
+
+    source.explain = late  # type: ignore[assignment]
+    facts = await gather(source, settable.now_ms)
+    assert looks == 2 and [head.explained["status"] for head in facts.heads] == ["queued"]
+    assert "unserved" not in {one.check for one in doctor.check(facts) if one.level != "ok"}  # another is running
+
+
 async def test_a_queue_that_is_far_behind(settable: SettableEngine) -> None:
     await settable.enqueue([({"name": "mail"}, NIL)])
     await settable.advance(3600)

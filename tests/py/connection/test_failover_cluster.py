@@ -118,3 +118,21 @@ async def test_a_cluster_is_followed_when_a_primary_is_gone(whole_cluster: Clust
             await eventually(replica.is_primary, 30)
 
         await client.goes_on(lose, 3)
+
+
+async def test_slow_nodes_are_waited_for() -> None:
+    """Where nobody answers as quickly as usual, the first to answer is believed."""
+    with cluster(1, 0, 15_000) as servers:
+        processes = [server.process for server in servers.servers if server.process is not None]
+        for process in processes:
+            process.send_signal(signal.SIGSTOP)
+
+        async def wake() -> None:
+            await asyncio.sleep(1.5)
+            for process in processes:
+                process.send_signal(signal.SIGCONT)
+
+        async with connect(servers.url) as redis:
+            waking = asyncio.create_task(wake())
+            assert (await Engine(redis, NAMESPACE).queues()).documents == []
+            await waking

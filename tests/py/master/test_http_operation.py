@@ -18,6 +18,7 @@ from jqmaster.engine.scripts import builtin, install
 from jqmaster.engine.waiting import Waiting
 from jqmaster.master.http.app import create_app
 from jqmaster.master.master import Master
+from parts import eventually
 from servers import RedisServer
 
 ODD_NAMES = (
@@ -326,8 +327,12 @@ async def test_without_redis_everything_is_503_until_it_is_back(lonely: Any) -> 
         assert int(answer.headers["retry-after"]) >= 1
         assert str(server.directory) not in answer.error["message"]
     server.start()
-    assert (await api.get("/health")).status == 200
+    await eventually(lambda: is_well(api))
     await api.enqueue()
+
+
+async def is_well(api: Any) -> bool:
+    return (await api.get("/health")).status == 200
 
 
 async def test_a_redis_that_hangs_makes_no_master_look_dead(lonely: Any) -> None:

@@ -41,9 +41,9 @@ async def status(engine: Engine, job_id: str) -> str:
     return str(document["status"])
 
 
-async def until(engine: Engine, job_id: str, *states: str) -> dict[str, Any]:
+async def until(engine: Engine, job_id: str, *states: str, timeout_s: float = 10.0) -> dict[str, Any]:
     """The job's document once it is in one of `states`."""
-    await eventually(lambda: _is_in(engine, job_id, states))
+    await eventually(lambda: _is_in(engine, job_id, states), timeout_s)
     [document] = await engine.get(job_id)
     assert document is not None
     return document

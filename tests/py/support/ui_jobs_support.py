@@ -55,7 +55,7 @@ def site(redis_url: str) -> Iterator[Site]:
 def open_page(browser: Browser, site: Site, **options: Any) -> Iterator[Page]:
     """A tab in which nothing may go wrong, but for what the API refuses."""
     context = browser.new_context(base_url=site.url, **{"viewport": LIGHT, "timezone_id": "UTC", **options})
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(30_000)
     ui = Ui(context, site)
     ui.refusals = 100
     yield ui.page

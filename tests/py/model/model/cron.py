@@ -80,13 +80,19 @@ class Cron:
 
     def after(self, moment_ms):
         """The first moment after this one, or None."""
-        minute = datetime.fromtimestamp(moment_ms // MINUTE_MS * 60, UTC)
+        minute = begin = datetime.fromtimestamp(moment_ms // MINUTE_MS * 60, UTC)
         end = minute + timedelta(days=NEVER_DAYS)
         while minute < end:
-            # What befalls clocks is over within a day.
-            if not any(self.is_day(self.clock(minute) + timedelta(days=n)) for n in (-1, 0, 1)):
-                minute += timedelta(days=1)
-                continue
+            if minute == begin or minute.minute == 0:
+                # What befalls clocks is over within a day, and moves them by an hour at most.
+                hour, clock = minute.replace(minute=0), self.clock(minute)
+                if not any(self.is_day(clock + timedelta(days=n)) for n in (-1, 0, 1)):
+                    minute = hour + timedelta(days=1)
+                    continue
+                clock = self.clock(hour)
+                if not any((clock + n * MINUTE).hour in self.hours for n in (-60, 0, 60, 119)):
+                    minute = hour + timedelta(hours=1)
+                    continue
             for at_ms in self.within(minute):
                 if at_ms > moment_ms:
                     return at_ms

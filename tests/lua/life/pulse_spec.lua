@@ -2,13 +2,7 @@
 local space = require "support.space"
 
 describe("a time in which nobody could call", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   --- Calls come for more than a minute; those who hold jobs renew their leases.
   local function calm(...)

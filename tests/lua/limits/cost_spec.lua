@@ -1,39 +1,12 @@
 -- What a start costs against a rate: a number, or what the argument says.
+local limits = require "support.limits"
 local msgpack = require "support.msgpack"
 local space = require "support.space"
 
 describe("a constraint with rate", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
-  ---@param rate table {limit, period, smooth?} as fields
-  local function limit(rate, more, match)
-    local spec = { id = "c", rate = rate }
-    for field, value in pairs(more or {}) do
-      spec[field] = value
-    end
-    return jq:constrain(spec, match or { name = "a" })
-  end
-
-  --- Jobs whose leases outlast every window here.
-  local function enqueue(count)
-    return jq:enqueue_many({ name = "a", timeout = 100000 }, count)
-  end
-
-  --- How many start at each of these moments, in seconds since the beginning.
-  local function starts_at(...)
-    local counts = {}
-    for i, second in ipairs({ ... }) do
-      jq:set_clock(space.START_MS + second * 1000)
-      counts[i] = #jq:start("a")
-    end
-    return counts
-  end
+  local limit, enqueue, starts_at = limits.in_time(jq)
 
   describe("with cost", function()
     local function pay(...)

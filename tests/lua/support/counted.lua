@@ -1,0 +1,68 @@
+-- What specs of statistics do again and again, as functions for one namespace.
+local luassert = require "luassert"
+local keys = require "support.keys"
+local msgpack = require "support.msgpack"
+
+local KINDS = { "enqueued", "done", "failed", "lapsed", "error", "cancelled", "released", "moved" }
+
+return function(jq)
+  local M = {}
+
+  function M.documents(spec)
+    spec.by = spec.by or "hour"
+    local found = {}
+    for i, document in ipairs(jq:call("stats", spec)) do
+      found[i] = msgpack.unpack(document)
+    end
+    return found
+  end
+
+  --- The one document there is.
+  function M.one(spec)
+    local found = M.documents(spec or {})
+    luassert.are.equal(1, #found)
+    return found[1]
+  end
+
+  --- What was counted: kinds with a count.
+  function M.counts(document)
+    local found = {}
+    for _, kind in ipairs(KINDS) do
+      if document[kind] ~= 0 then
+        found[kind] = document[kind]
+      end
+    end
+    return found
+  end
+
+  function M.counted(expected, spec)
+    luassert.are.same(expected, M.counts(M.one(spec)))
+  end
+
+  function M.series(spec)
+    spec = spec or {}
+    spec.series, spec.by = true, spec.by or "hour"
+    local found = {}
+    repeat
+      local reply = jq:call("stats", spec)
+      for i = 2, #reply do
+        found[#found + 1] = msgpack.unpack(reply[i])
+      end
+      spec.cursor = reply[1]
+    until reply[1] == ""
+    return found
+  end
+
+  function M.log_size()
+    return jq:redis("STRLEN", keys(jq.name).LOG)
+  end
+
+  --- Makes the next call fold.
+  function M.fold()
+    while M.log_size() > 0 do
+      jq:enqueue({ name = "filler" })
+    end
+  end
+
+  return M
+end
