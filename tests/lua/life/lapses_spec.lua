@@ -2,13 +2,7 @@ local msgpack = require "support.msgpack"
 local space = require "support.space"
 
 describe("max_lapses", function()
-  local jq
-  before_each(function()
-    jq = space.new()
-  end)
-  after_each(function()
-    jq:close()
-  end)
+  local jq = space.each()
 
   local function counts(id)
     local document = jq:get(id)
