@@ -10,6 +10,7 @@
 # make mutants  whether the tests find faults that are put in   (ARGS="jqlua/pick": only there)
 # make bench   measurements   (ARGS="--help")
 # make dist    dist/: wheel, sdist, bill of materials, and the built scripts with a loader for redis-cli
+# make docs    the pages as a site with search, build/site/html; a broken link fails
 # make lock    requirements.lock: what the tests run with, with hashes   (ARGS="--upgrade")
 # make lowest  some tests with the lowest versions that pyproject.toml allows   (ARGS="--keep TEST...")
 
@@ -58,6 +59,10 @@ bench: setup
 
 dist: setup-run $(RELEASE)/.installed
 	$(PY) tools/dist.py --tools $(RELEASE)/bin
+
+.PHONY: docs
+docs: setup-run $(RELEASE)/.installed
+	$(PY) tools/site.py --tools $(RELEASE)/bin
 
 # What only releases need.
 $(RELEASE)/.installed: pyproject.toml | packages-run

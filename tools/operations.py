@@ -1,5 +1,6 @@
 """Writes what is made of the table of operations: their reference in docs/clients.md, and in openapi/master.yaml
-each operation that is not there yet. What it has is compared with the table by tests, and may be refined by hand."""
+each operation that is not there yet; into both documents the version, which stands in the package alone. What it has
+is compared with the table by tests, and may be refined by hand."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from jqmaster import __version__
 from jqmaster.wire.errors import STATUS
 from jqmaster.wire.message import JSON, MSGPACK
 from jqmaster.wire.operation import Field, Operation, Reply
@@ -16,6 +18,7 @@ from jqmaster.wire.operations import OPERATIONS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, DOCUMENT = ROOT / "docs" / "clients.md", ROOT / "openapi" / "master.yaml"
+DOCUMENTS = sorted((ROOT / "openapi").glob("*.yaml"))
 BEGIN, END = "<!-- operations: written by make generate -->\n", "<!-- end of operations -->\n"
 _HEAD = ("operation", "request", "script", "roles", "answer", "errors")
 
@@ -165,9 +168,16 @@ def with_operations(document: str) -> str:
     return document
 
 
+def with_version(document: str) -> str:
+    """An OpenAPI document with the package's version."""
+    return re.sub(r"^  version: .*$", f"  version: {__version__}", document, count=1, flags=re.MULTILINE)
+
+
 def main() -> None:
     PAGE.write_text(with_reference(PAGE.read_text()))
     DOCUMENT.write_text(with_operations(DOCUMENT.read_text()))
+    for document in DOCUMENTS:
+        document.write_text(with_version(document.read_text()))
 
 
 if __name__ == "__main__":

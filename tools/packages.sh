@@ -36,6 +36,8 @@ if [ "${1:-run}" = test ]; then
     want valkey-server valkey-server
     want nginx-light nginx
     want caddy caddy
+    want prometheus promtool
+    want strace strace
 fi
 [ -n "$missing$wanted" ] || exit 0
 
@@ -61,7 +63,7 @@ apt-get update -q
 [ -z "$missing" ] || apt-get install -y -q --no-install-recommends $missing
 # shellcheck disable=SC2086
 [ -z "$wanted" ] || apt-get install -y -q --no-install-recommends $wanted || echo "Going on without$wanted." >&2
-for server in redis-server valkey-server nginx caddy; do
+for server in redis-server valkey-server nginx caddy prometheus; do
     case $missing$wanted in
         *$server*) ! command -v systemctl >/dev/null || systemctl disable $server >/dev/null 2>&1 || true ;;
     esac

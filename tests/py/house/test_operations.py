@@ -12,6 +12,7 @@ import pytest
 import yaml
 from openapi_spec_validator import validate
 
+import jqmaster
 from http_support import JSON, MSGPACK, document
 from jqmaster.master.http.routes import BY_HAND
 from jqmaster.wire.operation import NOTED, Field, Operation
@@ -185,6 +186,8 @@ def test_what_is_made_of_the_table_is_up_to_date() -> None:
     page, openapi = GENERATE["PAGE"].read_text(), GENERATE["DOCUMENT"].read_text()
     assert GENERATE["BEGIN"] in page and GENERATE["with_reference"](page) == page, "make generate"
     assert GENERATE["with_operations"](openapi) == openapi, "make generate"
+    for one in GENERATE["DOCUMENTS"]:
+        assert yaml.safe_load(one.read_text())["info"]["version"] == jqmaster.__version__, "make generate"
 
 
 def test_an_operation_that_is_not_described_is_written() -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import builtins
-import re
 import sys
 from typing import Any
 
 import pytest
-import yaml
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 
 from http_support import Api, Master, api, master  # noqa: F401
@@ -17,7 +15,7 @@ from jqmaster.master.dispatch import Dispatch
 from jqmaster.master.figures import Figures
 from jqmaster.master.tally import Rest, Tally
 from parts import answers, enqueue, eventually, until, worker
-from test_metrics import GUIDE, Figure, scrape
+from test_metrics import Figure, scrape
 
 
 async def test_constraints_show_their_use(api: Api) -> None:
@@ -111,18 +109,6 @@ async def test_findings_of_the_doctor_are_there(api: Api) -> None:
     figure = await scrape(api)
     assert figure("jq_doctor_findings", check="paused", level="warning") == 1
     assert figure("jq_doctor_findings", check="full", level="problem") == 0
-
-
-async def test_alerts_in_the_docs_are_about_figures_that_are_there(api: Api) -> None:
-    [rules] = re.findall(r"```yaml\n(groups:.*?)```", GUIDE.read_text(), re.S)
-    [group] = yaml.safe_load(rules)["groups"]
-    known = (await scrape(api)).types
-    for rule in group["rules"]:
-        for name in re.findall(r"jq_\w+", rule["expr"]):
-            assert {name, re.sub(r"_(total|bucket|count|sum)$", "", name)} & known.keys(), (
-                rule["alert"],
-                name,
-            )
 
 
 async def test_names_are_escaped(api: Api) -> None:

@@ -1,4 +1,7 @@
 // The public HTTP API, in JSON. Nothing here is known to this page alone.
+import { came, missed } from './fresh.js';
+
+export const OFFLINE = 'The master cannot be reached.';
 
 export class ApiError extends Error {
   constructor(status, code, message, field) {
@@ -65,7 +68,8 @@ async function call(method, target, { query, body, signal } = {}) {
     text = await answer.text();
   } catch (problem) {
     if (problem.name === 'AbortError') throw problem;
-    throw new ApiError(0, 'OFFLINE', 'The master cannot be reached.');
+    missed(OFFLINE);
+    throw new ApiError(0, 'OFFLINE', OFFLINE);
   }
   let value = null;
   try {
@@ -73,8 +77,10 @@ async function call(method, target, { query, body, signal } = {}) {
   } catch {
     if (answer.ok) throw new ApiError(answer.status, 'INTERNAL', 'The answer cannot be read.');
   }
-  if (answer.ok) return value;
   const error = value?.error || {};
+  if ([502, 503, 504].includes(answer.status)) missed(error.message || `The master answered ${answer.status}.`);
+  else if (method === 'GET') came();
+  if (answer.ok) return value;
   if (answer.status === 401 && target !== '/session') dispatchEvent(new Event('jq:unknown'));
   throw new ApiError(
     answer.status,

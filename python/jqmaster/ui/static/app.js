@@ -1,5 +1,6 @@
 // Shows the page that the address names.
 import './theme.js';
+import { ApiError, OFFLINE } from './api.js';
 import { fill, h } from './dom.js';
 import { pages } from './pages/index.js';
 import { may } from './rights.js';
@@ -98,7 +99,9 @@ async function change() {
   }
   document.title = `${Object.values(found.params)[0] || found.page.title} · JQ`;
   try {
-    const module = await found.page.load();
+    const module = await found.page.load().catch(() => {
+      throw new ApiError(0, 'OFFLINE', OFFLINE);
+    });
     if (mine !== shown) return;
     const isFirst = !main.querySelector('.view');
     fill(main, view);

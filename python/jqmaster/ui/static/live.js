@@ -1,22 +1,23 @@
 // What changes by itself. All of it rests while the tab is hidden.
-import { api } from './api.js';
+import { api, OFFLINE } from './api.js';
+import { came, expectEvery, missed } from './fresh.js';
 
-/** Server-sent events: follow('/overview/events', (data) => …, (isConnected) => …) → stop. */
-export function follow(target, onData, onState = () => {}, { names = ['message'] } = {}) {
+/** Server-sent events: follow('/overview/events', (data) => …) → stop. `ms`: that often they come at least. */
+export function follow(target, onData, { ms = 0 } = {}) {
+  const forget = ms ? expectEvery(ms) : () => {};
   let source = null;
   let timer = 0;
   let isOver = false;
   const open = () => {
     if (source || isOver || document.hidden) return;
     source = new EventSource(target);
-    source.onopen = () => onState(true);
-    for (const name of names) {
-      source.addEventListener(name, (event) => {
-        if (event.data !== undefined) onData(JSON.parse(event.data), name);
-      });
-    }
+    source.onmessage = (event) => {
+      came();
+      onData(JSON.parse(event.data));
+    };
+    source.addEventListener('unavailable', (event) => missed(JSON.parse(event.data).error.message));
     source.onerror = () => {
-      onState(false);
+      missed(OFFLINE);
       // After an answer that is no stream the browser gives up; we do not.
       if (source?.readyState === EventSource.CLOSED) {
         api.get('/session').catch((problem) => problem.status === 401 && dispatchEvent(new Event('jq:unknown')));
@@ -35,6 +36,7 @@ export function follow(target, onData, onState = () => {}, { names = ['message']
   open();
   return () => {
     isOver = true;
+    forget();
     document.removeEventListener('visibilitychange', turn);
     shut();
   };
@@ -42,6 +44,7 @@ export function follow(target, onData, onState = () => {}, { names = ['message']
 
 /** Calls an async `action` every so often, never twice at once → stop. */
 export function every(ms, action) {
+  const forget = expectEvery(ms);
   let timer = 0;
   let isOver = false;
   const step = async () => {
@@ -63,6 +66,7 @@ export function every(ms, action) {
   document.addEventListener('visibilitychange', wake);
   return () => {
     isOver = true;
+    forget();
     clearTimeout(timer);
     document.removeEventListener('visibilitychange', wake);
   };

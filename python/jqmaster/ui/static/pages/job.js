@@ -256,14 +256,18 @@ class JobPage {
     try {
       await this.load();
     } catch (problem) {
-      if (this.isOver) return;
-      if (problem.status === 404)
-        fill(
-          this.place.why,
-          section('It is gone', h('p', {}, 'Its record is not there any longer. ', link('/jobs', 'All jobs'))),
-        );
-      else failed(problem);
+      if (!this.isGone(problem)) failed(problem);
     }
+  }
+
+  /** Whether there is nothing left to say, and says so. */
+  isGone(problem) {
+    if (!this.isOver && problem.status === 404)
+      fill(
+        this.place.why,
+        section('It is gone', h('p', {}, 'Its record is not there any longer. ', link('/jobs', 'All jobs'))),
+      );
+    return this.isOver || problem.status === 404;
   }
 
   /** Its transitions, as they happen, until it has ended. */
@@ -280,9 +284,11 @@ class JobPage {
 
   /** Progress and reasons to wait are no transitions: those are asked for. */
   async lookAgain() {
-    if (ENDED.includes(this.job.status) || document.querySelector('dialog[open]')) return;
-    if (this.job.status !== 'running') await this.drawRest();
-    else if (!this.isLarge) await this.load();
+    if (document.querySelector('dialog[open]')) return;
+    // One that has ended may be retried, or go, by others.
+    if (this.job.status === 'running' || ENDED.includes(this.job.status)) {
+      if (!this.isLarge) await this.load().catch((problem) => this.isGone(problem) || Promise.reject(problem));
+    } else await this.drawRest();
   }
 
   close() {

@@ -265,7 +265,6 @@ export async function render(view) {
     ),
   );
   const waits = h('section', { class: 'panel' });
-  const problem = h('p', { class: 'problem', role: 'alert', hidden: true });
   const content = h(
     'div',
     { class: 'view', hidden: true },
@@ -280,15 +279,13 @@ export async function render(view) {
     waits,
   );
   const loading = h('p', { class: 'muted' }, 'Looking …');
-  view.append(h('div', { class: 'head' }, h('h1', {}, 'Overview')), problem, loading, content);
-  const light = document.getElementById('live');
+  view.append(h('div', { class: 'head' }, h('h1', {}, 'Overview')), loading, content);
   let lastAlerts = '';
 
   function draw(data) {
     setServerNow(data.now_ms);
     content.hidden = false;
     loading.remove();
-    problem.hidden = true;
     fill(top, tiles(data));
     drawCharts(charts, data);
     const text = JSON.stringify(data.alerts);
@@ -317,25 +314,5 @@ export async function render(view) {
     );
   }
 
-  light.hidden = false;
-  light.textContent = 'Connecting';
-  const stop = follow(
-    '/overview/events',
-    (data, name) => {
-      if (name === 'unavailable') {
-        problem.textContent = data.error.message;
-        problem.hidden = false;
-      } else draw(data);
-    },
-    (isOn) => {
-      light.classList.toggle('is-on', isOn);
-      light.classList.toggle('is-off', !isOn);
-      light.textContent = isOn ? 'Live' : 'Not connected';
-    },
-    { names: ['message', 'unavailable'] },
-  );
-  return () => {
-    stop();
-    light.hidden = true;
-  };
+  return follow('/overview/events', draw, { ms: 5000 });
 }
