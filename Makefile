@@ -41,7 +41,7 @@ packages-test:
 $(VENV)/.installed: pyproject.toml setup.py | packages-run
 	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'JQ needs Python 3.11 or newer')"
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
-	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[server,dev]'
 	@touch $@
 
 demo: setup-run
@@ -74,7 +74,7 @@ $(RELEASE)/.installed: pyproject.toml | packages-run
 # Versions that are in the file stay unless told otherwise.
 .PHONY: lock lowest
 lock: $(RELEASE)/.installed
-	$(RELEASE)/bin/pip-compile --quiet --generate-hashes --extra dev --extra prometheus --extra opentelemetry \
+	$(RELEASE)/bin/pip-compile --quiet --generate-hashes --extra server --extra dev --extra encryption --extra prometheus --extra opentelemetry \
 		--strip-extras --allow-unsafe --no-emit-index-url --no-emit-find-links --no-annotate --no-header \
 		--output-file requirements.lock $(ARGS) pyproject.toml
 

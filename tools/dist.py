@@ -48,7 +48,7 @@ def write_bill(directory: Path, wheel: Path, tools: Path) -> Path:
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", home], check=True)
         python = home / "bin" / "python"
         install = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--constraint", constraints]
-        subprocess.run([*install, wheel], check=True)
+        subprocess.run([*install, f"{wheel}[server]"], check=True)
         options = ["--output-reproducible", "--pyproject", ROOT / "pyproject.toml", "--output-file", target]
         subprocess.run([tools / "cyclonedx-py", "environment", *options, python], check=True)
     return target

@@ -18,13 +18,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / "build" / "lowest"
-EXTRAS = ("prometheus", "opentelemetry")
+EXTRAS = ("server", "encryption", "prometheus", "opentelemetry")
 TOOLS = ("hypothesis", "jsonschema", "pytest", "pytest-asyncio", "pytest-timeout", "pyyaml", "requests")
 # Something of all that the dependencies are used for.
 TESTS = (
     "engine/test_engine.py", "engine/test_ended.py", "connection/test_redis_options.py", "master/test_http_jobs.py",
     "master/test_http_server.py", "master/test_metrics.py", "app/test_app_async.py", "worker/test_worker.py",
-    "worker/test_tracing.py",
+    "worker/test_tracing.py", "app/test_serializers.py",
 )  # fmt: skip
 
 

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from jqmaster.app.app import JQ
     from jqmaster.app.calling import MessagePack
     from jqmaster.app.handle import Handle, JobCancelled, JobError, NoResult
+    from jqmaster.app.live import State
+    from jqmaster.app.sealing import Encrypted
+    from jqmaster.app.storing import Directory, Stored
     from jqmaster.app.task import Call, Task
     from jqmaster.engine.engine import Engine, connect
     from jqmaster.engine.replies import Job
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
         FollowUp,
         JobFailed,
         JobReleased,
+        JobStopped,
         Move,
         Worker,
         checkpoint,
@@ -32,6 +36,8 @@ if TYPE_CHECKING:
 __all__ = [
     "JQ",
     "Call",
+    "Directory",
+    "Encrypted",
     "Engine",
     "FollowUp",
     "Handle",
@@ -41,9 +47,12 @@ __all__ = [
     "JobError",
     "JobFailed",
     "JobReleased",
+    "JobStopped",
     "MessagePack",
     "Move",
     "NoResult",
+    "State",
+    "Stored",
     "Task",
     "Worker",
     "__version__",
@@ -59,6 +68,8 @@ _MODULES = {
     "checkpoint": "worker.worker",
     "connect": "engine.engine",
     "current_job": "worker.worker",
+    "Directory": "app.storing",
+    "Encrypted": "app.sealing",
     "Engine": "engine.engine",
     "FollowUp": "worker.worker",
     "Handle": "app.handle",
@@ -67,6 +78,7 @@ _MODULES = {
     "JobError": "app.handle",
     "JobFailed": "worker.worker",
     "JobReleased": "worker.worker",
+    "JobStopped": "worker.worker",
     "JQ": "app.app",
     "JQError": "errors",
     "load": "engine.scripts",
@@ -74,6 +86,8 @@ _MODULES = {
     "Move": "worker.worker",
     "NoResult": "app.handle",
     "progress": "worker.worker",
+    "State": "app.live",
+    "Stored": "app.storing",
     "Task": "app.task",
     "Worker": "worker.worker",
 }

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 _REPLY = re.compile(r"(INVALID|NOTFOUND|CONFLICT|EXPIRED|LOST|FULL|VERSION)(?: ([^\s:]+):)?(?: (.*))?\Z", re.DOTALL)
 _LUA_ERROR = re.compile(r"user_(script|function):\d+:")
@@ -159,6 +160,26 @@ class NoFunctions(UnsuitableServer):
     def __init__(self, cause: Exception) -> None:
         why = str(cause).partition(", with args")[0]
         super().__init__(f"functions cannot be used in this Redis ({why}); form scripts or auto can", cause)
+
+
+class NotInstalled(JQError):
+    """What was asked for needs packages that only an extra of this one brings; the message names it."""
+
+    code = "NOTINSTALLED"
+
+    def __str__(self) -> str:
+        return self.message
+
+
+@contextmanager
+def brought_by(extra: str, what: str) -> Iterator[None]:
+    """Around imports for `what`. Raises NotInstalled where the packages of `extra` are missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("jqmaster"):
+            raise
+        raise NotInstalled(f"{what} needs {error.name}: pip install 'jqmaster[{extra}]'") from error
 
 
 _CLASSES: dict[str, type[JQError]] = {

@@ -44,8 +44,9 @@ class JQ(Registry):
         """A worker for this object's jobs: `.run()` until SIGTERM, or `await .serve(stop)`.
 
         `queues`: default all those of its jobs. `given`: fields of `jqmaster.worker.run.WorkOptions`, such as
-        `push`, `host`, `port`, `order`, `name`, `register`, `drain_timeout_s`; and when a process of
-        `process=True` makes room for a fresh one: after `process_jobs` jobs, above `process_memory` bytes.
+        `push`, `host`, `port`, `order`, `name`, `register`, `drain_timeout_s`; `threads` and `processes`, slots
+        beside `concurrency` for plain functions and for those with `process=True`, whose queues are their own then;
+        and when such a process makes room for a fresh one: after `process_jobs` jobs, above `process_memory` bytes.
         """
         from jqmaster.app.worker import AppWorker
 

@@ -36,7 +36,7 @@ async def aburst(
     if isinstance(jq.link, MemoryLink):
         return 0  # jobs have run where they were enqueued
     wanted = list(queues) if queues else queues_of(jq)
-    runner = Runner(jq, concurrency)
+    runner = Runner(jq, concurrency, concurrency)
     errors: dict[Key, BaseException] = {}
     runner.errors = errors
     failed: list[BaseException] = []
@@ -56,7 +56,7 @@ async def aburst(
         source = _RedisBurst.from_url(jq.url, jq.namespace, wanted, form=jq.form)
     else:
         source = _HttpBurst(jq.masters, wanted)
-    worker = Worker(runner.functions(), source, concurrency=concurrency, on_outcome=on_outcome)
+    worker = Worker(runner.functions(), source, concurrency=concurrency, on_outcome=on_outcome, threads=runner.threads)
     source.begin(jq, worker, ("retrying", "scheduled") if delayed else ("retrying",))
     try:
         async with runner.alive():

@@ -12,6 +12,7 @@ Read is more than is written:
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import inspect
 from collections.abc import Callable, Mapping
@@ -27,7 +28,8 @@ _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONL
 
 class Serializer(Protocol):
     """Turns values into bytes and back. The bytes are one whole MessagePack value, which matchers can look
-    into; for another format make it MessagePack's bin type."""
+    into; for another format make it MessagePack's bin type. One that waits for others, such as a store across a
+    network, has `blocks = True`: workers and handles then call it in threads."""
 
     def dumps(self, value: Any) -> bytes:
         """Raises TypeError, ValueError or OverflowError for what it cannot hold."""
@@ -62,6 +64,20 @@ class MessagePack:
             return msgpack.unpackb(data, strict_map_key=False, timestamp=3, ext_hook=self._ext_hook)
         except msgpack.UnpackException as error:
             raise ValueError(str(error) or type(error).__name__) from error
+
+
+async def loads(serializer: Serializer, data: bytes, *, waits: bool = True) -> Any:
+    """`serializer.loads(data)`, in a thread if it blocks; not if nobody may wait here."""
+    if waits and getattr(serializer, "blocks", False):
+        return await asyncio.to_thread(serializer.loads, data)
+    return serializer.loads(data)
+
+
+async def dumps(serializer: Serializer, value: Any, *, waits: bool = True) -> bytes:
+    """`serializer.dumps(value)`, likewise."""
+    if waits and getattr(serializer, "blocks", False):
+        return await asyncio.to_thread(serializer.dumps, value)
+    return serializer.dumps(value)
 
 
 def _native(value: Any) -> Any:

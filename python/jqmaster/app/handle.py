@@ -8,7 +8,9 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterat
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, Unpack
 
+from jqmaster.app import calling, live
 from jqmaster.app.link import Link, plain, plain_each
+from jqmaster.app.live import State
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.options import Changes, Reference, Seconds, changes_of, seconds
 from jqmaster.engine.replies import Document, Event
@@ -76,7 +78,8 @@ class NoResult(LookupError):
 
 
 class Handle(Reference, Generic[R_co]):
-    """A job. Two that stand for the same job are equal. `await handle` is `await handle.aresult()`.
+    """A job. Two that stand for the same job are equal. `await handle` is `await handle.aresult()`,
+    `async for state in handle` follows it to its end.
 
     Every method has an async twin with an `a` before its name.
     """
@@ -124,7 +127,7 @@ class Handle(Reference, Generic[R_co]):
         except Expired:
             raise NoResult(self.id, "expired") from None
         if packed is not None:
-            value = self.link.serializer.loads(packed)
+            value = await calling.loads(self.link.serializer, packed, waits=self.link.waits)
             result: R_co = value if self._read is None else self._read(value)
             return result
         if self._returns_none:
@@ -161,6 +164,16 @@ class Handle(Reference, Generic[R_co]):
         transition has `event` in its `data` (docs/protocol.md, section 15). Raises NotFound, Unavailable."""
         async for event in (await self.link.open()).events(self.id):
             yield event
+
+    async def astates(self) -> AsyncIterator[State]:
+        """How it stands, then each time that has changed, progress included, until it has ended: what
+        `async for state in handle` goes through, and `for` in plain code. Between two looks it may pass states that
+        nobody is told of; the last one told is its end. Raises NotFound; Unavailable when Redis or the master is
+        away for long.
+        """
+        transport = await self.link.open()
+        async for state in live.states(transport, self.id, lambda: _known(transport, self.id), AWAY_S):
+            yield state
 
     # -- changing it ------------------------------------------------------------------------------
 
@@ -216,7 +229,9 @@ class Handle(Reference, Generic[R_co]):
     result, join, status = plain(aresult), plain(ajoin), plain(astatus)
     document, explain, history = plain(adocument), plain(aexplain), plain(ahistory)
     cancel, retry, change, depend = plain(acancel), plain(aretry), plain(achange), plain(adepend)
-    kick, discard, track, events = plain(akick), plain(adiscard), plain(atrack), plain_each(aevents)
+    kick, discard, track = plain(akick), plain(adiscard), plain(atrack)
+    events, states = plain_each(aevents), plain_each(astates)
+    __aiter__, __iter__ = astates, states
 
     def _found(self, state: str, conflict: str) -> str:
         if state == "NOTFOUND":
@@ -248,21 +263,27 @@ def _about(job_id: str) -> Iterator[None]:
 
 async def document(transport: Transport, serializer: Serializer, job_id: str) -> Document:
     """A job's document with its values unpacked. Raises NotFound."""
+    return unpacked(await _known(transport, job_id), serializer)
+
+
+async def _known(transport: Transport, job_id: str) -> Document:
     with _about(job_id):
         [found] = await transport.engine.get(job_id)
     if found is None:
         raise NotFound(f"no such job: {job_id}")
-    return unpacked(found, serializer)
+    return found
 
 
 def unpacked(found: Document, serializer: Serializer) -> Document:
     """`found` with values instead of bytes. What cannot be read stays bytes."""
     for name in ("argument", "result", "error"):
-        if isinstance(found.get(name), bytes):
-            try:
-                found[name] = serializer.loads(found[name])
-            except ValueError:
-                pass
+        # Errors are packed by workers of any kind, as what MessagePack has.
+        for reads in (serializer, calling.MessagePack()) if name == "error" else (serializer,):
+            if isinstance(found.get(name), bytes):
+                try:
+                    found[name] = reads.loads(found[name])
+                except ValueError:
+                    pass
     return found
 
 
@@ -270,6 +291,8 @@ async def gather(
     handles: Iterable[Handle[T]], timeout: float | None, *, return_errors: bool, at_once: bool
 ) -> list[Any]:
     """See `JQ.gather`. `at_once`: all are waited for together, by tasks of the loop."""
+    if isinstance(handles, Handle):
+        raise TypeError("gather takes several handles")  # one is iterable, too
     if not at_once:
         return [await _outcome(one, return_errors) for one in handles]
     deadline = None if timeout is None else time.monotonic() + timeout

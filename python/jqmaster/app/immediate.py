@@ -8,13 +8,14 @@ import itertools
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeVar, cast
 
 from jqmaster.app.calling import Serializer
 from jqmaster.app.link import Link
 from jqmaster.app.registry import Registry
 from jqmaster.app.task import Call
-from jqmaster.app.transport import Prepared
+from jqmaster.app.transport import News, Prepared
 from jqmaster.app.worker import Runner
 from jqmaster.engine.calls import ABSENT, Argument, given
 from jqmaster.engine.engine import Operations
@@ -76,6 +77,9 @@ class Memory:
     def events(self, job_id: str | None, after: str | None = None) -> AsyncIterator[Event]:
         raise _no_server("events")
 
+    def news(self, job_id: str) -> AbstractAsyncContextManager[News]:
+        raise _no_server("events")
+
     def export(self) -> AsyncIterator[bytes]:
         raise _no_server("export")
 
@@ -96,7 +100,7 @@ class Memory:
         plain_before = _is_plain.set(False)
         try:
             with _Notebook(document, self._jq.serializer).opened(job):
-                work = Runner(self._jq, 1, in_place=True).call(task, job)
+                work = Runner(self._jq, 1, 1, in_place=True).call(task, job)
                 needs_loop = task.is_async or self._jq.middlewares
                 result = outside_of_loops(work) if by_hand and needs_loop else await work
                 _is_plain.set(by_hand)

@@ -292,6 +292,8 @@ class Registry(OperationMethods):
     ) -> Prepared:
         spec = tracing.injected(call.spec())
         if "depends" in spec:
+            if isinstance(spec["depends"], Handle):
+                raise TypeError("depends takes a list")  # a handle is iterable, too
             ids: list[str | int] = []
             for one in spec["depends"]:
                 if not isinstance(one, Call):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any, Protocol
 
 from jqmaster.connection.coalesce import Coalescer
@@ -12,8 +14,10 @@ from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine, Operations, connect, pack
 from jqmaster.engine.replies import Enqueued, Event
 from jqmaster.engine.scripts import Form
-from jqmaster.errors import NotFound, Unavailable
+from jqmaster.errors import JQError, NotFound, Unavailable
 
+News = Callable[[float], Awaitable[None]]
+"""Waits for news, at most so many seconds."""
 Prepared = tuple[dict[str, Any], bytes]  # a job's spec, its argument packed
 
 
@@ -34,6 +38,9 @@ class Transport(Protocol):
 
     def events(self, job_id: str | None, after: str | None = None) -> AsyncIterator[Event]:
         """Of one job until it has ended; or all, behind the event `after`. Raises Unavailable when it is cut off."""
+
+    def news(self, job_id: str) -> AbstractAsyncContextManager[News]:
+        """Within it: waits until something may have happened to the job."""
 
     def export(self) -> AsyncIterator[bytes]:
         """The namespace's records. Raises Unavailable when it is cut off."""
@@ -81,6 +88,13 @@ class RedisTransport:
     def events(self, job_id: str | None, after: str | None = None) -> AsyncIterator[Event]:
         raise Unavailable("streams of events need a master")
 
+    @asynccontextmanager
+    async def news(self, job_id: str) -> AsyncIterator[News]:
+        async with self._ended.subscriptions.listen(f"{self.engine.namespace}:job:{job_id}") as messages:
+            with suppress(JQError):  # who may not track it still looks now and then
+                await self.engine.track([job_id])
+            yield lambda timeout_s: within(timeout_s, messages.get())
+
     def export(self) -> AsyncIterator[bytes]:
         from jqmaster.engine.copying import export_records
 
@@ -99,6 +113,13 @@ class RedisTransport:
             await self._ended.stop()
         finally:
             await self._redis.aclose()
+
+
+async def within(timeout_s: float, waiting: Awaitable[object]) -> None:
+    """Wait for it, at most so many seconds."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(timeout_s):
+            await waiting
 
 
 def _stands_alone(spec: Mapping[str, Any]) -> bool:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import quote, urlencode
 
 import msgpack
 
 from jqmaster.app.handle import ENDED
-from jqmaster.app.transport import Prepared
+from jqmaster.app.transport import News, Prepared, within
+from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.copying import chunks
 from jqmaster.engine.http import HttpEngine
 from jqmaster.engine.replies import Enqueued, Event, document
-from jqmaster.errors import Unavailable
+from jqmaster.errors import JQError, Unavailable
 from jqmaster.wire.message import MSGPACK
 
 MOST_POLL_S = 30.0
@@ -67,6 +69,35 @@ class HttpTransport:
                     found["event"], data = "message", []
             if job_id is None or (event is not None and event.data.get("state") not in ENDED):
                 raise Unavailable("the stream of events was ended by the master")
+
+    @asynccontextmanager
+    async def news(self, job_id: str) -> AsyncIterator[News]:
+        came = asyncio.Event()
+
+        async def wait(timeout_s: float) -> None:
+            await within(timeout_s, came.wait())
+            came.clear()
+
+        following = asyncio.create_task(self._follow(job_id, came))
+        try:
+            yield wait
+        finally:
+            following.cancel()
+            await asyncio.wait([following])
+
+    async def _follow(self, job_id: str, came: asyncio.Event) -> None:
+        failures = 0
+        while True:
+            try:
+                async for _ in self.events(job_id):
+                    failures = 0
+                    came.set()
+                return
+            except Unavailable:
+                await asyncio.sleep(backoff_s(failures))
+                failures += 1
+            except JQError:
+                return  # who may not follow it still looks now and then
 
     async def export(self) -> AsyncIterator[bytes]:
         records, last = _Records(), b""

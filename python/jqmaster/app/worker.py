@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import msgpack
 
+from jqmaster.app import calling
 from jqmaster.app.calling import Serializer
 from jqmaster.app.registry import Registry
 from jqmaster.app.task import Call, ScheduleOptions, Task, When
@@ -24,6 +24,7 @@ from jqmaster.errors import JQError, Unavailable
 from jqmaster.worker.ending import FollowUp, JobFailed, JobReleased, Move, Packed, group_of, trace
 from jqmaster.worker.notes import current_job, notebook_of
 from jqmaster.worker.process_pool import NEVER, ProcessPool, Renewal
+from jqmaster.worker.threads import Threads
 
 if TYPE_CHECKING:
     from jqmaster.worker.run import WorkOptions
@@ -31,19 +32,24 @@ if TYPE_CHECKING:
 log = logging.getLogger("jqmaster.jobs")
 
 DEFAULT_NAMESPACE = "{jq}"
+APART = ("threads", "processes")
+"""Kinds of slots that jobs may have apart from the others, of `concurrency`."""
 
 
 class Runner:
-    """Calls functions for jobs, in one process. `in_place`: plain functions run in the caller's thread."""
+    """Calls functions for jobs, in one process, with so many threads and processes. `in_place`: plain functions run
+    in the caller's thread."""
 
-    def __init__(self, jq: Registry, concurrency: int, *, in_place: bool = False, renewal: Renewal = NEVER) -> None:
+    def __init__(
+        self, jq: Registry, threads: int, processes: int, *, in_place: bool = False, renewal: Renewal = NEVER
+    ) -> None:
         self.errors: dict[tuple[str, str], BaseException] | None = None
         """When this is a map: what attempts raised."""
         self._jq = jq
         self._in_place = in_place
-        self._concurrency = concurrency
+        self.threads = Threads(threads)
+        self._most_processes = processes
         self._renewal = renewal
-        self._threads: ThreadPoolExecutor | None = None
         self._processes: ProcessPool | None = None
 
     def functions(self) -> dict[str, Callable[[Any], Any]]:
@@ -54,7 +60,9 @@ class Runner:
         """Run one attempt; its result. Raises JobFailed and JobReleased only; JobFailed has its cause."""
         try:
             assert task.signature is not None
-            args, kwargs = task.signature.decode(self._jq.serializer.loads(job.argument))
+            args, kwargs = task.signature.decode(
+                await calling.loads(self._jq.serializer, job.argument, waits=not self._in_place)
+            )
         except (TypeError, ValueError) as error:
             message = f"the argument does not fit {task.name}{task.signature}: {error}"
             raise JobFailed(message, retry=False) from error
@@ -93,7 +101,7 @@ class Runner:
             try:
                 if isinstance(result, FollowUp | Move):
                     return plain(result, serializer)
-                return Packed(serializer.dumps(result))
+                return Packed(await calling.dumps(serializer, result, waits=not self._in_place))
             except (TypeError, ValueError, OverflowError) as error:
                 message = f"the result of {task.name} cannot be packed: {error}"
                 raise JobFailed(message, retry=False) from error
@@ -110,13 +118,9 @@ class Runner:
             return function(*args, **kwargs)
         if task.rules.process:
             if self._processes is None:
-                self._processes = ProcessPool(self._concurrency, self._renewal)
+                self._processes = ProcessPool(self._most_processes, self._renewal)
             return await self._processes.run(function, job, args, kwargs)
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(self._concurrency, "job")
-        context = contextvars.copy_context()
-        call = partial(context.run, function, *args, **kwargs)
-        return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+        return await self.threads.run(function, *args, **kwargs)
 
     def _failed(self, task: Task[..., Any], job: Job, error: Exception) -> JobFailed:
         if self.errors is not None:
@@ -162,8 +166,7 @@ class Runner:
                 return
 
     def _end(self) -> None:
-        if self._threads is not None:
-            self._threads.shutdown(wait=False, cancel_futures=True)
+        self.threads.stop()
         if self._processes is not None:
             self._processes.stop()
 
@@ -179,12 +182,15 @@ class AppWorker:
     def options(self) -> WorkOptions:
         """For `jqmaster.worker_run`. Raises ValueError when there is no job to work on."""
         from jqmaster.worker.run import WorkOptions
+        from jqmaster.worker.sources import default_name
 
         if not self._jq.tasks:
             raise ValueError("there are no jobs: decorate functions with @jq.job, and import their modules")
-        given = {**self._given, "queues": self._queues or queues_of(self._jq)}
+        given = {**self._given}
         renewal = Renewal(given.pop("process_jobs", None), given.pop("process_memory", None))
-        runner = Runner(self._jq, given.get("concurrency", 8), renewal=renewal)
+        apart = {kind: most for kind in APART if (most := given.pop(kind, None)) is not None}
+        most = [apart.get(kind, given.get("concurrency", 8)) for kind in APART]
+        runner = Runner(self._jq, *most, renewal=renewal)
         if given.get("namespace", DEFAULT_NAMESPACE) == DEFAULT_NAMESPACE:
             given["namespace"] = self._jq.namespace
         if given.get("form", "auto") == "auto":
@@ -197,7 +203,18 @@ class AppWorker:
                 given["masters"] = self._jq.masters
         if given.get("masters") and given.get("key") is None:
             given["key"] = self._jq.key_of_master()
-        return WorkOptions(functions=runner.functions(), around=runner.alive, **given)
+        queues = _queues_apart(self._jq, self._queues, apart)
+        if len(queues) > 1 and given.get("push"):
+            raise ValueError("slots apart for threads or processes are for workers that pull")
+        name = given.pop("name", None) or default_name()
+        made = []
+        for kind, own in queues.items():
+            slots = {"queues": own, "name": f"{name}.{kind}" if kind else name}
+            if kind:
+                slots["concurrency"] = apart[kind]
+            threads = runner.threads if kind == ("threads" if "threads" in apart else "") else None
+            made.append(WorkOptions(runner.functions(), threads, **given | slots))
+        return replace(made[0], around=runner.alive, beside=made[1:])
 
     def run(self) -> int:
         """Work until SIGTERM or SIGINT, then finish what runs; the process's exit code."""
@@ -221,6 +238,24 @@ def plain(result: Any, serializer: Serializer) -> Any:
     if isinstance(result, Move):
         return replace(result, argument=plain(result.argument, serializer))
     return msgpack.unpackb(serializer.dumps(result), strict_map_key=False)
+
+
+def _queues_apart(jq: Registry, wanted: Sequence[str] | None, apart: Collection[str]) -> dict[str, list[str]]:
+    """The queues whose jobs run in slots of a kind of their own, and under "" those of all others. Raises ValueError
+    for a queue with jobs of several: who asks it for one that can start may get another."""
+    found: dict[str, list[str]] = {}
+    for queue in wanted or queues_of(jq):
+        tasks = [task for task in jq.tasks.values() if fnmatchcase(task.queue, queue)]
+        kinds = sorted({kind if (kind := _kind(task)) in apart else "" for task in tasks}) or [""]
+        if len(kinds) > 1:
+            names = ", ".join(kind or "others" for kind in kinds)
+            raise ValueError(f"queue {queue} has jobs for several kinds of slots ({names}): give each its queues")
+        found.setdefault(kinds[0], []).append(queue)
+    return found
+
+
+def _kind(task: Task[..., Any]) -> str:
+    return "" if task.is_async else "processes" if task.rules.process else "threads"
 
 
 def queues_of(jq: Registry) -> list[str]:

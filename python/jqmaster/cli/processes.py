@@ -13,6 +13,7 @@ from jqmaster.cli.places import NAMESPACE
 from jqmaster.cli.reach import said_key_file, url_of
 from jqmaster.cli.status import EXIT_OK, EXIT_UNAVAILABLE
 from jqmaster.connection.url import is_redis, without_password
+from jqmaster.errors import brought_by
 
 _MIGRATE = """\
 --migrate $JQ_MIGRATE  bring data of an older schema up to this one; older scripts refuse it from then on
@@ -51,7 +52,8 @@ takes networks and hosts with commas between, * for any.
 """
 )
 def _serve(options: Options) -> int:
-    from jqmaster.master.server import ServeOptions, run
+    with brought_by("server", "serve"):
+        from jqmaster.master.server import ServeOptions, run
     from jqmaster.master.session import Proxies
 
     same = (
@@ -131,15 +133,26 @@ functions MODULE:NAME                     a JQ object, or a map of job names to 
 --synchronous                             with --push: answer with the outcome itself
 --host HOST=127.0.0.1 $JQ_WORKER_HOST     with --push: listen there
 --port PORT=0 $JQ_WORKER_PORT             with --push: the port, 0 for any free one
+--threads N(1..10000) $JQ_THREADS         of a JQ object: so many plain functions, beside --concurrency
+--processes N(1..10000) $JQ_PROCESSES     of a JQ object: so many with process=True, beside --concurrency
 --process-jobs N $JQ_PROCESS_JOBS         of a JQ object: a process makes room for a fresh one after so many jobs
 --process-memory MB $JQ_PROCESS_MEMORY    of a JQ object: a process makes room for a fresh one when it holds more
 --name NAME $JQ_WORKER_NAME               the worker's name (default: host, process and a random part)
 --stop-timeout TIME=10s $JQ_STOP_TIMEOUT  how long running jobs have to finish
 --json-logs                               log JSON objects, one a line
+--reload                                  for development: start anew when a Python file below this folder changes
 {_RECREATE}[where to ask]
 {URL.replace("http://…", "http://…, several with commas between")}{KEY}{REDIS}"""
 )
 def _work(options: Options) -> int:
+    if not options.reload:
+        return _run_worker(options)
+    from jqmaster.cli import reloading
+
+    return reloading.run(lambda change: _run_worker(options, change))
+
+
+def _run_worker(options: Options, until: Any = None) -> int:
     from jqmaster.wire.credentials import key_of
     from jqmaster.worker import joblog
     from jqmaster.worker.run import WorkOptions, run
@@ -152,7 +165,7 @@ def _work(options: Options) -> int:
     jobs = _jobs(options.functions, prog)
     same = ("push", "register", "recreate", "synchronous", "queues", "concurrency", "host", "port", "name", "advertise")
     given: dict[str, Any] = {name: getattr(options, name) for name in same}
-    given |= _redis_given(options) | {"drain_timeout_s": options.stop_timeout}
+    given |= _redis_given(options) | {"drain_timeout_s": options.stop_timeout, "until": until}
     given["push_secrets"] = options.push_secrets or ()
     given["redis_url"] = url if url and is_redis(url) else None
     given["masters"] = url.split(",") if url and not is_redis(url) else []
@@ -164,7 +177,8 @@ def _work(options: Options) -> int:
         return run(WorkOptions(functions=jobs, **given))
     memory = options.process_memory and options.process_memory << 20
     try:
-        chosen = jobs.worker(**given, process_jobs=options.process_jobs, process_memory=memory).options()
+        more = {name: getattr(options, name) for name in ("threads", "processes", "process_jobs")}
+        chosen = jobs.worker(**given, **more, process_memory=memory).options()
     except ValueError as error:
         raise Misused(prog, f"{options.functions}: {error}") from None
     return run(chosen)
@@ -196,6 +210,8 @@ show it all working, in under a minute
 {FORM}"""
 )
 def _demo(options: Options) -> int:
+    with brought_by("server", "demo"):  # whose master is a process of its own
+        import jqmaster.master.server  # noqa: F401
     from jqmaster.demo import run
 
     return run(options.jobs, options.form or "auto")

@@ -38,7 +38,7 @@ class Ended:
         self._engine = engine
         self._redis = redis
         self._channel = f"{engine.namespace}:ended"
-        self._subscriptions = Subscriptions(redis)
+        self.subscriptions = Subscriptions(redis)
         self._asked: Together[bytes, Any] = Together(lambda ids: engine.call("watch", *ids))
         self._waiters: dict[bytes, set[asyncio.Event]] = {}
         self._states: dict[asyncio.Event, str] = {}
@@ -48,7 +48,7 @@ class Ended:
     @property
     def is_subscribed(self) -> bool:
         """Whether an end would be heard of now."""
-        return self._subscriptions.is_ready(self._channel)
+        return self.subscriptions.is_ready(self._channel)
 
     async def wait(self, job_id: bytes, timeout_s: float) -> str | None:
         """The state of `job_id` once it has ended, or after `timeout_s` seconds, or as soon as the master
@@ -78,7 +78,7 @@ class Ended:
             task.cancel()
         if self._tasks:
             await asyncio.wait(set(self._tasks.values()), timeout=STOP_TIMEOUT_S)
-        await self._subscriptions.stop()
+        await self.subscriptions.stop()
 
     # -- parts ------------------------------------------------------------------------------------
 
@@ -138,7 +138,7 @@ class Ended:
             self._tasks[name] = asyncio.create_task(coroutine, name=f"ended jobs: {name}")
 
     async def _listen(self) -> None:
-        async with self._subscriptions.listen(self._channel) as messages:
+        async with self.subscriptions.listen(self._channel) as messages:
             while True:
                 message = await messages.get()
                 if message is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -70,6 +71,11 @@ class Running:
     notes: Notebook
     task: asyncio.Task[None] = field(init=False)
 
+    def stop(self, why: str) -> None:
+        """Give it up. A thread learns of it when it asks."""
+        self.notes.end(why)
+        self.task.cancel()
+
 
 def _renewal(running: Running) -> float:
     """When its lease is to be renewed."""
@@ -99,6 +105,7 @@ class Heartbeats:
         self._last_beat = 0.0
         self._looks_at = 0.0  # when `run` looks next, unless something changes
         self._must_look = False
+        self._over: list[Key] = []
 
     def started(self, running: Running) -> None:
         """A job has come. Most come and go before anything is due: one that is due sooner is looked at."""
@@ -114,9 +121,18 @@ class Heartbeats:
         self._must_look = True
         self._changed.set()
 
+    def passed(self, key: Key) -> None:
+        """A job has passed its `max_runtime`. A heartbeat has it end, even if nobody picks jobs now."""
+        self._over.append(key)
+        self._changed.set()
+
     async def run(self) -> None:
         """Beat until cancelled."""
         while True:
+            if self._over:
+                over, self._over = self._over, []
+                with contextlib.suppress(JQError):
+                    await self._source.heartbeat(over, {})
             _, noted, renewal = self._due()
             now = time.monotonic()
             wait_s = min(ALIVE_EVERY_S, max(SOONEST_RENEWAL_S, renewal - now))

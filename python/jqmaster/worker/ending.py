@@ -14,6 +14,7 @@ import msgpack
 from jqmaster.engine.options import NewJob, Seconds
 from jqmaster.engine.replies import Job
 from jqmaster.errors import Invalid, JQError, NotFound
+from jqmaster.worker import threads
 
 R_co = TypeVar("R_co", covariant=True)
 
@@ -192,7 +193,7 @@ def _waits(seconds: Any) -> float:
 
 def trace(error: Exception, caller: str) -> str:
     """The traceback from the function on, without the frames of `caller` (a file) that called it."""
-    callers = (caller, concurrent.futures.thread.__file__)
+    callers = (caller, threads.__file__, concurrent.futures.thread.__file__)
     at = error.__traceback__
     while at is not None and at.tb_next is not None and at.tb_frame.f_code.co_filename in callers:
         at = at.tb_next

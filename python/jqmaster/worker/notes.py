@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
 import threading
 from collections.abc import Callable, Iterator
@@ -14,29 +15,54 @@ from jqmaster.engine.replies import Job, Note
 
 MESSAGE_BYTES = 1024
 
-current_job: contextvars.ContextVar[Job] = contextvars.ContextVar("current_job")
+_notebook: contextvars.ContextVar[Notebook] = contextvars.ContextVar("notebook")
+
+
+class CurrentJob(Job):
+    """The job that the running function works on."""
+
+    __slots__ = ()
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the function should end, since nobody waits for it any more: the job was cancelled, its lease was
+        lost, it ran for `max_runtime`, or its worker stops. For functions in threads, which nobody can stop, and in
+        processes, which are killed soon after."""
+        notebook = _notebook.get(None)
+        return notebook is not None and notebook.over is not None
+
+
+current_job: contextvars.ContextVar[CurrentJob] = contextvars.ContextVar("current_job")
 """The job that the running function works on."""
 
-_notebook: contextvars.ContextVar[Notebook] = contextvars.ContextVar("notebook")
+
+class JobStopped(BaseException):
+    """What `progress` and `checkpoint` raise in a thread or process whose job was cancelled, lost, or given
+    up; the message says why. Not an Exception, as asyncio's CancelledError: a function that catches those ends all the
+    same."""
 
 
 def progress(number: float, message: str | None = None) -> None:
     """Say how far the running job is, for those who look at it: any number, and a text (at most 1024 bytes).
 
     Goes with the next heartbeat, which is now, or as soon as the one before is answered; of several in
-    between the last one counts. For functions that run as jobs, also in threads; LookupError elsewhere.
+    between the last one counts. For functions that run as jobs, also in threads; LookupError elsewhere. Raises
+    JobStopped in a thread whose job is not its own any more (`CurrentJob.cancelled`).
     """
     text = None if message is None else message.encode()[:MESSAGE_BYTES].decode(errors="ignore")
-    _notebook.get().write(Note(progress=number, message=text))
+    notebook = _notebook.get()
+    notebook.check()
+    notebook.write(Note(progress=number, message=text))
 
 
 def checkpoint(argument: Any) -> None:
     """Have the next attempt of the running job, if there is one, start with this argument.
 
     Goes like `progress`, and at the latest before the attempt's failure is reported. Raises TypeError or
-    ValueError for what cannot be packed.
+    ValueError for what cannot be packed, and JobStopped as `progress` does.
     """
     notebook = _notebook.get()
+    notebook.check()
     notebook.write(Note(argument=notebook.dumps(argument)))
 
 
@@ -50,6 +76,7 @@ class Notebook:
 
     def __init__(self, tell: Callable[[], object]) -> None:
         self.is_used = False
+        self._over: str | None = None
         self.dumps: Callable[[Any], bytes] = msgpack.packb
         """How a checkpoint's argument is packed: as the job's own was."""
         self._tell = tell
@@ -58,18 +85,33 @@ class Notebook:
 
     def open(self, job: Job) -> None:
         """Make this the notebook, and `job` the job, of the function that is called next."""
-        current_job.set(job)
+        current_job.set(CurrentJob(*job))
         _notebook.set(self)
 
     @contextmanager
     def opened(self, job: Job) -> Iterator[None]:
         """The same, until the context is left: then it is the job around this one again."""
-        job_before, before = current_job.set(job), _notebook.set(self)
+        job_before, before = current_job.set(CurrentJob(*job)), _notebook.set(self)
         try:
             yield
         finally:
             current_job.reset(job_before)
             _notebook.reset(before)
+
+    @property
+    def over(self) -> str | None:
+        """Why nobody wants to hear more of this attempt."""
+        return self._over
+
+    def end(self, why: str) -> None:
+        """Nobody wants to."""
+        self._over = why
+
+    def check(self) -> None:
+        """Raise JobStopped where the attempt is over and the function goes on: in a thread or process. On an event loop
+        it has been cancelled."""
+        if self.over is not None and asyncio._get_running_loop() is None:
+            raise JobStopped(self.over)
 
     @property
     def has_more(self) -> bool:

@@ -19,7 +19,7 @@ from contextlib import AsyncExitStack
 from typing import Any, NamedTuple
 
 from jqmaster.engine.replies import Job, Note
-from jqmaster.worker.notes import Notebook, current_job
+from jqmaster.worker.notes import JobStopped, Notebook, current_job
 
 
 class Call(NamedTuple):
@@ -39,14 +39,15 @@ class Reply(NamedTuple):
     memory: int
 
 
-def serve(pipe: Any, log_levels: Mapping[str, int]) -> None:
-    """Answer each `Call` on `pipe` with notes and log records, each with the job it is of, and a `Reply`."""
+def serve(pipe: Any, log_levels: Mapping[str, int], over: Any) -> None:
+    """Answer each `Call` on `pipe` with notes and log records, each with the job it is of, and a `Reply`. The event
+    `over` is set when the job is given up."""
     # Ctrl-C at the terminal, and a service manager's SIGTERM, reach all processes; the worker ends these after
     # their jobs. A handler, unlike ignoring, is not passed on to programs that a job starts.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: None)
     threading.Thread(target=_end_with_worker, daemon=True).start()
-    say = _Saying(pipe)
+    say = _Saying(pipe, over)
     for name, level in log_levels.items():
         logging.getLogger(name).setLevel(level)
     logging.getLogger().handlers = [_LogToWorker(say)]
@@ -78,7 +79,8 @@ def relog(record: logging.LogRecord) -> None:
 class _Saying:
     """Sends to the worker, from any thread."""
 
-    def __init__(self, pipe: Any) -> None:
+    def __init__(self, pipe: Any, over: Any) -> None:
+        self.over = over
         self._pipe = pipe
         self._lock = threading.Lock()
 
@@ -108,6 +110,10 @@ class _Notebook(Notebook):
         super().__init__(lambda: None)
         self._say = say
         self._held = job.held
+
+    @property
+    def over(self) -> str | None:
+        return "it is given up" if self._say.over.is_set() else None
 
     def write(self, note: Note) -> None:
         self._say((self._held, note))
@@ -140,6 +146,8 @@ def _run(call: Call, say: _Saying) -> bytes:
     notebook.open(call.job)
     try:
         result = function(*call.args, **call.kwargs)
+    except JobStopped:
+        return pickle.dumps(Reply(None, None, 0))  # which nobody reads
     except Exception as error:
         try:
             packed = pickle.dumps(Reply(None, error, _memory()))

@@ -22,7 +22,9 @@ from jqmaster.engine.replies import Job, Note
 from jqmaster.worker import process
 from jqmaster.worker.notes import notebook_of
 
+_SPAWN = multiprocessing.get_context("spawn")
 END_S = 2.0
+GRACE_S = 1.0  # for a function to learn that its job is given up, and to end by itself
 
 
 class ProcessDied(RuntimeError):
@@ -47,13 +49,13 @@ class ProcessPool:
     """A process for each job that runs, at most `most`; made when they are needed, and used again.
 
     They are started anew (`spawn`), so they share nothing with the worker: the function is found by its
-    module and name. Cancelling `run` kills the job's process, and no other.
+    module and name. Cancelling `run` ends the job's process, and no other: after `GRACE_S` it is killed.
     """
 
     def __init__(self, most: int, renewal: Renewal = NEVER) -> None:
         self._renewal = renewal
         self._keeps = min(most, os.cpu_count() or 1)  # idle ones
-        self._threads = ThreadPoolExecutor(most, "process")
+        self._threads = ThreadPoolExecutor(2 * most, "process")  # a job may start while the one before it ends
         self._idle: list[_Process] = []
         self._busy: set[_Process] = set()
 
@@ -73,11 +75,14 @@ class ProcessPool:
 
         try:
             reply = await loop.run_in_executor(self._threads, one.call, call, told)
-        except BaseException:
-            one.kill()  # it hangs, or is dead
+        except asyncio.CancelledError:
+            one.give_up()
+            loop.call_later(GRACE_S, self._kill, one)
             raise
-        finally:
-            self._busy.discard(one)
+        except BaseException:
+            self._kill(one)  # it is dead, or as good as that
+            raise
+        self._busy.discard(one)
         if self._is_worn(one, reply) or len(self._idle) >= self._keeps:
             one.end()
         else:
@@ -98,6 +103,10 @@ class ProcessPool:
         self._idle.clear()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
+    def _kill(self, one: _Process) -> None:
+        self._busy.discard(one)
+        one.kill()
+
     def _is_worn(self, one: _Process, reply: process.Reply) -> bool:
         jobs, memory = self._renewal
         return (jobs is not None and one.calls >= jobs) or (memory is not None and reply.memory > memory)
@@ -109,6 +118,7 @@ class _Process:
     def __init__(self) -> None:
         self.calls = 0
         self._is_killed = False
+        self._over = _SPAWN.Event()
         self._process: multiprocessing.process.BaseProcess | None = None
         self._pipe: Any = None
 
@@ -123,6 +133,8 @@ class _Process:
                 job, what = said
                 if job == call.job.held:  # a thread that the job before left behind may go on talking
                     told(what)
+            if self._over.is_set():
+                self.kill()
             return said
         except (EOFError, OSError):
             if self._process is None:  # it could not even be started
@@ -142,6 +154,10 @@ class _Process:
     def is_alive(self) -> bool:
         """Whether it can take a job, as far as is known."""
         return self._process is None or self._process.exitcode is None
+
+    def give_up(self) -> None:
+        """Let its function know that it should end. It takes no other job."""
+        self._over.set()
 
     def kill(self) -> None:
         """End it at once; whoever waits for `call` hears that it died."""
@@ -163,12 +179,11 @@ class _Process:
             self._process.join(1)
 
     def _start(self) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=process.serve, args=(theirs, process.levels()), name="jq-job")
+        self._pipe, theirs = _SPAWN.Pipe()
+        self._process = _SPAWN.Process(target=process.serve, args=(theirs, process.levels(), self._over), name="jq-job")
         self._process.start()
         theirs.close()
-        if self._is_killed:  # while it was being started
+        if self._is_killed or self._over.is_set():  # while it was being started
             self._process.kill()
 
 

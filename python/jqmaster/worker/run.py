@@ -7,7 +7,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,11 +19,11 @@ import uvloop
 from jqmaster.connection.url import without_password
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.scripts import Form
-from jqmaster.errors import JQError, Unavailable
+from jqmaster.errors import JQError, Unavailable, brought_by
 from jqmaster.wire.credentials import check_master, key_of
 from jqmaster.wire.signing import new_secret
-from jqmaster.worker.push import PushHost
 from jqmaster.worker.sources import HttpSource, RedisSource
+from jqmaster.worker.threads import Threads
 from jqmaster.worker.worker import Function, Outcome, Worker, queues_for
 
 log = logging.getLogger("jqmaster.worker")
@@ -35,6 +35,7 @@ class WorkOptions:
     """What a worker process can be told: `masters` or `redis_url`, and `push` or not."""
 
     functions: Mapping[str, Function]
+    threads: Threads | None = None  # in which plain functions run; default: `concurrency` of its own
     masters: Sequence[str] = field(default_factory=list)
     key: str | None = field(default=None, repr=False)  # with masters: default as the environment says
     redis_url: str | None = None
@@ -55,6 +56,8 @@ class WorkOptions:
     drain_timeout_s: float = 10.0
     on_outcome: Callable[[Outcome, str], None] | None = None
     around: Callable[[], AbstractAsyncContextManager[Any]] = nullcontext  # entered while the worker works
+    until: Callable[[], Awaitable[object]] | None = None  # a process ends when it returns, as on SIGTERM
+    beside: Sequence[WorkOptions] = ()  # further workers of the process: all end when one does
 
 
 def run(options: WorkOptions) -> int:
@@ -73,18 +76,46 @@ async def _run(options: WorkOptions) -> int:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, on_signal, number)
+    watching = asyncio.create_task(_stop_after(options.until, stop)) if options.until is not None else None
     try:
         await work(options, stop)
     except (JQError, OSError) as error:
         print(f"jqmaster: {error}", file=sys.stderr)
         return 1
+    finally:
+        if watching is not None:
+            watching.cancel()
     return 0
+
+
+async def _stop_after(until: Callable[[], Awaitable[object]], stop: asyncio.Event) -> None:
+    await until()
+    stop.set()
 
 
 async def work(options: WorkOptions, stop: asyncio.Event) -> None:
     """Work until `stop` is set. Raises when the worker cannot listen, or is refused."""
     async with options.around():
-        await _work(options, stop)
+        if options.beside:
+            await _work_together([options, *options.beside], stop)
+        else:
+            await _work(options, stop)
+
+
+async def _work_together(several: Sequence[WorkOptions], stop: asyncio.Event) -> None:
+    ends = asyncio.Event()
+    tasks = [asyncio.create_task(_work(options, ends)) for options in several]
+    stopped = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait([*tasks, stopped], return_when=asyncio.FIRST_COMPLETED)
+        ends.set()
+        for ended in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(ended, BaseException):
+                raise ended
+    finally:
+        for task in (*tasks, stopped):
+            task.cancel()
+        await asyncio.wait(tasks)
 
 
 async def _work(options: WorkOptions, stop: asyncio.Event) -> None:
@@ -99,10 +130,13 @@ async def _work(options: WorkOptions, stop: asyncio.Event) -> None:
         fetches=not options.push,
         drain_timeout_s=options.drain_timeout_s,
         on_outcome=partial(_note, options.on_outcome),
+        threads=options.threads,
     )
     host = None
     try:
         if options.push:
+            with brought_by("server", "a worker that jobs are pushed to"):
+                from jqmaster.worker.push import PushHost
             secrets = list(options.push_secrets) or [new_secret()]
             host = PushHost(
                 worker, secrets, host=options.host, port=options.port, synchronous=options.synchronous,

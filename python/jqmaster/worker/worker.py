@@ -7,12 +7,10 @@ master brings them). The life of a job here is the same for all: start, heartbea
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import inspect
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import msgpack
@@ -38,10 +36,11 @@ from jqmaster.worker.ending import (
     succeeded,
     trace,
 )
-from jqmaster.worker.notes import Notebook, checkpoint, current_job, progress
+from jqmaster.worker.notes import JobStopped, Notebook, checkpoint, current_job, progress
+from jqmaster.worker.threads import Threads
 
 __all__ = [
-    "Ending", "FollowUp", "Function", "JobFailed", "JobReleased", "Key", "Move", "Outcome", "Release",
+    "Ending", "FollowUp", "Function", "JobFailed", "JobReleased", "JobStopped", "Key", "Move", "Outcome", "Release",
     "Source", "Worker", "checkpoint", "current_job", "no_renewal", "progress", "queues_for",
 ]  # fmt: skip
 
@@ -64,7 +63,8 @@ class Worker:
     """Runs jobs, `concurrency` at a time. `run` until told to stop.
 
     `functions` maps names of jobs to callables that take the argument and return the result; plain ones run
-    in threads. `on_outcome(outcome, state)` is called for every answer to a report.
+    in `threads`; one that runs on when its job was given up keeps its slot.
+    `on_outcome(outcome, state)` is called for every answer to a report.
     """
 
     def __init__(
@@ -76,6 +76,7 @@ class Worker:
         fetches: bool = True,
         drain_timeout_s: float = 10.0,
         on_outcome: Callable[[Outcome, str], None] | None = None,
+        threads: Threads | None = None,
     ) -> None:
         self.functions = functions
         self.concurrency = concurrency
@@ -83,7 +84,7 @@ class Worker:
         self._fetches = fetches
         self._drain_timeout_s = drain_timeout_s
         self._on_outcome = on_outcome
-        self._threads = ThreadPoolExecutor(concurrency, "job")
+        self._threads = threads or Threads(concurrency)
         self._running: dict[Key, Running] = {}
         self._endings: list[Ending] = []
         self._reserved = 0  # slots whose outcome is being reported together with a wish for the next job
@@ -94,6 +95,7 @@ class Worker:
         self._all_reported = asyncio.Event()
         self._all_reported.set()
         self._room_came = asyncio.Event()
+        self._threads.told = self._room_came.set
         self._fetching: asyncio.Future[list[Job]] | None = None
         self._awake = asyncio.Event()  # not asked to be quiet
         self._awake.set()
@@ -104,7 +106,7 @@ class Worker:
     @property
     def free(self) -> int:
         """How many more jobs may start now."""
-        return self.concurrency - len(self._running) - self._reserved
+        return self.concurrency - len(self._running) - self._reserved - self._threads.left
 
     @property
     def busy(self) -> int:
@@ -125,7 +127,7 @@ class Worker:
         running.task = asyncio.create_task(self._attend(running, function, report or self._report))
         self._running[job.held] = running
         if job.max_runtime is not None:  # which nobody extends: another attempt begins then
-            timer = loop.call_later(job.max_runtime, self._stop_job, job.held, "it ran for max_runtime")
+            timer = loop.call_later(job.max_runtime, self._passed, job.held)
             running.task.add_done_callback(lambda _task: timer.cancel())
         self._beats.started(running)
 
@@ -146,7 +148,7 @@ class Worker:
             for part in parts:
                 part.cancel()
             await asyncio.wait([*parts, *([fetching] if fetching else [])], timeout=5)
-            self._threads.shutdown(wait=False, cancel_futures=True)
+            self._threads.stop()
 
     # -- one job ----------------------------------------------------------------------------------
 
@@ -160,6 +162,7 @@ class Worker:
                     ending = await self._attempt(running, function)
         except TimeoutError:
             assert not running.renews and limit.expired()
+            running.notes.end("it ran for its timeout")
             log.warning("job %s (%s) ran out of its time", running.job.id, running.job.name)
             return
         finally:
@@ -191,9 +194,7 @@ class Worker:
             if takes_bytes or inspect.iscoroutinefunction(function):  # which costs as much as all else here
                 result = await function(argument)
             else:
-                context = contextvars.copy_context()
-                loop = asyncio.get_running_loop()
-                result = await loop.run_in_executor(self._threads, context.run, function, argument)
+                result = await self._threads.run(function, argument)
         except JobFailed as error:
             group = error.group or group_of(error)
             said = {"retry": error.retry, "retry_in": error.retry_in, "error": error.error}
@@ -326,11 +327,15 @@ class Worker:
                 one_by_one = [await self._insist([outcome], 0) for outcome in batch]
                 return [states[0] for states, _ in one_by_one], []
 
+    def _passed(self, key: Key) -> None:
+        self._stop_job(key, "it ran for max_runtime")
+        self._beats.passed(key)
+
     def _stop_job(self, key: Key, why: str) -> None:
         running = self._running.get(key)
         if running is not None:
             log.warning("job %s attempt %d: %s, stopping it", running.job.id, running.job.attempt, why)
-            running.task.cancel()
+            running.stop(why)
 
     # -- what the worker is told -------------------------------------------------------------------
 
@@ -377,7 +382,7 @@ class Worker:
             await asyncio.wait(tasks, timeout=self._drain_timeout_s)
         left = list(self._running)
         for running in list(self._running.values()):
-            running.task.cancel()
+            running.stop("its worker stops")
         if left:
             await self._bounded(self._source.release(left), 5.0)
         await self._bounded(self._all_reported.wait(), 5.0)

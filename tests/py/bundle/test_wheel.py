@@ -1,4 +1,5 @@
-"""The wheel, installed in an empty environment far from the repository, carries all it needs."""
+"""The wheel, installed in an empty environment far from the repository, carries all it needs; and without an extra it
+brings what enqueues and works."""
 
 from __future__ import annotations
 
@@ -142,3 +143,37 @@ def test_it_serves_with_a_redis_of_its_own_and_its_worker_works(installed: Path,
             if process:
                 process.terminate()
                 assert process.wait(20) == 0
+
+
+@pytest.fixture(scope="module")
+def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The ``bin`` directory of an environment in which nothing was installed but the wheel with what it asks for."""
+    home = tmp_path_factory.mktemp("bare")
+    run(sys.executable, "-m", "venv", "--without-pip", home, cwd=home)
+    install = [sys.executable, "-m", "pip", "--python", home / "bin" / "python", "install", "-q", wheel]
+    subprocess.run(install, check=True, cwd=home)  # where packages come from is this environment's business
+    return home / "bin"
+
+
+def test_without_an_extra_it_enqueues_and_works(bare: Path, fresh_server: RedisServer, tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(
+        "from jqmaster import JQ\njq = JQ()\n@jq.job\ndef add(a: int, b: int) -> int:\n    return a + b\n"
+    )
+    where = ("--redis", fresh_server.url)
+    worker = started(bare / "jqmaster", "work", "app:jq", *where, cwd=tmp_path)
+    try:
+        command = f"from app import jq, add\nwith jq.using({fresh_server.url!r}): print(add.enqueue(40, 2).result(20))"
+        assert run(bare / "python", "-c", command, cwd=tmp_path) == "42\n"
+        assert "add" in run(bare / "jqmaster", "queues", *where, cwd=tmp_path)
+    finally:
+        worker.terminate()
+        assert worker.wait(20) == 0
+
+
+@pytest.mark.parametrize("command", ["serve", "demo", "work app:FUNCTIONS --push --redis unix:///nowhere"])
+def test_what_needs_an_extra_names_it(command: str, bare: Path, tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text("FUNCTIONS = {'double': lambda argument: 2 * argument}\n")
+    process = started(bare / "jqmaster", *command.split(), cwd=tmp_path)
+    output, _ = process.communicate(timeout=30)
+    assert process.returncode == 1
+    assert output.endswith("needs hypercorn: pip install 'jqmaster[server]'\n") and output.count("\n") == 1, output

@@ -10,6 +10,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[3]
+EXTRAS = ("encryption", "prometheus", "opentelemetry")
 LOCK = (ROOT / "requirements.lock").read_text()
 PINS = {canonicalize_name(name): version for name, version in re.findall(r"^([\w.-]+)==([^ ;]+)", LOCK, re.MULTILINE)}
 
@@ -17,7 +18,7 @@ PINS = {canonicalize_name(name): version for name, version in re.findall(r"^([\w
 def test_it_has_what_is_asked_for() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    asked = [*project["dependencies"], *extras["prometheus"], *extras["opentelemetry"], *extras["dev"]]
+    asked = [*project["dependencies"], *(one for extra in ("server", "dev", *EXTRAS) for one in extras[extra])]
     requirements = {canonicalize_name(one.name): one for one in map(Requirement, asked)}
     assert requirements.keys() - PINS.keys() == set()
     assert {name: PINS[name] for name, one in requirements.items() if PINS[name] not in one.specifier} == {}

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from jqmaster import JQ, JobError, JobFailed, MessagePack, checkpoint, current_job, progress
+from jqmaster import JQ, JobError, JobFailed, JobStopped, MessagePack, checkpoint, current_job, progress
 from jqmaster.testing import working
 from processes import Process
 from topologies import until
@@ -90,6 +90,23 @@ def tells(number: int, seen: Iterable[int] = ()) -> list[int]:
         checkpoint({"number": 10, "seen": {number}})  # a set, which only the object's serializer can pack
         raise ValueError("from there on")
     return [*seen, number]
+
+
+@jobs.job(process=True, timeout=1)
+def listens(how: str, path: str) -> None:
+    Path(path).write_text("started")
+    while how == "asks" and not current_job.get().cancelled:
+        time.sleep(0.02)
+    try:
+        while how == "says":
+            progress(1)
+            time.sleep(0.02)
+        if how == "waits":
+            time.sleep(600)
+        Path(path).write_text(str(current_job.get().cancelled))
+    except JobStopped as stopped:
+        Path(path).write_text(str(stopped))
+        raise
 
 
 @pytest.fixture
@@ -180,6 +197,21 @@ def test_a_cancelled_job_ends_with_its_process(jq: JQ) -> None:
         while before & {one.pid for one in multiprocessing.active_children()}:
             assert time.monotonic() < until, "its process runs on"
             time.sleep(0.05)
+
+
+@pytest.mark.parametrize("how", ["asks", "says", "waits"])
+def test_a_function_there_learns_that_its_job_is_given_up(jq: JQ, how: str, tmp_path: Path) -> None:
+    handle = listens.enqueue(how, str(tmp_path / "said"))
+    with working(jq, concurrency=1):
+        while not (tmp_path / "said").exists():
+            time.sleep(0.02)
+        began = time.monotonic()
+        jq.cancel(handle)
+        other = where_it_runs.enqueue(1)
+        assert other.result(timeout=20)[1] == 1
+    said = {"asks": "True", "says": "it is given up", "waits": "started"}[how]
+    assert (tmp_path / "said").read_text() == said
+    assert time.monotonic() - began < 15 and not multiprocessing.active_children()
 
 
 def test_a_coroutine_is_cancelled_at_max_runtime(jq: JQ, tmp_path: Path) -> None:
