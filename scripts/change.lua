@@ -1,9 +1,9 @@
--- Changes jobs: their priority, argument, time, retries, lease, tags.
+-- Changes jobs: their queue, priority, argument, time, retries, lease, tags.
 -- KEYS   namespace, namespace:meta
 -- ARGV   spec, argument, spec, argument, ...   1 to 1000 jobs; an empty argument leaves the job's own
 -- Reply  for each job its state, or NOTFOUND, or CONFLICT (its state does not allow it)
--- Errors INVALID jobs, INVALID jobs[i].field, FULL jobs[i].tags[j]
--- Cost   for each job a few commands; under constraints its place is looked for anew
+-- Errors INVALID jobs, INVALID jobs[i].field, FULL jobs[i].queue, FULL jobs[i].tags[j]
+-- Cost   for each job a few commands; under constraints, and in another queue, its place is looked for anew
 -- Flags: write
 local batch = require "jqlua.base.writes"
 local change = require "jqlua.life.change"
@@ -22,14 +22,15 @@ if count % 1 ~= 0 or count < 1 or count > MOST_JOBS then
   return redis.error_reply("INVALID jobs: expected 1 to " .. MOST_JOBS .. " specs, each with its argument, got "
     .. #ARGV .. " arguments")
 end
-local changes = {}
+local changes, is_checked = {}, meta.state[meta.CROWDED] or meta.state[meta.VERSION] > 0
 for i = 1, count do
   changes[i], problem = change.parse(ARGV[2 * i - 1], i - 1, ARGV[2 * i] ~= "")
   if problem then
     return redis.error_reply(problem)
   end
+  is_checked = is_checked or changes[i].queue
 end
-problem = (meta.state[meta.CROWDED] or meta.state[meta.VERSION] > 0) and change.check(changes)
+problem = is_checked and change.check(changes)
 if problem then
   return redis.error_reply(problem)
 end

@@ -1,28 +1,34 @@
 -- Runs jobs again that failed for good, were cancelled, or wait for their backoff.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {ids, actor?} or {where, cursor?, count?, actor?}
+-- ARGV   spec {ids, queue?, actor?} or {where, cursor?, count?, queue?, actor?}: queue is where they are to wait
 -- Reply  for each job queued, or NOTFOUND, or CONFLICT (its state does not allow it, or its unique key is another's);
 --        with where {cursor, changed}: of the jobs that fit, and had come there when the first call was made
--- Errors INVALID field
+-- Errors INVALID field, FULL queue
 -- Cost   with where, some milliseconds at most; with ids, each of them
 -- Flags: write
 local again = require "jqlua.life.retry"
 local arguments = require "jqlua.base.arguments"
+local check = require "jqlua.base.check"
 local job = require "jqlua.job.record"
+local moving = require "jqlua.life.moving"
 local selection = require "jqlua.find.selection"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-local spec, problem = arguments.operators("ids where cursor count")
+local spec, problem = arguments.operators("ids where cursor count queue")
 if not spec then
   return redis.error_reply(problem)
+end
+local expected = spec.queue ~= nil and moving.check_queue(spec.queue)
+if expected then
+  return redis.error_reply(check.problem("queue", expected, spec.queue))
 end
 local selected
 selected, problem = selection.parse(spec)
 if not selected then
   return redis.error_reply(problem)
 end
-problem = selected.ids and again.check(selected.ids)
+problem = again.check(selected.ids, spec.queue)
 if problem then
   return redis.error_reply(problem)
 end
@@ -31,7 +37,7 @@ local reply, changed = selection.each(selected, again.STATES, function(of)
   if selected.where and of[job.ENDED_MS] > selected.begun_ms then
     return "CONFLICT"
   end
-  return again.retry(of)
+  return again.retry(of, spec.queue)
 end)
 trail.note_jobs("retry", spec, changed)
 transition.commit()

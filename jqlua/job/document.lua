@@ -67,6 +67,9 @@ function M.encode(of, argument)
       put("message", extra.m)
       put("group", extra.g or extra.r)
     end
+    if extra.l then
+      put("lapses", extra.l)
+    end
     if extra.p then
       put("progress", extra.p)
     end

@@ -3,6 +3,7 @@
 local keys = require "jqlua.base.keys"
 local batch = require "jqlua.base.writes"
 local check = require "jqlua.base.check"
+local events = require "jqlua.statistics.events"
 local failure = require "jqlua.life.failure"
 local job = require "jqlua.job.record"
 
@@ -75,6 +76,9 @@ function M.write(of, notes)
     extra.t = notes.message or extra.t
     failure.save_extra(of, extra)
     job.save(of)
+    if job.given(of).track then -- of others there would be too many
+      events.tell(of, "progress", { progress = extra.p, message = extra.t })
+    end
   end
 end
 

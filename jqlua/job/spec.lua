@@ -23,8 +23,8 @@ local MOST_HEADER_BYTES = 1024 -- names and texts of a job
 M.MOST_DEPENDS = 100
 
 local FIELDS = "name queue priority max_retry keep_result timeout delay run_at expires_in "
-  .. "retry_base retry_cap retry_jitter tags unique unique_for unique_within if_exists depends if_failed max_runtime "
-  .. "track headers notify"
+  .. "max_lapses retry_base retry_cap retry_jitter tags unique unique_for unique_within if_exists depends if_failed "
+  .. "max_runtime track headers notify"
 
 ---@cold
 ---@param least number
@@ -111,6 +111,9 @@ local function rare(options, field, value, spec_path, i)
   elseif field == "max_runtime" then
     options[field] = value
     return not check.is_number(value, 0.001, 4000000) and "seconds from 0.001 to 4000000"
+  elseif field == "max_lapses" then
+    options[field] = value
+    return not check.is_integer(value, 0, 2147483647) and "an integer from 0 to 2147483647"
   elseif field == "headers" then
     options[field] = value ~= false and (type(value) ~= "table" or next(value) ~= nil) and value or nil
     return nil, check_headers(value, path)

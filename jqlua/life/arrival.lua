@@ -7,6 +7,7 @@ local change = require "jqlua.life.change"
 local check = require "jqlua.base.check"
 local coming = require "jqlua.life.coming"
 local dependents = require "jqlua.links.dependents"
+local events = require "jqlua.statistics.events"
 local job = require "jqlua.job.record"
 local readers = require "jqlua.links.readers"
 local states = require "jqlua.job.states"
@@ -68,15 +69,16 @@ local function met(new, options, argument)
   local id = unique.holder(options.unique)
   local of = id and job.read(id)
   local policy = options.if_exists or "keep"
-  if not of or policy == "keep" then
+  if not of then
     return id
-  elseif states.is_of(of[job.STATE], states.WAITING) then
+  elseif policy ~= "keep" and states.is_of(of[job.STATE], states.WAITING) then
     batch.flush()
     change.replace(of, new, argument)
   elseif policy == "latest" and of[job.STATE] == states.RUNNING and not job.options(of).unique_within then
     options.depends, options.if_failed = { id }, "run"
     return nil, true
   end
+  events.tell(of, "met")
   return id
 end
 

@@ -148,7 +148,9 @@ function M.forgive(of, number, digits)
     return
   end
   of[job.HOW] = job.GIVEN_BACK
-  of[job.FAILURES] = math.max(0, of[job.FAILURES] - 1) -- a retry by hand may have begun anew
+  if not failure.forgive_lapse(of, number) then
+    of[job.FAILURES] = math.max(0, of[job.FAILURES] - 1) -- a retry by hand may have begun anew
+  end
   if state == states.RETRYING then
     lineup.enter(of)
   end

@@ -10,19 +10,22 @@ local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
 local jobspec = require "jqlua.job.spec"
 local lineup = require "jqlua.limits.placement"
+local moving = require "jqlua.life.moving"
 local queue = require "jqlua.queue.record"
 local tagindex = require "jqlua.job.tags"
 local transition = require "jqlua.life.transition"
 
 local M = {}
 
-local FIELDS = "id priority delay run_at max_retry timeout tags"
+local FIELDS = "id queue priority delay run_at max_retry timeout tags"
 
 ---@return string? expected
 ---@return string? problem
 local function check_field(field, value, path)
   if field == "id" then
     return not check.is_id(value) and check.ID
+  elseif field == "queue" then
+    return moving.check_queue(value)
   elseif field == "priority" then
     return not check.is_integer(value, -2147483648, 2147483647) and "an integer from -2147483648 to 2147483647"
   elseif field == "max_retry" then
@@ -40,7 +43,7 @@ end
 ---@param blob string MessagePack map
 ---@param i number its place, for errors
 ---@param has_argument boolean
----@return table? change {id, priority?, delay?, run_at?, max_retry?, timeout?, tags?}
+---@return table? change {id, queue?, priority?, delay?, run_at?, max_retry?, timeout?, tags?}
 ---@return string? problem
 function M.parse(blob, i, has_argument)
   local path = "jobs[" .. i .. "]"
@@ -118,7 +121,7 @@ local function set_tags(of, tags)
 end
 
 --- Changes a job that waits.
----@param changed table {priority?, due_ms?, max_retry?, timeout?, tags?}
+---@param changed table {queue?, priority?, due_ms?, max_retry?, timeout?, tags?}
 ---@param argument? string
 local function change_waiting(of, changed, argument)
   if argument then
@@ -132,7 +135,9 @@ local function change_waiting(of, changed, argument)
     set_tags(of, changed.tags)
   end
   local is_ready = of[job.STATE] == states.QUEUED or of[job.STATE] == states.IN_LANE
-  if is_ready and (argument or changed.priority or changed.tags) then
+  if changed.queue and changed.queue ~= of[job.QUEUE] then
+    moving.move(of, changed.queue, changed.priority or of[job.PRIORITY])
+  elseif is_ready and (argument or changed.priority or changed.tags) then
     lineup.relocate(of, changed.priority or of[job.PRIORITY], argument)
     batch.flush() -- before it may go somewhere else
   else
@@ -183,21 +188,29 @@ function M.apply(of, change, argument)
   return states.name(of[job.STATE])
 end
 
---- Whether the namespace has room for the tags that jobs are to have, and the call for the matching that those take
---- which wait. Before any write.
+--- Whether the namespace has room for the queues and tags that jobs are to have, and the call for the matching that
+--- those take which wait. Before any write.
 ---@param changes table[]
 ---@return string? problem
 function M.check(changes)
   local asked, waiting, is_crowded = admission.begin(), {}, meta.state[meta.CROWDED]
+  local new_queues, new_count = {}, 0
   for i, change in ipairs(changes) do
     local of, argument = job.read(change.id), ARGV[2 * i] ~= "" and ARGV[2 * i] or nil
     if not M.why_not(of, change, argument) then
       local problem = is_crowded and change.tags
         and admission.check_tags(asked, change.tags, "jobs[" .. i - 1 .. "]")
+      local name = change.queue
+      if name and not new_queues[name] and queue.load(name)[queue.IS_NEW] then
+        new_queues[name], new_count = true, new_count + 1
+        problem = problem or admission.check_queues(name, new_count, "jobs[" .. i - 1 .. "].queue")
+      end
       if problem then
         return problem
       end
-      waiting[#waiting + 1] = states.is_of(of[job.STATE], states.WAITING) and of or nil
+      if states.is_of(of[job.STATE], states.WAITING) then
+        waiting[#waiting + 1] = name and { [job.QUEUE] = name, [job.NAME] = of[job.NAME] } or of
+      end
     end
   end
   return constraint.check_asked(waiting, "jobs")

@@ -19,7 +19,8 @@ M.MOST_ENDS = 20
 local LONGEST_NOTE = 200
 
 --- The rarely needed facts: {r reason, m message, g group, f finished_at as given, p progress, t its message,
---- h how the last attempts ended (see note_attempt), n how many before them are forgotten}.
+--- h how the last attempts ended (see note_attempt), n how many before them are forgotten, l lapses that were counted
+--- apart from failures, b the attempt of the last of them}.
 function M.extra(of)
   if job.has(of, job.HAS_EXTRA) then
     local raw = call("GET", keys.EXTRA .. of[job.ID])
@@ -40,15 +41,16 @@ local function random(of)
   return tonumber(digest:sub(1, 8), 16) / 4294967296
 end
 
+---@param count number how many failures, or lapses, there were
 ---@return number ms to wait before the next attempt
-local function backoff_ms(of)
+local function backoff_ms(of, count)
   local base, cap, jitter = settings.retry(queue.load(of[job.QUEUE]))
   local options = job.options(of)
   base, cap, jitter = options.retry_base or base, options.retry_cap or cap, options.retry_jitter or jitter
   if base == 0 then
     return 0 -- 0 times an infinite power would be no number
   end
-  local ms = 1000 * math.min(cap, base * 2 ^ (of[job.FAILURES] - 1)) * (1 - jitter * random(of))
+  local ms = 1000 * math.min(cap, base * 2 ^ (count - 1)) * (1 - jitter * random(of))
   return ms - ms % 1
 end
 
@@ -86,6 +88,14 @@ function M.note_attempt(extra, of, reason, group, message)
 end
 
 ---@cold
+--- Keeps that the job leaves its queue for another, without having run.
+function M.note_move(of)
+  local extra = M.extra(of)
+  M.keep(extra, { 0, 0, meta.state[meta.NOW_MS], job.MOVED_ON, "", "", "", note("from " .. of[job.QUEUE]) })
+  M.save_extra(of, extra)
+end
+
+---@cold
 --- The job fails for good.
 ---@param is_popped? boolean whether it is out of its queue already
 ---@return boolean kept
@@ -95,8 +105,7 @@ local function give_up(of, reason, message, group, is_popped)
 end
 
 ---@param attempt_is_over boolean
-local function record(of, attempt_is_over, reason, group, message, error_blob, finished_at)
-  local extra = M.extra(of)
+local function record(of, extra, attempt_is_over, reason, group, message, error_blob, finished_at)
   extra.r, extra.m, extra.g = reason, message, group
   if attempt_is_over then
     extra.f = finished_at
@@ -117,28 +126,51 @@ local function record(of, attempt_is_over, reason, group, message, error_blob, f
 end
 
 ---@cold
+--- Whether the running attempt ran for as long as it may.
+local function is_overrun(of)
+  local most_s = of[job.OPTIONS] ~= "" and job.given(of).max_runtime
+  return most_s and meta.state[meta.NOW_MS] - of[job.STARTED_MS] >= most_s * 1000
+end
+
+---@cold
 --- The running attempt failed.
 ---@param how string job.FAILED or job.LAPSED
----@param group? string what failures are listed by, the reason if nothing is given
+---@param said table what is said of it, as an outcome of type failure does
+---@param error_blob? string
 ---@return string state
-function M.fail(of, how, reason, message, error_blob, should_retry, finished_at, group)
-  local now = meta.state[meta.NOW_MS]
+function M.fail(of, how, said, error_blob)
+  local now, extra = meta.state[meta.NOW_MS], M.extra(of)
+  local reason, message = said.reason or "other", said.message or ""
   if reason == "timeout" and job.has(of, job.HELD) then
     worker.lapsed(of[job.WORKER])
   end
   of[job.HOW] = how
-  of[job.FAILURES] = of[job.FAILURES] + 1
   of[job.ENDED_MS] = now
+  local most_lapses = how == job.LAPSED and not is_overrun(of) and job.given(of).max_lapses
+  local is_left, count
+  if most_lapses then
+    count = (extra.l or 0) + 1
+    extra.l, extra.b = count, of[job.ATTEMPT]
+    is_left = count <= most_lapses
+    if not is_left then
+      reason, message = "lapses", message .. ", and that more than max_lapses times"
+    end
+  else
+    count = of[job.FAILURES] + 1
+    of[job.FAILURES] = count
+    is_left = said.should_retry ~= false and count <= of[job.MAX_RETRY]
+  end
   local state = "retrying"
   local kept
-  if should_retry and of[job.FAILURES] <= of[job.MAX_RETRY] then
-    kept = transition.move(of, states.RETRYING, now + backoff_ms(of))
+  if is_left then
+    kept = transition.move(of, states.RETRYING,
+      now + (said.retry_in and math.ceil(said.retry_in * 1000) or backoff_ms(of, count)))
   else
     state = "error"
-    kept = give_up(of, reason, message, group)
+    kept = give_up(of, reason, message, said.group)
   end
   if kept then
-    record(of, true, reason, group, message, error_blob, finished_at)
+    record(of, extra, true, reason, said.group, message, error_blob, said.finished_at)
   end
   return state
 end
@@ -146,9 +178,35 @@ end
 ---@cold
 --- The running attempt's lease ran out, or it ran for as long as it may.
 function M.lapse(of)
-  local most_s = of[job.OPTIONS] ~= "" and job.options(of).max_runtime
-  local is_over = most_s and meta.state[meta.NOW_MS] - of[job.STARTED_MS] >= most_s * 1000
-  M.fail(of, job.LAPSED, "timeout", is_over and "it ran for max_runtime" or "the lease ran out", nil, true)
+  local why = is_overrun(of) and "it ran for max_runtime" or "the lease ran out"
+  M.fail(of, job.LAPSED, { reason = "timeout", message = why })
+end
+
+---@cold
+--- A lapse that was counted did not matter.
+---@param attempt number
+---@return boolean # false when the job had failed by it
+function M.forgive_lapse(of, attempt)
+  local extra = M.extra(of)
+  if extra.b ~= attempt then
+    return false
+  end
+  extra.l, extra.b = extra.l > 1 and extra.l - 1 or nil, nil
+  M.save_extra(of, extra)
+  return true
+end
+
+---@cold
+--- The job begins anew: it has not failed, nor lapsed, yet. Attempts go on counting.
+function M.begin_anew(of)
+  of[job.FAILURES] = 0
+  if of[job.OPTIONS] ~= "" and job.given(of).max_lapses then
+    local extra = M.extra(of)
+    if extra.l then
+      extra.l, extra.b = nil, nil
+      M.save_extra(of, extra)
+    end
+  end
 end
 
 ---@cold
@@ -157,7 +215,7 @@ end
 function M.expire(of, is_popped)
   local message = "not started within expires_in"
   if give_up(of, "expired", message, nil, is_popped) then
-    record(of, false, "expired", nil, message)
+    record(of, M.extra(of), false, "expired", nil, message)
   end
 end
 
@@ -168,7 +226,7 @@ function M.depend(of, other_id, what)
   of[job.ENDED_MS] = meta.state[meta.NOW_MS]
   local message = "job " .. other_id .. ", on which it depends, " .. what
   if give_up(of, "dependency", message) then
-    record(of, false, "dependency", nil, message)
+    record(of, M.extra(of), false, "dependency", nil, message)
   end
 end
 

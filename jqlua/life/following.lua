@@ -15,11 +15,11 @@ local jobspec = require "jqlua.job.spec"
 local keys = require "jqlua.base.keys"
 local lineup = require "jqlua.limits.placement"
 local links = require "jqlua.links.links"
+local moving = require "jqlua.life.moving"
 local queue = require "jqlua.queue.record"
 local readers = require "jqlua.links.readers"
 local taking = require "jqlua.limits.taking"
 local statlog = require "jqlua.statistics.log"
-local tagindex = require "jqlua.job.tags"
 local transition = require "jqlua.life.transition"
 
 local M = {}
@@ -42,7 +42,7 @@ function M.check_move(move, path)
     if field == "name" then
       expected = not check.is_name(value) and check.NAME
     elseif field == "queue" then
-      expected = (not check.is_name(value) or glob.is_pattern(value)) and check.NAME .. ", no *"
+      expected = moving.check_queue(value)
     elseif field == "priority" then
       expected = not check.is_integer(value, -2147483648, 2147483647) and "an integer from -2147483648 to 2147483647"
     elseif field == "delay" then
@@ -136,16 +136,15 @@ function M.move(of, said, argument)
   failure.note_attempt(extra, of)
   extra.f = said.finished_at
   failure.save_extra(of, extra)
+  failure.begin_anew(of)
   -- Room, and the place among what runs, belong to the queue that it leaves; transition.move sees to the new one.
   taking.leave(of, false)
   batch.remove(queue.key(queue.load(of[job.QUEUE]), states.RUNNING), of[job.ID])
-  of[job.FAILURES], of[job.ENDED_MS] = 0, now
+  of[job.ENDED_MS] = now
   of[job.NAME] = move.name or of[job.NAME]
   of[job.QUEUE] = move.queue or of[job.NAME]
   of[job.PRIORITY] = move.priority or of[job.PRIORITY]
-  local owner = queue.load(of[job.QUEUE])
-  lineup.admit(of, owner)
-  tagindex.enter(owner, of)
+  local owner = moving.admit(of)
   redis.call("SET", keys.ARGUMENT .. of[job.ID], argument)
   if move.delay and move.delay > 0 then
     transition.move(of, states.SCHEDULED, now + math.ceil(move.delay * 1000), true)
@@ -205,7 +204,8 @@ function M.resume(of, said, blob)
   local depends = arrival.ids(resume.depends, made)
   local others = others_of(of[job.ID], depends, resume.if_failed)
   if not others then
-    answer[1] = failure.fail(of, job.FAILED, "other", "it would wait for itself", nil, false, said.finished_at)
+    answer[1] = failure.fail(of, job.FAILED,
+      { message = "it would wait for itself", should_retry = false, finished_at = said.finished_at })
     return said.jobs and answer or answer[1]
   end
   of[job.HOW] = job.WAITS

@@ -11,7 +11,7 @@ local wishes = require "jqlua.pick.wish"
 
 local M = {}
 
-local FIELDS = "id token type reason should_retry message group finished_at move resume enqueue"
+local FIELDS = "id token type reason should_retry retry_in message group finished_at move resume enqueue"
 local LONGEST_MESSAGE = 65536
 
 ---@cold
@@ -129,7 +129,8 @@ function M.parse(blob, i)
     elseif outcome.type == "success" and field == "enqueue" then
       expected = not check.is_integer(value, 1, 1000) and "an integer from 1 to 1000"
     elseif outcome.type ~= "failure" then
-      if field == "reason" or field == "should_retry" or field == "message" or field == "group" then
+      if field == "reason" or field == "should_retry" or field == "retry_in" or field == "message"
+        or field == "group" then
         return nil, "INVALID outcomes[" .. i .. "]." .. field .. ": only an outcome of type failure has it"
       end
       return nil, check.unknown("outcomes[" .. i .. "]", field, FIELDS)
@@ -137,6 +138,8 @@ function M.parse(blob, i)
       expected = value ~= "other" and value ~= "timeout" and '"other" or "timeout"'
     elseif field == "should_retry" then
       expected = type(value) ~= "boolean" and "true or false"
+    elseif field == "retry_in" then
+      expected = not check.is_number(value, 0, 1e10) and "seconds from 0 to 10^10"
     elseif field == "message" then
       expected = (type(value) ~= "string" or #value > LONGEST_MESSAGE) and "text of at most 65536 bytes"
     elseif field == "group" then
@@ -203,8 +206,7 @@ function M.apply(of, outcome, blob)
     end
     return outcome.jobs and following.enqueue(outcome, state) or state
   end
-  return failure.fail(of, job.FAILED, outcome.reason or "other", outcome.message or "", blob,
-    outcome.should_retry ~= false, outcome.finished_at, outcome.group)
+  return failure.fail(of, job.FAILED, outcome, blob)
 end
 
 return M

@@ -2,11 +2,14 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local batch = require "jqlua.base.writes"
+local admission = require "jqlua.life.admission"
 local constraint = require "jqlua.limits.constraint"
+local failure = require "jqlua.life.failure"
 local history = require "jqlua.job.history"
 local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
 local lineup = require "jqlua.limits.placement"
+local moving = require "jqlua.life.moving"
 local readers = require "jqlua.links.readers"
 local queue = require "jqlua.queue.record"
 local unique = require "jqlua.job.unique"
@@ -15,14 +18,22 @@ local M = {}
 
 M.STATES = "tec" -- retrying, error, cancelled
 
---- Whether the jobs that are to wait again take more matching than a call may do. Before any write.
----@param ids string[]
+--- Whether the namespace has room for the queue in which jobs are to wait again, and whether they take more matching
+--- than a call may do. Before any write.
+---@param ids? string[]
+---@param name? string of the queue, where that is another
 ---@return string? problem
-function M.check(ids)
+function M.check(ids, name)
+  local problem = name and queue.load(name)[queue.IS_NEW] and admission.check_queues(name, 1, "queue")
+  if problem then
+    return problem
+  end
   local jobs = {}
   for _, id in ipairs(meta.state[meta.VERSION] > 0 and ids or {}) do
     local of = job.read(id)
-    jobs[#jobs + 1] = of and states.is_of(of[job.STATE], M.STATES) and of or nil
+    if of and states.is_of(of[job.STATE], M.STATES) then
+      jobs[#jobs + 1] = name and { [job.QUEUE] = name, [job.NAME] = of[job.NAME] } or of
+    end
   end
   return constraint.check_asked(jobs, "ids")
 end
@@ -43,9 +54,10 @@ local function renew_times(of)
 end
 
 --- The job is queued, as if it had not failed yet. Attempts go on counting; what is known of the last failure stays.
+---@param name? string the queue in which it is to wait, where that is another
 ---@return string answer
 ---@return boolean? changed
-function M.retry(of)
+function M.retry(of, name)
   local state = of[job.STATE]
   if not states.is_of(state, M.STATES)
     or of[job.OPTIONS] ~= "" and state ~= states.RETRYING and not unique.claim(of) then
@@ -57,8 +69,12 @@ function M.retry(of)
       readers.enter(of[job.ID], job.given(of).depends or {})
     end
   end
-  of[job.FAILURES] = 0
-  lineup.enter(of)
+  failure.begin_anew(of)
+  local is_moved = name and name ~= of[job.QUEUE]
+  if is_moved then
+    moving.leave(of, name)
+  end
+  lineup.enter(of, is_moved)
   if of[job.ATTEMPT] == 0 then
     renew_times(of)
   end

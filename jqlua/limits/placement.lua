@@ -121,7 +121,8 @@ function M.relocate(of, priority, argument)
 end
 
 --- A job that did not wait for a worker does so from now on. The caller has the record written.
-function M.enter(of)
+---@param is_popped? boolean whether it is out of its old set already
+function M.enter(of, is_popped)
   local owner = queue.load(of[job.QUEUE])
   if of[job.STATE] == states.RUNNING then
     changes.catch_up(of)
@@ -130,7 +131,7 @@ function M.enter(of)
   if of[job.ATTEMPT] > 0 then
     of[job.ENDED_MS] = meta.state[meta.NOW_MS] -- what went before does not count as waiting
   end
-  transition.move(of, M.place(of, owner), of[job.PRIORITY])
+  transition.move(of, M.place(of, owner), of[job.PRIORITY], is_popped)
 end
 
 --- Looks at a waiting job anew, and moves it if it belongs elsewhere; the caller has that flushed.

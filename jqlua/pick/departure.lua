@@ -39,7 +39,7 @@ end
 ---@return number moved
 function M.jobs_fail(id, message, limit)
   return each_held(id, limit, function(of)
-    failure.fail(of, job.LAPSED, "timeout", message, nil, true)
+    failure.fail(of, job.LAPSED, { reason = "timeout", message = message })
   end)
 end
 

@@ -1,6 +1,6 @@
 ---@lazy
 -- What jobs went through in this call, for those who listen. Module transition notes each change of state, and has all
--- of them written when the call's other writes are.
+-- of them written when the call's other writes are. What happens besides is told by who does it.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local job = require "jqlua.job.record"
@@ -20,14 +20,11 @@ local function complete(event)
   end
 end
 
---- Notes a change of state; the job is in the new one.
----@param of table job
----@param from? string letter, nil for a new job
----@param to string letter
-function M.note(of, from, to)
-  local state, before = states.name(to), from and states.name(from)
-  local is_tracked = job.options(of).track == true
-  if state == before or not is_tracked and not meta.state[meta.EVENTS] then
+---@param shown table fields of the event, to which those are added that all have
+---@param starts boolean whether the job is about to run
+local function add(of, shown, starts)
+  local is_tracked = job.given(of).track == true
+  if not is_tracked and not meta.state[meta.EVENTS] then
     return
   end
   local noted = meta.state[meta.NOTED] or { last = {} }
@@ -36,15 +33,31 @@ function M.note(of, from, to)
   if noted.last[id] then
     complete(noted.last[id])
   end
-  local event = {
-    is_tracked = is_tracked, of = to == states.RUNNING and of or nil,
-    shown = {
-      id = id, name = of[job.NAME], queue = of[job.QUEUE], state = state, from = before or nil,
-      attempt = of[job.ATTEMPT], worker = of[job.WORKER], time_ms = meta.state[meta.NOW_MS],
-    },
-  }
+  shown.id, shown.name, shown.queue = id, of[job.NAME], of[job.QUEUE]
+  shown.attempt, shown.worker, shown.time_ms = of[job.ATTEMPT], of[job.WORKER], meta.state[meta.NOW_MS]
+  local event = { is_tracked = is_tracked, of = starts and of or nil, shown = shown }
   noted.last[id] = event
   noted[#noted + 1] = event
+end
+
+--- Notes a change of state; the job is in the new one.
+---@param of table job
+---@param from? string letter, nil for a new job
+---@param to string letter
+function M.note(of, from, to)
+  local state, before = states.name(to), from and states.name(from)
+  if state ~= before then
+    add(of, { state = state, from = before or nil }, to == states.RUNNING)
+  end
+end
+
+--- Notes what is no change of state.
+---@param what string its name
+---@param more? table further fields
+function M.tell(of, what, more)
+  local shown = more or {}
+  shown.event, shown.state = what, states.name(of[job.STATE])
+  add(of, shown, false)
 end
 
 --- Writes and publishes what was noted.

@@ -104,6 +104,12 @@ function M.left(of, from, to)
   add(group(of[job.QUEUE], of[job.NAME]), kind, wait, run)
 end
 
+---@cold
+--- A job that does not run goes to another queue.
+function M.moved(of)
+  add(group(of[job.QUEUE], of[job.NAME]), MOVED, M.NONE, M.NONE)
+end
+
 local function entry_of(list)
   local queue, name, enqueued = list[1], list[2], list[3]
   if enqueued > 0 then

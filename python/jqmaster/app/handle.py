@@ -34,7 +34,7 @@ AWAY_S = 30.0  # so long the other side may be away while somebody waits
 class JobError(Exception):
     """The job failed for good.
 
-    `reason`: other, timeout, expired or dependency; `message`: what its last failure said; `error`: the value
+    `reason`: other, timeout, lapses, expired or dependency; `message`: what its last failure said; `error`: the value
     that came with it, such as `{"type": "ValueError", "traceback": "…"}`.
     """
 
@@ -160,8 +160,8 @@ class Handle(Reference, Generic[R_co]):
             return list((await (await self.link.open()).engine.history(self.id))["events"])
 
     async def aevents(self) -> AsyncIterator[Event]:
-        """How it stands, then each of its transitions as it comes, until it has ended. Raises NotFound,
-        Unavailable."""
+        """How it stands, then each of its transitions and its progress as they come, until it has ended. What is no
+        transition has `event` in its `data` (docs/protocol.md, section 15). Raises NotFound, Unavailable."""
         async for event in (await self.link.open()).events(self.id):
             yield event
 
@@ -185,9 +185,10 @@ class Handle(Reference, Generic[R_co]):
         [state] = await engine.cancel([self.id], force=force or None, dependents=dependents)
         return self._found(state, "it is running; force=True cancels it all the same") not in ENDED
 
-    async def aretry(self) -> None:
-        """Have it run again, if it failed or was cancelled. Raises NotFound, Conflict."""
-        [state] = await (await self.link.open()).engine.retry([self.id])
+    async def aretry(self, *, queue: str | None = None) -> None:
+        """Have it run again, if it failed or was cancelled; `queue`: in another queue. Raises NotFound, Conflict,
+        Invalid."""
+        [state] = await (await self.link.open()).engine.retry([self.id], queue=queue)
         self._found(state, "it has neither failed nor been cancelled, or its unique key is another's")
 
     async def achange(self, **changes: Unpack[Changes]) -> str:

@@ -228,7 +228,7 @@ class MemoryEngine(Operations):
             raise Conflict(f"it has ended ({self.find(ids[0])['status']}): {ids[0]}", "ids[0]")
         return [self._jobs[job_id]["status"] if job_id in self._jobs else "NOTFOUND" for job_id in ids]
 
-    async def retry(self, ids: Sequence[str]) -> list[str]:
+    async def retry(self, ids: Sequence[str], *, queue: str | None = None) -> list[str]:
         return ["CONFLICT" if job_id in self._jobs else "NOTFOUND" for job_id in ids]
 
     async def change(self, changes: Sequence[tuple[Mapping[str, Any], bytes]]) -> list[str]:

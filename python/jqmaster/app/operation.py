@@ -61,10 +61,10 @@ class OperationMethods:
         wanted = ids_of(ids)
         return await cancel(wanted, atomic=True) if atomic and wanted else await _batched(cancel, wanted)
 
-    async def aretry(self, ids: Ids) -> list[str]:
-        """Have jobs run again that failed, were cancelled or wait for a retry. Per job `queued`, `NOTFOUND` or
-        `CONFLICT`."""
-        return await _batched((await self.aengine()).retry, ids)
+    async def aretry(self, ids: Ids, *, queue: str | None = None) -> list[str]:
+        """Have jobs run again that failed, were cancelled or wait for a retry; `queue`: in another queue. Per job
+        `queued`, `NOTFOUND` or `CONFLICT`."""
+        return await _batched(partial((await self.aengine()).retry, queue=queue), ids)
 
     async def adiscard(self, ids: Ids) -> list[str]:
         """Remove all there is of jobs that do not run. Per job the state it had, `NOTFOUND` or `CONFLICT`."""
@@ -80,15 +80,15 @@ class OperationMethods:
         return await _batched(partial((await self.aengine()).kick, delay=_seconds(delay)), ids)
 
     async def achange(self, ids: Ids, **changes: Unpack[Changes]) -> list[str]:
-        """Change what waiting jobs were enqueued with, the same of all: `priority`, `delay` or `run_at`,
+        """Change what waiting jobs were enqueued with, the same of all: `queue`, `priority`, `delay` or `run_at`,
         `max_retry`, `timeout`, `tags`, `argument`. Per job its state, `NOTFOUND` or `CONFLICT`."""
         spec, argument = options.changes_of(changes, self.link.serializer.dumps)
         engine = await self.aengine()
         return await _batched(lambda some: engine.change([({"id": one, **spec}, argument) for one in some]), ids)
 
-    async def aretry_where(self, **where: Unpack[Where]) -> int:
-        """As `retry`, of all jobs that match; how many."""
-        return await _steps((await self.aengine()).retry_where, where)
+    async def aretry_where(self, *, to: str | None = None, **where: Unpack[Where]) -> int:
+        """As `retry`, of all jobs that match; how many. `to`: the queue in which they wait from now on."""
+        return await _steps(partial((await self.aengine()).retry_where, queue=to), where)
 
     async def adiscard_where(self, **where: Unpack[Where]) -> int:
         """As `discard`, of all jobs that match; how many."""

@@ -129,6 +129,7 @@ class Runner:
         if self.errors is not None:
             self.errors[job.held] = error
         retry = getattr(error, "retry", True) if isinstance(error, JobFailed) else _retries(task, error)
+        retry_in = getattr(error, "retry_in", None) if isinstance(error, JobFailed) else None
         if isinstance(error, JobFailed):
             message, value, group = str(error), error.error, error.group or group_of(error)
         else:
@@ -139,7 +140,7 @@ class Runner:
             is_told = not isinstance(error, JobFailed) or log.isEnabledFor(logging.INFO)
             text = "job %s (%s) failed in attempt %d: %s"
             log.warning(text, job.id, job.name, job.attempt, message, exc_info=error if is_told else None)
-        return JobFailed(message, retry=retry, error=value, group=group)
+        return JobFailed(message, retry=retry, retry_in=retry_in, error=value, group=group)
 
     async def _bring_schedules(self, tried: asyncio.Event) -> None:
         """Sets `tried` when all are brought, or the server cannot be reached: it gets them later, then."""

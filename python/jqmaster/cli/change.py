@@ -56,10 +56,11 @@ ids ID*
 @asks(
     f"""retry
 have jobs that failed, were cancelled or wait for a retry run again
-{_MORE}{FILTER}"""
+{_MORE}--to NAME  in this queue instead of their own
+{FILTER}"""
 )
 def _retry(client: Client, options: Options) -> Coded:
-    return _of_jobs(client, options, client.retry)
+    return _of_jobs(client, options, partial(client.retry, queue=options.to), queue=options.to)
 
 
 @asks(

@@ -122,13 +122,16 @@ class JobCalls(Calling):
         kicked, more = await self._ask("kick", queue=queue, count=count, delay=delay, actor=self.actor)
         return kicked, bool(more)
 
-    async def retry(self, ids: Sequence[str]) -> list[str]:
-        """Have ended or retrying jobs run again; per job ``queued``, ``NOTFOUND`` or ``CONFLICT``."""
-        return replies.texts(await self._ask("retry", ids=ids, actor=self.actor))
+    async def retry(self, ids: Sequence[str], *, queue: str | None = None) -> list[str]:
+        """Have ended or retrying jobs run again; per job ``queued``, ``NOTFOUND`` or ``CONFLICT``.
 
-    async def retry_where(self, where: Spec, **steps: Unpack[Steps]) -> tuple[str, int]:
+        ``queue``: where they wait from now on.
+        """
+        return replies.texts(await self._ask("retry", ids=ids, queue=queue, actor=self.actor))
+
+    async def retry_where(self, where: Spec, *, queue: str | None = None, **steps: Unpack[Steps]) -> tuple[str, int]:
         """One step of it for all that match: (cursor, empty at the end; jobs changed)."""
-        return replies.step(await self._ask("retry", where=where, **steps, actor=self.actor))
+        return replies.step(await self._ask("retry", where=where, queue=queue, **steps, actor=self.actor))
 
     async def discard(self, ids: Sequence[str]) -> list[str]:
         """Remove jobs that do not run, with all there is of them; per job the state it had, or why not."""

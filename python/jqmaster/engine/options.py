@@ -30,6 +30,8 @@ class JobOptions(TypedDict, total=False):
     """Smaller runs first; default 0."""
     max_retry: int | None
     """Retries after the first failure; default 10."""
+    max_lapses: int | None
+    """So many leases may run out, or workers vanish, without a retry being spent; default: each spends one."""
     retry_base: Seconds | None
     """The first retry comes after so long, each next one after twice that; default: the queue's, 1 s."""
     retry_cap: Seconds | None
@@ -78,6 +80,7 @@ class JobOptions(TypedDict, total=False):
 class Changes(TypedDict, total=False):
     """What can be changed of a job that is there; see JobOptions."""
 
+    queue: str
     priority: int
     max_retry: int
     timeout: Seconds

@@ -86,7 +86,7 @@ FIELDS = (
         meaning="kind of job", protocol="Valid UTF-8, no control characters",
     ),
     Field(
-        name="queue", kind="name", rare=False, told=True, again=True, metavar="NAME",
+        name="queue", kind="name", rare=False, told=True, changed=True, again=True, metavar="NAME",
         default_text="its `name`", python_default="the job's name",
         meaning="where it waits", protocol="No `*`", python="Workers choose queues",
     ),
@@ -114,6 +114,13 @@ FIELDS = (
     Field(
         name="max_retry", kind="integer", most=2**31 - 1, default=10, rare=False, changed=True, again=True,
         meaning="retries after the first failure", label="Retries", hint="Usual: 10.",
+    ),
+    Field(
+        name="max_lapses", kind="integer", most=2**31 - 1, default_text="a lapse spends a retry", again=True,
+        meaning="so many leases may run out, or workers vanish, without a retry being spent",
+        protocol="After one more it ends with reason `lapses`. What ran for `max_runtime` is a failure",
+        python="So deploys and crashes are counted apart from failures",
+        label="Lapses apart", hint="Empty: a lapse spends a retry.",
     ),
     Field(
         name="timeout", kind="seconds", least=0.001, most=_LONGEST_LEASE, default=30, rare=False, told=True,

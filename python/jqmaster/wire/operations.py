@@ -82,8 +82,8 @@ _TABLE = (
         (p.ONE_OF_JOBS, p.DELAY), errors=p.REFUSED, may_be_empty=True,
     ),
     Operation(
-        "retry", "one", "POST", "/job/{id}/retry", "operator", "Run a job again", p.STATE, (p.ONE_OF_JOBS,),
-        errors=p.REFUSED,
+        "retry", "one", "POST", "/job/{id}/retry", "operator", "Run a job again", p.STATE,
+        (p.ONE_OF_JOBS, p.ELSEWHERE), errors=(*p.REFUSED, "FULL"), may_be_empty=True,
     ),
     Operation(
         "discard", "one", "DELETE", "/job/{id}/record", "operator", "Remove all there is of a job", p.STATE,
@@ -109,7 +109,8 @@ _TABLE = (
         (p.body("ids", p.JOB_IDS, required=True), p.DELAY),
     ),
     Operation(
-        "retry", "", "POST", "/jobs/retry", "operator", "Run many jobs again", p.STATES_OF_JOBS, p.STEP,
+        "retry", "", "POST", "/jobs/retry", "operator", "Run many jobs again", p.STATES_OF_JOBS,
+        (*p.STEP, p.ELSEWHERE), errors=("INVALID", "FULL"),
     ),
     Operation(
         "discard", "", "POST", "/jobs/discard", "operator", "Remove all there is of many jobs", p.STATES_OF_JOBS,

@@ -83,6 +83,8 @@ def _change(field: JobField) -> Field:
     """A field of a job, as one that changes."""
     if field.kind == "names":
         return body(field.name, Type("list", None, field.most), "Instead of those it has.")
+    if field.kind == "name":
+        return body(field.name, QUEUE_NAME)
     return body(field.name, Type("integer" if field.kind == "integer" else "number", field.least, field.most))
 
 
@@ -114,6 +116,7 @@ STEP = (
     body("cursor", TEXT, "Of the step before."),
     body("count", COUNT, "Change at most so many.", default=100),
 )
+ELSEWHERE = body("queue", QUEUE_NAME, "Where they wait from now on; default: where they did.")
 CANCEL = (
     *STEP,
     body("force", FLAG, "Also running jobs that the settings protect.", default=False),

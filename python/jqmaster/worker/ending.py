@@ -31,12 +31,23 @@ LONGEST_DELAY_S = 1e10
 class JobFailed(Exception):
     """Raise it in a function to choose what is reported. `error`: any value MessagePack can hold.
 
-    `group`: by what failures are listed (`Client.failures`); without it, the name of the exception's class.
+    `retry_in`: the retry comes after so long (seconds or a `timedelta`), whatever the backoff; it is spent as any.
+    What is no such time is left out. `group`: by what failures are listed (`Client.failures`); without it, the name
+    of the exception's class.
     """
 
-    def __init__(self, message: str, *, retry: bool = True, error: Any = None, group: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        retry: bool = True,
+        retry_in: Seconds | None = None,
+        error: Any = None,
+        group: str | None = None,
+    ) -> None:
         super().__init__(message)
         self.retry = retry
+        self.retry_in = None if retry_in is None else _seconds(retry_in)
         self.error = error
         self.group = group
 
@@ -281,8 +292,17 @@ def group_of(error: BaseException) -> str:
     return name.encode()[:GROUP_BYTES].decode(errors="ignore")
 
 
-def failed(job: Job, message: str, *, retry: bool = True, error: Any = None, group: str | None = None) -> Outcome:
-    """The outcome of an attempt that failed. `error`: any value; what cannot be packed is shown as text."""
+def failed(
+    job: Job,
+    message: str,
+    *,
+    retry: bool = True,
+    retry_in: Any = None,
+    error: Any = None,
+    group: str | None = None,
+) -> Outcome:
+    """The outcome of an attempt that failed. `error`: any value; what cannot be packed is shown as text. `retry_in`:
+    seconds; what the engine would refuse is left out, so that the failure is told."""
     try:
         blob = msgpack.packb(error)
     except (TypeError, ValueError, OverflowError):
@@ -290,4 +310,6 @@ def failed(job: Job, message: str, *, retry: bool = True, error: Any = None, gro
     spec = {"type": "failure", "should_retry": retry, "message": message[:MESSAGE_CHARACTERS]}
     if group is not None:
         spec["group"] = group
+    if retry_in is not None and _waits(retry_in) is retry_in:
+        spec["retry_in"] = retry_in
     return Outcome(job, spec, blob)

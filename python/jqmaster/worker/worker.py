@@ -198,7 +198,8 @@ class Worker:
                 result = await self._threads.run(function, argument)
         except JobFailed as error:
             group = error.group or group_of(error)
-            return failed(job, str(error), retry=error.retry, error=error.error, group=group)
+            said = {"retry": error.retry, "retry_in": error.retry_in, "error": error.error}
+            return failed(job, str(error), group=group, **said)
         except JobReleased as error:
             log.info("job %s (%s) is given back%s", job.id, job.name, f": {error}" if str(error) else "")
             return released(job, error)

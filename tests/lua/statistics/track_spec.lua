@@ -21,7 +21,7 @@ describe("track", function()
     for i, message in ipairs(listeners[id]:heard()) do
       local event = msgpack.unpack(message)
       assert.are.equal(id, event.id)
-      states[i] = event.from .. ">" .. event.state
+      states[i] = (event.from or event.event) .. ">" .. event.state
     end
     return states
   end
@@ -96,6 +96,83 @@ describe("track", function()
     heard(id)
     jq:succeed(jq:start_one("a"))
     assert.are.same({ "queued>running", "running>done" }, heard(id))
+  end)
+  describe("tells besides", function()
+    local function told(id)
+      local events = {}
+      for i, message in ipairs(listeners[id]:heard()) do
+        local event = msgpack.unpack(message)
+        assert.is_nil(event.from)
+        events[i] = { event.event, event.state, event.queue, event.attempt, event.progress, event.message }
+      end
+      return events
+    end
+
+    local function beat(job, notes)
+      return jq:call("heartbeat", { worker = "worker", jobs = { { job.id, job.token, notes } } })[1]
+    end
+
+    it("the progress of a job that runs", function()
+      local id = jq:enqueue({ name = "a", track = true })
+      local job = jq:take("a")
+      heard(id)
+      beat(job, { progress = 0.5 })
+      beat(job, { message = "half way" })
+      beat(job)
+      assert.are.same({ { "progress", "running", "a", 1, 0.5 }, { "progress", "running", "a", 1, 0.5, "half way" } },
+        told(id))
+    end)
+    it("no progress of a lost attempt, and of jobs that are not followed", function()
+      jq:set({ events_max = 10 })
+      local id, other = jq:enqueue({ name = "a", track = true }), jq:enqueue("a")
+      local jobs = jq:pick({ queues = "a", count = 2 })
+      jq:release(jobs[1])
+      heard(id)
+      heard(other)
+      local count = jq:redis("XLEN", jq.name .. ":events")
+      assert.are.equal("LOST", beat(jobs[1], { progress = 1 }))
+      beat(jobs[2], { progress = 1 })
+      assert.are.same({ {}, {} }, { told(id), told(other) })
+      assert.are.equal(count, jq:redis("XLEN", jq.name .. ":events"))
+    end)
+    it("that it met another with its unique key", function()
+      local id = jq:enqueue({ name = "a", unique = "k", track = true })
+      heard(id)
+      jq:enqueue({ name = "a", unique = "k" })
+      jq:enqueue({ name = "a", unique = "k", if_exists = "replace" })
+      jq:take("a")
+      heard(id)
+      jq:enqueue({ name = "a", unique = "k", if_exists = "replace" })
+      local next_id = jq:enqueue({ name = "a", unique = "k", if_exists = "latest" })
+      assert.are_not.equal(id, next_id)
+      assert.are.same({ { "met", "running", "a", 1 } }, told(id))
+    end)
+    it("to the stream as well", function()
+      jq:set({ events_max = 10 })
+      local id = jq:enqueue({ name = "a", unique = "k" })
+      jq:enqueue({ name = "a", unique = "k" })
+      local entries = jq:redis("XRANGE", jq.name .. ":events", "-", "+")
+      local event = msgpack.unpack(entries[2][2][2])
+      assert.are.same({ 2, id, "met", "queued" }, { #entries, event.id, event.event, event.state })
+    end)
+    it("nothing of a job whose record is gone", function()
+      jq:set({ events_max = 10, done_max = 0 })
+      local id = jq:enqueue({ name = "a", unique = "k", unique_for = 60 })
+      jq:succeed(jq:take("a"))
+      assert.are.equal(id, jq:enqueue({ name = "a", unique = "k" }))
+      assert.are.equal(3, jq:redis("XLEN", jq.name .. ":events"))
+    end)
+    it("that it was taken to another queue", function()
+      local id = jq:enqueue({ name = "a", track = true })
+      heard(id)
+      jq:call("change", { id = id, queue = "b", delay = 5 }, "")
+      local events = {}
+      for i, message in ipairs(listeners[id]:heard()) do
+        local event = msgpack.unpack(message)
+        events[i] = { event.event or event.from, event.state, event.queue }
+      end
+      assert.are.same({ { "moved", "queued", "b" }, { "queued", "scheduled", "b" } }, events)
+    end)
   end)
   it("answers the states, nil for what is unknown", function()
     local id = jq:enqueue({ name = "a", delay = 5 })

@@ -233,9 +233,7 @@ describe("webhooks", function()
       assert.are.equal(1, #jq:pick_ids("jq.webhooks"))
     end)
     it("cannot be made by enqueueing, nor changed", function()
-      jq:refuses('INVALID jobs[0].webhook: unknown field, expected one of name, queue, priority, max_retry, '
-        .. "keep_result, timeout, delay, run_at, expires_in, retry_base, retry_cap, retry_jitter, tags, unique, "
-        .. "unique_for, if_exists, depends, if_failed, max_runtime, track, headers, notify", "enqueue",
+      jq:refuses("INVALID jobs[0].webhook: unknown field", "enqueue",
         { name = "jq.webhooks", webhook = { id = "w" } }, msgpack.NIL)
       jq:enqueue({ name = "a", notify = URL })
       jq:succeed(jq:take("a"))

@@ -15,6 +15,7 @@ from app_support import jq, working
 from jqmaster import JQ, FollowUp, JobError, JobFailed, JobReleased, Move, checkpoint, current_job, progress
 from jqmaster.worker.joblog import JobFilter, JsonLines
 from processes import Process
+from topologies import until
 
 __all__ = ["jq"]
 
@@ -113,6 +114,22 @@ def test_a_job_says_itself_whether_to_try_again(jq: JQ) -> None:
     with pytest.raises(JobError) as caught:
         handle.result(timeout=5)
     assert (caught.value.message, caught.value.error) == ("closed", {"code": 7})
+
+
+@pytest.mark.parametrize(
+    ("given", "least", "most"), [(500, 500, 560), (datetime.timedelta(hours=1), 3600, 3660), (-3, 50, 160)]
+)
+def test_a_job_says_itself_when_to_try_again(jq: JQ, given: Any, least: float, most: float) -> None:
+    @jq.job(retry_base=100)
+    def busy() -> None:
+        raise JobFailed("429", retry_in=given)
+
+    handle = busy.enqueue()
+    with working(jq):
+        until(lambda: handle.status() == "retrying")
+    document = handle.document()
+    assert document["message"] == "429" and document["retry_count"] == 1
+    assert least <= (document["due_ms"] - document["started_ms"]) / 1000 < most
 
 
 def test_an_argument_that_does_not_fit_is_not_tried_again(jq: JQ) -> None:

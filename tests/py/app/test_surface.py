@@ -146,6 +146,20 @@ async def test_retrying_and_removing_jobs(jq: JQ, call: Call, own: Engine) -> No
     assert await call("jobs") == []
 
 
+async def test_taking_jobs_to_another_queue(jq: JQ, call: Call, own: Engine) -> None:
+    jobs = await put(jq, 3, max_retry=0)
+    assert await call("change", of=jobs[0], queue="b") == "queued"
+    assert await call("change", jobs[0], queue="a") == ["queued"]
+    for _ in jobs:
+        await run(own, "a", type="failure", group="G")
+    await call("retry", of=jobs[0], queue="b")
+    assert await call("retry", jobs[1], queue="c") == ["queued"]
+    assert await call("retry_where", queue="a", to="d") == 1
+    assert [(await call("get", job.id))["queue"] for job in jobs] == ["b", "c", "d"]
+    with pytest.raises(Invalid, match="queue"):
+        await call("change", of=jobs[0], queue="b*")
+
+
 async def test_cancelling_jobs(jq: JQ, call: Call, own: Engine) -> None:
     first = jq.call("a")
     jobs = await jq.aenqueue_many([first, jq.call("a", depends=[first]), jq.call("a")])

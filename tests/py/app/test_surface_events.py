@@ -10,7 +10,7 @@ import pytest
 
 from jqmaster import JQ
 from jqmaster.engine.engine import Engine, connect
-from jqmaster.engine.replies import Event
+from jqmaster.engine.replies import Event, Note
 from jqmaster.errors import Conflict, NotFound, Unavailable
 from jqmaster.master.server import ServeOptions, Server
 from parts import eventually
@@ -75,6 +75,27 @@ async def test_a_job_is_followed_to_its_end(kind: str, server: Server, own: Engi
     states = [event.data["state"] for event in got]
     assert states[0] == "queued" and states[-1] == "done" and "retrying" in states
     assert {event.data["id"] for event in got} == {job.id}
+
+
+@KINDS
+async def test_the_progress_of_a_job_is_followed(kind: str, server: Server, own: Engine) -> None:
+    spec = {"name": "a", "unique": "k"}
+    [job] = await own.enqueue([(spec, b"\xc0")])
+    got: list[Event] = []
+    following = follow(server, kind, got, job.id)
+    await eventually(lambda: got)
+    await own.enqueue([(spec, b"\xc0")])
+    await own.change([({"id": job.id, "queue": "b"}, b"")])
+    [picked] = (await own.pick("w", "b")).jobs
+    await own.heartbeat("w", [picked.held], notes={picked.held: Note(0.5, "half way")})
+    await own.finish("w", [({"id": job.id, "token": picked.token, "type": "success"}, b"\xc0")])
+    await asyncio.wait_for(following, 20)
+    told = [(one.data.get("event"), one.data["state"], one.data["queue"]) for one in got[1:]]
+    assert told == [
+        ("met", "queued", "a"), ("moved", "queued", "b"), (None, "running", "b"), ("progress", "running", "b"),
+        (None, "done", "b"),
+    ]  # fmt: skip
+    assert (got[4].data["progress"], got[4].data["message"]) == (0.5, "half way")
 
 
 @KINDS

@@ -201,6 +201,19 @@ def test_failures_by_group_and_what_can_be_done_with_them(cli_: Cli) -> None:
     assert cli_.ok("jobs").out == "no such jobs\n"
 
 
+def test_jobs_go_to_another_queue(cli_: Cli) -> None:
+    ids = [cli_.ok("enqueue", "a", "--max-retry", "0", "--max-lapses", "3").out.strip() for _ in range(2)]
+    assert cli_.ok("change", ids[0], "--queue", "b").out == f"{ids[0]}  changed, queued\n"
+    work(cli_, "b", fails="Boom: no")
+    work(cli_, "a", fails="Boom: no")
+    assert cli_.ok("retry", ids[0], "--to", "c").out == f"{ids[0]}  retried\n"
+    assert cli_.ok("retry", "--queue", "a", "--to", "c", "--yes").out == "retried 1 job\n"
+    assert cli_.ok("jobs", "--queue", "c", "--ids").out.split() == ids
+    shown = cli_.ok("get", ids[0], "--json").document
+    assert (shown["queue"], shown["max_lapses"]) == ("c", 3)
+    assert "moved" in cli_.ok("history", ids[0]).out and "from b" in cli_.ok("history", ids[0]).out
+
+
 def test_a_filter_takes_only_what_the_command_can_change(cli_: Cli) -> None:
     cli_.ok("enqueue", "a")
     assert cli_.ok("retry", "--queue", "a", "--dry-run").out == "no job fits\n"

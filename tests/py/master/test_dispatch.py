@@ -83,6 +83,12 @@ async def test_a_failure_may_come_as_the_answer(engine: Engine, dispatch: Dispat
     assert msgpack.unpackb(document["error"]) == {"why": 1}
 
 
+async def test_a_failure_as_the_answer_may_say_when_to_retry(engine: Engine, dispatch: Dispatch) -> None:
+    async with worker(engine, answers(200, {"type": "failure", "message": "429", "retry_in": 500})):
+        document = await until(engine, await enqueue(engine), "retrying")
+    assert 500_000 <= document["due_ms"] - document["started_ms"] < 560_000
+
+
 async def test_the_answer_may_be_json(engine: Engine, dispatch: Dispatch) -> None:
     answer = answers(200, b'{"type": "success", "result": [1, "x"]}', content_type="application/json")
     async with worker(engine, answer):

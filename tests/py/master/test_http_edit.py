@@ -117,6 +117,38 @@ async def test_a_failed_job_runs_again(api: Api) -> None:
     assert (await api.post(f"/job/{job_id}/retry")).status == 409
 
 
+async def test_a_job_goes_to_another_queue(api: Api) -> None:
+    job_id = await failed(api)
+    assert (await api.post(f"/job/{job_id}/retry", {"queue": "slow*"})).error["field"] == "queue"
+    assert (await api.post(f"/job/{job_id}/retry", {"kueue": "slow"})).error["field"] == "kueue"
+    assert (await api.post(f"/job/{job_id}/retry", {"queue": "slow"})).value == {"status": "queued"}
+    assert (await api.get(f"/job/{job_id}")).value["queue"] == "slow"
+    assert (await api("PATCH", f"/job/{job_id}", {"queue": "fast"})).value == {"status": "queued"}
+    changes = {"jobs": [{"id": job_id, "queue": "third"}]}
+    assert (await api.post("/jobs/change", changes)).value == {"jobs": ["queued"]}
+    [job] = await api.pick("third")
+    assert (job["id"], job["queue"]) == (job_id, "third")
+    assert (await api("PATCH", f"/job/{job_id}", {"queue": "fast"})).status == 409
+    await api.done(job, type="failure", should_retry=False)
+    step = await api.post("/jobs/retry", {"where": {"queue": "third"}, "queue": "slow"})
+    assert step.value == {"cursor": "", "changed": 1}
+    assert (await api.get(f"/job/{job_id}")).value["queue"] == "slow"
+    history = (await api.get(f"/job/{job_id}/history")).value["events"]
+    moved = [one.get("message") for one in history if one["event"] == "moved"]
+    assert moved[-3:] == ["from slow", "from fast", "from third"]
+
+
+async def test_a_failure_says_when_it_is_tried_again(api: Api) -> None:
+    job_id = await api.enqueue("mail")
+    [job] = await api.pick()
+    assert (await api.done(job, type="failure", retry_in=-1)).error["field"] == "retry_in"
+    assert (await api.done(job, retry_in=1)).error["field"] == "retry_in"
+    assert (await api.done(job, type="failure", retry_in=500)).status == 204
+    document = (await api.get(f"/job/{job_id}")).value
+    assert document["status"] == "retrying"
+    assert 499_000 < document["due_ms"] - document["started_ms"] < 600_000
+
+
 async def test_all_that_failed_run_again_step_by_step(api: Api) -> None:
     ids = [await failed(api, group="Closed", message="shut") for _ in range(5)]
     other = await failed(api, group="Other")

@@ -114,6 +114,6 @@ SETTINGS = OF_QUEUES | {
 }  # fmt: skip
 OUTCOME = {"id": IDS, "token": HOLDS, "type": words("success"), "finished_at": TIMES}
 FAILURE = {
-    "reason": [*words("other"), "expired"], "should_retry": BOOLEANS, "message": [*NOT_TEXT, "x" * 65537],
-    "group": NAMES,
+    "reason": [*words("other"), "expired"], "should_retry": BOOLEANS, "retry_in": numbers(0, 1e10),
+    "message": [*NOT_TEXT, "x" * 65537], "group": NAMES,
 }  # fmt: skip

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from jqmaster import JQ, JobError, JobStopped, MessagePack, ResumeAfter, checkpoint, current_job, progress
+from jqmaster import JQ, JobError, JobFailed, JobStopped, MessagePack, ResumeAfter, checkpoint, current_job, progress
 from jqmaster.testing import working
 from processes import Process
+from topologies import until
 
 jobs = JQ(serializer=MessagePack(default=sorted))
 log = logging.getLogger("test_processes.there")
@@ -49,6 +50,8 @@ def fails(how: str) -> Any:
             os._exit(3)
         case "unfit":
             return threading.Lock()
+        case "busy":
+            raise JobFailed("429", retry_in=500)
     raise ValueError(how)
 
 
@@ -151,6 +154,14 @@ def test_a_job_there_runs_again_when_others_have_ended(jq: JQ) -> None:
     handle = fans_out.enqueue()
     jq.burst()
     assert handle.result(timeout=5) == [3, 4, 2, 2]
+
+
+def test_a_failure_there_says_when_to_retry(jq: JQ) -> None:
+    handle = fails.options(max_retry=1).enqueue("busy")
+    with working(jq):
+        until(lambda: handle.status() == "retrying")
+    document = handle.document()
+    assert 500 <= (document["due_ms"] - document["started_ms"]) / 1000 < 560
 
 
 def test_a_death_is_noticed_though_a_child_holds_the_pipe(jq: JQ) -> None:

@@ -40,6 +40,8 @@ async def within_queues(master: Master, operation: Operation, request: Request) 
         if request.arguments.get("dependents") == "cancel":
             raise _dependents()
         await _check_jobs(master, who, [request.params["id"]])
+        if operation.name in ("change.one", "retry.one"):
+            _check_new(who, _body(request))
     elif operation.name in ("cancel", "retry", "discard", "kick", "change"):
         await _check_many(master, who, _body(request))
     else:
@@ -55,6 +57,7 @@ def check_answer(who: Identity, outcome: Body, follow: Sequence[bytes]) -> None:
 async def _check_many(master: Master, who: Identity, body: Body) -> None:
     if body.get("dependents") == "cancel":
         raise _dependents()
+    _check_new(who, body)
     where = body.get("where")
     if where is not None:
         _check(who, [where.get("queue") if isinstance(where, dict) else None])
@@ -62,6 +65,11 @@ async def _check_many(master: Master, who: Identity, body: Body) -> None:
     if ids is None:
         ids = [job.get("id") for job in _maps(body.get("jobs"))]
     await _check_jobs(master, who, ids if isinstance(ids, list) else [])
+
+
+def _check_new(who: Identity, body: Body) -> None:
+    """The queues to which jobs are to go."""
+    _check(who, [job["queue"] for job in (body, *_maps(body.get("jobs"))) if job.get("queue") is not None])
 
 
 async def _check_jobs(master: Master, who: Identity, ids: Iterable[Any]) -> None:

@@ -90,6 +90,8 @@ class MoreGenerator:
                 spec["if_failed"] = self.rng.choice(("wait", "fail", "run"))
         if self.has("limits", 0.4):
             spec["max_runtime"] = self.rng.choice((0.001, 2, 10, 60, 4000000))
+        if self.has("limits", 0.3):
+            spec["max_lapses"] = self.rng.choice((0, 1, 3, 2**31 - 1))
         if self.chance(0.1):
             spec["headers"] = self.rng.choice(HEADERS)
         if self.has("webhooks", 0.3):
@@ -124,6 +126,8 @@ class MoreGenerator:
         if outcome["type"] == "failure":
             if self.features & {"finding", "statistics"} and self.chance(0.6):
                 outcome["group"] = self.rng.choice(GROUPS)
+            if self.has("following", 0.3):
+                outcome["retry_in"] = self.rng.choice((0, 0.5, 3, 60, 10**10))
             return
         if self.has("following", 0.25):
             places = {"name": self.rng.choice(self.names), "queue": self.rng.choice(self.queues_used)}
@@ -187,6 +191,7 @@ class MoreGenerator:
                 "priority": [0, -3, 5],
                 "max_retry": [0, 1, 5],
                 "timeout": [0.5, 5, 60],
+                "queue": self.queues_used,
             }.items():
                 if states[0] != "running" and self.chance(0.3):
                     spec[field] = self.rng.choice(values)
@@ -241,7 +246,8 @@ class MoreGenerator:
         return fields
 
     def retry(self):
-        return self.found_or_named("error", "cancelled", "retrying")
+        fields = self.found_or_named("error", "cancelled", "retrying")
+        return fields | ({"queue": self.rng.choice(self.queues_used)} if self.chance(0.3) else {})
 
     def discard(self):
         return self.found_or_named("error", "cancelled", "done", "queued")

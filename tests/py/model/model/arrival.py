@@ -18,7 +18,7 @@ from model.life import Job
 from model.part import Part
 
 FIELDS = ("name", "priority", "max_retry", "keep_result", "timeout", "tags", "unique", "unique_for",
-          "unique_within", "max_runtime", "track", "headers", "notify")  # fmt: skip
+          "unique_within", "max_runtime", "max_lapses", "track", "headers", "notify")  # fmt: skip
 
 
 @dataclass
@@ -150,6 +150,8 @@ class Arrival(Part):
                 if job and job.status in WAITING and spec.get("if_exists", "keep") != "keep":
                     changes = ("priority", "delay", "run_at")
                     self.model.outcomes.apply(job, {k: spec[k] for k in changes if k in spec}, argument)
+                if job and not (job.may_be_gone and not self.model.look(job.id)):
+                    self.model.trace.publish(job, {"event": "met"})
             ids.append(id)
 
     def is_succeeded(self, owner, spec):

@@ -5,6 +5,7 @@ Only what is asked for now is refused. Which keys are in use is the engine's to 
 record free to go, whether its tags are still there.
 """
 
+from copy import copy
 from itertools import product
 
 from model.common import ErrorReply
@@ -50,10 +51,16 @@ class Bounds(Part):
 
     # ---- matching ----
 
-    def matching(self, reply, jobs, path):
+    def moved(self, job, queue):
+        """The job as it will be in another queue."""
+        moved = copy(job)
+        moved.queue = queue or job.queue
+        return moved
+
+    def matching(self, reply, jobs, path, queue=None):
         """Too many conditions for the jobs that a call brings or names; of a matcher with `any` or `not` it may be
         too many."""
-        asked = [self.conditions(job) for job in jobs]
+        asked = [self.conditions(self.moved(job, queue)) for job in jobs]
         least, most = (sum(numbers) if len(asked) > 1 else 0 for numbers in zip((0, 0), *asked, strict=True))
         may = most > MOST_ASKED and isinstance(reply, ErrorReply) and reply[:2] == ("INVALID", path)
         if least > MOST_ASKED or may:

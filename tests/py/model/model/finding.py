@@ -123,12 +123,13 @@ class Finding(Part):
                 self.model.jobs.pop(job.id, None)
         expect(least <= reply <= most, "jobs changed", reply, least, most)
 
-    def retry(self, reply, ids=None, where=None, count=None):
+    def retry(self, reply, ids=None, where=None, count=None, queue=None):
         named = [job for job in map(self.model.jobs.get, ids or ()) if job and job.status in RETRIED]
-        refuse(reply, *self.model.bounds.matching(reply, named, "ids"))
-        self.each("retry", self.retry_one, reply, ids, where)
+        full = [("FULL", "queue")] if queue is not None and self.model.bounds.no_queue(queue) else []
+        refuse(reply, *full, *self.model.bounds.matching(reply, named, "ids", queue))
+        self.each("retry", self.retry_one, reply, ids, where, queue=queue)
 
-    def retry_one(self, job, answer):
+    def retry_one(self, job, answer, queue=None):
         if job.status not in RETRIED:
             return "CONFLICT"
         if job.status in ENDED and job.unique is not None and job.unique_within is None:
@@ -137,7 +138,9 @@ class Finding(Part):
             if key and self.model.arrival.owner(job.unique, key.id if refused else None) not in (None, job.id):
                 return "CONFLICT"
             self.model.arrival.take_key(job)
-        job.retry_count, job.ended_ms, job.may_be_gone = 0, None, False
+        job.ended_ms, job.may_be_gone = None, False
+        self.model.life.begin_anew(job)
+        self.model.life.go_to(job, queue or job.queue)
         self.model.life.requeue(job)
         doc = self.model.look(job.id) or {}
         if job.attempt == 0:

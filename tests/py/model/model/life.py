@@ -15,6 +15,7 @@ from model.common import (
     same,
 )
 from model.part import Part
+from model.trace import cut
 
 
 @dataclass(repr=False)
@@ -35,6 +36,7 @@ class Job:
     depends: list | None = None  # ids
     if_failed: str | None = None
     max_runtime: float | None = None
+    max_lapses: int | None = None
     track: bool = False
     headers: dict | None = None
     notify: str | None = None
@@ -45,6 +47,8 @@ class Job:
     attempt: int = 0
     token: str = ""  # of the last attempt
     retry_count: int = 0
+    lapses: int = 0  # that were counted apart
+    lapsed_apart: int = 0  # the attempt of the last of them
     retry: dict = field(default_factory=dict)  # its own retry_base, retry_cap, retry_jitter
     due_ms: int | None = None
     expires_ms: int | None = None
@@ -110,24 +114,63 @@ class Life(Part):
         if event or job.status != was:
             self.model.transition(job, was, event)
 
-    def fail(self, job, by, reason, should_retry=True, message="", error=None, finished_at=None, group=None):
-        job.retry_count += 1
+    def fail(self, job, by, reason, should_retry=True, message="", error=None, finished_at=None, group=None,
+             retry_in=None):  # fmt: skip
+        is_overrun = job.max_runtime is not None and self.model.now >= job.started_ms + ms(job.max_runtime)
+        if by == "lapse" and job.max_lapses is not None and not is_overrun:
+            job.lapses, job.lapsed_apart = job.lapses + 1, job.attempt
+            count, most = job.lapses, job.max_lapses
+            reason = "timeout" if count <= most else "lapses"
+        else:
+            job.retry_count += 1
+            count, most = job.retry_count, job.max_retry
         job.finished_at = finished_at
         job.reason, job.message, job.error, job.group = reason, message, error, group or reason
-        if not should_retry or job.retry_count > job.max_retry:
+        if not should_retry or count > most:
             return self.end(job, "error", by)
         job.status = "retrying"
         job.last = (job.attempt, by, "retrying")
+        self.put_off(job, count, retry_in)
+        self.model.transition(job, "running", EVENTS[by])
+
+    def put_off(self, job, count, retry_in):
+        """Until its backoff after so many failures or lapses is over."""
+        if retry_in is not None:
+            job.due_ms = self.model.now + ms(retry_in)
+            return
         names = ("retry_base", "retry_cap", "retry_jitter")
         base, cap, jitter = (job.retry.get(name, self.model.queues.setting(job.queue, name)) for name in names)
-        delay = min(cap, base * 2.0 ** min(job.retry_count - 1, 1000)) * 1000
+        delay = min(cap, base * 2.0 ** min(count - 1, 1000)) * 1000
         job.due_ms = self.model.now + round(delay)
         if jitter and delay:
             doc = self.model.look(job.id) or {}
             low, due = job.due_ms - round(delay * jitter) - 1, doc.get("due_ms") or 0
             # If not, what follows another outcome of the call has put it off; if that is wrong, `get` tells.
             job.due_ms = due if low <= due <= job.due_ms else job.due_ms
-        self.model.transition(job, "running", EVENTS[by])
+
+    def begin_anew(self, job):
+        job.retry_count = job.lapses = job.lapsed_apart = 0
+
+    def forgive(self, job):
+        """The lapse of its last attempt did not matter."""
+        if job.lapsed_apart == job.last[0]:
+            job.lapses, job.lapsed_apart = job.lapses - 1, 0
+        else:
+            job.retry_count = max(0, job.retry_count - 1)
+
+    def go_to(self, job, queue):
+        """A job that does not run belongs to another queue; false where that is no other."""
+        if queue == job.queue:
+            return False
+        self.model.statistics.count(job, "moved")
+        job.events.append({"event": "moved", "time_ms": self.model.now, "message": cut(f"from {job.queue}")})
+        self.change_queue(job, queue)
+        return True
+
+    def change_queue(self, job, queue):
+        job.queue, job.has_other_facts = queue, True
+        self.model.queues.records.setdefault(queue, {"paused": False, "max_waiting": 0})
+        self.model.limits.ended(job)  # it keeps no keys
 
     def fail_unstarted(self, job, reason):
         """A job that ends before it ran: `expired`, or `dependency`."""
@@ -177,9 +220,9 @@ class Life(Part):
             "id", "name", "queue", "status", "priority", "attempt", "retry_count", "max_retry", "timeout",
             "keep_result", "created_ms", "argument", "worker_id", "started_ms", "due_ms", "ended_ms",
             "expires_ms", "finished_at", "reason", "message", "error", "tags", "unique", "unique_for",
-            "unique_within", "max_runtime", "ready_ms", "schedule", "schedule_ms", "progress", "progress_message",
-            "group", "depends", "if_failed", "headers", "notify", "webhook")}  # fmt: skip
-        doc["track"] = job.track or None
+            "unique_within", "max_runtime", "max_lapses", "ready_ms", "schedule", "schedule_ms", "progress",
+            "progress_message", "group", "depends", "if_failed", "headers", "notify", "webhook")}  # fmt: skip
+        doc["track"], doc["lapses"] = job.track or None, job.lapses or None
         doc["waits_for"] = sorted(job.waits_for) if job.status == "blocked" else None
         doc["result"] = job.result if self.has_result(job) else None
         doc.update(job.retry)

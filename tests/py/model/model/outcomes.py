@@ -60,6 +60,9 @@ class Outcomes(Part):
     def note(self, job, notes, blobs):
         job.progress = notes.get("progress", job.progress)
         job.progress_message = notes.get("message", job.progress_message)
+        if job.track and ("progress" in notes or "message" in notes):
+            told = {"event": "progress", "progress": job.progress, "message": job.progress_message}
+            self.model.trace.publish(job, told)
         if "argument" in notes:
             job.argument, job.has_other_facts = blobs[notes["argument"]], True
 
@@ -111,8 +114,8 @@ class Outcomes(Part):
         finished_at = outcome.get("finished_at")
         if kind == "failure":
             reason, message = outcome.get("reason", "other"), outcome.get("message", "")
-            retries = outcome.get("should_retry", True)
-            self.model.life.fail(job, kind, reason, retries, message, blob, finished_at, outcome.get("group"))
+            more = {name: outcome[name] for name in ("should_retry", "group", "retry_in") if name in outcome}
+            self.model.life.fail(job, kind, reason, message=message, error=blob, finished_at=finished_at, **more)
         else:
             job.finished_at = finished_at
             if "move" in outcome:
@@ -135,13 +138,11 @@ class Outcomes(Part):
     def move(self, job, blob, name=None, queue=None, priority=None, delay=0):
         self.model.statistics.count(job, "moved")
         self.model.statistics.count_times(job, "moved")
-        job.name, job.queue = name or job.name, queue or name or job.name
-        self.model.queues.records.setdefault(job.queue, {"paused": False, "max_waiting": 0})
-        job.argument, job.retry_count, job.has_other_facts = blob, 0, True
+        job.name, job.argument = name or job.name, blob
+        self.model.life.change_queue(job, queue or job.name)
+        self.model.life.begin_anew(job)
         if priority is not None:
             job.priority = priority
-        for constraint in self.model.limits.constraints.values():
-            constraint.kept.discard(job.id)
         self.model.life.requeue(job, self.model.now + ms(delay), event="moved")
         job.last = (job.attempt, "success", job.status)
 
@@ -167,8 +168,9 @@ class Outcomes(Part):
 
     def change(self, reply, jobs):
         named = [self.model.jobs.get(spec["id"]) for spec, _ in jobs]
-        waiting = [job for job in named if job and job.status in WAITING]
-        refuse(reply, *self.too_many_tags(reply, jobs), *self.model.bounds.matching(reply, waiting, "jobs"))
+        waiting = [(job, spec.get("queue")) for job, (spec, _) in zip(named, jobs, strict=True)]
+        waiting = [self.model.bounds.moved(job, queue) for job, queue in waiting if job and job.status in WAITING]
+        refuse(reply, *self.too_much(reply, jobs), *self.model.bounds.matching(reply, waiting, "jobs"))
         accepted(reply)
         expect(len(reply) == len(jobs), "as many answers as jobs", reply)
         for (spec, argument), answer in zip(jobs, reply, strict=True):
@@ -181,13 +183,17 @@ class Outcomes(Part):
                 self.apply(job, spec, argument)
                 same(answer, job.status, "change")
 
-    def too_many_tags(self, reply, jobs):
-        tags = Tags(self.model.bounds)
+    def too_much(self, reply, jobs):
+        tags, queues = Tags(self.model.bounds), set()
         for i, (spec, argument) in enumerate(jobs):
             job = self.model.jobs.get(spec["id"])
             may_change = job and (job.status in WAITING or (not argument and set(spec) == {"id", "tags"}))
             if may_change and not (job.may_be_gone and self.model.look(job.id) is None):
                 yield from tags.over(reply, spec.get("tags", ()), f"jobs[{i}]")
+                if "queue" in spec:
+                    if self.model.bounds.no_queue(spec["queue"], queues):
+                        yield "FULL", f"jobs[{i}].queue"
+                    queues.add(spec["queue"])
 
     def apply(self, job, spec, argument):
         """Other facts about a job, see `change`."""
@@ -199,6 +205,8 @@ class Outcomes(Part):
         if argument:
             job.argument = argument
         job.has_other_facts = True
+        if self.model.life.go_to(job, spec.get("queue", job.queue)):
+            self.model.trace.publish(job, {"event": "moved"})
         if "delay" in spec or "run_at" in spec:
             self.put_off(job, self.model.arrival.start_ms(spec))
         if job.status != "running":

@@ -33,11 +33,15 @@ class Trace(Part):
     def transition(self, job, was, event=None):
         if event:
             job.events.append(self.told(job, was, event))
+        self.publish(job, {"from": was})
+
+    def publish(self, job, more):
+        """An event: a transition, or what `event` in `more` says."""
         is_tracked = job.track and job.id in self.listened
         if not is_tracked and not self.model.settings["events_max"]:
             return
-        told = {"id": job.id, "name": job.name, "queue": job.queue, "state": job.status, "from": was,
-                "attempt": job.attempt, "worker": job.worker_id or "", "time_ms": self.model.now}  # fmt: skip
+        told = {"id": job.id, "name": job.name, "queue": job.queue, "state": job.status, "attempt": job.attempt,
+                "worker": job.worker_id or "", "time_ms": self.model.now, **more}  # fmt: skip
         told = {k: v for k, v in told.items() if v is not None}
         if self.model.settings["events_max"]:
             self.new_events.append((None, told))
@@ -93,7 +97,7 @@ class Trace(Part):
         for about, told in self.model.look_at_events():
             if (about, told) in known:
                 known.remove((about, told))
-            elif about in (None, id) and (told["id"], told.get("from")) == (id, was):
+            elif about in (None, id) and "event" not in told and (told["id"], told.get("from")) == (id, was):
                 states.append(told["state"])
         return states
 

@@ -88,7 +88,7 @@ class Work(Part):
             elif self.model.life.holds(id, token):  # it has no time left to run
                 self.model.life.requeue(job, by="release")
             elif job and job.status not in ENDED and job.last[:2] == (int(token.partition("-")[0]), "lapse"):
-                job.retry_count = max(0, job.retry_count - 1)
+                self.model.life.forgive(job)
                 if job.status == "retrying":
                     self.model.life.requeue(job)
                 job.last = (job.last[0], "release", job.status)

@@ -139,7 +139,7 @@ class Workers(Part):
                 channel.somebody_left = True
 
     def transition(self, job, was, event=None):
-        if event in ("failed", "lapsed") and job.reason == "timeout" and job.worker_id in self.registered:
+        if event in ("failed", "lapsed") and job.reason in ("timeout", "lapses") and job.worker_id in self.registered:
             self.registered[job.worker_id].lapsed += 1
 
     def state_of(self, worker):

@@ -19,6 +19,7 @@ export async function changeForm(id) {
   const fields = [
     ...(waits
       ? [
+          { name: 'queue', label: 'Queue', value: job.queue },
           {
             name: 'priority',
             label: 'Priority',
@@ -34,7 +35,7 @@ export async function changeForm(id) {
       : []),
     { name: 'tags', label: 'Tags', type: 'list', value: job.tags || [], hint: 'With commas between.' },
   ];
-  const before = { priority: job.priority, max_retry: job.max_retry, timeout: job.timeout };
+  const before = { queue: job.queue, priority: job.priority, max_retry: job.max_retry, timeout: job.timeout };
   return form({
     title: `Change ${cut(job.name, 60)}`,
     fields,

@@ -48,6 +48,15 @@ export const FIELDS = [
     again: true,
   },
   {
+    name: 'max_lapses',
+    label: 'Lapses apart',
+    kind: 'integer',
+    type: 'number',
+    hint: 'Empty: a lapse spends a retry.',
+    shown: true,
+    again: true,
+  },
+  {
     name: 'timeout',
     label: 'Lease',
     kind: 'seconds',

@@ -17,7 +17,7 @@ const WORDS = {
   failed: 'failed',
   lapsed: 'its lease ran out',
   released: 'given back',
-  moved: 'went on as another',
+  moved: 'went on elsewhere',
   blocked: 'waits for others',
   cancelled: 'cancelled',
   expired: 'expired before it started',
