@@ -391,9 +391,8 @@ _TABLE = (
         errors=(), by_hand="a file",
     ),
     Operation(
-        "", "openapi.worker", "GET", "/worker/openapi.yaml", None,
-        "The API that a worker offers, to which jobs are pushed", Reply("own", media="application/yaml"), errors=(),
-        by_hand="a file",
+        "", "openapi.worker", "GET", "/worker/openapi.yaml", None, by_hand="a file", errors=(),
+        summary="The API that a worker offers, to which jobs are pushed", reply=Reply("own", media="application/yaml"),
     ),
 )
 # fmt: on

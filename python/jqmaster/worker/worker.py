@@ -1,7 +1,7 @@
 """A worker: runs functions for jobs, renews their leases, reports what became of them.
 
-Where jobs come from is a `Source` (`worker_sources`: over HTTP or straight from Redis; `worker_push`: the
-master brings them). The life of a job here is the same for all: start, heartbeat, outcome, report.
+Where jobs come from is a `Source` (`sources`: over HTTP or straight from Redis; `push`: the master
+brings them). The life of a job here is the same for all: start, heartbeat, outcome, report.
 """
 
 from __future__ import annotations
@@ -20,23 +20,9 @@ from jqmaster.engine.calls import new_request
 from jqmaster.engine.replies import Job
 from jqmaster.errors import Forbidden, JQError, NotFound, Unavailable
 from jqmaster.wire import tracing
+from jqmaster.worker import ending as endings
 from jqmaster.worker.beats import Heartbeats, Key, Running, Source
-from jqmaster.worker.ending import (
-    Ending,
-    FollowUp,
-    JobFailed,
-    JobReleased,
-    Move,
-    Outcome,
-    Release,
-    ResumeAfter,
-    failed,
-    group_of,
-    put_off,
-    released,
-    succeeded,
-    trace,
-)
+from jqmaster.worker.ending import Ending, FollowUp, JobFailed, JobReleased, Move, Outcome, Release, ResumeAfter
 from jqmaster.worker.notes import JobStopped, Notebook, checkpoint, current_job, progress
 from jqmaster.worker.threads import Threads
 
@@ -183,36 +169,36 @@ class Worker:
         job = running.job
         running.notes.open(job)
         if function is None:
-            return failed(job, f"this worker has no function for jobs named {job.name}")
+            return endings.failed(job, f"this worker has no function for jobs named {job.name}")
         try:
             takes_bytes = getattr(function, "jq_takes_bytes", False)
             argument: Any = job.argument
             if not takes_bytes:
                 argument = msgpack.unpackb(argument, strict_map_key=False)
         except (ValueError, msgpack.UnpackException) as error:
-            return failed(job, f"the argument cannot be read: {error}", retry=False)
+            return endings.failed(job, f"the argument cannot be read: {error}", retry=False)
         try:
             if takes_bytes or inspect.iscoroutinefunction(function):  # which costs as much as all else here
                 result = await function(argument)
             else:
                 result = await self._threads.run(function, argument)
         except JobFailed as error:
-            group = error.group or group_of(error)
+            group = error.group or endings.group_of(error)
             said = {"retry": error.retry, "retry_in": error.retry_in, "error": error.error}
-            return failed(job, str(error), group=group, **said)
+            return endings.failed(job, str(error), group=group, **said)
         except JobReleased as error:
             log.info("job %s (%s) is given back%s", job.id, job.name, f": {error}" if str(error) else "")
-            return released(job, error)
+            return endings.released(job, error)
         except ResumeAfter as error:
             result = error
         except Exception as error:
             log.warning("job %s (%s) failed in attempt %d", job.id, job.name, job.attempt, exc_info=error)
-            details = {"type": type(error).__name__, "traceback": trace(error, __file__)}
-            return failed(job, f"{type(error).__name__}: {error}", error=details, group=group_of(error))
+            details = {"type": type(error).__name__, "traceback": endings.trace(error, __file__)}
+            return endings.failed(job, f"{type(error).__name__}: {error}", error=details, group=endings.group_of(error))
         try:
-            return succeeded(job, result)
+            return endings.succeeded(job, result)
         except (TypeError, ValueError, OverflowError) as error:
-            return failed(job, f"the result cannot be packed as MessagePack: {error}", retry=False)
+            return endings.failed(job, f"the result cannot be packed as MessagePack: {error}", retry=False)
 
     def _report(self, ending: Ending) -> None:
         # When every slot is taken nobody else fetches: the report of this one asks for the next job as well.
@@ -298,9 +284,9 @@ class Worker:
                 await asyncio.sleep(backoff_s(failures))
                 failures += 1
             except (JQError, ValueError, TypeError, OverflowError) as error:
-                milder = put_off(release, error)
+                milder = endings.put_off(release, error)
                 if milder is None:
-                    return [failed(release.job, f"the release was refused: {error}", retry=False)]
+                    return [endings.failed(release.job, f"the release was refused: {error}", retry=False)]
                 log.warning("job %s is put off instead: %s", release.job.id, error)
                 release = milder
 
@@ -324,7 +310,7 @@ class Worker:
                 else:
                     if not refusals:
                         log.warning("job %s: its outcome was refused: %s", batch[0].job.id, error)
-                    batch = [failed(batch[0].job, f"the outcome was refused: {error}", retry=False)]
+                    batch = [endings.failed(batch[0].job, f"the outcome was refused: {error}", retry=False)]
                 if (refusals := refusals + 1) == 1:  # what is said instead may do
                     continue
             await asyncio.sleep(backoff_s(failures := failures + 1))

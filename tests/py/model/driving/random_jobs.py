@@ -4,6 +4,7 @@ import random
 
 import msgpack
 
+from driving.random_access import AccessGenerator
 from driving.random_limits import WEIGHTS as CONSTRAINT_WEIGHTS
 from driving.random_limits import ConstraintGenerator
 from driving.random_more import MoreGenerator
@@ -54,7 +55,7 @@ REPEATABLE = ("finish", "release", "heartbeat", "cancel", "refuse", "change", "k
 MAKERS = {"worker": "worker_request"}  # scripts whose operations are made by a function of another name
 
 
-class Generator(ConstraintGenerator, MoreGenerator):
+class Generator(ConstraintGenerator, MoreGenerator, AccessGenerator):
     """Makes operations that suit the state of a driver's model, so that most of them do something."""
 
     def __init__(self, seed, driver):

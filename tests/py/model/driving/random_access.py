@@ -1,0 +1,57 @@
+"""Random operations for the model test: keys, who changes things, webhooks."""
+
+from model.access import NOTED
+from model.matcher import pack as pack_matcher
+
+WEBHOOK_IDS = ["w1", "w2", "w é", "notify"]
+URLS = ["http://127.0.0.1:9/in", "https://hooks.example/x?y=1"]
+
+
+class AccessGenerator:
+    """Needs what random_jobs.Generator has."""
+
+    # ---- keys, and who changes things ----
+
+    def add_actor(self, operation):
+        script, fields, _ = operation
+        if "access" in self.features and script in NOTED and self.chance(0.6):
+            fields["actor"] = self.rng.choice(("ann", "ann", "bob é"))
+
+    def api_key(self):
+        return self.rng.choice(("00000000000a", "00000000000b", "ffffffffffff"))
+
+    def grant(self):
+        fields = {"id": self.api_key(), "digest": self.rng.choice("aaab") * 64, "name": self.rng.choice(("x", "y é"))}
+        fields["roles"] = self.rng.sample(["viewer", "pusher", "worker", "operator", "admin"], self.rng.randint(1, 5))
+        more = {"queues": ["mail.*", "a"], "ttl": self.rng.choice((1, 0.5 + 60, 1e10)), "rate": 0.5}
+        return fields | {field: value for field, value in more.items() if self.chance(0.4)}
+
+    def revoke(self):
+        return {"id": self.api_key()}
+
+    def touch(self):
+        return {"ids": sorted({self.api_key(), self.api_key()})}
+
+    def keys(self):
+        return {"count": self.rng.choice((1, 2, 100))} | ({"digests": True} if self.chance(0.5) else {})
+
+    def trail(self):
+        return {"count": self.rng.choice((1, 2, 100))}
+
+    # ---- webhooks ----
+
+    def subscribe(self):
+        fields = {"id": self.rng.choice(WEBHOOK_IDS), "match": b""}
+        if fields["id"] != "notify":
+            fields |= {"url": self.rng.choice(URLS), "match": pack_matcher(self.matcher())}
+            if self.chance(0.6):
+                fields["on"] = self.rng.sample(["done", "error", "cancelled"], self.rng.randint(1, 3))
+        if self.chance(0.4):
+            fields["secrets"] = ["whsec_" + self.rng.choice("AB") * 32] * self.rng.randint(1, 2)
+        return fields
+
+    def unsubscribe(self):
+        return {"id": self.rng.choice(WEBHOOK_IDS)}
+
+    def webhooks(self):
+        return {"secrets": True} if self.chance(0.5) else {}
