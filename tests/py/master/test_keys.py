@@ -24,7 +24,7 @@ __all__ = ["keyed", "master"]
 
 UNKNOWN = "00000000000001"
 # What a request needs before its role is looked at: the least that a server can route.
-IN_PATH = {"id": UNKNOWN, "name": "q"}
+IN_PATH = {"id": UNKNOWN, "name": "q", "key": "k"}
 # What a role may, beside what only admins may: by the names of the table.
 MAY = {
     "viewer": {"get", "jobs", "queues", "stats", "events", "metrics", "config", "result", "overview", "workers"},

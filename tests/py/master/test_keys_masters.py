@@ -173,7 +173,8 @@ class TestTheLibrary:
         await jq.arevoke_key(made["id"])
         with pytest.raises(NotFound):
             await jq.arevoke_key(made["id"])
-        trail = [one async for one in jq.atrail()]
+        *trail, first = [one async for one in jq.atrail()]
+        assert (first["what"], first["actor"]) == ("grant", "")
         assert [one["what"] for one in trail] == ["revoke", "schedule", "cancel", "queue", "grant"]
         assert {one["actor"] for one in trail} == {who}
         assert trail[3]["on"] == "mail" and trail[3]["change"] == {"paused": True}

@@ -70,7 +70,7 @@ def of_changes(invalid, refused):
     yield invalid("change", "a tag twice", "jobs[0].tags[1]", tags, b"")
     yield invalid("kick", "ids and queue", "ids", encode({"ids": [RUNNING], "queue": "a"}))
     yield invalid("kick", "ids and count", "count", encode({"ids": [RUNNING], "count": 1}))
-    yield refused("kick", "unknown queue", "NOTFOUND", "queue", {"queue": "nobody knows it"})
+    yield refused("kick", "a queue nobody knows", "NOTFOUND", "queue", {"queue": "nobody knows it"})
     yield invalid("kick", "second id wrong", "ids[1]", encode({"ids": [RUNNING, "x"]}))
     yield invalid("history", "no id", "ids")
     yield invalid("history", "two ids", "ids", WAITING, WAITING)

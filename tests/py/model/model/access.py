@@ -64,10 +64,14 @@ class Access(Part):
 
     def list_trail(self, reply, count=None):
         accepted(reply)
-        for entry in reply:
+        expected = self.trail[::-1]
+        for i, entry in enumerate(reply):
             if entry["what"] in ("constrain", "subscribe"):  # matchers hold values that no other reply gives
-                entry.get("change", {}).pop("match", None)
-        same(reply, self.trail[::-1], "trail")
+                if "change" in entry:
+                    entry["change"].pop("match", None)
+                elif i < len(expected):  # with its matcher it was too long
+                    expected[i] = {field: value for field, value in expected[i].items() if field != "change"}
+        same(reply, expected, "trail")
 
     def before_change(self, script, fields):
         """What a call would be told by; None: it is not noted."""
