@@ -279,7 +279,7 @@ async def test_a_master_that_is_killed_loses_no_notification() -> None:
                     engine = Engine(redis)
                     await engine.queue(QUEUE)  # so that masters wait for them
                     job = await end(engine, notify=f"{receiver.url}/hook")
-                    await receiver.delivered()
+                    await receiver.delivered()  # until there is the queue it is asked for every 10 s
                     master.kill()
                     other = await end(engine, notify=f"{receiver.url}/hook")
                     with Process(*serve, ready="listens on"):

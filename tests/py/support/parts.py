@@ -101,9 +101,9 @@ class StubWorker:
         finally:
             self.under_way -= 1
 
-    async def delivered(self, count: int = 1) -> list[dict[str, Any]]:
+    async def delivered(self, count: int = 1, timeout_s: float = 30.0) -> list[dict[str, Any]]:
         """All jobs delivered, once there are at least `count`."""
-        await eventually(lambda: len(self.jobs) >= count)
+        await eventually(lambda: len(self.jobs) >= count, timeout_s)
         return self.jobs
 
 
