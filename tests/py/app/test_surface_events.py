@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from jqmaster import JQ
-from jqmaster.engine.engine import Engine, connect
+from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Event, Note
 from jqmaster.errors import Conflict, NotFound, Unavailable
-from jqmaster.master.server import ServeOptions, Server
+from jqmaster.master.server import Server
 from parts import eventually
+from surface_support import own, server
+
+__all__ = ["own", "server"]
 
 UNKNOWN = "0" * 14
-
-
-@pytest.fixture
-async def server(redis_url: str, namespace: str) -> AsyncIterator[Server]:
-    async with Server(ServeOptions(redis_url=redis_url, namespace=namespace, port=0)) as server:
-        yield server
-
-
-@pytest.fixture
-async def own(redis_url: str, namespace: str, server: Server) -> AsyncIterator[Engine]:
-    async with connect(redis_url) as redis:
-        yield Engine(redis, namespace)
 
 
 async def run(own: Engine, queue: str, **outcome: Any) -> str:

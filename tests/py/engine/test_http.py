@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 
 from jqmaster import JQ
-from jqmaster.engine.engine import Engine, connect
+from jqmaster.engine.engine import Engine
 from jqmaster.engine.http import HttpEngine
 from jqmaster.errors import NotFound, Unavailable, Vanished, Version
 from jqmaster.master.server import ServeOptions, Server
@@ -20,19 +20,10 @@ from jqmaster.worker.sources import HttpSource
 from jqmaster.worker.worker import Worker
 from parts import enqueue, eventually, until
 from servers import RedisServer
+from surface_support import own, server
 from topologies import Proxy
 
-
-@pytest.fixture
-async def server(redis_url: str, namespace: str) -> AsyncIterator[Server]:
-    async with Server(ServeOptions(redis_url=redis_url, namespace=namespace, port=0)) as server:
-        yield server
-
-
-@pytest.fixture
-async def own(redis_url: str, namespace: str, server: Server) -> AsyncIterator[Engine]:
-    async with connect(redis_url) as redis:
-        yield Engine(redis, namespace)
+__all__ = ["own", "server"]
 
 
 @asynccontextmanager

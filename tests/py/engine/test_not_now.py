@@ -12,26 +12,17 @@ from typing import Any
 import pytest
 
 from jqmaster import JQ
-from jqmaster.engine.engine import Engine, connect
-from jqmaster.master.server import ServeOptions, Server
+from jqmaster.engine.engine import Engine
+from jqmaster.master.server import Server
 from jqmaster.worker.run import WorkOptions, work
 from jqmaster.worker.worker import Function, JobReleased
 from parts import enqueue, eventually, status, until
+from surface_support import own, server
+
+__all__ = ["own", "server"]
 
 WAYS = ("redis", "http", "push", "synchronous")
 MATCH = {"name": "mail"}
-
-
-@pytest.fixture
-async def server(redis_url: str, namespace: str) -> AsyncIterator[Server]:
-    async with Server(ServeOptions(redis_url=redis_url, namespace=namespace, port=0)) as server:
-        yield server
-
-
-@pytest.fixture
-async def own(redis_url: str, namespace: str, server: Server) -> AsyncIterator[Engine]:
-    async with connect(redis_url) as redis:
-        yield Engine(redis, namespace)
 
 
 async def last_event(engine: Engine, job: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import msgpack
 import pytest
 from redis.asyncio import Redis
 
-from jqmaster.engine.engine import Engine, connect
+from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Beat, Job, Note
 from jqmaster.master.server import ServeOptions, Server
 from jqmaster.wire import signing
@@ -24,24 +24,15 @@ from jqmaster.worker.run import WorkOptions, work
 from jqmaster.worker.sources import RedisSource
 from jqmaster.worker.worker import Function, JobFailed, Key, Outcome, Worker, current_job, no_renewal
 from parts import enqueue, eventually, status, until
+from surface_support import own, server
+
+__all__ = ["own", "server"]
 
 WAYS = ("redis", "http", "push", "synchronous")
 SOON_S = 10.0
 SECRET = signing.new_secret()
 
 Started = Callable[..., Awaitable[None]]
-
-
-@pytest.fixture
-async def server(redis_url: str, namespace: str) -> AsyncIterator[Server]:
-    async with Server(ServeOptions(redis_url=redis_url, namespace=namespace, port=0)) as server:
-        yield server
-
-
-@pytest.fixture
-async def own(redis_url: str, namespace: str, server: Server) -> AsyncIterator[Engine]:
-    async with connect(redis_url) as redis:
-        yield Engine(redis, namespace)
 
 
 class Working:

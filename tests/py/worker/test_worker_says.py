@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import msgpack
 import pytest
 
 from jqmaster import JQ
-from jqmaster.engine.engine import Engine, connect
+from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Note
-from jqmaster.master.server import ServeOptions, Server
+from jqmaster.master.server import Server
 from jqmaster.worker.notes import Notebook
 from jqmaster.worker.worker import (
     FollowUp,
@@ -26,19 +25,10 @@ from jqmaster.worker.worker import (
     progress,
 )
 from parts import enqueue, eventually, status, until
+from surface_support import own, server
 from test_worker import WAYS, working
 
-
-@pytest.fixture
-async def server(redis_url: str, namespace: str) -> AsyncIterator[Server]:
-    async with Server(ServeOptions(redis_url=redis_url, namespace=namespace, port=0)) as server:
-        yield server
-
-
-@pytest.fixture
-async def own(redis_url: str, namespace: str, server: Server) -> AsyncIterator[Engine]:
-    async with connect(redis_url) as redis:
-        yield Engine(redis, namespace)
+__all__ = ["own", "server"]
 
 
 async def shown(engine: Engine, job_id: str) -> dict[str, Any]:
