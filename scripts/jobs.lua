@@ -1,7 +1,7 @@
 -- Documents of jobs that fit a description, a page in order.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {where?, newest?, brief?, cursor?, count?}
--- Reply  {cursor, document, ...}   the cursor is "" at the end; a page may be short, or empty, before that
+-- ARGV   spec {where?, newest?, recent?, brief?, looked?, cursor?, count?}
+-- Reply  {cursor, looked?, document, ...}   the cursor is "" at the end; a page may be short, or empty, before that
 -- Errors INVALID field
 -- Cost   some milliseconds at most, and one document more, wherever the page is
 -- Flags: read
@@ -14,7 +14,7 @@ local find = require "jqlua.find.find"
 local job = require "jqlua.job.record"
 local where_of = require "jqlua.find.where"
 
-local spec, problem = arguments.spec("where newest brief cursor count")
+local spec, problem = arguments.spec("where newest recent brief looked cursor count")
 if not spec then
   return redis.error_reply(problem)
 end
@@ -23,7 +23,7 @@ where, problem = where_of.parse(spec.where)
 if where then
   at, problem = find.parse(spec, where)
 end
-for _, field in ipairs({ "newest", "brief" }) do
+for _, field in ipairs({ "newest", "recent", "brief", "looked" }) do
   if spec[field] ~= nil and type(spec[field]) ~= "boolean" then
     problem = problem or check.problem(field, "true or false", spec[field])
   end
@@ -31,9 +31,9 @@ end
 if problem then
   return redis.error_reply(problem)
 end
-local reply = { "" }
-reply[1] = find.page(where, at, {
-  count = spec.count or 100, is_reversed = spec.newest,
+local reply = { "", spec.looked and 0 or nil }
+local cursor, looked = find.page(where, at, {
+  count = spec.count or 100, is_reversed = spec.newest or spec.recent, is_recent = spec.recent,
   take = function(of)
     local argument = not spec.brief and redis.call("GET", keys.ARGUMENT .. of[job.ID]) or nil
     local shown = document.encode(of, argument)
@@ -41,4 +41,5 @@ reply[1] = find.page(where, at, {
     budget.pay(budget.DOCUMENT + budget.of_bytes(shown))
   end,
 })
+reply[1], reply[2] = cursor, spec.looked and looked or reply[2]
 return reply

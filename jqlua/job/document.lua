@@ -10,7 +10,8 @@ local failure = require "jqlua.life.failure"
 local M = {}
 
 local pack = cmsgpack.pack
-local MOST_WAITED_FOR = 100
+-- Of what it waits for, and of what waits for it.
+local MOST_LINKED = 100
 
 ---@param of table job
 ---@param argument? string without it the document is brief: it has no error and no result either
@@ -57,7 +58,13 @@ function M.encode(of, argument)
     put(field, value)
   end
   if state == states.BLOCKED then
-    put("waits_for", redis.call("ZRANGE", keys.WAITS_FOR .. of[job.ID], 0, MOST_WAITED_FOR - 1))
+    put("waits_for", redis.call("ZRANGE", keys.WAITS_FOR .. of[job.ID], 0, MOST_LINKED - 1))
+  end
+  if argument and job.has(of, job.AWAITED) then
+    local dependents = redis.call("ZRANGE", keys.DEPENDENTS .. of[job.ID], 0, MOST_LINKED - 1)
+    if dependents[1] then
+      put("dependents", dependents)
+    end
   end
   local has_outcome = argument and job.has(of, job.HAS_OUTCOME)
   if job.has(of, job.HAS_EXTRA) then
