@@ -216,7 +216,7 @@ async def test_finding_jobs_by_who_ran_them_for_how_long_and_what_is_in_them(jq:
 async def test_searching(jq: JQ, call: Call, own: Engine) -> None:
     [waits] = await jq.aenqueue_many([jq.call("mail.send", {"customer": "acme"}, tags=["email"])])
     await jq.aconstrain("per-mail", {"name": "mail.*"}, concurrency=1)
-    await jq.arepeat("mails", "mail.send", every=3600)
+    await jq.arepeat("mails", jq.call("mail.send"), every=3600)
     worker = await own.register("mailer-1", ["mail.send"])
     found = await call("search", "MAIL")
     assert (found["queues"], found["names"], found["tags"]) == (["mail.send"], ["mail.send"], ["email"])
