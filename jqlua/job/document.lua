@@ -15,8 +15,9 @@ local MOST_LINKED = 100
 
 ---@param of table job
 ---@param argument? string without it the document is brief: it has no error and no result either
+---@param preview? string the argument, for one that is brief else
 ---@return string map
-function M.encode(of, argument)
+function M.encode(of, argument, preview)
   local parts = {}
   local count = 0
   local function put(field, value)
@@ -39,8 +40,8 @@ function M.encode(of, argument)
   put("timeout", of[job.TIMEOUT_MS] / 1000)
   put("keep_result", job.has(of, job.KEEP_RESULT))
   put("created_ms", job.created_ms(of[job.ID]))
-  if argument then
-    splice("argument", argument)
+  if argument or preview then
+    splice("argument", argument or preview)
   end
   if of[job.ATTEMPT] > 0 then
     put("worker_id", of[job.WORKER])

@@ -64,6 +64,7 @@ SHOWN = (
     query("newest", FLAG, "The order within a state, a tag or a group turned round."),
     query("recent", FLAG, "What runs, then what ended last, then what waits, over all queues."),
     query("brief", FLAG, "Without argument, result and error."),
+    query("argument_max", Type("integer", 0, 65536), "With `brief`: arguments of at most so many bytes all the same."),
     query("looked", FLAG, "With the number of jobs that were looked at."),
 )
 DELAY = body("delay", Type("number", 0, 1e10, schema="Duration"))

@@ -167,7 +167,7 @@ TARGETS = [
            ["name"], within("job", EVERY, one_job), "job", True),
     Target("schedule", "unschedule", {"id": "known"}, of("unschedule", "id"), ["id"]),
     Target("schedules", "schedules", {}, of("schedules", "next", ids=[*LISTS, [], ["a"] * 1001], **PAGE)),
-    Target("jobs", "jobs", {}, of("jobs", "newest", "recent", "brief", "looked", "count", where=WHERES,
+    Target("jobs", "jobs", {}, of("jobs", "newest", "recent", "brief", "argument_max", "looked", "count", where=WHERES,
            cursor=CURSORS)),
     Target("where", "jobs", {}, WHERE, [], within("where", {}), "where", True),
     Target("retry", "retry", {"ids": [WAITING]}, of("retry", "ids", queue=STARRED), ["ids"]),
