@@ -46,8 +46,13 @@ def test_jobs_are_found_by_error_text_group_and_time(page: Page, site: Site) -> 
     page.goto("/ui/jobs?group=Full")
     expect(rows(page)).to_have_count(2)
     expect(page.locator(f"tr[data-key='{one}']")).to_contain_text("mailbox is full")
-    page.goto("/ui/jobs?from=2001-01-01T00:00&to=2002-01-01T00:00")
+    page.goto("/ui/jobs?since=2001-01-01T00:00&until=2002-01-01T00:00")
     expect(page.get_by_text("No job matches.")).to_be_visible()
+    # The range of all pages, where it is from one moment to another.
+    page.goto("/ui/jobs?from=978307200000&to=1009843200000")
+    expect(page.get_by_text("No job matches.")).to_be_visible()
+    page.get_by_role("link", name="Any time").click()
+    expect(rows(page)).to_have_count(3)
 
 
 def test_queues_and_tags_are_completed(page: Page, site: Site) -> None:

@@ -5,17 +5,36 @@ import { whereOfLine } from './queryline.js';
 
 export const WAITING = ['queued', 'scheduled', 'blocked', 'retrying'];
 export const ENDED = ['done', 'error', 'cancelled'];
-export const FILTERS = ['q', 'status', 'queue', 'name', 'tag', 'group', 'message', 'worker', 'from', 'to'];
+export const FILTERS = [
+  'q',
+  'status',
+  'queue',
+  'name',
+  'tag',
+  'group',
+  'message',
+  'worker',
+  'since',
+  'until',
+  'from',
+  'to',
+];
 const SAME = ['queue', 'name', 'tag', 'group', 'message', 'worker'];
 
-/** The filters of an address as `where` of the API; times there are of the reader's clock. Throws where `q` is no line. */
+/**
+ * The filters of an address as `where` of the API. Throws where `q` is no line. `since` and `until` are of the reader's
+ * clock; without them the range of all pages holds, where it is from one moment to another (`from`, `to`, in ms).
+ */
 export function whereOf(filters) {
   const where = whereOfLine(filters.q || '', now());
   for (const name of SAME) if (filters[name]) where[name] = filters[name];
   if (filters.status) where.status = filters.status.split(',').filter(Boolean);
-  for (const name of ['from', 'to']) {
-    const ms = filters[name] ? new Date(filters[name]).getTime() : NaN;
-    if (!Number.isNaN(ms)) where[`${name}_ms`] = ms;
+  for (const [field, name] of [
+    ['from_ms', 'since'],
+    ['to_ms', 'until'],
+  ]) {
+    const ms = new Date(filters[name] || Number(filters[field.slice(0, -3)])).getTime();
+    if (!Number.isNaN(ms)) where[field] = ms;
   }
   return where;
 }

@@ -110,7 +110,7 @@ function failure(job) {
     h(
       'p',
       { class: 'muted' },
-      `${job.retry_count} of ${job.max_retry + 1} attempts failed`,
+      job.retry_count ? `${job.retry_count} of ${job.max_retry + 1} attempts failed` : 'It has begun anew since',
       job.reason && job.reason !== 'other' ? ` · ${job.reason}` : '',
       group
         ? [' · group ', job.status === 'error' ? link(withQuery('/jobs', { group }), cut(group, 80)) : cut(group, 80)]

@@ -6,7 +6,7 @@ import { filterBar } from '../components/filter.js';
 import { table } from '../components/table.js';
 import { tree } from '../components/tree.js';
 import { button, fill, h } from '../dom.js';
-import { ago, brief, count, cut, duration, jobs as inJobs, now } from '../format.js';
+import { ago, brief, count, cut, duration, jobs as inJobs, moment, now } from '../format.js';
 import { ACTIONS } from '../jobs/actions.js';
 import { mass } from '../jobs/mass.js';
 import { progressOf } from '../jobs/progress.js';
@@ -46,8 +46,8 @@ const FIELDS = [
   { name: 'tag', label: 'Tag', suggest: tags },
   { name: 'group', label: 'Failure group', suggest: groups },
   { name: 'message', label: 'Error contains', type: 'search' },
-  { name: 'from', label: 'Enqueued from', type: 'datetime' },
-  { name: 'to', label: 'Enqueued before', type: 'datetime' },
+  { name: 'since', label: 'Enqueued from', type: 'datetime' },
+  { name: 'until', label: 'Enqueued before', type: 'datetime' },
   {
     name: 'order',
     label: 'Order',
@@ -65,10 +65,14 @@ const orderOf = ({ order }) => (order ? { newest: order === 'newest' ? 1 : '' } 
 
 function when(job) {
   if (job.ended_ms) return ago(job.ended_ms);
-  if (job.status === 'running') return ['since ', ago(job.started_ms)];
+  if (job.status === 'running') return ago(job.started_ms);
   if (job.due_ms) return ['due ', ago(job.due_ms)];
   return ago(job.created_ms);
 }
+
+/** What few jobs have: more than one attempt, a priority. */
+const oddities = ({ attempt, priority }) =>
+  [attempt > 1 ? `attempt ${count(attempt)}` : '', priority ? `priority ${priority}` : ''].filter(Boolean).join(', ');
 
 /** How long it ran, or runs. */
 function took(job) {
@@ -90,7 +94,7 @@ function what(job) {
           cut(text, 120),
         ),
     job.message && job.status !== 'done'
-      ? h('div', { class: 'said', title: cut(job.message, 1000) }, cut(job.message, 90))
+      ? h('span', { class: 'said', title: cut(job.message, 1000) }, cut(job.message, 90), ' ')
       : null,
     (job.tags || []).slice(0, 4).map((tag) => h('span', { class: 'tag' }, cut(tag, 30))),
   ];
@@ -131,6 +135,7 @@ function columns(opened, openPeek) {
         h('a', { href: `/ui${path`/job/${job.id}`}`, 'data-open': true }, cut(job.name, 70)),
         ' ',
         h('code', { class: 'muted hide-narrow' }, job.id),
+        h('span', { class: 'muted odd' }, oddities(job)),
       ],
     },
     {
@@ -140,19 +145,7 @@ function columns(opened, openPeek) {
       cell: (job) => link(path`/queue/${job.queue}`, cut(job.queue, 50)),
     },
     { title: 'State', cell: (job) => [badge(job.status), progressOf(job)] },
-    {
-      title: 'Attempt',
-      kind: 'number',
-      hide: 'narrow',
-      cell: (job) => (job.attempt ? count(job.attempt) : h('span', { class: 'zero' }, '0')),
-    },
-    {
-      title: 'Priority',
-      kind: 'number',
-      hide: 'narrow',
-      cell: (job) => (job.priority ? String(job.priority) : h('span', { class: 'zero' }, '0')),
-    },
-    { title: 'Time', cell: when },
+    { title: 'Time', kind: 'time', cell: when },
     { title: 'Took', kind: 'number', tip: 'From its last start to its end, or until now', cell: took },
     {
       title: 'Worker',
@@ -219,6 +212,7 @@ export async function render(view) {
   const opened = new Map();
   const tabs = stateTabs();
   const bar = h('div', { class: 'acting', role: 'toolbar', 'aria-label': 'With these jobs' });
+  const range = h('p', { class: 'muted scan' });
   const scan = h('p', { class: 'muted scan', role: 'status' });
   const begin = query().at || '';
   // How many jobs were looked at before a page, by its cursor.
@@ -237,6 +231,16 @@ export async function render(view) {
   /** How far a search looked that nobody can count. */
   function drawScan(where, looked, isEnd) {
     const total = tabs.total(where);
+    const { from, to } = query();
+    fill(
+      range,
+      from && to
+        ? [
+            `Only jobs that were enqueued from ${moment(Number(from))} to ${moment(Number(to))}, as the time range says. `,
+            link(withQuery('/jobs', { ...query(), from: '', to: '', at: '', seen: '' }), 'Any time'),
+          ]
+        : null,
+    );
     const far = isEnd
       ? `Looked at all ${inJobs(looked)}.`
       : `Looked at ${count(looked)}${total ? ` of about ${count(Math.max(total, looked))}` : ''} jobs so far.`;
@@ -375,6 +379,7 @@ export async function render(view) {
     line.element,
     wrong,
     more,
+    range,
     bar,
     list.element,
     scan,
