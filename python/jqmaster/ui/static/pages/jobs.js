@@ -212,7 +212,7 @@ export async function render(view) {
   const opened = new Map();
   const tabs = stateTabs();
   const bar = h('div', { class: 'acting', role: 'toolbar', 'aria-label': 'With these jobs' });
-  const range = h('p', { class: 'muted scan' });
+  const range = h('p', { class: 'muted' });
   const scan = h('p', { class: 'muted scan', role: 'status' });
   const begin = query().at || '';
   // How many jobs were looked at before a page, by its cursor.
