@@ -18,8 +18,9 @@ local MOST_PREVIEWED = 65536
 
 --- The argument, unless it is longer than is asked for; of one that is not brief it is there anyway.
 local function preview_of(of, most)
-  local size = most and redis.call("STRLEN", keys.ARGUMENT .. of[job.ID])
-  return size and size <= most and redis.call("GET", keys.ARGUMENT .. of[job.ID]) or nil
+  local argument = most and redis.call("GET", keys.ARGUMENT .. of[job.ID])
+  budget.pay(budget.of_bytes(argument or ""))
+  return argument and #argument <= most and argument or nil
 end
 
 local spec, problem = arguments.spec("where newest recent brief argument_max looked cursor count")
