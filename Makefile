@@ -4,6 +4,7 @@
 # make generate  what is made from wire/fields.py and wire/operations.py: OpenAPI, tables of the docs, the UI's list
 # make test    lint, the Lua specs, the Python tests; with Valkey, too, where it is installed
 # make quick   of these what is told within a minute
+# make test-faults  the Python tests that `make test` leaves out: kills, cuts and failovers under load
 # make model   the reference model against the engine   (ARGS="--steps 3000 --seed 7", "--help")
 # make fuzz    right, odd and broken inputs for every script and a master   (ARGS="--seed 7 --seconds 600", "--help")
 # make records  what tests compare with, written anew: refusals, the redis.calls of common paths, the exchange in bytes
@@ -22,7 +23,7 @@ PY := $(VENV)/bin/python
 NAMESPACE ?= {jq}
 export PYTHON
 
-.PHONY: demo serve load test quick mutants lint bench dist setup setup-run packages-run packages-test
+.PHONY: demo serve load test test-faults quick mutants lint bench dist setup setup-run packages-run packages-test
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -103,6 +104,9 @@ lint: setup
 # Every part runs even when one before it failed; the last lines say which did.
 test: setup
 	@sh tools/check.sh lint lua python valkey
+
+test-faults: setup
+	@sh tools/check.sh faults
 
 quick: setup
 	@sh tools/check.sh quick

@@ -19,14 +19,9 @@ local settings = require "jqlua.settings.settings"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-local spec, problem = arguments.operators("ids where cursor count force dependents atomic")
+local spec, selected = selection.spec("force dependents atomic")
 if not spec then
-  return redis.error_reply(problem)
-end
-local selected
-selected, problem = selection.parse(spec)
-if not selected then
-  return redis.error_reply(problem)
+  return redis.error_reply(selected)
 end
 for _, field in ipairs({ "force", "atomic" }) do
   if spec[field] ~= nil and type(spec[field]) ~= "boolean" then
@@ -53,7 +48,7 @@ local function refusal(ids)
   end
 end
 
-problem = arguments.check_choice("dependents", spec.dependents, "leave cancel refuse")
+local problem = arguments.check_choice("dependents", spec.dependents, "leave cancel refuse")
 if spec.atomic and not problem then
   problem = spec.where and "INVALID atomic: only a call with ids has it" or refusal(spec.ids)
 end

@@ -5,7 +5,6 @@
 -- Errors INVALID field
 -- Cost   with where, some milliseconds at most; with ids, each of them
 -- Flags: drain
-local arguments = require "jqlua.base.arguments"
 local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
 local removal = require "jqlua.job.removal"
@@ -13,14 +12,9 @@ local selection = require "jqlua.find.selection"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-local spec, problem = arguments.operators("ids where cursor count")
+local spec, selected = selection.spec()
 if not spec then
-  return redis.error_reply(problem)
-end
-local selected
-selected, problem = selection.parse(spec)
-if not selected then
-  return redis.error_reply(problem)
+  return redis.error_reply(selected)
 end
 local unwanted, seen = {}, {}
 local reply, changed = selection.each(selected, "qwsbtkdec", function(of)

@@ -28,8 +28,4 @@ local spec, problem = arguments.spec("cursor count")
 if not spec then
   return redis.error_reply(problem)
 end
-problem = page.check(spec)
-if problem then
-  return redis.error_reply(problem)
-end
-return page.documents(keys.FAILED_GROUPS, spec, document)
+return page.listing(keys.FAILED_GROUPS, spec, document)

@@ -14,14 +14,10 @@ local spec, problem = arguments.spec("cursor count digests")
 if not spec then
   return redis.error_reply(problem)
 end
-problem = page.check(spec)
-if not problem and spec.digests ~= nil and type(spec.digests) ~= "boolean" then
-  problem = check.problem("digests", "true or false", spec.digests)
+if spec.digests ~= nil and type(spec.digests) ~= "boolean" then
+  return redis.error_reply(check.problem("digests", "true or false", spec.digests))
 end
-if problem then
-  return redis.error_reply(problem)
-end
-return page.documents(keys.API_KEY_IDS, spec, function(id)
+return page.listing(keys.API_KEY_IDS, spec, function(id)
   local of = apikey.load(id)
   return of and apikey.document(id, of, spec.digests)
 end)

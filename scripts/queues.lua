@@ -7,7 +7,6 @@
 local arguments = require "jqlua.base.arguments"
 local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
-local check = require "jqlua.base.check"
 local page = require "jqlua.find.page"
 local queue = require "jqlua.queue.record"
 local queuedoc = require "jqlua.queue.document"
@@ -22,25 +21,6 @@ local spec, problem = arguments.spec("names cursor count")
 if not spec then
   return redis.error_reply(problem)
 end
-problem = page.check(spec)
-if problem then
-  return redis.error_reply(problem)
-end
-local names = spec.names
-if names == nil then
-  return page.documents(keys.QUEUE_NAMES, spec, document, budget.RECORD)
-elseif spec.cursor ~= nil or spec.count ~= nil then
-  return redis.error_reply("INVALID names: expected either names, or cursor and count, got both")
-elseif not check.is_list(names, 1, 1000) then
-  return redis.error_reply(check.problem("names", "a list of 1 to 1000 names of queues", names))
-end
-for i, name in ipairs(names) do
-  if not check.is_name(name) then
-    return redis.error_reply(check.problem("names[" .. i - 1 .. "]", check.NAME, name))
-  end
-end
-local reply = { "" }
-for _, name in ipairs(names) do
-  reply[#reply + 1] = document(name)
-end
-return reply
+return page.listing(keys.QUEUE_NAMES, spec, document, {
+  named = "names", what = "names of queues", price = budget.RECORD,
+})

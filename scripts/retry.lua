@@ -7,7 +7,6 @@
 -- Cost   with where, some milliseconds at most; with ids, each of them
 -- Flags: write
 local again = require "jqlua.life.retry"
-local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local job = require "jqlua.job.record"
 local moving = require "jqlua.life.moving"
@@ -15,20 +14,15 @@ local selection = require "jqlua.find.selection"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-local spec, problem = arguments.operators("ids where cursor count queue")
+local spec, selected = selection.spec("queue")
 if not spec then
-  return redis.error_reply(problem)
+  return redis.error_reply(selected)
 end
 local expected = spec.queue ~= nil and moving.check_queue(spec.queue)
 if expected then
   return redis.error_reply(check.problem("queue", expected, spec.queue))
 end
-local selected
-selected, problem = selection.parse(spec)
-if not selected then
-  return redis.error_reply(problem)
-end
-problem = again.check(selected.ids, spec.queue)
+local problem = again.check(selected.ids, spec.queue)
 if problem then
   return redis.error_reply(problem)
 end

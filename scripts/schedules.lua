@@ -29,29 +29,7 @@ local function document(id)
   return of and scheduledoc.encode(of, next_count)
 end
 
-if spec.ids ~= nil then
-  if not check.is_list(spec.ids, 1, most) then
-    return redis.error_reply(check.problem("ids", "a list of 1 to " .. most .. " ids"
-      .. (most < 1000 and " (with next " .. next_count .. ")" or ""), spec.ids))
-  end
-  for i, id in ipairs(spec.ids) do
-    if not check.is_name(id) then
-      return redis.error_reply(check.problem("ids[" .. i - 1 .. "]", check.NAME, id))
-    end
-  end
-  if spec.cursor ~= nil or spec.count ~= nil then
-    return redis.error_reply("INVALID ids: expected either ids, or cursor and count, got both")
-  end
-else
-  problem = page.check(spec)
-  if problem then
-    return redis.error_reply(problem)
-  end
-  local wanted = { cursor = spec.cursor, count = math.min(spec.count or 100, most) }
-  return page.documents(keys.SCHEDULE_IDS, wanted, document, budget.DOCUMENT + next_count / 4)
-end
-local reply = { "" }
-for _, id in ipairs(spec.ids) do
-  reply[#reply + 1] = document(id)
-end
-return reply
+return page.listing(keys.SCHEDULE_IDS, spec, document, {
+  named = "ids", what = "ids" .. (most < 1000 and " (with next " .. next_count .. ")" or ""), most = most,
+  price = budget.DOCUMENT + next_count / 4,
+})

@@ -49,8 +49,4 @@ local spec, problem = arguments.spec("cursor count")
 if not spec then
   return redis.error_reply(problem)
 end
-problem = page.check(spec)
-if problem then
-  return redis.error_reply(problem)
-end
-return page.documents(keys.WORKER_IDS, spec, document, 2 * budget.RECORD)
+return page.listing(keys.WORKER_IDS, spec, document, { price = 2 * budget.RECORD })

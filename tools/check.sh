@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs parts of the checks, for `make`: lint (or one of ruff, mypy, format, biome, luacheck), lua, python, valkey; or
-# quick, which is something of each. Goes on after a failure, and ends with a summary.
+# Runs parts of the checks, for `make`: lint (or one of ruff, mypy, format, biome, luacheck), lua, python, valkey,
+# faults; or quick, which is something of each. Goes on after a failure, and ends with a summary.
 set -u
 cd "$(dirname "$0")/.."
 bin=.venv/bin
@@ -57,6 +57,14 @@ specs() {
     fi
 }
 
+# side_by_side <workers> <argument>... of pytest: files side by side, since much of their time is waiting for processes; in the order
+# of conftest.py, and not those of the most tests first, which are not those that take long.
+side_by_side() {
+    workers=$1
+    shift
+    $bin/python -m pytest -q -n "$workers" --dist loadfile --no-loadscope-reorder "$@"
+}
+
 # Where servers may differ: the specs in both forms, and all that has to do with connections.
 other_server() { # other_server <server>
     JQ_REDIS_SERVER=$1 JQ_FORM="functions scripts" tests/lua/run &&
@@ -81,11 +89,13 @@ for name in $(echo " $* " | sed -e 's/ lint / ruff mypy format biome luacheck /'
             ;;
         lua) [ -n "$specs_pid" ] || part "busted tests/lua" specs ;;
         python)
-            # Files run side by side, since most of their time is waiting for processes; in the order of conftest.py,
-            # and not those of the most tests first, which are not those that take long.
             [ -n "$specs_pid" ] || build_scripts
-            part "pytest tests/py" $bin/python -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder tests/py
+            part "pytest tests/py" side_by_side 4 -m "not faults" tests/py
             [ -z "$specs_pid" ] || part "busted tests/lua" specs
+            ;;
+        faults)
+            build_scripts
+            part "pytest tests/py -m faults" side_by_side 3 -m faults tests/py
             ;;
         valkey)
             if command -v valkey-server >/dev/null; then

@@ -5,13 +5,16 @@ local check = require "jqlua.base.check"
 
 local M = {}
 
+local COUNT = 100
+local MOST = 1000
+
 --- Checks the fields cursor and count.
 ---@return string? problem
 function M.check(spec)
   if spec.cursor ~= nil and (type(spec.cursor) ~= "string" or #spec.cursor > 255) then
     return check.problem("cursor", "a cursor as the last reply gave it, or empty text", spec.cursor)
-  elseif spec.count ~= nil and not check.is_integer(spec.count, 1, 1000) then
-    return check.problem("count", "an integer from 1 to 1000", spec.count)
+  elseif spec.count ~= nil and not check.is_integer(spec.count, 1, MOST) then
+    return check.problem("count", "an integer from 1 to " .. MOST, spec.count)
   end
 end
 
@@ -19,7 +22,7 @@ end
 ---@return string[] names
 ---@return string cursor "" at the end
 function M.read(key, spec)
-  local count = spec.count or 100
+  local count = spec.count or COUNT
   local cursor = spec.cursor or ""
   local names = redis.call("ZRANGEBYLEX", key, cursor == "" and "-" or "(" .. cursor, "+", "LIMIT", 0, count)
   return names, #names == count and names[count] or ""
@@ -40,6 +43,54 @@ function M.documents(key, spec, document, price)
       reply[1] = name
       break
     end
+  end
+  return reply
+end
+
+--- Checks a field of a listing's spec that names what it is to show.
+---@param field string
+---@param what string
+---@param most number
+---@return string? problem
+local function check_names(spec, field, what, most)
+  local names = spec[field]
+  if not check.is_list(names, 1, most) then
+    return check.problem(field, "a list of 1 to " .. most .. " " .. what, names)
+  end
+  for i, name in ipairs(names) do
+    if not check.is_name(name) then
+      return check.problem(field .. "[" .. i - 1 .. "]", check.NAME, name)
+    end
+  end
+  if spec.cursor ~= nil or spec.count ~= nil then
+    return "INVALID " .. field .. ": expected either " .. field .. ", or cursor and count, got both"
+  end
+end
+
+--- What a listing answers: the documents of those that are named, or else a page of all.
+---@param key string as of read
+---@param document fun(name: string): string? nil to leave it out
+---@param of? table {price?, most?, named?, what?}: price as of documents, most documents in a reply (1000), the spec's
+--- field that may name some, and what those are
+---@return table reply {cursor, document, ...}, or an error
+function M.listing(key, spec, document, of)
+  of = of or {}
+  local most, names = of.most or MOST, of.named and spec[of.named]
+  local problem
+  if names == nil then
+    problem = M.check(spec)
+  else
+    problem = check_names(spec, of.named, of.what, most)
+  end
+  if problem then
+    return redis.error_reply(problem)
+  elseif names == nil then
+    local wanted = { cursor = spec.cursor, count = math.min(spec.count or COUNT, most) }
+    return M.documents(key, wanted, document, of.price)
+  end
+  local reply = { "" }
+  for _, name in ipairs(names) do
+    reply[#reply + 1] = document(name)
   end
   return reply
 end

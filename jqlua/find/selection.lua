@@ -12,7 +12,7 @@ local COUNT = 100
 --- Checks the fields ids, where, cursor and count.
 ---@return table? selection {ids} or {where, at, count}
 ---@return string? problem
-function M.parse(spec)
+local function parse(spec)
   if spec.where == nil then
     for _, field in ipairs({ "cursor", "count" }) do
       if spec[field] ~= nil then
@@ -33,6 +33,20 @@ function M.parse(spec)
     return nil, problem
   end
   return { where = where, at = at, count = spec.count or COUNT, begun_ms = find.begun_ms(at) }
+end
+
+--- Opens the namespace and takes the spec of an operator who changes jobs.
+---@param more? string fields there are beside those that select jobs
+---@return table? spec
+---@return table selection or string problem
+function M.spec(more)
+  local spec, problem = arguments.operators("ids where cursor count" .. (more and " " .. more or ""))
+  if not spec then
+    return nil, problem
+  end
+  local selected
+  selected, problem = parse(spec)
+  return selected and spec, selected or problem
 end
 
 --- Does something with each job.

@@ -13,6 +13,33 @@ local pack = cmsgpack.pack
 -- Of what it waits for, and of what waits for it.
 local MOST_LINKED = 100
 
+--- When the job is due, or ended.
+---@param score number? in the set of its state
+local function put_moment(put, of, score)
+  local state = of[job.STATE]
+  if state == states.SCHEDULED or state == states.RETRYING or state == states.RUNNING then
+    put("due_ms", score)
+  elseif state == states.KEPT then
+    put("ended_ms", of[job.ENDED_MS])
+  elseif state ~= states.QUEUED and state ~= states.IN_LANE and state ~= states.BLOCKED then
+    put("ended_ms", score)
+  end
+end
+
+--- What failed last, and how far it came.
+local function put_extra(put, extra)
+  if extra.r then
+    put("reason", extra.r)
+    put("message", extra.m)
+    put("group", extra.g or extra.r)
+  end
+  for letter, field in pairs({ l = "lapses", p = "progress", t = "progress_message", f = "finished_at" }) do
+    if extra[letter] then
+      put(field, extra[letter])
+    end
+  end
+end
+
 ---@param of table job
 ---@param argument? string without it the document is brief: it has no error and no result either
 ---@param preview? string the argument, for one that is brief else
@@ -48,13 +75,7 @@ function M.encode(of, argument, preview)
     put("started_ms", of[job.STARTED_MS])
   end
   local score = tonumber(redis.call("ZSCORE", queue.key(queue.load(of[job.QUEUE]), state), of[job.ID]))
-  if state == states.SCHEDULED or state == states.RETRYING or state == states.RUNNING then
-    put("due_ms", score)
-  elseif state == states.KEPT then
-    put("ended_ms", of[job.ENDED_MS])
-  elseif state ~= states.QUEUED and state ~= states.IN_LANE and state ~= states.BLOCKED then
-    put("ended_ms", score)
-  end
+  put_moment(put, of, score)
   for field, value in pairs(job.options(of)) do
     put(field, value)
   end
@@ -69,24 +90,7 @@ function M.encode(of, argument, preview)
   end
   local has_outcome = argument and job.has(of, job.HAS_OUTCOME)
   if job.has(of, job.HAS_EXTRA) then
-    local extra = failure.extra(of)
-    if extra.r then
-      put("reason", extra.r)
-      put("message", extra.m)
-      put("group", extra.g or extra.r)
-    end
-    if extra.l then
-      put("lapses", extra.l)
-    end
-    if extra.p then
-      put("progress", extra.p)
-    end
-    if extra.t then
-      put("progress_message", extra.t)
-    end
-    if extra.f then
-      put("finished_at", extra.f)
-    end
+    put_extra(put, failure.extra(of))
   end
   if has_outcome and state ~= states.KEPT then
     splice("error", redis.call("GET", keys.OUTCOME .. of[job.ID]))

@@ -93,6 +93,39 @@ function M.read_call(blob)
   return call, nil, given
 end
 
+--- Checks a field that successes or failures alone have.
+---@param path string of the outcome, for errors
+---@return string|false|nil expected what the value is not
+---@return string? problem another one
+local function check_more(outcome, field, value, path)
+  if field == "move" or field == "resume" or field == "enqueue" then
+    if outcome.type == "failure" then
+      return nil, "INVALID " .. path .. "." .. field .. ": only an outcome of type success has it"
+    elseif outcome.type ~= "success" then
+      return nil, check.unknown(path, field, FIELDS)
+    elseif field == "move" then
+      return nil, following.check_move(value, path .. ".move")
+    elseif field == "resume" then
+      return nil, following.check_resume(outcome, path .. ".resume")
+    end
+    return not check.is_integer(value, 1, 1000) and "an integer from 1 to 1000"
+  elseif field ~= "reason" and field ~= "should_retry" and field ~= "retry_in" and field ~= "message"
+    and field ~= "group" then
+    return nil, check.unknown(path, field, FIELDS)
+  elseif outcome.type ~= "failure" then
+    return nil, "INVALID " .. path .. "." .. field .. ": only an outcome of type failure has it"
+  elseif field == "reason" then
+    return value ~= "other" and value ~= "timeout" and '"other" or "timeout"'
+  elseif field == "should_retry" then
+    return type(value) ~= "boolean" and "true or false"
+  elseif field == "retry_in" then
+    return not check.is_number(value, 0, 1e10) and "seconds from 0 to 10^10"
+  elseif field == "message" then
+    return (type(value) ~= "string" or #value > LONGEST_MESSAGE) and "text of at most 65536 bytes"
+  end
+  return not check.is_name(value) and check.NAME
+end
+
 ---@param blob string MessagePack map
 ---@param i number its place, for errors
 ---@return table? outcome
@@ -116,38 +149,12 @@ function M.parse(blob, i)
       expected = value ~= "success" and value ~= "failure" and '"success" or "failure"'
     elseif field == "finished_at" then
       expected = not is_iso8601(value) and "a time in ISO 8601 with offset or Z, such as 2026-01-31T12:00:00Z"
-    elseif outcome.type == "success" and field == "move" then
-      local problem = following.check_move(value, "outcomes[" .. i .. "].move")
-      if problem then
-        return nil, problem
-      end
-    elseif outcome.type == "success" and field == "resume" then
-      local problem = following.check_resume(outcome, "outcomes[" .. i .. "].resume")
-      if problem then
-        return nil, problem
-      end
-    elseif outcome.type == "success" and field == "enqueue" then
-      expected = not check.is_integer(value, 1, 1000) and "an integer from 1 to 1000"
-    elseif outcome.type ~= "failure" then
-      if field == "reason" or field == "should_retry" or field == "retry_in" or field == "message"
-        or field == "group" then
-        return nil, "INVALID outcomes[" .. i .. "]." .. field .. ": only an outcome of type failure has it"
-      end
-      return nil, check.unknown("outcomes[" .. i .. "]", field, FIELDS)
-    elseif field == "reason" then
-      expected = value ~= "other" and value ~= "timeout" and '"other" or "timeout"'
-    elseif field == "should_retry" then
-      expected = type(value) ~= "boolean" and "true or false"
-    elseif field == "retry_in" then
-      expected = not check.is_number(value, 0, 1e10) and "seconds from 0 to 10^10"
-    elseif field == "message" then
-      expected = (type(value) ~= "string" or #value > LONGEST_MESSAGE) and "text of at most 65536 bytes"
-    elseif field == "group" then
-      expected = not check.is_name(value) and check.NAME
-    elseif field == "move" or field == "resume" or field == "enqueue" then
-      return nil, "INVALID outcomes[" .. i .. "]." .. field .. ": only an outcome of type success has it"
     else
-      return nil, check.unknown("outcomes[" .. i .. "]", field, FIELDS)
+      local problem
+      expected, problem = check_more(outcome, field, value, "outcomes[" .. i .. "]")
+      if problem then
+        return nil, problem
+      end
     end
     if expected then
       return nil, check.problem("outcomes[" .. i .. "]." .. field, expected, value)

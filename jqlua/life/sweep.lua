@@ -251,6 +251,37 @@ local function walk(name, limit)
   return looked
 end
 
+--- One look at what is due first.
+---@param kind string of due
+---@param name string what it is about
+---@return number steps taken
+local function step(kind, name, limit)
+  if kind == due.WORKERS then
+    return sweep_workers(limit)
+  elseif kind == due.RESTING then
+    return sweep_resting(limit)
+  elseif kind == due.REVIEW then
+    return review(limit)
+  elseif kind == due.KEYS then
+    local steps = parking.sweep(limit)
+    due.set(due.KEYS, first_score(keys.OPENING) or meta.NONE)
+    return steps
+  elseif kind == due.PLACING then
+    return walk(name, limit)
+  elseif kind == due.MIGRATION then
+    return migration.step(limit)
+  elseif kind == due.DEPENDENTS then
+    return dependents.sweep(name, limit)
+  elseif kind == due.UNIQUE then
+    return unique.sweep(limit)
+  elseif kind == due.SCHEDULE then
+    return schedule.fire(name, limit)
+  elseif kind == due.EXPIRY then
+    return ending.sweep(name)
+  end
+  return sweep_queue(kind, name, limit)
+end
+
 ---@cold
 --- Does up to limit steps, fewer if they cost much, and writes them. Afterwards meta.next_ms says when there is more.
 ---@return number moved
@@ -271,35 +302,10 @@ function M.run(limit)
     end
     local kind, name = head[1]:sub(1, 1), head[1]:sub(2)
     -- A look that moves nothing counts as well: that is what bounds the call.
-    local steps
-    if kind == due.WORKERS then
-      steps = sweep_workers(limit - moved)
-    elseif kind == due.RESTING then
-      steps = sweep_resting(limit - moved)
-    elseif kind == due.REVIEW then
-      steps = review(limit - moved)
-    elseif kind == due.KEYS then
-      steps = parking.sweep(limit - moved)
-      due.set(due.KEYS, first_score(keys.OPENING) or meta.NONE)
-    elseif kind == due.PLACING then
-      steps = walk(name, limit - moved)
-    elseif kind == due.MIGRATION then
-      steps = migration.step(limit - moved)
-    elseif kind == due.DEPENDENTS then
-      steps = dependents.sweep(name, limit - moved)
-    elseif kind == due.UNIQUE then
-      steps = unique.sweep(limit - moved)
-    elseif kind == due.SCHEDULE then
-      steps = schedule.fire(name, limit - moved)
-    elseif kind == due.EXPIRY then
-      steps = ending.sweep(name)
-      if state[meta.PENDING] ~= 0 then
-        moved = limit -- likewise
-      end
-    else
-      steps = sweep_queue(kind, name, limit - moved)
+    moved = moved + math.max(step(kind, name, limit - moved), 1)
+    if kind == due.EXPIRY and state[meta.PENDING] ~= 0 then
+      moved = limit -- likewise
     end
-    moved = moved + math.max(steps, 1)
     batch.flush()
   end
   budget.pay(-budget.RESERVE)

@@ -80,6 +80,28 @@ local function settle(plan, reply, wakes, is_ready)
   end
 end
 
+--- The common case: one queue. Its set is all there is to look at.
+---@param place number of next_ms in the reply
+---@return boolean? is_more
+local function take_plain(owner, plan, reply, place)
+  local count = plan[plans.WISH].count
+  local left = owner[queue.PAUSED] == 0 and math.min(count, plan[plans.CHUNK]) or 0
+  while left > 0 do
+    if plan[plans.EXPIRED] > plans.MOST_EXPIRED then
+      return true
+    end
+    local more = call("ZPOPMIN", queue.key(owner, states.QUEUED), left)
+    if not more[1] then
+      return nil
+    end
+    plans.start_all(owner, more, plan, reply)
+    if #more < 2 * left or #reply == place + 2 * count then
+      return nil
+    end
+    left = plans.room_for(plan, reply)
+  end
+end
+
 --- Carries a plan out. Nothing here fails.
 ---@param reply table next_ms, document, argument, ... are appended to it
 ---@param raw string|false|nil the record of the plan's one queue, if it was read already
@@ -116,23 +138,7 @@ function M.run(plan, reply, raw)
   if plan[plans.IS_QUIET] then
     is_more = false
   elseif owner and queue.is_plain(owner) then
-    -- The common case: one queue. Its set is all there is to look at.
-    local left = owner[queue.PAUSED] == 0 and math.min(wish.count, plan[plans.CHUNK]) or 0
-    while left > 0 do
-      if plan[plans.EXPIRED] > plans.MOST_EXPIRED then
-        is_more = true
-        break
-      end
-      local more = call("ZPOPMIN", queue.key(owner, states.QUEUED), left)
-      if not more[1] then
-        break
-      end
-      plans.start_all(owner, more, plan, reply)
-      if #more < 2 * left or #reply == place + 2 * wish.count then
-        break
-      end
-      left = plans.room_for(plan, reply)
-    end
+    is_more = take_plain(owner, plan, reply, place)
   elseif state[meta.VERSION] > 0 and lanes.is_behind() then
     is_more = true
   elseif owner then

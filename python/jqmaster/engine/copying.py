@@ -73,16 +73,6 @@ def chunks(records: Iterable[bytes], most_bytes: int, most: float = math.inf) ->
         yield chunk
 
 
-async def write_file(engine: Engine, file: BinaryIO) -> int:
-    """Export into a file; how many records."""
-    file.write(HEAD)
-    count = 0
-    async for record in export_records(engine):
-        write_record(file, record)
-        count += 1
-    return count
-
-
 def write_record(file: BinaryIO, record: bytes) -> None:
     """One record of a file that begins with HEAD."""
     file.write(len(record).to_bytes(_LENGTH_BYTES, "big") + record)

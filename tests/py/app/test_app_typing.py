@@ -139,6 +139,7 @@ jq.tell_worker("w", "sleep")  # wrong: arg-type
 """
 
 
+@pytest.mark.timeout(600)  # without mypy's cache, on a busy machine
 def test_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)

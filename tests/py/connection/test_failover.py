@@ -19,6 +19,8 @@ from parts import enqueue, eventually
 from servers import RedisServer
 from topologies import Node, Proxy, Sentinels, nodes, until
 
+pytestmark = pytest.mark.faults
+
 
 @pytest.fixture
 async def redis(fresh_server: RedisServer) -> AsyncIterator[Redis]:

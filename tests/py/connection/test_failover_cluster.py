@@ -18,6 +18,8 @@ from jqmaster.engine.scripts import load
 from parts import enqueue, eventually
 from topologies import Cluster, cluster, free_ports
 
+pytestmark = pytest.mark.faults
+
 
 @pytest.fixture(scope="module")
 def two_nodes() -> Iterator[Cluster]:

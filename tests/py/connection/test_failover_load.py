@@ -16,6 +16,8 @@ from loaded import LIMIT_S, ROUNDS, change, under_load
 from parts import eventually
 from topologies import Cluster, Node, cluster, until
 
+pytestmark = pytest.mark.faults
+
 
 @pytest.fixture
 def whole() -> Iterator[Cluster]:

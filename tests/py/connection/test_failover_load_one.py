@@ -13,6 +13,8 @@ from loaded import LIMIT_S, ROUNDS, change, swap, under_load
 from parts import eventually
 from topologies import Proxy, Sentinels, nodes, until
 
+pytestmark = pytest.mark.faults
+
 
 @pytest.mark.timeout(LIMIT_S)
 @pytest.mark.parametrize("how", ["planned", "killed"])

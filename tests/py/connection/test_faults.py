@@ -19,6 +19,8 @@ from parts import eventually
 from processes import MasterProcess, Process
 from servers import RedisServer
 
+pytestmark = pytest.mark.faults
+
 FAULTS: dict[str, list[Fault]] = {
     "redis killed": [Site.restart_redis],
     "scripts flushed": [Site.flush_scripts] * 5,

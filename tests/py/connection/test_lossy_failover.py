@@ -15,6 +15,8 @@ from jqmaster.engine.scripts import Form, builtin, install
 from settable import SettableEngine
 from topologies import Node, nodes, until
 
+pytestmark = pytest.mark.faults
+
 NAMESPACE = "{lossy}"
 ROUNDS = 13  # of each kind, of which there are four
 JOBS = 5

@@ -23,6 +23,8 @@ from processes import MasterProcess
 from servers import RedisServer
 from topologies import Proxy
 
+pytestmark = pytest.mark.faults
+
 NAMESPACE = "{jq}"
 JOBS = 2000
 BATCH = 500

@@ -17,6 +17,8 @@ from jqmaster import JQ
 from jqmaster.errors import Unavailable
 from processes import MasterProcess
 
+pytestmark = pytest.mark.faults
+
 GET = b"GET %s HTTP/1.1\r\nhost: 127.0.0.1\r\n%s\r\n"
 
 

@@ -19,6 +19,8 @@ from parts import eventually
 from processes import MasterProcess, Process
 from servers import RedisServer
 
+pytestmark = pytest.mark.faults
+
 NIL = b"\xc0"
 META = "{jq}:meta"
 APP = """

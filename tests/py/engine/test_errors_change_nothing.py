@@ -13,7 +13,7 @@ import pytest
 from redis.exceptions import OutOfMemoryError
 
 from bad_access import VALID as ACCESS
-from bad_data import BY_SCRIPT, KEYS, Data, data
+from bad_data import BY_SCRIPT, KEYS, Data, data, debug_server
 from bad_finding import VALID as FINDING
 from bad_inputs import CASES
 from bad_values import DONE, HOLD, RUNNING, WAITING, WORKER, encode, shown
@@ -224,7 +224,7 @@ def test_out_of_memory_refuses_what_would_fill(data, script):
 
 
 def test_the_thousandth_constraint_is_the_last():
-    with RedisServer() as server:
+    with debug_server() as server:
         data = Data(server)
         driver = data.driver
         there = sum(1 for _ in driver.pages("constraints"))
@@ -242,7 +242,7 @@ def test_the_thousandth_constraint_is_the_last():
 
 if __name__ == "__main__":
     by_text = defaultdict(lambda: defaultdict(list))
-    with RedisServer() as server:
+    with debug_server() as server:
         data = Data(server)
         for script in sorted(BY_SCRIPT):
             for text, paths in what_is_said(data, script)[0].items():

@@ -287,10 +287,16 @@ async def test_cursors_that_were_made_up_do_no_harm(engine: Engine, suffix: str,
         assert problem.code == "INVALID"
 
 
+async def write_file(engine: Engine, file: io.BytesIO) -> None:
+    file.write(copying.HEAD)
+    async for record in copying.export_records(engine):
+        copying.write_record(file, record)
+
+
 class TestFiles:
     async def test_a_namespace_goes_into_a_file_and_back(self, source: SettableEngine, target: SettableEngine) -> None:
         file = io.BytesIO()
-        await copying.write_file(source, file)
+        await write_file(source, file)
         file.seek(0)
         records = copying.read_file(file)
         await copying.import_records(source.redis, target.namespace, records, target.scripts)
@@ -299,7 +305,7 @@ class TestFiles:
 
     async def test_what_is_no_such_file_is_refused(self, source: SettableEngine) -> None:
         file = io.BytesIO()
-        await copying.write_file(source, file)
+        await write_file(source, file)
         ours, whole = "is no file that", file.getvalue()
         for content, said in ((b"", ours), (b"x" * 100, ours), (whole[:-1], "cut off"), (whole + b"\0", "cut off")):
             with pytest.raises(ValueError, match=said):

@@ -222,6 +222,7 @@ async def pair() -> AsyncIterator[tuple[Place, Place]]:
         yield one, other
 
 
+@pytest.mark.faults
 class TestFailover:
     """The first server is `one`, the other its replica; `begin` and `change` say which of them worked."""
 

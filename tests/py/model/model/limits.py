@@ -50,6 +50,7 @@ class Constraint:
         self.is_strict = "order" in self.given
         self.cost = self.given.get("cost", 1)
         self.period_ms = self.rate and self.rate["period"] * 1000
+        self.may_be_unsure = self.is_smooth or self.is_weighted()
 
     @property
     def definition(self):
@@ -256,17 +257,19 @@ class Limits(Part):
         return holders.get((constraint.id, key), 0) < constraint.concurrency
 
     def is_in_time(self, constraint, key, job):
-        cost = constraint.cost_of(job) if constraint.rate else 0
-        return constraint.opens_ms(key, cost, self.model.now) <= self.model.now
+        now = self.model.now
+        if not constraint.rate:
+            return constraint.held_until_ms.get(key, 0) <= now
+        return constraint.opens_ms(key, constraint.cost_of(job), now) <= now
 
     def is_held(self, job, holders):
-        return not all(
-            self.has_place(constraint, key, job, holders) and self.is_in_time(constraint, key, job)
-            for constraint, key in self.keys_of(job)
-        )
+        for constraint, key in self.keys_of(job):
+            if not self.has_place(constraint, key, job, holders) or not self.is_in_time(constraint, key, job):
+                return True
+        return False
 
     def unsure_keys(self, job):
-        return {(c.id, key) for c, key in self.keys_of(job) if c.is_unsure(key, self.model.now)}
+        return {(c.id, key) for c, key in self.keys_of(job) if c.may_be_unsure and c.is_unsure(key, self.model.now)}
 
     def opening_ms(self, job, holders):
         """When time alone lets a waiting job start, at the latest; None if time alone does not."""

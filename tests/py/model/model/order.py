@@ -209,7 +209,8 @@ class Order(Part):
         turns = set(range(len(entries(queues))))
         for job in taken:
             turns = self.take(job, queues, order, turns)
-            expect(turns, "not the next job", job, self.expected(queues, job), order, self.model.now)
+            if not turns:  # what was expected is dear to tell
+                expect(False, "not the next job", job, self.expected(queues, job), order, self.model.now)
             self.model.life.start(job, worker)
             yield job
 
