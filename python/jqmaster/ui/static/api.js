@@ -12,14 +12,21 @@ export class ApiError extends Error {
   }
 }
 
+// Browsers take such segments for steps within the path, percent-encoded or not: they get a `~` in front.
+const DOTS = /^~*\.\.?$/;
+
 /** path`/queue/${name}/pause`: a name is one segment, whatever is in it. */
 export function path(strings, ...names) {
   return strings.reduce((whole, text, index) => {
     const name = String(names[index - 1]);
-    if (name === '.' || name === '..')
-      throw new ApiError(0, 'INVALID', `“${name}” cannot stand in an address; use the command line`);
-    return whole + encodeURIComponent(name) + text;
+    return whole + (DOTS.test(name) ? '~' : '') + encodeURIComponent(name) + text;
   });
+}
+
+/** The name that a segment stands for. Throws where it is no valid escape. */
+export function nameOf(segment) {
+  const text = decodeURIComponent(segment);
+  return text.startsWith('~') && DOTS.test(text) ? text.slice(1) : text;
 }
 
 const LONG = /\d{16}/;

@@ -1,4 +1,5 @@
 // Where one is: the path names the page, the query its filters. Both survive a reload and can be sent to others.
+import { nameOf } from './api.js';
 import { h } from './dom.js';
 
 export const BASE = '/ui';
@@ -44,7 +45,7 @@ export function match(pages, pathname) {
     if (!wanted.every((want, index) => want.startsWith(':') || want === parts[index])) continue;
     try {
       const params = wanted.flatMap((want, index) =>
-        want.startsWith(':') ? [[want.slice(1), decodeURIComponent(parts[index])]] : [],
+        want.startsWith(':') ? [[want.slice(1), nameOf(parts[index])]] : [],
       );
       return { page, params: Object.fromEntries(params) };
     } catch {
