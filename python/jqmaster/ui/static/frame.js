@@ -1,0 +1,43 @@
+// What stands around every page: which system this is, in words and in a colour, and the time range of all pages.
+import { fill, h } from './dom.js';
+
+const place = document.getElementById('system');
+let system = null;
+let title = '';
+
+/** What GET /session says of its master. */
+export function showSystem(master) {
+  system = master;
+  const { environment, color, namespace, redis, redis_version, version } = master;
+  if (environment) document.documentElement.dataset.environment = color;
+  const facts = [
+    ['Namespace', namespace],
+    ['Redis', redis_version ? `${redis}, version ${redis_version}` : `${redis}, version unknown: it does not answer`],
+    ['JQ', `version ${version}`],
+  ];
+  fill(
+    place,
+    environment && h('b', { class: 'environment' }, environment),
+    facts.map(([name, text], index) =>
+      h(
+        'span',
+        { class: index ? 'fact hide-middle' : 'fact', title: `${name}: ${text}` },
+        h('span', { class: 'hidden-text' }, `${name} `),
+        index === 0 ? text : index === 1 ? `Redis ${redis_version ?? ''} ${redis}` : `JQ ${version}`,
+      ),
+    ),
+  );
+  place.hidden = false;
+  draw();
+}
+
+/** The document's title: the page, and of which system. */
+export function setTitle(page) {
+  title = page;
+  draw();
+}
+
+function draw() {
+  const where = system && (system.environment || (system.namespace === '{jq}' ? '' : system.namespace));
+  document.title = [title, where ? `JQ ${where}` : 'JQ'].filter(Boolean).join(' · ');
+}
