@@ -69,21 +69,19 @@ def test_nobody_answers(browser: Browser, site: tuple[RedisServer, MasterProcess
     finally:
         redis.process.send_signal(signal.SIGCONT)
     recovers(open_pages)
-    master.process.send_signal(signal.SIGSTOP)
+    master.signal(signal.SIGSTOP)
     try:
         # Silence is found out, too; a page that never came says what it waits for.
         says(open_pages, "The master does not answer")
         open_pages[-1].page.get_by_role("link", name="Workers").click()
         expect(open_pages[-1].page.locator("main")).to_contain_text("waiting for the master to answer")
     finally:
-        master.process.send_signal(signal.SIGCONT)
+        master.signal(signal.SIGCONT)
     recovers(open_pages)
     redis.process.kill()
     says(open_pages, "Redis")
     master.kill()
     says(open_pages, "The master cannot be reached")
-    for ui, name in zip(open_pages, ("Queues", "Jobs", "Failures", "Constraints", "Schedules", "Workers"), strict=False):
+    for ui, name in zip(open_pages, ("Queues", "Jobs", "Failures", "Constraints", "Schedules"), strict=False):
         ui.page.get_by_role("link", name=name, exact=True).first.click()
         expect(ui.page.locator("main")).to_contain_text("The master cannot be reached")
-    moved = open_pages[0]
-    expect(moved.page.locator("h1")).to_have_text("This did not work")

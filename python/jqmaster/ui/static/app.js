@@ -2,7 +2,7 @@
 import './theme.js';
 import { ApiError, api, OFFLINE } from './api.js';
 import { fill, h } from './dom.js';
-import { setTitle } from './frame.js';
+import { setTitle, startRange } from './frame.js';
 import { forget, startPulse } from './fresh.js';
 import { pages } from './pages/index.js';
 import { may } from './rights.js';
@@ -159,6 +159,7 @@ addEventListener('jq:back', () => isBroken && change());
 startPulse((signal) => api.get('/health', {}, { signal }));
 startTheme();
 startKeys();
+startRange();
 keepSession();
 start(change);
 begin();

@@ -1,5 +1,8 @@
 // What stands around every page: which system this is, in words and in a colour, and the time range of all pages.
 import { fill, h } from './dom.js';
+import { moment } from './format.js';
+import { onQuery, query } from './router.js';
+import { RANGES, rangeOf, setRange } from './view.js';
 
 const place = document.getElementById('system');
 let system = null;
@@ -40,4 +43,22 @@ export function setTitle(page) {
 function draw() {
   const where = system && (system.environment || (system.namespace === '{jq}' ? '' : system.namespace));
   document.title = [title, where ? `JQ ${where}` : 'JQ'].filter(Boolean).join(' · ');
+}
+
+/** The chooser of the time range of all pages; what a chart was brushed to is one of its choices while it holds. */
+export function startRange() {
+  const choice = document.getElementById('range');
+  const show = () => {
+    const { name, from_ms, to_ms, isLive } = rangeOf(query());
+    const own = isLive ? [] : [['', `${moment(from_ms)} – ${moment(to_ms)}`]];
+    fill(
+      choice,
+      [...own, ...RANGES.map(([key, , title]) => [key, `Last ${title}`])].map(([key, text]) =>
+        h('option', { value: key, selected: key === name }, text),
+      ),
+    );
+  };
+  choice.addEventListener('change', () => choice.value && setRange({ range: choice.value }));
+  onQuery(show);
+  show();
 }

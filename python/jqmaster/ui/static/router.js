@@ -35,7 +35,7 @@ const tellQuery = () => {
 
 /** Goes to a page. */
 export function navigate(target, { replace = false } = {}) {
-  history[replace ? 'replaceState' : 'pushState'](null, '', BASE + target);
+  history[replace ? 'replaceState' : 'pushState'](null, '', BASE + carried(target));
   go();
 }
 
@@ -101,7 +101,6 @@ export function start(change) {
       return;
     if (anchor.hash && anchor.pathname === location.pathname) return;
     event.preventDefault();
-    history.pushState(null, '', anchor.pathname + anchor.search);
-    go();
+    navigate(anchor.pathname.slice(BASE.length) + anchor.search);
   });
 }
