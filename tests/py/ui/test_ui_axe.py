@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, Page, ViewportSize, expect
 
 from processes import MasterProcess
 from servers import RedisServer
@@ -19,10 +19,10 @@ PAGES = (
     "/", "/queues", "/queue/mail", "/queue/~.", "/jobs", "/jobs?queue=~..", "/failures", "/constraints",
     "/constraint/~.", "/schedules", "/workers", "/enqueue", "/trail", "/keys", "/nothing",
 )  # fmt: skip
-LOOKS: dict[str, dict[str, Any]] = {
-    "light": {"color_scheme": "light", "viewport": {"width": 1280, "height": 900}},
-    "dark": {"color_scheme": "dark", "viewport": {"width": 1280, "height": 900}},
-    "narrow": {"color_scheme": "light", "viewport": {"width": 360, "height": 740}},
+LOOKS: dict[str, tuple[Literal["light", "dark"], ViewportSize]] = {
+    "light": ("light", {"width": 1280, "height": 900}),
+    "dark": ("dark", {"width": 1280, "height": 900}),
+    "narrow": ("light", {"width": 360, "height": 740}),
 }
 MOST_BYTES = 150_000
 
@@ -71,10 +71,6 @@ def found_by_axe(page: Page) -> list[str]:
     ]
 
 
-def context_of(browser: Browser, look: str) -> BrowserContext:
-    return browser.new_context(**LOOKS[look], reduced_motion="reduce")
-
-
 def settled(ui: Ui) -> None:
     expect(ui.page.locator("h1")).to_be_visible()
     ui.page.wait_for_load_state("load")
@@ -82,27 +78,28 @@ def settled(ui: Ui) -> None:
 
 
 @pytest.mark.parametrize("state", ["busy", "empty"])
-@pytest.mark.parametrize("look", LOOKS)
-def test_axe_finds_nothing(browser: Browser, look: str, state: str, request: pytest.FixtureRequest) -> None:
+def test_axe_finds_nothing(browser: Browser, state: str, request: pytest.FixtureRequest) -> None:
     server: Server = request.getfixturevalue(state)
-    ui = Ui(context_of(browser, look), server)
+    ui = Ui(browser.new_context(reduced_motion="reduce"), server)
     ui.refusals = 1000  # of an empty system some pages name what is not there
     targets = list(PAGES)
     if state == "busy":
         targets += [f"/job/{job['id']}" for job in server.get("/jobs?count=1")["jobs"]]
-    wrong: dict[str, list[str]] = {}
+    wrong = set()
     for target in targets:
         ui.go(target)
         settled(ui)
-        ui.fits()
-        if found := found_by_axe(ui.page):
-            wrong[target] = found
-    assert not wrong, "\n".join(f"{target}: {one}" for target, found in wrong.items() for one in found)
+        for look, (scheme, size) in LOOKS.items():
+            ui.page.emulate_media(color_scheme=scheme)
+            ui.page.set_viewport_size(size)
+            ui.fits()
+            wrong |= {f"{target} {look}: {one}" for one in found_by_axe(ui.page)}
+    assert not wrong, "\n".join(sorted(wrong))
     ui.close()
 
 
 def test_names_of_dots_break_no_page(browser: Browser, busy: Server) -> None:
-    ui = Ui(browser.new_context(viewport=LOOKS["light"]["viewport"]), busy)
+    ui = Ui(browser.new_context(), busy)
     ui.go("/queues", "Queues")
     for name in (".", ".."):
         ui.go("/queues", "Queues")
@@ -120,7 +117,7 @@ def test_names_of_dots_break_no_page(browser: Browser, busy: Server) -> None:
 
 
 def test_the_time_range_goes_along(browser: Browser, busy: Server) -> None:
-    ui = Ui(browser.new_context(viewport=LOOKS["light"]["viewport"]), busy)
+    ui = Ui(browser.new_context(), busy)
     ui.go("/", "Overview")
     chooser = ui.page.get_by_label("Time range")
     expect(chooser).to_have_value("1h")
