@@ -9,6 +9,7 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Browser, Page, ViewportSize, expect
 
+from jqmaster import __version__
 from processes import MasterProcess
 from servers import RedisServer
 from ui_support import Server, Ui, browser  # noqa: F401
@@ -116,11 +117,15 @@ def test_names_of_dots_break_no_page(browser: Browser, busy: Server) -> None:
     ui.close()
 
 
-def test_the_time_range_goes_along(browser: Browser, busy: Server) -> None:
+def test_the_header_names_the_system_and_keeps_the_time_range(browser: Browser, busy: Server) -> None:
     ui = Ui(browser.new_context(), busy)
     ui.go("/", "Overview")
     chooser = ui.page.get_by_label("Time range")
     expect(chooser).to_have_value("1h")
+    ui.page.get_by_role("button", name="more of this system").click()
+    expect(ui.dialog).to_contain_text(f"JQversion {__version__}")
+    expect(ui.dialog.locator("h2")).to_have_text("trial")
+    ui.button("Close").click()
     chooser.select_option("6h")
     expect(ui.page).to_have_url(f"{busy.url}/ui/?range=6h")
     ui.page.get_by_role("link", name="Queues", exact=True).first.click()

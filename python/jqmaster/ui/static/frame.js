@@ -1,5 +1,6 @@
 // What stands around every page: which system this is, in words and in a colour, and the time range of all pages.
-import { fill, h } from './dom.js';
+import { show } from './components/dialog.js';
+import { button, fill, h } from './dom.js';
 import { moment } from './format.js';
 import { onQuery, query } from './router.js';
 import { RANGES, rangeOf, setRange } from './view.js';
@@ -18,16 +19,23 @@ export function showSystem(master) {
     ['Redis', redis_version ? `${redis}, version ${redis_version}` : `${redis}, version unknown: it does not answer`],
     ['JQ', `version ${version}`],
   ];
+  const details = () =>
+    show(
+      environment || 'This system',
+      h(
+        'dl',
+        { class: 'facts' },
+        facts.map(([name, text]) => [h('dt', {}, name), h('dd', {}, text)]),
+      ),
+    );
+  const shown = [namespace, `Redis ${redis_version ?? ''} ${redis}`, `JQ ${version}`];
   fill(
     place,
     environment && h('b', { class: 'environment' }, environment),
-    facts.map(([name, text], index) =>
-      h(
-        'span',
-        { class: index ? 'fact hide-middle' : 'fact', title: `${name}: ${text}` },
-        h('span', { class: 'hidden-text' }, `${name} `),
-        index === 0 ? text : index === 1 ? `Redis ${redis_version ?? ''} ${redis}` : `JQ ${version}`,
-      ),
+    button(
+      shown.map((text, index) => h('span', { class: index ? 'fact hide-middle' : 'fact' }, text)),
+      details,
+      { class: 'quiet facts-of', 'aria-label': `${shown.join(', ')}: more of this system`, title: shown.join('\n') },
     ),
   );
   place.hidden = false;
