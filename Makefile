@@ -2,7 +2,7 @@
 # make serve   the JQ master, with a Redis of its own under var/   (ARGS="--help")
 # make load    the scripts into a Redis: REDIS=redis://… [NAMESPACE={jq}]
 # make generate  what is made from wire/fields.py and wire/operations.py: OpenAPI, tables of the docs, the UI's list
-# make test    lint, the Lua specs, the Python tests; with Valkey, too, where it is installed
+# make test    lint, the JavaScript, Lua and Python tests; with Valkey, too, where it is installed
 # make quick   of these what is told within a minute
 # make test-faults  the Python tests that `make test` leaves out: kills, cuts and failovers under load
 # make model   the reference model against the engine   (ARGS="--steps 3000 --seed 7", "--help")
@@ -103,7 +103,7 @@ lint: setup
 
 # Every part runs even when one before it failed; the last lines say which did.
 test: setup
-	@sh tools/check.sh lint lua python valkey
+	@sh tools/check.sh lint js lua python valkey
 
 test-faults: setup
 	@sh tools/check.sh faults

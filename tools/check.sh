@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs parts of the checks, for `make`: lint (or one of ruff, mypy, format, biome, luacheck), lua, python, valkey,
+# Runs parts of the checks, for `make`: lint (or one of ruff, mypy, format, biome, luacheck), js, lua, python, valkey,
 # faults; or quick, which is something of each. Goes on after a failure, and ends with a summary.
 set -u
 cd "$(dirname "$0")/.."
@@ -73,12 +73,13 @@ other_server() { # other_server <server>
 }
 
 for name in $(echo " $* " | sed -e 's/ lint / ruff mypy format biome luacheck /' \
-    -e 's/ quick / ruff format biome luacheck quick-tests /'); do
+    -e 's/ quick / ruff format biome luacheck js quick-tests /'); do
     case $name in
         ruff) part "ruff" $bin/ruff check python tests bench tools setup.py ;;
         mypy) part "mypy" $bin/mypy ;;
         format) part "ruff format" $bin/ruff format --check --quiet python tests bench tools setup.py ;;
         biome) part "biome" tools/js/node_modules/.bin/biome ci --error-on-warnings --colors=off ;;
+        js) part "node --test tests/js" node --test tests/js/test_*.mjs ;;
         luacheck)
             part "luacheck" luacheck --quiet --no-color scripts jqlua python/jqmaster/engine tests/lua examples/lua
             ;;

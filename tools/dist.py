@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from jqmaster import __version__
 from jqmaster.bundle import build as luabuild
@@ -51,7 +54,29 @@ def write_bill(directory: Path, wheel: Path, tools: Path) -> Path:
         subprocess.run([*install, f"{wheel}[server]"], check=True)
         options = ["--output-reproducible", "--pyproject", ROOT / "pyproject.toml", "--output-file", target]
         subprocess.run([tools / "cyclonedx-py", "environment", *options, python], check=True)
+    bill = json.loads(target.read_text())
+    bill["components"] += vendored()
+    target.write_text(json.dumps(bill, indent=2) + "\n")
     return target
+
+
+def vendored() -> list[dict[str, Any]]:
+    """Components for the bill: what the web UI has copies of."""
+    licences = (ROOT / "python/jqmaster/ui/static/vendor/LICENSES.txt").read_text()
+    return [
+        {
+            "type": "library", "bom-ref": f"{name}@{version}", "name": name, "version": version,
+            "purl": f"pkg:npm/{name}@{version}", "licenses": [{"license": {"id": licence}}],
+        }
+        for name, version, licence in _licensed(licences)
+    ]  # fmt: skip
+
+
+def _licensed(licences: str) -> Iterator[tuple[str, str, str]]:
+    for part in re.split(r"^## ", licences, flags=re.MULTILINE)[1:]:
+        title, _, text = part.partition("\n")
+        name, version = title.split()
+        yield name, version, "MIT" if "without restriction" in text else "Apache-2.0"
 
 
 def main() -> None:

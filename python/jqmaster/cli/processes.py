@@ -48,6 +48,8 @@ takes networks and hosts with commas between, * for any.
 --stop-timeout SPAN=10s $JQ_STOP_TIMEOUT     how long a stop may take
 --access-log                                 log a line for each request and each delivery
 --log-format text|json=text $JQ_LOG_FORMAT   of the log, on stderr
+--environment NAME $JQ_ENVIRONMENT           what the web UI calls this system in its header: production
+--environment-color grey|blue|green|amber|red|purple=grey $JQ_ENVIRONMENT_COLOR  and in which color
 --metrics-queues N(1..1000)=100 $JQ_METRICS_QUEUES  queues that /metrics shows one by one
 """
 )
@@ -58,7 +60,7 @@ def _serve(options: Options) -> int:
 
     same = (
         "host port unix data_dir migrate recreate access_log log_format metrics_queues insecure tls_cert tls_key "
-        "push_to"
+        "push_to environment_color"
     ).split()
     user_header, roles_header = options.proxy_user_header.lower(), options.proxy_roles_header.lower()
     return run(
@@ -70,6 +72,7 @@ def _serve(options: Options) -> int:
             allowed_hosts=options.allowed_hosts.split(",") if options.allowed_hosts else (),
             max_memory=None if options.max_memory is None else options.max_memory << 20,
             session_idle_s=options.session_idle,
+            environment=options.environment or "",
             proxies=Proxies(options.trusted_proxies or (), user_header, roles_header),
             push_secrets=options.push_secrets or (),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 import msgpack
 
@@ -30,6 +30,7 @@ from jqmaster.errors import (
 from jqmaster.wire import packform
 from jqmaster.wire.operation import Field, Operation
 from jqmaster.wire.operations import OPERATIONS
+from jqmaster.wire.segment import segment
 
 ONCE = ("register", "kick", "retry", "discard", "cancel", "grant")  # a second time does or says something else
 _REFUSALS: dict[str, type[JQError]] = {
@@ -133,10 +134,7 @@ def _shown(field: Field, value: Any) -> Any:
 
 
 def _filled(path: str, segments: Mapping[str, Any]) -> str:
-    for name, value in segments.items():
-        if value in (".", ".."):
-            raise Invalid(f"{value!r} cannot stand in a URL: use Redis itself for it", name)
-    return path.format_map({name: quote(str(value), safe="") for name, value in segments.items()})
+    return path.format_map({name: segment(str(value)) for name, value in segments.items()})
 
 
 # -- bodies ----------------------------------------------------------------------------------------

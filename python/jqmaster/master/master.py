@@ -17,6 +17,7 @@ from jqmaster.master.keyring import Keyring
 from jqmaster.master.meters import Meters
 from jqmaster.master.overview import Overview
 from jqmaster.master.session import IDLE_S, NO_PROXIES, Proxies
+from jqmaster.master.standing import Standing
 
 
 class Engine(Calls, Protocol):
@@ -97,6 +98,7 @@ class Master:
     """Without one everybody may do everything."""
     proxies: Proxies = NO_PROXIES
     session_idle_s: float = IDLE_S
+    standing: Standing = field(default_factory=Standing)
     draining: asyncio.Event = field(default_factory=asyncio.Event)
     meters: Meters = field(default_factory=Meters)
     figures: Figures = field(init=False)

@@ -39,6 +39,7 @@ from jqmaster.master.keyring import Keyring
 from jqmaster.master.master import Master
 from jqmaster.master.reach import Reach
 from jqmaster.master.session import IDLE_S, NO_PROXIES, Proxies
+from jqmaster.master.standing import Color, Standing, hosts_of
 from jqmaster.master.webhooks import Webhooks
 from jqmaster.wire.foreign import is_loopback
 from jqmaster.worker import joblog
@@ -84,6 +85,8 @@ class ServeOptions:
     tls_key: Path | None = None
     push_to: Reach | None = None  # where workers may be that are pushed to
     push_secrets: Sequence[str] = ()  # of workers that registered none
+    environment: str = ""  # what the web UI calls all this
+    environment_color: Color = "grey"
     insecure: bool = False  # others than this host may ask, although the namespace has no keys
 
     @property
@@ -230,6 +233,7 @@ class Server:
             engine, self._waiting, self._ended, self.dispatch, self._events,
             keyring=self._keyring, proxies=options.proxies, session_idle_s=options.session_idle_s,
             meters=self.dispatch.meters, metrics_queues=options.metrics_queues,
+            standing=Standing(hosts_of(self.redis_url), options.environment, options.environment_color),
         )  # fmt: skip
         self.dispatch.start()
         self.webhooks.start()

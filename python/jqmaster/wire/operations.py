@@ -363,7 +363,7 @@ _TABLE = (
         errors=("INVALID", "CONFLICT"), by_hand="the body is records; works in another namespace",
     ),
     Operation(
-        "", "session", "GET", "/session", None, "Who this is, and what they may", p.SESSION,
+        "", "session", "GET", "/session", None, "Who this is, what they may, and of what master", p.SESSION,
         errors=("UNAUTHORIZED",), by_hand="asks who it is",
     ),
     Operation(

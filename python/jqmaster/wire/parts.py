@@ -76,7 +76,7 @@ OPERATOR: tuple[Role, ...] = ("operator",)
 
 # Answers that many have.
 NOTHING = Reply("nothing", statuses=(204,))
-SESSION = Reply("own", ("name", "roles", "queues", "asks", "session"))
+SESSION = Reply("own", ("name", "roles", "queues", "asks", "session", "master"))
 DOCUMENT = Reply("document")
 FIRST = Reply("first")
 STATE = Reply("state", ("status",))

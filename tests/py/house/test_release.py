@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import email
+import importlib.util
+import json
 import re
 import shutil
 import subprocess
@@ -40,12 +42,24 @@ def links(told: Message) -> list[str]:
     return re.findall(r"]\(([^)]+)\)", text)
 
 
+def test_the_bill_of_materials_names_what_is_vendored() -> None:
+    spec = importlib.util.spec_from_file_location("dist", ROOT / "tools/dist.py")
+    assert spec is not None and spec.loader is not None
+    dist = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(dist)
+    told = {one["purl"]: one["licenses"][0]["license"]["id"] for one in dist.vendored()}
+    versions = json.loads((ROOT / "tools/js/package.json").read_text())["devDependencies"]
+    licences = {"preact": "MIT", "htm": "Apache-2.0", "uplot": "MIT"}
+    assert told == {f"pkg:npm/{name}@{versions[name]}": licence for name, licence in licences.items()}
+
+
 def test_without_a_home_nothing_leads_nowhere(tmp_path: Path) -> None:
     if 'home = ""' not in (ROOT / "pyproject.toml").read_text():
         pytest.skip("the project has a home")
     told = metadata(tmp_path, "")
     assert told["Version"] == jqmaster.__version__
     assert told["Description-Content-Type"] == "text/markdown"
+    assert told.get_all("License-File") == ["LICENSE", "python/jqmaster/ui/static/vendor/LICENSES.txt"]
     assert told.get_all("Project-URL") is None
     assert links(told) == []
     assert "docs/features.md" in str(told.get_payload())

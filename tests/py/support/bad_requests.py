@@ -86,7 +86,7 @@ def text_of(field, raw):
     if kind == "states" and isinstance(value, list) and len(value) > 1 and all(isinstance(one, str) for one in value):
         return ",".join(value)
     is_text = isinstance(value, str) and len(value) < LONGEST and (field.place != "header" or value.isprintable())
-    if not is_text or (value == "" and (kind == "cursor" or field.place != "query")) or value in (".", ".."):
+    if not is_text or (value == "" and (kind == "cursor" or field.place != "query")):
         return None
     return value
 

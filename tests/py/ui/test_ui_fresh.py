@@ -12,46 +12,76 @@ from processes import MasterProcess
 from servers import RedisServer
 from ui_support import Server, Ui, browser  # noqa: F401
 
-PAGES = ("/", "/queue/a", "/jobs", "/job/{id}", "/workers")
+LIVE = (
+    "/", "/queues", "/queue/a", "/jobs", "/job/{id}", "/failures", "/constraints", "/constraint/c", "/schedules",
+    "/workers",
+)  # fmt: skip
+STILL = ("/enqueue", "/trail", "/keys")
 
 
 @pytest.fixture
 def site(fresh_server: RedisServer) -> Iterator[tuple[RedisServer, MasterProcess]]:
-    with MasterProcess("--redis", fresh_server.url) as master:
+    with MasterProcess("--redis", fresh_server.url, "--environment", "trial", "--environment-color", "red") as master:
         yield fresh_server, master
 
 
-def pages(browser: Browser, server: Server, targets: tuple[str, ...]) -> list[Ui]:
+def pages(browser: Browser, server: Server) -> list[Ui]:
     [job] = server.enqueue("a", delay=1000)
+    server.call("PUT", "/constraint/c", {"match": {"name": "a"}, "concurrency": 1})
     found = []
-    for target in targets:
+    for target in LIVE + STILL:
+        # Of a window one tab is in sight, and the others rest.
         ui = Ui(browser.new_context(), server).go(target.format(id=job))
-        expect(ui.page.locator("#live")).to_have_text("Live")
+        expect(ui.page.locator("h1")).to_be_visible()
+        if target in LIVE:
+            expect(ui.page.locator("#live")).to_have_text("Live")
         ui.refusals = 1000
         found.append(ui)
     return found
 
 
+def says(open_pages: list[Ui], text: str) -> None:
+    """All say in a banner what is wrong; those with figures how old these are, dimmed."""
+    for ui in open_pages:
+        expect(ui.page.locator("#banner")).to_contain_text(text, timeout=40_000)
+        if ui.page.locator("#live").is_visible():
+            expect(ui.page.locator("#banner")).to_contain_text("Figures are of")
+            expect(ui.page.locator("#live")).to_contain_text("s old")
+            assert ui.page.evaluate("getComputedStyle(document.querySelector('.view')).opacity") < "1", ui.page.url
+
+
+def recovers(open_pages: list[Ui]) -> None:
+    for ui in open_pages:
+        expect(ui.page.locator("#banner")).to_be_hidden(timeout=40_000)
+        expect(ui.page.locator("#live")).not_to_contain_text("s old")
+
+
 def test_nobody_answers(browser: Browser, site: tuple[RedisServer, MasterProcess]) -> None:
     redis, master = site
     server = Server(master.url)
-    open_pages = pages(browser, server, PAGES)
+    open_pages = pages(browser, server)
+    expect(open_pages[0].page.locator("#system")).to_contain_text("trial")
+    expect(open_pages[0].page).to_have_title("Overview · JQ trial")
     assert redis.process is not None
     redis.process.send_signal(signal.SIGSTOP)
     try:
-        for ui in open_pages:
-            expect(ui.page.locator("#banner")).to_contain_text("Redis", timeout=30_000)
-            expect(ui.page.locator("#banner")).to_contain_text("Figures are of")
-            expect(ui.page.locator("#live")).to_contain_text("s old")
-            assert ui.page.evaluate("getComputedStyle(document.querySelector('.view')).opacity") < "1"
+        says(open_pages, "Redis")
     finally:
         redis.process.send_signal(signal.SIGCONT)
-    for ui in open_pages:
-        expect(ui.page.locator("#live")).to_have_text("Live", timeout=30_000)
-        expect(ui.page.locator("#banner")).to_be_hidden()
+    recovers(open_pages)
+    master.signal(signal.SIGSTOP)
+    try:
+        # Silence is found out, too; a page that never came says what it waits for.
+        says(open_pages, "The master does not answer")
+        open_pages[-1].page.get_by_role("link", name="Workers").click()
+        expect(open_pages[-1].page.locator("main")).to_contain_text("waiting for the master to answer")
+    finally:
+        master.signal(signal.SIGCONT)
+    recovers(open_pages)
+    redis.process.kill()
+    says(open_pages, "Redis")
     master.kill()
-    for ui in open_pages:
-        expect(ui.page.locator("#banner")).to_contain_text("The master cannot be reached", timeout=30_000)
-    moved = open_pages[1]
-    moved.page.get_by_role("link", name="Schedules").click()
-    expect(moved.page.locator("main")).to_contain_text("The master cannot be reached")
+    says(open_pages, "The master cannot be reached")
+    for ui, name in zip(open_pages, ("Queues", "Jobs", "Failures", "Constraints", "Schedules"), strict=False):
+        ui.page.get_by_role("link", name=name, exact=True).first.click()
+        expect(ui.page.locator("main")).to_contain_text("The master cannot be reached")

@@ -28,16 +28,16 @@ async def grant(master: Master, request: Request) -> Reply:
 
 
 async def who(master: Master, request: Request) -> Reply:
-    """`GET /session`: who asks, and what they may. Puts off the end of a session."""
+    """`GET /session`: who asks, what they may, and of what master. Puts off the end of a session."""
     keyring = master.keyring
     if keyring is None or not keyring.is_required:
-        return Reply(200, _told(ANYBODY, asks=False))
+        return Reply(200, await _told(master, ANYBODY, asks=False))
     identity = identify(master, request.scope)
     headers = []
     if b"authorization" not in request.headers and session.find(keyring, request.scope) == identity:
         renewed = session.make(keyring, identity.key_id, master.session_idle_s)
         headers = [session.set_cookie(renewed, request.scope, master.proxies)]
-    return Reply(200, _told(identity, asks=True, has_session=bool(headers)), headers=headers)
+    return Reply(200, await _told(master, identity, asks=True, has_session=bool(headers)), headers=headers)
 
 
 async def log_in(master: Master, request: Request) -> Reply:
@@ -49,7 +49,7 @@ async def log_in(master: Master, request: Request) -> Reply:
     if keyring is None or identity is None:
         raise unknown_key()
     made = session.make(keyring, identity.key_id, master.session_idle_s)
-    told = _told(identity, asks=True, has_session=True)
+    told = await _told(master, identity, asks=True, has_session=True)
     return Reply(200, told, headers=[session.set_cookie(made, request.scope, master.proxies)])
 
 
@@ -58,7 +58,7 @@ async def log_out(master: Master, request: Request) -> Reply:
     return Reply(204, headers=[session.set_cookie("", request.scope, master.proxies)])
 
 
-def _told(identity: Identity, *, asks: bool, has_session: bool = False) -> bytes:
+async def _told(master: Master, identity: Identity, *, asks: bool, has_session: bool = False) -> bytes:
     rights = {right for role in identity.roles for right in ROLES_OF[role]}
     queues = None if identity.queues is None else list(identity.queues)
     return packform.pack(
@@ -68,5 +68,6 @@ def _told(identity: Identity, *, asks: bool, has_session: bool = False) -> bytes
             "queues": queues,
             "asks": asks,
             "session": has_session,
+            "master": await master.standing.told(master.engine),
         }
     )

@@ -23,6 +23,7 @@ from jqmaster.wire.errors import HttpError, busy, from_engine, internal, invalid
 from jqmaster.wire.message import JSON, MSGPACK, Reply, Request, body_type, reply_type, sent_type
 from jqmaster.wire.operation import Operation
 from jqmaster.wire.operations import OPERATIONS
+from jqmaster.wire.segment import name_of
 
 Headers = list[tuple[bytes, bytes]]
 Handler = Callable[[Master, Request], Awaitable[Reply]]
@@ -254,7 +255,7 @@ def _begin_stream(master: Master, scope: Scope) -> None:
 
 def _decoded(name: str, value: str) -> str:
     try:
-        return unquote_to_bytes(value).decode("utf-8")
+        return name_of(unquote_to_bytes(value).decode("utf-8"))
     except UnicodeDecodeError:
         raise invalid(name, "expected valid UTF-8") from None
 

@@ -1,7 +1,10 @@
 // The public HTTP API, in JSON. Nothing here is known to this page alone.
-import { came, missed } from './fresh.js';
+import { answered, came, missed } from './fresh.js';
 
 export const OFFLINE = 'The master cannot be reached.';
+
+// What the frame asks for is no figure of a page.
+const FRAME = new Set(['/session', '/health']);
 
 export class ApiError extends Error {
   constructor(status, code, message, field) {
@@ -12,14 +15,21 @@ export class ApiError extends Error {
   }
 }
 
+// Browsers take such segments for steps within the path, percent-encoded or not: they get a `~` in front.
+const DOTS = /^~*\.\.?$/;
+
 /** path`/queue/${name}/pause`: a name is one segment, whatever is in it. */
 export function path(strings, ...names) {
   return strings.reduce((whole, text, index) => {
     const name = String(names[index - 1]);
-    if (name === '.' || name === '..')
-      throw new ApiError(0, 'INVALID', `“${name}” cannot stand in an address; use the command line`);
-    return whole + encodeURIComponent(name) + text;
+    return whole + (DOTS.test(name) ? '~' : '') + encodeURIComponent(name) + text;
   });
+}
+
+/** The name that a segment stands for. Throws where it is no valid escape. */
+export function nameOf(segment) {
+  const text = decodeURIComponent(segment);
+  return text.startsWith('~') && DOTS.test(text) ? text.slice(1) : text;
 }
 
 const LONG = /\d{16}/;
@@ -67,7 +77,7 @@ async function call(method, target, { query, body, signal } = {}) {
     answer = await fetch(withQuery(target, query), options);
     text = await answer.text();
   } catch (problem) {
-    if (problem.name === 'AbortError') throw problem;
+    if (['AbortError', 'TimeoutError'].includes(problem.name)) throw problem;
     missed(OFFLINE);
     throw new ApiError(0, 'OFFLINE', OFFLINE);
   }
@@ -79,7 +89,8 @@ async function call(method, target, { query, body, signal } = {}) {
   }
   const error = value?.error || {};
   if ([502, 503, 504].includes(answer.status)) missed(error.message || `The master answered ${answer.status}.`);
-  else if (method === 'GET') came();
+  else if (method === 'GET' && !FRAME.has(target)) came();
+  else answered();
   if (answer.ok) return value;
   if (answer.status === 401 && target !== '/session') dispatchEvent(new Event('jq:unknown'));
   throw new ApiError(

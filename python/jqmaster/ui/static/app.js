@@ -1,7 +1,9 @@
 // Shows the page that the address names.
 import './theme.js';
-import { ApiError, OFFLINE } from './api.js';
+import { ApiError, api, OFFLINE } from './api.js';
 import { fill, h } from './dom.js';
+import { setTitle, startRange } from './frame.js';
+import { forget, startPulse } from './fresh.js';
 import { pages } from './pages/index.js';
 import { startPalette } from './palette.js';
 import { may } from './rights.js';
@@ -17,8 +19,11 @@ const menu = document.getElementById('menu');
 const user = document.getElementById('user');
 let cleanUp = null;
 let shown = 0;
+let isBroken = false;
 // It follows the address' query by itself.
 let isView = false;
+
+const SLOW_MS = 700;
 
 function drawNav(page) {
   const current = page?.nav ? page.path : page?.under;
@@ -55,8 +60,14 @@ function drawProblem(view, problem) {
   );
 }
 
+/** While a page takes long to come. */
+const waiting = (title) =>
+  h('p', { class: 'waiting muted', role: 'status' }, `${title}: waiting for the master to answer.`);
+
 function leavePage() {
   shown += 1;
+  isBroken = false;
+  forget();
   try {
     cleanUp?.();
   } catch (problem) {
@@ -101,11 +112,15 @@ async function change(isSame = false) {
   // A view of its own for each page: what arrives late for the one before cannot show up here.
   const view = h('div', { class: 'view' });
   if (!found) {
-    document.title = 'JQ';
+    setTitle('No such page');
     fill(main, fill(view, h('h1', {}, 'No such page'), h('p', {}, h('a', { href: `${BASE}/` }, 'Overview'))));
     return;
   }
-  document.title = `${Object.values(found.params)[0] || found.page.title} · JQ`;
+  setTitle(Object.values(found.params)[0] || found.page.title);
+  const slow = setTimeout(() => {
+    // Of the page before nothing may stand under the name of this one.
+    if (mine === shown && !view.hasChildNodes()) fill(main, waiting(found.page.title), view);
+  }, SLOW_MS);
   try {
     const module = await found.page.load().catch(() => {
       throw new ApiError(0, 'OFFLINE', OFFLINE);
@@ -128,6 +143,10 @@ async function change(isSame = false) {
     if (mine !== shown) return;
     fill(main, view);
     drawProblem(view, problem);
+    isBroken = problem.name !== 'AbortError' && [0, 502, 503, 504].includes(problem.status);
+  } finally {
+    clearTimeout(slow);
+    if (mine === shown) main.querySelector('.waiting')?.remove();
   }
 }
 
@@ -136,9 +155,13 @@ menu.addEventListener('click', () => {
   menu.setAttribute('aria-expanded', String(isOpen));
 });
 addEventListener('jq:unknown', askWho);
+// What could not be shown while nobody answered is shown then.
+addEventListener('jq:back', () => isBroken && change());
+startPulse((signal) => api.get('/health', {}, { signal }));
 startTheme();
 startKeys();
 startPalette();
+startRange();
 keepSession();
 start(change);
 begin();

@@ -2,53 +2,90 @@
 import { clock } from './format.js';
 
 const PATIENCE_MS = 2000;
+const QUIET_MS = 5000; // so long nobody has to say anything before they are asked
+const ANSWER_MS = 8000; // longer than a master gives its Redis
 const place = document.getElementById('live');
 const banner = document.getElementById('banner');
-let period = 0;
+const periods = [];
 let cameAt = 0;
+let heardAt = Date.now();
 let problem = '';
-let timer = 0;
+let before = '';
 
 /** Figures are to come every so often, or sooner → stop. */
 export function expectEvery(ms) {
-  const before = period;
-  period = Math.min(period || ms, ms);
-  cameAt ||= Date.now();
-  clearInterval(timer);
-  timer = setInterval(draw, 1000);
+  periods.push(ms);
   draw();
   return () => {
-    period = before;
-    if (!period) clearInterval(timer);
+    const at = periods.indexOf(ms);
+    if (at >= 0) periods.splice(at, 1);
     draw();
   };
 }
 
-/** Somebody answered. */
+/** Another page: it has no figures yet. */
+export function forget() {
+  cameAt = 0;
+  draw();
+}
+
+/** Figures came. */
 export function came() {
-  const isNews = problem || Date.now() - cameAt > PATIENCE_MS;
   cameAt = Date.now();
+  answered();
+}
+
+/** Somebody answered, be it without figures. */
+export function answered() {
+  heardAt = Date.now();
+  const isBack = Boolean(problem);
   problem = '';
-  if (isNews) draw();
+  if (isBack || before !== 'is-on') draw();
+  if (isBack) dispatchEvent(new Event('jq:back'));
 }
 
 /** Nobody did, and why. */
 export function missed(why) {
+  heardAt = Date.now();
   if (problem === why) return;
   problem = why;
   draw();
 }
 
+/** Asks whether anybody is there while a page has nothing to ask. `ask(signal)` tells `answered` or `missed` itself. */
+export function startPulse(ask) {
+  let isAsking = false;
+  setInterval(async () => {
+    draw();
+    if (isAsking || document.hidden || Date.now() - heardAt < QUIET_MS) return;
+    isAsking = true;
+    try {
+      await ask(AbortSignal.timeout(ANSWER_MS));
+    } catch (why) {
+      if (why.name === 'TimeoutError' || why.name === 'AbortError') missed('The master does not answer.');
+    }
+    isAsking = false;
+  }, 1000);
+}
+
 function draw() {
   const age = Date.now() - cameAt;
-  const isLate = period > 0 && age > 2 * period + PATIENCE_MS;
-  place.hidden = !period;
-  place.className = `live ${problem ? 'is-off' : isLate ? 'is-late' : 'is-on'}`;
-  place.textContent = problem || isLate ? `${Math.round(age / 1000)} s old` : 'Live';
-  place.title = cameAt ? `Figures of ${clock(cameAt, true)}` : '';
+  const period = Math.min(...periods);
+  const isLive = periods.length > 0;
+  const isLate = isLive && age > 2 * period + PATIENCE_MS;
+  const kind = problem ? 'is-off' : isLate ? 'is-late' : isLive ? 'is-on' : 'is-still';
+  const age_s = `${Math.max(0, Math.round(age / 1000))} s old`;
+  before = kind;
+  place.hidden = !cameAt;
+  set(place, 'className', `live ${kind}`);
+  set(place, 'textContent', problem || isLate ? age_s : isLive ? 'Live' : `As of ${clock(cameAt, true)}`);
+  set(place, 'title', cameAt ? `Figures of ${clock(cameAt, true)}` : '');
   const what = problem.replace(/\.?$/, problem && '.');
-  const text = problem && period ? `${what} Figures are of ${clock(cameAt, true)}.` : what;
-  if (banner.textContent !== text) banner.textContent = text;
-  banner.hidden = !text;
-  document.body.classList.toggle('is-stale', Boolean(problem) && period > 0);
+  set(banner, 'textContent', problem && cameAt ? `${what} Figures are of ${clock(cameAt, true)}.` : what);
+  banner.hidden = !what;
+  document.body.classList.toggle('is-stale', Boolean(problem) && cameAt > 0);
+}
+
+function set(element, name, value) {
+  if (element[name] !== value) element[name] = value;
 }

@@ -1,4 +1,5 @@
 // Where one is: the path names the page, the query its filters. Both survive a reload and can be sent to others.
+import { nameOf } from './api.js';
 import { h } from './dom.js';
 
 export const BASE = '/ui';
@@ -34,7 +35,7 @@ const tellQuery = () => {
 
 /** Goes to a page. */
 export function navigate(target, { replace = false } = {}) {
-  history[replace ? 'replaceState' : 'pushState'](null, '', BASE + target);
+  history[replace ? 'replaceState' : 'pushState'](null, '', BASE + carried(target));
   go();
 }
 
@@ -68,7 +69,7 @@ export function match(pages, pathname) {
     if (!wanted.every((want, index) => want.startsWith(':') || want === parts[index])) continue;
     try {
       const params = wanted.flatMap((want, index) =>
-        want.startsWith(':') ? [[want.slice(1), decodeURIComponent(parts[index])]] : [],
+        want.startsWith(':') ? [[want.slice(1), nameOf(parts[index])]] : [],
       );
       return { page, params: Object.fromEntries(params) };
     } catch {
@@ -100,7 +101,6 @@ export function start(change) {
       return;
     if (anchor.hash && anchor.pathname === location.pathname) return;
     event.preventDefault();
-    history.pushState(null, '', anchor.pathname + anchor.search);
-    go();
+    navigate(anchor.pathname.slice(BASE.length) + anchor.search);
   });
 }

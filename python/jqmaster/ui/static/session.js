@@ -2,6 +2,7 @@
 import { api } from './api.js';
 import { field } from './components/field.js';
 import { button, fill, h } from './dom.js';
+import { setTitle, showSystem } from './frame.js';
 import { setRoles } from './rights.js';
 
 const RENEW_MS = 60_000;
@@ -12,6 +13,7 @@ export async function isKnown() {
   try {
     who = await api.get('/session');
     setRoles(who.roles);
+    showSystem(who.master);
     return true;
   } catch (problem) {
     if (problem.status !== 401) throw problem;
@@ -32,7 +34,7 @@ export function logIn(main, done) {
       key.focus();
     }
   };
-  document.title = 'Log in · JQ';
+  setTitle('Log in');
   fill(
     main,
     h(

@@ -7,6 +7,7 @@ import { act, failed } from '../components/toast.js';
 import { tree } from '../components/tree.js';
 import { operatorButton as button, fill, h } from '../dom.js';
 import { ago, count, cut, duration } from '../format.js';
+import { setTitle } from '../frame.js';
 import { actionOf } from '../jobs/actions.js';
 import { alike } from '../jobs/alike.js';
 import { changeForm } from '../jobs/change.js';
@@ -300,7 +301,7 @@ export async function render(view, { id }) {
   let stop = null;
   try {
     await page.load();
-    document.title = `${cut(page.job.name, 60)} · JQ`;
+    setTitle(cut(page.job.name, 60));
     stop = every(3000, () => page.lookAgain());
   } catch (problem) {
     page.close();
