@@ -21,6 +21,12 @@ local pack = cmsgpack.pack
 -- So many of the lanes that a key holds are counted.
 local MOST_LANES = 1000
 
+-- For the sums of a constraint's keys: how many are read at once, and how many queues are told.
+local CHUNK = 100
+local MOST_QUEUES = 10
+-- What they may cost where a call asks for those of several constraints.
+local SHARE = 150
+
 -- Integers that a double holds exactly.
 local EXACT = 9007199254740992
 
@@ -96,34 +102,53 @@ function M.by_blob(definition, value)
   return table.concat(parts)
 end
 
---- The fields of one key, packed.
----@param put fun(field: string, value: any)
-local function put_use(put, definition, limit, key)
-  local lanes, held, left = 0, 0, MOST_LANES
+--- What a key holds.
+---@param queues? table queue -> jobs held; is added to
+---@return table held {lanes, jobs, first: the job at the head of the first lane, is_more: not all lanes were counted}
+local function held_by(key, queues)
+  local held, left = { lanes = 0, jobs = 0, first = false, is_more = false }, MOST_LANES
   for _, place in ipairs(key[keyrecord.PLACES]) do
-    local found = {}
-    if left <= 0 then
-      break
-    end
-    left = ready.count(parking.index(key[keyrecord.NAME], place), "", left, found)
-    for _, jobs in pairs(found) do
-      lanes, held = lanes + 1, held + jobs
+    local found = { lanes = 0, jobs = 0, first = held.first }
+    left = left > 0 and ready.count(parking.index(key[keyrecord.NAME], place), "", left, found) or 0
+    held.lanes, held.jobs, held.first = held.lanes + found.lanes, held.jobs + found.jobs, found.first
+    if queues and found.jobs > 0 then
+      local name = parking.queue_of(place)
+      queues[name] = (queues[name] or 0) + found.jobs
     end
   end
+  budget.pay((MOST_LANES - left) * budget.LOOK)
+  held.is_more = left <= 0
+  return held
+end
+
+local function opens_at(definition, limit, key)
+  local cost = type(definition.k) == "number" and definition.k or 1
+  return room.opens_at(limit, key, rate.cost(limit, cost))
+end
+
+--- The fields of one key, packed.
+---@param put fun(field: string, value: any)
+---@param queues? table as of held_by
+local function put_use(put, definition, limit, key, queues)
+  local held = held_by(key, queues)
   if limit[limitrecord.RATE] > 0 and not rate.is_smooth(limit) then
     put("starts", rate.starts_in(limit, key))
   end
-  local cost = type(definition.k) == "number" and definition.k or 1
-  local opens_ms = room.opens_at(limit, key, rate.cost(limit, cost))
+  local opens_ms = opens_at(definition, limit, key)
   if opens_ms then
     put("opens_ms", opens_ms)
   end
   if key[keyrecord.HOLD_MS] > meta.state[meta.NOW_MS] then
     put("hold_ms", key[keyrecord.HOLD_MS])
   end
-  budget.pay((MOST_LANES - left) * budget.LOOK)
-  put("lanes", lanes)
-  put("held", held)
+  put("lanes", held.lanes)
+  put("held", held.jobs)
+  if held.is_more then
+    put("more", true)
+  end
+  if held.first then
+    put("next", call("ZRANGE", ready.jobs_key(held.first), 0, 0)[1])
+  end
 end
 
 ---@return string map
@@ -154,6 +179,27 @@ function M.check_page(spec)
   return check.problem("cursor", "a cursor as the last reply gave it, or empty text", cursor)
 end
 
+--- Where keys stand whose value, or the first of several, is text that begins so, or a number that is written so.
+---@param prefix string
+---@return table[] ranges in order, as of page.read
+function M.ranges(definition, prefix)
+  local ranges = {}
+  local function add(before)
+    for kind in ("dis"):gmatch(".") do
+      local first = before .. kind .. prefix
+      ranges[#ranges + 1] = { "[" .. first, "(" .. first .. "\255" }
+    end
+  end
+  if not definition.b[2] then
+    add("")
+  else
+    for size = 1 + #prefix, constraint.LONGEST_VALUE + 1 do -- each of several has its size before it
+      add(string.char(size))
+    end
+  end
+  return ranges
+end
+
 --- One key of a constraint.
 ---@return string document
 function M.encode_key(definition, value)
@@ -172,8 +218,74 @@ function M.encode_key(definition, value)
   return map(parts)
 end
 
+--- Puts a key among the fullest, if it is one of these: by jobs held, then by jobs that run.
+---@param fullest table[] {held, running, value}
+local function rank(fullest, most, candidate)
+  local function is_fuller(than)
+    return candidate[1] > than[1] or candidate[1] == than[1] and candidate[2] > than[2]
+  end
+  local at = #fullest
+  if at == most and (most == 0 or not is_fuller(fullest[at])) then
+    return
+  end
+  while at > 0 and is_fuller(fullest[at]) do
+    at = at - 1
+  end
+  table.insert(fullest, at + 1, candidate)
+  fullest[most + 1] = nil
+end
+
+--- The queues with the most jobs held, as [name, jobs].
+---@param queues table queue -> jobs held
+local function most_held(queues)
+  local list = {}
+  for name, jobs in pairs(queues) do
+    list[#list + 1] = { name, jobs }
+  end
+  table.sort(list, function(a, b)
+    return a[2] > b[2] or a[2] == b[2] and a[1] < b[1]
+  end)
+  for i = #list, MOST_QUEUES + 1, -1 do
+    list[i] = nil
+  end
+  return list
+end
+
+--- Looks at the keys of a constraint in order, as far as it may.
+---@param may_pay number units
+---@return table sums {looked, held, full, is_more}
+---@return table[] fullest as of rank
+local function sum_up(definition, limit, most, queues, may_pay)
+  local sums, fullest = { looked = 0, held = 0, full = 0, is_more = false }, {}
+  local ends, low = meta.state[meta.SPENT] + may_pay, "-"
+  while meta.state[meta.SPENT] < ends and budget.is_left() do
+    local values = call("ZRANGEBYLEX", keys.KEYS_OF .. definition.n, low, "+", "LIMIT", 0, CHUNK)
+    local found = values[1] and keyrecord.load_all(definition.n, values) or {}
+    for i, key in ipairs(found) do
+      local held = key[keyrecord.PLACES][1] and held_by(key, queues)
+      local jobs = held and held.jobs or 0
+      sums.held = sums.held + jobs
+      sums.is_more = sums.is_more or held and held.is_more
+      if room.is_full(limit, key) or opens_at(definition, limit, key) then
+        sums.full = sums.full + 1
+      end
+      rank(fullest, most, { jobs, key[keyrecord.IN_USE], values[i] })
+    end
+    budget.pay(#values * budget.LOOK)
+    sums.looked = sums.looked + #values
+    if #values < CHUNK then
+      break
+    end
+    low = "(" .. values[#values]
+  end
+  return sums, fullest
+end
+
+---@param definition table
+---@param busiest? number how many of its fullest keys are told, with sums over all
+---@param is_only? boolean whether the call asks for no other
 ---@return string document
-function M.encode(definition)
+function M.encode(definition, busiest, is_only)
   local parts = {}
   local function put(field, shown)
     parts[#parts + 1] = pack(field, shown)
@@ -201,8 +313,26 @@ function M.encode(definition)
   end
   put("running", limit[limitrecord.RUNNING])
   put("keys", call("ZCARD", keys.KEYS_OF .. definition.n))
+  local queues = busiest and {}
   if not definition.b then
-    put_use(put, definition, limit, keyrecord.load(definition.n, ""))
+    put_use(put, definition, limit, keyrecord.load(definition.n, ""), queues)
+  elseif busiest then
+    local sums, fullest = sum_up(definition, limit, busiest, queues, is_only and budget.MOST or SHARE)
+    put("looked", sums.looked)
+    put("held", sums.held)
+    put("full", sums.full)
+    if sums.is_more then
+      put("more", true)
+    end
+    local shown = { struct.pack(">BI2", 0xDC, #fullest) }
+    for i, key in ipairs(fullest) do
+      shown[i + 1] = M.encode_key(definition, key[3])
+    end
+    budget.pay(#fullest * budget.DOCUMENT)
+    parts[#parts + 1] = pack("busiest") .. table.concat(shown)
+  end
+  if queues then
+    put("queues", most_held(queues))
   end
   return map(parts)
 end

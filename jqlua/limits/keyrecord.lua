@@ -102,6 +102,22 @@ function M.load_named(name, number)
   return key
 end
 
+--- Keys of one constraint, for those who only read.
+---@param values string[] not empty
+---@return table[] keys in the same order
+function M.load_all(number, values)
+  local names, wanted = {}, {}
+  for i, value in ipairs(values) do
+    names[i] = units.key_name(number, value)
+    wanted[i] = keys.KEY .. names[i]
+  end
+  local found, raws = {}, call("MGET", unpack(wanted))
+  for i, name in ipairs(names) do
+    found[i] = opened.keys[name] or decode(name, number, wanted[i], raws[i])
+  end
+  return found
+end
+
 ---@return string the value a key stands for
 function M.value_of(key)
   local _, value = units.split_name(key[M.NAME])

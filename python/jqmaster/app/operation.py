@@ -170,14 +170,15 @@ class OperationMethods:
         """Delete a constraint; what it held is free at once. Raises NotFound."""
         await (await self.aengine()).unconstrain(constraint_id)
 
-    async def aconstraints(self) -> list[Document]:
-        """All constraints, each with how much of it is in use."""
-        return await _all((await self.aengine()).constraints)
+    async def aconstraints(self, *, busiest: int | None = None) -> list[Document]:
+        """All constraints, each with how much of it is in use. `busiest`: with sums over the keys of those that
+        have `by`, and so many (0 to 100) of the fullest: `looked, held, full, busiest, queues`."""
+        return await _all(partial((await self.aengine()).constraints, busiest=busiest))
 
-    async def ausage(self, constraint_id: str) -> list[Document]:
-        """The keys of a constraint that are in use: `by`, `running`, `held`, `opens_ms`, …. Raises
-        NotFound."""
-        return await _all(partial((await self.aengine()).usage, constraint_id))
+    async def ausage(self, constraint_id: str, *, prefix: str | None = None) -> list[Document]:
+        """The keys of a constraint that are in use: `by`, `running`, `held`, `opens_ms`, …; with `prefix` those
+        whose value begins so. Raises NotFound, Invalid."""
+        return await _all(partial((await self.aengine()).usage, constraint_id, prefix=prefix))
 
     async def ahold(self, constraint_id: str, seconds: Seconds, *, by: Any = ABSENT) -> int:
         """Start nothing under a constraint for so long; 0 opens it. The moment it opens, in ms since 1970.

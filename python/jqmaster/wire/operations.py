@@ -255,11 +255,11 @@ _TABLE = (
     # Limits.
     Operation(
         "constraints", "", "GET", "/constraints", "viewer", "Constraints in order of id", p.page("constraints"),
-        p.PAGE,
+        (p.BUSIEST, *p.PAGE),
     ),
     Operation(
         "constraints", "one", "GET", "/constraint/{id}", "viewer", "A constraint and how much of it is in use",
-        p.FIRST, (p.path("id", p.NAME, "ids[0]"),), errors=p.MISSING,
+        p.FIRST, (p.path("id", p.NAME, "ids[0]"), p.BUSIEST), errors=p.MISSING,
     ),
     Operation(
         "constrain", "", "PUT", "/constraint/{id}", "operator", "Create a constraint, or replace it whole",
@@ -271,7 +271,9 @@ _TABLE = (
     ),
     Operation(
         "usage", "", "GET", "/constraint/{id}/usage", "viewer", "The keys of a constraint that are in use",
-        p.page("keys"), (p.ID, *p.PAGE), errors=p.MISSING,
+        p.page("keys"),
+        (p.ID, p.query("prefix", Type("text", 1, 64), "Only keys whose value begins so."), *p.PAGE),
+        errors=p.MISSING,
     ),
     Operation(
         "hold", "", "POST", "/constraint/{id}/hold", "operator", "Start nothing under a constraint for a while",

@@ -167,6 +167,9 @@ LIMITS = (
     body("order", Type("text", choices=("strict",), schema="StrictOrder")),
     body("expires_in", Type("number", 0.001, 1e10), "Seconds after which it is deleted."),
 )
+BUSIEST = query(
+    "busiest", Type("integer", 0, 100), "With sums over the keys of those that have `by`, and so many of the fullest."
+)
 WEBHOOK = (
     body("url", Type("text", None, 2000, schema="Notify"), "http or https, without user and `#`."),
     body("match", Type("value", schema="Matcher"), "Of which jobs, as a constraint says it.", default=b""),

@@ -50,7 +50,8 @@ def constraint_document(raw):
         unpacker.skip()
         doc[key] = raw[begin : unpacker.tell()]
     match = doc.pop("match")
-    return with_rate((key, decode(value)) for key, value in doc.items()) | {"match": match}
+    told = with_rate((key, decode(value)) for key, value in doc.items()) | {"match": match}
+    return told | ({"busiest": list(map(dict, told["busiest"]))} if "busiest" in told else {})
 
 
 def webhook_document(raw):
