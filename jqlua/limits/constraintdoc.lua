@@ -12,6 +12,7 @@ local limitrecord = require "jqlua.limits.limitrecord"
 local parking = require "jqlua.limits.parking"
 local rate = require "jqlua.limits.rate"
 local room = require "jqlua.limits.room"
+local tally = require "jqlua.find.tally"
 
 local M = {}
 
@@ -62,7 +63,7 @@ local function integer(text)
 end
 
 --- A value as a key is named by it, as MessagePack again.
-local function value_blob(value)
+function M.value_blob(value)
   local kind, rest = value:sub(1, 1), value:sub(2)
   if kind == "n" then
     return "\192"
@@ -93,11 +94,11 @@ function M.by_blob(definition, value)
   if not definition.b then
     return nil
   elseif type(definition.bg) == "string" then
-    return value_blob(value)
+    return M.value_blob(value)
   end
   local parts = { string.char(0x90 + #definition.b) }
   for _, single in ipairs(constraint.split(value, #definition.b)) do
-    parts[#parts + 1] = value_blob(single)
+    parts[#parts + 1] = M.value_blob(single)
   end
   return table.concat(parts)
 end
@@ -112,8 +113,7 @@ local function held_by(key, queues)
     left = left > 0 and ready.count(parking.index(key[keyrecord.NAME], place), "", left, found) or 0
     held.lanes, held.jobs, held.first = held.lanes + found.lanes, held.jobs + found.jobs, found.first
     if queues and found.jobs > 0 then
-      local name = parking.queue_of(place)
-      queues[name] = (queues[name] or 0) + found.jobs
+      tally.add(queues, parking.queue_of(place), found.jobs)
     end
   end
   budget.pay((MOST_LANES - left) * budget.LOOK)
@@ -235,22 +235,6 @@ local function rank(fullest, most, candidate)
   fullest[most + 1] = nil
 end
 
---- The queues with the most jobs held, as [name, jobs].
----@param queues table queue -> jobs held
-local function most_held(queues)
-  local list = {}
-  for name, jobs in pairs(queues) do
-    list[#list + 1] = { name, jobs }
-  end
-  table.sort(list, function(a, b)
-    return a[2] > b[2] or a[2] == b[2] and a[1] < b[1]
-  end)
-  for i = #list, MOST_QUEUES + 1, -1 do
-    list[i] = nil
-  end
-  return list
-end
-
 --- Looks at the keys of a constraint in order, as far as it may.
 ---@param may_pay number units
 ---@return table sums {looked, held, full, is_more}
@@ -332,7 +316,7 @@ function M.encode(definition, busiest, is_only)
     parts[#parts + 1] = pack("busiest") .. table.concat(shown)
   end
   if queues then
-    put("queues", most_held(queues))
+    put("queues", tally.most(queues, MOST_QUEUES))
   end
   return map(parts)
 end

@@ -13,7 +13,7 @@ from jqmaster.app.task import Call, Task, When
 from jqmaster.engine import options
 from jqmaster.engine.calls import ABSENT, given
 from jqmaster.engine.engine import Operations as Engine
-from jqmaster.engine.options import Changes, Limits, Period, QueueChanges, Seconds, Webhook, Where
+from jqmaster.engine.options import Changes, Groups, Limits, Period, QueueChanges, Seconds, Webhook, Where
 from jqmaster.engine.replies import Document, Event, Page
 from jqmaster.wire.operation import Role
 
@@ -107,9 +107,14 @@ class OperationMethods:
         async for one in _each(ask):
             yield unpacked(one, self.link.serializer)
 
-    async def afailures(self) -> list[Document]:
-        """The jobs that failed for good by group: `group, count, first_ms, last_ms, id, message` of each."""
-        return await _all((await self.aengine()).failures)
+    async def afailures(self, group: str | None = None, **told: Unpack[Groups]) -> list[Document]:
+        """The jobs that failed for good by group, or those of one: `group, count, first_ms, last_ms, id, message` of
+        each. With `steps`, `from_ms`, `to_ms`: how many failed in each part of that time, `counts`. With `sample`:
+        `names, queues, values` of so many of the newest, and how many that were, `looked`."""
+        engine = await self.aengine()
+        if group is not None:
+            return (await engine.failures(group, **told)).documents
+        return await _all(partial(engine.failures, **told))
 
     async def atags(self, top: int | None = None) -> list[tuple[str, int]]:
         """All tags in order, with how many jobs have each; or the `top` most used."""

@@ -121,7 +121,7 @@ _TABLE = (
         Reply("values", ("job_id",)), (p.path("key", p.NAME, "unique"),), errors=p.MISSING, also=p.OPERATOR,
     ),
     Operation(
-        "failures", "", "GET", "/failures", "viewer", "What failed for good, by group", p.page("failures"), p.PAGE,
+        "failures", "", "GET", "/failures", "viewer", "What failed for good, by group", p.page("failures"), p.GROUPS,
     ),
     Operation(
         "tags", "", "GET", "/tags", "viewer", "The tags that jobs have",
@@ -271,9 +271,7 @@ _TABLE = (
     ),
     Operation(
         "usage", "", "GET", "/constraint/{id}/usage", "viewer", "The keys of a constraint that are in use",
-        p.page("keys"),
-        (p.ID, p.query("prefix", Type("text", 1, 64), "Only keys whose value begins so."), *p.PAGE),
-        errors=p.MISSING,
+        p.page("keys"), (p.ID, p.PREFIX, *p.PAGE), errors=p.MISSING,
     ),
     Operation(
         "hold", "", "POST", "/constraint/{id}/hold", "operator", "Start nothing under a constraint for a while",

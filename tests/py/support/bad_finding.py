@@ -33,6 +33,10 @@ def of_finding(invalid, refused):
     for where in ({"tag": "t"}, {"group": "g"}, {"queue": "b"}):
         spec = {"where": where, "cursor": "1:qw:0:" + ID + ":a"}
         yield invalid("jobs", f"a cursor of another place than {where}", "cursor", encode(spec))
+    for field, value in (("cursor", ""), ("count", 1)):
+        yield invalid("failures", f"group and {field}", "group", encode({"group": "g", field: value}), says="both")
+    yield invalid("failures", "no time for steps", "from_ms", encode({"from_ms": 1, "to_ms": 2}), says="only with")
+    yield invalid("failures", "an end before the begin", "to_ms", encode({"steps": 1, "from_ms": 2, "to_ms": 2}))
     yield invalid("tags", "top and cursor", "top", encode({"top": 1, "cursor": ""}), says="both")
     yield invalid("tags", "top and count", "top", encode({"top": 1, "count": 1}), says="both")
     yield refused("forget", "unknown", "NOTFOUND", "queue", {"queue": "nobody knows it"})

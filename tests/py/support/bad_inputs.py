@@ -174,7 +174,10 @@ TARGETS = [
     Target("retry where", "retry", {"where": {}}, of("retry", "where", "count", cursor=CURSORS, queue=STARRED)),
     Target("discard", "discard", {"ids": [WAITING]}, of("discard", "ids"), ["ids"]),
     Target("discard where", "discard", {"where": {}}, of("discard", "where", "count", cursor=CURSORS)),
-    Target("failures", "failures", {}, PAGE),
+    Target("failures", "failures", {}, of("failures", "group", "sample", **PAGE)),
+    Target("failures of a time", "failures", {"steps": 1, "from_ms": 1, "to_ms": 2}, {
+           "steps": integers(1, 100), "from_ms": integers(0, 10**15), "to_ms": integers(0, 10**15)},
+           ["from_ms", "to_ms"]),
     Target("stats", "stats", {"by": "hour", "series": True}, of("stats", "by", "queue", "name", "from_ms", "to_ms",
            series=BOOLEANS, **PAGE), ["by"]),
     Target("tags", "tags", {}, PAGE),
