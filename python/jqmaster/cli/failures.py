@@ -52,10 +52,10 @@ def _failures(client: Client, options: Options) -> Replies:
     now = show.now_ms()
     told: dict[str, Any] = {"steps": _STEPS, "from_ms": now - round(options.last * 1000), "to_ms": now + 1}
     if options.group is not None:
-        [group] = client.failures(options.group, sample=_SAMPLE, **told) or [None]
-        if group is None:
+        found = client.failures(options.group, sample=_SAMPLE, **told)
+        if not found:
             raise NotFound(f"no job has failed for good in the group {options.group}")
-        yield group, lambda: _print(group, now)
+        yield found[0], lambda: _print(found[0], now)
         return
     groups = sorted(client.failures(**told), key=lambda group: -group["last_ms"])
     table = show.Table(

@@ -112,7 +112,7 @@ describe("failures", function()
     assert.are.same({ h = 1 }, counts())
   end)
   describe("of a time", function()
-    local function counts(spec)
+    local function parts(spec)
       local found = {}
       for i, document in ipairs((failures(spec))) do
         found[i] = document.counts
@@ -127,11 +127,11 @@ describe("failures", function()
       end
       fail("h")
       local spec = { steps = 3, from_ms = space.START_MS, to_ms = space.START_MS + 5000 }
-      assert.are.same({ { 3, 0, 1 }, { 0, 0, 0 } }, counts(spec))
+      assert.are.same({ { 3, 0, 1 }, { 0, 0, 0 } }, parts(spec))
       spec.to_ms = spec.to_ms + 1
-      assert.are.same({ { 3, 0, 2 }, { 0, 0, 1 } }, counts(spec))
+      assert.are.same({ { 3, 0, 2 }, { 0, 0, 1 } }, parts(spec))
       spec.steps, spec.group = 1, "h"
-      assert.are.same({ { 1 } }, counts(spec))
+      assert.are.same({ { 1 } }, parts(spec))
     end)
     it("say what the newest are: names, queues, and values that several have", function()
       local function fail_one(name, argument)
