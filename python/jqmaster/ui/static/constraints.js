@@ -3,9 +3,11 @@ import { api, path, stringify } from './api.js';
 import { badge } from './components/badge.js';
 import { meter } from './components/bar.js';
 import { confirm, form } from './components/dialog.js';
-import { act } from './components/toast.js';
-import { h } from './dom.js';
-import { count, cut, duration, until } from './format.js';
+import { act, failed, toast } from './components/toast.js';
+import { button, fill, h } from './dom.js';
+import { count, cut, duration, jobs, now, until } from './format.js';
+import { isWhole, preview, settable } from './limit.js';
+import { may } from './rights.js';
 
 /** "3 at once", "100 in 1 min". */
 export function limits(constraint) {
@@ -33,6 +35,97 @@ export function use(constraint, key = constraint) {
 
 /** In strict order a place is kept by jobs that wait for their retry, too. */
 export const inUse = (constraint) => (constraint.order ? 'in use' : 'running');
+
+/** A sum over keys: exact, or said to be the least it is. */
+export const least = (constraint, number) =>
+  isWhole(constraint) ? count(number) : h('span', { title: partly(constraint) }, `${count(number)}+`);
+
+/** How far sums over the keys go. */
+export const partly = (constraint) =>
+  constraint.looked < constraint.keys
+    ? `Of ${count(constraint.looked)} of ${count(constraint.keys)} keys`
+    : 'There may be more than were counted';
+
+/** A key's value as people read it. */
+export const shownKey = (by) => (by === undefined ? '(all)' : typeof by === 'string' ? by : stringify(by));
+
+const put = (constraint, body) => api.put(path`/constraint/${constraint.id}`, body);
+
+/** Sets a constraint, which was `old`, and says so, with a way back. → true, undefined when it failed. */
+const replace = (old, body, said) => act(() => put(old, body), said, { undo: () => put(old, settable(old, now())) });
+
+/** What a number would do, in words. */
+function foretold(constraint, most) {
+  const { starts, over, isExact } = preview(constraint, most);
+  const of = isExact ? '' : 'at least ';
+  const each = constraint.by ? ' for each key' : '';
+  const then =
+    over > 0
+      ? `${of}${jobs(over)} beyond it go on; nothing starts there until they end`
+      : starts > 0
+        ? `${of}${jobs(starts)} of those held could start at once`
+        : 'nothing that is held could start sooner';
+  return `${count(most)} at once${each}: ${then}. Now ${count(constraint.running)} run, ${isWhole(constraint) ? '' : 'at least '}${count(constraint.held ?? 0)} are held.`;
+}
+
+/** The number of a limit, to be changed where it stands. `done`: called when it was. While it is open nothing redraws. */
+export function limitEditor(constraint, done) {
+  const place = h('span', { class: 'limit' });
+  function close() {
+    fill(place, opener);
+    opener.focus();
+  }
+  async function open() {
+    const known = await api.get(path`/constraint/${constraint.id}`, { busiest: 100 }).catch(failed);
+    if (!known) return;
+    const input = h('input', {
+      type: 'number',
+      min: 1,
+      max: 1e9,
+      required: true,
+      value: String(known.concurrency),
+      'aria-label': `At once under ${constraint.id}`,
+    });
+    const told = h('p', { class: 'muted', role: 'status' });
+    const tell = () =>
+      fill(told, input.checkValidity() ? foretold(known, Number(input.value)) : 'A whole number from 1 on.');
+    input.addEventListener('input', tell);
+    const form = h(
+      'form',
+      { class: 'limit-form editing' },
+      h(
+        'div',
+        { class: 'limit-row' },
+        input,
+        h('button', { type: 'submit', class: 'small primary' }, 'Set'),
+        button('Cancel', close, { class: 'small' }),
+      ),
+      told,
+    );
+    form.addEventListener('keydown', (event) => {
+      event.stopPropagation();
+      if (event.key === 'Escape') close();
+    });
+    form.addEventListener('submit', async (event) => {
+      event.preventDefault();
+      const most = Number(input.value);
+      const body = { ...settable(known, now()), concurrency: most };
+      if (most !== known.concurrency && !(await replace(known, body, `${constraint.id}: ${count(most)} at once.`)))
+        return;
+      close();
+      done();
+    });
+    tell();
+    fill(place, form);
+    input.select();
+  }
+  const text = limits(constraint);
+  const opener = button(text, open, { class: 'inline', 'aria-label': `Change the limit of ${constraint.id}: ${text}` });
+  return fill(place, constraint.concurrency && !constraint.order && may('operator') ? opener : text);
+}
+
+/** Whether a limit is being changed where it stands. */
+export const isEditing = () => Boolean(document.querySelector('.editing, dialog[open]'));
 
 /** Until when somebody put a key on hold. Without a rate nothing else closes it by time. */
 export const onHold = (constraint, key = constraint) => key.hold_ms ?? (constraint.rate ? undefined : key.opens_ms);
@@ -77,33 +170,29 @@ const known = (id) =>
   });
 
 /** Asks before a new one replaces one that is there. */
-async function isFree(id) {
-  const there = await known(id);
-  return (
-    !there ||
-    confirm({
-      title: `${id} exists already`,
-      action: 'Replace it',
-      body: [
-        h(
-          'p',
-          {},
-          'It says: ',
-          limits(there),
-          there.by ? ` for each ${[there.by].flat().join(', ')}` : '',
-          ', for jobs ',
-          matcher(there),
-          '.',
-        ),
-        'What you typed would replace it whole, at once, for jobs that wait as well.',
-      ],
-    })
-  );
-}
+const mayReplace = (there) =>
+  confirm({
+    title: `${there.id} exists already`,
+    action: 'Replace it',
+    body: [
+      h(
+        'p',
+        {},
+        'It says: ',
+        limits(there),
+        there.by ? ` for each ${[there.by].flat().join(', ')}` : '',
+        ', for jobs ',
+        matcher(there),
+        '.',
+      ),
+      'What you typed would replace it whole, at once, for jobs that wait as well.',
+    ],
+  });
 
-/** A dialog for a new one, or to replace `old`. → its document, or undefined. */
+/** A dialog for a new one, or to replace `old`. → true, or undefined. */
 export function edit(old) {
   let agreed = old?.id;
+  let before = old;
   const rate = old?.rate || {};
   const by = old?.by === undefined ? [] : [old.by].flat();
   return form({
@@ -162,14 +251,18 @@ export function edit(old) {
       },
     ],
     submit: async ({ id = old?.id, ...values }) => {
-      const body = spec(values);
+      const { expires_in } = old ? settable(old, now()) : {};
+      const body = { ...spec(values), ...(expires_in ? { expires_in } : {}) };
       if (id !== agreed) {
-        if (!(await isFree(id))) throw fault('id', 'This name is taken.');
+        before = await known(id);
+        if (before && !(await mayReplace(before))) throw fault('id', 'This name is taken.');
         agreed = id;
       }
-      return api.put(path`/constraint/${id}`, body).catch((problem) => {
+      await put({ id }, body).catch((problem) => {
         throw Object.assign(problem, { field: problem.field?.replace(/^rate\./, '') });
       });
+      const undo = before ? () => put(before, settable(before, now())) : () => api.delete(path`/constraint/${id}`);
+      toast(before ? `${id} is changed.` : `${id} is in force.`, 'ok', { undo });
     },
   });
 }
@@ -213,7 +306,14 @@ export async function remove(constraint) {
   const isSure = await confirm({
     title: `Delete ${constraint.id}?`,
     action: 'Delete',
-    body: 'What it held is free at once.',
+    body: constraint.held
+      ? `What it holds is free at once: ${jobs(constraint.held)}.`
+      : 'What it holds is free at once.',
   });
-  return isSure && act(() => api.delete(path`/constraint/${constraint.id}`), `${constraint.id} is deleted.`);
+  return (
+    isSure &&
+    act(() => api.delete(path`/constraint/${constraint.id}`), `${constraint.id} is deleted.`, {
+      undo: () => put(constraint, settable(constraint, now())),
+    })
+  );
 }

@@ -1,6 +1,8 @@
-// What fails: by group with the newest message, by kind of job with shares, and over time.
-import { all, api, path } from '../api.js';
-import { chart } from '../components/chart.js';
+// What fails: by group, each with a small graph, whether it is new, and what its jobs have in common; by kind of job with
+// shares; and over time.
+import { all, api, path, stringify } from '../api.js';
+import { badge } from '../components/badge.js';
+import { chart, sparkline } from '../components/chart.js';
 import { table } from '../components/table.js';
 import { failed } from '../components/toast.js';
 import { operatorButton as button, fill, h } from '../dom.js';
@@ -11,7 +13,11 @@ import { every } from '../live.js';
 import { link, query, setQuery, withQuery } from '../router.js';
 
 const MOST_GROUPS = 5000;
-const PAGE = 50;
+// With more groups than these, only those of the page are asked for what costs more.
+const MOST_TOLD = 100;
+const PAGE = 25;
+const STEPS = 30;
+const SAMPLE = 20;
 const ORDERS = {
   count: (a, b) => b.count - a.count,
   last: (a, b) => b.last_ms - a.last_ms,
@@ -20,25 +26,43 @@ const ORDERS = {
 };
 const HOUR = 3600000;
 
-async function allGroups(signal) {
-  const { found: groups, isAll } = await all('/failures', {}, { signal }, MOST_GROUPS);
-  return { groups, isAll };
+/** What is told of groups besides: how many failed in each part of the time, and what the newest are. */
+const details = (span) => ({ steps: STEPS, from_ms: now() - span.length, to_ms: now() + 1, sample: SAMPLE });
+
+/** All groups; where they are very many, without the details. */
+async function allGroups(span, signal) {
+  const few = await all('/failures', details(span), { signal }, MOST_TOLD);
+  return few.isAll ? few : all('/failures', {}, { signal }, MOST_GROUPS);
 }
 
-/** What is looked at: steps, how many of them, and in words. */
+/** The rows of a page with their details. One that is gone meanwhile is left out. */
+async function told(rows, span, signal) {
+  const asked = rows.map((one) =>
+    one.counts
+      ? [one]
+      : api.get('/failures', { ...details(span), group: one.group }, { signal }).then((it) => it.failures),
+  );
+  return (await Promise.all(asked)).flat();
+}
+
+/** What is looked at: steps of the statistics, and in words. */
+const MINUTE = 60000;
 const SPANS = {
-  hour: { by: 'minute', step: 60000, steps: 60, text: 'last hour' },
-  day: { by: 'hour', step: HOUR, steps: 24, text: 'last day' },
+  '15m': { by: 'minute', step: MINUTE, length: 15 * MINUTE, text: 'last 15 minutes' },
+  '1h': { by: 'minute', step: MINUTE, length: HOUR, text: 'last hour' },
+  '6h': { by: 'hour', step: HOUR, length: 6 * HOUR, text: 'last 6 hours' },
+  '1d': { by: 'hour', step: HOUR, length: 24 * HOUR, text: 'last day' },
+  '7d': { by: 'hour', step: HOUR, length: 168 * HOUR, text: 'last 7 days' },
 };
 
-const begins = ({ step, steps }) => Math.floor(now() / step) * step - (steps - 1) * step;
+const begins = ({ step, length }) => Math.floor(now() / step) * step - length + step;
 
 /** Failures in each step, those in which nothing happened included. */
 async function overTime(span) {
   const from = begins(span);
   const { stats } = await api.get('/stats', { by: span.by, from_ms: from });
   const at = new Map(stats.map((one) => [one.begin_ms, one]));
-  const moments = Array.from({ length: span.steps }, (_, index) => from + index * span.step);
+  const moments = Array.from({ length: span.length / span.step }, (_, index) => from + index * span.step);
   const sum = (value) => stats.reduce((all, one) => all + value(one), 0);
   const again = (one) => one.failed + one.lapsed;
   const good = (one) => one.error;
@@ -72,10 +96,44 @@ function share(part, whole) {
   return bar;
 }
 
+/** "card 5, mail 3": the most frequent ones, each a way to its jobs. */
+const frequent = (pairs, to) =>
+  pairs.slice(0, 3).map(([name, jobs], index) => [index ? ', ' : '', link(to(name), cut(name, 40)), ` ${count(jobs)}`]);
+
+/** What the newest jobs of a group have in common. */
+function common(one) {
+  const { names, queues, values, looked } = one;
+  const isQueueItsName = JSON.stringify(names) === JSON.stringify(queues);
+  const parts = [['jobs ', frequent(names, (name) => withQuery('/jobs', { group: one.group, name }))]];
+  if (!isQueueItsName) parts.push(['queues ', frequent(queues, (name) => path`/queue/${name}`)]);
+  for (const [where, value, jobs] of values.slice(0, 3))
+    parts.push([
+      h('code', {}, `${cut(where.replace(/^argument\./, ''), 30)}: ${cut(stringify(value), 40)}`),
+      ` ${count(jobs)}`,
+    ]);
+  return h(
+    'p',
+    { class: 'muted common', title: `Of the ${looked === 1 ? 'newest job' : `newest ${count(looked)} jobs`}` },
+    h('span', {}, looked < one.count ? `newest ${count(looked)}: ` : ''),
+    parts.map((part, index) => [index ? ' · ' : '', part]),
+  );
+}
+
+/** How many failed in each part of the time. */
+function graph(one, text) {
+  const sum = one.counts.reduce((whole, number) => whole + number, 0);
+  return h(
+    'span',
+    { class: 'counted' },
+    sparkline(one.counts, 'error', `${inJobs(sum)} in the ${text}`),
+    sum ? count(sum) : h('span', { class: 'zero' }, '0'),
+  );
+}
+
 export async function render(view) {
-  let found = { groups: [], isAll: true };
+  let known = { found: [], isAll: true };
   const order = () => (ORDERS[query().order] ? query().order : 'count');
-  const span = () => SPANS[query().span] || SPANS.hour;
+  const span = () => SPANS[query().range] || SPANS['1h'];
   const trend = chart({ title: 'Attempts that failed', height: 130 });
   const kinds = h('div', {});
   const note = h('p', { class: 'muted' });
@@ -93,7 +151,7 @@ export async function render(view) {
             'span',
             { class: 'counted' },
             count(one.count),
-            share(one.count, Math.max(...found.groups.map((g) => g.count))),
+            share(one.count, Math.max(...known.found.map((g) => g.count))),
           ),
       },
       {
@@ -106,10 +164,21 @@ export async function render(view) {
             { class: 'muted said', title: cut(one.message, 1000) },
             link(path`/job/${one.id}`, cut(one.message, 160) || 'no message'),
           ),
+          common(one),
         ],
       },
+      { title: 'In this time', kind: 'number', cell: (one) => graph(one, span().text) },
       { title: 'Newest', cell: (one) => ago(one.last_ms) },
-      { title: 'Oldest', hide: 'narrow', cell: (one) => ago(one.first_ms) },
+      {
+        title: 'Oldest kept',
+        hide: 'narrow',
+        cell: (one) => [
+          ago(one.first_ms),
+          one.first_ms >= now() - span().length
+            ? [' ', badge('new', `None of its jobs that are kept failed before the ${span().text}`, 'warning')]
+            : null,
+        ],
+      },
       {
         title: '',
         kind: 'actions',
@@ -129,13 +198,16 @@ export async function render(view) {
     ],
     load: async (cursor, signal) => {
       const from = Number(cursor) || 0;
-      if (!from) found = await allGroups(signal);
-      const sorted = [...found.groups].sort(ORDERS[order()]);
-      const sum = found.groups.reduce((all, one) => all + one.count, 0);
-      note.textContent = found.groups.length
-        ? `${inJobs(sum)} in ${found.isAll ? '' : 'more than '}${count(found.groups.length)} ${found.groups.length === 1 ? 'group' : 'groups'}. Jobs that failed for good stay until they are retried, discarded, or their time to be kept is over.`
+      if (!from) known = await allGroups(span(), signal);
+      const sorted = [...known.found].sort(ORDERS[order()]);
+      const sum = known.found.reduce((all, one) => all + one.count, 0);
+      note.textContent = known.found.length
+        ? `${inJobs(sum)} in ${known.isAll ? '' : 'more than '}${count(known.found.length)} ${known.found.length === 1 ? 'group' : 'groups'}. Jobs that failed for good stay until they are retried, discarded, or their time to be kept is over.`
         : '';
-      return { rows: sorted.slice(from, from + PAGE), cursor: from + PAGE < sorted.length ? String(from + PAGE) : '' };
+      return {
+        rows: await told(sorted.slice(from, from + PAGE), span(), signal),
+        cursor: from + PAGE < sorted.length ? String(from + PAGE) : '',
+      };
     },
     empty: () => [
       'No job has failed for good. ',
@@ -231,7 +303,8 @@ export async function render(view) {
       'aria-label': 'Time',
       on: {
         change: () => {
-          setQuery({ span: spans.value === 'hour' ? '' : spans.value });
+          setQuery({ range: spans.value === '1h' ? '' : spans.value });
+          list.reset();
           refresh().catch(failed);
         },
       },
@@ -239,10 +312,10 @@ export async function render(view) {
     Object.entries(SPANS).map(([value, { text }]) => h('option', { value, selected: SPANS[value] === span() }, text)),
   );
   view.append(
-    h('div', { class: 'head' }, h('h1', {}, 'Failures'), h('div', { class: 'actions' }, sorting)),
+    h('div', { class: 'head' }, h('h1', {}, 'Failures'), h('div', { class: 'actions' }, sorting, spans)),
     note,
     list.element,
-    h('div', { class: 'head' }, h('h2', {}, 'Over time'), h('div', { class: 'actions' }, spans)),
+    h('h2', {}, 'Over time'),
     h(
       'div',
       { class: 'grid' },
