@@ -64,8 +64,11 @@ function foretold(constraint, most) {
       ? `${of}${jobs(over)} beyond it go on; nothing starts there until they end`
       : starts > 0
         ? `${of}${jobs(starts)} of those held could start at once`
-        : 'nothing that is held could start sooner';
-  return `${count(most)} at once${each}: ${then}. Now ${count(constraint.running)} run, ${isWhole(constraint) ? '' : 'at least '}${count(constraint.held ?? 0)} are held.`;
+        : constraint.held
+          ? 'nothing that is held could start sooner'
+          : 'nothing is held that could start';
+  const rated = constraint.rate && starts ? ', as far as its rate allows' : '';
+  return `${count(most)} at once${each}: ${then}${rated}. Now ${count(constraint.running)} run, ${isWhole(constraint) ? '' : 'at least '}${count(constraint.held ?? 0)} are held.`;
 }
 
 /** The number of a limit, to be changed where it stands. `done`: called when it was. While it is open nothing redraws. */

@@ -26,6 +26,7 @@ import { every } from '../live.js';
 import { link, navigate } from '../router.js';
 
 const BUSIEST = 100;
+const PAGE = 25;
 // Of a long value only a digest is known, which is not the value.
 const isDigest = (by) => [by].flat().some((part) => typeof part === 'string' && part.startsWith('sha1:'));
 const none = (text = '–') => h('span', { class: 'zero' }, text);
@@ -62,7 +63,7 @@ export async function render(view, { id }) {
   async function load(cursor, signal) {
     const { find: prefix, keys: which } = find?.values() ?? {};
     if (prefix || which || !constraint.by) {
-      const page = await api.get(path`/constraint/${id}/usage`, { prefix, cursor, count: 50 }, { signal });
+      const page = await api.get(path`/constraint/${id}/usage`, { prefix, cursor, count: PAGE }, { signal });
       note.textContent = prefix
         ? `Keys whose value begins with “${cut(prefix, 64)}”, in order of their value.`
         : constraint.by
@@ -75,7 +76,8 @@ export async function render(view, { id }) {
       looked < keys
         ? `The fullest of ${count(looked)} keys that were looked at; ${count(keys)} are in use.`
         : `${keys > busiest.length ? `The ${count(busiest.length)} fullest of ${count(keys)} keys` : 'All keys'} in use, the fullest first.`;
-    return { rows: busiest, cursor: '' };
+    const from = Number(cursor) || 0;
+    return { rows: busiest.slice(from, from + PAGE), cursor: from + PAGE < busiest.length ? String(from + PAGE) : '' };
   }
 
   const list = table({

@@ -79,8 +79,14 @@ export async function render(view) {
       return { rows: found.slice(from, from + PAGE), cursor: from + PAGE < found.length ? String(from + PAGE) : '' };
     },
     columns: [
-      { title: 'Constraint', kind: 'wide', cell: (one) => link(path`/constraint/${one.id}`, one.id) },
-      { title: 'Jobs', kind: 'wide', hide: 'narrow', cell: (one) => matcher(one, 60) },
+      {
+        title: 'Constraint',
+        kind: 'wide',
+        cell: (one) => [
+          link(path`/constraint/${one.id}`, one.id),
+          h('p', { class: 'muted hide-narrow' }, 'of ', matcher(one, 60)),
+        ],
+      },
       {
         title: 'Limit',
         cell: (one) => [
@@ -88,8 +94,18 @@ export async function render(view) {
           one.by ? h('span', { class: 'muted' }, ` for each ${[one.by].flat().join(', ')}`) : null,
         ],
       },
-      { title: 'In use', cell: (one) => (one.by ? h('span', {}, `${count(one.running)} ${inUse(one)}`) : use(one)) },
-      { title: 'Held', kind: 'number', cell: (one) => (one.held ? h('b', {}, least(one, one.held)) : none('0')) },
+      {
+        title: 'In use',
+        cell: (one) =>
+          one.by
+            ? `${count(one.running)} ${inUse(one)}`
+            : [use(one), closed(one) ? h('span', { class: 'said' }, closed(one)) : null],
+      },
+      {
+        title: 'Held',
+        kind: 'number',
+        cell: (one) => (one.held ? h('b', {}, least(one, one.held)) : none(least(one, 0))),
+      },
       {
         title: 'Full keys',
         kind: 'number',
@@ -98,11 +114,10 @@ export async function render(view) {
           one.by
             ? one.full
               ? [least(one, one.full), ` of ${count(one.keys)}`]
-              : none(`0 of ${count(one.keys)}`)
+              : none([least(one, 0), ` of ${count(one.keys)}`])
             : none(),
       },
       { title: 'Fullest keys', hide: 'narrow', cell: busiest },
-      { title: 'Closed', cell: (one) => (one.by ? null : closed(one)) || none() },
       {
         title: '',
         kind: 'actions',

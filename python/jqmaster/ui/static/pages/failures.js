@@ -144,17 +144,6 @@ export async function render(view) {
     open: true,
     columns: [
       {
-        title: 'Jobs',
-        kind: 'number',
-        cell: (one) =>
-          h(
-            'span',
-            { class: 'counted' },
-            count(one.count),
-            share(one.count, Math.max(...known.found.map((g) => g.count))),
-          ),
-      },
-      {
         title: 'Group, and newest message',
         kind: 'wide',
         cell: (one) => [
@@ -167,13 +156,24 @@ export async function render(view) {
           common(one),
         ],
       },
+      {
+        title: 'Jobs',
+        kind: 'number',
+        cell: (one) =>
+          h(
+            'span',
+            { class: 'counted' },
+            count(one.count),
+            share(one.count, Math.max(...known.found.map((g) => g.count))),
+          ),
+      },
       { title: 'In this time', kind: 'number', cell: (one) => graph(one, span().text) },
-      { title: 'Newest', cell: (one) => ago(one.last_ms) },
+      { title: 'Newest', cell: (one) => h('span', { class: 'nowrap' }, ago(one.last_ms)) },
       {
         title: 'Oldest kept',
         hide: 'narrow',
         cell: (one) => [
-          ago(one.first_ms),
+          h('span', { class: 'nowrap' }, ago(one.first_ms)),
           one.first_ms >= now() - span().length
             ? [' ', badge('new', `None of its jobs that are kept failed before the ${span().text}`, 'warning')]
             : null,
@@ -236,7 +236,7 @@ export async function render(view) {
                 h(
                   'tr',
                   {},
-                  ['Job', 'For good', 'Attempts that failed', 'Of all attempts'].map((title, index) =>
+                  ['Job', 'For good', 'Failed attempts', 'Of all'].map((title, index) =>
                     h(
                       'th',
                       { scope: 'col', class: `${index ? 'number' : ''} ${index === 2 ? 'hide-narrow' : ''}` },
