@@ -220,18 +220,16 @@ end
 
 --- Puts a key among the fullest, if it is one of these: by jobs held, then by jobs that run.
 ---@param fullest table[] {held, running, value}
-local function rank(fullest, most, candidate)
-  local function is_fuller(than)
-    return candidate[1] > than[1] or candidate[1] == than[1] and candidate[2] > than[2]
-  end
+local function rank(fullest, most, held, running, value)
   local at = #fullest
-  if at == most and (most == 0 or not is_fuller(fullest[at])) then
+  local last = fullest[at]
+  if at == most and (not last or held < last[1] or held == last[1] and running <= last[2]) then
     return
   end
-  while at > 0 and is_fuller(fullest[at]) do
+  while at > 0 and (held > fullest[at][1] or held == fullest[at][1] and running > fullest[at][2]) do
     at = at - 1
   end
-  table.insert(fullest, at + 1, candidate)
+  table.insert(fullest, at + 1, { held, running, value })
   fullest[most + 1] = nil
 end
 
@@ -242,18 +240,28 @@ end
 local function sum_up(definition, limit, most, queues, may_pay)
   local sums, fullest = { looked = 0, held = 0, full = 0, is_more = false }, {}
   local ends, low = meta.state[meta.SPENT] + may_pay, "-"
+  local concurrency, is_rated = limit[limitrecord.CONCURRENCY], limit[limitrecord.RATE] > 0
   while meta.state[meta.SPENT] < ends and budget.is_left() do
     local values = call("ZRANGEBYLEX", keys.KEYS_OF .. definition.n, low, "+", "LIMIT", 0, CHUNK)
-    local found = values[1] and keyrecord.load_all(definition.n, values) or {}
-    for i, key in ipairs(found) do
-      local held = key[keyrecord.PLACES][1] and held_by(key, queues)
-      local jobs = held and held.jobs or 0
-      sums.held = sums.held + jobs
-      sums.is_more = sums.is_more or held and held.is_more
-      if room.is_full(limit, key) or opens_at(definition, limit, key) then
-        sums.full = sums.full + 1
+    local found = values[1] and keyrecord.look_through(definition.n, values) or {}
+    for i = 1, #found do
+      local key, jobs = found[i], 0
+      if is_rated and type(key) == "number" then
+        key = keyrecord.load(definition.n, values[i])
       end
-      rank(fullest, most, { jobs, key[keyrecord.IN_USE], values[i] })
+      local is_table = type(key) == "table"
+      local running = is_table and key[keyrecord.IN_USE] or key
+      local is_full = concurrency > 0 and running >= concurrency
+      if is_table then
+        local held = held_by(key, queues)
+        jobs = held.jobs
+        sums.held = sums.held + jobs
+        sums.is_more = sums.is_more or held.is_more
+        is_full = is_full or opens_at(definition, limit, key) ~= nil
+        budget.pay(2 * budget.LOOK)
+      end
+      sums.full = sums.full + (is_full and 1 or 0)
+      rank(fullest, most, jobs, running, values[i])
     end
     budget.pay(#values * budget.LOOK)
     sums.looked = sums.looked + #values
