@@ -29,7 +29,10 @@ test('the fullest come first', () => {
     { id: 'holds', running: 1, concurrency: 1, keys: 1, held: 7 },
     { id: 'runs', running: 4, keys: 4 },
   ];
-  assert.deepEqual(list.sort(byFullness).map((one) => one.id), ['holds', 'full', 'runs', 'idle']);
+  assert.deepEqual(
+    list.sort(byFullness).map((one) => one.id),
+    ['holds', 'full', 'runs', 'idle'],
+  );
   assert.deepEqual(list.map(fullKeys), [1, 2, 0, 0]);
 });
 

@@ -1,13 +1,15 @@
 // What the pages of constraints share: how one is described, changed, held and deleted.
 import { api, path, stringify } from './api.js';
-import { badge } from './components/badge.js';
-import { meter } from './components/bar.js';
+import { Badge } from './components/badge.js';
+import { Meter } from './components/bar.js';
 import { confirm, form } from './components/dialog.js';
+import { Until } from './components/time.js';
 import { act, failed, toast } from './components/toast.js';
-import { button, fill, h } from './dom.js';
-import { count, cut, duration, jobs, now, until } from './format.js';
+import { h } from './dom.js';
+import { count, cut, duration, jobs, now } from './format.js';
 import { isWhole, preview, settable } from './limit.js';
 import { may } from './rights.js';
+import { html, useEffect, useRef, useState } from './view.js';
 
 /** "3 at once", "100 in 1 min". */
 export function limits(constraint) {
@@ -21,24 +23,28 @@ export function limits(constraint) {
   return parts.join(', ');
 }
 
-export const matcher = (constraint, most = 100) =>
-  h('code', { title: cut(stringify(constraint.match), 1000) }, cut(stringify(constraint.match), most));
+/** Which jobs one concerns, in short. */
+export const Matcher = ({ constraint, most = 100 }) =>
+  html`<code title=${cut(stringify(constraint.match), 1000)}>${cut(stringify(constraint.match), most)}</code>`;
 
 /** Live use of one key, or of a constraint without keys. */
-export function use(constraint, key = constraint) {
+export function Use({ constraint, of = constraint }) {
   const parts = [];
-  if (constraint.concurrency) parts.push(meter(key.running, constraint.concurrency, inUse(constraint)));
-  if (constraint.rate && key.starts !== undefined)
-    parts.push(meter(key.starts, constraint.rate.limit, constraint.cost === undefined ? 'starts' : 'used'));
-  return parts.length ? parts : h('span', {}, `${count(key.running)} ${inUse(constraint)}`);
+  if (constraint.concurrency)
+    parts.push(html`<${Meter} value=${of.running} limit=${constraint.concurrency} unit=${inUse(constraint)} />`);
+  if (constraint.rate && of.starts !== undefined)
+    parts.push(
+      html`<${Meter} value=${of.starts} limit=${constraint.rate.limit} unit=${constraint.cost === undefined ? 'starts' : 'used'} />`,
+    );
+  return parts.length ? parts : html`<span>${count(of.running)} ${inUse(constraint)}</span>`;
 }
 
 /** In strict order a place is kept by jobs that wait for their retry, too. */
 export const inUse = (constraint) => (constraint.order ? 'in use' : 'running');
 
 /** A sum over keys: exact, or said to be the least it is. */
-export const least = (constraint, number) =>
-  isWhole(constraint) ? count(number) : h('span', { title: partly(constraint) }, `${count(number)}+`);
+export const Least = ({ of, number }) =>
+  isWhole(of) ? count(number) : html`<span title=${partly(of)}>${count(number)}+</span>`;
 
 /** How far sums over the keys go. */
 export const partly = (constraint) =>
@@ -71,74 +77,63 @@ function foretold(constraint, most) {
   return `${count(most)} at once${each}: ${then}${rated}. Now ${count(constraint.running)} run, ${isWhole(constraint) ? '' : 'at least '}${count(constraint.held ?? 0)} are held.`;
 }
 
-/** The number of a limit, to be changed where it stands. `done`: called when it was. While it is open nothing redraws. */
-export function limitEditor(constraint, done) {
-  const place = h('span', { class: 'limit' });
-  function close() {
-    fill(place, opener);
-    opener.focus();
-  }
-  async function open() {
-    const known = await api.get(path`/constraint/${constraint.id}`, { busiest: 100 }).catch(failed);
-    if (!known) return;
-    const input = h('input', {
-      type: 'number',
-      min: 1,
-      max: 1e9,
-      required: true,
-      value: String(known.concurrency),
-      'aria-label': `At once under ${constraint.id}`,
-    });
-    const told = h('p', { class: 'muted', role: 'status' });
-    const tell = () =>
-      fill(told, input.checkValidity() ? foretold(known, Number(input.value)) : 'A whole number from 1 on.');
-    input.addEventListener('input', tell);
-    const form = h(
-      'form',
-      { class: 'limit-form editing' },
-      h(
-        'div',
-        { class: 'limit-row' },
-        input,
-        h('button', { type: 'submit', class: 'small primary' }, 'Set'),
-        button('Cancel', close, { class: 'small' }),
-      ),
-      told,
-    );
-    form.addEventListener('keydown', (event) => {
-      event.stopPropagation();
-      if (event.key === 'Escape') close();
-    });
-    form.addEventListener('submit', async (event) => {
-      event.preventDefault();
-      const most = Number(input.value);
-      const body = { ...settable(known, now()), concurrency: most };
-      if (most !== known.concurrency && !(await replace(known, body, `${constraint.id}: ${count(most)} at once.`)))
-        return;
-      close();
+function LimitForm({ known, onClose, done }) {
+  const [text, setText] = useState(String(known.concurrency));
+  const input = useRef(null);
+  useEffect(() => input.current.select(), []);
+  const most = Number(text);
+  const isRight = Number.isInteger(most) && most >= 1 && most <= 1e9;
+  const submit = async (event) => {
+    event.preventDefault();
+    if (!isRight) return input.current.focus();
+    const body = { ...settable(known, now()), concurrency: most };
+    if (most === known.concurrency || (await replace(known, body, `${known.id}: ${count(most)} at once.`))) {
+      onClose();
       done();
-    });
-    tell();
-    fill(place, form);
-    input.select();
-  }
-  const text = limits(constraint);
-  const opener = button(text, open, { class: 'inline', 'aria-label': `Change the limit of ${constraint.id}: ${text}` });
-  return fill(place, constraint.concurrency && !constraint.order && may('operator') ? opener : text);
+    }
+  };
+  const onKey = (event) => {
+    event.stopPropagation();
+    if (event.key === 'Escape') onClose();
+  };
+  return html`<form class="limit-form" novalidate onSubmit=${submit} onKeyDown=${onKey}>
+    <div class="limit-row">
+      <input ref=${input} type="number" min="1" max="1000000000" value=${text} aria-label=${`At once under ${known.id}`}
+        aria-invalid=${!isRight} onInput=${(event) => setText(event.target.value)} />
+      <button type="submit" class="small primary">Set</button>
+      <button type="button" class="small" onClick=${onClose}>Cancel</button>
+    </div>
+    <p class="muted" role="status">${isRight ? foretold(known, most) : 'A whole number from 1 on.'}</p>
+  </form>`;
 }
 
-/** Whether a limit is being changed where it stands. */
-export const isEditing = () => Boolean(document.querySelector('.editing, dialog[open]'));
+/** What a constraint limits; its number can be changed where it stands. `done`: called when it was. */
+export function Limit({ constraint, done }) {
+  const [known, setKnown] = useState(null);
+  const opener = useRef(null);
+  const wasOpen = useRef(false);
+  useEffect(() => {
+    if (wasOpen.current && !known) opener.current?.focus();
+    wasOpen.current = Boolean(known);
+  }, [known]);
+  const open = () => api.get(path`/constraint/${constraint.id}`, { busiest: 100 }).then(setKnown, failed);
+  const text = limits(constraint);
+  if (known) return html`<${LimitForm} known=${known} onClose=${() => setKnown(null)} done=${done} />`;
+  if (!constraint.concurrency || constraint.order || !may('operator')) return text;
+  return html`<button ref=${opener} type="button" class="inline limit" onClick=${open}
+    aria-label=${`Change the limit of ${constraint.id}: ${text}`}>${text}</button>`;
+}
 
 /** Until when somebody put a key on hold. Without a rate nothing else closes it by time. */
 export const onHold = (constraint, key = constraint) => key.hold_ms ?? (constraint.rate ? undefined : key.opens_ms);
 
-/** Why nothing starts under a key for a while: it is on hold, or its rate is used up. */
+/** Why nothing starts under a key for a while: it is on hold, or its rate is used up; null where neither is so. */
 export function closed(constraint, key = constraint) {
   const hold = onHold(constraint, key);
   if (hold)
-    return [badge('on hold', 'Nothing starts under it until it opens', 'held'), ' opens ', until(key.opens_ms ?? hold)];
-  return key.opens_ms ? h('span', { class: 'muted' }, 'its rate has room ', until(key.opens_ms)) : null;
+    return html`<span><${Badge} word="on hold" title="Nothing starts under it until it opens" kind="held" /> opens <${Until}
+      ms=${key.opens_ms ?? hold} /></span>`;
+  return key.opens_ms ? html`<span class="muted">its rate has room <${Until} ms=${key.opens_ms} /></span>` : null;
 }
 
 const fault = (field, text) => Object.assign(new Error(text), { field });
@@ -185,7 +180,7 @@ const mayReplace = (there) =>
         limits(there),
         there.by ? ` for each ${[there.by].flat().join(', ')}` : '',
         ', for jobs ',
-        matcher(there),
+        h('code', {}, cut(stringify(there.match), 100)),
         '.',
       ),
       'What you typed would replace it whole, at once, for jobs that wait as well.',
