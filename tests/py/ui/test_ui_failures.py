@@ -34,7 +34,7 @@ def test_what_fails_most_comes_first(page: Page, site: Site) -> None:
     page.get_by_label("Time").select_option("last day")
     assert "range=1d" in page.url
     expect(rows(page).nth(0).get_by_role("img", name="5 jobs in the last day")).to_be_visible()
-    expect(page.get_by_role("img", name="Attempts that failed")).to_be_visible()
+    expect(page.get_by_text("Attempts that failed, an hour")).to_be_visible()
 
 
 def test_what_the_jobs_of_a_group_have_in_common(page: Page, site: Site) -> None:

@@ -170,6 +170,9 @@ function Kinds({ rows }) {
     )}</tbody></table></div>`;
 }
 
+/** "hour", "6 hours". */
+const bare = (span) => span.replace(/^1 /, '');
+
 const Choice = ({ label, value, options, onChange }) =>
   html`<select aria-label=${label} value=${value} onChange=${(event) => onChange(event.target.value)}>
     ${options.map(([name, text]) => html`<option key=${name} value=${name} selected=${name === value}>${text}</option>`)}
@@ -193,13 +196,13 @@ export function Page() {
   const run = async (id, { group }) => {
     if ((await mass(actionOf(id), { where: { group } })) !== undefined) state.reload();
   };
-  const text = range.isLive ? `in the last ${RANGES.find(([name]) => name === range.name)[2]}` : 'in this time';
+  const text = range.isLive ? `in the last ${bare(RANGES.find(([name]) => name === range.name)[2])}` : 'in this time';
   const to = (start) => () => setQuery({ at: start || '' });
   const choices = html`
     <${Choice} label="Order" value=${order} options=${Object.entries(ORDERS).map(([name, [told]]) => [name, told])}
       onChange=${(value) => setQuery({ order: value === 'count' ? '' : value, at: '' })} />
     <${Choice} label="Time" value=${range.name} onChange=${(value) => setRange({ range: value })}
-      options=${[...(range.isLive ? [] : [['', 'chosen']]), ...RANGES.map(([name, , span]) => [name, `last ${span}`])]} />`;
+      options=${[...(range.isLive ? [] : [['', 'chosen']]), ...RANGES.map(([name, , span]) => [name, `last ${bare(span)}`])]} />`;
   const empty = html`<${Empty}>No job has failed for good. <${Link} to=${withQuery('/jobs', { status: 'retrying' })}>Those
     that failed and are tried again<//><//>`;
   return html`<${Head} title="Failures" actions=${choices} />
