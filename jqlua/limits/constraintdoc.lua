@@ -26,7 +26,7 @@ local MOST_LANES = 1000
 local CHUNK = 100
 local MOST_QUEUES = 10
 -- What they may cost where a call asks for those of several constraints.
-local SHARE = 150
+local SHARE = 400
 
 -- Integers that a double holds exactly.
 local EXACT = 9007199254740992
@@ -258,7 +258,7 @@ local function sum_up(definition, limit, most, queues, may_pay)
         sums.held = sums.held + jobs
         sums.is_more = sums.is_more or held.is_more
         is_full = is_full or opens_at(definition, limit, key) ~= nil
-        budget.pay(2 * budget.LOOK)
+        budget.pay(budget.LOOK)
       end
       sums.full = sums.full + (is_full and 1 or 0)
       rank(fullest, most, jobs, running, values[i])

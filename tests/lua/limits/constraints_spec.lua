@@ -208,20 +208,22 @@ describe("constraints", function()
     it("of very many keys what there is time for, and says how many", function()
       jq:constrain({ id = "c", by = "argument.v", concurrency = 1 }, { name = "a" })
       jq:constrain({ id = "d", concurrency = 1 }, { name = "b" })
-      for first = 1, 3000, 500 do
+      for first = 1, 1500, 500 do
         local arguments = {}
         for i = 1, 500 do
           arguments[i] = { v = first + i }
         end
         jq:enqueue_each("a", unpack(arguments))
       end
-      jq:start("a")
+      for _ = 1, 2 do
+        jq:start("a")
+      end
       local one = msgpack.unpack(jq:call("constraints", { ids = { "c" }, busiest = 3 })[2])
       assert.is_true(one.keys >= 1000 and one.looked >= 1000 and one.looked < 2100)
       assert.are.equal(one.looked, one.full)
       local reply = jq:call("constraints", { busiest = 3 })
       local listed = msgpack.unpack(reply[2])
-      assert.is_true(listed.looked >= 400 and listed.looked < 1000 and #reply == 3)
+      assert.is_true(listed.looked >= 1000 and listed.looked < one.looked and #reply == 3)
     end)
     it("no more lanes than may be looked at, and says so", function()
       jq:constrain({ id = "c", concurrency = 1 }, { name = "a" })

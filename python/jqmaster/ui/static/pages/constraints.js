@@ -58,14 +58,14 @@ function summary(found) {
 function columns(after) {
   const action = (text, run, one, rest = {}) =>
     html`<${Button} needs="operator" class="small" onClick=${async () => after(await run(one))} aria-label=${`${text} ${one.id}`}
-      ...${rest}>${text === 'Open' ? text : `${text}…`}<//> `;
+      ...${rest}>${text === 'Open' ? text : `${text}…`}<//>`;
   return [
     {
       title: 'Constraint',
       kind: 'wide',
       sort: 'name',
       cell: (one) => html`<${Link} to=${path`/constraint/${one.id}`}>${one.id}<//>
-        <p class="muted hide-narrow">of <${Matcher} constraint=${one} most=${60} /></p>`,
+        <p class="muted hide-narrow matcher-in-short"><${Matcher} constraint=${one} most=${60} /></p>`,
     },
     {
       title: 'Limit',
@@ -117,7 +117,7 @@ function columns(after) {
 
 export function Page() {
   const [{ sort = '-held', at = '' }, setQuery] = useQuery();
-  const state = useData((signal) => all('/constraints', { busiest: BUSIEST }, { signal }), { ms: 3000 });
+  const state = useData((signal) => all('/constraints', { busiest: BUSIEST }, { signal }), { ms: 5000 });
   const after = (answer) => {
     if (!answer) return;
     if (typeof answer === 'string') toast(answer);

@@ -121,7 +121,7 @@ function Count({ one, most }) {
 function columns(range, text, most, run) {
   const jobsOf = (one) => withQuery('/jobs', { group: one.group });
   const action = (id, name, one, kind) =>
-    html`<${Button} needs="operator" class=${kind} aria-label=${`${name} all of ${one.group}`} onClick=${() => run(id, one)}>${name}…<//> `;
+    html`<${Button} needs="operator" class=${kind} aria-label=${`${name} all of ${one.group}`} onClick=${() => run(id, one)}>${name}…<//>`;
   return [
     {
       title: 'Group, and newest message',
