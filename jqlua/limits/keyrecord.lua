@@ -105,8 +105,8 @@ end
 
 --- Looks at keys of one constraint, for those who only read.
 ---@param values string[] not empty
----@return (number|table)[] found in the same order; of one that is not closed by time and holds nothing only what it has
---- in use, as a table for each would cost several times as much
+---@return (number|table)[] found in the same order; of one that is not closed by time and holds nothing only what it
+--- has in use, as a table for each would cost several times as much
 function M.look_through(number, values)
   local prefix, wanted = keys.KEY .. units.key_name(number, ""), {}
   for i = 1, #values do
