@@ -100,17 +100,21 @@ local function put_sample(put, key, most)
   for i, id in ipairs(ids) do
     wanted[i] = keys.JOB .. id
   end
-  local names, queues, values = {}, {}, {}
+  local names, queues, values, looked = {}, {}, {}, 0
   for i, raw in ipairs(call("MGET", unpack(wanted))) do
     local of = job.note(ids[i], raw)
     if of then
       tally.add(names, of[job.NAME])
       tally.add(queues, of[job.QUEUE])
-      local blob = call("GETRANGE", keys.ARGUMENT .. ids[i], 0, READ - 1)
-      each_value(blob, function(path, value)
+      local blob = call("GET", keys.ARGUMENT .. ids[i]) or ""
+      each_value(blob:sub(1, READ), function(path, value)
         tally.add(values, struct.pack(">I2", #path) .. path .. value)
       end)
       budget.pay(2 * budget.LOOK + budget.of_bytes(raw) + 2 * budget.of_bytes(blob))
+    end
+    looked = i
+    if not budget.is_left() then
+      break
     end
   end
   for value, times in pairs(values) do
@@ -121,7 +125,7 @@ local function put_sample(put, key, most)
     local size = struct.unpack(">I2", of[1])
     shown[i] = "\147" .. pack(of[1]:sub(3, 2 + size)) .. constraintdoc.value_blob(of[1]:sub(3 + size)) .. pack(of[2])
   end
-  put("looked", pack(#ids))
+  put("looked", pack(looked))
   put("names", pack(tally.most(names, MOST_TOLD)))
   put("queues", pack(tally.most(queues, MOST_TOLD)))
   put("values", string.char(0x90 + #shown) .. table.concat(shown))
