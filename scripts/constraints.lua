@@ -1,22 +1,30 @@
 -- Lists constraints with their live use.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {ids?} or {cursor?, count?}
+-- ARGV   spec {ids?, busiest?} or {cursor?, count?, busiest?}
 -- Reply  {cursor, document, ...}
 -- Errors INVALID field
 -- Flags: read
 local arguments = require "jqlua.base.arguments"
+local check = require "jqlua.base.check"
 local constraint = require "jqlua.limits.constraint"
 local constraintdoc = require "jqlua.limits.constraintdoc"
 local keys = require "jqlua.base.keys"
 local page = require "jqlua.find.page"
 
-local spec, problem = arguments.spec("ids cursor count")
+local MOST_BUSIEST = 100
+
+local spec, problem = arguments.spec("ids busiest cursor count")
 if not spec then
   return redis.error_reply(problem)
 end
+local busiest = spec.busiest
+if busiest ~= nil and not check.is_integer(busiest, 0, MOST_BUSIEST) then
+  return redis.error_reply(check.problem("busiest", "an integer from 0 to " .. MOST_BUSIEST, busiest))
+end
+local is_only = type(spec.ids) == "table" and #spec.ids == 1
 local function document(id)
   local definition = constraint.load(id)
-  return definition and constraintdoc.encode(definition)
+  return definition and constraintdoc.encode(definition, busiest, is_only)
 end
 
 return page.listing(keys.CONSTRAINT_IDS, spec, document, { named = "ids", what = "ids" })

@@ -1,31 +1,33 @@
 -- What failed for good, by group.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {cursor?, count?}
+-- ARGV   spec {group?} or {cursor?, count?}, both with {steps?, from_ms?, to_ms?, sample?}
 -- Reply  {cursor, document, ...}
 -- Errors INVALID field
 -- Flags: read
 local arguments = require "jqlua.base.arguments"
+local check = require "jqlua.base.check"
+local groups = require "jqlua.find.groups"
 local keys = require "jqlua.base.keys"
 local page = require "jqlua.find.page"
 
-local call = redis.call
-
----@return string? map nil when the group has no jobs
-local function document(group)
-  local key = keys.FAILED .. group
-  local first, last = call("ZRANGE", key, 0, 0, "WITHSCORES"), call("ZRANGE", key, -1, -1, "WITHSCORES")
-  if not last[1] then
-    return nil
-  end
-  local raw = call("GET", keys.EXTRA .. last[1])
-  return cmsgpack.pack({
-    group = group, count = call("ZCARD", key), first_ms = tonumber(first[2]), last_ms = tonumber(last[2]), id = last[1],
-    message = raw and cmsgpack.unpack(raw).m or "",
-  })
-end
-
-local spec, problem = arguments.spec("cursor count")
+local spec, problem = arguments.spec("group steps from_ms to_ms sample cursor count")
 if not spec then
   return redis.error_reply(problem)
 end
-return page.listing(keys.FAILED_GROUPS, spec, document)
+local group = spec.group
+if group ~= nil and not check.is_name(group) then
+  problem = check.problem("group", check.NAME, group)
+elseif group ~= nil and (spec.cursor ~= nil or spec.count ~= nil) then
+  problem = "INVALID group: expected either group, or cursor and count, got both"
+end
+problem = problem or page.check(spec) or groups.check(spec)
+if problem then
+  return redis.error_reply(problem)
+end
+local function document(name)
+  return groups.encode(name, spec)
+end
+if group then
+  return { "", document(group) }
+end
+return page.documents(keys.FAILED_GROUPS, spec, document)

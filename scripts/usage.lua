@@ -1,6 +1,6 @@
 -- Lists the keys of a constraint that are in use.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {id, cursor?, count?}
+-- ARGV   spec {id, prefix?, cursor?, count?}
 -- Reply  {cursor, document, ...}
 -- Errors INVALID field, NOTFOUND id
 -- Flags: read
@@ -11,11 +11,18 @@ local constraintdoc = require "jqlua.limits.constraintdoc"
 local keys = require "jqlua.base.keys"
 local page = require "jqlua.find.page"
 
-local spec, problem = arguments.spec("id cursor count")
+local LONGEST_PREFIX = constraint.LONGEST_VALUE
+
+local spec, problem = arguments.spec("id prefix cursor count")
 if not spec then
   return redis.error_reply(problem)
 end
-problem = not check.is_name(spec.id) and check.problem("id", check.NAME, spec.id) or constraintdoc.check_page(spec)
+problem = not check.is_name(spec.id) and check.problem("id", check.NAME, spec.id)
+local prefix = spec.prefix
+if prefix ~= nil and (type(prefix) ~= "string" or prefix == "" or #prefix > LONGEST_PREFIX) then
+  problem = problem or check.problem("prefix", "text of 1 to " .. LONGEST_PREFIX .. " bytes", prefix)
+end
+problem = problem or constraintdoc.check_page(spec)
 if problem then
   return redis.error_reply(problem)
 end
@@ -23,8 +30,11 @@ local definition = constraint.load(spec.id)
 if not definition then
   return redis.error_reply(check.missing("id", "constraint", spec.id))
 end
+if prefix and not definition.b then
+  return redis.error_reply("INVALID prefix: this constraint has no by")
+end
 local reply = page.documents(keys.KEYS_OF .. definition.n, spec, function(value)
   return constraintdoc.encode_key(definition, value)
-end)
+end, nil, prefix and constraintdoc.ranges(definition, prefix))
 reply[1] = constraintdoc.cursor(reply[1])
 return reply

@@ -18,23 +18,40 @@ function M.check(spec)
   end
 end
 
+local ALL = { { "-", "+" } }
+
 ---@param key string zset whose scores are all 0
+---@param ranges? table[] {least, greatest} of ZRANGEBYLEX, in order: only names in these
 ---@return string[] names
 ---@return string cursor "" at the end
-function M.read(key, spec)
+function M.read(key, spec, ranges)
   local count = spec.count or COUNT
   local cursor = spec.cursor or ""
-  local names = redis.call("ZRANGEBYLEX", key, cursor == "" and "-" or "(" .. cursor, "+", "LIMIT", 0, count)
-  return names, #names == count and names[count] or ""
+  local names = {}
+  for _, range in ipairs(ranges or ALL) do
+    local low = range[1]
+    if cursor ~= "" and (low == "-" or cursor >= low:sub(2)) then
+      low = "(" .. cursor
+    end
+    local found = redis.call("ZRANGEBYLEX", key, low, range[2], "LIMIT", 0, count - #names)
+    for i = 1, #found do
+      names[#names + 1] = found[i]
+    end
+    if #names == count then
+      return names, names[count]
+    end
+  end
+  return names, ""
 end
 
 --- A page of documents, as far as a call's budget goes.
 ---@param key string as of read
 ---@param document fun(name: string): string? nil to leave it out
 ---@param price? number of one, without its bytes
+---@param ranges? table[] as of read
 ---@return table reply {cursor, document, ...}
-function M.documents(key, spec, document, price)
-  local names, cursor = M.read(key, spec)
+function M.documents(key, spec, document, price, ranges)
+  local names, cursor = M.read(key, spec, ranges)
   local reply = { cursor }
   for i, name in ipairs(names) do
     local shown = document(name)

@@ -22,7 +22,7 @@ local call = redis.call
 
 M.MOST = 1000
 
-local LONGEST_VALUE = 64
+M.LONGEST_VALUE = 64
 
 --- The definition of a constraint.
 ---@return table? definition {n number, i id, m matcher, g matcher as given, b paths, bg by as given, c concurrency,
@@ -94,7 +94,7 @@ end
 
 --- A value as keys are named by it, of bounded length.
 function M.shorten(value)
-  if #value <= LONGEST_VALUE + 1 then
+  if #value <= M.LONGEST_VALUE + 1 then
     return value
   end
   return "h" .. value:sub(1, 1) .. redis.sha1hex(value:sub(2))

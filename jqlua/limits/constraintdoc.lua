@@ -12,6 +12,7 @@ local limitrecord = require "jqlua.limits.limitrecord"
 local parking = require "jqlua.limits.parking"
 local rate = require "jqlua.limits.rate"
 local room = require "jqlua.limits.room"
+local tally = require "jqlua.find.tally"
 
 local M = {}
 
@@ -20,6 +21,12 @@ local pack = cmsgpack.pack
 
 -- So many of the lanes that a key holds are counted.
 local MOST_LANES = 1000
+
+-- For the sums of a constraint's keys: how many are read at once, and how many queues are told.
+local CHUNK = 100
+local MOST_QUEUES = 10
+-- What they may cost where a call asks for those of several constraints.
+local SHARE = 400
 
 -- Integers that a double holds exactly.
 local EXACT = 9007199254740992
@@ -56,7 +63,7 @@ local function integer(text)
 end
 
 --- A value as a key is named by it, as MessagePack again.
-local function value_blob(value)
+function M.value_blob(value)
   local kind, rest = value:sub(1, 1), value:sub(2)
   if kind == "n" then
     return "\192"
@@ -87,43 +94,61 @@ function M.by_blob(definition, value)
   if not definition.b then
     return nil
   elseif type(definition.bg) == "string" then
-    return value_blob(value)
+    return M.value_blob(value)
   end
   local parts = { string.char(0x90 + #definition.b) }
   for _, single in ipairs(constraint.split(value, #definition.b)) do
-    parts[#parts + 1] = value_blob(single)
+    parts[#parts + 1] = M.value_blob(single)
   end
   return table.concat(parts)
 end
 
---- The fields of one key, packed.
----@param put fun(field: string, value: any)
-local function put_use(put, definition, limit, key)
-  local lanes, held, left = 0, 0, MOST_LANES
+--- What a key holds.
+---@param queues? table queue -> jobs held; is added to
+---@return table held {lanes, jobs, first: the job at the head of the first lane, is_more: not all lanes were counted}
+local function held_by(key, queues)
+  local held, left = { lanes = 0, jobs = 0, first = false, is_more = false }, MOST_LANES
   for _, place in ipairs(key[keyrecord.PLACES]) do
-    local found = {}
-    if left <= 0 then
-      break
-    end
-    left = ready.count(parking.index(key[keyrecord.NAME], place), "", left, found)
-    for _, jobs in pairs(found) do
-      lanes, held = lanes + 1, held + jobs
+    local found = { lanes = 0, jobs = 0, first = held.first }
+    left = left > 0 and ready.count(parking.index(key[keyrecord.NAME], place), "", left, found) or 0
+    held.lanes, held.jobs, held.first = held.lanes + found.lanes, held.jobs + found.jobs, found.first
+    if queues and found.jobs > 0 then
+      tally.add(queues, parking.queue_of(place), found.jobs)
     end
   end
+  budget.pay((MOST_LANES - left) * budget.LOOK)
+  held.is_more = left <= 0
+  return held
+end
+
+local function opens_at(definition, limit, key)
+  local cost = type(definition.k) == "number" and definition.k or 1
+  return room.opens_at(limit, key, rate.cost(limit, cost))
+end
+
+--- The fields of one key, packed.
+---@param put fun(field: string, value: any)
+---@param queues? table as of held_by
+local function put_use(put, definition, limit, key, queues)
+  local held = held_by(key, queues)
   if limit[limitrecord.RATE] > 0 and not rate.is_smooth(limit) then
     put("starts", rate.starts_in(limit, key))
   end
-  local cost = type(definition.k) == "number" and definition.k or 1
-  local opens_ms = room.opens_at(limit, key, rate.cost(limit, cost))
+  local opens_ms = opens_at(definition, limit, key)
   if opens_ms then
     put("opens_ms", opens_ms)
   end
   if key[keyrecord.HOLD_MS] > meta.state[meta.NOW_MS] then
     put("hold_ms", key[keyrecord.HOLD_MS])
   end
-  budget.pay((MOST_LANES - left) * budget.LOOK)
-  put("lanes", lanes)
-  put("held", held)
+  put("lanes", held.lanes)
+  put("held", held.jobs)
+  if held.is_more then
+    put("more", true)
+  end
+  if held.first then
+    put("next", call("ZRANGE", ready.jobs_key(held.first), 0, 0)[1])
+  end
 end
 
 ---@return string map
@@ -154,6 +179,27 @@ function M.check_page(spec)
   return check.problem("cursor", "a cursor as the last reply gave it, or empty text", cursor)
 end
 
+--- Where keys stand whose value, or the first of several, is text that begins so, or a number that is written so.
+---@param prefix string
+---@return table[] ranges in order, as of page.read
+function M.ranges(definition, prefix)
+  local ranges = {}
+  local function add(before)
+    for kind in ("dis"):gmatch(".") do
+      local first = before .. kind .. prefix
+      ranges[#ranges + 1] = { "[" .. first, "(" .. first .. "\255" }
+    end
+  end
+  if not definition.b[2] then
+    add("")
+  else
+    for size = 1 + #prefix, constraint.LONGEST_VALUE + 1 do -- each of several has its size before it
+      add(string.char(size))
+    end
+  end
+  return ranges
+end
+
 --- One key of a constraint.
 ---@return string document
 function M.encode_key(definition, value)
@@ -172,8 +218,66 @@ function M.encode_key(definition, value)
   return map(parts)
 end
 
+--- Puts a key among the fullest, if it is one of these: by jobs held, then by jobs that run.
+---@param fullest table[] {held, running, value}
+local function rank(fullest, most, held, running, value)
+  local at = #fullest
+  local last = fullest[at]
+  if at == most and (not last or held < last[1] or held == last[1] and running <= last[2]) then
+    return
+  end
+  while at > 0 and (held > fullest[at][1] or held == fullest[at][1] and running > fullest[at][2]) do
+    at = at - 1
+  end
+  table.insert(fullest, at + 1, { held, running, value })
+  fullest[most + 1] = nil
+end
+
+--- Looks at the keys of a constraint in order, as far as it may.
+---@param may_pay number units
+---@return table sums {looked, held, full, is_more}
+---@return table[] fullest as of rank
+local function sum_up(definition, limit, most, queues, may_pay)
+  local sums, fullest = { looked = 0, held = 0, full = 0, is_more = false }, {}
+  local ends, low = meta.state[meta.SPENT] + may_pay, "-"
+  local concurrency, is_rated = limit[limitrecord.CONCURRENCY], limit[limitrecord.RATE] > 0
+  while meta.state[meta.SPENT] < ends and budget.is_left() do
+    local values = call("ZRANGEBYLEX", keys.KEYS_OF .. definition.n, low, "+", "LIMIT", 0, CHUNK)
+    local found = values[1] and keyrecord.look_through(definition.n, values) or {}
+    for i = 1, #found do
+      local key, jobs = found[i], 0
+      if is_rated and type(key) == "number" then
+        key = keyrecord.load(definition.n, values[i])
+      end
+      local is_table = type(key) == "table"
+      local running = is_table and key[keyrecord.IN_USE] or key
+      local is_full = concurrency > 0 and running >= concurrency
+      if is_table then
+        local held = held_by(key, queues)
+        jobs = held.jobs
+        sums.held = sums.held + jobs
+        sums.is_more = sums.is_more or held.is_more
+        is_full = is_full or opens_at(definition, limit, key) ~= nil
+        budget.pay(budget.LOOK)
+      end
+      sums.full = sums.full + (is_full and 1 or 0)
+      rank(fullest, most, jobs, running, values[i])
+    end
+    budget.pay(#values * budget.LOOK)
+    sums.looked = sums.looked + #values
+    if #values < CHUNK then
+      break
+    end
+    low = "(" .. values[#values]
+  end
+  return sums, fullest
+end
+
+---@param definition table
+---@param busiest? number how many of its fullest keys are told, with sums over all
+---@param is_only? boolean whether the call asks for no other
 ---@return string document
-function M.encode(definition)
+function M.encode(definition, busiest, is_only)
   local parts = {}
   local function put(field, shown)
     parts[#parts + 1] = pack(field, shown)
@@ -201,8 +305,26 @@ function M.encode(definition)
   end
   put("running", limit[limitrecord.RUNNING])
   put("keys", call("ZCARD", keys.KEYS_OF .. definition.n))
+  local queues = busiest and {}
   if not definition.b then
-    put_use(put, definition, limit, keyrecord.load(definition.n, ""))
+    put_use(put, definition, limit, keyrecord.load(definition.n, ""), queues)
+  elseif busiest then
+    local sums, fullest = sum_up(definition, limit, busiest, queues, is_only and budget.MOST or SHARE)
+    put("looked", sums.looked)
+    put("held", sums.held)
+    put("full", sums.full)
+    if sums.is_more then
+      put("more", true)
+    end
+    local shown = { struct.pack(">BI2", 0xDC, #fullest) }
+    for i, key in ipairs(fullest) do
+      shown[i + 1] = M.encode_key(definition, key[3])
+    end
+    budget.pay(#fullest * budget.DOCUMENT)
+    parts[#parts + 1] = pack("busiest") .. table.concat(shown)
+  end
+  if queues then
+    put("queues", tally.most(queues, MOST_QUEUES))
   end
   return map(parts)
 end

@@ -211,8 +211,8 @@ function M.least_priority(owner)
   return tonumber(call("ZRANGE", M.of_queue(owner[queue.NAME]), 0, 0, "WITHSCORES")[2])
 end
 
---- How many jobs each lane of an index has.
----@param found table is filled: digest of a lane -> jobs
+--- How many jobs the lanes of an index have.
+---@param found table is filled: {lanes, jobs, first: digest of the first lane or false, digest -> true}
 ---@param most number of entries that are looked at
 ---@return number left of them
 function M.count(index, path, most, found)
@@ -225,8 +225,11 @@ function M.count(index, path, most, found)
     if member:sub(23, 23) == GROUP then
       most = M.count(index, path .. digest, most, found)
     elseif not found[digest] then
+      found[digest] = true
       local jobs = call("ZCARD", M.jobs_key(digest))
-      found[digest] = jobs > 0 and jobs or nil -- what is empty stands there until somebody looks
+      if jobs > 0 then -- what is empty stands there until somebody looks
+        found.lanes, found.jobs, found.first = found.lanes + 1, found.jobs + jobs, found.first or digest
+      end
     end
   end
   return most

@@ -41,7 +41,9 @@ function M.index(name, place)
   return keys.PARKED .. #name .. ":" .. name .. place
 end
 
-local function queue_of(place)
+--- The queue of a place.
+---@return string name
+function M.queue_of(place)
   return place:sub(2)
 end
 
@@ -71,7 +73,7 @@ end
 
 --- The best lane that a key holds in a place may start, as far as this key goes.
 local function send(key, place)
-  local name = queue_of(place)
+  local name = M.queue_of(place)
   local index = M.index(key[keyrecord.NAME], place)
   local first, is_more
   repeat
@@ -98,7 +100,7 @@ local function send_to(key, limit, name)
   local places, is_sent = key[keyrecord.PLACES], false
   for i = #places, 1, -1 do
     local place = places[i]
-    if queue_of(place) == name and room.is_open(limit, key, has_unit(place)) then
+    if M.queue_of(place) == name and room.is_open(limit, key, has_unit(place)) then
       send(key, place)
       is_sent = true
     end

@@ -13,7 +13,7 @@ from jqmaster.app.task import Call, Task, When
 from jqmaster.engine import options
 from jqmaster.engine.calls import ABSENT, given
 from jqmaster.engine.engine import Operations as Engine
-from jqmaster.engine.options import Changes, Limits, Period, QueueChanges, Seconds, Webhook, Where
+from jqmaster.engine.options import Changes, Groups, Limits, Period, QueueChanges, Seconds, Webhook, Where
 from jqmaster.engine.replies import Document, Event, Page
 from jqmaster.wire.operation import Role
 
@@ -114,9 +114,14 @@ class OperationMethods:
         constraints, schedules, tags, groups, jobs, more, looked}`; `more` names the kinds that may have others."""
         return await (await self.aengine()).search(text, count=count)
 
-    async def afailures(self) -> list[Document]:
-        """The jobs that failed for good by group: `group, count, first_ms, last_ms, id, message` of each."""
-        return await _all((await self.aengine()).failures)
+    async def afailures(self, group: str | None = None, **told: Unpack[Groups]) -> list[Document]:
+        """The jobs that failed for good by group, or those of one: `group, count, first_ms, last_ms, id, message` of
+        each. With `steps`, `from_ms`, `to_ms`: how many failed in each part of that time, `counts`. With `sample`:
+        `names, queues, values` of so many of the newest, and how many that were, `looked`."""
+        engine = await self.aengine()
+        if group is not None:
+            return (await engine.failures(group, **told)).documents
+        return await _all(partial(engine.failures, **told))
 
     async def atags(self, top: int | None = None) -> list[tuple[str, int]]:
         """All tags in order, with how many jobs have each; or the `top` most used."""
@@ -177,14 +182,15 @@ class OperationMethods:
         """Delete a constraint; what it held is free at once. Raises NotFound."""
         await (await self.aengine()).unconstrain(constraint_id)
 
-    async def aconstraints(self) -> list[Document]:
-        """All constraints, each with how much of it is in use."""
-        return await _all((await self.aengine()).constraints)
+    async def aconstraints(self, *, busiest: int | None = None) -> list[Document]:
+        """All constraints, each with how much of it is in use. `busiest`: with sums over the keys of those that
+        have `by`, and so many (0 to 100) of the fullest: `looked, held, full, busiest, queues`."""
+        return await _all(partial((await self.aengine()).constraints, busiest=busiest))
 
-    async def ausage(self, constraint_id: str) -> list[Document]:
-        """The keys of a constraint that are in use: `by`, `running`, `held`, `opens_ms`, …. Raises
-        NotFound."""
-        return await _all(partial((await self.aengine()).usage, constraint_id))
+    async def ausage(self, constraint_id: str, *, prefix: str | None = None) -> list[Document]:
+        """The keys of a constraint that are in use: `by`, `running`, `held`, `opens_ms`, …; with `prefix` those
+        whose value begins so. Raises NotFound, Invalid."""
+        return await _all(partial((await self.aengine()).usage, constraint_id, prefix=prefix))
 
     async def ahold(self, constraint_id: str, seconds: Seconds, *, by: Any = ABSENT) -> int:
         """Start nothing under a constraint for so long; 0 opens it. The moment it opens, in ms since 1970.

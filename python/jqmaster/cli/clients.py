@@ -100,7 +100,7 @@ class Client(JQ):
         if what == "schedules":
             found = self.schedules([name], **more)
         else:
-            found = self.ask(lambda it: getattr(it, what)([name])).documents
+            found = self.ask(lambda it: getattr(it, what)([name], **more)).documents
         if not found:
             raise NotFound(f"no such {what.removesuffix('s')}: {name}")
         return found[0]

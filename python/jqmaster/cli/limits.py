@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from typing import Any
 
 from jqmaster.cli import kinds, show, values
 from jqmaster.cli.options import Client, Misused, Options, Replies, asks
 from jqmaster.cli.status import Refused
 
-_KEYS_LOOKED_AT = 5000
+_BUSIEST = 100  # keys of a constraint that one call tells, at most
 
 
 def limit_text(one: dict[str, Any]) -> str:
@@ -38,7 +37,8 @@ def _by(one: dict[str, Any]) -> str:
 def use(one: dict[str, Any]) -> tuple[float | None, str]:
     """How much of a constraint is in use: a part of 1 if it has one key, and as text."""
     if one.get("by") is not None:
-        return None, f"{show.count(one['running'])} in {show.counted(one['keys'], 'key')}"
+        full = f", {_least(one, 'full')} full" if one.get("full") else ""
+        return None, f"{show.count(one['running'])} in {show.counted(one['keys'], 'key')}{full}"
     if one.get("concurrency"):
         return one["running"] / one["concurrency"], f"{show.count(one['running'])}/{show.count(one['concurrency'])}"
     if one.get("rate") and one.get("starts") is not None:
@@ -46,29 +46,31 @@ def use(one: dict[str, Any]) -> tuple[float | None, str]:
     return None, f"{show.count(one['running'])} run"
 
 
-def table(
-    constraints: list[dict[str, Any]], now: int, keys: Mapping[str, list[dict[str, Any]]] | None = None
-) -> show.Table:
-    """The constraints, as people see them; also in `top`. `keys`: of those with `by`, the keys in use."""
-    made, columns = _table(constraints, now, keys or {}, bar=8), show.screen_width()
+def _least(one: dict[str, Any], field: str) -> str:
+    """A sum over keys; with a `+` where not all was looked at."""
+    is_part = one.get("more") or one.get("looked", one["keys"]) < one["keys"]
+    number = one.get(field) or 0
+    return f"{show.count(number)}+" if is_part and one.get("by") is not None else show.some(number)
+
+
+def table(constraints: list[dict[str, Any]], now: int) -> show.Table:
+    """The constraints, as people see them; also in `top`."""
+    made, columns = _table(constraints, now, bar=8), show.screen_width()
     # A bar says less than what it would push out; what a constraint matches may be cut all the same.
     needed = show.Table(made.columns[:-1], [row[:-1] for row in made.rows])
     is_wide = columns is not None and any(show.width(line) > columns for line in needed.lines(None))
-    return _table(constraints, now, keys or {}, bar=0) if is_wide else made
+    return _table(constraints, now, bar=0) if is_wide else made
 
 
-def _table(
-    constraints: list[dict[str, Any]], now: int, keys: Mapping[str, list[dict[str, Any]]], bar: int
-) -> show.Table:
+def _table(constraints: list[dict[str, Any]], now: int, bar: int) -> show.Table:
     columns = "CONSTRAINT~1 | LIMIT~1 | FOR EACH~2 | IN USE | HELD>:yellow | OPENS | MATCH~3?"
     made = show.Table(columns, empty="no constraints")
     for one in constraints:
         share, text = use(one)
         in_use = f"{show.bar(share, bar)} {text}" if bar and share is not None else text
         colour = None if share is None else "red" if share >= 1 else "green"
-        of_it = keys.get(one["id"], [])
-        held = show.some(one.get("held") or sum(key.get("held") or 0 for key in of_it))
-        opens = _opens(one, now) or _keys_open(of_it, now)
+        held = _least(one, "held") if "held" in one else ""
+        opens = _opens(one, now) or _keys_open(one.get("busiest") or [], now)
         made.add(one["id"], _limit(one), _by(one), (in_use, colour), held, opens, values.as_json(one["match"]))
     return made
 
@@ -91,33 +93,27 @@ def _keys_open(keys: list[dict[str, Any]], now: int) -> str:
 list limits; set, delete, hold them
 """)
 def _list(client: Client, options: Options) -> Replies:
-    from jqmaster.errors import NotFound
-
-    constraints = client.constraints()
-    keys, left = {}, 0 if options.json else _KEYS_LOOKED_AT
-    for one in constraints:
-        if one.get("by") is not None and 0 < one["keys"] <= left:
-            left -= one["keys"]
-            try:
-                keys[one["id"]] = client.usage(one["id"])
-            except NotFound:
-                continue
-    yield constraints, table(constraints, show.now_ms(), keys)
+    constraints = client.constraints(busiest=_BUSIEST)
+    yield constraints, table(constraints, show.now_ms())
 
 
 @asks("""constraints show
-show a constraint, and its keys in use
+show a constraint, and its keys in use, the fullest first
 
 id ID
 --limit N=20  keys at most
+--key PREFIX  only keys whose value begins so
 """)
 def _show(client: Client, options: Options) -> Replies:
-    one = client.there("constraints", options.id)
-    keys = client.usage(options.id)
-    yield {**one, "usage": keys}, lambda: _print(one, keys, options.limit)
+    one = client.there("constraints", options.id, busiest=_BUSIEST)
+    busiest = one.pop("busiest", None)
+    if options.key is not None or options.json or busiest is None or _BUSIEST < options.limit < one["keys"]:
+        busiest = client.usage(options.id, prefix=options.key)
+    total = len(busiest) if options.key is not None else one["keys"]
+    yield {**one, "usage": busiest}, lambda: _print(one, busiest, total, options.limit)
 
 
-def _print(one: dict[str, Any], keys: list[dict[str, Any]], limit: int) -> None:
+def _print(one: dict[str, Any], keys: list[dict[str, Any]], total: int, limit: int) -> None:
     now = show.now_ms()
     share, text = use(one)
     show.facts(
@@ -128,16 +124,20 @@ def _print(one: dict[str, Any], keys: list[dict[str, Any]], limit: int) -> None:
             "cost": one.get("cost"),
             "expires": show.both(one.get("expires_ms"), now),
             "in use": text if share is None else f"{show.bar(share)} {text}",
+            "held": f"{_least(one, 'held')} jobs" if one.get("held") else None,
+            "queues": ", ".join(f"{name} {show.count(held)}" for name, held in one["queues"]) or None,
         }
     )
-    busiest = sorted(keys, key=lambda key: (-key["running"], -(key.get("held") or 0), -(key.get("hold_ms") or 0)))
+    busiest = sorted(keys, key=lambda key: (-(key.get("held") or 0), -key["running"], -(key.get("hold_ms") or 0)))
     made = show.Table("KEY~1 | RUN> | STARTS> | HELD>:yellow | OPENS")
     for key in busiest[:limit]:
         name = values.as_json(key["by"]) if "by" in key else "(all)"
         starts = f"{key['starts']:g}" if key.get("starts") is not None else ""
         made.add(name, show.count(key["running"]), starts, show.some(key.get("held") or 0), _opens(key, now))
-    if len(keys) > limit:
-        made.more = f"… and {show.counted(len(keys) - limit, 'key')} more; --limit"
+    if total > limit:
+        looked = one.get("looked", total)
+        part = f"; these are the fullest of {show.count(looked)} that were looked at" if looked < one["keys"] else ""
+        made.more = f"… and {show.counted(total - limit, 'key')} more; --limit{part}"
     if keys:
         print()
     made.print()

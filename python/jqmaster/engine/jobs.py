@@ -8,7 +8,7 @@ from typing import Any, Unpack
 from jqmaster.engine import replies
 from jqmaster.engine.calls import Argument, Calling, Spec, pack
 from jqmaster.engine.durable import Durable
-from jqmaster.engine.options import Steps
+from jqmaster.engine.options import Groups, Steps
 from jqmaster.engine.replies import Document, Enqueued, Page
 from jqmaster.errors import NotDurable
 
@@ -163,9 +163,11 @@ class JobCalls(Calling):
         asked = {**order, "brief": brief, "argument_max": argument_max, "looked": looked}
         return replies.page_of_jobs(await self._ask("jobs", where=where, **asked, **steps))
 
-    async def failures(self, **steps: Unpack[Steps]) -> Page:
-        """A page of the groups of jobs that failed for good."""
-        return await self._page("failures", **steps)
+    async def failures(
+        self, group: str | None = None, *, cursor: str | None = None, count: int | None = None, **told: Unpack[Groups]
+    ) -> Page:
+        """A page of the groups of jobs that failed for good, or the one named (section 14)."""
+        return await self._page("failures", group=group, cursor=cursor, count=count, **told)
 
     async def tags(self, *, top: int | None = None, **steps: Unpack[Steps]) -> tuple[str, list[tuple[str, int]]]:
         """(cursor, (tag, jobs that have it) each): a page in order of tag, or the ``top`` most used."""

@@ -49,13 +49,17 @@ class OperationCalls(Calling):
         """Delete a constraint; what it held is free at once. Raises NotFound."""
         await self._ask("unconstrain", id=constraint_id, actor=self.actor)
 
-    async def constraints(self, ids: Sequence[str] | None = None, **steps: Unpack[Steps]) -> Page:
-        """The constraints named, or a page of all."""
-        return await self._page("constraints", ids=ids, **steps)
+    async def constraints(
+        self, ids: Sequence[str] | None = None, *, busiest: int | None = None, **steps: Unpack[Steps]
+    ) -> Page:
+        """The constraints named, or a page of all. ``busiest``: with sums over the keys, and so many (0 to 100) of
+        the fullest (section 7)."""
+        return await self._page("constraints", ids=ids, busiest=busiest, **steps)
 
-    async def usage(self, constraint_id: str, **steps: Unpack[Steps]) -> Page:
-        """A page of the keys of a constraint that are in use. Raises NotFound."""
-        return await self._page("usage", id=constraint_id, **steps)
+    async def usage(self, constraint_id: str, *, prefix: str | None = None, **steps: Unpack[Steps]) -> Page:
+        """A page of the keys of a constraint that are in use; with ``prefix`` of those whose value begins so.
+        Raises NotFound."""
+        return await self._page("usage", id=constraint_id, prefix=prefix, **steps)
 
     async def hold(self, constraint_id: str, seconds: float, *, by: Any = ABSENT) -> int:
         """Start nothing under a constraint for so long (0: open it); the moment it opens, in ms since 1970.

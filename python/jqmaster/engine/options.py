@@ -160,6 +160,16 @@ class Period(TypedDict, total=False):
     to_ms: int | None
 
 
+class Groups(TypedDict, total=False):
+    """What is told of groups of failures: `counts` in each of so many `steps` (1 to 100) from `from_ms` to `to_ms`;
+    names, queues and values of the newest `sample` (1 to 100) of each."""
+
+    steps: int | None
+    from_ms: int | None
+    to_ms: int | None
+    sample: int | None
+
+
 class NewJob(NamedTuple):
     """A job on its way to the engine: its spec, its argument packed."""
 

@@ -120,7 +120,7 @@ _TABLE = (
         Reply("values", ("job_id",)), (p.path("key", p.NAME, "unique"),), errors=p.MISSING, also=p.OPERATOR,
     ),
     Operation(
-        "failures", "", "GET", "/failures", "viewer", "What failed for good, by group", p.page("failures"), p.PAGE,
+        "failures", "", "GET", "/failures", "viewer", "What failed for good, by group", p.page("failures"), p.GROUPS,
     ),
     Operation(
         "tags", "", "GET", "/tags", "viewer", "The tags that jobs have",
@@ -253,11 +253,12 @@ _TABLE = (
 
     # Limits.
     Operation(
-        "constraints", "", "GET", "/constraints", "viewer", "Constraints in order of id", p.page("constraints"), p.PAGE,
+        "constraints", "", "GET", "/constraints", "viewer", "Constraints in order of id", p.page("constraints"),
+        (p.BUSIEST, *p.PAGE),
     ),
     Operation(
         "constraints", "one", "GET", "/constraint/{id}", "viewer", "A constraint and how much of it is in use",
-        p.FIRST, (p.path("id", p.NAME, "ids[0]"),), errors=p.MISSING,
+        p.FIRST, (p.path("id", p.NAME, "ids[0]"), p.BUSIEST), errors=p.MISSING,
     ),
     Operation(
         "constrain", "", "PUT", "/constraint/{id}", "operator", "Create a constraint, or replace it whole",
@@ -269,7 +270,7 @@ _TABLE = (
     ),
     Operation(
         "usage", "", "GET", "/constraint/{id}/usage", "viewer", "The keys of a constraint that are in use",
-        p.page("keys"), (p.ID, *p.PAGE), errors=p.MISSING,
+        p.page("keys"), (p.ID, p.PREFIX, *p.PAGE), errors=p.MISSING,
     ),
     Operation(
         "hold", "", "POST", "/constraint/{id}/hold", "operator", "Start nothing under a constraint for a while",

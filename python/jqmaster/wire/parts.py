@@ -157,6 +157,15 @@ SEARCH = (
     query("count", Type("integer", 1, 20), "Of each kind.", default=5),
 )
 
+GROUPS = (
+    query("group", NAME, "Only that one; without `cursor` and `count`."),
+    query("steps", Type("integer", 1, 100), "With `counts`: how many failed in each of so many parts."),
+    query("from_ms", MOMENT, "Where the first part begins; with `steps`."),
+    query("to_ms", MOMENT, "Where the last part ends; with `steps`."),
+    query("sample", Type("integer", 1, 100), "With names, queues and values of so many of the newest."),
+    *PAGE,
+)
+
 # Workers.
 WORKER = (
     header("worker-id", NAME, "The id from `POST /worker`. To pull, any name will do.", to="worker"),
@@ -190,6 +199,10 @@ LIMITS = (
     body("order", Type("text", choices=("strict",), schema="StrictOrder")),
     body("expires_in", Type("number", 0.001, 1e10), "Seconds after which it is deleted."),
 )
+BUSIEST = query(
+    "busiest", Type("integer", 0, 100), "With sums over the keys of those that have `by`, and so many of the fullest."
+)
+PREFIX = query("prefix", Type("text", 1, 64), "Only keys whose value begins so.")
 WEBHOOK = (
     body("url", Type("text", None, 2000, schema="Notify"), "http or https, without user and `#`."),
     body("match", Type("value", schema="Matcher"), "Of which jobs, as a constraint says it.", default=b""),

@@ -104,6 +104,10 @@ async def test_retrying_and_removing_jobs(jq: JQ, call: Call, own: Engine) -> No
         await run(own, "a", type="failure", group="G", message="no")
     [group] = await call("failures")
     assert (group["group"], group["count"], group["id"]) == ("G", 4, jobs[-1].id)
+    first_ms, last_ms = group["first_ms"], group["last_ms"]
+    [told] = await call("failures", "G", steps=2, from_ms=first_ms - 1000, to_ms=last_ms + 1, sample=3)
+    assert sum(told["counts"]) == 4 and (told["looked"], told["names"], told["queues"]) == (3, [["a", 3]], [["a", 3]])
+    assert await call("failures", "none") == []
     await call("retry", of=jobs[0])
     assert await call("retry", [jobs[0].id, jobs[1], UNKNOWN]) == ["CONFLICT", "queued", "NOTFOUND"]
     assert await call("retry_where", group="G") == 2

@@ -48,6 +48,9 @@ async def test_hold_and_explain(jq: JQ, call: Call, own: Engine) -> None:
     assert [one.id for one in (await own.pick("w", "mail")).jobs] == [job.id]
     [key] = await call("usage", "c")
     assert (key["by"], key["running"]) == ("a", 1)
+    assert await call("usage", "c", prefix="a") == [key] and await call("usage", "c", prefix="b") == []
+    [document] = await call("constraints", busiest=5)
+    assert (document["busiest"], document["looked"], document["full"], document["queues"]) == ([key], 1, 1, [])
 
 
 async def test_usage_of_more_than_a_page(call: Call, own: Engine) -> None:

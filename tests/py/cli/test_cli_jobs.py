@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -185,8 +186,11 @@ def test_failures_by_group_and_what_can_be_done_with_them(cli_: Cli) -> None:
     for _ in ids:
         work(cli_, "a", fails="Boom: bad luck")
     [head, row] = cli_.ok("failures").out.splitlines()
-    assert head.split() == ["GROUP", "JOBS", "FIRST", "LAST", "NEWEST", "MESSAGE"]
-    assert row.split()[:2] == ["Boom", "3"] and row.endswith("bad luck")
+    assert head.split() == ["GROUP", "JOBS", "RECENT", "TREND", "FIRST", "LAST", "NEWEST", "MESSAGE"]
+    assert row.split()[:4] == ["Boom", "3", "3", "▁▁▁▁▁▁▁▁▁▁▁█"] and row.endswith("bad luck")
+    told = cli_.ok("failures", "--group", "Boom").out
+    assert re.search(r"names +a 3\n", told) and "3, 3 of them lately" in told and ids[-1] in told
+    assert cli_.run("failures", "--group", "Bang").code == 3
     assert cli_.ok("failures", "--json").document["count"] == 3
 
     assert cli_.ok("retry", "--group", "Boom", "--dry-run").out == "3 jobs fit: 3 error\n"

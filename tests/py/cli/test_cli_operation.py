@@ -101,6 +101,9 @@ def test_constraints_show_how_much_is_in_use(cli_: Cli) -> None:
     cli_.ok("enqueue", "mail", '{"to": 4711}')
     assert "c (key 4711) is on hold until" in cli_.ok("constraints", "hold", "c", "2h", "--by", "4711").out
     assert re.search(r"4711 +0 .*in 2 h", cli_.ok("constraints", "show", "c").out)
+    assert "0 in 1 key, 1 full" in cli_.ok("constraints").out
+    assert "4711" in cli_.ok("constraints", "show", "c", "--key", "47").out
+    assert "4711" not in cli_.ok("constraints", "show", "c", "--key", "7").out
     opened = cli_.ok("constraints", "hold", "c", "0", "--by", "4711").out
     assert opened == "c (key 4711) is not on hold\n"
     again = cli_.ok("constraints", "set", "c", '{"name": "mail"}', "--concurrency", "2").out

@@ -139,6 +139,7 @@ def of_constraints(invalid, refused):
         yield invalid("constrain", f"cost {cost}", "cost", spec, plain, says=says)
     for script, more in (("unconstrain", {}), ("usage", {}), ("hold", {"seconds": 1})):
         yield refused(script, "unknown", "NOTFOUND", "id", {"id": "new", **more})
+    yield invalid("usage", "prefix where there is no by", "prefix", encode({"id": "known", "prefix": "x"}))
     for by in (None, "x", 5, [], ["x"], ["x", "y", "z"], ["x", ["y"]], ["x", {"a": 1}]):
         spec = {"id": "keyed twice", "seconds": 1, "by": by}
         yield invalid("hold", f"by {show(by)} where it is two", "by", encode(spec))

@@ -171,7 +171,8 @@ def test_what_a_constraint_holds_is_shown_and_a_key_put_on_hold(ui: Ui) -> None:
     ui.dialog.get_by_role("button", name="Hold").click()
     expect(row).to_contain_text("on hold opens in")
     ui.go("/constraints", "Constraints")
-    expect(ui.row("keyed").locator("td").nth(6)).to_have_text("by key")
+    expect(ui.row("keyed")).to_contain_text("at 3 held")
+    expect(ui.row("keyed").locator("td").nth(4)).to_have_text("1 of 1")
     ui.go("/constraint/keyed", "keyed")
     ui.button("Open at").click()
     expect(row).not_to_contain_text("opens in")
@@ -319,3 +320,43 @@ def test_workers_that_are_not_registered_are_named_while_they_run_jobs(ui: Ui) -
     expect(others).to_contain_text("<b>other</b> runs 1 job of pulled")
     ui.go("/", "Overview")
     expect(ui.page.get_by_role("link", name="Registered workers")).to_be_visible()
+
+
+# -- what is done can be taken back, and nothing destroys by mistake ---------------------------------
+
+
+def test_what_was_done_is_undone_by_button_and_by_key(ui: Ui) -> None:
+    ui.server.call("PUT", "/schedule/again", {"every": 3600, "job": {"name": "undone"}})
+    ui.go("/schedules", "Schedules")
+    for undo in ("button", "key"):
+        ui.button("Pause again").click()
+        ui.told("again is paused.")
+        expect(ui.row("again")).to_contain_text("paused")
+        if undo == "button":
+            ui.button("Undo").focus()
+            ui.page.keyboard.press("Enter")
+        else:
+            ui.page.keyboard.press("Control+z")
+        ui.told("Undone.")
+        expect(ui.button("Pause again")).to_be_visible()
+        assert not ui.server.get("/schedule/again").get("paused")
+        expect(ui.button("Undo")).to_have_count(0)
+        ui.button("Close").first.click()
+        expect(ui.page.locator(".toast")).to_have_count(0)
+
+
+def test_no_dialog_has_what_destroys_in_focus_or_on_enter(ui: Ui) -> None:
+    ui.server.call("PUT", "/schedule/safe", {"every": 3600, "job": {"name": "safe"}})
+    ui.server.enqueue("unpurged", 2)
+    ui.go("/schedules", "Schedules")
+    ui.button("Delete safe").click()
+    expect(ui.dialog.get_by_role("button", name="Cancel")).to_be_focused()
+    ui.page.keyboard.press("Enter")
+    expect(ui.dialog).to_have_count(0)
+    ui.go("/queue/unpurged", "unpurged")
+    ui.button("Discard jobs").click()
+    ui.dialog.get_by_label("To confirm").fill("unpurged")
+    ui.page.keyboard.press("Enter")
+    expect(ui.dialog).to_be_visible()
+    assert ui.server.queue("unpurged")["queued"] == 2
+    assert ui.server.get("/schedule/safe")["id"] == "safe"

@@ -28,8 +28,25 @@ def test_what_fails_most_comes_first(page: Page, site: Site) -> None:
     expect(kinds.nth(0)).to_contain_text("100 %")
     page.get_by_label("Order").select_option("newest first")
     assert "order=last" in page.url
+    expect(rows(page).nth(0)).to_contain_text("jobs card 5")
+    expect(rows(page).nth(0).get_by_role("img", name="5 jobs in the last hour")).to_be_visible()
+    expect(rows(page).nth(0).get_by_text("new", exact=True)).to_be_visible()
     page.get_by_label("Time").select_option("last day")
-    expect(page.get_by_role("img", name="Attempts that failed")).to_be_visible()
+    assert "range=1d" in page.url
+    expect(rows(page).nth(0).get_by_role("img", name="5 jobs in the last day")).to_be_visible()
+    expect(page.get_by_text("Attempts that failed, an hour")).to_be_visible()
+
+
+def test_what_the_jobs_of_a_group_have_in_common(page: Page, site: Site) -> None:
+    specs = [{"name": "card", "queue": "pay", "argument": {"to": "acme", "n": number}} for number in range(3)]
+    site.add_all([*specs, {"name": "mail", "queue": "pay", "argument": {"to": "bob"}}])
+    site.fail("pay", 4, message="no", group="Away")
+    page.goto("/ui/failures?range=15m")
+    row = rows(page).nth(0)
+    expect(row).to_contain_text('jobs card 3, mail 1 · queues pay 4 · to: "acme" 3')
+    expect(page.get_by_label("Time")).to_have_value("15m")
+    row.get_by_role("link", name="card").click()
+    expect(rows(page)).to_have_count(3)
 
 
 def test_a_group_is_retried_whole(page: Page, site: Site) -> None:
@@ -72,10 +89,10 @@ def test_many_groups_with_hostile_names_on_a_narrow_screen(browser: Browser, sit
         site.fail("mail", message=HOSTILE * 20, group=f"{number} {HOSTILE}")
     with open_page(browser, site, viewport=NARROW) as page:
         page.goto("/ui/failures")
-        expect(rows(page)).to_have_count(50)
+        expect(rows(page)).to_have_count(25)
         assert not is_too_wide(page)
         page.get_by_role("button", name="Next →").click()
-        expect(rows(page)).to_have_count(10)
+        expect(rows(page)).to_have_count(25)
         assert page.locator("main img").count() == 0
 
 

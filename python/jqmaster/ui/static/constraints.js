@@ -1,11 +1,15 @@
 // What the pages of constraints share: how one is described, changed, held and deleted.
 import { api, path, stringify } from './api.js';
-import { badge } from './components/badge.js';
-import { meter } from './components/bar.js';
+import { Badge } from './components/badge.js';
+import { Meter } from './components/bar.js';
 import { confirm, form } from './components/dialog.js';
-import { act } from './components/toast.js';
+import { Until } from './components/time.js';
+import { act, failed, toast } from './components/toast.js';
 import { h } from './dom.js';
-import { count, cut, duration, until } from './format.js';
+import { count, cut, duration, jobs, now } from './format.js';
+import { isWhole, preview, settable } from './limit.js';
+import { may } from './rights.js';
+import { html, useEffect, useRef, useState } from './view.js';
 
 /** "3 at once", "100 in 1 min". */
 export function limits(constraint) {
@@ -19,30 +23,117 @@ export function limits(constraint) {
   return parts.join(', ');
 }
 
-export const matcher = (constraint, most = 100) =>
-  h('code', { title: cut(stringify(constraint.match), 1000) }, cut(stringify(constraint.match), most));
+/** Which jobs one concerns, in short. */
+export const Matcher = ({ constraint, most = 100 }) =>
+  html`<code title=${cut(stringify(constraint.match), 1000)}>${cut(stringify(constraint.match), most)}</code>`;
 
 /** Live use of one key, or of a constraint without keys. */
-export function use(constraint, key = constraint) {
+export function Use({ constraint, of = constraint }) {
   const parts = [];
-  if (constraint.concurrency) parts.push(meter(key.running, constraint.concurrency, inUse(constraint)));
-  if (constraint.rate && key.starts !== undefined)
-    parts.push(meter(key.starts, constraint.rate.limit, constraint.cost === undefined ? 'starts' : 'used'));
-  return parts.length ? parts : h('span', {}, `${count(key.running)} ${inUse(constraint)}`);
+  if (constraint.concurrency)
+    parts.push(html`<${Meter} value=${of.running} limit=${constraint.concurrency} unit=${inUse(constraint)} />`);
+  if (constraint.rate && of.starts !== undefined)
+    parts.push(
+      html`<${Meter} value=${of.starts} limit=${constraint.rate.limit} unit=${constraint.cost === undefined ? 'starts' : 'used'} />`,
+    );
+  return parts.length ? parts : html`<span>${count(of.running)} ${inUse(constraint)}</span>`;
 }
 
 /** In strict order a place is kept by jobs that wait for their retry, too. */
 export const inUse = (constraint) => (constraint.order ? 'in use' : 'running');
 
+/** A sum over keys: exact, or said to be the least it is. */
+export const Least = ({ of, number }) =>
+  isWhole(of) ? count(number) : html`<span title=${partly(of)}>${count(number)}+</span>`;
+
+/** How far sums over the keys go. */
+export const partly = (constraint) =>
+  constraint.looked < constraint.keys
+    ? `Of ${count(constraint.looked)} of ${count(constraint.keys)} keys`
+    : 'There may be more than were counted';
+
+/** A key's value as people read it. */
+export const shownKey = (by) => (by === undefined ? '(all)' : typeof by === 'string' ? by : stringify(by));
+
+const put = (constraint, body) => api.put(path`/constraint/${constraint.id}`, body);
+
+/** Sets a constraint, which was `old`, and says so, with a way back. → true, undefined when it failed. */
+const replace = (old, body, said) => act(() => put(old, body), said, { undo: () => put(old, settable(old, now())) });
+
+/** What a number would do, in words. */
+function foretold(constraint, most) {
+  const { starts, over, isExact } = preview(constraint, most);
+  const of = isExact ? '' : 'at least ';
+  const each = constraint.by ? ' for each key' : '';
+  const then =
+    over > 0
+      ? `${of}${jobs(over)} beyond it go on; nothing starts there until they end`
+      : starts > 0
+        ? `${of}${jobs(starts)} of those held could start at once`
+        : constraint.held
+          ? 'nothing that is held could start sooner'
+          : 'nothing is held that could start';
+  const rated = constraint.rate && starts ? ', as far as its rate allows' : '';
+  return `${count(most)} at once${each}: ${then}${rated}. Now ${count(constraint.running)} run, ${isWhole(constraint) ? '' : 'at least '}${count(constraint.held ?? 0)} are held.`;
+}
+
+function LimitForm({ known, onClose, done }) {
+  const [text, setText] = useState(String(known.concurrency));
+  const input = useRef(null);
+  useEffect(() => input.current.select(), []);
+  const most = Number(text);
+  const isRight = Number.isInteger(most) && most >= 1 && most <= 1e9;
+  const submit = async (event) => {
+    event.preventDefault();
+    if (!isRight) return input.current.focus();
+    const body = { ...settable(known, now()), concurrency: most };
+    if (most === known.concurrency || (await replace(known, body, `${known.id}: ${count(most)} at once.`))) {
+      onClose();
+      done();
+    }
+  };
+  const onKey = (event) => {
+    event.stopPropagation();
+    if (event.key === 'Escape') onClose();
+  };
+  return html`<form class="limit-form" novalidate onSubmit=${submit} onKeyDown=${onKey}>
+    <div class="limit-row">
+      <input ref=${input} type="number" min="1" max="1000000000" value=${text} aria-label=${`At once under ${known.id}`}
+        aria-invalid=${!isRight} onInput=${(event) => setText(event.target.value)} />
+      <button type="submit" class="small primary">Set</button>
+      <button type="button" class="small" onClick=${onClose}>Cancel</button>
+    </div>
+    <p class="muted" role="status">${isRight ? foretold(known, most) : 'A whole number from 1 on.'}</p>
+  </form>`;
+}
+
+/** What a constraint limits; its number can be changed where it stands. `done`: called when it was. */
+export function Limit({ constraint, done }) {
+  const [known, setKnown] = useState(null);
+  const opener = useRef(null);
+  const wasOpen = useRef(false);
+  useEffect(() => {
+    if (wasOpen.current && !known) opener.current?.focus();
+    wasOpen.current = Boolean(known);
+  }, [known]);
+  const open = () => api.get(path`/constraint/${constraint.id}`, { busiest: 100 }).then(setKnown, failed);
+  const text = limits(constraint);
+  if (known) return html`<${LimitForm} known=${known} onClose=${() => setKnown(null)} done=${done} />`;
+  if (!constraint.concurrency || constraint.order || !may('operator')) return text;
+  return html`<button ref=${opener} type="button" class="inline limit" onClick=${open}
+    aria-label=${`Change the limit of ${constraint.id}: ${text}`}>${text}</button>`;
+}
+
 /** Until when somebody put a key on hold. Without a rate nothing else closes it by time. */
 export const onHold = (constraint, key = constraint) => key.hold_ms ?? (constraint.rate ? undefined : key.opens_ms);
 
-/** Why nothing starts under a key for a while: it is on hold, or its rate is used up. */
+/** Why nothing starts under a key for a while: it is on hold, or its rate is used up; null where neither is so. */
 export function closed(constraint, key = constraint) {
   const hold = onHold(constraint, key);
   if (hold)
-    return [badge('on hold', 'Nothing starts under it until it opens', 'held'), ' opens ', until(key.opens_ms ?? hold)];
-  return key.opens_ms ? h('span', { class: 'muted' }, 'its rate has room ', until(key.opens_ms)) : null;
+    return html`<span><${Badge} word="on hold" title="Nothing starts under it until it opens" kind="held" /> opens <${Until}
+      ms=${key.opens_ms ?? hold} /></span>`;
+  return key.opens_ms ? html`<span class="muted">its rate has room <${Until} ms=${key.opens_ms} /></span>` : null;
 }
 
 const fault = (field, text) => Object.assign(new Error(text), { field });
@@ -77,33 +168,29 @@ const known = (id) =>
   });
 
 /** Asks before a new one replaces one that is there. */
-async function isFree(id) {
-  const there = await known(id);
-  return (
-    !there ||
-    confirm({
-      title: `${id} exists already`,
-      action: 'Replace it',
-      body: [
-        h(
-          'p',
-          {},
-          'It says: ',
-          limits(there),
-          there.by ? ` for each ${[there.by].flat().join(', ')}` : '',
-          ', for jobs ',
-          matcher(there),
-          '.',
-        ),
-        'What you typed would replace it whole, at once, for jobs that wait as well.',
-      ],
-    })
-  );
-}
+const mayReplace = (there) =>
+  confirm({
+    title: `${there.id} exists already`,
+    action: 'Replace it',
+    body: [
+      h(
+        'p',
+        {},
+        'It says: ',
+        limits(there),
+        there.by ? ` for each ${[there.by].flat().join(', ')}` : '',
+        ', for jobs ',
+        h('code', {}, cut(stringify(there.match), 100)),
+        '.',
+      ),
+      'What you typed would replace it whole, at once, for jobs that wait as well.',
+    ],
+  });
 
-/** A dialog for a new one, or to replace `old`. → its document, or undefined. */
+/** A dialog for a new one, or to replace `old`. → true, or undefined. */
 export function edit(old) {
   let agreed = old?.id;
+  let before = old;
   const rate = old?.rate || {};
   const by = old?.by === undefined ? [] : [old.by].flat();
   return form({
@@ -162,14 +249,18 @@ export function edit(old) {
       },
     ],
     submit: async ({ id = old?.id, ...values }) => {
-      const body = spec(values);
+      const { expires_in } = old ? settable(old, now()) : {};
+      const body = { ...spec(values), ...(expires_in ? { expires_in } : {}) };
       if (id !== agreed) {
-        if (!(await isFree(id))) throw fault('id', 'This name is taken.');
+        before = await known(id);
+        if (before && !(await mayReplace(before))) throw fault('id', 'This name is taken.');
         agreed = id;
       }
-      return api.put(path`/constraint/${id}`, body).catch((problem) => {
+      await put({ id }, body).catch((problem) => {
         throw Object.assign(problem, { field: problem.field?.replace(/^rate\./, '') });
       });
+      const undo = before ? () => put(before, settable(before, now())) : () => api.delete(path`/constraint/${id}`);
+      toast(before ? `${id} is changed.` : `${id} is in force.`, 'ok', { undo });
     },
   });
 }
@@ -213,7 +304,14 @@ export async function remove(constraint) {
   const isSure = await confirm({
     title: `Delete ${constraint.id}?`,
     action: 'Delete',
-    body: 'What it held is free at once.',
+    body: constraint.held
+      ? `What it holds is free at once: ${jobs(constraint.held)}.`
+      : 'What it holds is free at once.',
   });
-  return isSure && act(() => api.delete(path`/constraint/${constraint.id}`), `${constraint.id} is deleted.`);
+  return (
+    isSure &&
+    act(() => api.delete(path`/constraint/${constraint.id}`), `${constraint.id} is deleted.`, {
+      undo: () => put(constraint, settable(constraint, now())),
+    })
+  );
 }

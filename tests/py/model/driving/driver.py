@@ -169,7 +169,7 @@ class Driver:
             self.settle()
         elif script == "check":
             self.check()
-        elif script in LISTS and not {"names", "ids", "top"} & set(fields):
+        elif script in LISTS and not {"names", "ids", "top", "group"} & set(fields):
             self.model.operation("list_" + script)(self.pages(script, **fields), **self.without_count(fields))
         else:
             reply = self.compare(script, self.resolve(fields), label)

@@ -132,12 +132,14 @@ class ConstraintGenerator:
         return {"id": self.constraint_id()}
 
     def constraints(self):
+        more = {"busiest": self.rng.choice((0, 1, 100))} if self.chance(0.6) else {}
         if self.chance(0.5):
-            return {"ids": self.rng.sample([*IDS, "unknown"], self.rng.randint(1, 3))}
-        return {"count": self.rng.choice((1, 2, 100))}
+            return {"ids": self.rng.sample([*IDS, "unknown"], self.rng.randint(1, 3)), **more}
+        return {"count": self.rng.choice((1, 2, 100)), **more}
 
     def usage(self):
-        return {"id": self.constraint_id(), "count": self.rng.choice((1, 2, 100))}
+        more = {"prefix": self.rng.choice(("x", "1", "a", "2"))} if self.chance(0.3) else {}
+        return {"id": self.constraint_id(), "count": self.rng.choice((1, 2, 100)), **more}
 
     def hold(self):
         fields = {"id": self.constraint_id(), "seconds": self.rng.choice((0, 0, 0.001, 0.2, 1, 5, 30))}

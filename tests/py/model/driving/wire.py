@@ -50,7 +50,8 @@ def constraint_document(raw):
         unpacker.skip()
         doc[key] = raw[begin : unpacker.tell()]
     match = doc.pop("match")
-    return with_rate((key, decode(value)) for key, value in doc.items()) | {"match": match}
+    told = with_rate((key, decode(value)) for key, value in doc.items()) | {"match": match}
+    return told | ({"busiest": list(map(dict, told["busiest"]))} if "busiest" in told else {})
 
 
 def webhook_document(raw):
@@ -155,7 +156,8 @@ DECODE = {
     "usage": lambda reply: page(reply, use_document),
     "change": text, "depend": text, "free": text, "kick": text, "retry": text, "discard": text, "track": text,
     "schedule": unpack_document, "schedules": lambda reply: page(reply, unpack_document),
-    "jobs": lambda reply: page(reply, unpack_document), "failures": page, "tags": first_text,
+    "jobs": lambda reply: page(reply, unpack_document), "tags": first_text,
+    "failures": lambda reply: page(reply, use_document),
     "keys": page, "trail": page, "grant": plain_document,
     "subscribe": webhook_document, "webhooks": lambda reply: [webhook_document(doc) for doc in reply],
     "history": plain_document, "stats": lambda reply: [plain_document(doc) for doc in reply],

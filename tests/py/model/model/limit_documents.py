@@ -13,7 +13,7 @@ from model.common import (
     same,
 )
 from model.limits import FIELDS
-from model.matcher import key_part, shown_part
+from model.matcher import as_text, key_part, kind, shown_part
 from model.part import Part
 
 
@@ -21,6 +21,15 @@ def told(given):
     """A constraint's fields, without `smooth` where it is false."""
     rate = given.get("rate")
     return given | {"rate": {k: v for k, v in rate.items() if v is not False}} if rate else given
+
+
+def begins(value, prefix):
+    """Whether a key's value is text that begins so, or a number that is written so. Long ones have no text."""
+    if type(value) is float and value.is_integer() and abs(value) < 2**63:
+        value = int(value)
+    if kind(value) == "text" and len(value.encode("utf-8", "surrogateescape")) > 64:
+        return False
+    return (as_text(value) or "").startswith(prefix)
 
 
 class LimitDocuments(Part):
@@ -32,7 +41,7 @@ class LimitDocuments(Part):
 
     # ---- constraints ----
 
-    def list_constraints(self, reply, ids=None, count=None):
+    def list_constraints(self, reply, ids=None, busiest=None, count=None):
         """Without ids: all the pages, one after the other."""
         accepted(reply)
         known = sorted(self.model.limits.constraints, key=str.encode)
@@ -42,9 +51,9 @@ class LimitDocuments(Part):
         else:
             same(sorted(shown), sorted({id for id in ids if id in self.model.limits.constraints}), "ids of constraints")
         for doc in reply:
-            self.check_constraint(doc, doc["id"])
+            self.check_constraint(doc, doc["id"], busiest)
 
-    def check_constraint(self, doc, id):
+    def check_constraint(self, doc, id, busiest=None):
         constraint = self.model.limits.constraints[id]
         given = {field: doc.pop(field) for field in FIELDS if field in doc}
         same(told(given), told(constraint.given), "a constraint as it was given")
@@ -58,9 +67,33 @@ class LimitDocuments(Part):
         same(shown, running, "jobs that run under a constraint")
         least, most = len(self.keys_at_work(constraint, holders)), len(self.keys_ever(constraint))
         expect(least <= keys <= most, "keys of a constraint", keys, least, most)
+        queues = dict(doc.pop("queues")) if busiest is not None else {}
         if "by" not in constraint.given:
+            total = doc["held"]
             self.check_use(doc, constraint, (), holders)
+        elif busiest is not None:
+            total = self.check_sums(doc, constraint, keys, busiest)
+        if busiest is not None:
+            same(sum(queues.values()), total, "jobs held by queue")
         same(doc, {}, "unknown fields of a constraint")
+
+    def check_sums(self, doc, constraint, keys, busiest):
+        """What all keys come to: by the documents of all of them, which are looked at elsewhere."""
+        each = self.model.look_at_keys(constraint.id)
+        same(doc.pop("looked"), keys, "keys looked at")
+        held = doc.pop("held")
+        same(held, sum(key["held"] for key in each), "jobs held by all keys")
+        most = constraint.concurrency or math.inf
+        full = [key for key in each if key["running"] >= most or "opens_ms" in key]
+        same(doc.pop("full"), len(full), "keys that are full")
+
+        def fullness(key):
+            return -key["held"], -key["running"]
+
+        fullest = doc.pop("busiest")
+        same(list(map(fullness, fullest)), sorted(map(fullness, each))[:busiest], "the fullest keys")
+        expect(all(key in each for key in fullest), "a key that is not as usage shows it", fullest, each)
+        return held
 
     def keys_at_work(self, constraint, holders):
         """Those that jobs hold, and those with starts in the window."""
@@ -96,10 +129,12 @@ class LimitDocuments(Part):
             for key in over:
                 constraint.forget(key, before_ms, known.get(key), self.model.now)
 
-    def usage(self, reply, id, count=None):
+    def usage(self, reply, id, prefix=None, count=None):
         """All the pages, one after the other."""
         if id not in self.model.limits.constraints:
             raise Refused("NOTFOUND", "id")
+        if prefix is not None and "by" not in self.model.limits.constraints[id].given:
+            raise Refused("INVALID", "prefix")
         accepted(reply)
         constraint, holders = self.model.limits.constraints[id], self.model.limits.holders()
         by_shown, seen = self.by_shown(constraint), []
@@ -109,12 +144,15 @@ class LimitDocuments(Part):
             doc.pop("by", None)
             expect(key is not None and key not in seen, "a key that is not used, or twice", shown, by_shown)
             seen.append(key)
+            expect(prefix is None or begins(constraint.values[key][0], prefix), "a key that begins otherwise", shown)
             running, shown = holders.get((id, key), 0), doc.pop("running")
             if not (shown < running and self.is_still_counting()):
                 same(shown, running, "jobs that run under a key")
             self.check_use(doc, constraint, key, holders)
             same(doc, {}, "unknown fields of a key")
         missing = self.keys_at_work(constraint, holders) - set(seen)
+        if prefix is not None:
+            missing = {key for key in missing if begins(constraint.values[key][0], prefix)}
         expect(not missing or self.is_still_counting(), "keys in use that are not shown", missing)
 
     def check_use(self, doc, constraint, key, holders):
@@ -124,6 +162,9 @@ class LimitDocuments(Part):
         queued = [j for j in self.model.jobs.values() if j.status == "queued" and constraint.key_of(j) == key]
         lanes, held = doc.pop("lanes"), doc.pop("held")
         expect(lanes >= 0 and 0 <= held <= len(queued), "lanes and jobs held", lanes, held, len(queued))
+        following = doc.pop("next", None)
+        same(following is not None, held > 0, "whether a job is next")
+        expect(following is None or following in [job.id for job in queued], "the job that is next", following)
 
     def check_window(self, doc, constraint, key, cost, is_full):
         """`hold_ms`, `starts`, `opens_ms`: as they are for a job of this cost (None: it is not known). When

@@ -1,4 +1,5 @@
-// Dialogs: to confirm what cannot be undone, and to ask for values.
+// Dialogs: to confirm what cannot be undone, and to ask for values. What destroys is never first in focus, and no Enter
+// in a field does it: it wants its button.
 import { button, fill, h } from '../dom.js';
 import { field, read, saidAt } from './field.js';
 
@@ -32,11 +33,12 @@ export function confirm({ title, body = [], action = 'OK', danger = true, typed 
       input.addEventListener('input', () => {
         go.disabled = input.value !== typed;
       });
-      input.addEventListener('keydown', (event) => event.key === 'Enter' && !go.disabled && go.click());
+      input.addEventListener('keydown', (event) => event.key === 'Enter' && !danger && !go.disabled && go.click());
     }
-    const dialog = open(title, text, [button('Cancel', () => dialog.close()), go]);
+    const cancel = button('Cancel', () => dialog.close());
+    const dialog = open(title, text, [cancel, go]);
     dialog.addEventListener('close', () => resolve(answer));
-    (input || go).focus();
+    (input || (danger ? cancel : go)).focus();
   });
 }
 
@@ -49,7 +51,10 @@ export function form({ title, body = [], fields, action = 'Save', danger = false
     const made = fields.map(field);
     const problem = h('p', { class: 'problem', role: 'alert', hidden: true });
     let answer;
-    const send = h('button', { type: 'submit', class: danger ? 'danger' : 'primary' }, action);
+    const cancel = button('Cancel', () => dialog.close());
+    const send = danger
+      ? button(action, () => run(), { class: 'danger' })
+      : h('button', { type: 'submit', class: 'primary' }, action);
     const element = h(
       'form',
       {
@@ -58,19 +63,14 @@ export function form({ title, body = [], fields, action = 'Save', danger = false
         on: {
           submit: (event) => {
             event.preventDefault();
-            run();
+            if (!danger) run();
           },
         },
       },
       [body].flat().map((part) => (part instanceof Node ? part : h('p', {}, part))),
       made.map((one) => one.element),
       problem,
-      h(
-        'div',
-        { class: 'buttons' },
-        button('Cancel', () => dialog.close()),
-        send,
-      ),
+      h('div', { class: 'buttons' }, cancel, send),
     );
     async function run() {
       problem.hidden = true;
@@ -100,7 +100,7 @@ export function form({ title, body = [], fields, action = 'Save', danger = false
     }
     const dialog = open(title, [element], [], { wide });
     dialog.addEventListener('close', () => resolve(answer));
-    made[0]?.focus();
+    (made[0] || (danger ? cancel : send)).focus();
   });
 }
 

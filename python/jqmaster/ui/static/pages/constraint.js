@@ -1,135 +1,195 @@
-// One constraint: what it says, and its keys in use.
+// One constraint: what it says, what it holds and where, and its keys, the fullest first.
 import { api, path, stringify } from '../api.js';
-import { table } from '../components/table.js';
+import { FilterBar } from '../components/filterbar.js';
+import { Button, Head, Loaded } from '../components/parts.js';
+import { Pager, Table, usePages } from '../components/rows.js';
 import { toast } from '../components/toast.js';
 import { tree } from '../components/tree.js';
-import { closed, edit, hold, inUse, limits, onHold, release, remove, use } from '../constraints.js';
-import { operatorButton as button, fill, h } from '../dom.js';
-import { count } from '../format.js';
-import { every } from '../live.js';
-import { link, navigate } from '../router.js';
+import {
+  closed,
+  edit,
+  hold,
+  inUse,
+  Least,
+  Limit,
+  onHold,
+  partly,
+  release,
+  remove,
+  shownKey,
+  Use,
+} from '../constraints.js';
+import { count, cut, moment } from '../format.js';
+import { isWhole } from '../limit.js';
+import { navigate } from '../router.js';
+import { Dom, html, Link, same, useData, useQuery } from '../view.js';
 
-const shownKey = (by) => (by === undefined ? '(all)' : typeof by === 'string' ? by : stringify(by));
+const BUSIEST = 100;
+const PAGE = 25;
 // Of a long value only a digest is known, which is not the value.
 const isDigest = (by) => [by].flat().some((part) => typeof part === 'string' && part.startsWith('sha1:'));
+const none = (text = '–') => html`<span class="zero">${text}</span>`;
+const FILTERS = [
+  { name: 'find', label: 'Find a key', type: 'search', placeholder: 'begins with…' },
+  {
+    name: 'keys',
+    label: 'Show',
+    type: 'select',
+    placeholder: 'the fullest first',
+    options: [['all', 'all, by value']],
+  },
+];
 
-export async function render(view, { id }) {
-  let constraint = await api.get(path`/constraint/${id}`);
-  const actions = h('div', { class: 'actions' });
-  const facts = h('dl', { class: 'facts' });
-  const match = h('section', { class: 'panel' });
-  const after = async (answer, text = typeof answer === 'string' ? answer : '') => {
-    if (!answer) return;
-    if (text) toast(text);
-    await refresh();
-  };
+function columns(constraint, after) {
   const keyOf = (key) => (constraint.by ? (key.by ?? null) : undefined);
-  const list = table({
-    label: 'Keys in use',
-    key: (key) => stringify(key.by ?? null),
-    empty: 'Nothing runs under it, and nothing is held.',
-    load: async (cursor, signal) => {
-      const page = await api.get(path`/constraint/${id}/usage`, { cursor, count: 50 }, { signal });
-      return { rows: page.keys, cursor: page.cursor };
+  const actions = (key) => {
+    const name = shownKey(key.by);
+    return html`<${Button} needs="operator" class="small" aria-label=${`Hold ${name}`}
+        onClick=${async () => after(await hold(constraint, keyOf(key), name))}>Hold…<//>
+      ${
+        onHold(constraint, key)
+          ? html` <${Button} needs="operator" class="small" aria-label=${`Open ${name}`}
+              onClick=${async () => after(await release(constraint, keyOf(key)))}>Open<//>`
+          : null
+      }`;
+  };
+  return [
+    { title: 'Key', kind: 'wide', cell: (key) => shownKey(key.by) },
+    { title: 'In use', cell: (key) => html`<${Use} constraint=${constraint} of=${key} />` },
+    {
+      title: 'Held jobs',
+      kind: 'number',
+      cell: (key) => (key.held ? html`<b>${count(key.held)}${key.more ? '+' : ''}</b>` : none('0')),
     },
-    columns: [
-      { title: 'Key', kind: 'wide', cell: (key) => shownKey(key.by) },
-      { title: 'In use', cell: (key) => use(constraint, key) },
-      {
-        title: 'Held jobs',
-        kind: 'number',
-        cell: (key) => (key.held ? h('b', {}, count(key.held)) : h('span', { class: 'zero' }, '0')),
-      },
-      {
-        title: 'Groups',
-        kind: 'number',
-        hide: 'narrow',
-        tip: 'Held jobs of one queue under the same keys are one group',
-        cell: (key) => count(key.lanes),
-      },
-      { title: 'Closed', cell: (key) => closed(constraint, key) || h('span', { class: 'zero' }, '–') },
-      {
-        title: '',
-        kind: 'actions',
-        cell: (key) =>
-          isDigest(key.by)
-            ? h('span', { class: 'muted', title: 'Of a value this long only its digest is known' }, 'long value')
-            : [
-                button('Hold', async () => after(await hold(constraint, keyOf(key), shownKey(key.by))), {
-                  class: 'small',
-                  'aria-label': `Hold ${shownKey(key.by)}`,
-                }),
-                onHold(constraint, key)
-                  ? button('Open', async () => after(await release(constraint, keyOf(key))), {
-                      class: 'small',
-                      'aria-label': `Open ${shownKey(key.by)}`,
-                    })
-                  : null,
-              ],
-      },
-    ],
+    {
+      title: 'Next',
+      tip: 'The first of the jobs that it holds',
+      cell: (key) => (key.next ? html`<${Link} to=${path`/job/${key.next}`}>${key.next}<//>` : none()),
+    },
+    {
+      title: 'Groups',
+      kind: 'number',
+      hide: 'narrow',
+      tip: 'Held jobs of one queue under the same keys are one group',
+      cell: (key) => `${count(key.lanes)}${key.more ? '+' : ''}`,
+    },
+    { title: 'Closed', cell: (key) => closed(constraint, key) || none() },
+    {
+      title: '',
+      kind: 'actions',
+      cell: (key) =>
+        isDigest(key.by)
+          ? html`<span class="muted" title="Of a value this long only its digest is known">long value</span>`
+          : actions(key),
+    },
+  ];
+}
+
+function Keys({ constraint, rows, empty, pager, after }) {
+  return html`<${Table} label="Keys in use" columns=${columns(constraint, after)} rows=${rows} empty=${html`<div class="empty">${empty}</div>`}
+    rowKey=${(key) => stringify(key.by ?? null)}><${Pager} of=${pager} /><//>`;
+}
+
+/** Those whose value begins so, or all, in order of their value. */
+function KeysByValue({ constraint, prefix, after }) {
+  const { id } = constraint;
+  const pages = usePages(
+    (cursor, signal) => api.get(path`/constraint/${id}/usage`, { prefix, cursor, count: PAGE }, { signal }),
+    {
+      ms: 3000,
+      deps: [id, prefix],
+    },
+  );
+  const said = prefix
+    ? `Keys whose value begins with “${cut(prefix, 64)}”, in order of their value.`
+    : 'All keys in use, in order of their value.';
+  return html`${constraint.by ? html`<p class="muted" role="status">${said}</p>` : null}
+    <${Loaded} of=${pages}>${({ keys }) => html`<${Keys} constraint=${constraint} rows=${keys} pager=${pages.pager}
+      empty=${prefix ? 'No key in use begins so.' : 'Nothing runs under it, and nothing is held.'}
+      after=${(answer) => {
+        after(answer);
+        pages.reload();
+      }} />`}<//>`;
+}
+
+function FullestKeys({ constraint, after }) {
+  const [{ at = '' }, setQuery] = useQuery();
+  const { busiest, looked, keys } = constraint;
+  const from = Number(at) || 0;
+  const to = (start) => () => setQuery({ at: start || '' });
+  const pager = {
+    number: from / PAGE + 1,
+    back: from ? to(from - PAGE) : null,
+    forth: from + PAGE < busiest.length ? to(from + PAGE) : null,
+  };
+  const which = keys > busiest.length ? `The ${count(busiest.length)} fullest of ${count(keys)} keys` : 'All keys';
+  const said =
+    looked < keys
+      ? `The fullest of ${count(looked)} keys that were looked at; ${count(keys)} are in use.`
+      : `${which} in use, the fullest first.`;
+  return html`<p class="muted" role="status">${said}</p>
+    <${Keys} constraint=${constraint} rows=${busiest.slice(from, from + PAGE)} pager=${pager} after=${after}
+      empty="Nothing runs under it, and nothing is held." />`;
+}
+
+const Fact = ({ name, children }) => html`<dt>${name}</dt><dd>${children}</dd>`;
+
+function Facts({ one, after }) {
+  return html`<dl class="facts">
+    <${Fact} name="Limit"><${Limit} constraint=${one} done=${() => after(true)} /><//>
+    ${one.by ? html`<${Fact} name="For each"><code>${[one.by].flat().join(', ')}</code><//>` : null}
+    ${one.cost === undefined ? null : html`<${Fact} name="A start counts"><code>${String(one.cost)}</code><//>`}
+    ${one.expires_ms ? html`<${Fact} name="Expires">${moment(one.expires_ms)}<//>` : null}
+    <${Fact} name=${inUse(one) === 'running' ? 'Running' : 'Places in use'}>${count(one.running)}
+      ${one.order ? html`<span class="muted"> (jobs that wait for their retry keep theirs)</span>` : null}<//>
+    <${Fact} name="Held jobs">${one.held ? html`<b><${Least} of=${one} number=${one.held} /></b>` : none('0')}<//>
+    ${one.by ? html`<${Fact} name="Keys in use">${count(one.keys)}, <${Least} of=${one} number=${one.full} /> of them full<//>` : null}
+    ${isWhole(one) ? null : html`<${Fact} name="Counted">${partly(one)}<//>`}
+  </dl>`;
+}
+
+function Queues({ one }) {
+  if (!one.queues.length) return html`<p class="muted">None: nothing is held.</p>`;
+  return html`<dl class="facts">${one.queues.map(
+    ([name, held]) =>
+      html`<dt key=${name}><${Link} to=${path`/queue/${name}`}>${cut(name, 60)}<//></dt><dd>${count(held)} held</dd>`,
+  )}</dl>`;
+}
+
+export function Page({ params: { id } }) {
+  const [{ find, keys }] = useQuery();
+  const state = useData((signal) => api.get(path`/constraint/${id}`, { busiest: BUSIEST }, { signal }), {
+    ms: 3000,
+    deps: [id],
   });
-
-  function draw() {
-    fill(
-      facts,
-      h('dt', {}, 'Limit'),
-      h('dd', {}, limits(constraint)),
-      constraint.by ? [h('dt', {}, 'For each'), h('dd', {}, h('code', {}, [constraint.by].flat().join(', ')))] : null,
-      constraint.cost !== undefined
-        ? [h('dt', {}, 'A start counts'), h('dd', {}, h('code', {}, String(constraint.cost)))]
-        : null,
-      h('dt', {}, inUse(constraint) === 'running' ? 'Running' : 'Places in use'),
-      h(
-        'dd',
-        {},
-        count(constraint.running),
-        constraint.order ? h('span', { class: 'muted' }, ' (jobs that wait for their retry keep theirs)') : null,
-      ),
-      h('dt', {}, 'Keys in use'),
-      h('dd', {}, count(constraint.keys)),
-    );
-  }
-
-  async function refresh() {
-    constraint = await api.get(path`/constraint/${id}`);
-    draw();
-    await list.refresh();
-  }
-
-  const drawMatch = () => fill(match, h('h2', {}, 'Jobs it concerns'), tree(constraint.match, 'Matcher'));
-  fill(
-    actions,
-    button(
-      'Change',
-      async () => {
-        await after(await edit(constraint), 'It is changed.');
-        drawMatch();
-      },
-      { class: 'primary' },
-    ),
-    button('Hold', async () => after(await hold(constraint))),
-    button(
-      'Delete',
-      async () => {
-        if (await remove(constraint)) navigate('/constraints');
-      },
-      { class: 'danger' },
-    ),
-  );
-  view.append(
-    h(
-      'div',
-      { class: 'head' },
-      h('h1', {}, h('span', { class: 'crumb' }, link('/constraints', 'Constraints'), ' / '), id),
-      actions,
-    ),
-    h('div', { class: 'grid' }, h('section', { class: 'panel' }, h('h2', {}, 'What it says'), facts), match),
-    h('h2', {}, 'Keys in use'),
-    list.element,
-  );
-  draw();
-  drawMatch();
-  await list.refresh();
-  return every(3000, refresh);
+  const after = (answer) => {
+    if (!answer) return;
+    if (typeof answer === 'string') toast(answer);
+    state.reload();
+  };
+  const action = (text, run, rest) =>
+    html`<${Button} needs="operator" aria-label=${`${text} ${id}`} ...${rest} onClick=${run}>${text}…<//>`;
+  const drop = async () => {
+    if (await remove(state.data)) navigate('/constraints');
+  };
+  const actions = state.data && [
+    action('Change', async () => after(await edit(state.data)), { class: 'primary' }),
+    action('Hold', async () => after(await hold(state.data))),
+    action('Delete', drop, { class: 'danger' }),
+  ];
+  const title = html`<span class="crumb"><${Link} to="/constraints">Constraints<//> / </span>${id}`;
+  return html`<${Head} title=${title} actions=${actions} />
+    <${Loaded} of=${state}>${(one) => html`
+      <div class="grid">
+        <section class="panel"><h2>What it says</h2><${Facts} one=${one} after=${after} /></section>
+        <section class="panel"><h2>Queues it holds jobs of</h2><${Queues} one=${one} /></section>
+        <section class="panel"><h2>Jobs it concerns</h2><${Dom} make=${() => tree(one.match, 'Matcher')} deps=${[same(one.match)]} /></section>
+      </div>
+      <h2>Keys in use</h2>
+      ${one.by ? html`<${FilterBar} fields=${FILTERS} />` : null}
+      ${
+        one.by && !find && !keys
+          ? html`<${FullestKeys} constraint=${one} after=${after} />`
+          : html`<${KeysByValue} key=${find} constraint=${one} prefix=${find} after=${after} />`
+      }`}<//>`;
 }

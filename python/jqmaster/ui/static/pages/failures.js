@@ -1,60 +1,78 @@
-// What fails: by group with the newest message, by kind of job with shares, and over time.
-import { all, api, path } from '../api.js';
-import { chart } from '../components/chart.js';
-import { table } from '../components/table.js';
-import { failed } from '../components/toast.js';
-import { operatorButton as button, fill, h } from '../dom.js';
-import { ago, count, cut, jobs as inJobs, now, percent } from '../format.js';
+// What fails: by group, each with a small graph, whether it is new, and what its jobs have in common; by kind of job with
+// shares; and over time.
+import { all, api, path, stringify } from '../api.js';
+import { Badge } from '../components/badge.js';
+import { Sparkline } from '../components/chart.js';
+import { Button, Empty, Head, Loaded } from '../components/parts.js';
+import { Pager, Table } from '../components/rows.js';
+import { Ago } from '../components/time.js';
+import { Chart } from '../components/timechart.js';
+import { count, cut, jobs as inJobs, now, percent } from '../format.js';
 import { actionOf } from '../jobs/actions.js';
 import { mass } from '../jobs/mass.js';
-import { every } from '../live.js';
-import { link, query, setQuery, withQuery } from '../router.js';
+import { withQuery } from '../router.js';
+import { html, Link, RANGES, STEP_MS, setRange, useData, useQuery, useRange } from '../view.js';
 
 const MOST_GROUPS = 5000;
-const PAGE = 50;
+// With more groups than these, only those of the page are asked for what costs more.
+const MOST_TOLD = 100;
+const PAGE = 25;
+const STEPS = 30;
+const SAMPLE = 20;
 const ORDERS = {
-  count: (a, b) => b.count - a.count,
-  last: (a, b) => b.last_ms - a.last_ms,
-  first: (a, b) => a.first_ms - b.first_ms,
-  group: () => 0,
+  count: ['most jobs first', (a, b) => b.count - a.count],
+  last: ['newest first', (a, b) => b.last_ms - a.last_ms],
+  first: ['oldest first', (a, b) => a.first_ms - b.first_ms],
+  group: ['by name', () => 0],
 };
-const HOUR = 3600000;
+// Minutes are kept for three hours.
+const MINUTES_MS = 179 * STEP_MS.minute;
 
-async function allGroups(signal) {
-  const { found: groups, isAll } = await all('/failures', {}, { signal }, MOST_GROUPS);
-  return { groups, isAll };
+/** What is told of groups besides: how many failed in each part of the time, and what the newest are. */
+const details = (range) => ({ steps: STEPS, from_ms: range.from_ms, to_ms: range.to_ms + 1, sample: SAMPLE });
+
+/** A page of groups in order, with their details: {groups: all of them, rows, isAll}. One that is gone is left out. */
+async function load(range, order, from, signal) {
+  const few = await all('/failures', details(range), { signal }, MOST_TOLD);
+  const { found, isAll } = few.isAll ? few : await all('/failures', {}, { signal }, MOST_GROUPS);
+  const rows = [...found].sort(ORDERS[order][1]).slice(from, from + PAGE);
+  const ask = ({ group }) => api.get('/failures', { ...details(range), group }, { signal });
+  const told = rows.map((one) => (one.counts ? [one] : ask(one).then(({ failures }) => failures)));
+  return { groups: found, rows: (await Promise.all(told)).flat(), isAll };
 }
 
-/** What is looked at: steps, how many of them, and in words. */
-const SPANS = {
-  hour: { by: 'minute', step: 60000, steps: 60, text: 'last hour' },
-  day: { by: 'hour', step: HOUR, steps: 24, text: 'last day' },
-};
-
-const begins = ({ step, steps }) => Math.floor(now() / step) * step - (steps - 1) * step;
+/** By the minute as far as minutes are kept, else by the hour: {by, step, from_ms}. */
+function statistics(range) {
+  const by = range.by === 'minute' && now() - range.from_ms > MINUTES_MS ? 'hour' : range.by;
+  const step = STEP_MS[by];
+  return { by, step, from_ms: Math.floor(range.from_ms / step) * step, to_ms: range.to_ms };
+}
 
 /** Failures in each step, those in which nothing happened included. */
-async function overTime(span) {
-  const from = begins(span);
-  const { stats } = await api.get('/stats', { by: span.by, from_ms: from });
+async function overTime(range, signal) {
+  const { by, step, from_ms, to_ms } = statistics(range);
+  const { stats } = await api.get('/stats', { by, from_ms, to_ms }, { signal });
   const at = new Map(stats.map((one) => [one.begin_ms, one]));
-  const moments = Array.from({ length: span.steps }, (_, index) => from + index * span.step);
-  const sum = (value) => stats.reduce((all, one) => all + value(one), 0);
-  const again = (one) => one.failed + one.lapsed;
-  const good = (one) => one.error;
-  const values = (value) => moments.map((ms) => [ms, at.has(ms) ? value(at.get(ms)) : 0]);
+  const moments = Array.from({ length: Math.ceil((to_ms - from_ms) / step) }, (_, index) => from_ms + index * step);
+  const series = (name, kind, value) => {
+    const values = moments.map((ms) => (at.has(ms) ? value(at.get(ms)) : 0));
+    return { name, kind, values, latest: values.reduce((sum, one) => sum + one, 0) };
+  };
   return {
+    moments,
+    from_ms,
+    to_ms,
+    unit: by === 'minute' ? 'a minute' : by === 'hour' ? 'an hour' : 'a day',
     series: [
-      { name: 'failed, tried again', kind: 'retrying', values: values(again), latest: sum(again) },
-      { name: 'failed for good', kind: 'error', values: values(good), latest: sum(good) },
+      series('failed, tried again', 'retrying', (one) => one.failed + one.lapsed),
+      series('failed for good', 'error', (one) => one.error),
     ],
-    from,
-    to: moments.at(-1),
   };
 }
 
-async function byName(span) {
-  const { found } = await all('/stats/series', { by: span.by, from_ms: begins(span) });
+async function byName(range, signal) {
+  const { by, from_ms, to_ms } = statistics(range);
+  const { found } = await all('/stats/series', { by, from_ms, to_ms }, { signal });
   const rows = found.map((one) => ({
     ...one,
     bad: one.failed + one.lapsed + one.error,
@@ -66,192 +84,142 @@ async function byName(span) {
     .slice(0, 10);
 }
 
-function share(part, whole) {
-  const bar = h('span', { class: 'share' });
-  bar.style.width = `${Math.max(1, (part / Math.max(whole, 1)) * 100)}%`;
-  return bar;
+/** "card 5, mail 3": the most frequent ones, each a way to its jobs. */
+const frequent = (pairs, to) =>
+  pairs
+    .slice(0, 3)
+    .map(
+      ([name, jobs], index) => html`${index ? ', ' : ''}<${Link} to=${to(name)}>${cut(name, 40)}<//> ${count(jobs)}`,
+    );
+
+/** What the newest jobs of a group have in common. */
+function Common({ one }) {
+  const { names, queues, values, looked } = one;
+  const parts = [html`jobs ${frequent(names, (name) => withQuery('/jobs', { group: one.group, name }))}`];
+  if (stringify(names) !== stringify(queues))
+    parts.push(html`queues ${frequent(queues, (name) => path`/queue/${name}`)}`);
+  for (const [where, value, jobs] of values.slice(0, 3))
+    parts.push(
+      html`<code>${cut(where.replace(/^argument\./, ''), 30)}: ${cut(stringify(value), 40)}</code> ${count(jobs)}`,
+    );
+  return html`<p class="muted common" title=${`Of the ${looked === 1 ? 'newest job' : `newest ${count(looked)} jobs`}`}>
+    ${looked < one.count ? `newest ${count(looked)}: ` : ''}${parts.map((part, index) => [index ? ' · ' : '', part])}</p>`;
 }
 
-export async function render(view) {
-  let found = { groups: [], isAll: true };
-  const order = () => (ORDERS[query().order] ? query().order : 'count');
-  const span = () => SPANS[query().span] || SPANS.hour;
-  const trend = chart({ title: 'Attempts that failed', height: 130 });
-  const kinds = h('div', {});
-  const note = h('p', { class: 'muted' });
+/** How many failed in each part of the time. */
+function Graph({ one, text }) {
+  const sum = one.counts.reduce((whole, number) => whole + number, 0);
+  return html`<span class="counted"><${Sparkline} values=${one.counts} kind="error" title=${`${inJobs(sum)} ${text}`} />
+    ${sum ? html`<span>${count(sum)}</span>` : html`<span class="zero">0</span>`}</span>`;
+}
 
-  const list = table({
-    label: 'Failures by group',
-    key: (one) => one.group,
-    open: true,
-    columns: [
-      {
-        title: 'Jobs',
-        kind: 'number',
-        cell: (one) =>
-          h(
-            'span',
-            { class: 'counted' },
-            count(one.count),
-            share(one.count, Math.max(...found.groups.map((g) => g.count))),
-          ),
-      },
-      {
-        title: 'Group, and newest message',
-        kind: 'wide',
-        cell: (one) => [
-          h('a', { href: `/ui${withQuery('/jobs', { group: one.group })}`, 'data-open': true }, cut(one.group, 120)),
-          h(
-            'p',
-            { class: 'muted said', title: cut(one.message, 1000) },
-            link(path`/job/${one.id}`, cut(one.message, 160) || 'no message'),
-          ),
-        ],
-      },
-      { title: 'Newest', cell: (one) => ago(one.last_ms) },
-      { title: 'Oldest', hide: 'narrow', cell: (one) => ago(one.first_ms) },
-      {
-        title: '',
-        kind: 'actions',
-        cell: (one) => [
-          button('Retry…', () => run('retry', one), { class: 'small', 'aria-label': `Retry all of ${one.group}` }),
-          button('Discard…', () => run('discard', one), {
-            class: 'small danger',
-            'aria-label': `Discard all of ${one.group}`,
-          }),
-          h(
-            'a',
-            { class: 'button small hide-narrow', href: `/ui${withQuery('/jobs', { group: one.group })}` },
-            'Choose some…',
-          ),
-        ],
-      },
-    ],
-    load: async (cursor, signal) => {
-      const from = Number(cursor) || 0;
-      if (!from) found = await allGroups(signal);
-      const sorted = [...found.groups].sort(ORDERS[order()]);
-      const sum = found.groups.reduce((all, one) => all + one.count, 0);
-      note.textContent = found.groups.length
-        ? `${inJobs(sum)} in ${found.isAll ? '' : 'more than '}${count(found.groups.length)} ${found.groups.length === 1 ? 'group' : 'groups'}. Jobs that failed for good stay until they are retried, discarded, or their time to be kept is over.`
-        : '';
-      return { rows: sorted.slice(from, from + PAGE), cursor: from + PAGE < sorted.length ? String(from + PAGE) : '' };
-    },
-    empty: () => [
-      'No job has failed for good. ',
-      link(withQuery('/jobs', { status: 'retrying' }), 'Those that failed and are tried again'),
-    ],
-  });
+function Count({ one, most }) {
+  const width = `${Math.max(1, (one.count / most) * 100)}%`;
+  return html`<span class="counted"><span>${count(one.count)}</span><span class="share" style=${{ width }}></span></span>`;
+}
 
-  async function run(id, group) {
-    if ((await mass(actionOf(id), { where: { group: group.group } })) !== undefined) await refresh();
-  }
-
-  async function drawKinds() {
-    const rows = await byName(span());
-    fill(
-      kinds,
-      rows.length
-        ? h(
-            'div',
-            { class: 'scroll' },
-            h(
-              'table',
-              { 'aria-label': 'Failures by kind of job' },
-              h(
-                'thead',
-                {},
-                h(
-                  'tr',
-                  {},
-                  ['Job', 'For good', 'Attempts that failed', 'Of all attempts'].map((title, index) =>
-                    h(
-                      'th',
-                      { scope: 'col', class: `${index ? 'number' : ''} ${index === 2 ? 'hide-narrow' : ''}` },
-                      title,
-                    ),
-                  ),
-                ),
-              ),
-              h(
-                'tbody',
-                {},
-                rows.map((one) =>
-                  h(
-                    'tr',
-                    {},
-                    h(
-                      'td',
-                      { class: 'wide' },
-                      link(
-                        withQuery('/jobs', { name: one.name, queue: one.queue, status: 'error' }),
-                        cut(one.name, 60),
-                      ),
-                      one.queue === one.name ? null : h('span', { class: 'muted' }, ` in ${cut(one.queue, 40)}`),
-                    ),
-                    h('td', { class: 'number' }, count(one.error)),
-                    h('td', { class: 'number hide-narrow' }, count(one.bad)),
-                    h('td', { class: 'number' }, percent(one.bad / one.all)),
-                  ),
-                ),
-              ),
-            ),
-          )
-        : h('p', { class: 'muted' }, 'Nothing failed in this time.'),
-    );
-  }
-
-  async function refresh() {
-    const [, data] = await Promise.all([list.refresh(), overTime(span()), drawKinds()]);
-    trend.update(data);
-  }
-
-  const sorting = h(
-    'select',
+function columns(range, text, most, run) {
+  const jobsOf = (one) => withQuery('/jobs', { group: one.group });
+  const action = (id, name, one, kind) =>
+    html`<${Button} needs="operator" class=${kind} aria-label=${`${name} all of ${one.group}`} onClick=${() => run(id, one)}>${name}…<//>`;
+  return [
     {
-      'aria-label': 'Order',
-      'data-filter': '1',
-      on: {
-        change: () => {
-          setQuery({ order: sorting.value === 'count' ? '' : sorting.value });
-          list.reset();
-        },
-      },
+      title: 'Group, and newest message',
+      kind: 'wide',
+      cell: (one) => html`<${Link} to=${jobsOf(one)} data-open>${cut(one.group, 120)}<//>
+        <p class="muted said" title=${cut(one.message, 1000)}>
+          <${Link} to=${path`/job/${one.id}`}>${cut(one.message, 160) || 'no message'}<//></p>
+        <${Common} one=${one} />`,
     },
-    [
-      ['count', 'most jobs first'],
-      ['last', 'newest first'],
-      ['first', 'oldest first'],
-      ['group', 'by name'],
-    ].map(([value, text]) => h('option', { value, selected: value === order() }, text)),
-  );
-  const spans = h(
-    'select',
+    { title: 'Jobs', kind: 'number', cell: (one) => html`<${Count} one=${one} most=${most} />` },
+    { title: 'In this time', kind: 'number', cell: (one) => html`<${Graph} one=${one} text=${text} />` },
+    { title: 'Newest', cell: (one) => html`<span class="nowrap"><${Ago} ms=${one.last_ms} /></span>` },
     {
-      'aria-label': 'Time',
-      on: {
-        change: () => {
-          setQuery({ span: spans.value === 'hour' ? '' : spans.value });
-          refresh().catch(failed);
-        },
-      },
+      title: 'Oldest kept',
+      hide: 'narrow',
+      cell: (one) => html`<span class="nowrap"><${Ago} ms=${one.first_ms} /></span>
+        ${
+          one.first_ms >= range.from_ms
+            ? html` <${Badge} word="new" kind="warning" title="None of its jobs that are kept failed before this time" />`
+            : null
+        }`,
     },
-    Object.entries(SPANS).map(([value, { text }]) => h('option', { value, selected: SPANS[value] === span() }, text)),
-  );
-  view.append(
-    h('div', { class: 'head' }, h('h1', {}, 'Failures'), h('div', { class: 'actions' }, sorting)),
-    note,
-    list.element,
-    h('div', { class: 'head' }, h('h2', {}, 'Over time'), h('div', { class: 'actions' }, spans)),
-    h(
-      'div',
-      { class: 'grid' },
-      h('section', { class: 'panel' }, trend.element),
-      h('section', { class: 'panel' }, h('h2', {}, 'By kind of job'), kinds),
-    ),
-  );
-  await refresh();
-  return every(10000, async () => {
-    if (!document.querySelector('dialog[open]')) await refresh();
-  });
+    {
+      title: '',
+      kind: 'actions',
+      cell: (one) => [
+        action('retry', 'Retry', one, 'small'),
+        action('discard', 'Discard', one, 'small danger'),
+        html`<${Link} class="button small hide-narrow" to=${jobsOf(one)}>Choose some…<//>`,
+      ],
+    },
+  ];
+}
+
+function Kinds({ rows }) {
+  if (!rows.length) return html`<p class="muted">Nothing failed in this time.</p>`;
+  return html`<div class="scroll"><table aria-label="Failures by kind of job">
+    <thead><tr><th scope="col">Job</th><th scope="col" class="number">For good</th>
+      <th scope="col" class="number hide-narrow">Failed attempts</th><th scope="col" class="number">Of all</th></tr></thead>
+    <tbody>${rows.map(
+      (one) => html`<tr key=${`${one.queue} ${one.name}`}>
+        <td class="wide"><${Link} to=${withQuery('/jobs', { name: one.name, queue: one.queue, status: 'error' })}>${cut(one.name, 60)}<//>
+          ${one.queue === one.name ? null : html`<span class="muted"> in ${cut(one.queue, 40)}</span>`}</td>
+        <td class="number">${count(one.error)}</td><td class="number hide-narrow">${count(one.bad)}</td>
+        <td class="number">${percent(one.bad / one.all)}</td></tr>`,
+    )}</tbody></table></div>`;
+}
+
+/** "hour", "6 hours". */
+const bare = (span) => span.replace(/^1 /, '');
+
+const Choice = ({ label, value, options, onChange }) =>
+  html`<select aria-label=${label} value=${value} onChange=${(event) => onChange(event.target.value)}>
+    ${options.map(([name, text]) => html`<option key=${name} value=${name} selected=${name === value}>${text}</option>`)}
+  </select>`;
+
+function said({ groups, isAll }) {
+  const sum = groups.reduce((whole, one) => whole + one.count, 0);
+  const many = `${isAll ? '' : 'more than '}${count(groups.length)} ${groups.length === 1 ? 'group' : 'groups'}`;
+  return `${inJobs(sum)} in ${many}. Jobs that failed for good stay until they are retried, discarded, or their time to be kept is over.`;
+}
+
+export function Page() {
+  const [{ order: asked, at = '' }, setQuery] = useQuery();
+  const range = useRange();
+  const order = ORDERS[asked] ? asked : 'count';
+  const from = Number(at) || 0;
+  const deps = [range.name, range.isLive || range.from_ms, range.isLive || range.to_ms];
+  const state = useData((signal) => load(range, order, from, signal), { ms: 10000, deps: [...deps, order, from] });
+  const trend = useData((signal) => overTime(range, signal), { ms: 10000, deps });
+  const kinds = useData((signal) => byName(range, signal), { ms: 10000, deps });
+  const run = async (id, { group }) => {
+    if ((await mass(actionOf(id), { where: { group } })) !== undefined) state.reload();
+  };
+  const text = range.isLive ? `in the last ${bare(RANGES.find(([name]) => name === range.name)[2])}` : 'in this time';
+  const to = (start) => () => setQuery({ at: start || '' });
+  const choices = html`
+    <${Choice} label="Order" value=${order} options=${Object.entries(ORDERS).map(([name, [told]]) => [name, told])}
+      onChange=${(value) => setQuery({ order: value === 'count' ? '' : value, at: '' })} />
+    <${Choice} label="Time" value=${range.name} onChange=${(value) => setRange({ range: value })}
+      options=${[...(range.isLive ? [] : [['', 'chosen']]), ...RANGES.map(([name, , span]) => [name, `last ${bare(span)}`])]} />`;
+  const empty = html`<${Empty}>No job has failed for good. <${Link} to=${withQuery('/jobs', { status: 'retrying' })}>Those
+    that failed and are tried again<//><//>`;
+  return html`<${Head} title="Failures" actions=${choices} />
+    <${Loaded} of=${state}>${(data) => {
+      const most = Math.max(1, ...data.groups.map((one) => one.count));
+      const pager = {
+        number: from / PAGE + 1,
+        back: from ? to(from - PAGE) : null,
+        forth: from + PAGE < data.groups.length ? to(from + PAGE) : null,
+      };
+      return html`${data.groups.length ? html`<p class="muted">${said(data)}</p>` : null}
+        <${Table} label="Failures by group" columns=${columns(range, text, most, run)} rows=${data.rows}
+          rowKey=${(one) => one.group} empty=${empty}><${Pager} of=${pager} /><//>`;
+    }}<//>
+    <h2>Over time</h2>
+    <div class="grid">
+      <section class="panel"><${Loaded} of=${trend}>${({ unit, ...data }) => html`<${Chart} title=${`Attempts that failed, ${unit}`} height=${150} zoom ...${data} />`}<//></section>
+      <section class="panel"><h2>By kind of job</h2><${Loaded} of=${kinds}>${(rows) => html`<${Kinds} rows=${rows} />`}<//></section>
+    </div>`;
 }

@@ -170,10 +170,10 @@ export async function render(view) {
           button(
             one.paused ? 'Resume' : 'Pause',
             async () => {
-              await act(
-                () => api.put(path`/schedule/${one.id}`, { ...given(one), paused: !one.paused }),
-                one.paused ? `${one.id} goes on.` : `${one.id} is paused.`,
-              );
+              const put = (paused) => api.put(path`/schedule/${one.id}`, { ...given(one), paused });
+              await act(() => put(!one.paused), one.paused ? `${one.id} goes on.` : `${one.id} is paused.`, {
+                undo: () => put(one.paused).then(() => list.refresh()),
+              });
               await list.refresh();
             },
             { class: 'small', 'aria-label': `${one.paused ? 'Resume' : 'Pause'} ${one.id}` },

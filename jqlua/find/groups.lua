@@ -1,0 +1,164 @@
+---@lazy
+-- Groups of failures as readers see them: how many jobs and since when, how many in each part of a time, and of the
+-- newest what they are: names, queues, and values of their arguments that several have.
+local budget = require "jqlua.job.budget"
+local check = require "jqlua.base.check"
+local constraint = require "jqlua.limits.constraint"
+local constraintdoc = require "jqlua.limits.constraintdoc"
+local job = require "jqlua.job.record"
+local keys = require "jqlua.base.keys"
+local msgpack = require "jqlua.values.msgpack"
+local tally = require "jqlua.find.tally"
+
+local M = {}
+
+local call = redis.call
+local pack = cmsgpack.pack
+
+local MOST_STEPS = 100
+local MOST_SAMPLED = 100
+local MOST_TOLD = 10
+local LATEST_MS = 1e15
+-- Of an argument so many bytes are read, and of its values so many, none of them in maps or lists in it.
+local READ = 4096
+local MOST_VALUES = 20
+
+local function is_moment(value)
+  return check.is_integer(value, 0, LATEST_MS)
+end
+
+--- Checks the fields steps, from_ms, to_ms and sample.
+---@return string? problem
+function M.check(spec)
+  for _, field in ipairs({ "from_ms", "to_ms" }) do
+    if spec[field] ~= nil and spec.steps == nil then
+      return "INVALID " .. field .. ": only with steps"
+    elseif spec.steps ~= nil and not is_moment(spec[field]) then
+      return check.problem(field, "ms since 1970, an integer from 0 to 10^15", spec[field])
+    end
+  end
+  if spec.steps ~= nil and not check.is_integer(spec.steps, 1, MOST_STEPS) then
+    return check.problem("steps", "an integer from 1 to " .. MOST_STEPS, spec.steps)
+  elseif spec.steps ~= nil and spec.to_ms <= spec.from_ms then
+    return "INVALID to_ms: expected a moment after from_ms"
+  elseif spec.sample ~= nil and not check.is_integer(spec.sample, 1, MOST_SAMPLED) then
+    return check.problem("sample", "an integer from 1 to " .. MOST_SAMPLED, spec.sample)
+  end
+end
+
+--- How many failed in each part of the time.
+---@return number[]
+local function counts_of(key, spec, first_ms, last_ms)
+  local counts, length = {}, (spec.to_ms - spec.from_ms) / spec.steps
+  local begin_ms = spec.from_ms
+  for i = 1, spec.steps do
+    local end_ms = spec.from_ms + math.floor(length * i)
+    local is_none = end_ms <= first_ms or begin_ms > last_ms
+    counts[i] = is_none and 0
+      or call("ZCOUNT", key, string.format("%.0f", begin_ms), string.format("(%.0f", end_ms))
+    budget.pay(is_none and 0 or budget.LOOK)
+    begin_ms = end_ms
+  end
+  return counts
+end
+
+--- Tells values of an argument, by their path, as keys of constraints are named by them.
+---@param visit fun(path: string, value: string)
+local function each_value(blob, visit)
+  if #blob < READ and not msgpack.is_whole(blob) then
+    return
+  end
+  local pos, count, is_map = msgpack.open(blob, 1)
+  local function tell(path, at)
+    local value = msgpack.canonical(blob, at)
+    if value and #value <= constraint.LONGEST_VALUE + 1 then
+      visit(path, value)
+    end
+  end
+  if not pos then
+    return tell("argument", 1)
+  end
+  for i = 0, math.min(count, MOST_VALUES) - 1 do
+    local name = is_map and msgpack.canonical(blob, pos) or "i" .. i
+    local at = is_map and msgpack.skip(blob, pos) or pos
+    pos = at and msgpack.skip(blob, at)
+    if not pos then
+      return -- what is behind was not read
+    end
+    local text = name and name:match("^[si](.+)")
+    if text and #text <= constraint.LONGEST_VALUE then
+      tell("argument." .. text:gsub("[.\\]", "\\%0"), at)
+    end
+  end
+end
+
+--- What the newest jobs of a group are.
+---@param put fun(field: string, packed: string)
+local function put_sample(put, key, most)
+  local ids = call("ZRANGE", key, 0, most - 1, "REV")
+  local wanted = {}
+  for i, id in ipairs(ids) do
+    wanted[i] = keys.JOB .. id
+  end
+  local names, queues, values, looked = {}, {}, {}, 0
+  for i, raw in ipairs(call("MGET", unpack(wanted))) do
+    local of = job.note(ids[i], raw)
+    if of then
+      tally.add(names, of[job.NAME])
+      tally.add(queues, of[job.QUEUE])
+      local blob = call("GET", keys.ARGUMENT .. ids[i]) or ""
+      each_value(blob:sub(1, READ), function(path, value)
+        tally.add(values, struct.pack(">I2", #path) .. path .. value)
+      end)
+      budget.pay(2 * budget.LOOK + budget.of_bytes(raw) + 2 * budget.of_bytes(blob))
+    end
+    looked = i
+    if not budget.is_left() then
+      break
+    end
+  end
+  for value, times in pairs(values) do
+    values[value] = times > 1 and times or nil
+  end
+  local shown = {}
+  for i, of in ipairs(tally.most(values, MOST_TOLD)) do
+    local size = struct.unpack(">I2", of[1])
+    shown[i] = "\147" .. pack(of[1]:sub(3, 2 + size)) .. constraintdoc.value_blob(of[1]:sub(3 + size)) .. pack(of[2])
+  end
+  put("looked", pack(looked))
+  put("names", pack(tally.most(names, MOST_TOLD)))
+  put("queues", pack(tally.most(queues, MOST_TOLD)))
+  put("values", string.char(0x90 + #shown) .. table.concat(shown))
+end
+
+---@param group string
+---@param spec table as checked
+---@return string? map nil when the group has no jobs
+function M.encode(group, spec)
+  local key = keys.FAILED .. group
+  local first, last = call("ZRANGE", key, 0, 0, "WITHSCORES"), call("ZRANGE", key, -1, -1, "WITHSCORES")
+  if not last[1] then
+    return nil
+  end
+  local raw = call("GET", keys.EXTRA .. last[1])
+  local first_ms, last_ms = tonumber(first[2]), tonumber(last[2])
+  local parts = {}
+  local function put(field, packed)
+    parts[#parts + 1] = pack(field) .. packed
+  end
+  put("group", pack(group))
+  put("count", pack(call("ZCARD", key)))
+  put("first_ms", pack(first_ms))
+  put("last_ms", pack(last_ms))
+  put("id", pack(last[1]))
+  put("message", pack(raw and cmsgpack.unpack(raw).m or ""))
+  if spec.steps then
+    put("counts", pack(counts_of(key, spec, first_ms, last_ms)))
+  end
+  if spec.sample then
+    put_sample(put, key, spec.sample)
+  end
+  return struct.pack(">BI2", 0xDE, #parts) .. table.concat(parts)
+end
+
+return M
