@@ -215,14 +215,24 @@ class OperationMethods:
         found = await (await self.aengine()).schedule(schedule_id, call.spec(), call.argument, **fields)
         return unpacked(found, self.link.serializer)
 
-    async def aschedules(self, ids: Iterable[str] | None = None, *, next: int | None = None) -> list[Document]:
-        """All schedules in order of id, or those named that are there; `next`: with so many moments to come."""
+    async def aschedules(
+        self, ids: Iterable[str] | None = None, *, next: int | None = None, runs: int | None = None
+    ) -> list[Document]:
+        """All schedules in order of id, or those named that are there; `next`: with so many moments to come;
+        `runs`: with so many (up to 20) of the jobs it made last."""
         engine = await self.aengine()
+        ask = partial(engine.schedules, next=next, runs=runs)
         if ids is not None:
-            found = await _batched(lambda some: _documents(engine.schedules(some, next=next)), ids)
+            found = await _batched(lambda some: _documents(ask(some)), ids)
         else:
-            found = await _all(partial(engine.schedules, next=next), PAGE_OF_PLANS if next else PAGE)
+            found = await _all(ask, PAGE_OF_PLANS if next or runs else PAGE)
         return [unpacked(one, self.link.serializer) for one in found]
+
+    async def arun_schedule(self, schedule_id: str) -> str:
+        """Make the job of a schedule at once, beside those of its moments; its id, or that of the job that has
+        its unique key. Raises NotFound, Full."""
+        job_id, _ = await (await self.aengine()).run_schedule(schedule_id)
+        return job_id
 
     async def aunschedule(self, schedule_id: str) -> None:
         """Delete a schedule; jobs that it has made stay. Raises NotFound."""
@@ -318,6 +328,7 @@ class OperationMethods:
     usage, hold = plain(ausage), plain(ahold)
     subscribe, unsubscribe, webhooks = plain(asubscribe), plain(aunsubscribe), plain(awebhooks)
     repeat, schedules, unschedule = plain(arepeat), plain(aschedules), plain(aunschedule)
+    run_schedule = plain(arun_schedule)
     workers, tell_worker = plain(aworkers), plain(atell_worker)
     create_key, keys, revoke_key = plain(acreate_key), plain(akeys), plain(arevoke_key)
     trail = plain_each(atrail)

@@ -281,15 +281,19 @@ _TABLE = (
     # Schedules.
     Operation(
         "schedules", "", "GET", "/schedules", "viewer", "Schedules in order of id", p.page("schedules"),
-        (p.MOMENTS, *p.PAGE),
+        (p.MOMENTS, p.RUNS, *p.PAGE),
     ),
     Operation(
         "schedules", "one", "GET", "/schedule/{id}", "viewer", "A recurring job", p.FIRST,
-        (p.path("id", p.NAME, "ids[0]"), p.MOMENTS), errors=p.MISSING,
+        (p.path("id", p.NAME, "ids[0]"), p.MOMENTS, p.RUNS), errors=p.MISSING,
     ),
     Operation(
         "schedule", "", "PUT", "/schedule/{id}", "operator", "Create a recurring job, or replace it whole",
         p.DOCUMENT, (p.ID, *p.RECURRING),
+    ),
+    Operation(
+        "schedule", "run", "POST", "/schedule/{id}/run", "operator", "Make the job of a schedule at once",
+        Reply("values", ("job_id", "created")), (p.ID,), {"run": True}, errors=(*p.MISSING, "FULL"),
     ),
     Operation(
         "unschedule", "", "DELETE", "/schedule/{id}", "operator", "Delete a recurring job", p.NOTHING, (p.ID,),

@@ -204,6 +204,7 @@ RECURRING = (
     body("argument", VALUE, default=NIL),
 )
 MOMENTS = query("next", Type("integer", 0, 100), "With so many moments to come.", default=0)
+RUNS = query("runs", Type("integer", 0, 20), "With what became of so many jobs that it made last.", default=0)
 
 KEY = (
     body("name", Type("text", 1, 100), "Whose it is; the trail has it.", required=True),

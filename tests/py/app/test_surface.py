@@ -241,6 +241,11 @@ async def test_schedules(jq: JQ, call: Call) -> None:
     assert len((await call("schedules", ["s", "t"], next=3))[0]["next"]) == 3
     assert len((await call("schedules", next=2))[0]["next"]) == 2
     assert await call("schedules") == [made] == await call("schedules", ["s"])
+    job_id = await call("run_schedule", "s")
+    [shown] = await call("schedules", ["s"], runs=20)
+    assert (shown["runs"], shown["made"]) == ([{"id": job_id, "status": "queued"}], 0)
+    with pytest.raises(NotFound):
+        await call("run_schedule", "unknown")
     await call("unschedule", "s")
     assert await call("schedules", ["s"]) == [] == await call("schedules")
     with pytest.raises(NotFound):

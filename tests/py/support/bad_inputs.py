@@ -166,7 +166,7 @@ TARGETS = [
     Target("job", "schedule", {"name": "a"}, {k: v for k, v in JOB.items() if k not in ("run_at", "depends")},
            ["name"], within("job", EVERY, one_job), "job", True),
     Target("schedule", "unschedule", {"id": "known"}, of("unschedule", "id"), ["id"]),
-    Target("schedules", "schedules", {}, of("schedules", "next", ids=[*LISTS, [], ["a"] * 1001], **PAGE)),
+    Target("schedules", "schedules", {}, of("schedules", "next", "runs", ids=[*LISTS, [], ["a"] * 1001], **PAGE)),
     Target("jobs", "jobs", {}, of("jobs", "newest", "brief", "count", where=WHERES, cursor=CURSORS)),
     Target("where", "jobs", {}, WHERE, [], within("where", {}), "where", True),
     Target("retry", "retry", {"ids": [WAITING]}, of("retry", "ids", queue=STARRED), ["ids"]),

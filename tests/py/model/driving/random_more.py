@@ -289,6 +289,8 @@ class MoreGenerator:
 
     def schedule(self):
         known = self.driver.model.schedules.defined
+        if self.chance(0.2):
+            return {"id": self.rng.choice([*known, "unknown"]), "run": True}
         if known and self.chance(0.3):  # the same with something else about it
             old = known[self.rng.choice(list(known))]
             fields = {"id": old.id, **old.given}
@@ -328,6 +330,7 @@ class MoreGenerator:
 
     def schedules(self):
         fields = {"next": self.rng.choice((0, 1, 5, 100))} if self.chance(0.6) else {}
+        fields |= {"runs": self.rng.choice((1, 20))} if self.chance(0.5) else {}
         if self.chance(0.4):
             return {**fields, "ids": self.rng.sample([*SCHEDULES, "unknown"], 2)}
         return {**fields, "count": self.rng.choice((1, 2, 100))}
