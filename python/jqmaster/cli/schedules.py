@@ -77,9 +77,9 @@ def _print(one: dict[str, Any], *, is_asked: bool) -> None:
         for run in one["runs"]:
             status, began_ms, ended_ms = run.get("status"), run.get("started_ms"), run.get("ended_ms")
             took = show.duration((ended_ms - began_ms) / 1000) if began_ms and ended_ms else ""
-            runs.add(run["id"], (status or "gone", show.OF_STATE.get(status)), took, show.when(ended_ms, now))
+            runs.add(run["id"], show.state(status) if status else "gone", took, show.when(ended_ms, now))
         print()
-        print(runs)
+        runs.print()
 
 
 @asks(

@@ -139,6 +139,14 @@ WORKER = (
     header("worker-id", NAME, "The id from `POST /worker`. To pull, any name will do.", to="worker"),
     body("worker", NAME),
 )
+ABOUT_WORKER = (
+    body("host", NAME, "Where it runs; `pid`, `version` and `names` likewise are for people to see."),
+    body("pid", Type("integer", 0, 2**53)),
+    body("version", NAME),
+    body("names", Type("list", None, 100), "Of the jobs that it knows."),
+    body("announce", FLAG, "Not registered: a worker that picks as `name` is listed, for three minutes from now on."),
+    body("running", Type("list", None, 100), "With `announce`, the ids of jobs that it runs."),
+)
 PICK = (
     body("queues", Type("list", 1, 100, schema="Queues"), required=True),
     body("count", Type("integer", 1, 1000, schema="Count"), default=1),

@@ -111,7 +111,7 @@ describe("the last jobs of a schedule", function()
   it("are twenty at most, also behind a change", function()
     schedule(jq, "s")
     local ids = {}
-    for i = 1, 25 do
+    for _ = 1, 25 do
       table.insert(ids, 1, jq:call("schedule", { id = "s", run = true })[1])
     end
     schedule(jq, "s", { every = 77 })

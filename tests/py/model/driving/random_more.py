@@ -209,6 +209,8 @@ class MoreGenerator:
             return {"ids": self.distinct(3, "running"), **fields}
         if self.chance(0.5):
             fields["count"] = self.rng.choice((1, 2, 1000))
+        if self.chance(0.4):
+            return {"worker": self.worker(), **fields}
         return {"queue": self.rng.choice(self.queues_used), **fields}
 
     def where(self):
