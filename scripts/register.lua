@@ -1,6 +1,6 @@
 -- Registers a worker; or has one that pulls under its own name listed, until it is silent for three minutes.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {name, queues, url?, max_jobs?, secrets?, key?, host?, pid?, version?, names?}, or with announce and
+-- ARGV   spec {name, queues, url?, max_jobs?, secrets?, key?, host?, pid?, version?, knows?}, or with announce and
 --        running? instead of url, secrets and key
 -- Reply  worker id; with announce its name
 -- Errors INVALID field, FULL queues
@@ -19,9 +19,10 @@ local worker = require "jqlua.pick.worker"
 
 local MOST_JOBS = 1000
 local MOST_NAMES = 100
+local MOST_PID = 2 ^ 32 - 1
 local URL = "an http or https URL of at most 2000 bytes, without user, ? and #"
 
-local spec, problem = arguments.spec("name queues url max_jobs secrets key host pid version names announce running")
+local spec, problem = arguments.spec("name queues url max_jobs secrets key host pid version knows announce running")
 if not spec then
   return redis.error_reply(problem)
 end
@@ -34,14 +35,14 @@ local function check_about()
       return check.problem(field, check.NAME, spec[field])
     end
   end
-  if spec.pid ~= nil and not check.is_integer(spec.pid, 0, 2 ^ 53) then
-    return check.problem("pid", "an integer from 0 to 2^53", spec.pid)
-  elseif spec.names ~= nil and not check.is_list(spec.names, 0, MOST_NAMES) then
-    return check.problem("names", "a list of at most " .. MOST_NAMES .. " names of jobs", spec.names)
+  if spec.pid ~= nil and not check.is_integer(spec.pid, 0, MOST_PID) then
+    return check.problem("pid", "an integer from 0 to 4294967295", spec.pid)
+  elseif spec.knows ~= nil and not check.is_list(spec.knows, 0, MOST_NAMES) then
+    return check.problem("knows", "a list of at most " .. MOST_NAMES .. " names of jobs", spec.knows)
   end
-  for i, name in ipairs(spec.names or {}) do
+  for i, name in ipairs(spec.knows or {}) do
     if not check.is_name(name) then
-      return check.problem("names[" .. i - 1 .. "]", check.NAME, name)
+      return check.problem("knows[" .. i - 1 .. "]", check.NAME, name)
     end
   end
 end
@@ -95,7 +96,7 @@ end
 local record = {
   n = spec.name, u = url, m = spec.max_jobs or 1, s = spec.secrets and table.concat(spec.secrets, " "), a = spec.key,
   q = type(spec.queues) == "string" and { spec.queues } or spec.queues, h = spec.host, i = spec.pid, v = spec.version,
-  j = spec.names,
+  j = spec.knows,
 }
 if spec.announce then
   others.announce(record, spec.running)

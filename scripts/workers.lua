@@ -43,7 +43,7 @@ local function document(id)
   end
   return cmsgpack.pack({
     id = id, name = record.n, queues = record.q, url = record.u and worker.shown_url(record.u), max_jobs = record.m,
-    held = held, state = state, host = record.h, pid = record.i, version = record.v, names = record.j,
+    held = held, state = state, host = record.h, pid = record.i, version = record.v, knows = record.j,
     seen_ms = tonumber(redis.call("ZSCORE", keys.ALIVE, id)), refused = record.r,
     since_ms = job.created_ms(id:sub(2)), lapsed = record.l or 0, running = running(id), request = record.k or "",
   })

@@ -98,7 +98,7 @@ function M.document(id)
   return {
     id = id, name = of.n, queues = of.q, max_jobs = of.m, held = #running, running = running, seen_ms = of.t,
     since_ms = of.s, refused = {}, lapsed = of.l or 0, request = "", host = of.h, pid = of.i, version = of.v,
-    names = of.j, lost = of.x,
+    knows = of.j, lost = of.x,
     state = (of.g or of.t <= meta.state[meta.NOW_MS] - SILENT_MS) and "gone" or "pulling",
   }
 end

@@ -65,7 +65,7 @@ def _facts(worker: dict[str, Any]) -> None:
             "process": worker.get("pid"),
             "version": worker.get("version"),
             "queues": ", ".join(worker["queues"]),
-            "knows": ", ".join(worker.get("names") or []),
+            "knows": ", ".join(worker.get("knows") or []),
             "slots": f"{worker['held']} of {worker['max_jobs']}",
             "here since": show.both(worker["since_ms"], now),
             "sign of life": show.both(worker["seen_ms"], now),

@@ -92,12 +92,12 @@ class Changes(TypedDict, total=False):
 
 
 class About(TypedDict, total=False):
-    """What a worker says of itself, for people to see. ``names``: of the jobs that it knows, at most 100."""
+    """What a worker says of itself, for people to see. ``knows``: names of jobs, at most 100."""
 
     host: str | None
     pid: int | None
     version: str | None
-    names: Sequence[str] | None
+    knows: Sequence[str] | None
 
 
 class Steps(TypedDict, total=False):

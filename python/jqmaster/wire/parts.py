@@ -140,10 +140,10 @@ WORKER = (
     body("worker", NAME),
 )
 ABOUT_WORKER = (
-    body("host", NAME, "Where it runs; `pid`, `version` and `names` likewise are for people to see."),
-    body("pid", Type("integer", 0, 2**53)),
+    body("host", NAME, "Where it runs; `pid`, `version` and `knows` likewise are for people to see."),
+    body("pid", Type("integer", 0, 2**32 - 1)),
     body("version", NAME),
-    body("names", Type("list", None, 100), "Of the jobs that it knows."),
+    body("knows", Type("list", None, 100), "Names of jobs."),
     body("announce", FLAG, "Not registered: a worker that picks as `name` is listed, for three minutes from now on."),
     body("running", Type("list", None, 100), "With `announce`, the ids of jobs that it runs."),
 )

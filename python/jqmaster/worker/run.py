@@ -193,7 +193,7 @@ def _about(options: WorkOptions) -> About:
         "host": socket.gethostname() or None,
         "pid": os.getpid(),
         "version": f"jqmaster {__version__}",
-        "names": names,
+        "knows": names,
     }
 
 

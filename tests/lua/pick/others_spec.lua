@@ -3,7 +3,7 @@ local msgpack = require "support.msgpack"
 local space = require "support.space"
 
 local START_MS = space.START_MS
-local ABOUT = { host = "h1", pid = 77, version = "1.2", names = { "a", "b" } }
+local ABOUT = { host = "h1", pid = 77, version = "1.2", knows = { "a", "b" } }
 
 describe("others", function()
   local jq = space.each()
@@ -35,7 +35,7 @@ describe("others", function()
     assert.are.same({ {
       id = "mail-1", name = "mail-1", queues = { "a" }, max_jobs = 8, held = 0, running = {}, seen_ms = START_MS,
       since_ms = START_MS, refused = {}, lapsed = 0, request = "", host = "h1", pid = 77, version = "1.2",
-      names = { "a", "b" }, state = "pulling",
+      knows = { "a", "b" }, state = "pulling",
     } }, listed())
     assert.are.same({}, listed({}))
     assert.are.same(listed(), listed({ ids = { "mail-1", "unknown" } }))
@@ -96,7 +96,7 @@ describe("others", function()
     local id = jq:register(with({ name = "pushed" }))
     assert.are.same({ "h1", 77, "1.2", { "a", "b" } }, (function()
       local one = listed({ ids = { id } })[1]
-      return { one.host, one.pid, one.version, one.names }
+      return { one.host, one.pid, one.version, one.knows }
     end)())
     local jobs = jq:pick({ queues = "a", count = 2, worker = id })
     jq:pass(30)

@@ -311,7 +311,7 @@ class Generator(ConstraintGenerator, MoreGenerator, AccessGenerator):
     def register(self):
         fields = {"name": self.rng.choice(WORKERS), "queues": self.entries()}
         if self.chance(0.3):
-            fields |= {"host": "h1", "pid": 77, "version": "1 é", "names": ["a", "b"]}
+            fields |= {"host": "h1", "pid": 77, "version": "1 é", "knows": ["a", "b"]}
         if self.chance(0.25):
             return {**fields, "announce": True, "running": self.distinct(4, "running")}
         if self.chance(0.7):

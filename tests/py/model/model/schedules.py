@@ -235,8 +235,8 @@ class Schedules(Part):
         shown_next = doc.pop("next_ms", None)
         next_ms = None if schedule.is_paused else schedule.next_ms
         same(shown_next, next_ms, f"next_ms of a schedule at {self.model.now}")
-        for field in ("made", "last_ms", "last_id"):
-            same(doc.pop(field, None), getattr(schedule, field), f"{field} of a schedule")
+        for name in ("made", "last_ms", "last_id"):
+            same(doc.pop(name, None), getattr(schedule, name), f"{name} of a schedule")
         same(doc.pop("argument"), schedule.argument, "argument of a schedule")
         same(doc.pop("job"), schedule.job, "job of a schedule")
         given = {k: v for k, v in schedule.given.items() if DEFAULTS.get(k) != v}
