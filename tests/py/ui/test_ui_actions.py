@@ -271,6 +271,11 @@ def test_a_schedule_is_made_paused_changed_and_deleted(ui: Ui) -> None:
     ui.dialog.get_by_label("Argument").fill('{"big": 9007199254740993}')
     ui.dialog.get_by_role("button", name="Create").click()
     expect(ui.row(HOSTILE)).to_contain_text("then")
+    expect(ui.row(HOSTILE)).to_contain_text("every day at 3:15")
+    ui.button(f"Run {HOSTILE} now").click()
+    ui.told("runs now: job")
+    made = ui.server.get(f"/schedule/{quoted(HOSTILE)}?runs=20")["runs"][0]["id"]
+    expect(ui.row(HOSTILE).get_by_role("link", name=f"Job {made}: queued")).to_be_visible()
     schedule = f"/schedule/{quoted(HOSTILE)}"
     assert ui.server.get(schedule)["argument"] == {"big": 9007199254740993}
     ui.button(f"Pause {HOSTILE}").click()
@@ -308,17 +313,61 @@ def test_a_worker_is_quiet_goes_on_and_stops(ui: Ui) -> None:
     assert found[0]["request"] == "stop"
 
 
-def test_workers_that_are_not_registered_are_named_while_they_run_jobs(ui: Ui) -> None:
-    ui.server.enqueue("pulled", 3)
-    ui.server.pick("pulled", "plain one", count=2)
-    ui.server.pick("pulled", "<b>other</b>")
-    ui.go("/workers", "Workers")
-    expect(ui.page.get_by_text("Only they can be asked here")).to_be_visible()
-    others = ui.page.get_by_role("region", name="Not registered")
-    expect(others).to_contain_text("plain one runs 2 jobs of pulled")
-    expect(others).to_contain_text("<b>other</b> runs 1 job of pulled")
+def test_a_stuck_workers_jobs_are_taken_in_three_clicks(ui: Ui) -> None:
+    server = ui.server
+    server.enqueue("quick", 30)
+    for job in server.pick("quick", count=30):
+        server.finish(job)
+    ids = server.enqueue("quick", 2)
+    running = [job["id"] for job in server.pick("quick", "mail-1", count=2)]
+    about = {"host": "web-3", "pid": 4711, "version": "shop 7", "knows": ["quick", "slow"]}
+    body = {"name": "mail-1", "queues": ["quick"], "max_jobs": 4, "announce": True, "running": running, **about}
+    server.call("POST", "/worker", body)
+    # Later by the clock of the page: what runs has taken long since.
+    ui.page.clock.install()
     ui.go("/", "Overview")
-    expect(ui.page.get_by_role("link", name="Registered workers")).to_be_visible()
+    ui.page.get_by_role("link", name="Workers", exact=True).click()
+    expect(ui.page.locator("h1")).to_have_text("Workers")
+    row = ui.row("mail-1")
+    for text in ("web-3 · 4711", "shop 7", "2 of 4", "pulling"):
+        expect(row).to_contain_text(text)
+    ui.page.clock.fast_forward("02:00")
+    expect(row).to_contain_text(re.compile(r"[\d,]+ × its usual p9[59]"))
+    row.get_by_role("button", name="Take jobs from mail-1").click()
+    expect(ui.dialog.get_by_role("button", name="Cancel")).to_be_focused()
+    ui.dialog.get_by_role("button", name="Take 2 jobs").click()
+    ui.told("2 jobs of mail-1 wait again.")
+    assert {server.get(f"/job/{one}")["status"] for one in ids} == {"queued"}
+
+
+def test_a_page_for_each_worker_also_for_those_listed_nowhere(ui: Ui) -> None:
+    server = ui.server
+    name = HOSTILE.encode("ascii", "ignore").decode().strip()  # it goes into a header
+    ui.refusals = 1
+    [first, second] = server.enqueue("pulled", 2)
+    server.pick("pulled", name, count=2)
+    ui.go("/workers", "Workers")
+    others = ui.page.get_by_role("region", name="Not listed")
+    expect(others).to_contain_text("runs 2 jobs of pulled")
+    others.get_by_role("link").first.click()
+    expect(ui.page.locator("h1")).to_contain_text("onerror")
+    expect(ui.page.get_by_text("It is not listed")).to_be_visible()
+    ui.button(f"Take back {first}").click()
+    ui.told(f"{first} waits again.")
+    expect(ui.row(first)).to_have_count(0)
+    about = {"host": "h", "pid": 1, "version": "1", "knows": ["pulled"]}
+    server.call(
+        "POST", "/worker", {"name": name, "queues": ["pulled", "p*"], "announce": True, "running": [second], **about}
+    )
+    ui.page.reload()
+    facts = ui.page.locator(".facts")
+    expect(facts).to_contain_text("h · process 1")
+    expect(ui.row(second)).to_contain_text("pulled")
+    ui.button(f"Take jobs from {name}").click()
+    ui.dialog.get_by_role("button", name="Take 1 job").click()
+    expect(ui.page.get_by_text("It runs nothing now.")).to_be_visible()
+    assert server.get(f"/job/{second}")["status"] == "queued"
+    ui.fits()
 
 
 # -- what is done can be taken back, and nothing destroys by mistake ---------------------------------

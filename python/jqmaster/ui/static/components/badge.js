@@ -18,6 +18,7 @@ const WORDS = new Set([
   'busy',
   'unreachable',
   'pulling',
+  'gone',
   'quiet',
   'stop',
   'problem',
