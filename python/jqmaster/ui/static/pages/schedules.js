@@ -39,8 +39,8 @@ function when(schedule) {
   const words = cronInWords(schedule.cron);
   return [
     words ? h('div', {}, words) : null,
-    h('code', { class: words ? 'muted' : '' }, schedule.cron),
-    h('span', { class: 'muted' }, ` ${zoneOf(schedule)}`),
+    h('code', { class: `nowrap ${words ? 'muted' : ''}` }, schedule.cron),
+    h('span', { class: 'muted nowrap' }, ` ${zoneOf(schedule)}`),
   ];
 }
 
@@ -177,22 +177,16 @@ export async function render(view) {
       },
       {
         title: 'Next',
-        cell: (one) =>
-          one.next_ms
-            ? [
-                ago(one.next_ms),
-                one.next?.length > 1
-                  ? h(
-                      'div',
-                      { class: 'muted hide-narrow nowrap' },
-                      `then ${one.next
-                        .slice(1)
-                        .map((ms) => moment(ms).slice(5, 16))
-                        .join(', ')}`,
-                    )
-                  : null,
-              ]
-            : h('span', { class: 'zero' }, one.paused ? '–' : 'never'),
+        cell: (one) => {
+          if (!one.next_ms) return h('span', { class: 'zero' }, one.paused ? '–' : 'never');
+          const then = one.next?.slice(1).map((ms) => moment(ms).slice(5, 16));
+          return [
+            ago(one.next_ms),
+            then?.length
+              ? h('div', { class: 'muted hide-narrow nowrap', title: then.join('\n') }, `then ${then[0]}`)
+              : null,
+          ];
+        },
       },
       { title: 'Last jobs', cell: runs },
       {

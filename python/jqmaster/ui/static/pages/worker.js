@@ -138,6 +138,7 @@ export async function render(view, { name: id }) {
       about.append(
         h('p', { class: 'muted' }, `It is not listed: what it runs was found among ${count(LOOKED_AT)} running jobs.`),
       );
+    gone.hidden = worker.state !== 'gone';
     fill(gone, lost(worker));
   }
 
