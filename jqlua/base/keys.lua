@@ -94,6 +94,7 @@ M.TOLD = NAMESPACE .. ":worker:" -- + worker, shard channel: what it is told
 M.API_KEYS = NAMESPACE .. ":api-keys" -- hash: id -> record (module access.apikey), and shard channel
 M.API_KEY_IDS = NAMESPACE .. ":api-key-ids" -- zset, scores 0: ids in order, for paging
 M.API_KEY_USES = NAMESPACE .. ":api-key-uses" -- hash: id -> when it was used last
+M.TASKS = NAMESPACE .. ":tasks" -- hash: id -> record (module upkeep.tasks)
 M.TRAIL = NAMESPACE .. ":trail" -- zset, scores 0: what operators changed, in order (module access.trail)
 M.WEBHOOKS = NAMESPACE .. ":webhooks" -- string: all of them (module webhooks.registry)
 M.WEBHOOK_SECRETS = NAMESPACE .. ":webhook-secrets" -- hash: id -> what its notifications are signed with

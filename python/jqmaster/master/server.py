@@ -39,6 +39,7 @@ from jqmaster.master.keyring import Keyring
 from jqmaster.master.master import Master
 from jqmaster.master.reach import Reach
 from jqmaster.master.session import IDLE_S, NO_PROXIES, Proxies
+from jqmaster.master.tasks import Tasks
 from jqmaster.master.webhooks import Webhooks
 from jqmaster.wire.foreign import is_loopback
 from jqmaster.worker import joblog
@@ -150,7 +151,7 @@ class Server:
                 self.master.overview.drain()
             # The HTTP server still answers meanwhile: outcomes of running jobs are welcome to the end.
             most_s = max(0.1, (deadline - loop.time()) * 0.6)
-            await asyncio.gather(self.dispatch.stop(most_s), self.webhooks.stop(most_s))
+            await asyncio.gather(self.dispatch.stop(most_s), self.webhooks.stop(most_s), self._tasks.stop())
             await self._stop_http(max(0.2, (deadline - loop.time()) * 0.6))
             await asyncio.gather(self._waiting.stop(), self._ended.stop(), self._events.stop())
             if self.master.overview is not None:
@@ -226,13 +227,16 @@ class Server:
             keyring=self._keyring,
         )
         self.webhooks = Webhooks(engine, self._waiting, master=name, reach=options.reach(), meters=self.dispatch.meters)
+        self._tasks = Tasks(engine, name)
         self.master = Master(
             engine, self._waiting, self._ended, self.dispatch, self._events,
+            tasks=self._tasks,
             keyring=self._keyring, proxies=options.proxies, session_idle_s=options.session_idle_s,
             meters=self.dispatch.meters, metrics_queues=options.metrics_queues,
         )  # fmt: skip
         self.dispatch.start()
         self.webhooks.start()
+        self._tasks.start()
         self._serve_http()
 
     async def _keys(self, engine: Engine) -> Keyring:

@@ -118,6 +118,15 @@ _TABLE = (
         p.STEP,
     ),
     Operation(
+        "task", "", "POST", "/tasks", "operator", "Have something done to all jobs that fit, however many", p.DOCUMENT,
+        p.TASK, errors=("INVALID", "CONFLICT", "FULL"), by_hand="begins it at once",
+    ),
+    Operation("tasks", "", "GET", "/tasks", "viewer", "What is done to many jobs", Reply("list", ("tasks",))),
+    Operation(
+        "task", "stop", "POST", "/task/{id}/stop", "operator", "Stop what is done to many jobs", p.DOCUMENT, (p.ID,),
+        {"stop": True}, errors=p.MISSING,
+    ),
+    Operation(
         "free", "", "DELETE", "/unique/{key}", "pusher", "Free a unique key; its job goes on without one",
         Reply("values", ("job_id",)), (p.path("key", p.NAME, "unique"),), errors=p.MISSING, also=p.OPERATOR,
     ),

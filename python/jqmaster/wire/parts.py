@@ -214,6 +214,14 @@ RECURRING = (
 MOMENTS = query("next", Type("integer", 0, 100), "With so many moments to come.", default=0)
 RUNS = query("runs", Type("integer", 0, 20), "With what became of so many jobs that it made last.", default=0)
 
+TASK = (
+    body("what", Type("text", choices=("discard", "cancel", "retry")), required=True),
+    body("where", WHERE, required=True),
+    body("total", Type("integer", 0, 2**53), "How many jobs there may be, to show how far it is."),
+    body("force", FLAG, "With `cancel`."),
+    body("dependents", Type("text", choices=("leave", "cancel")), "With `cancel`."),
+    body("queue", QUEUE_NAME, "With `retry`: where they wait from now on."),
+)
 KEY = (
     body("name", Type("text", 1, 100), "Whose it is; the trail has it.", required=True),
     body("roles", Type("list", 1, 5, schema="Roles"), required=True),
