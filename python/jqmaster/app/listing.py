@@ -7,7 +7,8 @@ from typing import Any, Protocol
 
 from jqmaster.app.handle import Ids, ids_of
 from jqmaster.engine import options
-from jqmaster.engine.options import Seconds
+from jqmaster.engine.calls import given
+from jqmaster.engine.options import Seconds, Where
 from jqmaster.engine.replies import Document, Page
 
 BATCH = 1000
@@ -45,4 +46,12 @@ async def batched(call: Callable[[list[str]], Awaitable[Sequence[Any]]], ids: Id
     wanted = ids_of(ids)
     for start in range(0, len(wanted), BATCH):
         found += await call(wanted[start : start + BATCH])
+    return found
+
+
+def conditions(where: Where) -> dict[str, Any]:
+    """`where` as the engine takes it."""
+    found = given(**where)
+    if not isinstance(found.get("status", ""), str):
+        found["status"] = list(found["status"])
     return found

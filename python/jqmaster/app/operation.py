@@ -12,6 +12,7 @@ from jqmaster.app.link import plain, plain_each
 from jqmaster.app.listing import BATCH, PAGE
 from jqmaster.app.listing import all_of as _all
 from jqmaster.app.listing import batched as _batched
+from jqmaster.app.listing import conditions as _where
 from jqmaster.app.listing import each as _each
 from jqmaster.app.listing import in_seconds as _seconds
 from jqmaster.app.running import RunningMethods
@@ -281,13 +282,6 @@ class OperationMethods(RunningMethods):
     stats, series = plain(astats), plain(aseries)
     config, configure, describe_config = plain(aconfig), plain(aconfigure), plain(adescribe_config)
     export, import_records = plain_each(aexport), plain(aimport_records)
-
-
-def _where(where: Where) -> dict[str, Any]:
-    found = given(**where)
-    if not isinstance(found.get("status", ""), str):
-        found["status"] = list(found["status"])
-    return found
 
 
 def _matcher(match: Match) -> Mapping[str, Any]:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import asyncio
+import secrets
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Literal, Unpack
 
 from jqmaster.app.handle import unpacked
 from jqmaster.app.link import Link, plain
-from jqmaster.app.listing import BATCH, PAGE, all_of, batched, documents, in_seconds
+from jqmaster.app.listing import BATCH, PAGE, all_of, batched, conditions, documents, in_seconds
 from jqmaster.app.task import Call, When
 from jqmaster.engine import options
+from jqmaster.engine.engine import Engine as StraightEngine
 from jqmaster.engine.engine import Operations as Engine
-from jqmaster.engine.options import Seconds
+from jqmaster.engine.options import Seconds, Where
 from jqmaster.engine.replies import Document
+from jqmaster.errors import NotFound
 
+FOLLOW_EVERY_S = 0.3
 PAGE_OF_PLANS = 20  # schedules with their moments to come
 
 
@@ -59,6 +64,49 @@ class RunningMethods:
         """Delete a schedule; jobs that it has made stay. Raises NotFound."""
         await (await self.aengine()).unschedule(schedule_id)
 
+    # -- bulks ------------------------------------------------------------------------------------
+
+    async def abegin_bulk(
+        self,
+        what: Literal["discard", "cancel", "retry"],
+        where: Where,
+        *,
+        total: int | None = None,
+        queue: str | None = None,
+        force: bool | None = None,
+        dependents: Literal["leave", "cancel"] | None = None,
+    ) -> Document:
+        """Have something done to all jobs that fit, however many: masters do it in steps, also when this program has
+        ended. Its document: `id, what, where, changed, …`. `total`: how many there may be. `force` and `dependents`
+        are of `cancel`, `queue` of `retry`. Raises Conflict while one is under way with jobs of that queue."""
+        return await (await self.aengine()).begin_bulk(
+            what, conditions(where), total=total, queue=queue, force=force, dependents=dependents
+        )
+
+    async def abulks(self) -> list[Document]:
+        """Those under way, and those that ended within an hour, the latest first."""
+        return await (await self.aengine()).bulks()
+
+    async def astop_bulk(self, bulk_id: str) -> Document:
+        """Stop one; its document. Raises NotFound."""
+        return await (await self.aengine()).stop_bulk(bulk_id)
+
+    async def afollow_bulk(self, bulk: Document, said: Callable[[Document], object] | None = None) -> Document:
+        """Wait until it is over; its document then. `said` is told how far it is. Straight on Redis it is carried on
+        from here, as no master may be there. Raises NotFound when nobody knows it any more."""
+        engine = await self.aengine()
+        if isinstance(engine, StraightEngine):
+            bulk = await engine.carry_on(bulk, f"jq:{secrets.token_hex(6)}", said) or bulk
+        while not bulk.get("ended_ms"):
+            await asyncio.sleep(FOLLOW_EVERY_S)
+            found = [one for one in await engine.bulks() if one["id"] == bulk["id"]]
+            if not found:
+                raise NotFound(f"no such bulk operation: {bulk['id']}")
+            [bulk] = found
+            if said is not None:
+                said(bulk)
+        return bulk
+
     # -- workers ----------------------------------------------------------------------------------
 
     async def aworkers(self, ids: Iterable[str] | None = None, *, others: bool = False) -> list[Document]:
@@ -84,4 +132,6 @@ class RunningMethods:
 
     repeat, schedules, unschedule = plain(arepeat), plain(aschedules), plain(aunschedule)
     run_schedule = plain(arun_schedule)
+    begin_bulk, bulks, stop_bulk = plain(abegin_bulk), plain(abulks), plain(astop_bulk)
+    follow_bulk = plain(afollow_bulk)
     workers, tell_worker, kick_worker = plain(aworkers), plain(atell_worker), plain(akick_worker)

@@ -80,7 +80,7 @@ class Dispatch(Protocol):
         """Look for deliverable jobs soon: a worker may have got room. Returns at once, safe to call often."""
 
 
-class Tasks(Protocol):
+class Bulks(Protocol):
     """Carries on what is done to many jobs."""
 
     def poke(self) -> None:
@@ -100,7 +100,7 @@ class Master:
     ended: Ended
     dispatch: Dispatch
     events: Events | None = None
-    tasks: Tasks | None = None
+    bulks: Bulks | None = None
     keyring: Keyring | None = None
     """Without one everybody may do everything."""
     proxies: Proxies = NO_PROXIES

@@ -29,6 +29,7 @@ from jqmaster.engine.scripts import Form
 from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import JQError, UnsuitableServer
 from jqmaster.master import open_files
+from jqmaster.master.bulk import Bulks
 from jqmaster.master.dispatch import Dispatch
 from jqmaster.master.embedded import EmbeddedRedis, EmbeddedRedisError
 from jqmaster.master.events import EventFeed
@@ -39,7 +40,6 @@ from jqmaster.master.keyring import Keyring
 from jqmaster.master.master import Master
 from jqmaster.master.reach import Reach
 from jqmaster.master.session import IDLE_S, NO_PROXIES, Proxies
-from jqmaster.master.tasks import Tasks
 from jqmaster.master.webhooks import Webhooks
 from jqmaster.wire.foreign import is_loopback
 from jqmaster.worker import joblog
@@ -116,6 +116,7 @@ class Server:
         self.master: Master
         self.dispatch: Dispatch
         self.webhooks: Webhooks
+        self._bulks: Bulks
         self._embedded: EmbeddedRedis | None = None
         self._redis: redis_asyncio.Redis | None = None
         self._waiting: Waiting
@@ -151,7 +152,7 @@ class Server:
                 self.master.overview.drain()
             # The HTTP server still answers meanwhile: outcomes of running jobs are welcome to the end.
             most_s = max(0.1, (deadline - loop.time()) * 0.6)
-            await asyncio.gather(self.dispatch.stop(most_s), self.webhooks.stop(most_s), self._tasks.stop())
+            await asyncio.gather(self.dispatch.stop(most_s), self.webhooks.stop(most_s), self._bulks.stop())
             await self._stop_http(max(0.2, (deadline - loop.time()) * 0.6))
             await asyncio.gather(self._waiting.stop(), self._ended.stop(), self._events.stop())
             if self.master.overview is not None:
@@ -227,16 +228,16 @@ class Server:
             keyring=self._keyring,
         )
         self.webhooks = Webhooks(engine, self._waiting, master=name, reach=options.reach(), meters=self.dispatch.meters)
-        self._tasks = Tasks(engine, name)
+        self._bulks = Bulks(engine, name)
         self.master = Master(
             engine, self._waiting, self._ended, self.dispatch, self._events,
-            tasks=self._tasks,
+            bulks=self._bulks,
             keyring=self._keyring, proxies=options.proxies, session_idle_s=options.session_idle_s,
             meters=self.dispatch.meters, metrics_queues=options.metrics_queues,
         )  # fmt: skip
         self.dispatch.start()
         self.webhooks.start()
-        self._tasks.start()
+        self._bulks.start()
         self._serve_http()
 
     async def _keys(self, engine: Engine) -> Keyring:

@@ -118,12 +118,12 @@ _TABLE = (
         p.STEP,
     ),
     Operation(
-        "task", "", "POST", "/tasks", "operator", "Have something done to all jobs that fit, however many", p.DOCUMENT,
-        p.TASK, errors=("INVALID", "CONFLICT", "FULL"), by_hand="begins it at once",
+        "bulk", "", "POST", "/bulks", "operator", "Have something done to all jobs that fit, however many", p.DOCUMENT,
+        p.BULK, errors=("INVALID", "CONFLICT", "FULL"), by_hand="begins it at once",
     ),
-    Operation("tasks", "", "GET", "/tasks", "viewer", "What is done to many jobs", Reply("list", ("tasks",))),
+    Operation("bulks", "", "GET", "/bulks", "viewer", "What is done to many jobs", Reply("list", ("bulks",))),
     Operation(
-        "task", "stop", "POST", "/task/{id}/stop", "operator", "Stop what is done to many jobs", p.DOCUMENT, (p.ID,),
+        "bulk", "stop", "POST", "/bulk/{id}/stop", "operator", "Stop what is done to many jobs", p.DOCUMENT, (p.ID,),
         {"stop": True}, errors=p.MISSING,
     ),
     Operation(

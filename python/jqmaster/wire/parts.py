@@ -214,7 +214,7 @@ RECURRING = (
 MOMENTS = query("next", Type("integer", 0, 100), "With so many moments to come.", default=0)
 RUNS = query("runs", Type("integer", 0, 20), "With what became of so many jobs that it made last.", default=0)
 
-TASK = (
+BULK = (
     body("what", Type("text", choices=("discard", "cancel", "retry")), required=True),
     body("where", WHERE, required=True),
     body("total", Type("integer", 0, 2**53), "How many jobs there may be, to show how far it is."),

@@ -18,7 +18,7 @@ from jqmaster.wire.operations import OPERATIONS
 
 READY_S = 1.0
 _PURGE = Translation(OPERATIONS["discard.queue"])
-_TASK = Translation(OPERATIONS["task"])
+_BULK = Translation(OPERATIONS["bulk"])
 
 
 async def purge_queue(master: Master, request: Request) -> Reply:
@@ -34,11 +34,11 @@ async def purge_queue(master: Master, request: Request) -> Reply:
         spec = packform.extend_map(first, {"cursor": packform.pack(cursor.decode())})
 
 
-async def begin_task(master: Master, request: Request) -> Reply:
-    """`POST /tasks`: this master carries it on, or another if it cannot."""
-    reply = await _TASK(master, request)
-    if master.tasks is not None:
-        master.tasks.poke()
+async def begin_bulk(master: Master, request: Request) -> Reply:
+    """`POST /bulks`: this master carries it on, or another if it cannot."""
+    reply = await _BULK(master, request)
+    if master.bulks is not None:
+        master.bulks.poke()
     return reply
 
 

@@ -24,6 +24,7 @@ FEATURES = {
     "schedules": {"schedule": 3, "unschedule": 0.3, "schedules": 1}, "statistics": {"stats": 2},
     "events": {"track": 1.5}, "control": {"worker": 2}, "settings": {"queue": 3}, "limits": {}, "bounds": {},
     "access": {"grant": 2, "revoke": 0.7, "touch": 1, "keys": 0.5, "trail": 1, "cancel": 2, "queue": 1},
+    "bulks": {"bulk": 3, "bulks": 1},
     "webhooks": {"subscribe": 1.5, "unsubscribe": 0.5, "webhooks": 0.7},
 }  # fmt: skip
 # Of these, those that are known to disagree for now.
@@ -286,6 +287,24 @@ class MoreGenerator:
             "worker": self.registered(),
             "request": self.rng.choice(("quiet", "stop", "resume", "resume")),
         }
+
+    def bulk(self):
+        known = list(self.driver.model.bulks.all)
+        if not known or self.chance(0.4):
+            fields = {"what": self.rng.choice(("discard", "cancel", "retry")), "where": self.where()}
+            return fields | ({"total": 5} if self.chance(0.5) else {})
+        fields = {"id": self.rng.choice(known)}
+        if self.chance(0.15):
+            return {**fields, "stop": True}
+        fields["holder"] = self.rng.choice(("m1", "m2"))
+        if self.chance(0.6):
+            fields |= {"cursor": self.rng.choice(("", "x é")), "changed": self.rng.choice((0, 7, 1000))}
+        if self.chance(0.25):
+            fields |= {"ended": True} | ({"problem": "no"} if self.chance(0.5) else {})
+        return fields
+
+    def bulks(self):
+        return {}
 
     # ---- schedules, statistics, settings ----
 

@@ -159,7 +159,8 @@ DECODE = {
     "jobs": lambda reply: page(reply, unpack_document), "failures": page, "tags": first_text,
     "keys": page, "trail": page, "grant": plain_document,
     "subscribe": webhook_document, "webhooks": lambda reply: [webhook_document(doc) for doc in reply],
-    "history": plain_document, "stats": lambda reply: [plain_document(doc) for doc in reply],
+    "history": plain_document, "bulk": plain_document, "bulks": lambda reply: [plain_document(doc) for doc in reply],
+    "stats": lambda reply: [plain_document(doc) for doc in reply],
     "result": lambda reply: [reply[0].decode(), *reply[1:]],
     "assign": lambda reply: [reply[0], *([*(text(one) for one in told), unpack_document(doc), argument]
                                          for *told, doc, argument in grouped(reply[1:], 6))],

@@ -1,4 +1,4 @@
--- Begins a task: something is to be done to all jobs that fit a description. Says how far it is; stops it.
+-- Begins a bulk operation: something is to be done to all jobs that fit a description. Says how far it is; stops it.
 -- KEYS   namespace, namespace:meta
 -- ARGV   spec {what, where, total?, force?, dependents?, queue?, actor?}, or {id, holder, cursor?, changed?, ended?,
 --        problem?}, or {id, stop, actor?}
@@ -8,8 +8,7 @@
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local moving = require "jqlua.life.moving"
-local tasks = require "jqlua.upkeep.tasks"
-local trail = require "jqlua.access.trail"
+local bulks = require "jqlua.upkeep.bulks"
 local transition = require "jqlua.life.transition"
 local where_of = require "jqlua.find.where"
 
@@ -57,7 +56,7 @@ local function check_begin()
 end
 
 local function check_step()
-  local wrong = unwanted("what where total force dependents queue", "only a call that begins a task has it")
+  local wrong = unwanted("what where total force dependents queue", "only a call that begins one has it")
   if wrong or spec.stop ~= nil then
     wrong = wrong or unwanted("holder cursor changed ended problem", "a call with stop has none")
     return wrong or spec.stop ~= true and check.problem("stop", "true", spec.stop)
@@ -78,27 +77,24 @@ local of
 if spec.id == nil then
   problem = check_begin()
   if not problem then
-    of, problem = tasks.begin({
+    of, problem = bulks.begin({
       what = spec.what, where = spec.where, total = spec.total, force = spec.force, dependents = spec.dependents,
       queue = spec.queue, actor = spec.actor,
     })
   end
 else
   problem = not check.is_name(spec.id) and check.problem("id", check.NAME, spec.id) or check_step()
-  local known = not problem and tasks.load(spec.id)
+  local known = not problem and bulks.load(spec.id)
   if not problem and not known then
-    problem = check.missing("id", "task", spec.id)
+    problem = check.missing("id", "bulk operation", spec.id)
   elseif not problem and spec.stop then
-    of = known.ended_ms and known or tasks.finish(known, true)
+    of = known.ended_ms and known or bulks.finish(known, true)
   elseif not problem then
-    of, problem = tasks.step(known, spec)
+    of, problem = bulks.step(known, spec)
   end
 end
 if not of then
   return redis.error_reply(problem)
 end
-if spec.id == nil or spec.stop then
-  trail.note("task", of.id, spec)
-end
 transition.commit()
-return tasks.document(of)
+return bulks.document(of)

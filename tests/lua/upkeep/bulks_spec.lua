@@ -1,10 +1,10 @@
--- Tasks: what is to be done to many jobs, by whom, and how far it is.
+-- Bulk operations: what is to be done to many jobs, by whom, and how far it is.
 local msgpack = require "support.msgpack"
 local space = require "support.space"
 
 local START_MS = space.START_MS
 
-describe("task", function()
+describe("bulk", function()
   local jq = space.each()
 
   local function begin(fields)
@@ -12,18 +12,18 @@ describe("task", function()
     for name, value in pairs(fields or {}) do
       spec[name] = value
     end
-    return msgpack.unpack(jq:call("task", spec))
+    return msgpack.unpack(jq:call("bulk", spec))
   end
   local function step(id, fields)
     local spec = { id = id, holder = "m1" }
     for name, value in pairs(fields or {}) do
       spec[name] = value
     end
-    return msgpack.unpack(jq:call("task", spec))
+    return msgpack.unpack(jq:call("bulk", spec))
   end
   local function listed()
     local found = {}
-    for i, document in ipairs(jq:call("tasks", {})) do
+    for i, document in ipairs(jq:call("bulks", {})) do
       found[i] = msgpack.unpack(document)
     end
     return found
@@ -34,43 +34,41 @@ describe("task", function()
     assert.are.same({ "discard", { queue = "a", status = "queued" }, 5, 0, "", "op", START_MS, 0, false },
       { one.what, one.where, one.total, one.changed, one.cursor, one.actor, one.begun_ms, one.resumed, one.stopped })
     assert.are.same({ one }, listed())
-    local trail = msgpack.unpack(jq:call("trail", {})[2])
-    assert.are.same({ "task", one.id, "op" }, { trail.what, trail.on, trail.actor })
   end)
   it("is one at a time for a queue, and twenty in all", function()
     local one = begin()
-    jq:refuses("CONFLICT where.queue: task " .. one.id, "task", { what = "retry", where = { queue = "a" } })
+    jq:refuses("CONFLICT where.queue: bulk operation " .. one.id, "bulk", { what = "retry", where = { queue = "a" } })
     step(one.id, { ended = true })
     begin()
     for i = 1, 18 do
       begin({ where = { queue = "b" .. i } })
     end
     begin({ where = { status = "error" }, what = "retry", queue = "c" })
-    jq:refuses("CONFLICT where.queue: ", "task", { what = "discard", where = { name = "x" } })
-    jq:refuses("FULL where: 20 tasks", "task", { what = "discard", where = { queue = "z" } })
+    jq:refuses("CONFLICT where.queue: ", "bulk", { what = "discard", where = { name = "x" } })
+    jq:refuses("FULL where: 20 bulk operations", "bulk", { what = "discard", where = { queue = "z" } })
   end)
   it("is its holder's while he goes on, then another's", function()
     local one = begin()
     step(one.id)
-    jq:refuses("CONFLICT id: another carries it on", "task", { id = one.id, holder = "m2" })
-    jq:pass(20)
+    jq:refuses("CONFLICT id: another carries it on", "bulk", { id = one.id, holder = "m2" })
+    jq:pass(5)
     assert.are.equal(100, step(one.id, { cursor = "x", changed = 100 }).changed)
-    jq:pass(29.999)
-    jq:refuses("CONFLICT id: another carries it on", "task", { id = one.id, holder = "m2" })
+    jq:pass(9.999)
+    jq:refuses("CONFLICT id: another carries it on", "bulk", { id = one.id, holder = "m2" })
     jq:pass(0.001)
     local taken = step(one.id, { holder = "m2" })
     assert.are.same({ "x", 100, 1 }, { taken.cursor, taken.changed, taken.resumed })
-    jq:refuses("CONFLICT id: another carries it on", "task", { id = one.id, holder = "m1", changed = 5 })
+    jq:refuses("CONFLICT id: another carries it on", "bulk", { id = one.id, holder = "m1", changed = 5 })
     assert.are.equal(107, step(one.id, { holder = "m2", changed = 7, ended = true }).changed)
-    jq:refuses("CONFLICT id: the task is over", "task", { id = one.id, holder = "m2" })
+    jq:refuses("CONFLICT id: it is over", "bulk", { id = one.id, holder = "m2" })
   end)
   it("is stopped, also twice", function()
     local one = begin()
     step(one.id, { changed = 3 })
-    local stopped = msgpack.unpack(jq:call("task", { id = one.id, stop = true, actor = "ann" }))
+    local stopped = msgpack.unpack(jq:call("bulk", { id = one.id, stop = true, actor = "ann" }))
     assert.are.same({ true, 3, START_MS }, { stopped.stopped, stopped.changed, stopped.ended_ms })
-    assert.are.same(stopped, msgpack.unpack(jq:call("task", { id = one.id, stop = true })))
-    jq:refuses("CONFLICT id: the task is over", "task", { id = one.id, holder = "m1" })
+    assert.are.same(stopped, msgpack.unpack(jq:call("bulk", { id = one.id, stop = true })))
+    jq:refuses("CONFLICT id: it is over", "bulk", { id = one.id, holder = "m1" })
   end)
   it("that failed says why; after an hour it is listed no more", function()
     step(begin().id, { ended = true, problem = "INVALID x" })
@@ -78,7 +76,7 @@ describe("task", function()
     jq:pass(3600)
     assert.are.same({}, listed())
     begin()
-    assert.are.equal(1, jq:redis("HLEN", jq.name .. ":tasks"))
+    assert.are.equal(1, jq:redis("HLEN", jq.name .. ":bulks"))
   end)
   it("are a hundred at most", function()
     for _ = 1, 120 do
@@ -87,12 +85,12 @@ describe("task", function()
     assert.are.equal(100, #listed())
   end)
   it("is refused what does not go together", function()
-    jq:refuses("INVALID what: ", "task", { where = {} })
-    jq:refuses("INVALID where: ", "task", { what = "discard" })
-    jq:refuses("INVALID force: only cancel", "task", { what = "retry", where = {}, force = true })
-    jq:refuses("INVALID queue: only retry", "task", { what = "discard", where = {}, queue = "a" })
-    jq:refuses("INVALID holder: ", "task", { what = "discard", where = {}, holder = "m" })
-    jq:refuses("NOTFOUND id: no such task: x", "task", { id = "x", holder = "m" })
-    jq:refuses("INVALID cursor: a call with stop", "task", { id = "x", stop = true, cursor = "" })
+    jq:refuses("INVALID what: ", "bulk", { where = {} })
+    jq:refuses("INVALID where: ", "bulk", { what = "discard" })
+    jq:refuses("INVALID force: only cancel", "bulk", { what = "retry", where = {}, force = true })
+    jq:refuses("INVALID queue: only retry", "bulk", { what = "discard", where = {}, queue = "a" })
+    jq:refuses("INVALID holder: ", "bulk", { what = "discard", where = {}, holder = "m" })
+    jq:refuses("NOTFOUND id: no such bulk operation: x", "bulk", { id = "x", holder = "m" })
+    jq:refuses("INVALID cursor: a call with stop", "bulk", { id = "x", stop = true, cursor = "" })
   end)
 end)

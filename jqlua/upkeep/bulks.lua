@@ -1,6 +1,6 @@
 ---@lazy
--- Tasks: what is to be done to all jobs that fit a description, however many, carried on in steps by whoever holds the
--- task: a master. The steps are calls of the operation itself. Here stands what is to be done, how far it is, and who
+-- Bulk operations: what is to be done to all jobs that fit a description, however many, carried on in steps by whoever holds
+-- it: a master. The steps are calls of the operation itself. Here stands what is to be done, how far it is, and who
 -- sees to it until when: another goes on where one died.
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
@@ -11,8 +11,8 @@ local M = {}
 
 local call = redis.call
 
--- For so long a task is its holder's; each step begins it anew.
-local HELD_MS = 30000
+-- For so long a bulk is its holder's; each step begins it anew.
+local HELD_MS = 10000
 local KEPT_MS = 3600000
 local MOST_OPEN = 20
 local MOST = 100
@@ -20,19 +20,19 @@ local MOST = 100
 ---@return table? of {id, what, where, cursor, changed, total, begun_ms, actor, force, dependents, queue, holder,
 --- until_ms, resumed, ended_ms, problem, is_stopped}
 function M.load(id)
-  local raw = call("HGET", keys.TASKS, id)
+  local raw = call("HGET", keys.BULKS, id)
   return raw and cmsgpack.unpack(raw) or nil
 end
 
 local function save(of)
-  call("HSET", keys.TASKS, of.id, cmsgpack.pack(of))
+  call("HSET", keys.BULKS, of.id, cmsgpack.pack(of))
   return of
 end
 
 --- All of them, the latest first; those that ended an hour ago are left out.
 function M.all()
   local list = {}
-  for _, raw in ipairs(call("HVALS", keys.TASKS)) do
+  for _, raw in ipairs(call("HVALS", keys.BULKS)) do
     local of = cmsgpack.unpack(raw)
     if not of.ended_ms or of.ended_ms > meta.state[meta.NOW_MS] - KEPT_MS then
       list[#list + 1] = of
@@ -52,9 +52,9 @@ local function drop_old(list)
       kept[of.id] = true
     end
   end
-  for _, id in ipairs(call("HKEYS", keys.TASKS)) do
+  for _, id in ipairs(call("HKEYS", keys.BULKS)) do
     if not kept[id] then
-      call("HDEL", keys.TASKS, id)
+      call("HDEL", keys.BULKS, id)
     end
   end
 end
@@ -69,13 +69,13 @@ function M.begin(of)
     if not other.ended_ms then
       open = open + 1
       if other.where.queue == of.where.queue then
-        return nil, "CONFLICT where.queue: task " .. other.id .. " is under way "
+        return nil, "CONFLICT where.queue: bulk operation " .. other.id .. " is under way "
           .. (of.where.queue and "with jobs of " .. check.show(of.where.queue) or "with jobs of all queues")
       end
     end
   end
   if open >= MOST_OPEN then
-    return nil, "FULL where: " .. MOST_OPEN .. " tasks are under way"
+    return nil, "FULL where: " .. MOST_OPEN .. " bulk operations are under way"
   end
   drop_old(list)
   of.id, of.begun_ms, of.changed, of.cursor, of.resumed = "t" .. serial.next(), meta.state[meta.NOW_MS], 0, "", 0
@@ -95,7 +95,7 @@ end
 function M.step(of, said)
   local now = meta.state[meta.NOW_MS]
   if of.ended_ms then
-    return nil, "CONFLICT id: the task is over"
+    return nil, "CONFLICT id: it is over"
   elseif of.holder and of.holder ~= said.holder and of.until_ms > now then
     return nil, "CONFLICT id: another carries it on"
   elseif of.holder and of.holder ~= said.holder then
