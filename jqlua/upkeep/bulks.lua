@@ -1,7 +1,7 @@
 ---@lazy
--- Bulk operations: what is to be done to all jobs that fit a description, however many, carried on in steps by whoever holds
--- it: a master. The steps are calls of the operation itself. Here stands what is to be done, how far it is, and who
--- sees to it until when: another goes on where one died.
+-- Bulk operations: what is to be done to all jobs that fit a description, however many, carried on in steps by whoever
+-- holds it: a master. The steps are calls of the operation itself. Here stands what is to be done, how far it is, and
+-- who sees to it until when: another goes on where one died.
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
@@ -11,7 +11,7 @@ local M = {}
 
 local call = redis.call
 
--- For so long a bulk is its holder's; each step begins it anew.
+-- For so long it is its holder's; each step begins it anew.
 local HELD_MS = 10000
 local KEPT_MS = 3600000
 local MOST_OPEN = 20

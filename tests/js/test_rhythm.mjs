@@ -31,7 +31,16 @@ test('the usual forms are in words', () => {
 
 test('what has no short words, or would be said wrongly, has none', () => {
   // 7 does not divide an hour; either day will do; seconds; many; nonsense.
-  for (const cron of ['*/7 * * * *', '0 */5 * * *', '0 9 1 * mon', '30 * * * * *', '1-50/3 4 * * *', '', 'a b c d e', '* * *']) {
+  for (const cron of [
+    '*/7 * * * *',
+    '0 */5 * * *',
+    '0 9 1 * mon',
+    '30 * * * * *',
+    '1-50/3 4 * * *',
+    '',
+    'a b c d e',
+    '* * *',
+  ]) {
     assert.equal(cronInWords(cron), null, cron);
   }
 });
