@@ -41,8 +41,8 @@ local function check_begin()
   end
   if wrong then
     return wrong
-  elseif spec.total ~= nil and not check.is_integer(spec.total, 0, 2 ^ 53) then
-    return check.problem("total", "an integer from 0 to 2^53", spec.total)
+  elseif spec.total ~= nil and not check.is_integer(spec.total, 0, 1e15) then
+    return check.problem("total", "an integer from 0 to 10^15", spec.total)
   elseif spec.what ~= "cancel" and (spec.force ~= nil or spec.dependents ~= nil) then
     return "INVALID " .. (spec.force ~= nil and "force" or "dependents") .. ": only cancel has it"
   elseif spec.what ~= "retry" and spec.queue ~= nil then

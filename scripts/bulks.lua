@@ -5,9 +5,13 @@
 -- Errors INVALID field
 -- Flags: read
 local arguments = require "jqlua.base.arguments"
+local check = require "jqlua.base.check"
 local bulks = require "jqlua.upkeep.bulks"
 
 local spec, problem = arguments.spec("")
+if spec and next(spec) ~= nil then -- an empty name, which a list of none has
+  spec, problem = nil, check.unknown("", "", "")
+end
 if not spec then
   return redis.error_reply(problem)
 end

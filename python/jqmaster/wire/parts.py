@@ -217,7 +217,7 @@ RUNS = query("runs", Type("integer", 0, 20), "With what became of so many jobs t
 BULK = (
     body("what", Type("text", choices=("discard", "cancel", "retry")), required=True),
     body("where", WHERE, required=True),
-    body("total", Type("integer", 0, 2**53), "How many jobs there may be, to show how far it is."),
+    body("total", Type("integer", 0, 10**15), "How many jobs there may be, to show how far it is."),
     body("force", FLAG, "With `cancel`."),
     body("dependents", Type("text", choices=("leave", "cancel")), "With `cancel`."),
     body("queue", QUEUE_NAME, "With `retry`: where they wait from now on."),

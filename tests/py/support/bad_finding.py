@@ -40,6 +40,7 @@ def of_finding(invalid, refused):
 
 
 VALID = {
+    "bulk": {"what": "discard", "where": {}}, "bulks": {},
     "jobs": [encode({})], "failures": [encode({})], "tags": [encode({})],
     "retry": [encode({"ids": [UNKNOWN]})], "discard": [encode({"ids": [RUNNING]})],
     "forget": [encode({"queue": "nobody knows it"})],
