@@ -40,7 +40,7 @@ def of_finding(invalid, refused):
 
 
 VALID = {
-    "bulk": {"what": "discard", "where": {}}, "bulks": {},
+    "bulk": [encode({"what": "discard", "where": {}})], "bulks": [encode({})],
     "jobs": [encode({})], "failures": [encode({})], "tags": [encode({})],
     "retry": [encode({"ids": [UNKNOWN]})], "discard": [encode({"ids": [RUNNING]})],
     "forget": [encode({"queue": "nobody knows it"})],
