@@ -98,6 +98,7 @@ export async function toIds(action, ids, values = {}) {
   return answer.jobs.filter((state) => !ANSWERS_NO.has(state)).length;
 }
 
-/** Has the server do it to all that match → the bulk operation. `total`: how many there may be. */
-export const begin = (action, where, values = {}, total = undefined) =>
-  api.post('/bulks', { what: action.id, where, total, ...(action.options?.(values) || {}) });
+/** One step through all that match → {cursor, changed}. */
+export function toWhere(action, where, cursor, values = {}) {
+  return api.post(action.path, { where, ...(cursor ? { cursor } : {}), ...(action.options?.(values) || {}) });
+}

@@ -176,7 +176,6 @@ class Mass {
     this.leave.focus();
     this.running = this.run(values, {
       isOver: () => this.isOver,
-      total: this.total,
       step: (far, words) => {
         bar.value = Math.min(far, bar.max);
         text.textContent = words;
