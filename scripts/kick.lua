@@ -1,8 +1,9 @@
 -- Takes running jobs away from their workers; they wait again, and no retry is spent.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {ids, delay?, actor?} or {queue, count?, delay?, actor?}
--- Reply  for each job queued or scheduled, or NOTFOUND, or CONFLICT (it does not run); of a queue {kicked, more}
--- Errors INVALID field, NOTFOUND queue
+-- ARGV   spec {ids, delay?, actor?} or {queue, count?, delay?, actor?}, or with worker instead of queue
+-- Reply  for each job queued or scheduled, or NOTFOUND, or CONFLICT (it does not run); of a queue or a worker
+--        {kicked, more}
+-- Errors INVALID field, NOTFOUND queue, NOTFOUND worker
 -- Flags: drain
 local arguments = require "jqlua.base.arguments"
 local attempt = require "jqlua.life.attempt"
@@ -12,20 +13,26 @@ local glob = require "jqlua.base.glob"
 local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
 local queue = require "jqlua.queue.record"
+local keys = require "jqlua.base.keys"
+local others = require "jqlua.pick.others"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
+local worker = require "jqlua.pick.worker"
 
 local MOST = 1000
 
-local spec, problem = arguments.operators("ids queue count delay")
+local spec, problem = arguments.operators("ids queue worker count delay")
 if not spec then
   return redis.error_reply(problem)
 end
-if (spec.ids == nil) == (spec.queue == nil) then
-  return redis.error_reply("INVALID ids: expected either ids or queue")
+local given = (spec.ids ~= nil and 1 or 0) + (spec.queue ~= nil and 1 or 0) + (spec.worker ~= nil and 1 or 0)
+if given ~= 1 then
+  return redis.error_reply("INVALID ids: expected either ids, queue or worker")
 elseif spec.ids ~= nil then
-  problem = arguments.check_ids(spec.ids) or spec.count ~= nil and "INVALID count: only a queue has it"
-elseif not check.is_name(spec.queue) or glob.is_pattern(spec.queue) then
+  problem = arguments.check_ids(spec.ids) or spec.count ~= nil and "INVALID count: only a queue or a worker has it"
+elseif spec.worker ~= nil and not check.is_name(spec.worker) then
+  problem = check.problem("worker", check.NAME, spec.worker)
+elseif spec.queue ~= nil and (not check.is_name(spec.queue) or glob.is_pattern(spec.queue)) then
   problem = check.problem("queue", check.NAME .. ", no *", spec.queue)
 elseif spec.count ~= nil and not check.is_integer(spec.count, 1, MOST) then
   problem = check.problem("count", "an integer from 1 to " .. MOST, spec.count)
@@ -45,6 +52,31 @@ local function kick(of)
   return attempt.give_back(of, spec.delay or 0)
 end
 
+--- The ids of a queue's running jobs: one more than asked for where there are more.
+local function of_queue(name, count)
+  local owner = queue.load(name)
+  if owner[queue.IS_NEW] then
+    return nil, check.missing("queue", "queue", name)
+  end
+  return redis.call("ZRANGE", queue.key(owner, states.RUNNING), 0, count)
+end
+
+--- Likewise of a worker's; of one that is not registered those that it named last.
+local function of_worker(name, count)
+  if worker.is_id(name) and worker.is_registered(name) then
+    return redis.call("ZRANGE", keys.HELD .. name, 0, count)
+  end
+  local other = others.load(name)
+  if not other then
+    return nil, "NOTFOUND worker: " .. check.show(name) .. " is not listed"
+  end
+  local ids = {}
+  for i, pair in ipairs(others.running(other)) do
+    ids[i] = i <= count + 1 and pair[1] or nil
+  end
+  return ids
+end
+
 local answers = {}
 if spec.ids then
   for i, id in ipairs(spec.ids) do
@@ -52,16 +84,21 @@ if spec.ids then
     answers[i] = not of and "NOTFOUND" or of[job.STATE] ~= states.RUNNING and "CONFLICT" or kick(of)
   end
 else
-  local count, owner = spec.count or 100, queue.load(spec.queue)
-  if owner[queue.IS_NEW] then
-    return redis.error_reply(check.missing("queue", "queue", spec.queue))
+  local count = spec.count or 100
+  local running, missing
+  if spec.worker then
+    running, missing = of_worker(spec.worker, count)
+  else
+    running, missing = of_queue(spec.queue, count)
   end
-  local running = redis.call("ZRANGE", queue.key(owner, states.RUNNING), 0, count)
+  if not running then
+    return redis.error_reply(missing)
+  end
   local seen = 0
   while seen < math.min(count, #running) and budget.is_left() do
     seen = seen + 1
     local of = job.read(running[seen])
-    if of then
+    if of and of[job.STATE] == states.RUNNING then
       local price = 2 * budget.of_job(of)
       kick(of)
       budget.pay(price + budget.of_job(of))

@@ -1,7 +1,8 @@
--- Registers a worker.
+-- Registers a worker; or has one that pulls under its own name listed, until it is silent for three minutes.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {name, queues, url?, max_jobs?, secrets?, key?}
--- Reply  worker id
+-- ARGV   spec {name, queues, url?, max_jobs?, secrets?, key?, host?, pid?, version?, knows?}, or with announce and
+--        running? instead of url, secrets and key
+-- Reply  worker id; with announce its name
 -- Errors INVALID field, FULL queues
 -- Flags: write
 local apikey = require "jqlua.access.apikey"
@@ -9,6 +10,7 @@ local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
 local check = require "jqlua.base.check"
 local departure = require "jqlua.pick.departure"
+local others = require "jqlua.pick.others"
 local heads = require "jqlua.queue.heads"
 local wishes = require "jqlua.pick.wish"
 local serial = require "jqlua.base.serial"
@@ -16,13 +18,60 @@ local transition = require "jqlua.life.transition"
 local worker = require "jqlua.pick.worker"
 
 local MOST_JOBS = 1000
+local MOST_NAMES = 100
+local MOST_PID = 2 ^ 32 - 1
 local URL = "an http or https URL of at most 2000 bytes, without user, ? and #"
 
-local spec, problem = arguments.spec("name queues url max_jobs secrets key")
+local spec, problem = arguments.spec("name queues url max_jobs secrets key host pid version knows announce running")
 if not spec then
   return redis.error_reply(problem)
 end
 local url = spec.url
+
+--- What it says of itself.
+local function check_about()
+  for _, field in ipairs({ "host", "version" }) do
+    if spec[field] ~= nil and not check.is_name(spec[field]) then
+      return check.problem(field, check.NAME, spec[field])
+    end
+  end
+  if spec.pid ~= nil and not check.is_integer(spec.pid, 0, MOST_PID) then
+    return check.problem("pid", "an integer from 0 to 4294967295", spec.pid)
+  elseif spec.knows ~= nil and not check.is_list(spec.knows, 0, MOST_NAMES) then
+    return check.problem("knows", "a list of at most " .. MOST_NAMES .. " names of jobs", spec.knows)
+  end
+  for i, name in ipairs(spec.knows or {}) do
+    if not check.is_name(name) then
+      return check.problem("knows[" .. i - 1 .. "]", check.NAME, name)
+    end
+  end
+end
+
+local function check_announced()
+  if spec.announce ~= nil and type(spec.announce) ~= "boolean" then
+    return check.problem("announce", "true or false", spec.announce)
+  elseif not spec.announce then
+    return spec.running ~= nil and "INVALID running: only a worker that announces itself has it" or nil
+  end
+  for _, field in ipairs({ "url", "secrets", "key" }) do
+    if spec[field] ~= nil then
+      return "INVALID " .. field .. ": a worker that announces itself has none"
+    end
+  end
+  if worker.is_id(spec.name) then
+    return check.problem("name", "a name that is no id of a registered worker", spec.name)
+  elseif spec.running == nil then
+    return nil
+  elseif not check.is_list(spec.running, 0, MOST_NAMES) then
+    return check.problem("running", "a list of at most " .. MOST_NAMES .. " job ids", spec.running)
+  end
+  for i, id in ipairs(spec.running) do
+    if not check.is_id(id) then
+      return check.problem("running[" .. i - 1 .. "]", check.ID, id)
+    end
+  end
+end
+
 if not check.is_name(spec.name) then
   return redis.error_reply(check.problem("name", check.NAME, spec.name))
 elseif url ~= nil and (not check.is_url(url) or url:find("?", 1, true)) then
@@ -33,7 +82,7 @@ elseif spec.max_jobs ~= nil and not check.is_integer(spec.max_jobs, 1, MOST_JOBS
 elseif spec.key ~= nil and not apikey.is_id(spec.key) then
   return redis.error_reply(check.problem("key", apikey.ID, spec.key))
 end
-problem = spec.secrets ~= nil and worker.check_secrets(spec.secrets)
+problem = spec.secrets ~= nil and worker.check_secrets(spec.secrets) or check_about() or check_announced()
 if problem then
   return redis.error_reply(problem)
 end
@@ -44,6 +93,16 @@ if problem then
   return redis.error_reply(problem)
 end
 
+local record = {
+  n = spec.name, u = url, m = spec.max_jobs or 1, s = spec.secrets and table.concat(spec.secrets, " "), a = spec.key,
+  q = type(spec.queues) == "string" and { spec.queues } or spec.queues, h = spec.host, i = spec.pid, v = spec.version,
+  j = spec.knows,
+}
+if spec.announce then
+  others.announce(record, spec.running)
+  transition.commit()
+  return spec.name
+end
 local before = url and redis.call("HGET", keys.URLS, url)
 if before then
   -- The same address is the same process, started again: what it held it does not know any more.
@@ -52,10 +111,7 @@ if before then
 end
 -- From the same numbers as job ids, and for the same reasons.
 local id = "w" .. serial.next()
-local record = {
-  n = spec.name, u = url, m = spec.max_jobs or 1, r = {}, s = spec.secrets and table.concat(spec.secrets, " "),
-  a = spec.key, q = type(spec.queues) == "string" and { spec.queues } or spec.queues,
-}
+record.r = {}
 redis.call("ZADD", keys.WORKER_IDS, 0, id)
 worker.seen(id)
 if url then

@@ -1,9 +1,9 @@
--- Creates a recurring job, or replaces it.
+-- Creates a recurring job, or replaces it; or makes its job at once, beside those of its moments.
 -- KEYS   namespace, namespace:meta
 -- ARGV   spec {id, job, every, offset?} or {id, job, cron, utc_offset?}, with {start?, end?, limit?, catch_up?,
---        backlog?, paused?, actor?}; argument
--- Reply  document
--- Errors INVALID field, INVALID job.field, INVALID argument
+--        backlog?, paused?, actor?}; argument. Or spec {id, run, actor?}
+-- Reply  document; with run {job id, created}
+-- Errors INVALID field, INVALID job.field, INVALID argument, NOTFOUND id, FULL job.queue
 -- Cost   independent of how many schedules there are and of what waits; jobs are made by the sweeps that follow
 -- Flags: write
 local meta = require "jqlua.base.meta"
@@ -18,7 +18,20 @@ if problem then
   return redis.error_reply(problem)
 end
 local spec
-spec, problem = schedulespec.parse()
+spec, problem = schedulespec.parse_run()
+if spec then
+  local answer
+  answer, problem = schedule.run_now(spec.id)
+  if not answer then
+    return redis.error_reply(problem)
+  end
+  trail.note("schedule", spec.id, spec)
+  transition.commit()
+  return answer
+end
+if not problem then
+  spec, problem = schedulespec.parse()
+end
 if problem then
   return redis.error_reply(problem)
 end

@@ -1,9 +1,9 @@
--- Lists recurring jobs, with the moments to come.
+-- Lists recurring jobs, with the moments to come, and what became of their last jobs.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {ids?} or {cursor?, count?}, with {next?}
+-- ARGV   spec {ids?} or {cursor?, count?}, with {next?, runs?}
 -- Reply  {cursor, document, ...}
 -- Errors INVALID field
--- Cost   grows with the documents and moments in the reply: at most 1000 and 2000
+-- Cost   grows with the documents, and the moments and jobs in the reply: at most 1000 and 2000
 -- Flags: read
 local arguments = require "jqlua.base.arguments"
 local budget = require "jqlua.job.budget"
@@ -15,7 +15,7 @@ local scheduledoc = require "jqlua.schedules.scheduledoc"
 
 local MOST_MOMENTS = 2000
 
-local spec, problem = arguments.spec("ids cursor count next")
+local spec, problem = arguments.spec("ids cursor count next runs")
 if not spec then
   return redis.error_reply(problem)
 end
@@ -23,13 +23,17 @@ local next_count = spec.next == nil and 0 or spec.next
 if not check.is_integer(next_count, 0, 100) then
   return redis.error_reply(check.problem("next", "an integer from 0 to 100", next_count))
 end
-local most = math.min(1000, math.floor(MOST_MOMENTS / next_count))
+local runs = spec.runs == nil and 0 or spec.runs
+if not check.is_integer(runs, 0, schedule.MOST_RUNS) then
+  return redis.error_reply(check.problem("runs", "an integer from 0 to " .. schedule.MOST_RUNS, runs))
+end
+local most = math.min(1000, math.floor(MOST_MOMENTS / (next_count + runs)))
 local function document(id)
   local of = schedule.load(id)
-  return of and scheduledoc.encode(of, next_count)
+  return of and scheduledoc.encode(of, next_count, runs)
 end
 
+local with = most < 1000 and " (with next " .. next_count .. " and runs " .. runs .. ")" or ""
 return page.listing(keys.SCHEDULE_IDS, spec, document, {
-  named = "ids", what = "ids" .. (most < 1000 and " (with next " .. next_count .. ")" or ""), most = most,
-  price = budget.DOCUMENT + next_count / 4,
+  named = "ids", what = "ids" .. with, most = most, price = budget.DOCUMENT + next_count / 4 + runs * budget.LOOK,
 })

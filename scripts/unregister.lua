@@ -1,4 +1,4 @@
--- Takes a worker off the list; its jobs go back to their queues.
+-- Takes a worker off the list; the jobs of a registered one go back to their queues.
 -- KEYS   namespace, namespace:meta
 -- ARGV   spec {worker}
 -- Reply  number of jobs given back
@@ -7,6 +7,7 @@
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local departure = require "jqlua.pick.departure"
+local others = require "jqlua.pick.others"
 local transition = require "jqlua.life.transition"
 local worker = require "jqlua.pick.worker"
 
@@ -15,9 +16,12 @@ local spec, problem = arguments.spec("worker")
 if not spec then
   return redis.error_reply(problem)
 end
-if type(spec.worker) ~= "string" or not worker.is_id(spec.worker) then
-  return redis.error_reply(check.problem("worker", "a registered worker's id, w and 14 hexadecimal digits",
-    spec.worker))
+if not check.is_name(spec.worker) then
+  return redis.error_reply(check.problem("worker", check.NAME, spec.worker))
+end
+if not worker.is_id(spec.worker) and others.load(spec.worker) then
+  others.forget(spec.worker)
+  return 0
 elseif not worker.is_registered(spec.worker) then
   return redis.error_reply("NOTFOUND worker: " .. spec.worker .. " is not registered, or was dropped as dead")
 end

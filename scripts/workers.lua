@@ -1,6 +1,7 @@
--- Documents of registered workers, a page in order of registration.
+-- Documents of registered workers, a page in order of registration; or of the others: those that pull and announce
+-- themselves, and for an hour those that died.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {cursor?, count?}
+-- ARGV   spec {ids?} or {others?, cursor?, count?}
 -- Reply  {cursor, document, ...}
 -- Errors INVALID field
 -- Flags: read
@@ -9,9 +10,12 @@ local keys = require "jqlua.base.keys"
 local budget = require "jqlua.job.budget"
 local job = require "jqlua.job.record"
 local page = require "jqlua.find.page"
+local check = require "jqlua.base.check"
+local others = require "jqlua.pick.others"
 local worker = require "jqlua.pick.worker"
 
 local MOST_SHOWN = 100
+local MOST_IDS = 20
 
 --- The jobs it runs, the oldest starts first.
 local function running(id)
@@ -39,14 +43,29 @@ local function document(id)
   end
   return cmsgpack.pack({
     id = id, name = record.n, queues = record.q, url = record.u and worker.shown_url(record.u), max_jobs = record.m,
-    held = held, state = state,
+    held = held, state = state, host = record.h, pid = record.i, version = record.v, knows = record.j,
     seen_ms = tonumber(redis.call("ZSCORE", keys.ALIVE, id)), refused = record.r,
     since_ms = job.created_ms(id:sub(2)), lapsed = record.l or 0, running = running(id), request = record.k or "",
   })
 end
 
-local spec, problem = arguments.spec("cursor count")
+local function other(id)
+  local document_of = others.document(id)
+  return document_of and cmsgpack.pack(document_of)
+end
+
+local spec, problem = arguments.spec("ids others cursor count")
 if not spec then
   return redis.error_reply(problem)
 end
-return page.listing(keys.WORKER_IDS, spec, document, { price = 2 * budget.RECORD })
+if spec.others ~= nil and type(spec.others) ~= "boolean" then
+  return redis.error_reply(check.problem("others", "true or false", spec.others))
+elseif spec.ids ~= nil and spec.others ~= nil then
+  return redis.error_reply("INVALID ids: expected either ids, or others, cursor and count, got both")
+end
+local function any(id)
+  return worker.is_id(id) and worker.load(id) and document(id) or other(id)
+end
+return page.listing(spec.others and keys.OTHER_IDS or keys.WORKER_IDS, spec,
+  spec.ids and any or spec.others and other or document,
+  { named = "ids", what = "ids of workers", most = spec.ids and MOST_IDS, price = 2 * budget.RECORD })

@@ -92,7 +92,7 @@ end
 --- Notes a change of jobs that a call names or describes.
 ---@param count number how many were changed
 function M.note_jobs(what, spec, count)
-  local on = spec.ids and spec.ids[1] or spec.where and (spec.where.queue or "") or spec.queue
+  local on = spec.ids and spec.ids[1] or spec.where and (spec.where.queue or "") or spec.queue or spec.worker
   M.note(what, on, spec, count)
 end
 

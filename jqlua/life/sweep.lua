@@ -21,6 +21,7 @@ local transition = require "jqlua.life.transition"
 local failure = require "jqlua.life.failure"
 local pulse = require "jqlua.life.pulse"
 local departure = require "jqlua.pick.departure"
+local others = require "jqlua.pick.others"
 local unique = require "jqlua.job.unique"
 local worker = require "jqlua.pick.worker"
 
@@ -186,12 +187,16 @@ local function sweep_workers(limit)
   for _, id in ipairs(due_ids(keys.ALIVE, meta.state[meta.NOW_MS] - ttl_ms, limit)) do
     local record = worker.load(id)
     if record then
+      record.x = call("ZSCORE", keys.RESTING, id) and record.x or others.lost(id)
       -- Nothing more for it, also when its jobs take more than this call to move.
       worker.rest(id, record, "unreachable", meta.state[meta.NOW_MS] + ttl_ms)
     end
     local failed = departure.jobs_fail(id, "the worker gave no sign of life", limit - moved)
     moved = moved + math.max(failed, 1)
     if call("EXISTS", keys.HELD .. id) == 0 then
+      if record then
+        others.died(id, worker.load(id))
+      end
       departure.forget(id)
     end
     if not budget.pay(budget.RECORD) or moved >= limit then

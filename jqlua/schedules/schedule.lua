@@ -3,12 +3,14 @@
 -- comes by at or after that moment makes what is due and moves it on, in one step, so that no moment serves twice.
 local arrival = require "jqlua.life.arrival"
 local budget = require "jqlua.job.budget"
+local check = require "jqlua.base.check"
 local due = require "jqlua.base.due"
 local job = require "jqlua.job.record"
 local jobspec = require "jqlua.job.spec"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local moments = require "jqlua.schedules.moments"
+local states = require "jqlua.job.states"
 
 local M = {}
 
@@ -17,10 +19,13 @@ local call = redis.call
 local BACKLOG = 100
 -- Without catching up, a moment that is so old has been missed.
 local MISSED_MS = 60000
+local ID_SIZE = 14
+-- Of so many jobs that it made last it knows the ids.
+M.MOST_RUNS = 20
 -- Of these a change makes other moments; the next one is not what it was.
 local TIMING = { "every", "cron", "start", "tz" }
 
----@return table? of {s fields as given, a argument, m made, n next_ms, l last_ms, i last_id}
+---@return table? of {s fields as given, a argument, m made, n next_ms, l last_ms, i last_id, r ids of its last jobs}
 function M.load(id)
   local raw = call("HGET", keys.SCHEDULES, id)
   return raw and cmsgpack.unpack(raw) or nil
@@ -60,7 +65,7 @@ function M.put(spec, argument)
   local old = M.load(spec.id)
   local of = { s = spec, a = argument, m = 0 }
   if old then
-    of.m, of.l, of.i = old.m, old.l, old.i
+    of.m, of.l, of.i, of.r = old.m, old.l, old.i, old.r
   end
   if not spec.paused and not is_used_up(of) then
     local plan = moments.plan(spec)
@@ -78,21 +83,71 @@ function M.put(spec, argument)
   return of
 end
 
---- The job of one moment.
-local function make(of, at_ms)
-  budget.pay(budget.STEP) -- reading what the job is to be, finding the next moment
+---@return string? id nil where its queue has no room
+---@return number? created 0 or 1
+local function create(of, at_ms)
   local new = jobspec.read(of.s.job, "job", 0)
   if not new or not arrival.has_room(new) then
-    return
+    return nil
   end
   local options = job.options(new)
   options.schedule, options.schedule_ms = of.s.id, at_ms
   new[job.OPTIONS] = cmsgpack.pack(options)
   local id, created = arrival.create(new, of.a)
   if created == 1 then
+    of.r = ((of.r or "") .. id):sub(-M.MOST_RUNS * ID_SIZE)
+  end
+  return id, created
+end
+
+--- The job of one moment.
+local function make(of, at_ms)
+  budget.pay(budget.STEP) -- reading what the job is to be, finding the next moment
+  local id, created = create(of, at_ms)
+  if created == 1 then
     of.m, of.l, of.i = of.m + 1, at_ms, id
     budget.pay(budget.of_job(job.read(id)))
   end
+end
+
+--- A job at once, beside those of the moments, which go on as if there were none.
+---@return table? reply {job id, created}
+---@return string? problem
+function M.run_now(schedule_id)
+  local of = M.load(schedule_id)
+  if not of then
+    return nil, check.missing("id", "schedule", schedule_id)
+  end
+  local id, created = create(of, meta.state[meta.NOW_MS])
+  if not id then
+    return nil, "FULL job.queue: " .. check.show(of.s.job.queue or of.s.job.name) .. " takes no more jobs that wait"
+  elseif created == 1 then
+    M.save(of)
+  end
+  return { id, created }
+end
+
+--- The jobs that it made last, the latest first: what became of them, as far as it is still known.
+---@param most number
+---@return table[]
+function M.runs(of, most)
+  local list, ids = {}, of.r or ""
+  for at = #ids - ID_SIZE + 1, 1, -ID_SIZE do
+    if #list == most then
+      break
+    end
+    local id = ids:sub(at, at + ID_SIZE - 1)
+    local made = job.read(id)
+    local started_ms, ended_ms
+    if made then
+      started_ms = made[job.ATTEMPT] > 0 and made[job.STARTED_MS] or nil
+      ended_ms = states.is_of(made[job.STATE], states.ENDED) and made[job.ENDED_MS] or nil
+    end
+    list[#list + 1] = {
+      id = id, status = made and states.name(made[job.STATE]), started_ms = started_ms, ended_ms = ended_ms,
+    }
+  end
+  return list
 end
 
 --- Deals with the moments that passed. What is left of a backlog is left to the next sweep.

@@ -13,8 +13,9 @@ local GIVEN = {
 
 ---@param of table record
 ---@param next_count number how many moments to name, 0 for no list
+---@param runs? number likewise, of its last jobs
 ---@return string document
-function M.encode(of, next_count)
+function M.encode(of, next_count, runs)
   local parts = {}
   local function put(field, value)
     if value ~= nil then
@@ -31,6 +32,9 @@ function M.encode(of, next_count)
   put("last_id", of.i)
   if next_count > 0 then
     put("next", schedule.upcoming(of, next_count))
+  end
+  if (runs or 0) > 0 then
+    put("runs", schedule.runs(of, runs))
   end
   return struct.pack(">BI2", 0xDE, #parts) .. table.concat(parts)
 end

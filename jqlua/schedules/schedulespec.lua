@@ -94,6 +94,27 @@ local function check_job(job_spec)
   return problem
 end
 
+--- Takes the argument of a call that has the job made at once.
+---@return table? spec nil too when it is another call
+---@return string? problem
+function M.parse_run()
+  local spec = #ARGV == 1 and check.map(ARGV[1])
+  if not spec or spec.run == nil then
+    return nil
+  end
+  local problem = check.unknown_field(spec, "id run actor")
+  if not problem and not check.is_name(spec.id) then
+    problem = check.problem("id", check.NAME, spec.id)
+  elseif not problem and spec.run ~= true then
+    problem = check.problem("run", "true", spec.run)
+  end
+  problem = problem or arguments.check_actor(spec)
+  if problem then
+    return nil, problem
+  end
+  return spec
+end
+
 --- Takes the call's arguments: a spec and an argument.
 ---@return table? spec
 ---@return string? problem

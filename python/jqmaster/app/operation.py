@@ -5,36 +5,30 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Any, Literal, Protocol, Unpack
+from typing import Any, Literal, Unpack
 
 from jqmaster.app.handle import Dependents, Ids, document, ids_of, unpacked
-from jqmaster.app.link import Link, plain, plain_each
-from jqmaster.app.task import Call, Task, When
+from jqmaster.app.link import plain, plain_each
+from jqmaster.app.listing import BATCH, PAGE
+from jqmaster.app.listing import all_of as _all
+from jqmaster.app.listing import batched as _batched
+from jqmaster.app.listing import conditions as _where
+from jqmaster.app.listing import each as _each
+from jqmaster.app.listing import in_seconds as _seconds
+from jqmaster.app.running import RunningMethods
+from jqmaster.app.task import Task
 from jqmaster.engine import options
 from jqmaster.engine.calls import ABSENT, given
 from jqmaster.engine.engine import Operations as Engine
 from jqmaster.engine.options import Changes, Groups, Limits, Period, QueueChanges, Seconds, Webhook, Where
-from jqmaster.engine.replies import Document, Event, Page
+from jqmaster.engine.replies import Document, Event
 from jqmaster.wire.operation import Role
 
-BATCH = 1000
-PAGE = 1000
-PAGE_OF_PLANS = 20  # schedules with their moments to come
 Match = Mapping[str, Any] | Task[..., Any]
 
 
-class _Listing(Protocol):
-    def __call__(self, *, cursor: str | None, count: int) -> Awaitable[Page]: ...
-
-
-class OperationMethods:
+class OperationMethods(RunningMethods):
     """Every method has an async twin with an `a` before its name. All raise what `jqmaster.errors` has."""
-
-    link: Link
-
-    async def aengine(self) -> Engine:
-        """The operations as they are, for the loop that runs: a method for each, see `Engine`."""
-        return (await self.link.open()).engine
 
     # -- jobs -------------------------------------------------------------------------------------
 
@@ -219,39 +213,6 @@ class OperationMethods:
         """All webhooks: `id, url, match, on`, and how many `secrets` each has."""
         return await (await self.aengine()).webhooks()
 
-    # -- schedules --------------------------------------------------------------------------------
-
-    async def arepeat(self, schedule_id: str, call: Call[Any], **when: Unpack[When]) -> Document:
-        """Make a call again and again: `jq.repeat("acme-report", report.job("acme"), cron="0 8 * * mon")`.
-        Creates or replaces the schedule of this id; its document, with `next_ms`. Raises Invalid."""
-        fields = options.when_of(when)
-        found = await (await self.aengine()).schedule(schedule_id, call.spec(), call.argument, **fields)
-        return unpacked(found, self.link.serializer)
-
-    async def aschedules(self, ids: Iterable[str] | None = None, *, next: int | None = None) -> list[Document]:
-        """All schedules in order of id, or those named that are there; `next`: with so many moments to come."""
-        engine = await self.aengine()
-        if ids is not None:
-            found = await _batched(lambda some: _documents(engine.schedules(some, next=next)), ids)
-        else:
-            found = await _all(partial(engine.schedules, next=next), PAGE_OF_PLANS if next else PAGE)
-        return [unpacked(one, self.link.serializer) for one in found]
-
-    async def aunschedule(self, schedule_id: str) -> None:
-        """Delete a schedule; jobs that it has made stay. Raises NotFound."""
-        await (await self.aengine()).unschedule(schedule_id)
-
-    # -- workers ----------------------------------------------------------------------------------
-
-    async def aworkers(self) -> list[Document]:
-        """The registered workers."""
-        return await _all((await self.aengine()).workers)
-
-    async def atell_worker(self, worker_id: str, request: Literal["quiet", "stop", "resume"]) -> None:
-        """Ask a registered worker to finish what it has and take no more, to stop as if it got SIGTERM, or to
-        take jobs again. Raises NotFound."""
-        await (await self.aengine()).worker(worker_id, request)
-
     # -- keys, and who changed what ---------------------------------------------------------------
 
     async def acreate_key(
@@ -330,20 +291,11 @@ class OperationMethods:
     constrain, unconstrain, constraints = plain(aconstrain), plain(aunconstrain), plain(aconstraints)
     usage, hold = plain(ausage), plain(ahold)
     subscribe, unsubscribe, webhooks = plain(asubscribe), plain(aunsubscribe), plain(awebhooks)
-    repeat, schedules, unschedule = plain(arepeat), plain(aschedules), plain(aunschedule)
-    workers, tell_worker = plain(aworkers), plain(atell_worker)
     create_key, keys, revoke_key = plain(acreate_key), plain(akeys), plain(arevoke_key)
     trail = plain_each(atrail)
     stats, series = plain(astats), plain(aseries)
     config, configure, describe_config = plain(aconfig), plain(aconfigure), plain(adescribe_config)
     export, import_records = plain_each(aexport), plain(aimport_records)
-
-
-def _where(where: Where) -> dict[str, Any]:
-    found = given(**where)
-    if not isinstance(found.get("status", ""), str):
-        found["status"] = list(found["status"])
-    return found
 
 
 def _matcher(match: Match) -> Mapping[str, Any]:
@@ -363,39 +315,9 @@ def _plain(value: Any) -> Any:
     return options.seconds(value) if isinstance(value, timedelta) else value
 
 
-def _seconds(duration: Seconds | None) -> float | None:
-    return None if duration is None else options.seconds(duration)
-
-
-async def _each(ask: _Listing, count: int = PAGE) -> AsyncIterator[Document]:
-    page = await ask(cursor=None, count=count)
-    while True:
-        for one in page.documents:
-            yield one
-        if not page.cursor:
-            return
-        page = await ask(cursor=page.cursor, count=count)
-
-
-async def _all(ask: _Listing, count: int = PAGE) -> list[Document]:
-    return [one async for one in _each(ask, count)]
-
-
-async def _documents(page: Awaitable[Page]) -> list[Document]:
-    return (await page).documents
-
-
 async def _steps(ask: Callable[..., Awaitable[tuple[str, int]]], where: Where) -> int:
     cursor, total = await ask(_where(where))
     while cursor:
         cursor, changed = await ask(_where(where), cursor=cursor)
         total += changed
     return total
-
-
-async def _batched(call: Callable[[list[str]], Awaitable[Sequence[Any]]], ids: Ids) -> list[Any]:
-    found: list[Any] = []
-    wanted = ids_of(ids)
-    for start in range(0, len(wanted), BATCH):
-        found += await call(wanted[start : start + BATCH])
-    return found

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import fnmatch
+from collections.abc import Mapping
 from typing import Any
 
 from jqmaster.cli import show, values
 from jqmaster.cli.options import Client, Coded, Options, Replies, asks
+from jqmaster.cli.progress import Progress
 from jqmaster.cli.reach import agreed
 from jqmaster.cli.settings import assignments
 from jqmaster.cli.status import EXIT_FAILED, EXIT_OK, Refused
@@ -199,6 +201,7 @@ def _check_there(client: Client, options: Options) -> None:
 
 @asks("""queues purge
 discard the jobs of a queue that wait
+It goes on at the masters when this command is ended: see `jqmaster bulks`.
 
 queue NAME
 --status IDLE...  jobs in this state instead; may be given several times
@@ -211,9 +214,21 @@ def _purge(client: Client, options: Options) -> Coded:
     text = f"discard {show.counted(total, 'job')} of {show.plain(options.queue)} ({', '.join(states)})"
     if total and not options.yes and not agreed(text, refusal=text):
         return EXIT_FAILED
-    purged = client.discard_where(queue=options.queue, status=states)
-    yield {"changed": purged}, f"discarded {show.counted(purged, 'job')} of {options.queue}"
-    return EXIT_OK
+    bulk = client.begin_bulk("discard", {"queue": options.queue, "status": states}, total=total)
+    with Progress("discarding", total) as progress:
+        last = 0
+
+        def said(now: Mapping[str, Any]) -> None:
+            nonlocal last
+            progress.add(now["changed"] - last)
+            last = now["changed"]
+
+        bulk = client.follow_bulk(bulk, said)
+    purged = bulk["changed"]
+    yield {"changed": purged, "bulk": bulk["id"]}, f"discarded {show.counted(purged, 'job')} of {options.queue}"
+    if bulk.get("problem"):
+        raise Refused(bulk["problem"])
+    return EXIT_OK if not bulk["stopped"] else EXIT_FAILED
 
 
 @asks("""queues forget

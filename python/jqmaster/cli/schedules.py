@@ -24,7 +24,7 @@ def rhythm(one: dict[str, Any]) -> str:
 
 
 @asks("""schedules
-list recurring jobs; set, pause, delete them
+list recurring jobs; set, run, pause, delete them
 """)
 def _list(client: Client, options: Options) -> Replies:
     schedules = client.schedules(next=1 if options.json else None)
@@ -46,9 +46,10 @@ show a schedule, and when it comes next
 
 id ID
 --next N(0..100)=5  moments to come
+--runs N(0..20)=5   jobs that it made last
 """)
 def _show(client: Client, options: Options) -> Replies:
-    one = client.there("schedules", options.id, next=options.next)
+    one = client.there("schedules", options.id, next=options.next, runs=options.runs)
     yield one, lambda: _print(one, is_asked=options.next > 0)
 
 
@@ -71,6 +72,14 @@ def _print(one: dict[str, Any], *, is_asked: bool) -> None:
         print(f"{'next' if not number else '':8}  {show.both(moment_ms, now)}")
     if not one.get("next") and is_asked and not one.get("paused"):
         print("next      never")
+    if one.get("runs"):
+        runs = show.Table("RUN | STATE | TOOK> | ENDED")
+        for run in one["runs"]:
+            status, began_ms, ended_ms = run.get("status"), run.get("started_ms"), run.get("ended_ms")
+            took = show.duration((ended_ms - began_ms) / 1000) if began_ms and ended_ms else ""
+            runs.add(run["id"], show.state(status) if status else "gone", took, show.when(ended_ms, now))
+        print()
+        runs.print()
 
 
 @asks(
@@ -130,6 +139,17 @@ def _pause(client: Client, options: Options) -> Replies:
         after = client.set_schedule(schedule_id, one["job"], argument, when)
         goes_on = f"goes on, next {show.when(after.get('next_ms')) or 'never'}"
         yield after, f"{schedule_id} {'is paused' if paused else goes_on}"
+
+
+@asks("""schedules run
+make the jobs of schedules at once, beside those of their moments
+
+ids ID...
+""")
+def _run(client: Client, options: Options) -> Replies:
+    for schedule_id in options.ids:
+        job_id = client.run_schedule(schedule_id)
+        yield {"schedule": schedule_id, "job_id": job_id}, f"{schedule_id} runs now: job {job_id}"
 
 
 @asks("""schedules delete

@@ -7,6 +7,7 @@ operators need (``engine_operation``), keys and the trail (``access``). ``calls`
 from __future__ import annotations
 
 from jqmaster.engine.access import AccessCalls
+from jqmaster.engine.bulk import BulkCalls
 from jqmaster.engine.calls import Argument, Caller, Holding, Spec, connect, given, pack
 from jqmaster.engine.jobs import JobCalls
 from jqmaster.engine.operation import OperationCalls
@@ -16,7 +17,7 @@ from jqmaster.engine.work import WorkCalls
 __all__ = ["Argument", "Engine", "Holding", "Operations", "Spec", "connect", "given", "pack"]
 
 
-class Operations(SearchCalls, JobCalls, WorkCalls, OperationCalls, AccessCalls):
+class Operations(SearchCalls, JobCalls, WorkCalls, OperationCalls, AccessCalls, BulkCalls):
     """A typed method for each operation, whatever carries the calls."""
 
 

@@ -122,6 +122,14 @@ class JobCalls(Calling):
         kicked, more = await self._ask("kick", queue=queue, count=count, delay=delay, actor=self.actor)
         return kicked, bool(more)
 
+    async def kick_worker(
+        self, worker: str, *, count: int | None = None, delay: float | None = None
+    ) -> tuple[int, bool]:
+        """The same for up to ``count`` jobs of a worker that is listed: (how many, whether more are left); of one
+        that is not registered those that it named last. Raises NotFound."""
+        kicked, more = await self._ask("kick", worker=worker, count=count, delay=delay, actor=self.actor)
+        return kicked, bool(more)
+
     async def retry(self, ids: Sequence[str], *, queue: str | None = None) -> list[str]:
         """Have ended or retrying jobs run again; per job ``queued``, ``NOTFOUND`` or ``CONFLICT``.
 

@@ -99,15 +99,28 @@ class OperationCalls(Calling):
         spec = {"id": schedule_id, "job": dict(job), **zones.with_rule(given(actor=self.actor, **options))}
         return replies.document(await self.call("schedule", pack(spec), argument))
 
+    async def run_schedule(self, schedule_id: str) -> tuple[str, bool]:
+        """Make the job of a schedule at once: (its id, or who has its unique key; whether it is new). Raises
+        NotFound, Full."""
+        job_id, created = await self._ask("schedule", id=schedule_id, run=True, actor=self.actor)
+        return replies.text(job_id), bool(created)
+
     async def unschedule(self, schedule_id: str) -> None:
         """Delete a schedule; jobs it has made stay. Raises NotFound."""
         await self._ask("unschedule", id=schedule_id, actor=self.actor)
 
     async def schedules(
-        self, ids: Sequence[str] | None = None, *, next: int | None = None, **steps: Unpack[Steps]
+        self,
+        ids: Sequence[str] | None = None,
+        *,
+        next: int | None = None,
+        runs: int | None = None,
+        **steps: Unpack[Steps],
     ) -> Page:
-        """The schedules named, or a page of all; ``next``: with so many moments to come of each."""
-        return replies.page_of_jobs(await self._ask("schedules", ids=ids, next=next, **steps))
+        """The schedules named, or a page of all; ``next``: with so many moments to come of each; ``runs``: with
+        so many of its last jobs, latest first: ``{id, status?, started_ms?, ended_ms?}``, the id alone when the
+        job is gone."""
+        return replies.page_of_jobs(await self._ask("schedules", ids=ids, next=next, runs=runs, **steps))
 
     # --- statistics ---
 

@@ -91,6 +91,15 @@ class Changes(TypedDict, total=False):
     """All of it, a map of names where the function has parameters."""
 
 
+class About(TypedDict, total=False):
+    """What a worker says of itself, for people to see. ``knows``: names of jobs, at most 100."""
+
+    host: str | None
+    pid: int | None
+    version: str | None
+    knows: Sequence[str] | None
+
+
 class Steps(TypedDict, total=False):
     """Where a listing, or a change of many, goes on, and how far."""
 

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 from jqmaster.engine import replies
 from jqmaster.engine.calls import Argument, Calling, Holding, Spec, given, pack
-from jqmaster.engine.options import Steps
+from jqmaster.engine.options import About, Steps
 from jqmaster.engine.replies import Assigned, Assignment, Beat, Finished, Note, Page, Picked
 
 Follow = Sequence[tuple[Spec, bytes]]  # jobs that an outcome enqueues: (spec, argument) each
@@ -80,19 +80,27 @@ class WorkCalls(Calling):
         url: str | None = None,
         max_jobs: int | None = None,
         secrets: Sequence[str] | None = None,
+        announce: bool | None = None,
+        running: Sequence[str] | None = None,
+        **about: Unpack[About],
     ) -> str:
         """Register a worker; its id. ``secrets``: at most two, ``whsec_<base64>``; what is pushed to it is
-        signed with each."""
-        fields = given(name=name, queues=queues, url=url, max_jobs=max_jobs, secrets=secrets)
+        signed with each. With ``announce`` one that picks as ``name`` is listed for three minutes, with those of
+        the jobs ``running`` that are its own."""
+        more = given(announce=announce, running=running, **about)
+        fields = given(name=name, queues=queues, url=url, max_jobs=max_jobs, secrets=secrets) | more
         return replies.text(await self._ask("register", **fields))
 
     async def unregister(self, worker: str) -> int:
         """Remove a worker; how many jobs went back to their queues. Raises NotFound."""
         return int(await self._ask("unregister", worker=worker))
 
-    async def workers(self, **steps: Unpack[Steps]) -> Page:
-        """A page of the registered workers."""
-        return await self._page("workers", **steps)
+    async def workers(
+        self, ids: Sequence[str] | None = None, *, others: bool | None = None, **steps: Unpack[Steps]
+    ) -> Page:
+        """The workers named, or a page of the registered ones, or of the ``others``: those that pull and announce
+        themselves, and for an hour those that died."""
+        return await self._page("workers", ids=ids, others=others, **steps)
 
     async def worker(self, worker: str, request: str) -> None:
         """Ask a registered worker to be ``quiet``, to ``stop``, or to ``resume``. Raises NotFound."""

@@ -81,6 +81,13 @@ class Dispatch(Protocol):
         """Look for deliverable jobs soon: a worker may have got room. Returns at once, safe to call often."""
 
 
+class Bulks(Protocol):
+    """Carries on what is done to many jobs."""
+
+    def poke(self) -> None:
+        """One has begun."""
+
+
 @dataclass
 class Master:
     """The parts of one JQ master. Whoever builds it starts and stops the parts.
@@ -94,6 +101,7 @@ class Master:
     ended: Ended
     dispatch: Dispatch
     events: Events | None = None
+    bulks: Bulks | None = None
     keyring: Keyring | None = None
     """Without one everybody may do everything."""
     proxies: Proxies = NO_PROXIES

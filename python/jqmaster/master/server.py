@@ -29,6 +29,7 @@ from jqmaster.engine.scripts import Form
 from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import JQError, UnsuitableServer
 from jqmaster.master import open_files
+from jqmaster.master.bulk import Bulks
 from jqmaster.master.dispatch import Dispatch
 from jqmaster.master.embedded import EmbeddedRedis, EmbeddedRedisError
 from jqmaster.master.events import EventFeed
@@ -118,6 +119,7 @@ class Server:
         self.master: Master
         self.dispatch: Dispatch
         self.webhooks: Webhooks
+        self._bulks: Bulks
         self._embedded: EmbeddedRedis | None = None
         self._redis: redis_asyncio.Redis | None = None
         self._waiting: Waiting
@@ -153,7 +155,7 @@ class Server:
                 self.master.overview.drain()
             # The HTTP server still answers meanwhile: outcomes of running jobs are welcome to the end.
             most_s = max(0.1, (deadline - loop.time()) * 0.6)
-            await asyncio.gather(self.dispatch.stop(most_s), self.webhooks.stop(most_s))
+            await asyncio.gather(self.dispatch.stop(most_s), self.webhooks.stop(most_s), self._bulks.stop())
             await self._stop_http(max(0.2, (deadline - loop.time()) * 0.6))
             await asyncio.gather(self._waiting.stop(), self._ended.stop(), self._events.stop())
             if self.master.overview is not None:
@@ -229,14 +231,17 @@ class Server:
             keyring=self._keyring,
         )
         self.webhooks = Webhooks(engine, self._waiting, master=name, reach=options.reach(), meters=self.dispatch.meters)
+        self._bulks = Bulks(engine, name)
         self.master = Master(
             engine, self._waiting, self._ended, self.dispatch, self._events,
+            bulks=self._bulks,
             keyring=self._keyring, proxies=options.proxies, session_idle_s=options.session_idle_s,
             meters=self.dispatch.meters, metrics_queues=options.metrics_queues,
             standing=Standing(hosts_of(self.redis_url), options.environment, options.environment_color),
         )  # fmt: skip
         self.dispatch.start()
         self.webhooks.start()
+        self._bulks.start()
         self._serve_http()
 
     async def _keys(self, engine: Engine) -> Keyring:

@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from jqmaster.wire import parts as p
 from jqmaster.wire.operation import Operation, Reply, Type
+from jqmaster.wire.operations_work import WORK
 
 # fmt: off
 _TABLE = (
@@ -116,6 +117,15 @@ _TABLE = (
         p.STEP,
     ),
     Operation(
+        "bulk", "", "POST", "/bulks", "operator", "Have something done to all jobs that fit, however many", p.DOCUMENT,
+        p.BULK, errors=("INVALID", "CONFLICT", "FULL"), by_hand="begins it at once",
+    ),
+    Operation("bulks", "", "GET", "/bulks", "viewer", "What is done to many jobs", Reply("list", ("bulks",))),
+    Operation(
+        "bulk", "stop", "POST", "/bulk/{id}/stop", "operator", "Stop what is done to many jobs", p.DOCUMENT, (p.ID,),
+        {"stop": True}, errors=p.MISSING,
+    ),
+    Operation(
         "free", "", "DELETE", "/unique/{key}", "pusher", "Free a unique key; its job goes on without one",
         Reply("values", ("job_id",)), (p.path("key", p.NAME, "unique"),), errors=p.MISSING, also=p.OPERATOR,
     ),
@@ -128,74 +138,7 @@ _TABLE = (
         (p.query("top", p.COUNT, "So many, and no more; without `cursor` and `count`."), *p.PAGE),
     ),
 
-    # Workers.
-    Operation(
-        "register", "", "POST", "/worker", "worker", "Register a worker", Reply("values", ("worker_id",), (201,)),
-        (
-            p.body("name", p.NAME, required=True),
-            p.body("queues", Type("list", 1, 100, schema="Queues"), required=True),
-            p.body(
-                "url", Type("text", None, 2000),
-                "http or https, without user, `?` and `#`. Without it nothing is pushed; the worker picks.",
-            ),
-            p.body("max_jobs", Type("integer", 1, 1000, schema="MaxJobs"), default=1),
-            p.body(
-                "secrets", p.SECRETS,
-                "24 to 64 bytes each, in base64. What is pushed to the worker is signed with each.",
-            ),
-        ),
-        errors=("INVALID", "FULL"), by_hand="the log has the new id",
-    ),
-    Operation(
-        "unregister", "", "DELETE", "/worker", "worker", "Unregister a worker", Reply("values", ("released",)),
-        (p.header("worker-id", Type("text", 1, 255), "The id from `POST /worker`.", to="worker", required=True),),
-        errors=p.MISSING, by_hand="who it is stands in a header",
-    ),
-    Operation(
-        "heartbeat", "", "POST", "/worker/heartbeat", "worker", "Stay alive and renew leases",
-        Reply("own", ("jobs", "request")),
-        (*p.WORKER, p.body("jobs", Type("list", None, 1000, schema="NotedLeases"))), errors=p.MISSING, hot=True,
-        may_be_empty=True, by_hand="jobs are lists or maps, with checkpoints unread",
-    ),
-    Operation(
-        "finish", "", "POST", "/done", "worker", "Report outcomes",
-        Reply("own", ("states", "job_ids", "jobs", "next_ms"), (204, 200)), p.WORKER[:1],
-        errors=("INVALID", "NOTFOUND", "CONFLICT", "LOST", "CANCELLED"), body="SingleSuccess SingleFailure Outcomes",
-        hot=True, by_hand="one outcome or many, with blobs and jobs to enqueue",
-    ),
-    Operation(
-        "pick", "", "POST", "/pick", "worker", "Get jobs to work on", Reply("own", ("jobs", "next_ms")),
-        (
-            *p.WORKER, *p.PICK,
-            p.body("timeout", Type("number", 0, 300), "How many seconds to wait for a job.", to="", default=0),
-        ),
-        errors=p.REFUSED, hot=True, by_hand="waits; arguments go out unread",
-    ),
-    Operation(
-        "release", "", "POST", "/release", "worker", "Give jobs back", p.STATES_OF_JOBS,
-        (
-            *p.WORKER,
-            p.body("jobs", Type("list", None, 1000, schema="Leases"), required=True),
-            p.body("delay", Type("number", 0, 1e10), "Seconds before they are ready."),
-            p.body("message", Type("text", None, 65536), "Why, for their history; 200 bytes of it are kept."),
-            p.body("hold", Type("map", 1, 10), "Ids of constraints, and for how many seconds the jobs' keys"),
-        ),
-        errors=p.MISSING, by_hand="jobs are lists or maps",
-    ),
-    Operation("workers", "", "GET", "/workers", "viewer", "The registered workers", p.page("workers"), p.PAGE),
-    Operation(
-        "worker", "quiet", "POST", "/worker/{id}/quiet", "operator", "Have a worker take no more jobs", p.NOTHING,
-        (p.path("id", p.NAME, "worker"),), {"request": "quiet"}, errors=p.MISSING,
-    ),
-    Operation(
-        "worker", "stop", "POST", "/worker/{id}/stop", "operator", "Have a worker finish what it has, and stop",
-        p.NOTHING, (p.path("id", p.NAME, "worker"),), {"request": "stop"}, errors=p.MISSING,
-    ),
-    Operation(
-        "worker", "resume", "POST", "/worker/{id}/resume", "operator",
-        "Have a worker that was asked to be quiet take jobs again", p.NOTHING, (p.path("id", p.NAME, "worker"),),
-        {"request": "resume"}, errors=p.MISSING, by_hand="its long polls look again",
-    ),
+    *WORK,
 
     # Queues.
     Operation("queues", "", "GET", "/queues", "viewer", "Queues in order of name", p.page("queues"), p.PAGE),
@@ -280,15 +223,19 @@ _TABLE = (
     # Schedules.
     Operation(
         "schedules", "", "GET", "/schedules", "viewer", "Schedules in order of id", p.page("schedules"),
-        (p.MOMENTS, *p.PAGE),
+        (p.MOMENTS, p.RUNS, *p.PAGE),
     ),
     Operation(
         "schedules", "one", "GET", "/schedule/{id}", "viewer", "A recurring job", p.FIRST,
-        (p.path("id", p.NAME, "ids[0]"), p.MOMENTS), errors=p.MISSING,
+        (p.path("id", p.NAME, "ids[0]"), p.MOMENTS, p.RUNS), errors=p.MISSING,
     ),
     Operation(
         "schedule", "", "PUT", "/schedule/{id}", "operator", "Create a recurring job, or replace it whole",
         p.DOCUMENT, (p.ID, *p.RECURRING),
+    ),
+    Operation(
+        "schedule", "run", "POST", "/schedule/{id}/run", "operator", "Make the job of a schedule at once",
+        Reply("values", ("job_id", "created")), (p.ID,), {"run": True}, errors=(*p.MISSING, "FULL"),
     ),
     Operation(
         "unschedule", "", "DELETE", "/schedule/{id}", "operator", "Delete a recurring job", p.NOTHING, (p.ID,),

@@ -171,6 +171,14 @@ WORKER = (
     header("worker-id", NAME, "The id from `POST /worker`. To pull, any name will do.", to="worker"),
     body("worker", NAME),
 )
+ABOUT_WORKER = (
+    body("host", NAME, "Where it runs; `pid`, `version` and `knows` likewise are for people to see."),
+    body("pid", Type("integer", 0, 2**32 - 1)),
+    body("version", NAME),
+    body("knows", Type("list", None, 100), "Names of jobs."),
+    body("announce", FLAG, "Not registered: a worker that picks as `name` is listed, for three minutes from now on."),
+    body("running", Type("list", None, 100), "With `announce`, the ids of jobs that it runs."),
+)
 PICK = (
     body("queues", Type("list", 1, 100, schema="Queues"), required=True),
     body("count", Type("integer", 1, 1000, schema="Count"), default=1),
@@ -240,7 +248,16 @@ RECURRING = (
     body("argument", VALUE, default=NIL),
 )
 MOMENTS = query("next", Type("integer", 0, 100), "With so many moments to come.", default=0)
+RUNS = query("runs", Type("integer", 0, 20), "With what became of so many jobs that it made last.", default=0)
 
+BULK = (
+    body("what", Type("text", choices=("discard", "cancel", "retry")), required=True),
+    body("where", WHERE, required=True),
+    body("total", Type("integer", 0, 10**15), "How many jobs there may be, to show how far it is."),
+    body("force", FLAG, "With `cancel`."),
+    body("dependents", Type("text", choices=("leave", "cancel")), "With `cancel`."),
+    body("queue", QUEUE_NAME, "With `retry`: where they wait from now on."),
+)
 KEY = (
     body("name", Type("text", 1, 100), "Whose it is; the trail has it.", required=True),
     body("roles", Type("list", 1, 5, schema="Roles"), required=True),

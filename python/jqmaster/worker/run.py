@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import signal
+import socket
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -18,6 +19,7 @@ import uvloop
 
 from jqmaster.connection.url import without_password
 from jqmaster.connection.wake import backoff_s
+from jqmaster.engine.options import About
 from jqmaster.engine.scripts import Form
 from jqmaster.errors import JQError, Unavailable, brought_by
 from jqmaster.wire.credentials import check_master, key_of
@@ -28,6 +30,8 @@ from jqmaster.worker.worker import Function, Outcome, Worker, queues_for
 
 log = logging.getLogger("jqmaster.worker")
 _ANY_ADDRESS = ("", "0.0.0.0", "::")
+_ANNOUNCED_EVERY_S = 60.0  # a third of what the engine waits for
+_MOST_NAMES = 100  # of jobs, and ids, that the engine takes
 
 
 @dataclass
@@ -144,18 +148,22 @@ async def _work(options: WorkOptions, stop: asyncio.Event) -> None:
             )  # fmt: skip
             listens = await host.start()
             url = options.advertise or listens
-            if not await _register(source, stop, options.concurrency, url, secrets):
+            if not await _register(source, stop, options, url, secrets):
                 return
             _say(f"worker {_named(source)} listens on {listens}" + (f" as {url}" if url != listens else ""))
         else:
-            if options.register and not await _register(source, stop, options.concurrency):
+            if options.register and not await _register(source, stop, options):
                 return
             _say(f"worker {_named(source)} is ready")
-        ending = asyncio.create_task(_tell_end(worker, _named(source), options.drain_timeout_s))
+        beside = [asyncio.create_task(_tell_end(worker, _named(source), options.drain_timeout_s))]
+        if not source.is_registered:
+            beside.append(asyncio.create_task(_announce(source, worker, options)))
         try:
             await worker.run(stop)
         finally:
-            ending.cancel()
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
         _say(f"worker {_named(source)} has stopped")
     finally:
         await source.stop()
@@ -177,15 +185,38 @@ def _source(options: WorkOptions, queues: Sequence[str]) -> HttpSource | RedisSo
     return HttpSource(options.masters, queues, key=key_of(options.key), **wish)
 
 
+def _about(options: WorkOptions) -> About:
+    from jqmaster import __version__
+
+    names = sorted(options.functions)[:_MOST_NAMES]
+    return {
+        "host": socket.gethostname() or None,
+        "pid": os.getpid(),
+        "version": f"jqmaster {__version__}",
+        "knows": names,
+    }
+
+
+async def _announce(source: HttpSource | RedisSource, worker: Worker, options: WorkOptions) -> None:
+    """Have a worker listed that is not registered. It works as well without."""
+    about = _about(options)
+    while True:
+        try:
+            await source.announce(options.concurrency, worker.job_ids[:_MOST_NAMES], **about)
+        except JQError as error:
+            log.debug("not listed: %s", error)
+        await asyncio.sleep(_ANNOUNCED_EVERY_S)
+
+
 async def _register(
-    source: HttpSource | RedisSource, stop: asyncio.Event, max_jobs: int, url: str | None = None,
+    source: HttpSource | RedisSource, stop: asyncio.Event, options: WorkOptions, url: str | None = None,
     secrets: list[str] | None = None,
 ) -> bool:  # fmt: skip
     """Register, and wait for a master that is not there yet. False when told to stop meanwhile."""
     failures = 0
     while not stop.is_set():
         try:
-            await source.register(url, max_jobs, secrets)
+            await source.register(url, options.concurrency, secrets, **_about(options))
             return True
         except Unavailable as error:
             if not failures:

@@ -8,7 +8,7 @@ import os
 import secrets
 import socket
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import redis.asyncio as redis_asyncio
 
@@ -17,6 +17,7 @@ from jqmaster.engine import replies, request
 from jqmaster.engine.calls import new_request
 from jqmaster.engine.engine import Engine, Operations, connect
 from jqmaster.engine.http import Answer, HttpEngine
+from jqmaster.engine.options import About
 from jqmaster.engine.replies import Beat, Job, Note
 from jqmaster.engine.request import checked, read_map
 from jqmaster.engine.scripts import Form
@@ -47,6 +48,7 @@ class EngineSource:
         self._wish: dict[str, Any] = {"queues": list(queues), "order": order}
         self._unanswered: dict[str, Any] | None = None
         self._registration: dict[str, Any] | None = None
+        self._is_announced = False
 
     async def fetch(self, count: int) -> list[Job]:
         # The same request until it is answered: what an answer brought that was lost comes again.
@@ -83,10 +85,19 @@ class EngineSource:
     ) -> None:
         await self._engine.release(self.worker, held, delay=delay or None, hold=hold or None, message=message or None)
 
-    async def register(self, url: str | None, max_jobs: int, secrets: list[str] | None = None) -> None:
+    async def register(
+        self, url: str | None, max_jobs: int, secrets: list[str] | None = None, **about: Unpack[About]
+    ) -> None:
         """Be a registered worker; with `url`, have jobs pushed there from now on, signed with each secret."""
-        self._registration = {"url": url, "max_jobs": max_jobs, "secrets": secrets}
+        self._registration = {"url": url, "max_jobs": max_jobs, "secrets": secrets, **about}
         await self.register_again()
+
+    async def announce(self, max_jobs: int, running: Sequence[str], **about: Unpack[About]) -> None:
+        """Be listed for some minutes, without being registered."""
+        await self._engine.register(
+            self.name, self._wish["queues"], max_jobs=max_jobs, announce=True, running=running, **about
+        )
+        self._is_announced = True
 
     async def register_again(self) -> None:
         if self._registration is not None:
@@ -98,7 +109,7 @@ class EngineSource:
             async with asyncio.timeout(STOP_TIMEOUT_S):
                 if self._unanswered is not None:
                     await self._take_back(self._unanswered)
-                if self._registration is not None:
+                if self._registration is not None or self._is_announced:
                     await self._engine.unregister(self.worker)
 
     # -- what differs -----------------------------------------------------------------------------

@@ -100,6 +100,11 @@ class Worker:
         """How many jobs run now."""
         return len(self._running)
 
+    @property
+    def job_ids(self) -> list[str]:
+        """Of the jobs that run here, the first first."""
+        return [job_id for job_id, _ in self._running]
+
     def holds(self, key: Key) -> bool:
         """Whether this attempt runs here."""
         return key in self._running

@@ -18,11 +18,12 @@ local INNER = {
 local WAITING = { "bzpopmin", "ssubscribe", "sunsubscribe" }
 
 local SCRIPTS = {
-  "assign", "audit", "cancel", "change", "config", "constrain", "constraints", "depend", "discard", "enqueue",
+  "assign", "audit", "bulk", "bulks", "cancel", "change", "config", "constrain", "constraints", "depend", "discard",
+  "enqueue",
   "explain", "export", "failures", "finish", "forget", "free", "get", "grant", "heartbeat", "history", "hold", "import",
   "jobs", "keys", "kick", "migrate", "pick", "queue", "queues", "refuse", "register", "release", "result", "retry",
-  "revoke", "schedule", "schedules", "setup", "stats", "subscribe", "tags", "tick", "touch", "track", "trail",
-  "unconstrain", "unregister", "unschedule", "unsubscribe", "usage", "watch", "webhooks", "worker", "workers",
+  "revoke", "schedule", "schedules", "setup", "stats", "subscribe", "tags", "tick", "touch", "track",
+  "trail", "unconstrain", "unregister", "unschedule", "unsubscribe", "usage", "watch", "webhooks", "worker", "workers",
 }
 
 -- setup mixes it into the secret of the namespace when it may.
@@ -305,7 +306,7 @@ describe("the scripts", function()
     local jq = space.new({ clock = "server" })
     jq:call("constrain", { id = "c", concurrency = 1 }, msgpack.pack({ name = "a" }))
     local reads = {
-      audit = {}, constraints = {}, explain = jq:enqueue("a"), history = jq:enqueue("a"),
+      audit = {}, bulks = {}, constraints = {}, explain = jq:enqueue("a"), history = jq:enqueue("a"),
       get = space.UNKNOWN_ID, queues = {},
       failures = {}, jobs = {}, tags = {}, schedules = {}, export = {}, stats = { by = "hour" },
       usage = { id = "c" }, workers = {}, keys = {}, trail = {}, webhooks = {},

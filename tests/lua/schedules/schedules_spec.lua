@@ -52,6 +52,77 @@ describe("unschedule", function()
   end)
 end)
 
+describe("a schedule that is run now", function()
+  local jq = space.each()
+
+  it("makes its job at once, and its moments go on as if there were none", function()
+    local before = schedule(jq, "s", { limit = 1 })
+    local id, created = unpack(jq:call("schedule", { id = "s", run = true, actor = "op" }))
+    assert.are.equal(1, created)
+    local job = jq:take("a")
+    assert.are.same({ id, "s", START_MS }, { job.id, job.schedule, job.schedule_ms })
+    local after = msgpack.unpack(jq:call("schedules", { ids = { "s" } })[2])
+    assert.are.same(before, after)
+    jq:pass(10)
+    assert.are.equal("s", jq:take("a").schedule)
+    assert.are.equal("schedule", msgpack.unpack(jq:call("trail", {})[2]).what)
+    assert.are.equal("op", msgpack.unpack(jq:call("trail", {})[2]).actor)
+  end)
+  it("also when it is paused, and names who has its unique key", function()
+    schedule(jq, "s", { paused = true, job = { name = "a", unique = "u" } })
+    local first = jq:call("schedule", { id = "s", run = true })
+    assert.are.same({ first[1], 0 }, jq:call("schedule", { id = "s", run = true }))
+    assert.are.same({ first[1] }, jq:pick_ids("a", { count = 5 }))
+  end)
+  it("is refused when its queue is full, and when it is not there", function()
+    jq:call("queue", { name = "a", max_waiting = 1 })
+    schedule(jq, "s")
+    jq:call("schedule", { id = "s", run = true })
+    jq:refuses("FULL job.queue: ", "schedule", { id = "s", run = true })
+    jq:refuses("NOTFOUND id: no such schedule: x", "schedule", { id = "x", run = true })
+  end)
+end)
+
+describe("the last jobs of a schedule", function()
+  local jq = space.each()
+
+  local function runs(count)
+    return msgpack.unpack(jq:call("schedules", { ids = { "s" }, runs = count })[2]).runs
+  end
+
+  it("are told with what became of them, the latest first", function()
+    schedule(jq, "s")
+    jq:pass(10)
+    local done = jq:take("a")
+    jq:pass(2)
+    jq:succeed(done)
+    jq:pass(8)
+    jq:tick()
+    local waits = jq:call("schedule", { id = "s", run = true })[1]
+    local shown = runs(20)
+    assert.are.equal(3, #shown)
+    assert.are.same({ id = waits, status = "queued" }, shown[1])
+    assert.are.same({ id = done.id, status = "done", started_ms = START_MS + 10000, ended_ms = START_MS + 12000 },
+      shown[3])
+    assert.are.equal(1, #runs(1))
+    jq:call("discard", { ids = { done.id } })
+    assert.are.same({ id = done.id }, runs(20)[3])
+  end)
+  it("are twenty at most, also behind a change", function()
+    schedule(jq, "s")
+    local ids = {}
+    for _ = 1, 25 do
+      table.insert(ids, 1, jq:call("schedule", { id = "s", run = true })[1])
+    end
+    schedule(jq, "s", { every = 77 })
+    local shown = runs(20)
+    assert.are.equal(20, #shown)
+    for i, run in ipairs(shown) do
+      assert.are.equal(ids[i], run.id)
+    end
+  end)
+end)
+
 describe("schedules", function()
   local jq = space.each()
 
@@ -143,7 +214,7 @@ describe("schedules", function()
     for i = 1, 21 do
       named[i] = "s01"
     end
-    jq:refuses("INVALID ids: expected a list of 1 to 20 ids (with next 100), got a list", "schedules",
+    jq:refuses("INVALID ids: expected a list of 1 to 20 ids (with next 100 and runs 0), got a list", "schedules",
       { ids = named, next = 100 })
   end)
   it("changes nothing", function()

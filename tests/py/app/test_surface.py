@@ -283,12 +283,31 @@ async def test_queues(jq: JQ, call: Call) -> None:
         await call("forget", "a/b")
 
 
+async def test_workers_that_pull(jq: JQ, call: Call, own: Engine) -> None:
+    await own.enqueue([({"name": "a"}, b"\xc0")])
+    _, [job] = await own.pick("mail-1", "a")
+    about = {"host": "h", "pid": 7, "version": "1", "knows": ["a"]}
+    assert await own.register("mail-1", "a", announce=True, max_jobs=2, running=[job.id], **about) == "mail-1"
+    [shown] = await call("workers", others=True)
+    assert (shown["state"], shown["host"], shown["knows"]) == ("pulling", "h", ["a"])
+    assert [one[0] for one in shown["running"]] == [job.id]
+    assert await call("workers") == [] and await call("workers", ["mail-1", "unknown"]) == [shown]
+    assert await call("kick_worker", "mail-1") == 1
+    with pytest.raises(NotFound):
+        await call("kick_worker", "unknown")
+
+
 async def test_schedules(jq: JQ, call: Call) -> None:
     made = await call("repeat", "s", jq.call("a", {"k": 1}), cron="@daily", utc_offset=60)
     assert (made["id"], made["argument"], made["cron"]) == ("s", {"k": 1}, "@daily")
     assert len((await call("schedules", ["s", "t"], next=3))[0]["next"]) == 3
     assert len((await call("schedules", next=2))[0]["next"]) == 2
     assert await call("schedules") == [made] == await call("schedules", ["s"])
+    job_id = await call("run_schedule", "s")
+    [shown] = await call("schedules", ["s"], runs=20)
+    assert (shown["runs"], shown["made"]) == ([{"id": job_id, "status": "queued"}], 0)
+    with pytest.raises(NotFound):
+        await call("run_schedule", "unknown")
     await call("unschedule", "s")
     assert await call("schedules", ["s"]) == [] == await call("schedules")
     with pytest.raises(NotFound):

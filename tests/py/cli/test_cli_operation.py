@@ -150,11 +150,13 @@ def test_schedules(cli_: Cli) -> None:
     again = cli_.ok("schedules", "show", "often", "--next", "3", "--json").document
     assert len(again["next"]) == 3 and again["argument"] == {"$bin": "/wA="} and not again.get("paused")
     assert cli_.ok("schedules", "show", "nightly").out.count(" 03:00:00") <= 5
+    job_id = cli_.ok("schedules", "run", "nightly", "--json").document["job_id"]
+    assert f"{job_id}  queued" in cli_.ok("schedules", "show", "nightly").out
     assert cli_.ok("schedules", "delete", "often", "nightly").out == "deleted often\ndeleted nightly\n"
 
 
 def test_workers_are_listed_and_asked(cli_: Cli) -> None:
-    assert cli_.ok("workers").out.startswith("no worker is registered")
+    assert cli_.ok("workers").out.startswith("no worker is listed")
     worker_id = cli_.engine(lambda it: it.register("w1", ["a", "b"], max_jobs=3, url="http://127.0.0.1:9/"))
     row = cli_.ok("workers").out.splitlines()[1]
     assert worker_id in row and "w1" in row and "0/3" in row
@@ -163,6 +165,20 @@ def test_workers_are_listed_and_asked(cli_: Cli) -> None:
     assert "asked to stop" in cli_.ok("workers").out
     cli_.ok("workers", "resume", "w1")
     assert cli_.ok("workers", "--json").document["request"] == ""
+    assert cli_.ok("workers", "kick", "w1").out == f"took 0 jobs from {worker_id}\n"
+
+
+def test_workers_that_pull_are_listed_and_lose_their_jobs(cli_: Cli) -> None:
+    cli_.ok("enqueue", "a")
+    _, [job] = cli_.engine(lambda it: it.pick("mail-1", "a"))
+    about = {"host": "web-3", "pid": 4711, "version": "1.2", "knows": ["a", "b"]}
+    cli_.engine(lambda it: it.register("mail-1", "a", max_jobs=4, announce=True, running=[job.id], **about))
+    assert "1/4" in cli_.ok("workers").out.splitlines()[1]
+    shown = cli_.ok("workers", "show", "mail-1").out
+    assert all(text in shown for text in ("web-3", "4711", "1.2", "a, b", "1 of 4", job.id))
+    assert cli_.ok("workers", "kick", "mail-1", "--delay", "1h").out == "took 1 job from mail-1\n"
+    assert cli_.ok("get", job.id, "--json").document["status"] == "scheduled"
+    assert cli_.run("workers", "kick", "x").code == 3
 
 
 def test_statistics(cli_: Cli) -> None:

@@ -62,7 +62,8 @@ REACHED = {
     "retry": "retry --queue a --yes", "revoke": "keys revoke {key}", "trail": "trail",
     "schedule": "schedules set s a --every 1h", "schedules": "schedules",
     "stats": "stats", "subscribe": "webhooks set v http://h/ {{\"name\":\"a\"}}", "unsubscribe": "webhooks delete w",
-    "webhooks": "webhooks", "tags": "tags", "unconstrain": "constraints delete held",
+    "webhooks": "webhooks", "tags": "tags", "bulk": "queues purge a --yes", "bulks": "bulks",
+    "unconstrain": "constraints delete held",
     "unschedule": "schedules delete old", "usage": "constraints show held", "watch": "result {done} --wait",
     "worker": "workers quiet w", "workers": "workers",
 }  # fmt: skip
@@ -243,6 +244,8 @@ BY_TRANSPORT = {
 SAME = {
     "search": "search",
     "discard.queue": "discard_where", "kick.queue": "kick_queue", "config.set": "config", "stats.series": "series",
+    "schedule.run": "run_schedule", "kick.worker": "kick_worker", "bulk": "begin_bulk",
+    "bulk.stop": "stop_bulk",
 }  # fmt: skip
 
 

@@ -53,6 +53,7 @@ def of_finding(invalid, refused):
 
 
 VALID = {
+    "bulk": [encode({"what": "discard", "where": {}})], "bulks": [encode({})],
     "jobs": [encode({})], "failures": [encode({})], "tags": [encode({})],
     "retry": [encode({"ids": [UNKNOWN]})], "discard": [encode({"ids": [RUNNING]})],
     "forget": [encode({"queue": "nobody knows it"})],

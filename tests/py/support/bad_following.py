@@ -71,6 +71,8 @@ def of_changes(invalid, refused):
     yield invalid("kick", "ids and queue", "ids", encode({"ids": [RUNNING], "queue": "a"}))
     yield invalid("kick", "ids and count", "count", encode({"ids": [RUNNING], "count": 1}))
     yield refused("kick", "a queue nobody knows", "NOTFOUND", "queue", {"queue": "nobody knows it"})
+    yield invalid("kick", "queue and worker", "ids", encode({"worker": "w", "queue": "a"}))
+    yield refused("kick", "a worker nobody knows", "NOTFOUND", "worker", {"worker": "nobody"})
     yield invalid("kick", "second id wrong", "ids[1]", encode({"ids": [RUNNING, "x"]}))
     yield invalid("history", "no id", "ids")
     yield invalid("history", "two ids", "ids", WAITING, WAITING)

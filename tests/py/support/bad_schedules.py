@@ -48,6 +48,10 @@ def of_schedules(invalid, refused):
     yield wrong("a job without a queue", "job.name", {"every": 1, "job": {"name": "a*"}})
     for path, job in (("tags[1]", {"tags": ["x", ""]}), ("unique_for", {"unique_for": 1}), ("name", {"name": "a*"})):
         yield wrong(f"a job with {path}", f"job.{path}", {"every": 1, "job": {"name": "a", **job}})
+    for what, path, spec in (("an id that is none", "id", {"id": ""}), ("false", "run", {"id": "known", "run": False})):
+        yield invalid("schedule", f"run of {what}", path, encode({"run": True, **spec}))
+    yield invalid("schedule", "run with a job", "job", encode({**base, "run": True}))
+    yield refused("schedule", "run of one unknown", "NOTFOUND", "id", {"id": "unknown", "run": True})
     yield refused("unschedule", "unknown", "NOTFOUND", "id", {"id": "unknown"})
     yield invalid("schedules", "ids and count", "ids", encode({"ids": ["a"], "count": 1}))
     yield invalid("schedules", "too many moments", "ids", encode({"ids": ["a"] * 21, "next": 100}))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -15,7 +17,7 @@ import pytest
 
 from jqmaster import JQ, JobError
 from jqmaster.testing import working
-from processes import Process
+from processes import MasterProcess, Process
 
 jobs = JQ(max_retry=0)
 go_on = threading.Event()
@@ -134,6 +136,35 @@ def here() -> int:
         assert pids == [worker.pid] * 2
         listed = {one["name"]: one for one in jq.workers()}
         assert set(listed) == {"w", "w.processes"}
+        assert (listed["w"]["pid"], listed["w"]["knows"]) == (worker.pid, ["here", "there"])
         jq.tell_worker(listed["w.processes"]["id"], "stop")
         until(lambda: worker.has_ended)
     assert list(jq.workers()) == []
+
+
+@pytest.mark.parametrize("by", ["redis", "master"])
+def test_a_worker_that_is_not_registered_announces_itself(
+    redis_url: str, namespace: str, tmp_path: Path, by: str
+) -> None:
+    jq = JQ(redis_url, namespace=namespace)
+    with contextlib.ExitStack() as stack:
+        where = f"{redis_url!r}, namespace={namespace!r}"
+        if by == "master":
+            master = stack.enter_context(MasterProcess("--redis", redis_url, "--namespace", namespace))
+            where = repr(master.url)
+        (tmp_path / "program.py").write_text(
+            f"from jqmaster import JQ\njq = JQ({where})\n"
+            "@jq.job\ndef here() -> None: ...\n@jq.job\ndef there() -> None: ...\n"
+        )
+        options = ("--name", "w", "--concurrency", "3")
+        with Process("jqmaster.cli", "work", "program:jq", *options, ready="is ready", folder=tmp_path) as worker:
+            until(lambda: jq.workers(others=True))
+            [shown] = jq.workers(others=True)
+            told = {name: shown[name] for name in ("id", "state", "pid", "host", "knows", "max_jobs", "held")}
+            assert told == {
+                "id": "w", "state": "pulling", "pid": worker.pid, "host": socket.gethostname(),
+                "knows": ["here", "there"], "max_jobs": 3, "held": 0,
+            }  # fmt: skip
+            worker.signal()
+            worker.ends()
+        assert jq.workers(others=True) == []

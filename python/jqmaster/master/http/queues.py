@@ -18,6 +18,7 @@ from jqmaster.wire.operations import OPERATIONS
 
 READY_S = 1.0
 _PURGE = Translation(OPERATIONS["discard.queue"])
+_BULK = Translation(OPERATIONS["bulk"])
 
 
 async def purge_queue(master: Master, request: Request) -> Reply:
@@ -31,6 +32,14 @@ async def purge_queue(master: Master, request: Request) -> Reply:
         if not cursor or time.monotonic() >= deadline or master.draining.is_set():
             return Reply(200, packform.pack({"discarded": discarded, "more": bool(cursor)}))
         spec = packform.extend_map(first, {"cursor": packform.pack(cursor.decode())})
+
+
+async def begin_bulk(master: Master, request: Request) -> Reply:
+    """`POST /bulks`: this master carries it on, or another if it cannot."""
+    reply = await _BULK(master, request)
+    if master.bulks is not None:
+        master.bulks.poke()
+    return reply
 
 
 async def get_config(master: Master, request: Request) -> Reply:

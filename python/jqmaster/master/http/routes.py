@@ -60,6 +60,7 @@ BY_HAND: dict[str, Handler] = {
     "pick": work.pick,
     "release": work.release,
     "discard.queue": queues.purge_queue,
+    "bulk": queues.begin_bulk,
     "config": queues.get_config,
     "config.set": queues.set_config,
     "grant": keys.grant,

@@ -52,16 +52,18 @@ def poke(master: Master, worker: object) -> None:
 
 
 async def register(master: Master, request: Request) -> Reply:
-    """`POST /worker`: `{name, queues, url?, max_jobs?, secrets?}`."""
+    """`POST /worker`: `{name, queues, url?, max_jobs?, secrets?, …}`."""
     body = _body(request)
     # The engine knows `key` too, which is the master's own business.
     refuse_unknown(body, _REGISTER_FIELDS)
-    if request.who.key_id:
+    is_registered = body.get("announce") is not True
+    if request.who.key_id and is_registered:
         body["key"] = request.who.key_id
-    worker_id = await master.engine.call("register", packform.pack_spec(body))
-    request.told = lambda: {"worker": worker_id.decode("ascii")}
-    master.dispatch.poke()
-    return Reply(201, packform.pack({"worker_id": worker_id.decode("ascii")}))
+    worker_id = (await master.engine.call("register", packform.pack_spec(body))).decode()
+    request.told = lambda: {"worker": worker_id}
+    if is_registered:
+        master.dispatch.poke()
+    return Reply(201, packform.pack({"worker_id": worker_id}))
 
 
 async def unregister(master: Master, request: Request) -> Reply:

@@ -197,7 +197,7 @@ class Driver:
     def compare(self, script, fields, label):
         if script == "usage" or (script == "stats" and fields.get("series")):
             reply = self.pages(script, **fields)
-        elif "where" in fields:
+        elif "where" in fields and script != "bulk":
             reply = self.all_found(script, **fields)
         else:
             reply = self.call(script, **fields)

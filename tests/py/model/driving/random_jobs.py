@@ -310,6 +310,10 @@ class Generator(ConstraintGenerator, MoreGenerator, AccessGenerator):
 
     def register(self):
         fields = {"name": self.rng.choice(WORKERS), "queues": self.entries()}
+        if self.chance(0.3):
+            fields |= {"host": "h1", "pid": 77, "version": "1 é", "knows": ["a", "b"]}
+        if self.chance(0.25):
+            return {**fields, "announce": True, "running": self.distinct(4, "running")}
         if self.chance(0.7):
             fields["url"] = f"http://worker-{self.rng.randint(1, 4)}:8080/x"
         if self.chance(0.7):
@@ -321,10 +325,10 @@ class Generator(ConstraintGenerator, MoreGenerator, AccessGenerator):
         return fields
 
     def unregister(self):
-        return {"worker": self.registered()}
+        return {"worker": self.rng.choice(WORKERS) if self.chance(0.2) else self.registered()}
 
     def workers(self):
-        return {"count": self.rng.choice((1, 2, 100))}
+        return {"count": self.rng.choice((1, 2, 100)), **({"others": True} if self.chance(0.4) else {})}
 
     def assign(self):
         fields = {"master": self.rng.choice(("m1", "m2"))}

@@ -30,6 +30,7 @@ FEATURES = {
     "schedules": {"schedule": 3, "unschedule": 0.3, "schedules": 1}, "statistics": {"stats": 2},
     "events": {"track": 1.5}, "control": {"worker": 2}, "settings": {"queue": 3}, "limits": {}, "bounds": {},
     "access": {"grant": 2, "revoke": 0.7, "touch": 1, "keys": 0.5, "trail": 1, "cancel": 2, "queue": 1},
+    "bulks": {"bulk": 3, "bulks": 1},
     "webhooks": {"subscribe": 1.5, "unsubscribe": 0.5, "webhooks": 0.7},
 }  # fmt: skip
 # Of these, those that are known to disagree for now.
@@ -215,6 +216,8 @@ class MoreGenerator:
             return {"ids": self.distinct(3, "running"), **fields}
         if self.chance(0.5):
             fields["count"] = self.rng.choice((1, 2, 1000))
+        if self.chance(0.4):
+            return {"worker": self.worker(), **fields}
         return {"queue": self.rng.choice(self.queues_used), **fields}
 
     def where(self):
@@ -298,10 +301,30 @@ class MoreGenerator:
             "request": self.rng.choice(("quiet", "stop", "resume", "resume")),
         }
 
+    def bulk(self):
+        known = list(self.driver.model.bulks.all)
+        if not known or self.chance(0.4):
+            fields = {"what": self.rng.choice(("discard", "cancel", "retry")), "where": self.where()}
+            return fields | ({"total": 5} if self.chance(0.5) else {})
+        fields = {"id": self.rng.choice(known)}
+        if self.chance(0.15):
+            return {**fields, "stop": True}
+        fields["holder"] = self.rng.choice(("m1", "m2"))
+        if self.chance(0.6):
+            fields |= {"cursor": self.rng.choice(("", "x é")), "changed": self.rng.choice((0, 7, 1000))}
+        if self.chance(0.25):
+            fields |= {"ended": True} | ({"problem": "no"} if self.chance(0.5) else {})
+        return fields
+
+    def bulks(self):
+        return {}
+
     # ---- schedules, statistics, settings ----
 
     def schedule(self):
         known = self.driver.model.schedules.defined
+        if self.chance(0.2):
+            return {"id": self.rng.choice([*known, "unknown"]), "run": True}
         if known and self.chance(0.3):  # the same with something else about it
             old = known[self.rng.choice(list(known))]
             fields = {"id": old.id, **old.given}
@@ -341,6 +364,7 @@ class MoreGenerator:
 
     def schedules(self):
         fields = {"next": self.rng.choice((0, 1, 5, 100))} if self.chance(0.6) else {}
+        fields |= {"runs": self.rng.choice((1, 20))} if self.chance(0.5) else {}
         if self.chance(0.4):
             return {**fields, "ids": self.rng.sample([*SCHEDULES, "unknown"], 2)}
         return {**fields, "count": self.rng.choice((1, 2, 100))}

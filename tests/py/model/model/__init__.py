@@ -10,6 +10,7 @@ A decision about what the page leaves open is written into the page, and then fo
 from model.access import Access
 from model.arrival import Arrival
 from model.bounds import Bounds
+from model.bulks import Bulks
 from model.clock import Clock
 from model.common import DEFAULTS, ErrorReply, Mismatch, Refused, expect
 from model.finding import Finding
@@ -66,6 +67,7 @@ class Model:
         self.access = Access(self)
         self.webhooks = Webhooks(self)
         self.bounds = Bounds(self)
+        self.bulks = Bulks(self)
         self.parts = [part for part in vars(self).values() if isinstance(part, Part)]
 
     def operation(self, name):

@@ -9,6 +9,7 @@ from model.common import (
     ms,
 )
 from model.part import Part
+from model.workers import MOST_LOST
 
 
 class Clock(Part):
@@ -94,12 +95,16 @@ class Clock(Part):
 
     def drop_dead_workers(self, left_some):
         for worker in self.dead_workers():
+            if worker.resting != "unreachable":
+                held = sorted(self.model.workers.held(worker), key=lambda job: (job.started_ms, job.id))
+                worker.lost = None if left_some else [job.id for job in held][:MOST_LOST]
             for job in self.model.workers.held(worker):
                 if not left_some or self.moved(job):
                     self.model.life.fail(job, "lapse", "timeout", message=SOME_TEXT)
             shown = self.model.look_at_worker(worker.id) if left_some else None
             if not shown:
                 del self.model.workers.registered[worker.id]
+                self.model.workers.died(worker)
             elif shown["state"] == "unreachable":  # some of its jobs are left
                 worker.resting = "unreachable"
                 worker.resting_until_ms = self.model.now + ms(self.model.settings["worker_ttl"])

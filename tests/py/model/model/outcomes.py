@@ -227,9 +227,9 @@ class Outcomes(Part):
                 if job.attempt == 0:
                     job.ready_ms = max(self.model.now, start_ms)
 
-    def kick(self, reply, ids=None, queue=None, count=100, delay=0):
-        if queue is not None:
-            return self.kick_queue(reply, queue, count, delay)
+    def kick(self, reply, ids=None, queue=None, worker=None, count=100, delay=0):
+        if ids is None:
+            return self.kick_some(reply, self.running_in(queue, worker), count, delay)
         accepted(reply)
         for id, answer in zip(ids, reply, strict=True):
             job = self.model.life.present(id, answer == "NOTFOUND")
@@ -244,12 +244,21 @@ class Outcomes(Part):
         self.model.life.requeue(job, self.model.now + ms(delay), event="released")
         job.last = (job.attempt, "kick", job.status)
 
-    def kick_queue(self, reply, queue, count, delay):
+    def running_in(self, queue, worker):
+        """The running jobs of a queue or a worker."""
+        if queue is not None:
+            if queue not in self.model.queues.records:
+                raise Refused("NOTFOUND", "queue")
+            return [j for j in self.model.jobs.values() if (j.queue, j.status) == (queue, "running")]
+        if worker in self.model.workers.registered:
+            return self.model.workers.held(self.model.workers.registered[worker])
+        if not self.model.workers.other(worker):
+            raise Refused("NOTFOUND", "worker")
+        return self.model.workers.running_of(self.model.workers.others[worker])
+
+    def kick_some(self, reply, running, count, delay):
         """Which of the jobs, where more run than were asked for, is the engine's choice."""
-        if queue not in self.model.queues.records:
-            raise Refused("NOTFOUND", "queue")
         accepted(reply)
-        running = [j for j in self.model.jobs.values() if (j.queue, j.status) == (queue, "running")]
         moved, is_more = reply
         asked = min(count, len(running))
         expect(moved == asked or DEAR <= moved < asked, "kick: jobs", reply, asked)

@@ -1,6 +1,6 @@
 """Schedules: section 16 of docs/protocol.md."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from zoneinfo import ZoneInfo
 
 from model.common import (
@@ -17,6 +17,7 @@ from model.cron import Cron
 from model.part import Part
 
 RECENT_MS = 60_000
+MOST_RUNS = 20
 TIMING = ("every", "offset", "cron", "utc_offset", "tz", "start")
 DEFAULTS = {"offset": 0, "utc_offset": 0, "catch_up": "one", "backlog": 100, "paused": False}
 
@@ -31,6 +32,7 @@ class Schedule:
     next_ms: int | None = None
     last_ms: int | None = None
     last_id: str | None = None
+    runs: list = field(default_factory=list)  # ids of its last jobs, the latest first
 
     def __post_init__(self):
         zone = ZoneInfo(self.given["timezone"]) if "timezone" in self.given else self.given.get("utc_offset", 0)
@@ -126,6 +128,7 @@ class Schedules(Part):
             job = self.model.arrival.add(job_id, schedule.job, schedule.argument)
             job.schedule, job.schedule_ms = schedule.id, doc["schedule_ms"]
             schedule.last_ms, schedule.last_id = job.schedule_ms, job_id
+            schedule.runs = [job_id, *schedule.runs[: MOST_RUNS - 1]]
         for id in due:
             queue = self.queue_of(self.defined[id])
             came = sum(len(made[other.id]) for other in map(self.defined.get, due) if self.queue_of(other) == queue)
@@ -165,7 +168,24 @@ class Schedules(Part):
 
     # ---- operations ----
 
-    def schedule(self, reply, id, job, argument, **given):
+    def run_now(self, reply, id):
+        if id not in self.defined:
+            raise Refused("NOTFOUND", "id")
+        schedule = self.defined[id]
+        queue = self.queue_of(schedule)
+        limit = self.model.queues.records.get(queue, {}).get("max_waiting")
+        if limit and self.model.life.waiting(queue) >= limit:
+            raise Refused("FULL", "job.queue")
+        accepted(reply)
+        self.model.arrival.create([(schedule.job, schedule.argument)], [reply])
+        if reply[1]:
+            job = self.model.jobs[reply[0]]
+            job.schedule, job.schedule_ms = id, self.model.now
+            schedule.runs = [job.id, *schedule.runs[: MOST_RUNS - 1]]
+
+    def schedule(self, reply, id, job=None, argument=None, run=False, **given):
+        if run:
+            return self.run_now(reply, id)
         timing = Schedule(id, given, job, argument)
         if timing.cron and timing.cron.after(self.model.now) is None:
             raise Refused("INVALID", "cron")
@@ -174,7 +194,7 @@ class Schedules(Part):
         accepted(reply)
         new, old = timing, self.defined.get(id)
         if old:
-            new.made, new.last_ms, new.last_id = old.made, old.last_ms, old.last_id
+            new.made, new.last_ms, new.last_id, new.runs = old.made, old.last_ms, old.last_id, old.runs
         new.next_ms = new.after(self.model.now)
         keeps = old and old.timing == new.timing and not old.is_paused and old.next_ms is not None
         if keeps and new.left() > 0:
@@ -189,7 +209,7 @@ class Schedules(Part):
         same(reply, 1, "unschedule")
         del self.defined[id]
 
-    def list_schedules(self, reply, ids=None, count=None, next=0):
+    def list_schedules(self, reply, ids=None, count=None, next=0, runs=0):
         accepted(reply)
         shown = [doc["id"] for doc in reply]
         if ids is None:
@@ -197,16 +217,26 @@ class Schedules(Part):
         else:
             same(sorted(shown), sorted({id for id in ids if id in self.defined}), "ids of schedules")
         for doc in reply:
-            self.check_schedule(dict(doc), doc["id"], next)
+            self.check_schedule(dict(doc), doc["id"], next, runs)
 
-    def check_schedule(self, doc, id, next=0):
+    def check_runs(self, shown, wanted):
+        same([run["id"] for run in shown], wanted, "last jobs of a schedule")
+        for run in shown:
+            job = self.model.jobs.get(run["id"])
+            if "status" in run:
+                same(run["status"], job.status if job else None, "what became of a schedule's job")
+            else:
+                expect(not job or job.may_be_gone, "a schedule's job is not gone", run)
+
+    def check_schedule(self, doc, id, next=0, runs=0):
         schedule = self.defined[id]
+        self.check_runs([dict(run) for run in doc.pop("runs", [])], schedule.runs[:runs])
         self.check_moments(doc.pop("next", []), schedule, next)
         shown_next = doc.pop("next_ms", None)
         next_ms = None if schedule.is_paused else schedule.next_ms
         same(shown_next, next_ms, f"next_ms of a schedule at {self.model.now}")
-        for field in ("made", "last_ms", "last_id"):
-            same(doc.pop(field, None), getattr(schedule, field), f"{field} of a schedule")
+        for name in ("made", "last_ms", "last_id"):
+            same(doc.pop(name, None), getattr(schedule, name), f"{name} of a schedule")
         same(doc.pop("argument"), schedule.argument, "argument of a schedule")
         same(doc.pop("job"), schedule.job, "job of a schedule")
         given = {k: v for k, v in schedule.given.items() if DEFAULTS.get(k) != v}

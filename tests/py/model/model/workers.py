@@ -20,6 +20,8 @@ from model.part import Part
 WORKER_ID = re.compile("w[0-9a-f]{14}")
 
 MOST_SHOWN = 100  # jobs in the document of a worker
+SILENT_MS, KEPT_MS = 180_000, 3_600_000  # who announces himself is gone then, and forgotten then
+MOST_LOST = 20
 SIGHT = 100  # jobs of a queue among which those are looked for whose name was not refused
 
 
@@ -40,6 +42,24 @@ class Worker:
     resting: str | None = None  # why it gets nothing until resting_until_ms: busy or unreachable
     resting_until_ms: int = 0
     refused: set = field(default_factory=set)
+    about: dict = field(default_factory=dict)  # host, pid, version, names
+    lost: list | None = None  # ids of the first jobs that it lost when it died, where that is known
+
+
+@dataclass
+class Other:
+    """One that is not registered: it announced itself, or died."""
+
+    name: str
+    queues: list
+    max_jobs: int
+    about: dict
+    seen_ms: int
+    since_ms: int
+    said: list = field(default_factory=list)  # ids of jobs that it said it runs
+    died: bool = False
+    lapsed: int = 0
+    lost: list | None = None
 
 
 class Workers(Part):
@@ -55,6 +75,7 @@ class Workers(Part):
     def __init__(self, model):
         super().__init__(model)
         self.registered = {}
+        self.others = {}
 
     def held(self, worker):
         return [j for j in self.model.jobs.values() if j.status == "running" and j.worker_id == worker.id]
@@ -77,25 +98,71 @@ class Workers(Part):
         del self.registered[worker.id]
         return len(jobs)
 
-    def register(self, reply, name, queues, url=None, max_jobs=1, secrets=(), key=""):
+    def other(self, id):
+        found = self.others.get(id)
+        return found if found and found.seen_ms >= self.model.now - KEPT_MS else None
+
+    def announce(self, reply, name, queues, max_jobs, running, about):
+        accepted(reply)
+        same(reply, name, "a worker that announces itself")
+        before, now = self.other(name), self.model.now
+        since_ms = before.since_ms if before and before.seen_ms > now - SILENT_MS else now
+        self.others[name] = Other(name, entries(queues), max_jobs, about, now, since_ms, list(running))
+
+    def died(self, worker):
+        self.others[worker.id] = Other(
+            worker.name, worker.queues, worker.max_jobs, worker.about, worker.seen_ms, worker.since_ms,
+            died=True, lapsed=worker.lapsed, lost=worker.lost,
+        )  # fmt: skip
+
+    def running_of(self, other):
+        jobs = filter(None, map(self.model.jobs.get, other.said))
+        return [job for job in jobs if job.status == "running" and job.worker_id == other.name]
+
+    def check_others(self, reply):
+        shown = {doc["id"]: dict(doc) for doc in reply}
+        same(set(shown), {id for id in self.others if self.other(id)}, "workers that are not registered")
+        for id, doc in shown.items():
+            other = self.others[id]
+            lost = doc.pop("lost", None)
+            expect(not other.lost or lost == other.lost, "jobs that a worker lost", lost, other.lost)
+            running = [[job.id, job.started_ms] for job in self.running_of(other)]
+            is_gone = other.died or other.seen_ms <= self.model.now - SILENT_MS
+            wanted = {k: getattr(other, k) for k in ("name", "queues", "max_jobs", "seen_ms", "since_ms", "lapsed")}
+            wanted |= {"id": id, "held": len(running), "running": running, "refused": [], "request": ""}
+            same(doc, {**wanted, **other.about, "state": "gone" if is_gone else "pulling"}, "a worker not registered")
+
+    def register(
+        self, reply, name, queues, url=None, max_jobs=1, secrets=(), key="", announce=False, running=(), **about
+    ):
+        if announce:
+            return self.announce(reply, name, queues, max_jobs, running, about)
         accepted(reply)
         expect(WORKER_ID.fullmatch(reply) and reply not in self.registered, "a new worker id", reply)
         for worker in list(self.registered.values()):
             if url and worker.url == url:
                 self.give_back(worker)
         self.registered[reply] = Worker(reply, name, entries(queues), url, max_jobs, self.model.now, self.model.now)
+        self.registered[reply].about = about
         self.registered[reply].secrets, self.registered[reply].key = " ".join(secrets), key
         # As that of a job, the moment is part of the id.
         self.registered[reply].since_ms = self.model.arrival.created(reply[1:])
 
     def unregister(self, reply, worker):
+        if self.other(worker) and not WORKER_ID.fullmatch(worker):
+            accepted(reply)
+            same(reply, 0, "jobs given back")
+            del self.others[worker]
+            return
         if worker not in self.registered:
             raise Refused("NOTFOUND", "worker")
         accepted(reply)
         same(reply, self.give_back(self.registered[worker]), "jobs given back")
 
-    def list_workers(self, reply, count=None):
+    def list_workers(self, reply, others=False):
         accepted(reply)
+        if others:
+            return self.check_others(reply)
         shown = {
             doc["id"]: {**doc, "refused": sorted(doc["refused"]), "running": sorted(doc["running"])} for doc in reply
         }
@@ -115,7 +182,7 @@ class Workers(Part):
         running = [[job.id, job.started_ms] for job in self.held(worker)]
         doc.update(held=len(running), state=self.state_of(worker), refused=sorted(worker.refused))
         doc["running"] = sorted(running)
-        return {k: v for k, v in doc.items() if v is not None}
+        return {k: v for k, v in doc.items() if v is not None} | worker.about
 
     def names_of_workers(self):
         return {job.worker_id for job in self.model.jobs.values() if job.status == "running"}

@@ -19,6 +19,7 @@ const WORDS = new Set([
   'busy',
   'unreachable',
   'pulling',
+  'gone',
   'quiet',
   'stop',
   'problem',

@@ -42,7 +42,14 @@ async function revoke(key) {
 export async function render(view) {
   const list = table({
     label: 'Keys',
-    empty: 'There are no keys: whoever reaches this master may do everything.',
+    empty: () => [
+      h(
+        'p',
+        {},
+        'There are no keys: whoever reaches this master may do everything. The first is made straight on Redis:',
+      ),
+      h('p', {}, h('code', {}, 'jqmaster keys create ann --role admin --redis URL')),
+    ],
     load: async (cursor) => {
       const page = await api.get('/keys', { cursor, count: 100 });
       return { rows: page.keys, cursor: page.cursor };

@@ -7,6 +7,7 @@ import { act, toast } from '../components/toast.js';
 import { operatorButton as button, h } from '../dom.js';
 import { ago, count, duration, moment } from '../format.js';
 import { every } from '../live.js';
+import { cronInWords, zoneOf } from '../rhythm.js';
 import { link } from '../router.js';
 
 const SPEC = [
@@ -34,13 +35,55 @@ const given = (schedule) =>
   );
 
 function when(schedule) {
-  if (schedule.cron) {
-    const ahead = schedule.utc_offset ? `${schedule.utc_offset > 0 ? '+' : ''}${schedule.utc_offset / 60} h` : '';
-    const zone = schedule.timezone ?? schedule.tz ?? `UTC${ahead}`;
-    return [h('code', {}, schedule.cron), h('span', { class: 'muted' }, ` ${zone}`)];
-  }
-  return `every ${duration(schedule.every * 1000)}`;
+  if (!schedule.cron) return `every ${duration(schedule.every * 1000)}`;
+  const words = cronInWords(schedule.cron);
+  return [
+    words ? h('div', {}, words) : null,
+    h('code', { class: `nowrap ${words ? 'muted' : ''}` }, schedule.cron),
+    h('span', { class: 'muted nowrap' }, ` ${zoneOf(schedule)}`),
+  ];
 }
+
+/** The last jobs as small bars, the latest at the right: as high as they took long, in the colour of their state. */
+function runs(schedule) {
+  const list = [...(schedule.runs ?? [])].reverse();
+  if (!list.length) return h('span', { class: 'zero' }, '–');
+  const took = (run) => (run.started_ms && run.ended_ms ? run.ended_ms - run.started_ms : null);
+  const longest = Math.max(1, ...list.map((run) => took(run) ?? 0));
+  const bars = list.map((run, i) => {
+    const ms = took(run);
+    const bar = h('span', { class: `run-bar is-${run.status ?? 'gone'}` });
+    bar.style.height = `${ms === null ? 40 : 20 + (80 * ms) / longest}%`;
+    const text = [run.status ?? 'not known any more', ms === null ? '' : `, took ${duration(ms)}`].join('');
+    const said = {
+      title: `${text}${run.ended_ms ? `\n${moment(run.ended_ms)}` : ''}`,
+      'aria-label': `Job ${run.id}: ${text}`,
+    };
+    // One stop for Tab; the arrows go on from there.
+    const stop = { tabindex: i === list.length - 1 ? 0 : -1, data: { key: run.id } };
+    return run.status
+      ? h('a', { href: `/ui${path`/job/${run.id}`}`, ...said, ...stop }, bar)
+      : h('span', { role: 'img', ...said }, bar);
+  });
+  const keydown = (event) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    const links = [...event.currentTarget.querySelectorAll('a')];
+    const next = links[links.indexOf(event.target) + step];
+    if (!step || !next) return;
+    event.preventDefault();
+    next.focus();
+  };
+  return h(
+    'span',
+    { class: 'runs', role: 'group', 'aria-label': `Last jobs of ${schedule.id}`, on: { keydown } },
+    bars,
+  );
+}
+
+const begin = () => [
+  h('p', {}, 'No recurring jobs. Make one here, or:'),
+  h('p', {}, h('code', {}, "jqmaster schedules set nightly report --cron '0 3 * * *'")),
+];
 
 function edit(old) {
   return form({
@@ -113,9 +156,9 @@ export async function render(view) {
   const list = table({
     label: 'Schedules',
     key: (one) => one.id,
-    empty: 'No recurring jobs.',
+    empty: begin,
     load: async (cursor, signal) => {
-      const page = await api.get('/schedules', { cursor, count: 50, next: 3 }, { signal });
+      const page = await api.get('/schedules', { cursor, count: 50, next: 3, runs: 20 }, { signal });
       return { rows: page.schedules, cursor: page.cursor };
     },
     columns: [
@@ -134,29 +177,18 @@ export async function render(view) {
       },
       {
         title: 'Next',
-        cell: (one) =>
-          one.next_ms
-            ? [
-                ago(one.next_ms),
-                one.next?.length > 1
-                  ? h(
-                      'div',
-                      { class: 'muted hide-narrow nowrap' },
-                      `then ${one.next
-                        .slice(1)
-                        .map((ms) => moment(ms).slice(5, 16))
-                        .join(', ')}`,
-                    )
-                  : null,
-              ]
-            : h('span', { class: 'zero' }, one.paused ? '–' : 'never'),
+        cell: (one) => {
+          if (!one.next_ms) return h('span', { class: 'zero' }, one.paused ? '–' : 'never');
+          const then = one.next?.slice(1).map((ms) => moment(ms).slice(5, 16));
+          return [
+            ago(one.next_ms),
+            then?.length
+              ? h('div', { class: 'muted hide-narrow nowrap', title: then.join('\n') }, `then ${then[0]}`)
+              : null,
+          ];
+        },
       },
-      {
-        title: 'Last',
-        hide: 'narrow',
-        cell: (one) =>
-          one.last_ms ? link(path`/job/${one.last_id}`, ago(one.last_ms)) : h('span', { class: 'zero' }, '–'),
-      },
+      { title: 'Last jobs', cell: runs },
       {
         title: 'Made',
         kind: 'number',
@@ -167,6 +199,18 @@ export async function render(view) {
         title: '',
         kind: 'actions',
         cell: (one) => [
+          button(
+            'Run now',
+            async () => {
+              await act(
+                () => api.post(path`/schedule/${one.id}/run`),
+                ({ job_id: id, created }) =>
+                  created ? `${one.id} runs now: job ${id}.` : `${one.id}: job ${id} has its unique key already.`,
+              );
+              await list.refresh();
+            },
+            { class: 'small', 'aria-label': `Run ${one.id} now`, title: 'Its moments go on as if this job were none' },
+          ),
           button(
             one.paused ? 'Resume' : 'Pause',
             async () => {
@@ -190,7 +234,10 @@ export async function render(view) {
                 action: 'Delete',
                 body: 'Jobs that it has made stay.',
               });
-              if (isSure) await done(await act(() => api.delete(path`/schedule/${one.id}`), `${one.id} is deleted.`));
+              if (!isSure) return;
+              // One with a limit would begin to count anew.
+              const undo = one.limit ? undefined : () => api.put(path`/schedule/${one.id}`, given(one)).then(done);
+              await done(await act(() => api.delete(path`/schedule/${one.id}`), `${one.id} is deleted.`, { undo }));
             },
             { class: 'small danger', 'aria-label': `Delete ${one.id}` },
           ),

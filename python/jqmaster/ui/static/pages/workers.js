@@ -1,67 +1,49 @@
-// Registered workers: what each runs and since when, its last sign of life; quiet and stop. Others as far as they run jobs.
+// All workers: what each runs and for how long, its slots and last sign of life; the dead of the last hour.
 import { api, path } from '../api.js';
-import { badge } from '../components/badge.js';
-import { meter } from '../components/bar.js';
-import { confirm } from '../components/dialog.js';
 import { table } from '../components/table.js';
-import { act } from '../components/toast.js';
-import { operatorButton as button, fill, h } from '../dom.js';
+import { fill, h } from '../dom.js';
 import { ago, count, cut, jobs as inJobs } from '../format.js';
 import { every } from '../live.js';
 import { link, withQuery } from '../router.js';
+import { actions, LOOKED_AT, learnUsual, queuesOf, runningJobs, slots, state, stuck } from '../workers.js';
 
 const SHOWN = 3;
+const NAMES = 20;
 
-function state(worker) {
-  const tips = {
-    ready: 'Has room',
-    full: 'Runs as many as it takes',
-    busy: 'Said that it is busy',
-    unreachable: 'Deliveries do not get through',
-    pulling: 'Fetches jobs by itself',
-    quiet: 'Finishes what it has, takes no more',
-  };
-  return [
-    badge(worker.state, tips[worker.state]),
-    worker.request === 'stop' ? [' ', badge('stop', 'It was asked to stop')] : null,
-  ];
-}
-
-function running(worker) {
+function running(worker, found) {
+  if (worker.state === 'gone') {
+    const lost = worker.lost?.length ? `lost ${inJobs(worker.lapsed)}` : 'gone';
+    return h('span', { class: 'zero' }, lost);
+  }
   if (!worker.running.length) return h('span', { class: 'zero' }, 'nothing');
   const line = ([id, startedMs]) =>
     h(
       'div',
       { class: 'nowrap' },
-      link(path`/job/${id}`, h('code', {}, id)),
+      link(path`/job/${id}`, found.get(id)?.name ? cut(found.get(id).name, 40) : h('code', {}, id)),
       h('span', { class: 'muted' }, ' ', ago(startedMs)),
+      ' ',
+      stuck(found.get(id)),
     );
-  const more = worker.running.slice(SHOWN);
+  const more = worker.held - SHOWN;
   return [
     worker.running.slice(0, SHOWN).map(line),
-    more.length
-      ? h('details', {}, h('summary', { class: 'muted' }, `${count(worker.held - SHOWN)} more`), more.map(line))
-      : null,
+    more > 0 ? link(path`/worker/${worker.id}`, `${count(more)} more`) : null,
   ];
 }
 
-// Of so many running jobs it is looked who runs them.
-const LOOKED_AT = 200;
-const NAMES = 20;
-
-/** Who runs jobs and is not registered: [[name, {jobs, queues, since}], …], and whether there is more to look at. */
-async function unregistered(signal) {
-  const page = await api.get('/jobs', { status: 'running', brief: 1, count: LOOKED_AT }, { signal });
-  const found = new Map();
-  for (const job of page.jobs) {
-    if (!job.worker_id || /^w[0-9a-f]{14}$/.test(job.worker_id)) continue;
-    const one = found.get(job.worker_id) || { jobs: 0, queues: new Set(), since: Infinity };
+/** Who runs jobs and is not listed: [[name, {jobs, queues, since}], …], the busiest first. */
+function unlisted(found, listed) {
+  const others = new Map();
+  for (const job of found.values()) {
+    if (!job.worker_id || listed.has(job.worker_id) || /^w[0-9a-f]{14}$/.test(job.worker_id)) continue;
+    const one = others.get(job.worker_id) || { jobs: 0, queues: new Set(), since: Infinity };
     one.jobs += 1;
     one.queues.add(job.queue);
     one.since = Math.min(one.since, job.started_ms);
-    found.set(job.worker_id, one);
+    others.set(job.worker_id, one);
   }
-  return { others: [...found].sort(([, a], [, b]) => b.jobs - a.jobs), isAll: !page.cursor };
+  return [...others].sort(([, a], [, b]) => b.jobs - a.jobs);
 }
 
 function other([name, { jobs, queues, since }]) {
@@ -69,7 +51,7 @@ function other([name, { jobs, queues, since }]) {
   return h(
     'li',
     {},
-    h('b', {}, cut(name, 120)),
+    h('b', {}, link(path`/worker/${name}`, cut(name, 120))),
     ` runs ${inJobs(jobs)} of `,
     named.map((queue, i) => [
       i ? ', ' : '',
@@ -80,63 +62,62 @@ function other([name, { jobs, queues, since }]) {
   );
 }
 
+const begin = () => [
+  h('p', {}, 'No worker is here. Start one with your jobs:'),
+  h('p', {}, h('code', {}, 'jqmaster work my_module:jq')),
+];
+
+// A page of registered workers, then pages of the others: cursors of the others begin with this.
+const OTHERS = 'others ';
+
+async function page(cursor, signal) {
+  const isOthers = cursor.startsWith(OTHERS);
+  const [from, more] = isOthers ? [cursor.slice(OTHERS.length), { others: 1 }] : [cursor, {}];
+  const { workers, cursor: next } = await api.get('/workers', { cursor: from, count: 50, ...more }, { signal });
+  if (isOthers) return { rows: workers, cursor: next && OTHERS + next };
+  if (next) return { rows: workers, cursor: next };
+  // The first of the others stand on the same page.
+  const rest = await page(OTHERS, signal);
+  return { rows: [...workers, ...rest.rows], cursor: rest.cursor };
+}
+
+const isGone = (worker) => worker.state === 'gone';
+
 export async function render(view) {
-  // What was opened stays open when the list is drawn again.
-  const open = new Set();
-  const ask = async (worker, what, text) => {
-    if (
-      what === 'stop' &&
-      !(await confirm({
-        title: `Stop ${worker.name}?`,
-        action: 'Stop',
-        body: 'It finishes what it runs and ends. Something else has to start it again.',
-      }))
-    )
-      return;
-    await act(() => api.post(`${path`/worker/${worker.id}`}/${what}`), text);
-    await list.refresh();
-  };
+  let found = new Map();
+  let isAll = true;
   const list = table({
     label: 'Workers',
     key: (worker) => worker.id,
-    empty: 'No worker is registered.',
+    open: true,
+    empty: begin,
     load: async (cursor, signal) => {
-      const page = await api.get('/workers', { cursor, count: 50 }, { signal });
-      return { rows: page.workers, cursor: page.cursor };
+      const { rows, cursor: next } = await page(cursor, signal);
+      return { rows: rows.sort((a, b) => isGone(a) - isGone(b)), cursor: next };
     },
     columns: [
       {
         title: 'Worker',
         kind: 'wide',
-        cell: (worker) => [h('div', {}, worker.name), h('code', { class: 'muted' }, worker.id)],
+        cell: (worker) => [
+          link(path`/worker/${worker.id}`, worker.name),
+          worker.host
+            ? h('div', { class: 'muted' }, `${worker.host}${worker.pid ? ` · ${worker.pid}` : ''}`)
+            : worker.id === worker.name
+              ? null
+              : h('div', {}, h('code', { class: 'muted' }, worker.id)),
+        ],
       },
       { title: 'State', cell: state },
-      {
-        title: 'Queues',
-        kind: 'wide',
-        hide: 'narrow',
-        cell: (worker) =>
-          [worker.queues]
-            .flat()
-            .map((queue, i) => [
-              i ? ', ' : '',
-              String(queue).includes('*') ? h('code', {}, queue) : link(path`/queue/${queue}`, queue),
-            ]),
-      },
-      { title: 'Jobs', cell: (worker) => (worker.url ? meter(worker.held, worker.max_jobs) : count(worker.held)) },
-      {
-        title: 'Runs, the longest first',
-        cell: (worker) => {
-          const cell = h('div', {}, running(worker));
-          const details = cell.querySelector('details');
-          if (details) {
-            details.open = open.has(worker.id);
-            details.addEventListener('toggle', () => (details.open ? open.add(worker.id) : open.delete(worker.id)));
-          }
-          return cell;
-        },
-      },
+      { title: 'Slots', cell: slots },
+      { title: 'Runs, the longest first', cell: (worker) => running(worker, found) },
       { title: 'Sign of life', cell: (worker) => ago(worker.seen_ms) },
+      { title: 'Queues', kind: 'wide', hide: 'narrow', cell: queuesOf },
+      {
+        title: 'Version',
+        hide: 'narrow',
+        cell: (worker) => h('span', { class: 'muted nowrap' }, worker.version ?? '–'),
+      },
       {
         title: 'Lapsed',
         kind: 'number',
@@ -144,40 +125,22 @@ export async function render(view) {
         tip: 'Attempts whose lease ran out',
         cell: (worker) => (worker.lapsed ? h('b', {}, count(worker.lapsed)) : h('span', { class: 'zero' }, '0')),
       },
-      { title: 'Here since', hide: 'narrow', cell: (worker) => ago(worker.since_ms) },
-      {
-        title: '',
-        kind: 'actions',
-        cell: (worker) => [
-          worker.request
-            ? button('Resume', () => ask(worker, 'resume', `${worker.name} takes jobs again.`), {
-                class: 'small',
-                'aria-label': `Resume ${worker.name}`,
-              })
-            : button('Quiet', () => ask(worker, 'quiet', `${worker.name} takes no more jobs.`), {
-                class: 'small',
-                'aria-label': `Quiet ${worker.name}`,
-                title: 'Finish what it has, take no more',
-              }),
-          worker.request === 'stop'
-            ? null
-            : button('Stop', () => ask(worker, 'stop', `${worker.name} was asked to stop.`), {
-                class: 'small danger',
-                'aria-label': `Stop ${worker.name}`,
-              }),
-        ],
-      },
+      { title: '', kind: 'actions', cell: (worker) => actions(worker, () => list.refresh()) },
     ],
   });
   const life = new AbortController();
-  const rest = h('section', { class: 'panel', hidden: true, 'aria-label': 'Not registered' });
-  async function lookForOthers() {
-    const { others, isAll } = await unregistered(life.signal);
+  const rest = h('section', { class: 'panel', hidden: true, 'aria-label': 'Not listed' });
+
+  async function look() {
+    ({ found, isAll } = await runningJobs(life.signal));
+    await learnUsual(found, life.signal);
+    if (list.rows().length) list.redraw();
+    const others = unlisted(found, new Set(list.rows().map((worker) => worker.id)));
     const more = others.length > NAMES ? `${count(others.length - NAMES)} more of them run jobs. ` : '';
     rest.hidden = !others.length;
     fill(
       rest,
-      h('h2', {}, 'Not registered, but run jobs'),
+      h('h2', {}, 'Not listed, but run jobs'),
       h('ul', { class: 'sample' }, others.slice(0, NAMES).map(other)),
       more || !isAll
         ? h(
@@ -194,15 +157,16 @@ export async function render(view) {
     h(
       'p',
       { class: 'muted' },
-      'Registered workers: those that jobs are pushed to, and those that pull and were started with ',
+      'Those that jobs are pushed to or that were started with ',
       h('code', {}, '--register'),
-      '. Only they can be asked here to be quiet or to stop. Others that pull are shown, below, only while they run a job.',
+      ' can be asked to be quiet or to stop. Others that pull say every minute that they are here. Dead ones stay for an hour.',
     ),
     list.element,
     rest,
   );
-  await Promise.all([list.refresh(), lookForOthers()]);
-  const stops = [every(3000, () => list.refresh()), every(10000, lookForOthers)];
+  await list.refresh();
+  await look();
+  const stops = [every(3000, () => list.refresh()), every(10000, look)];
   return () => {
     life.abort();
     for (const stop of stops) stop();

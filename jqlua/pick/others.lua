@@ -1,0 +1,106 @@
+---@lazy
+-- Workers that are listed without being registered: those that pull and say every so often that they are there, and for
+-- an hour those that died, registered or not. Nothing depends on what stands here: it is for people to look at. So it
+-- costs nothing but what is said, and is bounded by age and by number.
+local budget = require "jqlua.job.budget"
+local job = require "jqlua.job.record"
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local states = require "jqlua.job.states"
+
+local M = {}
+
+local call = redis.call
+
+-- Who has said nothing for so long is gone: three times what the library's workers let pass.
+local SILENT_MS = 180000
+local KEPT_MS = 3600000
+local MOST = 1000
+local DROPPED = 10 -- at most, by one call
+-- Of so many jobs that a dead one lost the ids are kept.
+local MOST_LOST = 20
+
+---@return table? of {n name, q queues, m max_jobs, h host, i pid, v version, j names of jobs, t seen_ms, s since_ms,
+--- r ids of jobs that it said it runs, g whether it was registered and died, l lapsed, x ids of jobs that it lost then}
+function M.load(id)
+  local raw = call("HGET", keys.OTHERS, id)
+  local of = raw and cmsgpack.unpack(raw)
+  return of and of.t >= meta.state[meta.NOW_MS] - KEPT_MS and of or nil
+end
+
+function M.forget(id)
+  call("HDEL", keys.OTHERS, id)
+  call("ZREM", keys.OTHER_IDS, id)
+  call("ZREM", keys.OTHERS_SEEN, id)
+end
+
+local function drop_old()
+  for _, id in ipairs(call("ZRANGEBYSCORE", keys.OTHERS_SEEN, "-inf", "(" .. meta.state[meta.NOW_MS] - KEPT_MS, "LIMIT",
+    0, DROPPED)) do
+    M.forget(id)
+  end
+  if call("ZCARD", keys.OTHERS_SEEN) > MOST then
+    M.forget(call("ZRANGE", keys.OTHERS_SEEN, 0, 0)[1])
+  end
+end
+
+local function save(id, of)
+  call("HSET", keys.OTHERS, id, cmsgpack.pack(of))
+  call("ZADD", keys.OTHER_IDS, 0, id)
+  call("ZADD", keys.OTHERS_SEEN, of.t, id)
+  drop_old()
+end
+
+--- One that pulls says that it is there, and what it runs.
+---@param of table record, without its times
+function M.announce(of, running)
+  local before = M.load(of.n)
+  of.t = meta.state[meta.NOW_MS]
+  of.s = before and before.t > of.t - SILENT_MS and before.s or of.t
+  of.r = running
+  save(of.n, of)
+end
+
+--- The first jobs that a worker is about to lose.
+function M.lost(id)
+  return call("ZRANGE", keys.HELD .. id, 0, MOST_LOST - 1)
+end
+
+--- A registered one gave no sign of life, and goes off the list.
+---@param record table as pick.worker has it
+function M.died(id, record)
+  save(id, {
+    n = record.n, q = record.q, m = record.m, h = record.h, i = record.i, v = record.v, j = record.j, g = true,
+    t = tonumber(call("ZSCORE", keys.ALIVE, id)), s = job.created_ms(id:sub(2)), l = record.l, x = record.x,
+  })
+end
+
+--- Those of the jobs that it said it runs which it still does: {{id, started_ms}, ...}.
+function M.running(of)
+  local shown = {}
+  for _, id in ipairs(of.r or {}) do
+    local its = job.read(id)
+    budget.pay(budget.LOOK)
+    if its and its[job.STATE] == states.RUNNING and its[job.WORKER] == of.n then
+      shown[#shown + 1] = { id, its[job.STARTED_MS] }
+    end
+  end
+  return shown
+end
+
+---@return table? fields
+function M.document(id)
+  local of = M.load(id)
+  if not of then
+    return nil
+  end
+  local running = M.running(of)
+  return {
+    id = id, name = of.n, queues = of.q, max_jobs = of.m, held = #running, running = running, seen_ms = of.t,
+    since_ms = of.s, refused = {}, lapsed = of.l or 0, request = "", host = of.h, pid = of.i, version = of.v,
+    knows = of.j, lost = of.x,
+    state = (of.g or of.t <= meta.state[meta.NOW_MS] - SILENT_MS) and "gone" or "pulling",
+  }
+end
+
+return M

@@ -1,0 +1,22 @@
+-- Lists bulk operations, the latest first: those under way, and those that ended within an hour, a hundred at most.
+-- KEYS   namespace, namespace:meta
+-- ARGV   spec {}
+-- Reply  {document, ...}
+-- Errors INVALID field
+-- Flags: read
+local arguments = require "jqlua.base.arguments"
+local check = require "jqlua.base.check"
+local bulks = require "jqlua.upkeep.bulks"
+
+local spec, problem = arguments.spec("")
+if spec and next(spec) ~= nil then -- an empty name, which a list of none has
+  spec, problem = nil, check.unknown("", "", "")
+end
+if not spec then
+  return redis.error_reply(problem)
+end
+local reply = {}
+for i, of in ipairs(bulks.all()) do
+  reply[i] = bulks.document(of)
+end
+return reply
