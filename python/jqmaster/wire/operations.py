@@ -324,11 +324,11 @@ _TABLE = (
     ),
     Operation(
         "stats", "", "GET", "/stats", "viewer", "What happened, by minute, hour or day", Reply("list", ("stats",)),
-        p.PERIOD,
+        (*p.PERIOD, p.NO_HISTOGRAM),
     ),
     Operation(
         "stats", "series", "GET", "/stats/series", "viewer", "What happened to each pair of queue and name",
-        p.page("series"), (*p.PERIOD, *p.PAGE), {"series": True},
+        p.page("series"), (*p.PERIOD, p.NO_HISTOGRAM, *p.PAGE), {"series": True},
     ),
     Operation(
         "config", "", "GET", "/config", "viewer", "The namespace's settings", p.DOCUMENT,

@@ -62,6 +62,7 @@ PAGE = (
 LAST_EVENT_ID = header("Last-Event-ID", TEXT, "The `id` of the last event that was seen.")
 NEWEST = query("newest", FLAG, "The order within a state, a tag or a group turned round.")
 BRIEF = query("brief", FLAG, "Without argument, result and error.")
+NO_HISTOGRAM = query("brief", FLAG, "Without histograms.")
 DELAY = body("delay", Type("number", 0, 1e10, schema="Duration"))
 
 # For whom an operation is beside its role.

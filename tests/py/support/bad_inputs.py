@@ -175,7 +175,7 @@ TARGETS = [
     Target("discard where", "discard", {"where": {}}, of("discard", "where", "count", cursor=CURSORS)),
     Target("failures", "failures", {}, PAGE),
     Target("stats", "stats", {"by": "hour", "series": True}, of("stats", "by", "queue", "name", "from_ms", "to_ms",
-           series=BOOLEANS, **PAGE), ["by"]),
+           series=BOOLEANS, brief=BOOLEANS, **PAGE), ["by"]),
     Target("tags", "tags", {}, PAGE),
     Target("top", "tags", {}, of("tags", "top")),
     Target("export", "export", {}, PAGE | {"cursor": [*CURSOR, "x", "00", "c0"]}),
