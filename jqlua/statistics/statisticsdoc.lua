@@ -158,6 +158,22 @@ local function fill(document, cell, is_brief)
   return cmsgpack.pack(document)
 end
 
+--- The sum of all that happened in a time.
+---@param spec table as of stats, checked
+---@param pending table cells of the log
+---@param each fun(bucket: number, cell: table)
+---@return table cell
+function M.sum(spec, pending, each)
+  local range, sum = range_of(spec), statistics.new()
+  for _, key in ipairs(keys_of(spec)) do
+    each_cell(key, range, pending, function(bucket, cell)
+      each(bucket, cell)
+      statistics.add(sum, cell)
+    end)
+  end
+  return sum
+end
+
 --- A document for each bucket in which something happened, oldest first.
 function M.buckets(spec)
   local range = range_of(spec)

@@ -199,10 +199,17 @@ _TABLE = (
     ),
 
     # Queues.
-    Operation("queues", "", "GET", "/queues", "viewer", "Queues in order of name", p.page("queues"), p.PAGE),
+    Operation(
+        "queues", "", "GET", "/queues", "viewer", "Queues in order of name", p.page("queues"),
+        (*p.STANDING, *p.PAGE),
+    ),
+    Operation(
+        "", "ranking", "GET", "/queues/ranking", "viewer", "Queues in order of how they do", p.RANKING, p.RANKED,
+        by_hand="asks for all pages, for all who look",
+    ),
     Operation(
         "queues", "one", "GET", "/queue/{name}", "viewer", "A queue's settings and counts", p.FIRST,
-        (p.path("name", p.NAME, "names[0]"),), errors=p.MISSING,
+        (p.path("name", p.NAME, "names[0]"), *p.STANDING), errors=p.MISSING,
     ),
     Operation(
         "queue", "", "POST", "/queue/{name}", "operator", "Change a queue's settings", p.DOCUMENT,
@@ -324,11 +331,11 @@ _TABLE = (
     ),
     Operation(
         "stats", "", "GET", "/stats", "viewer", "What happened, by minute, hour or day", Reply("list", ("stats",)),
-        (*p.PERIOD, p.NO_HISTOGRAM),
+        p.PERIOD,
     ),
     Operation(
         "stats", "series", "GET", "/stats/series", "viewer", "What happened to each pair of queue and name",
-        p.page("series"), (*p.PERIOD, p.NO_HISTOGRAM, *p.PAGE), {"series": True},
+        p.page("series"), (*p.PERIOD, *p.PAGE), {"series": True},
     ),
     Operation(
         "config", "", "GET", "/config", "viewer", "The namespace's settings", p.DOCUMENT,
