@@ -83,7 +83,7 @@ function M.add(owner, shown, minutes, oldest)
   shown.workers, shown.channels = served.by(name)
   shown.recent, shown.empties_ms = recent, recent and empties_in(shown, recent)
   if shown.oldest_ready_ms then
-    local is_served = is_active or shown.workers + shown.channels + shown.running > 0
+    local is_served = is_active or name == queue.WEBHOOKS or shown.workers + shown.channels + shown.running > 0
     shown.cause, shown.held_by = cause_of(owner, shown, is_served, oldest)
   end
   budget.pay(budget.STEP + minutes * budget.CONDITION)

@@ -115,7 +115,7 @@ class Queues(Part):
             return same(cause, None, "cause of nothing")
         if self.records[name]["paused"]:
             return same(cause, "paused", "cause")
-        late = "slow" if active or workers or channels or running else "no worker"
+        late = "slow" if active or workers or channels or running or name == "jq.webhooks" else "no worker"
         limits = self.model.limits
         holders, allowed = limits.holders(), set()
         for job in queued:
