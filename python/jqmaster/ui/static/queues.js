@@ -10,8 +10,8 @@ import { html, Link } from './view.js';
 
 export const WAITING = ['queued', 'scheduled', 'blocked', 'retrying'];
 
-/** How many minutes of statistics are within a time range: no more are kept by the minute. */
-export const minutesOf = ({ from_ms }, now_ms) => Math.max(1, Math.min(180, Math.round((now_ms - from_ms) / 60000)));
+/** Rates are of so many minutes. */
+export const MINUTES = 15;
 
 /** By how many jobs a minute it grows; null where nothing is counted. */
 export function netOf({ recent }) {
@@ -49,7 +49,7 @@ export function PerMinute({ of, isSigned }) {
   if (of === null || of === undefined) return html`<${Gone} />`;
   const size = Math.abs(of);
   if (size < 0.05) return html`<span class="zero">0</span>`;
-  return html`<span>${isSigned ? (of > 0 ? '+' : '−') : ''}${size < 10 ? Math.round(size * 10) / 10 : count(size)}/min</span>`;
+  return html`<span>${isSigned ? (of > 0 ? '+' : '−') : ''}${size < 10 ? Math.round(size * 10) / 10 : count(size)}</span>`;
 }
 
 const CAUSES = {

@@ -14,7 +14,7 @@ import {
   forget,
   Gone,
   limit,
-  minutesOf,
+  MINUTES,
   netOf,
   ownSettings,
   PerMinute,
@@ -32,7 +32,7 @@ const MINUTES_KEPT = 180;
 const number = (title, cell, more = {}) => ({ title, cell, kind: 'number', ...more });
 
 /** The remedy is beside the cause. */
-function Why({ queue, minutes, change }) {
+function Why({ queue, change }) {
   if (!queue.queued) return html`<p class="muted">No job is ready to start.</p>`;
   const since = html`The oldest ready job has waited for <b><${Age} ms=${queue.oldest_ready_ms} /></b>. `;
   const net = netOf(queue);
@@ -48,7 +48,7 @@ function Why({ queue, minutes, change }) {
         ${queue.held_by.map((id, i) => html`${i ? ', ' : ' '}<${Link} to=${path`/constraint/${id}`}>${id}<//>`)}.</p>
       <p>Change the limit, or see which key is full, on its page. ${oldest}</p>`;
   if (queue.cause === 'slow')
-    return html`<p>${since}It is served, but too slowly: in ${minutes} minutes it ${net > 0 ? 'grew' : 'shrank'} by
+    return html`<p>${since}It is served, but too slowly: in ${MINUTES} minutes it ${net > 0 ? 'grew' : 'shrank'} by
         <b> ${brief(Math.abs(net ?? 0))}</b> jobs a minute${queue.empties_ms ? `, and is empty in ${duration(queue.empties_ms)}` : ', and is never empty at this rate'}.</p>
       <p>Start more workers, or give <${Link} to="/workers">those there are<//> more slots. ${oldest}</p>`;
   return html`<p>${since}Nothing holds it back. ${oldest}</p>`;
@@ -132,7 +132,7 @@ function Charts({ stats, by, step, from, to }) {
     { name: 'done', kind: 'done', values: counts((one) => one.done) },
     { name: 'failed', kind: 'error', values: counts(failed) },
   ];
-  return html`<div class="grid charts">
+  return html`<div class="grid">
     <div class="panel"><${Chart} ...${common} title=${`Jobs by the ${by}`} series=${happened} unit="jobs" /></div>
     <div class="panel"><${Chart} ...${common} title="Wait until the first start, of attempts that ended" series=${lines('wait')} times /></div>
     <div class="panel"><${Chart} ...${common} title="Run, of attempts that were done" series=${lines('run')} times /></div>
@@ -200,10 +200,9 @@ function Workers({ name }) {
 }
 
 export function Page({ params: { name } }) {
-  const minutes = minutesOf(useRange(), now());
-  const state = useData((signal) => api.get(path`/queue/${name}`, { minutes, held: HELD }, { signal }), {
+  const state = useData((signal) => api.get(path`/queue/${name}`, { minutes: MINUTES, held: HELD }, { signal }), {
     ms: 3000,
-    deps: [name, minutes],
+    deps: [name],
   });
   const { state: statistics, ...period } = useStatistics(name);
   const change = (queue) => async (step, text) => {
@@ -218,15 +217,14 @@ export function Page({ params: { name } }) {
     <div class="tiles">
       <${Tile} name="Oldest ready" value=${html`<${Age} ms=${queue.oldest_ready_ms} />`}>
         ${queue.recent?.wait ? `p95 of waits ${duration(queue.recent.wait.p95)}` : 'no wait has ended'}<//>
-      <${Tile} name="Net, a minute" value=${html`<${PerMinute} of=${netOf(queue)} isSigned />`}>
-        ${queue.empties_ms ? `empty in ${duration(queue.empties_ms)}` : queue.queued ? 'never empty at this rate' : 'nothing waits'}<//>
       ${STATES.map(
         (one) => html`<${Tile} name=${one} kind=${one} value=${brief(queue[one])}
-        to=${withQuery('/jobs', { queue: queue.name, status: one })} />`,
+        to=${withQuery('/jobs', { queue: queue.name, status: one })}>
+          ${one === 'queued' && queue.queued ? html`<${PerMinute} of=${netOf(queue)} isSigned /> a minute` : null}<//>`,
       )}
     </div>
     <section class="panel"><h2>Why it waits</h2>
-      <${Why} queue=${queue} minutes=${minutes} change=${change(queue)} /><${Held} held=${queue.held} /></section>
+      <${Why} queue=${queue} change=${change(queue)} /><${Held} held=${queue.held} /></section>
     <${Loaded} of=${statistics}>${({ stats, series }) => html`<${Charts} stats=${stats} ...${period} />
       <section class="panel"><h2>Names</h2>
         <${Table} label="Names" columns=${NAMES} rows=${series} rowKey=${(one) => one.name}

@@ -3,9 +3,9 @@ import { api, path } from '../api.js';
 import { FilterBar } from '../components/filterbar.js';
 import { Button, Empty, Head, Loaded, zero } from '../components/parts.js';
 import { Pager, sortOf, Table, usePages } from '../components/rows.js';
-import { count, duration, now } from '../format.js';
-import { Age, Cause, Counted, Gone, isFull, minutesOf, netOf, PerMinute, pause } from '../queues.js';
-import { html, Link, useQuery, useRange } from '../view.js';
+import { count, duration } from '../format.js';
+import { Age, Cause, Counted, Gone, isFull, MINUTES, netOf, PerMinute, pause } from '../queues.js';
+import { html, Link, useQuery } from '../view.js';
 
 const SIZE = 50;
 const WORST = '-oldest';
@@ -21,7 +21,7 @@ const p95 = (title, kind, tip) =>
     tip,
   });
 
-const columnsOf = (reload, minutes) => [
+const columnsOf = (reload) => [
   {
     title: 'Queue',
     sort: 'name',
@@ -40,16 +40,16 @@ const columnsOf = (reload, minutes) => [
       html`<${Cause} queue=${queue} />${isFull(queue) ? html` <span class="badge is-full">full</span>` : null}`,
   },
   state('Running', 'running'),
-  number('Net', 'net', (queue) => html`<${PerMinute} of=${netOf(queue)} isSigned />`, {
+  number('Net/min', 'net', (queue) => html`<${PerMinute} of=${netOf(queue)} isSigned />`, {
     hide: 'narrow',
-    tip: `Jobs a minute that come less those that end, ${minutes} minutes`,
+    tip: `Jobs a minute that come less those that end, ${MINUTES} minutes`,
   }),
   number('Empty in', 'empties', (queue) => (queue.empties_ms ? duration(queue.empties_ms) : html`<${Gone} />`), {
     hide: 'narrow',
     tip: 'When no job is ready, if all goes on like this',
   }),
-  p95('Wait', 'wait', `95 % of the jobs that ended in ${minutes} minutes had started within this time`),
-  p95('Run', 'run', `95 % of the jobs that were done in ${minutes} minutes ran no longer`),
+  p95('Wait', 'wait', `95 % of the jobs that ended in ${MINUTES} minutes had started within this time`),
+  p95('Run', 'run', `95 % of the jobs that were done in ${MINUTES} minutes ran no longer`),
   number('Workers', 'workers', (queue) => zero(count(queue.workers), queue.workers), {
     hide: 'narrow',
     tip: 'Registered for it; others may pull as well',
@@ -84,7 +84,6 @@ const said = ({ total, looked, more, age_ms, first, queues }) =>
 
 export function Page() {
   const [{ name = '', sort = WORST }, setQuery] = useQuery();
-  const minutes = minutesOf(useRange(), now());
   const [by, isDown] = sortOf(sort);
   const state = usePages(
     async (at, signal) => {
@@ -92,19 +91,19 @@ export function Page() {
       const turned = TEXTS.has(by) === isDown ? 1 : 0;
       const found = await api.get(
         '/queues/ranking',
-        { by, turned, text: name, minutes, first, count: SIZE },
+        { by, turned, text: name, minutes: MINUTES, first, count: SIZE },
         { signal },
       );
       return { ...found, first, cursor: first + SIZE < found.total ? String(first + SIZE) : '' };
     },
-    { ms: 3000, deps: [by, isDown, name, minutes] },
+    { ms: 3000, deps: [by, isDown, name] },
   );
   const empty = name
     ? html`<${Empty}>No queue has such a name.<//>`
     : html`<${Empty} command="jqmaster enqueue hello">No queues yet. They come with the first job.<//>`;
   return html`<${Head} title="Queues" />
     <${FilterBar} fields=${[{ name: 'name', label: 'Name has', type: 'search' }]} />
-    <${Loaded} of=${state}>${(found) => html`<${Table} label="Queues" columns=${columnsOf(state.reload, minutes)}
+    <${Loaded} of=${state}>${(found) => html`<${Table} label="Queues" columns=${columnsOf(state.reload)}
       rows=${found.queues} rowKey=${(queue) => queue.name} empty=${empty} sort=${sort}
       onSort=${(next) => setQuery({ sort: next === WORST ? '' : next, at: '' })}>
       <${Pager} of=${state.pager}>${said(found)}<//>
