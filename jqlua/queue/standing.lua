@@ -30,7 +30,7 @@ local function recent_of(name, minutes)
   if not meta.state[meta.COUNTED] then
     return nil, false
   end
-  log.cells = log.cells or statistics.cells(call("GET", keys.LOG))
+  log.cells = log.cells or statistics.cells(call("GET", keys.LOG), true)
   local now = meta.state[meta.NOW_MS]
   local current = math.floor(now / MINUTE_MS)
   local first, is_active = current - minutes + 1, false
@@ -86,7 +86,7 @@ function M.add(owner, shown, minutes, oldest)
     local is_served = is_active or name == queue.WEBHOOKS or shown.workers + shown.channels + shown.running > 0
     shown.cause, shown.held_by = cause_of(owner, shown, is_served, oldest)
   end
-  budget.pay(budget.STEP + minutes * budget.CONDITION)
+  budget.pay(budget.LOOK)
 end
 
 --- What holds the first of a queue's jobs that wait under constraints.

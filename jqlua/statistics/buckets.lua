@@ -160,17 +160,22 @@ end
 
 --- What a log says, also of queues, names and everything.
 ---@param log string|false
+---@param is_of_queues? boolean without those of names and of everything
 ---@return table cells by the ends of the hashes' keys, and minute
-function M.cells(log)
+function M.cells(log, is_of_queues)
   local cells = {}
   for pair, minutes in pairs(log and parse(log) or {}) do
     cells[pair] = minutes
     local queue, name = pair:match("^(%Z*)%z(.*)$")
     for minute, cell in pairs(minutes) do
-      M.add(cell_of(cells, "\0", minute), cell)
       if name ~= "" then
         M.add(cell_of(cells, queue .. "\0\0", minute), cell)
-        M.add(cell_of(cells, "\0" .. name, minute), cell)
+      end
+      if not is_of_queues then
+        M.add(cell_of(cells, "\0", minute), cell)
+        if name ~= "" then
+          M.add(cell_of(cells, "\0" .. name, minute), cell)
+        end
       end
     end
   end
