@@ -1,5 +1,5 @@
-"""Queues in order of how they do: by age, rate, cause, any column of a table. All queues are looked at, page by page, up
-to a number, so that the order is of all of them."""
+"""Queues in order of how they do: by age, rate, cause, any column of a table. All queues are looked at, page by page,
+up to a number, so that the order is of all of them."""
 
 from __future__ import annotations
 
@@ -63,6 +63,7 @@ _VALUES: dict[str, Callable[[Document], Any]] = {
     "wait": _p95("wait"), "run": _p95("run"), "enqueued": _recent("enqueued"), "ended": _recent("done"),
     "workers": lambda queue: queue["workers"] or None,
 }  # fmt: skip
+
 
 def ranked(
     found: Looked, by: str = "oldest", *, turned: bool = False, text: str = "", first: int = 0, count: int = COUNT

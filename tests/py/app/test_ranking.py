@@ -34,7 +34,11 @@ async def test_queues_are_ranked_by_any_column(jq: JQ, call: Call, own: Engine) 
     turned = await call("ranking", "oldest", turned=True, first=1, count=2)
     assert [queue["name"] for queue in turned["queues"]] == ["middle", "old"]  # who has no such figure stays last
     some = await call("ranking", "name", text="d")
-    assert ([queue["name"] for queue in some["queues"]], some["total"], some["looked"]) == (["idle", "middle", "old"], 3, 4)
+    assert ([queue["name"] for queue in some["queues"]], some["total"], some["looked"]) == (
+        ["idle", "middle", "old"],
+        3,
+        4,
+    )
     recent = next(queue["recent"] for queue in found["queues"] if queue["name"] == "middle")
     assert (recent["enqueued"], recent["done"], recent["wait"]["count"]) == (2, 1, 1)
     for wrong, field in (({"by": "colour"}, "by"), ({"count": 0}, "count"), ({"minutes": 181}, "minutes")):
@@ -43,9 +47,7 @@ async def test_queues_are_ranked_by_any_column(jq: JQ, call: Call, own: Engine) 
         assert refused.value.path == field
 
 
-async def test_a_look_at_very_many_queues_is_bounded_and_says_so(
-    own: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_look_at_very_many_queues_is_bounded_and_says_so(own: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     for begin in range(0, 3000, 1000):
         await own.enqueue([({"name": f"q{number:05d}"}, b"\xc0") for number in range(begin, begin + 1000)])
     began = time.monotonic()
