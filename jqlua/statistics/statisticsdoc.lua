@@ -127,7 +127,10 @@ end
 ---@return table
 function M.distribution(of, is_brief)
   if not of then
-    return { count = 0, mean = 0, deviation = 0, min = 0, max = 0, p50 = 0, p90 = 0, p95 = 0, p99 = 0, histogram = not is_brief and {} or nil }
+    return {
+      count = 0, mean = 0, deviation = 0, min = 0, max = 0, p50 = 0, p90 = 0, p95 = 0, p99 = 0,
+      histogram = not is_brief and {} or nil,
+    }
   end
   local steps = {}
   for place, number in pairs(of) do

@@ -112,8 +112,10 @@ class OperationCalls(Calling):
     # --- statistics ---
 
     async def stats(self, by: str, **period: Unpack[Period]) -> list[Document]:
-        """One document for each ``minute``, ``hour`` or ``day`` in which something happened (section 17). ``brief``: without
-        histograms."""
+        """One document for each ``minute``, ``hour`` or ``day`` in which something happened (section 17).
+
+        ``brief``: without histograms.
+        """
         return [replies.plain_document(packed) for packed in await self._ask("stats", by=by, **period)]
 
     async def series(self, by: str, **period: Any) -> Page:
