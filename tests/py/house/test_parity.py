@@ -242,6 +242,7 @@ BY_TRANSPORT = {
 # Operations of one script that differ by an argument alone, and what they are where they are called.
 SAME = {
     "discard.queue": "discard_where", "kick.queue": "kick_queue", "config.set": "config", "stats.series": "series",
+    "ranking": "ranking",
 }  # fmt: skip
 
 
