@@ -1,25 +1,35 @@
 -- Documents of queues: those named, or a page in order of name.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {names?} or {cursor?, count?}
+-- ARGV   spec {names?} or {cursor?, count?}, with {minutes?, held?}
 -- Reply  {cursor, document, ...}
 -- Errors INVALID field
 -- Flags: read
 local arguments = require "jqlua.base.arguments"
 local budget = require "jqlua.job.budget"
+local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local page = require "jqlua.find.page"
 local queue = require "jqlua.queue.record"
 local queuedoc = require "jqlua.queue.document"
 
+local MOST = { minutes = 180, held = 1000 }
+
+local spec, problem = arguments.spec("names cursor count minutes held")
+
 ---@return string? map nil for an unknown one
 local function document(name)
   local owner = queue.load(name)
-  return not owner[queue.IS_NEW] and queuedoc.encode(owner) or nil
+  return not owner[queue.IS_NEW] and queuedoc.encode_standing(owner, spec.minutes, spec.held) or nil
 end
 
-local spec, problem = arguments.spec("names cursor count")
 if not spec then
   return redis.error_reply(problem)
+end
+for _, field in ipairs({ "minutes", "held" }) do
+  local most = MOST[field]
+  if spec[field] ~= nil and not check.is_integer(spec[field], 1, most) then
+    return redis.error_reply(check.problem(field, "an integer from 1 to " .. most, spec[field]))
+  end
 end
 return page.listing(keys.QUEUE_NAMES, spec, document, {
   named = "names", what = "names of queues", price = budget.RECORD,

@@ -15,62 +15,107 @@ from jqmaster.cli.status import EXIT_FAILED, EXIT_OK, Refused
 
 RATE_MINUTES = 5
 _WEIGHTS = 10
+ORDERS = ("name", "oldest", "cause", "net", "empties", "wait", "run", "queued", "running", "error", "workers")
 WAITING = ("queued", "scheduled", "blocked", "retrying")
 
 
-def rates(client: Client, now: int) -> dict[str, tuple[float, float]]:
-    """By queue: jobs enqueued and jobs done, a minute."""
-    begin = (now // 60_000 - RATE_MINUTES) * 60_000
-    minutes = (now - begin) / 60_000
-    sums: dict[str, tuple[float, float]] = {}
-    for one in client.series("minute", from_ms=begin):
-        came, went = sums.get(one["queue"], (0.0, 0.0))
-        sums[one["queue"]] = came + one["enqueued"] / minutes, went + (one["done"] + one["moved"]) / minutes
-    return sums
+def standings(client: Client) -> dict[str, dict[str, Any]]:
+    """By name: queues with how they did in the last minutes."""
+    return {queue["name"]: queue for queue in client.queues(minutes=RATE_MINUTES)}
+
+
+def rates(queue: dict[str, Any]) -> tuple[float, float]:
+    """Jobs enqueued and jobs done, a minute."""
+    recent = queue.get("recent")
+    if not recent:
+        return 0.0, 0.0
+    minutes = recent["span_ms"] / 60_000
+    return recent["enqueued"] / minutes, (recent["done"] + recent["moved"]) / minutes
 
 
 @asks(
     f"""queues
 list queues; pause, limit, empty, forget them
-IN/MIN and DONE/MIN are means of the last {RATE_MINUTES} minutes.
+IN/MIN and DONE/MIN are means of the last {RATE_MINUTES} minutes, EMPTY IN is when none is
+queued if all goes on like that, WHY is why the oldest waits.
+
+--sort {"|".join(ORDERS)}=name  the worst first: who waits longest, grows fastest, …
 """
 )
-def _list(client: Client, _options: Options) -> Replies:
-    queues = client.queues()
-    rated = rates(client, show.now_ms())
+def _list(client: Client, options: Options) -> Replies:
+    # In order of name there are all of them; the others are of the first.
+    if options.sort == "name":
+        queues, more = list(standings(client).values()), ""
+    else:
+        found = client.ranking(options.sort, minutes=RATE_MINUTES, count=1000)
+        queues = found["queues"]
+        over = found["total"] - len(queues)
+        more = f"… and {show.counted(over, 'queue')} more" if over else ""
+        more += f"; {show.count(found['looked'])} were looked at, and there are others" if found["more"] else ""
     documents = []
     for queue in queues:
-        came, went = rated.get(queue["name"], (0.0, 0.0))
+        came, went = rates(queue)
         documents.append({**queue, "enqueued_per_minute": round(came, 3), "done_per_minute": round(went, 3)})
-    yield documents, table(queues, rated)
+    made = table(queues)
+    made.more = more
+    yield documents, made
 
 
-def table(queues: list[dict[str, Any]], rated: dict[str, tuple[float, float]]) -> show.Table:
-    """The queues, as people see them; also in `top`."""
-    columns = "QUEUE~1|QUEUED>|OLDEST>|SCHED>|BLOCKED>|RETRY>|RUN>|DONE>|ERROR>|CANCEL>|IN/MIN>|DONE/MIN>|:yellow"
+def table(queues: list[dict[str, Any]]) -> show.Table:
+    """The queues with how they do, as people see them."""
+    columns = (
+        "QUEUE~1|QUEUED>|OLDEST>|EMPTY IN>|SCHED>|BLOCKED>|RETRY>|RUN>|DONE>|ERROR>|CANCEL>|IN/MIN>|DONE/MIN>|"
+        "WHY~2:yellow"
+    )
     made = show.Table(columns, empty="no queues yet; they come with their first job")
     now = show.now_ms()
     for queue in queues:
-        came, went = rated.get(queue["name"], (0.0, 0.0))
+        came, went = rates(queue)
         queued, *cells = [(show.some(queue[one]), show.OF_STATE.get(one)) for one in show.STATES]
-        full = queue["max_waiting"] and sum(queue[one] for one in WAITING) >= queue["max_waiting"]
-        marks = [mark for mark, is_so in (("paused", queue["paused"]), ("full", full)) if is_so]
         made.add(
-            queue["name"],
-            queued,
-            _age(queue, now),
-            *cells,
-            show.per_minute(came),
-            show.per_minute(went),
-            " ".join(marks),
-        )
+            queue["name"], queued, _age(queue, now), _empties(queue), *cells,
+            show.per_minute(came), show.per_minute(went), why(queue),
+        )  # fmt: skip
     return made
+
+
+def narrow_table(queues: list[dict[str, Any]]) -> show.Table:
+    """The same on 80 columns: what waits for its time or for others is LATER, and of rates there is how it grows."""
+    columns = "QUEUE~1|QUEUED>|OLDEST>|LATER>|RUN>|ERROR>:red|DONE/MIN>|NET/MIN>|WHY~1:yellow"
+    made = show.Table(columns, empty="no queues yet; they come with their first job")
+    now = show.now_ms()
+    for queue in queues:
+        came, went = rates(queue)
+        later = show.some(sum(queue[one] for one in WAITING[1:]))
+        net = show.per_minute(abs(came - went))
+        made.add(
+            queue["name"], show.some(queue["queued"]), _age(queue, now), later, show.some(queue["running"]),
+            show.some(queue["error"]), show.per_minute(went), net and f"{'+' if came > went else '−'}{net}", why(queue),
+        )  # fmt: skip
+    return made
+
+
+def why(queue: dict[str, Any]) -> str:
+    """Why the oldest ready job waits, and what else keeps jobs from coming or going."""
+    full = queue["max_waiting"] and sum(queue[one] for one in WAITING) >= queue["max_waiting"]
+    said = ["paused"] if queue["paused"] else []
+    if queue.get("cause") == "constraint":
+        said.append(f"held by {', '.join(queue['held_by'])}")
+    elif queue.get("cause") not in (None, "paused"):
+        said.append({"slow": "too slow"}.get(queue["cause"], queue["cause"]))
+    return ", ".join([*said, *(["full"] if full else [])])
 
 
 def _age(queue: dict[str, Any], now: int) -> str:
     """For how long the oldest ready job has waited; "" where none is ready."""
     since_ms = queue.get("oldest_ready_ms")
-    return "" if since_ms is None else show.duration(max(0, now - since_ms) // 1000)
+    return "" if since_ms is None else show.coarse(max(0, now - since_ms) // 1000)
+
+
+def _empties(queue: dict[str, Any]) -> str:
+    if queue.get("empties_ms") is not None:
+        return show.coarse(queue["empties_ms"] / 1000)
+    return "never" if queue["queued"] and queue.get("cause") else ""
 
 
 def _facts(queue: dict[str, Any]) -> None:
@@ -79,12 +124,30 @@ def _facts(queue: dict[str, Any]) -> None:
             "queue": queue["name"],
             "paused": ("yes", "yellow") if queue["paused"] else "no",
             "oldest ready": show.both(queue.get("oldest_ready_ms")),
+            "why": (why(queue), "yellow"),
+            "held": _held(queue.get("held")),
+            "workers": show.some(queue.get("workers") or 0),
+            "empty in": _empties(queue),
+            **{f"{kind} p50, p95, p99": _times(queue, kind) for kind in ("wait", "run")},
             "most waiting": show.count(queue["max_waiting"]) if queue["max_waiting"] else "no limit",
             "shared by": ", then ".join(map(_level, queue.get("fair") or [])),
             **{name: f"{value:g} (own setting)" for name, value in (queue.get("settings") or {}).items()},
             **{state: (show.count(queue[state]), show.OF_STATE.get(state)) for state in show.STATES},
         }
     )
+
+
+def _held(held: dict[str, Any] | None) -> str:
+    """`3 of 7 looked at: api 2, erp 1`."""
+    if not held or not held["jobs"]:
+        return ""
+    by = ", ".join(f"{one['id']} {show.count(one['jobs'])}" for one in held["by"])
+    return f"{show.count(held['jobs'])} of the first {show.count(held['looked'])}: {by}"
+
+
+def _times(queue: dict[str, Any], kind: str) -> str:
+    times = queue.get("recent", {}).get(kind)
+    return ", ".join(show.milliseconds(times[at]) for at in ("p50", "p95", "p99")) if times else ""
 
 
 def _level(level: dict[str, Any]) -> str:
@@ -100,8 +163,10 @@ show a queue's counts and settings
 queue NAME
 """)
 def _show(client: Client, options: Options) -> Replies:
-    queue = client.there("queues", options.queue)
-    yield queue, lambda: _facts(queue)
+    found = client.ask(lambda it: it.queues([options.queue], minutes=RATE_MINUTES, held=1000)).documents
+    if not found:
+        raise Refused(f"no such queue: {options.queue}", "NOTFOUND")
+    yield found[0], lambda: _facts(found[0])
 
 
 @asks("""queues pause

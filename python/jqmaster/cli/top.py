@@ -20,6 +20,7 @@ from jqmaster.cli.top_data import ORDERS, Snapshot, Watch
 
 _ENTER, _LEAVE = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
 _LEAST_ROWS = 8
+_WIDE = 110  # columns for all that is known of queues
 
 
 @asks(f"""top
@@ -140,7 +141,7 @@ class Screen:
 
     def _parts(self, snapshot: Snapshot, columns: int) -> list[list[str]]:
         tables = (
-            queues.table(snapshot.queues, snapshot.per_minute),
+            (queues.table if columns >= _WIDE else queues.narrow_table)(snapshot.queues),
             workers.table(snapshot.workers, snapshot.now_ms),
             limits.table(snapshot.constraints, snapshot.now_ms),
             _failures(snapshot),

@@ -9,7 +9,7 @@ from typing import Any
 
 from jqmaster.cli import show
 from jqmaster.cli.options import Client
-from jqmaster.cli.queues import WAITING, rates
+from jqmaster.cli.queues import WAITING, rates, standings
 
 ORDERS = ("waiting", "running", "rate", "errors", "name")
 _RARELY_S = 5.0  # what changes slowly, or costs more, is looked at so often
@@ -20,7 +20,7 @@ _COUNTED = ("enqueued", "done", "failed")
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One look. `rates` are of all queues, a second; `per_minute` of each, (enqueued, done)."""
+    """One look. `rates` are of all queues, a second; `standings` has how each does."""
 
     now_ms: int
     queues: list[dict[str, Any]]
@@ -29,10 +29,16 @@ class Snapshot:
     failures: list[dict[str, Any]]
     totals: Counter[str]
     rates: dict[str, float]
-    per_minute: dict[str, tuple[float, float]] = field(default_factory=dict)
+    standings: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
         return asdict(self) | {"totals": dict(self.totals)}
+
+
+def _lasting(known: dict[str, Any], queue: dict[str, Any]) -> dict[str, Any]:
+    """What is still so of a queue that was looked at before. Where no job is ready none has a cause to wait."""
+    gone = () if queue["queued"] else ("oldest_ready_ms", "cause", "held_by", "empties_ms")
+    return {name: value for name, value in known.items() if name not in gone}
 
 
 class Watch:
@@ -55,13 +61,14 @@ class Watch:
             self._rarely = {
                 "constraints": self._client.constraints(),
                 "failures": sorted(self._client.failures(), key=lambda group: -group["last_ms"]),
-                "per_minute": rates(self._client, now),
+                "standings": standings(self._client),
             }
             self._rarely_at = time.monotonic()
         found = self._client.queues()
         totals: Counter[str] = Counter()
         for queue in found:
             totals.update({state: queue[state] for state in show.STATES})
+        found = [{**_lasting(self._rarely["standings"].get(queue["name"], {}), queue), **queue} for queue in found]
         workers = self._client.workers()
         return self.sorted(Snapshot(now, found, workers, totals=totals, rates=self._rates(now), **self._rarely))
 
@@ -75,7 +82,7 @@ class Watch:
 
     def _place(self, queue: dict[str, Any], snapshot: Snapshot) -> tuple[Any, ...]:
         waiting = sum(queue[state] for state in WAITING)
-        came, went = snapshot.per_minute.get(queue["name"], (0.0, 0.0))
+        came, went = rates(queue)
         first: dict[str, Any] = {"rate": (-came - went,), "errors": (-queue["error"],), "name": ()}
         first |= {"waiting": (-waiting, -queue["running"]), "running": (-queue["running"], -waiting)}
         return (*first[self.order], queue["name"])
@@ -83,7 +90,7 @@ class Watch:
     def _rates(self, now_ms: int) -> dict[str, float]:
         # Sums over buckets from a fixed one on: the difference of two looks is what happened in between.
         sums: Counter[str] = Counter()
-        for one in self._client.stats("minute", from_ms=self._begin_ms):
+        for one in self._client.stats("minute", from_ms=self._begin_ms, brief=True):
             failed = one["failed"] + one["error"] + one["lapsed"]
             sums.update({"enqueued": one["enqueued"], "done": one["done"] + one["moved"], "failed": failed})
         self._sums = [*self._sums, (time.monotonic(), sums)][-_SMOOTH - 1 :]

@@ -11,13 +11,14 @@ from jqmaster.engine.bulk import BulkCalls
 from jqmaster.engine.calls import Argument, Caller, Holding, Spec, connect, given, pack
 from jqmaster.engine.jobs import JobCalls
 from jqmaster.engine.operation import OperationCalls
+from jqmaster.engine.ranking import RankingCalls
 from jqmaster.engine.search import SearchCalls
 from jqmaster.engine.work import WorkCalls
 
 __all__ = ["Argument", "Engine", "Holding", "Operations", "Spec", "connect", "given", "pack"]
 
 
-class Operations(SearchCalls, JobCalls, WorkCalls, OperationCalls, AccessCalls, BulkCalls):
+class Operations(RankingCalls, SearchCalls, JobCalls, WorkCalls, OperationCalls, AccessCalls, BulkCalls):
     """A typed method for each operation, whatever carries the calls."""
 
 

@@ -16,6 +16,7 @@ from jqmaster.master.figures import MOST_QUEUES, Figures
 from jqmaster.master.keyring import Keyring
 from jqmaster.master.meters import Meters
 from jqmaster.master.overview import Overview
+from jqmaster.master.rankings import Rankings
 from jqmaster.master.session import IDLE_S, NO_PROXIES, Proxies
 from jqmaster.master.standing import Standing
 
@@ -114,6 +115,7 @@ class Master:
     streams: int = 0
     most_streams: int = 10_000
     overview: Overview | None = field(init=False, default=None)
+    rankings: Rankings | None = field(init=False, default=None)
     enqueuing: Coalescer = field(init=False)
 
     def __post_init__(self) -> None:
@@ -123,3 +125,4 @@ class Master:
             self.engine.observe = self.meters.call
         if isinstance(self.engine, WholeEngine):
             self.overview = Overview(self.engine, meters=self.meters)
+            self.rankings = Rankings(self.engine)

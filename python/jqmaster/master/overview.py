@@ -241,7 +241,7 @@ class Overview:
 
     async def _look_at_minutes(self) -> None:
         from_ms = (self._now_ms // _MINUTE_MS - MINUTES) * _MINUTE_MS
-        found = await self._engine.stats("minute", from_ms=from_ms)
+        found = await self._engine.stats("minute", from_ms=from_ms, brief=True)
         self._minutes = [[minute["begin_ms"], *(minute[kind] for kind in COUNTS)] for minute in found]
 
     async def _look_at_trends(self) -> None:
@@ -250,7 +250,7 @@ class Overview:
             self._turn = (self._turn + 1) % len(self._top)
             name = self._top[self._turn]
             from_ms = (self._now_ms // _MINUTE_MS - _TREND_MINUTES) * _MINUTE_MS
-            found = await self._engine.stats("minute", queue=name, from_ms=from_ms)
+            found = await self._engine.stats("minute", queue=name, from_ms=from_ms, brief=True)
             hour_ms = (self._now_ms // _HOUR_MS - 1) * _HOUR_MS
             hours = await self._engine.stats("hour", queue=name, from_ms=hour_ms)
             self._trends[name] = _trend(found, from_ms, self._now_ms) | (_latest(hours) or {})

@@ -23,6 +23,10 @@ def test_queues_are_listed_and_changed(cli_: Cli) -> None:
     assert "paused" in cli_.ok("queues").out.splitlines()[1]
     assert cli_.ok("queues", "resume", "mail", "--json").document["paused"] is False
     assert cli_.ok("queues", "limit", "mail", "2").out == "mail takes jobs while fewer than 2 wait\n"
+    assert cli_.ok("queues").out.splitlines()[1].endswith("full")
+    worst = cli_.ok("queues", "--sort", "queued").out.splitlines()
+    assert worst[1].startswith("mail ") and "never" not in worst[1] and "0 ms" not in worst[1]
+    assert "cause" not in cli_.ok("queues", "--json").documents[0]  # nobody waits for ten seconds yet
     full = cli_.run("enqueue", "mail")
     assert full.code == 1 and "mail" in full.err
     assert "result_ttl    60 (own setting)" in cli_.ok("queues", "set", "mail", "result_ttl=60").out

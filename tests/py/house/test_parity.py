@@ -246,6 +246,7 @@ SAME = {
     "discard.queue": "discard_where", "kick.queue": "kick_queue", "config.set": "config", "stats.series": "series",
     "schedule.run": "run_schedule", "kick.worker": "kick_worker", "bulk": "begin_bulk",
     "bulk.stop": "stop_bulk",
+    "ranking": "ranking",
 }  # fmt: skip
 
 

@@ -1,36 +1,69 @@
-// What several pages know of queues: finding them by the beginning of their name, and what can be done with one.
+// What pages know of queues: how they do, in figures and words, and what can be done with one.
 import { api, path } from './api.js';
+import { Badge } from './components/badge.js';
 import { confirm, form } from './components/dialog.js';
+import { Time as Since } from './components/time.js';
 import { act } from './components/toast.js';
-import { h } from './dom.js';
-import { count, jobs } from './format.js';
-import { BASE, withQuery } from './router.js';
+import { count, duration, jobs, now } from './format.js';
+import { withQuery } from './router.js';
+import { html, Link } from './view.js';
 
 export const WAITING = ['queued', 'scheduled', 'blocked', 'retrying'];
 
-/** A text that comes right before `text`, which itself is the first behind it: lists begin behind their cursor. */
-function before(text) {
-  const characters = [...text];
-  const last = characters.pop().codePointAt(0);
-  return `${characters.join('')}${String.fromCodePoint(last === 0xe000 ? 0xd7ff : last - 1)}\u{10ffff}`;
+/** Rates are of so many minutes. */
+export const MINUTES = 15;
+
+/** By how many jobs a minute it grows; null where nothing is counted. */
+export function netOf({ recent }) {
+  if (!recent) return null;
+  const left = recent.done + recent.error + recent.cancelled + recent.moved;
+  return ((recent.enqueued - left) * 60000) / recent.span_ms;
 }
 
-/** A page of the queues whose names begin with `prefix`, in order. A cursor of this list is a name. */
-export async function queuesFrom(prefix, cursor, size, signal) {
-  if (!prefix) {
-    const page = await api.get('/queues', { cursor, count: size }, { signal });
-    return { rows: page.queues, cursor: page.cursor };
-  }
-  const page = await api.get('/queues', { cursor: cursor || before(prefix), count: size }, { signal });
-  const rows = page.queues.filter((queue) => queue.name.startsWith(prefix));
-  return {
-    rows,
-    cursor: rows.length && page.queues.length && page.queues.at(-1).name.startsWith(prefix) ? page.cursor : '',
-  };
+export const isFull = (queue) =>
+  queue.max_waiting && WAITING.reduce((sum, state) => sum + queue[state], 0) >= queue.max_waiting;
+
+/** Whether a worker names a queue; the names of queues may have stars. */
+export const serves = ({ queues }, name) =>
+  queues.some((text) =>
+    new RegExp(
+      `^${text
+        .split('*')
+        .map((part) => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&'))
+        .join('.*')}$`,
+      's',
+    ).test(name),
+  );
+
+/** What is not known, or did not happen: never 0. */
+export const Gone = () => html`<span class="zero">–</span>`;
+
+/** For how long: goes on counting while it is shown. */
+export function Age({ ms }) {
+  if (!ms) return html`<${Gone} />`;
+  return html`<${Since} ms=${ms} textOf=${(since) => duration(Math.max(0, Math.floor((now() - since) / 1000) * 1000))} />`;
 }
 
-export async function suggestQueues(text) {
-  return (await queuesFrom(text, '', 20)).rows.map((queue) => queue.name);
+/** Jobs a minute. */
+export function PerMinute({ of, isSigned }) {
+  if (of === null || of === undefined) return html`<${Gone} />`;
+  const size = Math.abs(of);
+  if (size < 0.05) return html`<span class="zero">0</span>`;
+  return html`<span>${isSigned ? (of > 0 ? '+' : '−') : ''}${size < 10 ? Math.round(size * 10) / 10 : count(size)}</span>`;
+}
+
+const CAUSES = {
+  paused: ['paused', 'paused', 'It is paused'],
+  'no worker': ['no worker', 'problem', 'No worker is registered for it, waits for its jobs or runs one'],
+  slow: ['too slow', 'warning', 'It is served, and its oldest job waits for more than ten seconds'],
+};
+
+/** Why its oldest ready job waits. */
+export function Cause({ queue }) {
+  if (queue.cause === 'constraint')
+    return html`<span>held by ${queue.held_by.map((id, i) => html`${i ? ', ' : ''}<${Link} to=${path`/constraint/${id}`}>${id}<//>`)}</span>`;
+  const [word, kind, title] = CAUSES[queue.paused ? 'paused' : queue.cause] || [];
+  return word ? html`<${Badge} word=${word} kind=${kind} title=${title} />` : null;
 }
 
 export const pause = (queue) =>
@@ -119,14 +152,8 @@ export async function ownSettings(queue) {
 }
 
 /** A number that leads to the jobs it counts. */
-export function counted(queue, state) {
-  if (!queue[state]) return h('span', { class: 'zero' }, '0');
-  return h(
-    'a',
-    {
-      href: BASE + withQuery('/jobs', { queue: queue.name, status: state }),
-      'aria-label': `${jobs(queue[state])} ${state}`,
-    },
-    count(queue[state]),
-  );
+export function Counted({ queue, state }) {
+  if (!queue[state]) return html`<span class="zero">0</span>`;
+  const to = withQuery('/jobs', { queue: queue.name, status: state });
+  return html`<${Link} to=${to} aria-label=${`${jobs(queue[state])} ${state}`}>${count(queue[state])}<//>`;
 }

@@ -17,7 +17,8 @@ function useText(textOf, ms) {
   return textOf(ms);
 }
 
-function Time({ ms, textOf }) {
+/** <Time ms=${…} textOf=${(ms) => text} />, written anew each second. */
+export function Time({ ms, textOf }) {
   const text = useText(textOf, ms);
   return html`<time datetime=${new Date(ms).toISOString()} title=${moment(ms)} data-ms=${ms}>${text}</time>`;
 }

@@ -36,6 +36,9 @@ function stacked(series, moments) {
     .reverse();
 }
 
+const alone = (values) =>
+  [...values.keys()].filter((i) => values[i] != null && values[i - 1] == null && values[i + 1] == null);
+
 function optionsOf(given, size) {
   const { series, isStacked, times, format, marks = [] } = given;
   const text = token('muted');
@@ -97,7 +100,8 @@ function optionsOf(given, size) {
           stroke: colour,
           width: 1.5,
           fill: isStacked ? faded(colour, 0.45) : series.length === 1 ? faded(colour, 0.16) : undefined,
-          points: { show: one.values.length < 2 },
+          // A value between two gaps has no line: it is a point.
+          points: { show: true, size: 5, fill: colour, filter: (plot, row) => alone(plot.data[row]) },
           spanGaps: false,
         };
       }),
