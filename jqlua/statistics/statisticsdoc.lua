@@ -149,6 +149,7 @@ local function fill(document, cell, level)
     place = place + 1
     document[kind] = cell[place]
   end
+  document.net_starts = cell[statistics.NET] or 0
   if level ~= "m" then
     document.wait = distribution(cell[statistics.WAIT])
     document.run = distribution(cell[statistics.RUN])

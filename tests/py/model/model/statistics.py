@@ -24,7 +24,7 @@ class Statistics(Part):
 
     def __init__(self, model):
         super().__init__(model)
-        self.happened = []  # (moment, (queue, name), what, ms)
+        self.happened = []  # (moment, (queue, name), what, ms or difference)
 
     def transition(self, job, was, event=None):
         if (event in ("failed", "lapsed") and job.status == "error") or event in ("expired", "dependency"):
@@ -40,12 +40,18 @@ class Statistics(Part):
         if job.attempt == 1:
             ready_ms = job.created_ms if job.ready_ms is None else job.ready_ms
             self.count(job, "wait", max(0, job.started_ms - ready_ms))
+        ran_ms = max(0, self.model.now - job.started_ms)
         if event == "done":
-            self.count(job, "run", max(0, self.model.now - job.started_ms))
+            self.count(job, "run", ran_ms)
+        # The engine notes moments of ends to a second.
+        ended_ms = self.model.now // 1000 * 1000 + 999
+        self.count(job, "net_starts", -1, ended_ms)
+        self.count(job, "net_starts", 1, ended_ms - ran_ms)
 
-    def count(self, job, what, took_ms=None):
+    def count(self, job, what, value=None, moment=None):
         if self.model.settings["stats"]:
-            self.happened.append((self.model.now, (job.queue, job.name), what, took_ms))
+            moment = self.model.now if moment is None else moment
+            self.happened.append((moment, (job.queue, job.name), what, value))
 
     def forget_counts(self, queue):
         self.happened = [told for told in self.happened if told[1][0] != queue]
@@ -85,6 +91,8 @@ class Statistics(Part):
         counted = Counter(what for what, _ in happened)
         for what in COUNTS:
             same(doc.pop(what), counted[what], f"statistics: {what} at {begin_ms}")
+        net = sum(value for what, value in happened if what == "net_starts")
+        same(doc.pop("net_starts"), net, f"statistics: net_starts at {begin_ms}")
         for what in TIMES if by != "minute" else ():
             values = sorted(took_ms for other, took_ms in happened if other == what)
             shown = doc.pop(what, {"count": 0})
