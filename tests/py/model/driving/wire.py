@@ -156,7 +156,7 @@ DECODE = {
     "change": text, "depend": text, "free": text, "kick": text, "retry": text, "discard": text, "track": text,
     "schedule": unpack_document, "schedules": lambda reply: page(reply, unpack_document),
     "jobs": lambda reply: page(reply, unpack_document), "failures": page, "tags": first_text,
-    "keys": page, "trail": page, "grant": plain_document,
+    "keys": page, "trail": page, "grant": plain_document, "mark": plain_document, "marks": page,
     "subscribe": webhook_document, "webhooks": lambda reply: [webhook_document(doc) for doc in reply],
     "history": plain_document, "stats": lambda reply: [plain_document(doc) for doc in reply],
     "result": lambda reply: [reply[0].decode(), *reply[1:]],
