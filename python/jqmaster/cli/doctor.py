@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from jqmaster.cli import show
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from jqmaster.doctor.finding import Finding
 
 _MARKS = {"problem": ("✗", "red"), "warning": ("!", "yellow"), "note": ("·", "blue"), "ok": ("✓", "green")}
+_MOST_ALIKE = 20  # titles of one block
 
 
 @asks("""doctor
@@ -22,6 +25,7 @@ Exit code 1 if there is a problem or a warning. By way of a master Redis itself
 is not looked at: give --redis for that. Nothing is changed.
 
 --quiet  only what is wrong
+--all    each of what is alike, with what to do
 """)
 def _doctor(client: Client, options: Options) -> Coded:
     from jqmaster.doctor import doctor
@@ -35,8 +39,8 @@ def _doctor(client: Client, options: Options) -> Coded:
 
 def _print_all(findings: list[Finding], options: Options) -> None:
     where = place(options)
-    for finding in findings:
-        _print(finding)
+    for alike in _blocks(findings, apart=options.all):
+        _print(alike)
     if not where.is_redis and not options.quiet:
         print(show.paint("· Redis itself was not looked at; --redis URL does", "dim"))
     levels = [finding.level for finding in findings]
@@ -44,13 +48,35 @@ def _print_all(findings: list[Finding], options: Options) -> None:
     print(f"{where}: {', '.join(counts) or 'all well'}")
 
 
-def _print(finding: Finding) -> None:
-    mark, colour = _MARKS[finding.level]
-    print(f"{show.paint(mark, colour)} {show.plain(finding.title)}")
+def _blocks(findings: Iterable[Finding], *, apart: bool) -> list[list[Finding]]:
+    """Findings that say the same of different things stand together."""
+    if apart:
+        return [[finding] for finding in findings]
+    alike: dict[tuple[str, ...], list[Finding]] = {}
+    for finding in findings:
+        alike.setdefault((finding.level, finding.check, _shape(finding)), []).append(finding)
+    return list(alike.values())
+
+
+def _shape(finding: Finding) -> str:
+    """The title without what it is about and without numbers."""
+    title = finding.title.replace(finding.about, "…") if finding.about else finding.title
+    return re.sub(r"[\d,.]+( (s|min|h|d)\b)?|\b(jobs?|leases?|waits?)\b", "#", title)
+
+
+def _print(alike: list[Finding]) -> None:
+    first = alike[0]
+    mark, colour = _MARKS[first.level]
+    for finding in alike[:_MOST_ALIKE]:
+        print(f"{show.paint(mark, colour)} {show.plain(finding.title)}")
+    if len(alike) > _MOST_ALIKE:
+        print(f"  … and {show.counted(len(alike) - _MOST_ALIKE, 'more like these', 'more like these')}; --all")
     columns = show.screen_width()
-    for text, style in ((finding.means, None), (finding.do, "cyan")):
+    whose = f"{first.about}: " if len(alike) > 1 and first.about else ""
+    for text, style in ((first.means, None), (first.do, "cyan")):
         if not text:
             continue
+        text, whose = whose + text, ""
         prefix = "    " if style is None else "  → "
         lines = textwrap.wrap(show.plain(text), (columns or 100) - 4, break_on_hyphens=False) or [""]
         for number, line in enumerate(lines):

@@ -12,7 +12,7 @@ from shlex import quote
 from typing import Any
 
 from jqmaster.doctor import redis_side
-from jqmaster.doctor.facts import Facts, Head, Source, gather
+from jqmaster.doctor.facts import UNSERVED_MS, Facts, Head, Source, gather
 from jqmaster.doctor.finding import Checks, Finding, Found, Level
 from jqmaster.engine.calls import Caller
 from jqmaster.engine.engine import Operations
@@ -21,7 +21,6 @@ ORDER: tuple[Level, ...] = ("problem", "warning", "note", "ok")
 
 _MINUTE_MS, _HOUR_MS = 60_000, 3_600_000
 PATIENCE_MS = 10_000  # what is due is done within this time where anybody sweeps
-UNSERVED_MS = 10_000
 LATE_MS = 10 * _MINUTE_MS
 LONG_MS = _HOUR_MS
 GROWS = 10  # failures of a group in an hour
@@ -64,20 +63,19 @@ def _sweeping(facts: Facts) -> Iterator[Found]:
     for job in late[:3]:
         kind = "a lapsed lease" if job["status"] == "running" else f"a {job['status']} job"
         title = f"queue {job['queue']}: {kind} has been overdue for {_ago(facts.now_ms - job['due_ms'])}"
-        yield "problem", title, means, do, job["queue"], {"job": job["id"]}
+        yield "problem", title, means, do, job["queue"], {"job": job["id"]}, job["due_ms"]
     for schedule in facts.schedules:
         next_ms = schedule.get("next_ms")
         if next_ms and facts.now_ms - next_ms > PATIENCE_MS:
             title = f"schedule {schedule['id']} has been overdue for {_ago(facts.now_ms - next_ms)}"
-            yield "problem", title, means, do, schedule["id"]
+            yield "problem", title, means, do, schedule["id"], {}, next_ms
 
 
 def _waiting(facts: Facts, least_ms: int, *, served: bool) -> Iterator[tuple[str, int, Head]]:
     """Queues that are not paused and whose next job has waited for so long: name, for how long, its next."""
     for head in facts.heads:
-        told, age_ms = head.explained, facts.now_ms - head.since_ms
-        is_served = bool(told.get("workers") or told.get("waiting") or told.get("running"))
-        if is_served == served and not told.get("paused") and age_ms >= least_ms:
+        age_ms = facts.now_ms - head.since_ms
+        if head.is_served == served and not head.explained.get("paused") and age_ms >= least_ms:
             yield head.queue["name"], age_ms, head
 
 
@@ -88,7 +86,7 @@ def _unserved(facts: Facts) -> Iterator[Found]:
         title = f"nobody serves queue {queue}, where {_wait(queued)}"
         means = f"No worker is registered for it, and none waits for its jobs; the next has waited for {_ago(age_ms)}."
         do = f"Start a worker that names the queue {queue}, or see whether its workers name another."
-        yield "problem", title, means, do, queue, {"queued": queued, "waits_ms": age_ms}
+        yield "problem", title, means, do, queue, {"queued": queued, "waits_ms": age_ms}, head.since_ms
 
 
 @_check("late", "no queue is far behind")
@@ -100,7 +98,7 @@ def _late(facts: Facts) -> Iterator[Found]:
             means = "Its workers are slower than its jobs come."
             do = f"Start more workers for {queue}, or give them more --concurrency."
         title = f"queue {queue}: the next job has waited for {_ago(age_ms)}; {_wait(head.queue['queued'])}"
-        yield "warning", title, means, do, queue, {"waits_ms": age_ms}
+        yield "warning", title, means, do, queue, {"waits_ms": age_ms}, head.since_ms
 
 
 @_check("paused", "no paused queue has waiting jobs")
@@ -129,7 +127,7 @@ def _blocked(facts: Facts) -> Iterator[Found]:
         title = f"job {job['id']} ({job['name']}) waits for {failed['id']}: {failed['status']}"
         means = "It stays blocked until that job was retried and is done (if_failed is wait)."
         do = f"`jqmaster retry {failed['id']}`, or `jqmaster cancel {job['id']}`."
-        yield "problem", title, means, do, job["id"], {"queue": job["queue"]}
+        yield "problem", title, means, do, job["id"], {"queue": job["queue"]}, failed.get("ended_ms")
 
 
 @_check("constraints", "no constraint is closed for long")
@@ -235,7 +233,7 @@ def _failures(facts: Facts) -> Iterator[Found]:
         these = f"--group {quote(name)}"
         do = f"`jqmaster jobs {these}` lists them, `jqmaster retry {these}` has them run again."
         level: Level = "warning" if recent >= GROWS else "note"
-        yield level, title, means, do, name, {"recent": recent, "count": count}
+        yield level, title, means, do, name, {"recent": recent, "count": count}, group["first_ms"]
 
 
 _PARTS = {

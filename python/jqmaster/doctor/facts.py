@@ -21,6 +21,7 @@ _HOUR_MS = 3_600_000
 MOST_QUEUES, MOST_GROUPS, MOST_BLOCKED, MOST_CONSTRAINTS, MOST_KEYS = 200, 20, 20, 100, 1000
 MOST_SAMPLES = 20
 MOST_HEADS = 3  # of one queue, as one after the other starts
+UNSERVED_MS = 10_000  # a queue that is served may have none at work for so long
 RECENT = 100
 PART_S = 1.0  # for each part
 OVERRAN = "it ran for max_runtime"  # what the engine says then, of jobs whose lease a worker renewed to the end
@@ -73,11 +74,18 @@ def _opened(argument: bytes) -> Any:
 
 @dataclass
 class Head:
-    """The job of a queue that is next, since when it could run, and what `explain` says of it."""
+    """The job of a queue that is next, since when it could run, and what `explain` says of it. `was_active`: somebody
+    works there, though neither registered nor seen to wait or to run: between two jobs a worker that pulls is none
+    of these."""
 
     queue: Document
     since_ms: int
     explained: Document
+    was_active: bool = False
+
+    @property
+    def is_served(self) -> bool:
+        return self.was_active or any(self.explained.get(told) for told in ("workers", "waiting", "running"))
 
 
 @dataclass
@@ -219,8 +227,21 @@ async def _add_head(facts: Facts, source: Source, queue: Document) -> None:
             explained = await _there(source.explain(job["id"]))
             if explained is not None and explained["status"] == "queued":
                 since_ms = max(job.get("ready_ms") or 0, job.get("started_ms") or 0, job["created_ms"])
-                facts.heads.append(Head(queue, since_ms, explained))
+                head = Head(queue, since_ms, explained)
+                if not head.is_served and facts.now_ms - since_ms >= UNSERVED_MS:
+                    head.was_active = await _was_active(facts, source, queue["name"])
+                facts.heads.append(head)
                 return
+
+
+async def _was_active(facts: Facts, source: Source, queue: str) -> bool:
+    """Whether an attempt ended there just now. Jobs that expire fail, too, and say nothing of workers."""
+    begin = facts.now_ms - UNSERVED_MS
+    for minute in await source.stats("minute", queue=queue, from_ms=begin // 60_000 * 60_000):
+        if minute["done"] or minute["failed"] or minute["released"]:
+            return True
+    failed = await _first(source, 1, queue=queue, status="error", newest=True)
+    return any(job.get("attempt") and (job.get("ended_ms") or 0) >= begin for job in failed)
 
 
 async def _add_stuck(facts: Facts, source: Source, queue: str) -> None:

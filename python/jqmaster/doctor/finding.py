@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
-T = TypeVar("T")
+
+class Dated(Protocol):
+    """What checks look at, and when it was gathered, by Redis's clock as near as it is known."""
+
+    now_ms: int
+
+
+T = TypeVar("T", bound=Dated)
 Level = Literal["problem", "warning", "note", "ok"]
 
 
@@ -15,7 +22,8 @@ class Finding:
     """`check` is a stable name; `about` the queue, constraint, … concerned; `means` and `do` are sentences.
 
     `problem`: jobs do not run or may be lost. `warning`: somebody should look. `note`: good to know. `ok`:
-    the check found nothing.
+    the check found nothing. `since_ms`: since when it has been so, as far as that is known; `as_of_ms`: when it was
+    looked at. Both are Unix milliseconds.
     """
 
     check: str
@@ -25,13 +33,15 @@ class Finding:
     do: str = ""
     about: str | None = None
     values: dict[str, Any] = field(default_factory=dict)
+    since_ms: int | None = None
+    as_of_ms: int = 0
 
     def document(self) -> dict[str, Any]:
         return asdict(self)
 
 
 Found = tuple[Any, ...]
-"""Level, title, means, do, about, values: a `Finding` without its check, as far as there is something to say."""
+"""Level, title, means, do, about, values, since_ms: a `Finding`, as far as there is something to say."""
 
 
 class Checks(Generic[T]):
@@ -50,5 +60,5 @@ class Checks(Generic[T]):
     def of(self, facts: T) -> Iterator[Finding]:
         """What all of them find."""
         for name, fine, one in self._all:
-            found = [Finding(name, *each) for each in one(facts)]
-            yield from found or ([Finding(name, "ok", fine)] if fine else [])
+            found = [Finding(name, *each, as_of_ms=facts.now_ms) for each in one(facts)]
+            yield from found or ([Finding(name, "ok", fine, as_of_ms=facts.now_ms)] if fine else [])

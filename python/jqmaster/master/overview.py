@@ -331,7 +331,7 @@ class Overview:
         return [
             Finding(
                 "workers", "warning", f"worker {worker} is pushed nothing for a while", f"{why}.",
-                "See whether it runs, and whether this master reaches it.", about=worker,
+                "See whether it runs, and whether this master reaches it.", about=worker, as_of_ms=self._now_ms,
             ).document()
             for worker, why in list(self._meters.breakers.items())[:_MOST_OWN_ALERTS]
         ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import replace
 
@@ -37,6 +38,7 @@ async def test_a_queue_that_nobody_serves(settable: SettableEngine) -> None:
     await settable.advance(60)
     finding = (await found(settable))["unserved"]
     assert finding.level == "problem" and finding.about == "mail" and "3 jobs" in finding.title
+    assert (finding.since_ms, finding.as_of_ms) == (settable.now_ms - 60_000, settable.now_ms)
     assert "mail" in finding.do
     await settable.register("w", ["mail"])
     assert "unserved" not in await found(settable)
@@ -59,6 +61,33 @@ async def test_a_job_that_starts_while_it_is_looked_at_is_none_that_nobody_serve
     facts = await gather(source, settable.now_ms)
     assert looks == 2 and [head.explained["status"] for head in facts.heads] == ["queued"]
     assert "unserved" not in {one.check for one in doctor.check(facts) if one.level != "ok"}  # another is running
+
+
+async def test_a_queue_whose_worker_is_between_two_jobs_is_served(settable: SettableEngine) -> None:
+    """A worker that pulls is neither registered nor waiting, and what it finished is not running any more."""
+    await settable.enqueue([({"name": "mail", "max_retry": 0}, NIL)] * 40)
+    await settable.advance(60)
+    assert (await found(settable))["unserved"].since_ms == settable.now_ms - 60_000
+
+    async def work(outcome: dict[str, object]) -> None:
+        [job] = (await settable.pick("w", "mail")).jobs
+        await settable.finish("w", [({"id": job.id, "token": job.token, **outcome}, NIL)])
+
+    for outcome in ({"type": "success"}, {"type": "failure", "message": "no"}):
+        await work(outcome)
+        assert "unserved" not in await found(settable)
+        await settable.advance(120)
+        assert "unserved" in await found(settable), "it was long ago"
+
+    async def work_on() -> None:
+        for _ in range(30):
+            await work({"type": "success"})
+
+    await work({"type": "success"})
+    working = asyncio.create_task(work_on())
+    while not working.done():
+        assert "unserved" not in await found(settable)
+    await working
 
 
 async def test_a_queue_that_is_far_behind(settable: SettableEngine) -> None:
@@ -299,6 +328,21 @@ def test_the_command(straight: Cli) -> None:
     by_master = straight.call("doctor", "--url", straight.url)
     assert by_master.code == 0 and by_master.out.endswith("all well\n")
     assert straight.call("doctor", "--url", "http://127.0.0.1:1").code == 4
+
+
+async def test_the_command_says_once_what_is_alike(straight: Cli, engine: Engine) -> None:
+    names = [f"q{n}" for n in range(11)]
+    for count, name in enumerate(names, 1):
+        await engine.enqueue([({"name": name}, NIL)] * count)
+        await engine.queue(name, paused=True)
+    said = await asyncio.to_thread(straight.run, "doctor")
+    titles = [line for line in said.out.splitlines() if "is paused" in line]
+    assert len(titles) == 11 and said.out.count("A paused queue takes jobs") == 1
+    assert said.out.count("queues resume") == 1 and said.out.endswith("12 warnings\n")
+    said = await asyncio.to_thread(straight.run, "doctor", "--all")
+    assert said.out.count("A paused queue takes jobs") == 11 == said.out.count("queues resume")
+    documents = (await asyncio.to_thread(straight.run, "doctor", "--json", "--quiet")).documents
+    assert sorted(one["about"] for one in documents if one["check"] == "paused") == sorted(names)
 
 
 async def test_a_master_gives_the_same_facts(straight: Cli, engine: Engine) -> None:
