@@ -1,7 +1,8 @@
 """One typed method for each operation of docs/protocol.md, and a raw way for everything else.
 
 By what they are about: jobs (``engine_jobs``), work (``engine_work``), limits, schedules and the rest that
-operators need (``engine_operation``), keys and the trail (``access``), marks (``marks``). ``calls`` has what lies under them.
+operators need (``engine_operation``), keys and the trail (``access``), marks (``marks``). ``calls`` has
+what lies under them.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ from jqmaster.engine.access import AccessCalls
 from jqmaster.engine.calls import Argument, Caller, Holding, Spec, connect, given, pack
 from jqmaster.engine.jobs import JobCalls
 from jqmaster.engine.marks import MarkCalls
-from jqmaster.engine.operation import OperationCalls
+from jqmaster.engine.trends import TrendCalls
 from jqmaster.engine.work import WorkCalls
 
 __all__ = ["Argument", "Engine", "Holding", "Operations", "Spec", "connect", "given", "pack"]
 
 
-class Operations(JobCalls, WorkCalls, OperationCalls, AccessCalls, MarkCalls):
+class Operations(JobCalls, WorkCalls, TrendCalls, AccessCalls, MarkCalls):
     """A typed method for each operation, whatever carries the calls."""
 
 

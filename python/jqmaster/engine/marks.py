@@ -19,9 +19,7 @@ class MarkCalls(Calling):
         """
         return await self._document("mark", text=text, time_ms=time_ms, actor=self.actor)
 
-    async def marks(
-        self, *, from_ms: int | None = None, to_ms: int | None = None, **steps: Unpack[Steps]
-    ) -> Page:
+    async def marks(self, *, from_ms: int | None = None, to_ms: int | None = None, **steps: Unpack[Steps]) -> Page:
         """A page of marks, newest first: ``time_ms``, ``text`` and ``actor`` of each, from ``from_ms`` on, before
         ``to_ms``."""
         return await self._page("marks", from_ms=from_ms, to_ms=to_ms, **steps)

@@ -17,6 +17,7 @@ from jqmaster.master.keyring import Keyring
 from jqmaster.master.meters import Meters
 from jqmaster.master.overview import Overview
 from jqmaster.master.session import IDLE_S, NO_PROXIES, Proxies
+from jqmaster.master.trends import Trends
 
 
 class Engine(Calls, Protocol):
@@ -104,6 +105,7 @@ class Master:
     streams: int = 0
     most_streams: int = 10_000
     overview: Overview | None = field(init=False, default=None)
+    trends: Trends | None = field(init=False, default=None)
     enqueuing: Coalescer = field(init=False)
 
     def __post_init__(self) -> None:
@@ -113,3 +115,4 @@ class Master:
             self.engine.observe = self.meters.call
         if isinstance(self.engine, WholeEngine):
             self.overview = Overview(self.engine, meters=self.meters)
+            self.trends = Trends(self.engine)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jqmaster.wire import parts as p
-from jqmaster.wire.operation import Operation, Type
+from jqmaster.wire.operation import Operation, Reply, Type
 
 # fmt: off
 MARKING = (
@@ -19,6 +19,26 @@ MARKING = (
         (
             p.query("from_ms", p.MOMENT, "Of then or later."), p.query("to_ms", p.MOMENT, "Of before."), *p.PAGE,
         ),
+    ),
+    Operation(
+        "", "trends", "GET", "/trends", "viewer", "What came to an end over time, by outcome, queue or name",
+        Reply("own"),
+        (
+            p.query("split", Type("text", choices=("outcome", "queue", "name")), default="outcome"),
+            p.query("from_ms", p.MOMENT, "From the bucket of then on.", required=True),
+            p.query("to_ms", p.MOMENT, "Buckets that begin before; default: now."),
+            p.query("top", Type("integer", 1, 20), "So many series, the largest.", default=8),
+        ),
+        by_hand="made of several reads, once for all who ask",
+    ),
+    Operation(
+        "", "changes", "GET", "/changes", "viewer", "What is different since a moment", Reply("own"),
+        (
+            p.query("since_ms", p.MOMENT, "Such as a mark's.", required=True),
+            p.query("span", Type("number", 60, 691200), "So many seconds before and after.", default=3600),
+            p.query("top", Type("integer", 1, 1000), "So many rows, the most changed.", default=100),
+        ),
+        by_hand="made of several reads, once for all who ask",
     ),
 )
 # fmt: on
