@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 
@@ -60,5 +60,5 @@ class Checks(Generic[T]):
     def of(self, facts: T) -> Iterator[Finding]:
         """What all of them find."""
         for name, fine, one in self._all:
-            found = [Finding(name, *each, as_of_ms=facts.now_ms) for each in one(facts)]
+            found = [replace(Finding(name, *each), as_of_ms=facts.now_ms) for each in one(facts)]
             yield from found or ([Finding(name, "ok", fine, as_of_ms=facts.now_ms)] if fine else [])

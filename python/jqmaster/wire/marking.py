@@ -35,7 +35,7 @@ MARKING = (
         "", "changes", "GET", "/changes", "viewer", "What is different since a moment", Reply("own"),
         (
             p.query("since_ms", p.MOMENT, "Such as a mark's.", required=True),
-            p.query("span", Type("number", 60, 691200), "So many seconds before and after.", default=3600),
+            p.query("span", Type("integer", 60, 691200), "So many seconds before and after.", default=3600),
             p.query("top", Type("integer", 1, 1000), "So many rows, the most changed.", default=100),
         ),
         by_hand="made of several reads, once for all who ask",

@@ -61,8 +61,12 @@ def _asked(operation: Translation, request: Request) -> dict[str, Any]:
     defaults = {field.name: field.default for field in operation.operation.fields if field.default is not None}
     given: dict[str, Any] = packform.Reader(operation.read(request)[0]).map("")
     for field in operation.operation.fields:
-        if field.required and field.name not in given:
+        value, (least, most) = given.get(field.name), field.type[1:3]
+        if field.required and value is None:
             raise HttpError(400, "INVALID", f"{field.name} is missing", field.name)
+        if field.type.kind == "integer" and value is not None and not least <= value <= most:
+            message = f"{field.name}: expected an integer from {least} to {most}, got {value}"
+            raise HttpError(400, "INVALID", message, field.name)
     return defaults | given
 
 

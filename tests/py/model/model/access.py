@@ -7,7 +7,8 @@ from model.part import Part
 
 # Operations that may say who calls them.
 NOTED = ("queue", "forget", "constrain", "unconstrain", "hold", "schedule", "unschedule", "config", "worker",
-         "cancel", "retry", "discard", "kick", "grant", "revoke", "free", "subscribe", "unsubscribe", "mark")  # fmt: skip
+         "cancel", "retry", "discard", "kick", "grant", "revoke", "free", "subscribe", "unsubscribe",
+         "mark")  # fmt: skip
 HIDDEN = ("ids", "count", "digest", "match", "secrets")
 MOST_BYTES = 1000
 NOT_CHANGED = ("NOTFOUND", "CONFLICT")
