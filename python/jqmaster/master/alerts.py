@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 
+from jqmaster.doctor.doctor import LATE_MS, ORDER
 from jqmaster.doctor.finding import Finding
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document
@@ -15,6 +16,7 @@ from jqmaster.master.meters import Meters
 log = logging.getLogger("jqmaster.overview")
 
 _MOST_OWN = 50
+_OF_QUEUES = ("unserved", "late", "paused")
 _MOST_EXAMINED_S = 60.0
 # Why a queue is behind, in the order in which it is said; of each queue the first that holds.
 CAUSES = {
@@ -32,7 +34,7 @@ class Alerts:
         self._engine = engine
         self._meters = meters
         self._found: list[Document] | None = None
-        self._since: dict[tuple[str, str | None], int] = {}
+        self._seen: dict[tuple[str, str | None], int] = {}  # when this master saw it first
 
     @property
     def is_known(self) -> bool:
@@ -60,12 +62,10 @@ class Alerts:
         if self._found is None:
             return None
         found = self._own(now_ms) + [one for one in self._found if not _is_over(one, known, now_ms)]
-        keys = [(one["check"], one["about"]) for one in found]
-        self._since = {
-            key: one["since_ms"] or self._since.get(key) or one["as_of_ms"] or now_ms
-            for key, one in zip(keys, found, strict=True)
-        }
-        return [{**one, "since_ms": self._since[key]} for key, one in zip(keys, found, strict=True)]
+        # Within a level, what keeps queues from their work comes first.
+        found.sort(key=lambda one: (ORDER.index(one["level"]), one["check"] not in _OF_QUEUES))
+        self._seen = {_key(one): self._seen.get(_key(one)) or one["as_of_ms"] or now_ms for one in found}
+        return [{**one, "seen_ms": self._seen[_key(one)]} for one in found]
 
     def _own(self, now_ms: int) -> list[Document]:
         """What this master alone knows."""
@@ -78,12 +78,14 @@ class Alerts:
         ]  # fmt: skip
 
 
+def _key(finding: Document) -> tuple[str, str | None]:
+    return finding["check"], finding["about"]
+
+
 def _is_over(finding: Document, known: Mapping[str, Document], now_ms: int) -> bool:
     """Whether what was found of a queue does not hold any more, as far as the queue itself tells."""
-    from jqmaster.doctor.doctor import LATE_MS
-
     queue, check = known.get(finding["about"] or ""), finding["check"]
-    if queue is None or check not in ("unserved", "late", "paused"):
+    if queue is None or check not in _OF_QUEUES:
         return False
     if not queue["queued"] or (check == "unserved" and queue["running"]) or (check == "paused" and not queue["paused"]):
         return True
@@ -98,7 +100,7 @@ def verdict(alerts: list[Document] | None) -> Document:
     others = 0
     for alert in alerts or ():
         cause = {"late": alert["values"].get("cause", "workers")}.get(alert["check"], alert["check"])
-        if cause in CAUSES and alert["about"] is not None and alert["check"] in ("unserved", "late", "paused"):
+        if cause in CAUSES and alert["about"] is not None and alert["check"] in _OF_QUEUES:
             causes[alert["about"]] = min(cause, causes.get(alert["about"], cause), key=order.index)
         else:
             others += alert["level"] in ("problem", "warning")
@@ -111,9 +113,7 @@ def _say(alerts: list[Document] | None, counts: dict[str, int], others: int) -> 
         return "Looking …"
     behind, parts = sum(counts.values()), [f"{count:,} {CAUSES[cause]}" for cause, count in counts.items() if count]
     if not behind:
-        return (
-            f"{others:,} other {'alert' if others == 1 else 'alerts'}; no queue is behind" if others else "All is well"
-        )
+        return f"No queue is behind; {others:,} {'alert' if others == 1 else 'alerts'}" if others else "All is well"
     queues = f"{behind:,} {'queue' if behind == 1 else 'queues'} behind"
     why = ", ".join(parts) if behind > 1 or len(parts) > 1 else parts[0].partition(" ")[2]
     return f"{queues}: {why}" + (f"; {others:,} other {'alert' if others == 1 else 'alerts'}" if others else "")

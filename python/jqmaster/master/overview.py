@@ -273,6 +273,7 @@ class Overview:
             "more": page.cursor != "",
             "held": 0,
             "slots": 0,
+            "slots_held": 0,
             "asked": 0,
         }
         found |= dict.fromkeys(WORKER_STATES, 0)
@@ -282,6 +283,7 @@ class Overview:
             found["asked"] += worker.get("request") == "stop"
             if worker.get("url"):
                 found["slots"] += worker["max_jobs"] or 0
+                found["slots_held"] += worker["held"]
         self._workers = found
 
     async def _look_at_constraints(self) -> None:

@@ -76,11 +76,11 @@ async def test_an_alert_has_its_time_and_goes_when_it_is_over(overview: Overview
     await engine.queue("mail", paused=True)
     first = unpack(await overview.document())
     [alert] = [alert for alert in first["alerts"] if alert["check"] == "paused"]
-    assert first["now_ms"] - 60_000 < alert["since_ms"] <= alert["as_of_ms"] <= first["now_ms"] + 60_000
+    assert first["now_ms"] - 60_000 < alert["seen_ms"] <= alert["as_of_ms"] <= first["now_ms"] + 60_000
     assert first["verdict"]["text"].startswith("1 queue behind: paused") and first["verdict"]["paused"] == 1
     rested(overview)
     again = unpack(await overview.document())
-    assert [one["since_ms"] for one in again["alerts"] if one["check"] == "paused"] == [alert["since_ms"]]
+    assert [one["seen_ms"] for one in again["alerts"] if one["check"] == "paused"] == [alert["seen_ms"]]
     await engine.queue("mail", paused=False)
     overview._looked_at = -100.0  # two seconds later; the doctor has not looked again
     rested(overview)
@@ -103,7 +103,7 @@ def test_the_verdict_counts_each_queue_once() -> None:
     }  # fmt: skip
     assert verdict([])["text"] == "All is well" and verdict(None)["text"] == "Looking …"
     assert verdict(late[:1])["text"] == "1 queue behind: by constraints"
-    assert verdict([alert("memory", "")])["text"] == "1 other alert; no queue is behind"
+    assert verdict([alert("memory", "")])["text"] == "No queue is behind; 1 alert"
 
 
 async def test_the_oldest_and_the_fullest(overview: Overview, engine: Engine) -> None:
