@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import sys
 import time
 from contextlib import suppress
 from pathlib import Path
 
 import aiohttp
-import psutil
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests/py/support"), str(ROOT / "python")]
 
-from jqmaster.engine.calls import connect  # noqa: E402
+from jqmaster.engine.engine import Engine, connect  # noqa: E402
 from processes import MasterProcess  # noqa: E402
 from servers import RedisServer  # noqa: E402
 
@@ -31,17 +31,14 @@ TRENDS_EVERY_S, MARKS_EVERY_S = 10, 30
 
 async def work(url: str, rate: float) -> None:
     """So many jobs a second, each enqueued, picked and finished."""
-    async with connect(url, "{jq}") as engine:
-        number = 0
-        while True:
-            began = time.monotonic()
-            queue = QUEUES[number % len(QUEUES)]
-            number += 1
-            count = max(1, round(rate / 10))
-            await engine.enqueue([({"name": queue}, NIL)] * count)
-            jobs = (await engine.pick("w", queue, count)).jobs
-            await engine.finish("w", [({"id": job.id, "token": job.token, "type": "success"}, NIL) for job in jobs])
-            await asyncio.sleep(max(0.0, count / rate - (time.monotonic() - began)))
+    engine, number = Engine(connect(url), "{jq}"), 0
+    while True:
+        began, queue, count = time.monotonic(), QUEUES[number % len(QUEUES)], max(1, round(rate / 10))
+        number += 1
+        await engine.enqueue([({"name": queue}, NIL)] * count)
+        jobs = (await engine.pick("w", queue, count)).jobs
+        await engine.finish("w", [({"id": job.id, "token": job.token, "type": "success"}, NIL) for job in jobs])
+        await asyncio.sleep(max(0.0, count / rate - (time.monotonic() - began)))
 
 
 async def tab(url: str) -> None:
@@ -68,7 +65,8 @@ async def tab(url: str) -> None:
 
 async def measure(pids: dict[str, int], seconds: float) -> dict[str, float]:
     def used() -> dict[str, float]:
-        return {name: sum(psutil.Process(pid).cpu_times()[:2]) for name, pid in pids.items()}
+        fields = {name: Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for name, pid in pids.items()}
+        return {name: (int(of[11]) + int(of[12])) / os.sysconf("SC_CLK_TCK") for name, of in fields.items()}
 
     before, began = used(), time.monotonic()
     await asyncio.sleep(seconds)
@@ -86,7 +84,7 @@ async def main() -> None:
     try:
         with MasterProcess("--redis", server.url, "--namespace", "{jq}") as master:
             assert server.process is not None
-            pids = {"master": master.process.pid, "redis": server.process.pid}
+            pids = {"master": master.pid, "redis": server.process.pid}
             working = asyncio.create_task(work(server.url, options.rate))
             await asyncio.sleep(5)
             without = await measure(pids, options.seconds)
@@ -98,7 +96,7 @@ async def main() -> None:
                 with suppress(asyncio.CancelledError, Exception):
                     await task
     finally:
-        server.stop()
+        server.close()
     for name in pids:
         more = with_tabs[name] - without[name]
         print(f"{name:8} {without[name]:6.1%} without, {with_tabs[name]:6.1%} with {options.tabs} tabs: {more:+.1%}")

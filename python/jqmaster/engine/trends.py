@@ -40,7 +40,7 @@ class TrendCalls(OperationCalls):
     ) -> Document:
         """What came to an end (done, failed, lapsed, cancelled) over time, by ``outcome``, ``queue`` or ``name``.
 
-        ``{by, step_ms, begins: [ms, …], series: [{name, count, values}, …], rest, pairs, more}``: by minute
+        ``{by, step_ms, as_of_ms, begins: [ms, …], series: [{name, count, values}, …], rest, pairs, more}``: by minute
         where those are kept, else by hour or day; the ``top`` largest series, the largest first; ``rest``: the
         values of all others. ``ran_on``: how many attempts ran at each begin and have ended since; ``grown``:
         by how much more jobs have not ended now than had then, as far as they were enqueued or came to an end.
@@ -53,6 +53,7 @@ class TrendCalls(OperationCalls):
         begins = list(range(first_ms, end_ms, step_ms))
         found = await self.stats(by, from_ms=first_ms)
         told: Document = {"by": by, "step_ms": step_ms, "begins": begins, "split": split, "pairs": 0, "more": False}
+        told["as_of_ms"] = now_ms
         told["ran_on"] = [-sum(one["net_starts"] for one in found if one["begin_ms"] >= begin) for begin in begins]
         told["grown"] = [sum(_growth(one) for one in found if one["begin_ms"] >= begin) for begin in begins]
         if split == "outcome":

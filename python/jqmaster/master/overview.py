@@ -23,6 +23,7 @@ from jqmaster.errors import JQError, Unavailable
 from jqmaster.master.alerts import Alerts, verdict
 from jqmaster.master.fanout import Fanout
 from jqmaster.master.meters import Meters
+from jqmaster.master.trends import OPEN
 
 log = logging.getLogger("jqmaster.overview")
 
@@ -32,7 +33,6 @@ STATES = ("queued", "scheduled", "blocked", "running", "retrying", "done", "erro
 COUNTS = ("enqueued", "done", "failed", "lapsed", "error", "cancelled", "released", "moved")
 WORKER_STATES = ("ready", "full", "busy", "unreachable", "pulling", "quiet")
 _MINUTE_MS, _HOUR_MS = 60_000, 3_600_000
-_OPEN = ("queued", "scheduled", "blocked", "running", "retrying")
 _SHOWN = ("name", "paused", "max_waiting", *STATES)
 _MAY_BE = ("oldest_ready_ms",)
 _TIMES = ("count", "mean", "p50", "p90", "p99", "max")
@@ -344,7 +344,7 @@ class Overview:
 
 
 def _weight(queue: Document) -> tuple[int, int, str]:
-    return sum(queue[state] for state in _OPEN), queue["error"], str(queue["name"])
+    return sum(queue[state] for state in OPEN), queue["error"], str(queue["name"])
 
 
 def _short(queue: Document) -> Document:

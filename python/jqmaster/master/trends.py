@@ -19,6 +19,8 @@ _MOST_REST_S = 120.0
 _MOST_RANGES = 50
 _MOST_RUNNING = 1000
 _PAGES = 5
+_MOST_QUEUES = 200
+OPEN = ("queued", "scheduled", "blocked", "running", "retrying")
 
 
 class _Look:
@@ -51,19 +53,23 @@ class Trends:
         self._looks: OrderedDict[tuple[Any, ...], _Look] = OrderedDict()
 
     async def trends(self, split: Any, from_ms: int, to_ms: int | None, top: int) -> bytes:
-        """As `Engine.trends`, packed, with ``running``: how many attempts ran at each begin, and ``running_is_exact``.
-        Raises what the engine does, and Unavailable."""
+        """As `Engine.trends`, packed, with ``running``: how many attempts ran at each begin, and ``running_is_exact``;
+        ``open``: how many jobs had not ended then, None with more queues than are looked at; and both ``now``. Raises
+        what the engine does, and Unavailable."""
         step_ms = level_of(from_ms, int(time.time() * 1000))[1]
         key = split, from_ms // step_ms, to_ms and to_ms // step_ms, top, step_ms
 
         async def ask() -> Document:
-            told = await self._engine.trends(split, from_ms=from_ms, to_ms=to_ms, top=top)
             started, is_whole = await self._running()
+            open_now = await self._open()
+            told = await self._engine.trends(split, from_ms=from_ms, to_ms=to_ms, top=top)
+            open_then = None if open_now is None else [max(0, open_now - more) for more in told["grown"]]
             running = [
                 ran_on + sum(one < begin for one in started)
                 for begin, ran_on in zip(told["begins"], told["ran_on"], strict=True)
             ]
-            return {**told, "running": running, "running_is_exact": is_whole}
+            now = {"running": len(started), "open": open_now}
+            return {**told, "running": running, "running_is_exact": is_whole, "open": open_then, "now": now}
 
         return await self._ask(key, ask)
 
@@ -79,6 +85,12 @@ class Trends:
         while len(self._looks) > _MOST_RANGES:
             self._looks.popitem(last=False)
         return await look.get()
+
+    async def _open(self) -> int | None:
+        page = await self._engine.queues(count=_MOST_QUEUES)
+        if page.cursor:
+            return None
+        return sum(int(queue[state]) for queue in page.documents for state in OPEN)
 
     async def _running(self) -> tuple[list[int], bool]:
         """When the attempts that run began, and whether these are all."""
