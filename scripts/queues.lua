@@ -1,6 +1,6 @@
 -- Documents of queues: those named, or a page in order of name.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {names?} or {cursor?, count?}
+-- ARGV   spec {names?} or {cursor?, count?}, with {minutes?, held?}
 -- Reply  {cursor, document, ...}
 -- Errors INVALID field
 -- Flags: read
@@ -12,15 +12,21 @@ local page = require "jqlua.find.page"
 local queue = require "jqlua.queue.record"
 local queuedoc = require "jqlua.queue.document"
 
+local spec, problem = arguments.spec("names cursor count minutes held")
+
 ---@return string? map nil for an unknown one
 local function document(name)
   local owner = queue.load(name)
-  return not owner[queue.IS_NEW] and queuedoc.encode(owner) or nil
+  return not owner[queue.IS_NEW] and queuedoc.encode_standing(owner, spec.minutes, spec.held) or nil
 end
 
-local spec, problem = arguments.spec("names cursor count")
 if not spec then
   return redis.error_reply(problem)
+end
+for field, most in pairs({ minutes = 180, held = 1000 }) do
+  if spec[field] ~= nil and not check.is_integer(spec[field], 1, most) then
+    return redis.error_reply(check.problem(field, "an integer from 1 to " .. most, spec[field]))
+  end
 end
 problem = page.check(spec)
 if problem then

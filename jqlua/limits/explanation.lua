@@ -13,8 +13,8 @@ local limitrecord = require "jqlua.limits.limitrecord"
 local rate = require "jqlua.limits.rate"
 local ready = require "jqlua.limits.lane_index"
 local room = require "jqlua.limits.room"
+local served = require "jqlua.queue.served"
 local units = require "jqlua.limits.units"
-local worker = require "jqlua.pick.worker"
 
 local M = {}
 
@@ -22,37 +22,6 @@ local call = redis.call
 
 local MOST_WAITED_FOR = 100
 local pack = cmsgpack.pack
-
----@param name string a queue
-local function wants(list, name)
-  for _, text in ipairs(list) do
-    if queue.is_meant(text, name) then
-      return true
-    end
-  end
-  return false
-end
-
---- How many registered workers serve a queue.
-local function count_workers(name)
-  local count = 0
-  for _, id in ipairs(call("ZRANGE", keys.WORKER_IDS, 0, 999)) do
-    local record = worker.load(id)
-    count = count + (record and wants(record.q, name) and 1 or 0)
-  end
-  return count
-end
-
---- On how many channels somebody waits for a queue.
-local function count_channels(name)
-  local count = 0
-  local known = call("HGETALL", keys.SLEEPERS)
-  for i = 1, #known, 2 do
-    local asleep = call("ZCOUNT", keys.ASLEEP .. known[i], string.format("(%.0f", meta.state[meta.NOW_MS]), "+inf")
-    count = count + (asleep > 0 and wants(cmsgpack.unpack(known[i + 1]), name) and 1 or 0)
-  end
-  return count
-end
 
 --- Whether a key has room for an entry, and if not, when it will.
 ---@return boolean is_open
@@ -100,6 +69,26 @@ local function count_ahead(of, owner, own)
   return call("ZRANK", key, id) or 0
 end
 
+--- The constraints that have no room for a job that is ready.
+---@param of table job
+---@return string[] ids
+function M.holders(of, owner)
+  local ids = {}
+  if meta.state[meta.VERSION] == 0 then
+    return ids
+  end
+  for _, entry in ipairs(lineup.units(of, owner, nil, false)[units.ENTRIES]) do
+    local definition = constraint.load_number(entry[units.NUMBER])
+    if definition then
+      local key = keyrecord.load_named(entry[units.NAME], definition.n)
+      if not outlook(limitrecord.load(definition.n), key, entry) then
+        ids[#ids + 1] = definition.i
+      end
+    end
+  end
+  return ids
+end
+
 ---@param of table job
 ---@return string map
 function M.encode(of)
@@ -135,8 +124,9 @@ function M.encode(of)
     parts[#parts + 1] = pack("constraints") .. table.concat(shown)
     parts[#parts + 1] = pack("held", is_held)
     parts[#parts + 1] = pack("ahead", count_ahead(of, owner, units.of(of)))
-    parts[#parts + 1] = pack("workers", count_workers(of[job.QUEUE]))
-    parts[#parts + 1] = pack("waiting", count_channels(of[job.QUEUE]))
+    local workers, channels = served.by(of[job.QUEUE])
+    parts[#parts + 1] = pack("workers", workers)
+    parts[#parts + 1] = pack("waiting", channels)
     parts[#parts + 1] = pack("running", call("ZCARD", queue.key(owner, states.RUNNING)))
     if of[job.STATE] == states.BLOCKED then
       parts[#parts + 1] = pack("waits_for", call("ZRANGE", keys.WAITS_FOR .. of[job.ID], 0, MOST_WAITED_FOR - 1))

@@ -4,6 +4,7 @@ local oldest = require "jqlua.queue.oldest"
 local queue = require "jqlua.queue.record"
 local settings = require "jqlua.settings.settings"
 local settingspec = require "jqlua.settings.settingspec"
+local standing = require "jqlua.queue.standing"
 local states = require "jqlua.job.states"
 
 local M = {}
@@ -32,23 +33,46 @@ function M.fair(owner)
   return levels
 end
 
----@return string map
-function M.encode(owner)
+---@return table document
+---@return table? oldest record of its oldest ready job
+local function shown_of(owner)
   local shown = {
     name = owner[queue.NAME], paused = owner[queue.PAUSED] ~= 0, max_waiting = owner[queue.MAX_WAITING],
   }
+  local first
   for state in states.ALL:gmatch(".") do
     local name = states.name(state)
     shown[name] = (shown[name] or 0) + redis.call("ZCARD", queue.key(owner, state))
   end
   if shown.queued > 0 then
-    shown.oldest_ready_ms = oldest.since(owner)
+    shown.oldest_ready_ms, first = oldest.since(owner)
   end
   if queue.is_fair(owner) then
     shown.fair = M.fair(owner)
   end
   if queue.has(owner, queue.OWN) then
     shown.settings = settingspec.show(settings.own(owner))
+  end
+  return shown, first
+end
+
+---@return string map
+function M.encode(owner)
+  return cmsgpack.pack((shown_of(owner)))
+end
+
+---@cold
+--- With how it does.
+---@param minutes? number
+---@param held? number of jobs that are looked at
+---@return string map
+function M.encode_standing(owner, minutes, held)
+  local shown, first = shown_of(owner)
+  if minutes then
+    standing.add(owner, shown, minutes, first)
+  end
+  if held then
+    shown.held = standing.held(owner, held)
   end
   return cmsgpack.pack(shown)
 end

@@ -32,8 +32,9 @@ end
 ---@param most number how many to look at
 ---@return number oldest
 ---@return number looked at
+---@return table? of record of the job, if it is one of these
 local function of_priority(key, priority, oldest, most)
-  local looked = 0
+  local looked, found = 0, nil
   while looked < most and budget.is_left() do
     local size = math.min(looked == 0 and 1 or CHUNK, most - looked)
     local ids = call("ZRANGE", key, priority, priority, "BYSCORE", "LIMIT", looked, size)
@@ -44,10 +45,13 @@ local function of_priority(key, priority, oldest, most)
     local raws = wanted[1] and call("MGET", unpack(wanted)) or {}
     for i, id in ipairs(ids) do
       if job.created_ms(id) >= oldest then
-        return oldest, looked + i
+        return oldest, looked + i, found
       end
       local of = job.note(id, raws[i])
-      oldest = of and math.min(oldest, since(of)) or oldest
+      local since_ms = of and since(of)
+      if of and since_ms < oldest then
+        oldest, found = since_ms, of
+      end
     end
     budget.pay(#ids * budget.LOOK)
     looked = looked + #ids
@@ -55,24 +59,26 @@ local function of_priority(key, priority, oldest, most)
       break
     end
   end
-  return oldest, looked
+  return oldest, looked, found
 end
 
 ---@param owner table queue
 ---@return number? ms nil when no job is ready
+---@return table? of record of that job
 function M.since(owner)
-  local oldest = math.huge
+  local oldest, found = math.huge, nil
   for _, state in ipairs(READY) do
     local key, left = queue.key(owner, state), MOST
     local priority = call("ZRANGE", key, 0, 0, "REV", "WITHSCORES")[2]
     while priority and left > 0 do
-      local looked
-      oldest, looked = of_priority(key, priority, oldest, left)
+      local looked, of
+      oldest, looked, of = of_priority(key, priority, oldest, left)
+      found = of or found
       left = left - looked - 1
       priority = call("ZRANGE", key, "(" .. priority, "-inf", "BYSCORE", "REV", "LIMIT", 0, 1, "WITHSCORES")[2]
     end
   end
-  return oldest < math.huge and oldest or nil
+  return oldest < math.huge and oldest or nil, found
 end
 
 return M

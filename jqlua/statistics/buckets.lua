@@ -80,12 +80,11 @@ function M.new()
 end
 
 --- Adds a cell to another.
----@param is_minute? boolean without waits and runs
-function M.add(to, from, is_minute)
+function M.add(to, from)
   for i = 1, COUNTS do
     to[i] = to[i] + from[i]
   end
-  for place = M.WAIT, is_minute and 0 or M.RUN do
+  for place = M.WAIT, M.RUN do
     if from[place] then
       to[place] = to[place] or { 0, 0, 0, math.huge, 0 }
       add_values(to[place], from[place])
@@ -243,7 +242,7 @@ end
 ---@param minutes table cells by minute
 ---@param left table [1]: fields that may still be looked at in this call
 local function save(key, minutes, left)
-  local fields, cells, levels = { "" }, {}, {}
+  local fields, cells = { "" }, {}
   local latest = 0
   for minute, cell in pairs(minutes) do
     latest = math.max(latest, minute)
@@ -251,7 +250,6 @@ local function save(key, minutes, left)
       local field = level .. (minute - minute % width) / width
       if not cells[field] then
         cells[field] = {}
-        levels[field] = level
         fields[#fields + 1] = field
       end
       table.insert(cells[field], cell)
@@ -263,7 +261,7 @@ local function save(key, minutes, left)
     local field = fields[i]
     local sum = raws[i] and cmsgpack.unpack(raws[i]) or M.new()
     for _, cell in ipairs(cells[field]) do
-      M.add(sum, cell, levels[field] == "m")
+      M.add(sum, cell)
     end
     sets[2 * i - 3], sets[2 * i - 2] = field, cmsgpack.pack(sum)
   end

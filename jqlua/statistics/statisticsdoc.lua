@@ -36,8 +36,10 @@ function M.check(spec)
   if problem then
     return problem
   end
-  if spec.series ~= nil and type(spec.series) ~= "boolean" then
-    return check.problem("series", "true or false", spec.series)
+  for _, field in ipairs({ "series", "brief" }) do
+    if spec[field] ~= nil and type(spec[field]) ~= "boolean" then
+      return check.problem(field, "true or false", spec[field])
+    end
   end
   for _, field in ipairs({ "cursor", "count" }) do
     if spec[field] ~= nil and not spec.series then
@@ -121,9 +123,11 @@ local function percentile(of, steps, share)
 end
 
 ---@param of table? as cells have it
-local function distribution(of)
+---@param is_brief? boolean without the histogram
+---@return table
+function M.distribution(of, is_brief)
   if not of then
-    return { count = 0, mean = 0, deviation = 0, min = 0, max = 0, p50 = 0, p90 = 0, p99 = 0, histogram = {} }
+    return { count = 0, mean = 0, deviation = 0, min = 0, max = 0, p50 = 0, p90 = 0, p95 = 0, p99 = 0, histogram = not is_brief and {} or nil }
   end
   local steps = {}
   for place, number in pairs(of) do
@@ -138,23 +142,37 @@ local function distribution(of)
   local mean = of[2] / of[1]
   return {
     count = of[1], mean = mean, deviation = math.sqrt(math.max(0, of[3] / of[1] - mean * mean)), min = of[4],
-    max = of[5], p50 = percentile(of, steps, 0.5), p90 = percentile(of, steps, 0.9), p99 = percentile(of, steps, 0.99),
-    histogram = steps,
+    max = of[5], p50 = percentile(of, steps, 0.5), p90 = percentile(of, steps, 0.9), p95 = percentile(of, steps, 0.95),
+    p99 = percentile(of, steps, 0.99), histogram = not is_brief and steps or nil,
   }
 end
 
-local function fill(document, cell, level)
+local function fill(document, cell, is_brief)
   local place = 0
   for kind in statistics.KINDS:gmatch("%a+") do
     place = place + 1
     document[kind] = cell[place]
   end
   document.net_starts = cell[statistics.NET] or 0
-  if level ~= "m" then
-    document.wait = distribution(cell[statistics.WAIT])
-    document.run = distribution(cell[statistics.RUN])
-  end
+  document.wait = M.distribution(cell[statistics.WAIT], is_brief)
+  document.run = M.distribution(cell[statistics.RUN], is_brief)
   return cmsgpack.pack(document)
+end
+
+--- The sum of all that happened in a time.
+---@param spec table as of stats, checked
+---@param pending table cells of the log
+---@param each fun(bucket: number, cell: table)
+---@return table cell
+function M.sum(spec, pending, each)
+  local range, sum = range_of(spec), statistics.new()
+  for _, key in ipairs(keys_of(spec)) do
+    each_cell(key, range, pending, function(bucket, cell)
+      each(bucket, cell)
+      statistics.add(sum, cell)
+    end)
+  end
+  return sum
 end
 
 --- A document for each bucket in which something happened, oldest first.
@@ -168,13 +186,13 @@ function M.buckets(spec)
         sums[bucket] = statistics.new()
         order[#order + 1] = bucket
       end
-      statistics.add(sums[bucket], cell, range[1] == "m")
+      statistics.add(sums[bucket], cell)
     end)
   end
   table.sort(order)
   local reply = {}
   for i, bucket in ipairs(order) do
-    reply[i] = fill({ begin_ms = bucket * range[4] }, sums[bucket], range[1])
+    reply[i] = fill({ begin_ms = bucket * range[4] }, sums[bucket], spec.brief)
   end
   return reply
 end
@@ -219,10 +237,10 @@ function M.series(spec)
       local sum, is_active = statistics.new(), false
       each_cell(key, range, pending, function(_, cell)
         is_active = true
-        statistics.add(sum, cell, range[1] == "m")
+        statistics.add(sum, cell)
       end)
       if is_active then
-        reply[#reply + 1] = fill({ queue = queue, name = name }, sum, range[1])
+        reply[#reply + 1] = fill({ queue = queue, name = name }, sum, spec.brief)
       end
     end
     if not budget.pay(budget.LOOK) and i < #found then

@@ -133,9 +133,19 @@ class OperationMethods:
 
     # -- queues -----------------------------------------------------------------------------------
 
-    async def aqueues(self) -> list[Document]:
-        """All queues, with the number of jobs in each state."""
-        return await _all((await self.aengine()).queues)
+    async def aqueues(self, *, minutes: int | None = None) -> list[Document]:
+        """All queues, with the number of jobs in each state. `minutes`: with how they did in so many."""
+        return await _all(partial((await self.aengine()).queues, minutes=minutes))
+
+    async def aranking(
+        self, by: str = "oldest", *, turned: bool = False, text: str = "", minutes: int = 15, first: int = 0,
+        count: int = 50,
+    ) -> Document:  # fmt: skip
+        """`count` queues behind the `first` of those whose name contains `text`, the worst first, as `{queues, total,
+        looked, more, age_ms}`: by `oldest`, `cause`, `net`, `empties`, `wait`, `run`, `enqueued`, `ended`, `workers`,
+        a state or `name`; `turned`: the other way round."""
+        engine = await self.aengine()
+        return await engine.ranking(by, turned=turned, text=text, minutes=minutes, first=first, count=count)
 
     async def aqueue(self, name: str, **changes: Unpack[QueueChanges]) -> Document:
         """Change a queue (`paused`, `max_waiting`, `fair`, `set`, `unset`); its document afterwards, with the
@@ -313,6 +323,7 @@ class OperationMethods:
     kick, change, kick_queue = plain(akick), plain(achange), plain(akick_queue)
     free = plain(afree)
     failures, tags, events = plain(afailures), plain(atags), plain_each(aevents)
+    ranking = plain(aranking)
     queues, queue, forget = plain(aqueues), plain(aqueue), plain(aforget)
     constrain, unconstrain, constraints = plain(aconstrain), plain(aunconstrain), plain(aconstraints)
     usage, hold = plain(ausage), plain(ahold)

@@ -83,7 +83,7 @@ class Watch:
     def _rates(self, now_ms: int) -> dict[str, float]:
         # Sums over buckets from a fixed one on: the difference of two looks is what happened in between.
         sums: Counter[str] = Counter()
-        for one in self._client.stats("minute", from_ms=self._begin_ms):
+        for one in self._client.stats("minute", from_ms=self._begin_ms, brief=True):
             failed = one["failed"] + one["error"] + one["lapsed"]
             sums.update({"enqueued": one["enqueued"], "done": one["done"] + one["moved"], "failed": failed})
         self._sums = [*self._sums, (time.monotonic(), sums)][-_SMOOTH - 1 :]

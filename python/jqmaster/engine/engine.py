@@ -11,13 +11,14 @@ from jqmaster.engine.access import AccessCalls
 from jqmaster.engine.calls import Argument, Caller, Holding, Spec, connect, given, pack
 from jqmaster.engine.jobs import JobCalls
 from jqmaster.engine.marks import MarkCalls
+from jqmaster.engine.ranking import RankingCalls
 from jqmaster.engine.trends import TrendCalls
 from jqmaster.engine.work import WorkCalls
 
 __all__ = ["Argument", "Engine", "Holding", "Operations", "Spec", "connect", "given", "pack"]
 
 
-class Operations(JobCalls, WorkCalls, TrendCalls, AccessCalls, MarkCalls):
+class Operations(RankingCalls, JobCalls, WorkCalls, TrendCalls, AccessCalls, MarkCalls):
     """A typed method for each operation, whatever carries the calls."""
 
 

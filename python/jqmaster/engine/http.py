@@ -36,6 +36,10 @@ _NIL_FOR_NOTHING = ("worker_id", "result", "error", "message")
 _FAILURES = (aiohttp.ClientError, TimeoutError, OSError)
 
 
+def _texts(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: str(int(value)) if isinstance(value, bool) else value for name, value in options.items()}
+
+
 class Answer(NamedTuple):
     """`is_repeat`: the request was sent before, and what came of that is not known."""
 
@@ -148,6 +152,10 @@ class HttpEngine(Operations):
         query = urlencode(given(top=top, **steps))
         reply = (await self.send("GET", f"/tags?{query}")).value
         return reply["cursor"], [(one["tag"], one["count"]) for one in reply["tags"]]
+
+    async def ranking(self, by: str = "oldest", **options: Any) -> Document:
+        found = await self.send("GET", f"/queues/ranking?{urlencode(given(by=by, **_texts(options)))}")
+        return replies.plain_document(found.body)
 
     async def config(self, set: Spec | None = None, unset: Sequence[str] | None = None) -> Document:
         changes = {**(set or {}), **dict.fromkeys(unset or ())}

@@ -26,9 +26,13 @@ class OperationCalls(Calling):
         """Change a queue; its document afterwards. ``set``, ``unset``: settings of its own (section 9)."""
         return await self._document("queue", name=name, **changes, actor=self.actor)
 
-    async def queues(self, names: Sequence[str] | None = None, **steps: Unpack[Steps]) -> Page:
-        """The queues named, or a page of all."""
-        return await self._page("queues", names=names, **steps)
+    async def queues(
+        self, names: Sequence[str] | None = None, *, minutes: int | None = None, held: int | None = None,
+        **steps: Unpack[Steps],
+    ) -> Page:  # fmt: skip
+        """The queues named, or a page of all. ``minutes`` (1 to 180): with how they did in so many; ``held`` (1 to
+        1000): with what holds the first so many jobs (section 6)."""
+        return await self._page("queues", names=names, minutes=minutes, held=held, **steps)
 
     async def forget(self, queue: str) -> None:
         """Take away a queue without jobs, with all its settings. Raises NotFound, Conflict (it has jobs)."""
@@ -108,7 +112,8 @@ class OperationCalls(Calling):
     # --- statistics ---
 
     async def stats(self, by: str, **period: Unpack[Period]) -> list[Document]:
-        """One document for each ``minute``, ``hour`` or ``day`` in which something happened (section 17)."""
+        """One document for each ``minute``, ``hour`` or ``day`` in which something happened (section 17). ``brief``: without
+        histograms."""
         return [replies.plain_document(packed) for packed in await self._ask("stats", by=by, **period)]
 
     async def series(self, by: str, **period: Any) -> Page:

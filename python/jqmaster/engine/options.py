@@ -154,6 +154,7 @@ class Period(TypedDict, total=False):
     name: str | None
     from_ms: int | None
     to_ms: int | None
+    brief: bool | None
 
 
 class NewJob(NamedTuple):

@@ -51,7 +51,7 @@ class TrendCalls(OperationCalls):
         by, step_ms = level_of(from_ms, now_ms)
         first_ms, end_ms = from_ms // step_ms * step_ms, min(to_ms or now_ms, now_ms)
         begins = list(range(first_ms, end_ms, step_ms))
-        found = await self.stats(by, from_ms=first_ms)
+        found = await self.stats(by, from_ms=first_ms, brief=True)
         told: Document = {"by": by, "step_ms": step_ms, "begins": begins, "split": split, "pairs": 0, "more": False}
         told["as_of_ms"] = now_ms
         told["ran_on"] = [-sum(one["net_starts"] for one in found if one["begin_ms"] >= begin) for begin in begins]
@@ -62,7 +62,7 @@ class TrendCalls(OperationCalls):
         names, pairs, more = await self._largest(split, by, first_ms, end_ms, top)
         rest, series = _spread(begins, found, ends), []
         for name in names:
-            its = await self.stats(by, from_ms=first_ms, to_ms=end_ms, **{split: name})
+            its = await self.stats(by, from_ms=first_ms, to_ms=end_ms, brief=True, **{split: name})
             values = _spread(begins, its, ends)
             series.append(_series(name, values))
             rest = [max(0, left - value) for left, value in zip(rest, values, strict=True)]
@@ -112,7 +112,7 @@ class TrendCalls(OperationCalls):
         found: list[Document] = []
         cursor: str | None = None
         for _ in range(MOST_PAIRS):
-            page = await self.series(by, from_ms=from_ms, to_ms=to_ms, cursor=cursor, count=_PAGE)
+            page = await self.series(by, from_ms=from_ms, to_ms=to_ms, cursor=cursor, count=_PAGE, brief=True)
             found += page.documents
             cursor = page.cursor
             if not cursor or len(found) >= MOST_PAIRS:
@@ -131,18 +131,6 @@ def level_of(from_ms: int, now_ms: int) -> tuple[str, int]:
 def ends(one: Document) -> int:
     """How many attempts and jobs came to an end."""
     return sum(one[kind] for kind in OUTCOMES)
-
-
-def p95(times: Document | None) -> float | None:
-    """Of a distribution as ``stats`` tells it; None where there is none."""
-    if not times or not times["count"]:
-        return None
-    left = times["count"] * 0.95
-    for up_to, number in times["histogram"]:
-        left -= number
-        if left <= 0:
-            return float(max(times["min"], min(times["max"], up_to)))
-    return float(times["max"])
 
 
 def _growth(one: Document) -> int:
@@ -170,7 +158,7 @@ def _figures(one: Document, minutes: float) -> Document:
         "ended": ended / minutes,
         "failing": failing / minutes,
         "failing_share": failing / ended if ended else None,
-        "run_p95": p95(run) if run and run["count"] >= _ENOUGH else None,
+        "run_p95": run["p95"] if run and run["count"] >= _ENOUGH else None,
     }
 
 

@@ -16,6 +16,7 @@ from jqmaster.master.figures import MOST_QUEUES, Figures
 from jqmaster.master.keyring import Keyring
 from jqmaster.master.meters import Meters
 from jqmaster.master.overview import Overview
+from jqmaster.master.rankings import Rankings
 from jqmaster.master.session import IDLE_S, NO_PROXIES, Proxies
 from jqmaster.master.trends import Trends
 
@@ -106,6 +107,7 @@ class Master:
     most_streams: int = 10_000
     overview: Overview | None = field(init=False, default=None)
     trends: Trends | None = field(init=False, default=None)
+    rankings: Rankings | None = field(init=False, default=None)
     enqueuing: Coalescer = field(init=False)
 
     def __post_init__(self) -> None:
@@ -116,3 +118,4 @@ class Master:
         if isinstance(self.engine, WholeEngine):
             self.overview = Overview(self.engine, meters=self.meters)
             self.trends = Trends(self.engine)
+            self.rankings = Rankings(self.engine)

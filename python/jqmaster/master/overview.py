@@ -18,7 +18,6 @@ from jqmaster.connection.together import Shared
 from jqmaster.engine.calls import pack
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document
-from jqmaster.engine.trends import p95
 from jqmaster.errors import JQError, Unavailable
 from jqmaster.master.alerts import Alerts, verdict
 from jqmaster.master.fanout import Fanout
@@ -35,7 +34,7 @@ WORKER_STATES = ("ready", "full", "busy", "unreachable", "pulling", "quiet")
 _MINUTE_MS, _HOUR_MS = 60_000, 3_600_000
 _SHOWN = ("name", "paused", "max_waiting", *STATES)
 _MAY_BE = ("oldest_ready_ms",)
-_TIMES = ("count", "mean", "p50", "p90", "p99", "max")
+_TIMES = ("count", "mean", "p50", "p90", "p95", "p99", "max")
 _TOP = 30
 _PAGE = 200
 _TRENDS_AT_ONCE = 5
@@ -245,7 +244,7 @@ class Overview:
 
     async def _look_at_minutes(self) -> None:
         from_ms = (self._now_ms // _MINUTE_MS - MINUTES) * _MINUTE_MS
-        found = await self._engine.stats("minute", from_ms=from_ms)
+        found = await self._engine.stats("minute", from_ms=from_ms, brief=True)
         self._minutes = [[minute["begin_ms"], *(minute[kind] for kind in COUNTS)] for minute in found]
 
     async def _look_at_trends(self) -> None:
@@ -254,9 +253,9 @@ class Overview:
             self._turn = (self._turn + 1) % len(self._top)
             name = self._top[self._turn]
             from_ms = (self._now_ms // _MINUTE_MS - _TREND_MINUTES) * _MINUTE_MS
-            found = await self._engine.stats("minute", queue=name, from_ms=from_ms)
+            found = await self._engine.stats("minute", queue=name, from_ms=from_ms, brief=True)
             hour_ms = (self._now_ms // _HOUR_MS - 1) * _HOUR_MS
-            hours = await self._engine.stats("hour", queue=name, from_ms=hour_ms)
+            hours = await self._engine.stats("hour", queue=name, from_ms=hour_ms, brief=True)
             self._trends[name] = _trend(found, from_ms, self._now_ms) | (_latest(hours) or {})
         for name in [name for name in self._trends if name not in self._top]:
             del self._trends[name]
@@ -264,7 +263,7 @@ class Overview:
     async def _look_at_hour(self) -> None:
         """How long jobs waited and ran, in the last hour in which there were any."""
         from_ms = (self._now_ms // _HOUR_MS - 1) * _HOUR_MS
-        self._hour = _latest(await self._engine.stats("hour", from_ms=from_ms))
+        self._hour = _latest(await self._engine.stats("hour", from_ms=from_ms, brief=True))
 
     async def _look_at_workers(self) -> None:
         page = await self._engine.workers(count=_MOST_WORKERS)
@@ -355,10 +354,7 @@ def _latest(hours: list[Document]) -> Document | None:
     """How long jobs waited and ran, in the last of these hours in which there were any."""
     for hour in reversed(hours):
         if hour["wait"]["count"] or hour["run"]["count"]:
-            short = {
-                kind: {**{name: hour[kind][name] for name in _TIMES}, "p95": p95(hour[kind]) or 0}
-                for kind in ("wait", "run")
-            }
+            short = {kind: {name: hour[kind][name] for name in _TIMES} for kind in ("wait", "run")}
             return {"begin_ms": hour["begin_ms"], **short}
     return None
 

@@ -197,10 +197,17 @@ _TABLE = (
     ),
 
     # Queues.
-    Operation("queues", "", "GET", "/queues", "viewer", "Queues in order of name", p.page("queues"), p.PAGE),
+    Operation(
+        "queues", "", "GET", "/queues", "viewer", "Queues in order of name", p.page("queues"),
+        (*p.STANDING, *p.PAGE),
+    ),
+    Operation(
+        "", "ranking", "GET", "/queues/ranking", "viewer", "Queues in order of how they do", p.RANKING, p.RANKED,
+        by_hand="asks for all pages, for all who look",
+    ),
     Operation(
         "queues", "one", "GET", "/queue/{name}", "viewer", "A queue's settings and counts", p.FIRST,
-        (p.path("name", p.NAME, "names[0]"),), errors=p.MISSING,
+        (p.path("name", p.NAME, "names[0]"), *p.STANDING), errors=p.MISSING,
     ),
     Operation(
         "queue", "", "POST", "/queue/{name}", "operator", "Change a queue's settings", p.DOCUMENT,

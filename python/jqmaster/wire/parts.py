@@ -156,6 +156,24 @@ QUEUE_CHANGES = (
     body("unset", Type("list"), "Settings that are the namespace's again."),
 )
 
+STANDING = (
+    query("minutes", Type("integer", 1, 180), "With how it did in so many minutes."),
+    query("held", Type("integer", 1, 1000), "With what holds so many of the first jobs that wait under constraints."),
+)
+ORDERS = (
+    "name", "queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled", "oldest", "cause",
+    "net", "empties", "wait", "run", "enqueued", "ended", "workers",
+)  # fmt: skip
+RANKED = (
+    query("by", Type("text", choices=ORDERS), "The column.", default="oldest"),
+    query("turned", FLAG, "The other way round."),
+    query("text", TEXT, "Contained in the name."),
+    query("minutes", Type("integer", 1, 180), "How they did in so many minutes.", default=15),
+    query("first", Type("integer", 0, 20_000), "Behind so many.", default=0),
+    query("count", Type("integer", 1, 1000), default=50),
+)
+RANKING = Reply("own", ("queues", "total", "looked", "more", "age_ms"))
+
 # Limits, schedules, statistics.
 ID = path("id", NAME, "id")
 LIMITS = (
@@ -219,4 +237,5 @@ PERIOD = (
     query("name", NAME),
     query("from_ms", MOMENT, "Begun then or later."),
     query("to_ms", MOMENT, "Begun before."),
+    query("brief", FLAG, "Without histograms."),
 )

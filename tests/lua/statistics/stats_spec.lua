@@ -298,9 +298,32 @@ describe("stats", function()
     assert.are.same({ { 0, 5 }, { DAY_MS, 1 } }, found({ by = "day" }))
     assert.are.same({ { HOUR_MS, 1 } }, found({ from_ms = START_MS + 1, to_ms = START_MS + HOUR_MS + 1 }))
     assert.are.same({}, found({ from_ms = START_MS + 1, to_ms = START_MS + HOUR_MS }))
-    assert.is_nil(documents({ by = "minute" })[1].wait)
-    assert.are.same({ count = 0, mean = 0, deviation = 0, min = 0, max = 0, p50 = 0, p90 = 0, p99 = 0, histogram = {} },
-      documents({ by = "day" })[1].run)
+    local none = { count = 0, mean = 0, deviation = 0, min = 0, max = 0, p50 = 0, p90 = 0, p95 = 0, p99 = 0 }
+    assert.are.same(none, documents({ by = "day", brief = true })[1].run)
+    assert.are.same(space.with(none, { histogram = {} }), documents({ by = "minute" })[1].run)
+  end)
+  it("tells waits and runs of each minute", function()
+    for minute = 0, 2 do
+      jq:set_clock(START_MS + minute * MINUTE_MS)
+      for _ = 1, 3 do
+        jq:enqueue({ name = "b", queue = "a" })
+        jq:pass(minute)
+        local job = jq:take("a")
+        jq:pass(2)
+        jq:succeed(job)
+        if minute == 1 then
+          fold() -- what the log has, and what the buckets have
+        end
+      end
+    end
+    for _, spec in ipairs({ { queue = "a" }, { name = "b" }, { queue = "a", name = "b" }, {} }) do
+      local found = documents(space.with(spec, { by = "minute" }))
+      for minute = 0, 2 do
+        local wait, run = found[minute + 1].wait, found[minute + 1].run
+        assert.are.same({ 3, 1000 * minute, 1000 * minute }, { wait.count, wait.p50, wait.p99 })
+        assert.are.same({ 3, 2000, { { 2116, 3 } } }, { run.count, run.p95, run.histogram })
+      end
+    end
   end)
   it("knows mean and deviation exactly, percentiles to a fifth", function()
     math.randomseed(3)
@@ -319,7 +342,7 @@ describe("stats", function()
     assert.are.near(sum / 300, run.mean, 1e-9)
     assert.are.near(math.sqrt(squares / 300 - (sum / 300) ^ 2), run.deviation, 1e-6)
     assert.are.same({ all[1], all[300] }, { run.min, run.max })
-    for field, rank in pairs({ p50 = 150, p90 = 270, p99 = 297 }) do
+    for field, rank in pairs({ p50 = 150, p90 = 270, p95 = 285, p99 = 297 }) do
       assert.is_true(run[field] >= all[rank] and run[field] <= all[rank] * 1.2, field)
     end
     local total, last = 0, -1

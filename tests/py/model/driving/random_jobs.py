@@ -304,9 +304,11 @@ class Generator(ConstraintGenerator, MoreGenerator, AccessGenerator):
         return self.own_settings() if self.has("settings", 0.5) else fields
 
     def queues(self):
+        more = {"minutes": self.rng.choice((1, 2, 15, 180))} if self.chance(0.5) else {}
+        more |= {"held": self.rng.choice((1, 5, 1000))} if self.chance(0.3) else {}
         if self.chance(0.5):
-            return {"count": self.rng.choice((1, 2, 100))}
-        return {"names": self.some([*QUEUES, "nowhere"], 3)}
+            return {"count": self.rng.choice((1, 2, 100)), **more}
+        return {"names": self.some([*QUEUES, "nowhere"], 3), **more}
 
     def register(self):
         fields = {"name": self.rng.choice(WORKERS), "queues": self.entries()}

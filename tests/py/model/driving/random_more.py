@@ -339,7 +339,7 @@ class MoreGenerator:
             "queue": self.rng.choice(self.queues_used), "name": self.rng.choice(self.names),
             "from_ms": self.driver.model.now - self.rng.choice((0, 100_000, 4_000_000)),
             "to_ms": self.driver.model.now - self.rng.choice((-1, 60_000, 3_600_000)),
-            "series": self.chance(0.8),
+            "series": self.chance(0.8), "brief": self.chance(0.5),
         }  # fmt: skip
         return fields | {field: value for field, value in some.items() if self.chance(0.25)}
 

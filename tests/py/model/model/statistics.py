@@ -56,7 +56,7 @@ class Statistics(Part):
     def forget_counts(self, queue):
         self.happened = [told for told in self.happened if told[1][0] != queue]
 
-    def stats(self, reply, by, queue=None, name=None, from_ms=None, to_ms=None, series=False):
+    def stats(self, reply, by, queue=None, name=None, from_ms=None, to_ms=None, series=False, brief=False):
         accepted(reply)
         size = SIZES_MS[by]
         found = {}  # begin of a bucket, or with series a pair -> what happened
@@ -73,18 +73,26 @@ class Statistics(Part):
         shown = [(doc["queue"], doc["name"]) if series else doc["begin_ms"] for doc in reply]
         expect(len(set(shown)) == len(shown), "statistics: one twice", shown)
         expect(series or shown == sorted(shown), "statistics: not in order", shown)
-        needed = {key for key in found if key not in is_old and self.must_show(found[key], by)}
+        needed = {key for key in found if key not in is_old}
         if len(shown) < MOST:
             expect(needed <= set(shown), "statistics: missing", needed - set(shown))
         for key, doc in zip(shown, reply, strict=True):
             if key in is_old and series:
                 continue
-            self.check_counts(dict(doc), found.get(key, []), by, series)
+            self.check_counts(dict(doc), found.get(key, []), series, brief)
 
-    def must_show(self, happened, by):
-        return any(what in COUNTS or by != "minute" for what, _ in happened)
+    def check_recent(self, doc, queue, minutes):
+        """What a queue's document says of its last minutes; whether an attempt ended in this one or the one before."""
+        now, size = self.model.now, SIZES_MS["minute"]
+        first = now // size - minutes + 1
+        same(doc.pop("span_ms"), now - first * size, "span_ms")
+        counted = [told for told in self.happened if told[1][0] == queue and first <= told[0] // size <= now // size]
+        if first * size > self.model.latest - KEPT_MS["minute"]:
+            self.check_counts(doc, [(what, ms) for _, _, what, ms in counted], False, True)
+        last = (now // size - 1) * size
+        return any(moment >= last and what in ("done", "failed", "released") for moment, _, what, _ in counted)
 
-    def check_counts(self, doc, happened, by, series):
+    def check_counts(self, doc, happened, series, brief):
         for field in ("queue", "name") if series else ():
             doc.pop(field)
         begin_ms = doc.pop("begin_ms", None)
@@ -93,15 +101,15 @@ class Statistics(Part):
             same(doc.pop(what), counted[what], f"statistics: {what} at {begin_ms}")
         net = sum(value for what, value in happened if what == "net_starts")
         same(doc.pop("net_starts"), net, f"statistics: net_starts at {begin_ms}")
-        for what in TIMES if by != "minute" else ():
+        for what in TIMES:
             values = sorted(took_ms for other, took_ms in happened if other == what)
             shown = doc.pop(what, {"count": 0})
             same(shown["count"], len(values), f"statistics: count of {what}")
             if values:
-                self.check_times(shown, values, what)
+                self.check_times(shown, values, what, brief)
         same(doc, {}, "statistics: unknown fields")
 
-    def check_times(self, shown, values, what):
+    def check_times(self, shown, values, what, brief):
         count, mean = len(values), sum(values) / len(values)
         deviations = [math.sqrt(sum((v - mean) ** 2 for v in values) / n) for n in (count, max(1, count - 1))]
         close = max(0.51, 1e-6 * values[-1])
@@ -113,16 +121,21 @@ class Statistics(Part):
             deviations,
         )
         same((shown["min"], shown["max"]), (values[0], values[-1]), f"{what}: min and max")
-        total = 0
-        for up_to, number in shown["histogram"]:
-            total += number
-            expected = sum(v <= up_to for v in values)
-            same(total, expected, f"{what}: values up to {up_to} of {values}")
-        same(total, count, f"{what}: histogram")
-        for percent in (50, 90, 99):
+        if not brief:
+            self.check_histogram(shown["histogram"], values, what)
+        for percent in (50, 90, 95, 99):
             at = percent / 100 * count
             low, high = values[max(0, math.ceil(at) - 1)], values[min(count - 1, math.floor(at))]
             got = shown[f"p{percent}"]
             fits = low / STEP / 1.01 - 1 <= got <= high * STEP * 1.01 + 1
             expect(fits, f"{what}: p{percent}", got, low, high, shown)
-        same(set(shown), {"count", "mean", "deviation", "min", "max", "p50", "p90", "p99", "histogram"}, what)
+        fields = {"count", "mean", "deviation", "min", "max", "p50", "p90", "p95", "p99"}
+        same(set(shown), fields if brief else {*fields, "histogram"}, what)
+
+    def check_histogram(self, shown, values, what):
+        total = 0
+        for up_to, number in shown:
+            total += number
+            expected = sum(v <= up_to for v in values)
+            same(total, expected, f"{what}: values up to {up_to} of {values}")
+        same(total, len(values), f"{what}: histogram")

@@ -1,0 +1,71 @@
+---@lazy
+-- Who serves queues: registered workers, and those who wait for jobs. What they name is read once in a call.
+local budget = require "jqlua.job.budget"
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local queue = require "jqlua.queue.record"
+local worker = require "jqlua.pick.worker"
+
+local M = {}
+
+local call = redis.call
+
+local MOST_WORKERS = 1000
+
+local known = { groups = nil }
+
+--- Workers and channels, those that name the same queues together.
+---@return table[] groups {queues, workers, channels}
+local function all()
+  if known.groups then
+    return known.groups
+  end
+  local groups, of = {}, {}
+  known.groups = groups
+  local function note(queues, kind)
+    local key = table.concat(queues, "\0")
+    if not of[key] then
+      of[key] = { queues = queues, workers = 0, channels = 0 }
+      groups[#groups + 1] = of[key]
+    end
+    of[key][kind] = of[key][kind] + 1
+  end
+  for _, id in ipairs(call("ZRANGE", keys.WORKER_IDS, 0, MOST_WORKERS - 1)) do
+    local record = worker.load(id)
+    if record then
+      note(record.q, "workers")
+    end
+  end
+  local sleepers = call("HGETALL", keys.SLEEPERS)
+  for i = 1, #sleepers, 2 do
+    if call("ZCOUNT", keys.ASLEEP .. sleepers[i], string.format("(%.0f", meta.state[meta.NOW_MS]), "+inf") > 0 then
+      note(cmsgpack.unpack(sleepers[i + 1]), "channels")
+    end
+  end
+  return groups
+end
+
+local function wants(list, name)
+  for _, text in ipairs(list) do
+    if queue.is_meant(text, name) then
+      return true
+    end
+  end
+  return false
+end
+
+---@param name string a queue
+---@return number workers registered for it
+---@return number channels on which somebody waits for it
+function M.by(name)
+  local workers, channels = 0, 0
+  for _, group in ipairs(all()) do
+    budget.pay(budget.CONDITION * #group.queues)
+    if wants(group.queues, name) then
+      workers, channels = workers + group.workers, channels + group.channels
+    end
+  end
+  return workers, channels
+end
+
+return M
