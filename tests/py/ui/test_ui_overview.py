@@ -93,6 +93,6 @@ def test_a_deploy_is_marked_and_compared(ui: Ui, server: Server) -> None:
     server.call("POST", "/mark", {"text": "v1.3", "time_ms": ago_ms})
     ui.go(f"/changes?since={ago_ms}", "Changes")
     row = ui.row("mail")
-    expect(row).to_contain_text("more")
+    expect(row).to_contain_text("new")
     expect(row).to_contain_text("25 %")
     ui.fits()

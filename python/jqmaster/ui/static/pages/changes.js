@@ -21,6 +21,8 @@ const arrow = (before, after, text) =>
 const number = (value) => brief(Math.round(value * 10) / 10);
 
 function change({ change: times, of, before, after }) {
+  if (!before.ended) return 'new';
+  if (!after.ended) return html`<span class="worse">none any more</span>`;
   if (times < 1.05) return html`<span class="zero">same</span>`;
   const [one, other] = of === 'run' ? [before.run_p95, after.run_p95] : [before[of], after[of]];
   const isMore = other > one;

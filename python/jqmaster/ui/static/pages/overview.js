@@ -10,7 +10,7 @@ import { Table } from '../components/rows.js';
 import { Ago } from '../components/time.js';
 import { Chart } from '../components/timechart.js';
 import { act } from '../components/toast.js';
-import { brief, count, duration, percent, rate, setServerNow } from '../format.js';
+import { brief, clock, count, duration, percent, rate, setServerNow } from '../format.js';
 import { navigate, withQuery } from '../router.js';
 import { html, Link, useData, useEffect, useQuery, useRange, useStream } from '../view.js';
 
@@ -52,7 +52,7 @@ function Tiles({ data }) {
     <${Tile} name="Oldest wait" to=${oldest ? path`/queue/${oldest.queue}` : undefined}
       value=${oldest ? duration(Math.max(0, now_ms - oldest.ready_ms)) : '–'}>${oldest ? oldest.queue : 'no job waits'}<//>
     <${Tile} name="Wait, p95" value=${hour?.wait.count ? duration(hour.wait.p95) : '–'}>${
-      hour?.wait.count ? 'of starts this hour' : 'nothing started'
+      hour?.wait.count ? `ended since ${clock(hour.begin_ms)}` : 'nothing started'
     }<//>
     <${Tile} name="Running" kind="running" to="/jobs?status=running" value=${sum(totals.running)}>${rate(rates.done)} done<//>
     <${Tile} name="Slots in use" to="/workers" value=${used === null ? '–' : percent(used)}>${
