@@ -41,21 +41,23 @@ async def work(url: str, rate: float) -> None:
         await asyncio.sleep(max(0.0, count / rate - (time.monotonic() - began)))
 
 
-async def tab(url: str) -> None:
+async def tab(url: str, heard: list[int]) -> None:
     async with aiohttp.ClientSession(headers={"accept": "application/json"}) as session:
 
         async def ask(path: str, every_s: float) -> None:
             while True:
                 from_ms = int(time.time() * 1000) // 60_000 * 60_000 - 3_600_000
                 async with session.get(f"{url}{path}from_ms={from_ms}") as answer:
+                    answer.raise_for_status()
                     await answer.read()
                 await asyncio.sleep(every_s)
 
         async def follow() -> None:
             timeout = aiohttp.ClientTimeout(total=None)
             async with session.get(f"{url}/overview/events", timeout=timeout) as answer:
-                async for _ in answer.content.iter_any():
-                    pass
+                answer.raise_for_status()
+                async for line in answer.content:
+                    heard[0] += line.startswith(b"data:")
 
         async with asyncio.TaskGroup() as group:
             group.create_task(follow())
@@ -88,15 +90,18 @@ async def main() -> None:
             working = asyncio.create_task(work(server.url, options.rate))
             await asyncio.sleep(5)
             without = await measure(pids, options.seconds)
-            tabs = [asyncio.create_task(tab(master.url)) for _ in range(options.tabs)]
+            heard = [0]
+            tabs = [asyncio.create_task(tab(master.url, heard)) for _ in range(options.tabs)]
             await asyncio.sleep(10)
             with_tabs = await measure(pids, options.seconds)
+            gone = sum(task.done() for task in (working, *tabs))
             for task in (working, *tabs):
                 task.cancel()
                 with suppress(asyncio.CancelledError, Exception):
                     await task
     finally:
         server.close()
+    print(f"{heard[0]} documents came; {gone} of {options.tabs + 1} tasks ended before their time")
     for name in pids:
         more = with_tabs[name] - without[name]
         print(f"{name:8} {without[name]:6.1%} without, {with_tabs[name]:6.1%} with {options.tabs} tabs: {more:+.1%}")

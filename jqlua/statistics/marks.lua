@@ -15,6 +15,7 @@ local LATEST_MS = 1e15
 local DIGITS = 14
 local MOST = 1000
 local MOST_BYTES = 200
+local TEXT = "text of 1 to " .. MOST_BYTES .. " bytes, valid UTF-8, no control characters"
 local KEPT_MS = 400 * 86400000 -- as statistics by day
 -- Who repeats a mark, or makes it from each of many hosts, means one.
 local SAME_MS = 60000
@@ -27,7 +28,8 @@ end
 local function document(member)
   local zero = member:find("\0", 1, true)
   return cmsgpack.pack({
-    time_ms = tonumber(member:sub(1, DIGITS), 16), text = member:sub(DIGITS + 1, zero - 1), actor = member:sub(zero + 1),
+    time_ms = tonumber(member:sub(1, DIGITS), 16), text = member:sub(DIGITS + 1, zero - 1),
+    actor = member:sub(zero + 1),
   })
 end
 
@@ -46,7 +48,7 @@ end
 ---@return string? problem
 function M.check(spec)
   if not check.is_name(spec.text) or #spec.text > MOST_BYTES then
-    return check.problem("text", "text of 1 to " .. MOST_BYTES .. " bytes, valid UTF-8, no control characters", spec.text)
+    return check.problem("text", TEXT, spec.text)
   elseif spec.time_ms ~= nil and not check.is_integer(spec.time_ms, 0, LATEST_MS) then
     return check.problem("time_ms", "ms since 1970, an integer from 0 to 10^15", spec.time_ms)
   end

@@ -1,4 +1,4 @@
-"""The part of the table of operations that is about marks, and what changed since one."""
+"""The part of the table of operations that is about what happened over time: statistics, marks, what changed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,14 @@ from jqmaster.wire.operation import Operation, Reply, Type
 
 # fmt: off
 MARKING = (
+    Operation(
+        "stats", "", "GET", "/stats", "viewer", "What happened, by minute, hour or day", Reply("list", ("stats",)),
+        p.PERIOD,
+    ),
+    Operation(
+        "stats", "series", "GET", "/stats/series", "viewer", "What happened to each pair of queue and name",
+        p.page("series"), (*p.PERIOD, *p.PAGE), {"series": True},
+    ),
     Operation(
         "mark", "", "POST", "/mark", "operator", "Put a name to a moment, such as a deploy", p.DOCUMENT,
         (

@@ -327,14 +327,6 @@ _TABLE = (
         "", "overview.events", "GET", "/overview/events", "viewer", "Follow the overview", p.EVENTS,
         by_hand="goes on sending",
     ),
-    Operation(
-        "stats", "", "GET", "/stats", "viewer", "What happened, by minute, hour or day", Reply("list", ("stats",)),
-        p.PERIOD,
-    ),
-    Operation(
-        "stats", "series", "GET", "/stats/series", "viewer", "What happened to each pair of queue and name",
-        p.page("series"), (*p.PERIOD, *p.PAGE), {"series": True},
-    ),
     *MARKING,
     Operation(
         "config", "", "GET", "/config", "viewer", "The namespace's settings", p.DOCUMENT,
