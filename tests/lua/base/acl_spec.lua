@@ -19,10 +19,11 @@ local WAITING = { "bzpopmin", "ssubscribe", "sunsubscribe" }
 
 local SCRIPTS = {
   "assign", "audit", "cancel", "change", "config", "constrain", "constraints", "depend", "discard", "enqueue",
-  "explain", "export", "failures", "finish", "forget", "free", "get", "grant", "heartbeat", "history", "hold", "import",
-  "jobs", "keys", "kick", "mark", "marks", "migrate", "pick", "queue", "queues", "refuse", "register",
-  "release", "result", "retry", "revoke", "schedule", "schedules", "setup", "stats", "subscribe", "tags", "tick", "touch", "track", "trail",
-  "unconstrain", "unregister", "unschedule", "unsubscribe", "usage", "watch", "webhooks", "worker", "workers",
+  "explain", "export", "failures", "finish", "forget", "free", "get", "grant", "heartbeat", "history", "hold",
+  "import", "jobs", "keys", "kick", "mark", "marks", "migrate", "pick", "queue", "queues", "refuse", "register",
+  "release", "result", "retry", "revoke", "schedule", "schedules", "setup", "stats", "subscribe", "tags", "tick",
+  "touch", "track", "trail", "unconstrain", "unregister", "unschedule", "unsubscribe", "usage", "watch", "webhooks",
+  "worker", "workers",
 }
 
 -- setup mixes it into the secret of the namespace when it may.
