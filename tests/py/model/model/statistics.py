@@ -79,7 +79,10 @@ class Statistics(Part):
         for key, doc in zip(shown, reply, strict=True):
             if key in is_old and series:
                 continue
-            self.check_counts(dict(doc), found.get(key, []), series, brief)
+            doc, happened = dict(doc), found.get(key, [])
+            net = sum(value for what, value in happened if what == "net_starts")
+            same(doc.pop("net_starts"), net, f"statistics: net_starts of {key}")
+            self.check_counts(doc, happened, series, brief)
 
     def check_recent(self, doc, queue, minutes):
         """What a queue's document says of its last minutes; whether an attempt ended in this one or the one before."""
@@ -99,8 +102,6 @@ class Statistics(Part):
         counted = Counter(what for what, _ in happened)
         for what in COUNTS:
             same(doc.pop(what), counted[what], f"statistics: {what} at {begin_ms}")
-        net = sum(value for what, value in happened if what == "net_starts")
-        same(doc.pop("net_starts"), net, f"statistics: net_starts at {begin_ms}")
         for what in TIMES:
             values = sorted(took_ms for other, took_ms in happened if other == what)
             shown = doc.pop(what, {"count": 0})
