@@ -8,7 +8,8 @@
 --   0                everything
 -- Fields: m, h or d and the number of minutes, hours or days since 1970; the empty field is the minute of the last look
 -- for old ones. Values: a *cell*, packed: counts in the order of KINDS, behind them what is known of waits and of runs:
--- count, sum, sum of squares, least, greatest, and from STEPS on how many were in each step of a histogram.
+-- count, sum, sum of squares, least, greatest, and from STEPS on how many were in each step of a histogram. At NET, where
+-- it is not 0: of the attempts that have ended, those that began in the bucket less those that ended in it.
 local keys = require "jqlua.base.keys"
 local bounds = require "jqlua.settings.bounds"
 local statlog = require "jqlua.statistics.log"
@@ -21,6 +22,7 @@ M.KINDS = "enqueued done failed lapsed error cancelled released moved"
 local COUNTS = 8
 M.WAIT = 9
 M.RUN = 10
+M.NET = 11
 M.STEPS = 6
 M.STEP = 1.2 -- the end of a step over its beginning
 local LOG_STEP = 0.182321556793955
@@ -88,6 +90,9 @@ function M.add(to, from)
       add_values(to[place], from[place])
     end
   end
+  if from[M.NET] then
+    to[M.NET] = (to[M.NET] or 0) + from[M.NET]
+  end
 end
 
 local function cell_of(cells, key, minute)
@@ -102,6 +107,16 @@ local function cell_of(cells, key, minute)
     minutes[minute] = cell
   end
   return cell
+end
+
+--- Notes that an attempt ended in another minute than it began.
+---@param cells table
+---@param pair string
+---@param cell table of the minute in which it ended
+local function note_span(cells, pair, cell, began_ms)
+  cell[M.NET] = (cell[M.NET] or 0) - 1
+  local earlier = cell_of(cells, pair, math.floor(began_ms / 60000))
+  earlier[M.NET] = (earlier[M.NET] or 0) + 1
 end
 
 --- All values of a log, from the second on.
@@ -144,7 +159,12 @@ local function parse(log)
           waited[first] = (waited[first] or 0) + 1
         end
         if second < NONE then
-          ran[second] = (ran[second] or 0) + 1
+          if kind == statlog.DONE then
+            ran[second] = (ran[second] or 0) + 1
+          end
+          if second > seconds % 60 * 1000 + 999 then
+            note_span(cells, queue .. "\0" .. name, cell, seconds * 1000 + 999 - second)
+          end
         end
       end
     end

@@ -3,7 +3,7 @@
 --
 -- The log is a list of groups: Unix seconds, queue, name (empty if it is the queue's), number of items; then items:
 -- kind and two numbers. With kind 1 (enqueued) the first is a count; with others they are the ms that the job waited
--- for its first start, and that a done attempt ran, or NONE. It is made with struct, and is MessagePack all the same:
+-- for its first start, and that the attempt ran, or NONE. It is made with struct, and is MessagePack all the same:
 -- of the ways to write and to read it, these are the cheapest.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
@@ -97,9 +97,7 @@ function M.left(of, from, to)
     if of[job.ATTEMPT] == 1 then
       wait = within(started_ms - (of[job.OPTIONS] ~= "" and job.given(of).ready_ms or job.created_ms(of[job.ID])))
     end
-    if kind == M.DONE then
-      run = within(meta.state[meta.NOW_MS] - started_ms)
-    end
+    run = within(meta.state[meta.NOW_MS] - started_ms)
   end
   add(group(of[job.QUEUE], of[job.NAME]), kind, wait, run)
 end

@@ -156,6 +156,7 @@ local function fill(document, cell, is_brief)
     place = place + 1
     document[kind] = cell[place]
   end
+  document.net_starts = cell[statistics.NET] or 0
   document.wait = M.distribution(cell[statistics.WAIT], is_brief)
   document.run = M.distribution(cell[statistics.RUN], is_brief)
   return cmsgpack.pack(document)

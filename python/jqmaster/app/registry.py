@@ -15,6 +15,7 @@ from jqmaster.app.calling import MessagePack, Serializer
 from jqmaster.app.flow import FlowMethods
 from jqmaster.app.handle import Handle
 from jqmaster.app.link import Link, plain
+from jqmaster.app.marking import MarkMethods
 from jqmaster.app.operation import OperationMethods
 from jqmaster.app.task import AsyncTask, Call, Decorator, Rules, ScheduleOptions, SyncTask, Task, TaskOptions
 from jqmaster.app.transport import Prepared, RedisTransport, Transport
@@ -41,7 +42,7 @@ LOCAL = "http://127.0.0.1:8400"
 BATCH = 1000
 
 
-class Registry(OperationMethods, FlowMethods):
+class Registry(OperationMethods, MarkMethods, FlowMethods):
     """All of `JQ` but what runs jobs."""
 
     def __init__(

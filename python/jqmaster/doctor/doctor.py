@@ -98,7 +98,8 @@ def _late(facts: Facts) -> Iterator[Found]:
             means = "Its workers are slower than its jobs come."
             do = f"Start more workers for {queue}, or give them more --concurrency."
         title = f"queue {queue}: the next job has waited for {_ago(age_ms)}; {_wait(head.queue['queued'])}"
-        yield "warning", title, means, do, queue, {"waits_ms": age_ms}, head.since_ms
+        cause = "constraints" if told.get("held") else "workers"
+        yield "warning", title, means, do, queue, {"waits_ms": age_ms, "cause": cause}, head.since_ms
 
 
 @_check("paused", "no paused queue has waiting jobs")

@@ -60,6 +60,5 @@ class Checks(Generic[T]):
     def of(self, facts: T) -> Iterator[Finding]:
         """What all of them find."""
         for name, fine, one in self._all:
-            found = [Finding(name, *each) for each in one(facts)]
-            for finding in found or ([Finding(name, "ok", fine)] if fine else []):
-                yield replace(finding, as_of_ms=facts.now_ms)
+            found = [replace(Finding(name, *each), as_of_ms=facts.now_ms) for each in one(facts)]
+            yield from found or ([Finding(name, "ok", fine, as_of_ms=facts.now_ms)] if fine else [])

@@ -19,6 +19,7 @@ from jqmaster.master.overview import Overview
 from jqmaster.master.rankings import Rankings
 from jqmaster.master.session import IDLE_S, NO_PROXIES, Proxies
 from jqmaster.master.standing import Standing
+from jqmaster.master.trends import Trends
 
 
 class Engine(Calls, Protocol):
@@ -115,6 +116,7 @@ class Master:
     streams: int = 0
     most_streams: int = 10_000
     overview: Overview | None = field(init=False, default=None)
+    trends: Trends | None = field(init=False, default=None)
     rankings: Rankings | None = field(init=False, default=None)
     enqueuing: Coalescer = field(init=False)
 
@@ -125,4 +127,5 @@ class Master:
             self.engine.observe = self.meters.call
         if isinstance(self.engine, WholeEngine):
             self.overview = Overview(self.engine, meters=self.meters)
+            self.trends = Trends(self.engine)
             self.rankings = Rankings(self.engine)

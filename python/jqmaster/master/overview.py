@@ -15,13 +15,14 @@ from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
 
 from jqmaster.connection.together import Shared
-from jqmaster.doctor.finding import Finding
 from jqmaster.engine.calls import pack
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document
 from jqmaster.errors import JQError, Unavailable
+from jqmaster.master.alerts import Alerts, verdict
 from jqmaster.master.fanout import Fanout
 from jqmaster.master.meters import Meters
+from jqmaster.master.trends import OPEN
 
 log = logging.getLogger("jqmaster.overview")
 
@@ -31,22 +32,22 @@ STATES = ("queued", "scheduled", "blocked", "running", "retrying", "done", "erro
 COUNTS = ("enqueued", "done", "failed", "lapsed", "error", "cancelled", "released", "moved")
 WORKER_STATES = ("ready", "full", "busy", "unreachable", "pulling", "quiet")
 _MINUTE_MS, _HOUR_MS = 60_000, 3_600_000
-_OPEN = ("queued", "scheduled", "blocked", "running", "retrying")
 _SHOWN = ("name", "paused", "max_waiting", *STATES)
-_TIMES = ("count", "mean", "p50", "p90", "p99", "max")
+_MAY_BE = ("oldest_ready_ms",)
+_TIMES = ("count", "mean", "p50", "p90", "p95", "p99", "max")
 _TOP = 30
 _PAGE = 200
 _TRENDS_AT_ONCE = 5
 _TREND_MINUTES = 30
 _MOST_WORKERS = 1000
-_MOST_OWN_ALERTS = 50
+_MOST_CONSTRAINTS = 100
+_FULLEST = 3
 _REST = 200  # times as long as it took
 _MOST_REST_S = 300.0
 _STOP_S = 2.0
 _FIRST_ALERTS_S = 1.0
 _FIRST_ROUND_S = 0.5  # in one look
 _MOST_LOOK_S = 5.0
-_MOST_EXAMINED_S = 60.0
 
 Ask = Callable[[], Awaitable[bool | None]]
 
@@ -91,16 +92,18 @@ class Overview:
         self._minutes: list[list[int]] = []
         self._hour: Document | None = None
         self._workers: Document = {}
-        self._alerts: list[Document] | None = None
+        self._constraints: Document = {"fullest": [], "count": 0, "more": False}
+        self._alerts = Alerts(engine, self._meters)
         self._examining: asyncio.Task[None] | None = None
         self._parts = (
             _Part(EVERY_S, self._look_at_queues),
             _Part(EVERY_S, self._look_at_minutes),
             _Part(EVERY_S, self._look_at_trends),
             _Part(10.0, self._look_at_workers),
+            _Part(10.0, self._look_at_constraints),
             _Part(30.0, self._look_at_hour),
         )
-        self._examine = _Part(30.0, self._look_for_alerts)
+        self._examine = _Part(30.0, self._alerts.look)
         self._looking = Shared(self._look_now)
         self._looked_at = -EVERY_S
         self._packed = b""
@@ -114,7 +117,7 @@ class Overview:
     async def document(self) -> bytes:
         """The document, packed, as of two seconds ago at most. Raises what the engine does, and Unavailable
         when that takes more than some seconds."""
-        is_first = self._alerts is None
+        is_first = not self._alerts.is_known
         await self._look()
         if is_first and self._examining is not None:
             await asyncio.wait({self._examining}, timeout=_FIRST_ALERTS_S)
@@ -252,7 +255,7 @@ class Overview:
             from_ms = (self._now_ms // _MINUTE_MS - _TREND_MINUTES) * _MINUTE_MS
             found = await self._engine.stats("minute", queue=name, from_ms=from_ms, brief=True)
             hour_ms = (self._now_ms // _HOUR_MS - 1) * _HOUR_MS
-            hours = await self._engine.stats("hour", queue=name, from_ms=hour_ms)
+            hours = await self._engine.stats("hour", queue=name, from_ms=hour_ms, brief=True)
             self._trends[name] = _trend(found, from_ms, self._now_ms) | (_latest(hours) or {})
         for name in [name for name in self._trends if name not in self._top]:
             del self._trends[name]
@@ -260,7 +263,7 @@ class Overview:
     async def _look_at_hour(self) -> None:
         """How long jobs waited and ran, in the last hour in which there were any."""
         from_ms = (self._now_ms // _HOUR_MS - 1) * _HOUR_MS
-        self._hour = _latest(await self._engine.stats("hour", from_ms=from_ms))
+        self._hour = _latest(await self._engine.stats("hour", from_ms=from_ms, brief=True))
 
     async def _look_at_workers(self) -> None:
         page = await self._engine.workers(count=_MOST_WORKERS)
@@ -269,6 +272,7 @@ class Overview:
             "more": page.cursor != "",
             "held": 0,
             "slots": 0,
+            "slots_held": 0,
             "asked": 0,
         }
         found |= dict.fromkeys(WORKER_STATES, 0)
@@ -278,24 +282,15 @@ class Overview:
             found["asked"] += worker.get("request") == "stop"
             if worker.get("url"):
                 found["slots"] += worker["max_jobs"] or 0
+                found["slots_held"] += worker["held"]
         self._workers = found
 
-    async def _look_for_alerts(self) -> None:
-        from jqmaster.doctor import doctor, redis_side
-        from jqmaster.doctor.facts import Source
-
-        try:
-            async with asyncio.timeout(_MOST_EXAMINED_S):
-                source = Source(self._engine)
-                findings = await doctor.examine(source, await redis_side.look(self._engine))
-        except (JQError, TimeoutError) as problem:
-            log.info("cannot look for alerts: %s", problem or type(problem).__name__)
-            return
-        except Exception:
-            log.exception("cannot look for alerts")
-            self._alerts = self._alerts or []
-            return
-        self._alerts = [finding.document() for finding in findings if finding.level != "ok"]
+    async def _look_at_constraints(self) -> None:
+        """The fullest of the first hundred, by how much of what may run at once does."""
+        page = await self._engine.constraints(count=_MOST_CONSTRAINTS)
+        found = [_fullness(one) for one in page.documents if one.get("concurrency")]
+        found.sort(key=lambda one: (-one["share"], -one["held"], one["id"]))
+        self._constraints = {"fullest": found[:_FULLEST], "count": len(page.documents), "more": page.cursor != ""}
 
     # -- the document -----------------------------------------------------------------------------
 
@@ -307,8 +302,9 @@ class Overview:
             for state in STATES:
                 totals[state] += queue[state]
         shown = [self._known[name] for name in self._top if name in self._known]
-        top = [{**{field: queue[field] for field in _SHOWN}, **self._trends.get(queue["name"], {})} for queue in shown]
+        top = [{**_short(queue), **self._trends.get(queue["name"], {})} for queue in shown]
         rest = {state: totals[state] - sum(queue[state] for queue in top) for state in STATES}
+        alerts = self._alerts.documents(self._known, self._now_ms)
         self._packed = pack(
             {
                 "now_ms": self._now_ms,
@@ -322,19 +318,18 @@ class Overview:
                 "rates": self._rates(),
                 "hour": self._hour,
                 "workers": self._workers,
-                "alerts": None if self._alerts is None else self._own_alerts() + self._alerts,
+                "oldest": self._oldest(),
+                "constraints": self._constraints,
+                "verdict": verdict(alerts),
+                "alerts": alerts,
             }
         )  # fmt: skip
 
-    def _own_alerts(self) -> list[Document]:
-        """What this master alone knows."""
-        return [
-            Finding(
-                "workers", "warning", f"worker {worker} is pushed nothing for a while", f"{why}.",
-                "See whether it runs, and whether this master reaches it.", about=worker, as_of_ms=self._now_ms,
-            ).document()
-            for worker, why in list(self._meters.breakers.items())[:_MOST_OWN_ALERTS]
-        ]  # fmt: skip
+    def _oldest(self) -> Document | None:
+        """The queue whose oldest ready job waits longest, paused ones aside; None where nothing waits."""
+        waiting = [one for one in self._known.values() if one.get("oldest_ready_ms") and not one["paused"]]
+        oldest = min(waiting, key=lambda one: (one["oldest_ready_ms"], one["name"]), default=None)
+        return oldest and {"queue": oldest["name"], "ready_ms": oldest["oldest_ready_ms"]}
 
     def _rates(self) -> dict[str, float]:
         """Per second, over the last whole minute and what there is of the current one."""
@@ -348,7 +343,11 @@ class Overview:
 
 
 def _weight(queue: Document) -> tuple[int, int, str]:
-    return sum(queue[state] for state in _OPEN), queue["error"], str(queue["name"])
+    return sum(queue[state] for state in OPEN), queue["error"], str(queue["name"])
+
+
+def _short(queue: Document) -> Document:
+    return {field: queue[field] for field in (*_SHOWN, *(field for field in _MAY_BE if field in queue))}
 
 
 def _latest(hours: list[Document]) -> Document | None:
@@ -358,6 +357,13 @@ def _latest(hours: list[Document]) -> Document | None:
             short = {kind: {name: hour[kind][name] for name in _TIMES} for kind in ("wait", "run")}
             return {"begin_ms": hour["begin_ms"], **short}
     return None
+
+
+def _fullness(one: Document) -> Document:
+    """How full a constraint is: of one with keys all that runs, and the jobs it holds where that is told."""
+    told = {"id": one["id"], "running": one["running"], "concurrency": one["concurrency"], "held": one.get("held") or 0}
+    share = 0.0 if one.get("by") else one["running"] / one["concurrency"]
+    return {**told, "keys": one["keys"] if one.get("by") else None, "share": round(share, 4)}
 
 
 def _trend(found: list[Document], from_ms: int, now_ms: int) -> Document:

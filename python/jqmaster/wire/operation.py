@@ -15,8 +15,8 @@ ROLES_OF: Mapping[Role, tuple[Role, ...]] = MappingProxyType(
 )
 # Scripts whose spec takes `actor`: who calls them stands in the trail.
 NOTED = frozenset((
-    "bulk", "cancel", "config", "constrain", "discard", "forget", "free", "grant", "hold", "kick", "queue", "retry",
-    "revoke", "schedule", "subscribe", "unconstrain", "unschedule", "unsubscribe", "worker",
+    "bulk", "cancel", "config", "constrain", "discard", "forget", "free", "grant", "hold", "kick", "mark", "queue",
+    "retry", "revoke", "schedule", "subscribe", "unconstrain", "unschedule", "unsubscribe", "worker",
 ))  # fmt: skip
 Place = Literal["path", "query", "header", "body"]
 Kind = Literal[

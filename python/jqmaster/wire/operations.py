@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from jqmaster.wire import parts as p
+from jqmaster.wire.marking import MARKING
 from jqmaster.wire.operation import Operation, Reply, Type
 from jqmaster.wire.operations_work import WORK
 
@@ -51,10 +52,7 @@ _TABLE = (
     ),
     Operation(
         "watch", "", "GET", "/job/{id}/polling", "viewer", "Wait until a job has ended", Reply("own"),
-        (
-            p.JOB,
-            p.query("timeout", Type("number", 0, 300), "How many seconds to wait at most.", to="", default=5),
-        ),
+        (p.JOB, p.query("timeout", Type("number", 0, 300), "How many seconds to wait at most.", to="", default=5)),
         errors=("INVALID", "NOTFOUND", "TIMEOUT"), bare=True, by_hand="waits", also=p.PUSHER,
     ),
     Operation(
@@ -279,14 +277,7 @@ _TABLE = (
         "", "overview.events", "GET", "/overview/events", "viewer", "Follow the overview", p.EVENTS,
         by_hand="goes on sending",
     ),
-    Operation(
-        "stats", "", "GET", "/stats", "viewer", "What happened, by minute, hour or day", Reply("list", ("stats",)),
-        p.PERIOD,
-    ),
-    Operation(
-        "stats", "series", "GET", "/stats/series", "viewer", "What happened to each pair of queue and name",
-        p.page("series"), (*p.PERIOD, *p.PAGE), {"series": True},
-    ),
+    *MARKING,
     Operation(
         "config", "", "GET", "/config", "viewer", "The namespace's settings", p.DOCUMENT,
         (p.query("describe", p.FLAG, "What there is to set, instead."),), by_hand="a description has a name of its own",

@@ -19,11 +19,11 @@ local WAITING = { "bzpopmin", "ssubscribe", "sunsubscribe" }
 
 local SCRIPTS = {
   "assign", "audit", "bulk", "bulks", "cancel", "change", "config", "constrain", "constraints", "depend", "discard",
-  "enqueue",
-  "explain", "export", "failures", "finish", "forget", "free", "get", "grant", "heartbeat", "history", "hold", "import",
-  "jobs", "keys", "kick", "migrate", "pick", "queue", "queues", "refuse", "register", "release", "result", "retry",
-  "revoke", "schedule", "schedules", "setup", "stats", "subscribe", "tags", "tick", "touch", "track",
-  "trail", "unconstrain", "unregister", "unschedule", "unsubscribe", "usage", "watch", "webhooks", "worker", "workers",
+  "enqueue", "explain", "export", "failures", "finish", "forget", "free", "get", "grant", "heartbeat", "history", "hold",
+  "import", "jobs", "keys", "kick", "mark", "marks", "migrate", "pick", "queue", "queues", "refuse", "register",
+  "release", "result", "retry", "revoke", "schedule", "schedules", "setup", "stats", "subscribe", "tags", "tick",
+  "touch", "track", "trail", "unconstrain", "unregister", "unschedule", "unsubscribe", "usage", "watch", "webhooks",
+  "worker", "workers",
 }
 
 -- setup mixes it into the secret of the namespace when it may.
@@ -251,6 +251,9 @@ describe("a user of least privilege", function()
     assert.are.equal(4, #jq:call("trail", {}))
     jq:set({ trail_max = 1 })
     assert.are.equal(2, #jq:call("trail", {}))
+    jq:call("mark", { text = "v1", time_ms = 5, actor = "ann" }) -- too old to be kept
+    jq:call("mark", { text = "v2" })
+    assert.are.equal(2, #jq:call("marks", {}))
     assert.are.same({}, jq:audit())
   end)
   it("may wait for work and for ends", function()
@@ -310,6 +313,7 @@ describe("the scripts", function()
       get = space.UNKNOWN_ID, queues = {},
       failures = {}, jobs = {}, tags = {}, schedules = {}, export = {}, stats = { by = "hour" },
       usage = { id = "c" }, workers = {}, keys = {}, trail = {}, webhooks = {},
+      marks = {},
     }
     for _, name in ipairs(SCRIPTS) do
       local argument = reads[name] or {}

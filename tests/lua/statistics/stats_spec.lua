@@ -70,6 +70,28 @@ describe("stats", function()
         local run = one(of_hour()).run
         assert.are.same({ 4, 2000, 9000 }, { run.count, run.min, run.max })
       end)
+      it("tells what ran at the begin of a minute, however the attempts ended", function()
+        jq:enqueue_many(spec({ max_retry = 1, timeout = 600 }), 4)
+        local first, second, third = jq:take(queue), jq:take(queue), jq:take(queue)
+        jq:pass(90)
+        jq:succeed(first)
+        jq:fail(second)
+        jq:pass(120)
+        jq:succeed(jq:take(queue)) -- within its minute
+        jq:call("release", { worker = "worker", jobs = { jq:held(third) } })
+        local function net()
+          local found = {}
+          for _, document in ipairs(documents(of_hour({ by = "minute" }))) do
+            found[(document.begin_ms - START_MS - HOUR_MS) / MINUTE_MS] = document.net_starts
+          end
+          return found
+        end
+        local expected = { [0] = 3, [1] = -2, [3] = -1 }
+        assert.are.same(expected, net())
+        fold()
+        assert.are.same(expected, net())
+        assert.are.equal(0, one(of_hour()).net_starts)
+      end)
       it("counts each job of a batch", function()
         jq:enqueue_many(spec(), 30)
         local arguments = { { worker = "worker" } }

@@ -374,6 +374,24 @@ async def test_statistics_and_settings(jq: JQ, call: Call, own: Engine) -> None:
     assert "done_max" in [one["name"] for one in await call("describe_config")]
 
 
+async def test_marks(jq: JQ, call: Call) -> None:
+    mark = await call("mark", "v1.4")
+    assert mark == await call("mark", "v1.4")  # within a minute it is the same
+    assert (mark["text"], "time_ms" in mark, "actor" in mark) == ("v1.4", True, True)
+    early = await call("mark", "früher", mark["time_ms"] / 1000 - 3600)
+    assert early["time_ms"] == mark["time_ms"] - 3_600_000
+    assert await call("marks") == [mark, early]
+    assert await call("marks", mark["time_ms"] / 1000) == [mark]
+    await put(jq)
+    now_s = mark["time_ms"] / 1000
+    told = await call("trends", "queue", since=now_s - 600)
+    assert (told["by"], told["series"], sum(told["rest"]), told["pairs"]) == ("minute", [], 0, 1)
+    assert (await call("changes", now_s, span=600))["rows"] == []  # nothing is behind it yet
+    with pytest.raises(Invalid) as refused:
+        await call("mark", "x" * 201)
+    assert refused.value.path == "text"
+
+
 async def test_a_copy(jq: JQ, call: Call, own: Engine) -> None:
     jobs = await put(jq, 300)
     records = await call("export")

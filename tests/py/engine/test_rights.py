@@ -31,12 +31,13 @@ from servers import RedisServer
 OF_A_JOB = {"get", "explain", "history"}
 READING = OF_A_JOB | {
     "constraints", "failures", "jobs", "queues", "schedules", "stats", "tags", "usage", "workers",
+    "marks",
 }  # fmt: skip
 CHANGING = {"cancel", "change", "depend", "free", "track"}
 WAITING = {"result", "watch"}
 OPERATING = {
     "kick", "retry", "discard", "forget", "queue", "worker", "constrain", "unconstrain", "hold", "schedule",
-    "unschedule", "trail", "audit", "subscribe", "unsubscribe", "webhooks",
+    "unschedule", "mark", "trail", "audit", "subscribe", "unsubscribe", "webhooks",
 }  # fmt: skip
 MAY = {
     "viewer": READING, "pusher": OF_A_JOB | CHANGING | WAITING | {"enqueue"},

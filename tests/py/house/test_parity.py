@@ -58,7 +58,8 @@ REACHED = {
     "get": "get {id}", "grant": "keys create b --role viewer",
     "history": "history {id}",
     "hold": "constraints hold held 5", "import": "import {file} --namespace {copy}", "jobs": "jobs",
-    "keys": "keys", "kick": "kick {running}", "queue": "queues pause a", "queues": "queues", "result": "result {done}",
+    "keys": "keys", "mark": "mark v2", "marks": "marks",
+    "kick": "kick {running}", "queue": "queues pause a", "queues": "queues", "result": "result {done}",
     "retry": "retry --queue a --yes", "revoke": "keys revoke {key}", "trail": "trail",
     "schedule": "schedules set s a --every 1h", "schedules": "schedules",
     "stats": "stats", "subscribe": "webhooks set v http://h/ {{\"name\":\"a\"}}", "unsubscribe": "webhooks delete w",
@@ -238,7 +239,7 @@ NOT_OF_JQ = {
 BY_TRANSPORT = {
     "enqueue": "aenqueue", "enqueue.many": "aenqueue_many", "result": "aresult", "watch": "ajoin",
     "track.events": "aevents",
-    "events": "aevents", "export": "aexport", "import": "aimport_records",
+    "trends": "atrends", "changes": "achanges", "events": "aevents", "export": "aexport", "import": "aimport_records",
 }  # fmt: skip
 # Operations of one script that differ by an argument alone, and what they are where they are called.
 SAME = {

@@ -14,6 +14,7 @@ import pytest
 
 from http_support import Api, api, master, unpack  # noqa: F401 (fixtures)
 from jqmaster.engine.engine import Engine, pack
+from jqmaster.master.alerts import verdict
 from jqmaster.master.overview import _PAGE, _TOP, Overview
 from jqmaster.master.server import ServeOptions, Server
 from parts import eventually
@@ -68,6 +69,86 @@ async def test_alerts_are_what_the_doctor_finds(api: Api, engine: Engine) -> Non
     found = (await api.get("/overview")).value
     assert ("paused", "mail") in {(alert["check"], alert["about"]) for alert in found["alerts"]}
     assert all(alert["level"] != "ok" for alert in found["alerts"])
+
+
+async def test_an_alert_has_its_time_and_goes_when_it_is_over(overview: Overview, engine: Engine) -> None:
+    await enqueue(engine, "mail", "late")
+    await engine.queue("mail", paused=True)
+    first = unpack(await overview.document())
+    [alert] = [alert for alert in first["alerts"] if alert["check"] == "paused"]
+    assert first["now_ms"] - 60_000 < alert["seen_ms"] <= alert["as_of_ms"] <= first["now_ms"] + 60_000
+    assert first["verdict"]["text"].startswith("1 queue behind: paused") and first["verdict"]["paused"] == 1
+    rested(overview)
+    again = unpack(await overview.document())
+    assert [one["seen_ms"] for one in again["alerts"] if one["check"] == "paused"] == [alert["seen_ms"]]
+    await engine.queue("mail", paused=False)
+    overview._looked_at = -100.0  # two seconds later; the doctor has not looked again
+    rested(overview)
+    overview._examine._due = float("inf")
+    over = unpack(await overview.document())
+    assert not [alert for alert in over["alerts"] if alert["check"] == "paused"]
+    assert over["verdict"]["behind"] == 0
+
+
+def test_the_verdict_counts_each_queue_once() -> None:
+    def alert(check: str, about: str, level: str = "warning", **values: str) -> dict[str, Any]:
+        return {"check": check, "about": about, "level": level, "values": values}
+
+    late = [alert("late", f"q{number}", cause="constraints") for number in range(3)]
+    some = [*late, alert("late", "w1", cause="workers"), alert("late", "w2", cause="workers")]
+    assert verdict(some)["text"] == "5 queues behind: 3 by constraints, 2 without enough workers"
+    both = [alert("unserved", "q0", "problem"), *some, alert("memory", "q0"), alert("paths", "q0", "note")]
+    assert verdict(both) | {"text": ""} == {
+        "behind": 5, "unserved": 1, "constraints": 2, "workers": 2, "paused": 0, "others": 1, "text": "",
+    }  # fmt: skip
+    assert verdict([])["text"] == "All is well" and verdict(None)["text"] == "Looking …"
+    assert verdict(late[:1])["text"] == "1 queue behind: by constraints"
+    assert verdict([alert("memory", "")])["text"] == "No queue is behind; 1 alert"
+
+
+async def test_the_oldest_and_the_fullest(overview: Overview, engine: Engine) -> None:
+    found = unpack(await overview.document())
+    assert found["oldest"] is None and found["constraints"]["fullest"] == []
+    await engine.constrain("half", {"name": "a"}, concurrency=4)
+    await engine.constrain("full", {"name": "b"}, concurrency=1)
+    await engine.constrain("keyed", {"name": "b"}, by="argument", concurrency=5)
+    await enqueue(engine, "a", "b", "paused", count=2)
+    await engine.queue("paused", paused=True)
+    for queue in ("a", "a", "b"):
+        [job] = (await engine.pick("w", queue)).jobs
+        if queue == "a":
+            await engine.finish("w", [({"id": job.id, "token": job.token, "type": "success"}, b"\xc0")])
+    await engine.enqueue([({"name": "a"}, b"\xc0")])
+    await engine.pick("w", "a")
+    assert not (await engine.pick("w", "b")).jobs  # held from now on
+    rested(overview)
+    found = unpack(await overview.document())
+    assert found["oldest"]["queue"] == "b" and found["now_ms"] - 60_000 < found["oldest"]["ready_ms"]
+    fullest = found["constraints"]["fullest"]
+    assert [(one["id"], one["share"], one["held"], one["keys"]) for one in fullest] == [
+        ("full", 1, 1, None), ("half", 0.25, 0, None), ("keyed", 0, 0, 1),
+    ]  # fmt: skip
+    assert found["hour"] is None or found["hour"]["wait"]["p95"] >= found["hour"]["wait"]["p50"]
+
+
+async def test_trends_and_changes_over_http(api: Api, engine: Engine) -> None:
+    await api.enqueue("mail")
+    [job] = await api.pick("mail")
+    now_ms = (await api.get("/overview")).value["now_ms"]
+    told = (await api.get(f"/trends?split=queue&from_ms={now_ms - 600_000}")).value
+    assert told["running"][-1] in (0, 1) and told["running_is_exact"] and told["series"] == []
+    calls: list[str] = []
+    counting(engine, calls)
+    await asyncio.gather(*(api.get(f"/trends?split=queue&from_ms={now_ms - 600_000}") for _ in range(5)))
+    assert calls == []  # one look for all, for some seconds
+    await api.done(job)
+    told = (await api.get(f"/trends?from_ms={now_ms - 600_000}&to_ms={now_ms + 600_000}")).value
+    assert {one["name"]: one["count"] for one in told["series"]}["done"] == 1
+    changes = await api.get(f"/changes?since_ms={now_ms}&span=60")
+    assert changes.status == 200 and changes.value["by"] == "minute", changes.value
+    for path, field in (("/trends", "from_ms"), ("/changes?span=60", "since_ms"), ("/trends?from_ms=1&top=50", "top")):
+        refused = await api.get(path)
+        assert refused.status == 400 and refused.error["field"] == field
 
 
 async def test_workers_are_counted_by_state(overview: Overview, engine: Engine) -> None:

@@ -12,6 +12,7 @@ FIELDS = {
 }  # fmt: skip
 NEW = {"id": KEY, "digest": DIGEST, "name": "n", "roles": ["viewer"]}
 ACTORS = [*NAMES, "x" * 101]
+MOMENTS = {"from_ms": numbers(0, 10**15), "to_ms": numbers(0, 10**15)}
 PAGE = {"cursor": [5, True, [], {"a": 1}], "count": integers(1, 1000)}
 
 
@@ -22,6 +23,8 @@ def targets(target):
         target("keys", "keys", {}, {**PAGE, "digests": [0, 1, 1.5, "true", "", [], {"a": True}]}, []),
         target("keys", "touch", {"ids": [KEY]}, {"ids": [5, True, "x", {"a": 1}, [], [KEY] * 1001]}, ["ids"]),
         target("trail", "trail", {}, {**PAGE, "cursor": [5, True, [], {"a": 1}, "x", RUNNING.upper()]}, []),
+        target("mark", "mark", {"text": "v2"}, {"text": NAMES, "time_ms": integers(0, 10**15)}, ["text"]),
+        target("marks", "marks", {}, {**PAGE, "cursor": [*PAGE["cursor"], "x", "0" * 13, "0" * 270], **MOMENTS}, []),
         *(target("actor", script, spec, {"actor": ACTORS}, []) for script, spec in ACTED.items()),
     ]
 
@@ -29,10 +32,11 @@ def targets(target):
 ACTED = {
     "cancel": {"ids": [WAITING]}, "config": {}, "queue": {"name": "a"}, "kick": {"ids": [RUNNING]},
     "retry": {"ids": [WAITING]}, "discard": {"ids": [WAITING]}, "grant": NEW,
+    "mark": {"text": "v2"},
 }  # fmt: skip
 VALID = {
     "grant": [encode(NEW)], "revoke": [encode({"id": KEY})], "keys": [encode({})], "trail": [encode({})],
-    "touch": [encode({"ids": [KEY]})],
+    "touch": [encode({"ids": [KEY]})], "mark": [encode({"text": "v2"})], "marks": [encode({})],
 }  # fmt: skip
 
 

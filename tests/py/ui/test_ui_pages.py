@@ -242,21 +242,6 @@ def test_the_overview_rests_while_its_tab_is_hidden(ui: Ui) -> None:
         ui.page.evaluate(hide, False)
 
 
-def test_alerts_are_shown(ui: Ui) -> None:
-    ui.server.enqueue("stands", 2)
-    ui.server.call("POST", "/queue/stands/pause")
-    ui.go("/", "Overview")
-    expect(ui.page.get_by_label("Alerts")).to_contain_text("warning")
-
-
-def test_charts_tell_their_values_to_the_keyboard(ui: Ui) -> None:
-    ui.go("/", "Overview")
-    chart = ui.page.get_by_role("group", name="Not ended yet")
-    chart.focus()
-    ui.page.keyboard.press("ArrowLeft")
-    expect(chart.locator(".chart-tip")).to_contain_text("jobs")
-
-
 def test_of_a_stack_what_is_nothing_hides_nothing(ui: Ui) -> None:
     ui.go("/", "Overview")
     drawn = """async () => {

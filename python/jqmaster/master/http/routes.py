@@ -74,6 +74,8 @@ BY_HAND: dict[str, Handler] = {
     "ranking": ranking.ranking,
     "overview": overview.get_overview,
     "overview.events": overview.overview_events,
+    "trends": overview.get_trends,
+    "changes": overview.get_changes,
     "alive": queues.alive,
     "health": queues.health,
     "metrics": metrics.metrics,

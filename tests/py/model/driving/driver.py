@@ -27,7 +27,7 @@ UNKNOWN = {"job": "00000000000001", "worker": "w00000000000001"}
 NEVER = {"job:never": "fffffffffffff0"}  # later than any id there is
 EVENTS = NAMESPACE + ":events"
 MOST_CHANNELS = 20  # to which the driver listens, of jobs and workers
-LISTS = ("queues", "workers", "constraints", "jobs", "failures", "tags", "schedules", "keys", "trail")
+LISTS = ("queues", "workers", "constraints", "jobs", "failures", "tags", "schedules", "keys", "trail", "marks")
 
 
 class Connection:
@@ -205,7 +205,7 @@ class Driver:
             script, reply = "list_" + script, reply[1:]
         change = self.model.access.before_change(script, fields)
         try:
-            told = {name: value for name, value in fields.items() if name != "actor"}
+            told = {name: value for name, value in fields.items() if name != "actor" or script == "mark"}
             self.model.operation(script)(reply, **told)
         except Refused as refused:
             agreed = isinstance(reply, ErrorReply) and reply[:2] == refused.args
@@ -317,6 +317,7 @@ class Driver:
         model.workers.list_workers(self.pages("workers"))
         model.access.list_keys(self.pages("keys", digests=True), digests=True)
         model.access.list_trail(self.pages("trail"))
+        model.marks.list_marks(self.pages("marks"))
         self.check_constraints()
         self.check_heard()
         self.check_records()

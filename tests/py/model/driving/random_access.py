@@ -38,6 +38,22 @@ class AccessGenerator:
     def trail(self):
         return {"count": self.rng.choice((1, 2, 100))}
 
+    # ---- marks ----
+
+    def mark(self):
+        fields = {"text": self.rng.choice(("v1", "v2", "é"))}
+        if self.chance(0.3):
+            fields["time_ms"] = self.driver.model.now - self.rng.choice((0, 1, 59_999, 500 * 86_400_000, -5000))
+        return fields
+
+    def marks(self):
+        fields = {"count": self.rng.choice((1, 2, 100))}
+        if self.chance(0.3):
+            fields["from_ms"] = self.driver.model.now - self.rng.choice((0, 0.5, 60_000))
+        if self.chance(0.3):
+            fields["to_ms"] = self.driver.model.now - self.rng.choice((-1, 0, 0.5, 30_000))
+        return fields
+
     # ---- webhooks ----
 
     def subscribe(self):

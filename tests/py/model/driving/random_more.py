@@ -27,7 +27,8 @@ STATES = ["queued", "scheduled", "blocked", "running", "retrying", "done", "erro
 FEATURES = {
     "unique": {"enqueue": 3, "free": 1}, "depends": {"depend": 3}, "following": {"change": 5, "kick": 1.5},
     "finding": {"jobs": 3, "retry": 3, "discard": 1.5, "failures": 1, "tags": 1, "forget": 0.7, "history": 2},
-    "schedules": {"schedule": 3, "unschedule": 0.3, "schedules": 1}, "statistics": {"stats": 2},
+    "schedules": {"schedule": 3, "unschedule": 0.3, "schedules": 1},
+    "statistics": {"stats": 2, "mark": 1, "marks": 0.5},
     "events": {"track": 1.5}, "control": {"worker": 2}, "settings": {"queue": 3}, "limits": {}, "bounds": {},
     "access": {"grant": 2, "revoke": 0.7, "touch": 1, "keys": 0.5, "trail": 1, "cancel": 2, "queue": 1},
     "bulks": {"bulk": 3, "bulks": 1},

@@ -18,6 +18,7 @@ from model.life import Life
 from model.limit_documents import LimitDocuments
 from model.limits import Limits
 from model.links import Links
+from model.marks import Marks
 from model.order import Order
 from model.outcomes import Outcomes
 from model.part import Part
@@ -65,6 +66,7 @@ class Model:
         self.trace = Trace(self)
         self.statistics = Statistics(self)
         self.access = Access(self)
+        self.marks = Marks(self)
         self.webhooks = Webhooks(self)
         self.bounds = Bounds(self)
         self.bulks = Bulks(self)

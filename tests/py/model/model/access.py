@@ -7,7 +7,8 @@ from model.part import Part
 
 # Operations that may say who calls them.
 NOTED = ("queue", "forget", "constrain", "unconstrain", "hold", "schedule", "unschedule", "config", "worker",
-         "cancel", "retry", "discard", "kick", "grant", "revoke", "free", "subscribe", "unsubscribe")  # fmt: skip
+         "cancel", "retry", "discard", "kick", "grant", "revoke", "free", "subscribe", "unsubscribe",
+         "mark")  # fmt: skip
 HIDDEN = ("ids", "count", "digest", "match", "secrets")
 MOST_BYTES = 1000
 NOT_CHANGED = ("NOTFOUND", "CONFLICT")
@@ -82,7 +83,7 @@ class Access(Part):
         if not is_noted or self.model.settings["trail_max"] == 0:
             return None
         fields = {k: v for k, v in fields.items() if k not in HIDDEN}
-        ids = {"queue": "name", "forget": "queue", "worker": "worker", "config": "", "free": "unique"}
+        ids = {"queue": "name", "forget": "queue", "worker": "worker", "config": "", "free": "unique", "mark": "text"}
         of_jobs = script in ("cancel", "retry", "discard", "kick")
         _, key = self.api_keys.get(fields.get("id"), (None, {}))
         return {"actor": fields.pop("actor", ""), "what": script, "fields": fields, "of_jobs": of_jobs,
@@ -96,6 +97,7 @@ class Access(Part):
         if change["of_jobs"]:
             on = (fields.get("ids") or [None])[0] or told.get("where", told).get("queue") or told.get("worker")
             count = self.changed_jobs(change["what"], reply, fields)
+        is_known = is_known or (change["what"] == "mark" and not self.model.marks.is_new)
         if is_known or (count == 0 and "where" not in fields):
             return
         if change["what"] == "revoke":

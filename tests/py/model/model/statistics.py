@@ -24,7 +24,7 @@ class Statistics(Part):
 
     def __init__(self, model):
         super().__init__(model)
-        self.happened = []  # (moment, (queue, name), what, ms)
+        self.happened = []  # (moment, (queue, name), what, ms or difference)
 
     def transition(self, job, was, event=None):
         if (event in ("failed", "lapsed") and job.status == "error") or event in ("expired", "dependency"):
@@ -40,12 +40,18 @@ class Statistics(Part):
         if job.attempt == 1:
             ready_ms = job.created_ms if job.ready_ms is None else job.ready_ms
             self.count(job, "wait", max(0, job.started_ms - ready_ms))
+        ran_ms = max(0, self.model.now - job.started_ms)
         if event == "done":
-            self.count(job, "run", max(0, self.model.now - job.started_ms))
+            self.count(job, "run", ran_ms)
+        # The engine notes moments of ends to a second.
+        ended_ms = self.model.now // 1000 * 1000 + 999
+        self.count(job, "net_starts", -1, ended_ms)
+        self.count(job, "net_starts", 1, ended_ms - ran_ms)
 
-    def count(self, job, what, took_ms=None):
+    def count(self, job, what, value=None, moment=None):
         if self.model.settings["stats"]:
-            self.happened.append((self.model.now, (job.queue, job.name), what, took_ms))
+            moment = self.model.now if moment is None else moment
+            self.happened.append((moment, (job.queue, job.name), what, value))
 
     def forget_counts(self, queue):
         self.happened = [told for told in self.happened if told[1][0] != queue]
@@ -73,7 +79,10 @@ class Statistics(Part):
         for key, doc in zip(shown, reply, strict=True):
             if key in is_old and series:
                 continue
-            self.check_counts(dict(doc), found.get(key, []), series, brief)
+            doc, happened = dict(doc), found.get(key, [])
+            net = sum(value for what, value in happened if what == "net_starts")
+            same(doc.pop("net_starts"), net, f"statistics: net_starts of {key}")
+            self.check_counts(doc, happened, series, brief)
 
     def check_recent(self, doc, queue, minutes):
         """What a queue's document says of its last minutes; whether an attempt ended in this one or the one before."""

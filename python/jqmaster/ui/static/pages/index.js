@@ -6,6 +6,7 @@ import { path } from '../api.js';
 
 export const pages = [
   { path: '/', title: 'Overview', nav: true, key: 'o', load: () => import('./overview.js') },
+  { path: '/changes', title: 'Changes', under: '/', load: () => import('./changes.js') },
   { path: '/queues', title: 'Queues', nav: true, key: 'q', load: () => import('./queues.js') },
   { path: '/queue/:name', title: 'Queue', under: '/queues', load: () => import('./queue.js') },
   { path: '/queues/:name', to: (name) => path`/queue/${name}` },

@@ -1,318 +1,272 @@
-// At a glance: what waits, runs and fails, now and over the last hour; the largest queues; what the doctor found.
-import { path } from '../api.js';
-import { alerts } from '../components/alerts.js';
-import { badge } from '../components/badge.js';
-import { stack } from '../components/bar.js';
-import { chart, sparkline } from '../components/chart.js';
-import { fill, h } from '../dom.js';
-import { ago, brief, count, duration, rate, setServerNow } from '../format.js';
-import { follow } from '../live.js';
-import { BASE, link } from '../router.js';
+// At a glance: a verdict, what is wrong, what waits, runs and ends over time, the largest queues, deploys.
+import { api, path } from '../api.js';
+import { Alerts } from '../components/alerts.js';
+import { Badge } from '../components/badge.js';
+import { Stack } from '../components/bar.js';
+import { Sparkline } from '../components/chart.js';
+import { form } from '../components/dialog.js';
+import { Button, Head, Loaded, Tile, zero } from '../components/parts.js';
+import { Table } from '../components/rows.js';
+import { Ago } from '../components/time.js';
+import { Chart } from '../components/timechart.js';
+import { act } from '../components/toast.js';
+import { brief, clock, count, duration, percent, rate, setServerNow } from '../format.js';
+import { navigate, withQuery } from '../router.js';
+import { html, Link, useData, useEffect, useQuery, useRange, useStream } from '../view.js';
 
-const MINUTE = 60000;
-const SPAN = 60;
-// Of this tab, also while other pages were shown.
-const samples = [];
-const KEPT_MS = 10 * MINUTE;
 const OPEN = ['queued', 'scheduled', 'blocked', 'running', 'retrying'];
-const KINDS = ['enqueued', 'done', 'failed', 'lapsed', 'error', 'cancelled', 'released', 'moved'];
+const SHOWN = 15;
+const SPLITS = [
+  ['outcome', 'by outcome'],
+  ['queue', 'by queue'],
+  ['name', 'by job name'],
+];
+const OUTCOMES = {
+  done: { name: 'done', kind: 'done' },
+  failed: { name: 'failed, retried', kind: 'retrying' },
+  lapsed: { name: 'lapsed', kind: 'scheduled' },
+  error: { name: 'failed for good', kind: 'error' },
+  cancelled: { name: 'cancelled', kind: 'cancelled' },
+};
+const WORDS = { minute: 'a minute', hour: 'an hour', day: 'a day' };
+const REST = 'others';
 
-/** By minute, those in which nothing happened included: {ms, enqueued, done, …}. */
-function minutes(data) {
-  const last = Math.floor(data.now_ms / MINUTE) * MINUTE;
-  const known = new Map(data.minutes.map((minute) => [minute[0], minute]));
-  return Array.from({ length: SPAN }, (_, i) => {
-    const ms = last - (SPAN - 1 - i) * MINUTE;
-    const minute = known.get(ms);
-    return { ms, ...Object.fromEntries(KINDS.map((kind, k) => [kind, minute ? minute[k + 1] : 0])) };
-  });
+// -- in a line ----------------------------------------------------------------------------------------
+
+function Verdict({ data }) {
+  const { verdict } = data;
+  const levels = (data.alerts || []).map((alert) => alert.level);
+  const kind = levels.includes('problem') ? 'problem' : levels.includes('warning') ? 'warning' : 'ok';
+  return html`<p class=${`verdict ${data.alerts ? `is-${kind}` : ''}`} role="status">
+    <span class="dot" aria-hidden="true"></span><b>${verdict.text}</b></p>`;
 }
 
-/** How many jobs had not ended, from how many there are now and what came and went since. */
-function backlog(all, totals) {
-  let open = OPEN.reduce((sum, state) => sum + totals[state], 0);
-  const points = [];
-  for (const minute of [...all].reverse()) {
-    points.unshift([minute.ms + MINUTE, Math.max(0, open)]);
-    open -= minute.enqueued - minute.done - minute.error - minute.cancelled;
-  }
-  return points;
-}
-
-function tile(name, value, { more, to, kind } = {}) {
-  const parts = [
-    h('span', { class: 'tile-name' }, kind ? h('span', { class: `dot is-${kind}` }) : null, name),
-    h('div', { class: 'tile-value' }, value),
-    more ? h('div', { class: 'tile-more' }, more) : null,
-  ];
-  return to ? h('a', { class: 'tile', href: BASE + to }, parts) : h('div', { class: 'tile' }, parts);
-}
-
-function tiles({ totals, rates, workers }) {
+function Tiles({ data }) {
+  const { totals, rates, workers, oldest, hour, constraints, now_ms, queues } = data;
   const failing = rates.failed + rates.lapsed + rates.error;
-  const busy = !workers.count
-    ? 'others may pull'
-    : workers.slots
-      ? `${count(workers.held)} jobs in ${count(workers.slots)} slots`
-      : `${count(workers.held)} jobs held`;
-  return [
-    tile('Waiting', brief(totals.queued), {
-      kind: 'queued',
-      to: '/jobs?status=queued',
-      more: `${rate(rates.enqueued)} come`,
-    }),
-    tile('Running', brief(totals.running), {
-      kind: 'running',
-      to: '/jobs?status=running',
-      more: `${rate(rates.done)} done`,
-    }),
-    tile('Retrying', brief(totals.retrying), {
-      kind: 'retrying',
-      to: '/jobs?status=retrying',
-      more: `${rate(failing)} fail`,
-    }),
-    tile('Failed', brief(totals.error), { kind: 'error', to: '/failures', more: 'for good' }),
-    tile('Scheduled', brief(totals.scheduled), { kind: 'scheduled', to: '/jobs?status=scheduled', more: 'for later' }),
-    tile('Blocked', brief(totals.blocked), { kind: 'blocked', to: '/jobs?status=blocked', more: 'by other jobs' }),
-    tile('Registered workers', `${count(workers.count)}${workers.more ? '+' : ''}`, {
-      to: '/workers',
-      more: workers.unreachable ? `${count(workers.unreachable)} unreachable` : busy,
-    }),
-  ];
+  const sum = (number) => (queues.more ? html`<small>at least</small> ${brief(number)}` : brief(number));
+  const [fullest] = constraints.fullest;
+  const used = workers.slots ? workers.slots_held / workers.slots : null;
+  return html`<div class="tiles is-many">
+    <${Tile} name="Waiting" kind="queued" to="/jobs?status=queued" value=${sum(totals.queued)}>${rate(rates.enqueued)} come<//>
+    <${Tile} name="Oldest wait" to=${oldest ? path`/queue/${oldest.queue}` : undefined}
+      value=${oldest ? duration(Math.max(0, now_ms - oldest.ready_ms)) : '–'}>${oldest ? oldest.queue : 'no job waits'}<//>
+    <${Tile} name="Wait, p95" value=${hour?.wait.count ? duration(hour.wait.p95) : '–'}>${
+      hour?.wait.count ? `ended since ${clock(hour.begin_ms)}` : 'nothing started'
+    }<//>
+    <${Tile} name="Running" kind="running" to="/jobs?status=running" value=${sum(totals.running)}>${rate(rates.done)} done<//>
+    <${Tile} name="Slots in use" to="/workers" value=${used === null ? '–' : percent(used)}>${
+      used === null ? 'none is known' : `${count(workers.slots_held)} of ${count(workers.slots)}`
+    }<//>
+    <${Tile} name="Workers" to="/workers" value=${`${count(workers.count)}${workers.more ? '+' : ''}`}>${
+      workers.unreachable ? `${count(workers.unreachable)} unreachable` : `${count(workers.held)} jobs held`
+    }<//>
+    <${Tile} name="Fullest limit" to="/constraints" value=${fullest?.share ? percent(fullest.share) : '–'}>${
+      fullest?.share
+        ? `${fullest.id}: ${count(fullest.running)} of ${count(fullest.concurrency)}`
+        : constraints.count
+          ? 'none is in use'
+          : 'no constraints'
+    }<//>
+    <${Tile} name="Retrying" kind="retrying" to="/jobs?status=retrying" value=${sum(totals.retrying)}>${rate(failing)} fail<//>
+    <${Tile} name="Failed" kind="error" to="/failures" value=${sum(totals.error)}>for good<//>
+    <${Tile} name="Scheduled" kind="scheduled" to="/jobs?status=scheduled" value=${sum(totals.scheduled)}>for later<//>
+    <${Tile} name="Blocked" kind="blocked" to="/jobs?status=blocked" value=${sum(totals.blocked)}>by other jobs<//>
+  </div>`;
 }
 
-function queueRow(queue) {
-  const parts = OPEN.map((state) => [state, queue[state], state]);
-  const trend = queue.trend || [];
-  return h(
-    'tr',
-    {
-      tabindex: 0,
-      data: { key: queue.name },
-      on: {
-        keydown: (event) => {
-          if (event.key === 'Enter' && event.target === event.currentTarget)
-            event.currentTarget.querySelector('a').click();
-        },
-      },
-    },
-    h(
-      'td',
-      { class: 'wide' },
-      link(path`/queue/${queue.name}`, queue.name),
-      queue.paused ? [' ', badge('paused')] : null,
-    ),
-    h('td', { class: 'number' }, zero(queue.queued)),
-    h('td', { class: 'number' }, zero(queue.running)),
-    h('td', { class: 'number hide-narrow' }, zero(queue.retrying)),
-    h('td', { class: 'number' }, zero(queue.error)),
-    h('td', { class: 'hide-narrow' }, stack(parts)),
-    h(
-      'td',
-      { class: 'number hide-narrow' },
-      queue.wait?.count
-        ? [duration(queue.wait.p50), h('span', { class: 'muted' }, ` / ${duration(queue.wait.p99)}`)]
-        : h('span', { class: 'zero' }, '–'),
-    ),
-    h('td', { class: 'number hide-narrow' }, queue.rates ? rate(queue.rates.done) : '…'),
-    h(
-      'td',
-      { class: 'hide-narrow' },
-      trend.length ? sparkline(trend, 'done', 'done by the minute, half an hour') : null,
-    ),
-  );
-}
+// -- over time ----------------------------------------------------------------------------------------
 
-const zero = (number) => (number ? count(number) : h('span', { class: 'zero' }, '0'));
+/** The bucket that is not over is left out: it would look like a slump. */
+const whole = (values, isLive) => (isLive && values.length > 1 ? values.slice(0, -1) : values);
 
-function queueTable(body, queues) {
-  const focused = document.activeElement?.closest('tr')?.dataset.key;
-  const isInside = body.contains(document.activeElement);
-  const isLink = document.activeElement?.tagName === 'A';
-  fill(body, queues.top.slice(0, 15).map(queueRow));
-  if (isInside) {
-    const again = [...body.rows].find((row) => row.dataset.key === focused);
-    (isLink ? again?.querySelector('a') : again)?.focus({ preventScroll: true });
-  }
-}
-
-function times(hour) {
-  if (!hour) return h('p', { class: 'muted' }, 'No job has run in the last two hours.');
-  const row = (name, of) =>
-    h(
-      'tr',
-      {},
-      h('td', {}, name),
-      ['p50', 'p90', 'p99', 'max'].map((at) => h('td', { class: 'number' }, of.count ? duration(of[at]) : '–')),
-    );
-  return h(
-    'div',
-    { class: 'table' },
-    h(
-      'div',
-      { class: 'scroll' },
-      h(
-        'table',
-        {},
-        h(
-          'thead',
-          {},
-          h(
-            'tr',
-            {},
-            h('th', {}, ''),
-            ['Median', '90 %', '99 %', 'Most'].map((text) => h('th', { class: 'number' }, text)),
-          ),
-        ),
-        h('tbody', {}, row('Waited', hour.wait), row('Ran', hour.run)),
-      ),
-    ),
-  );
-}
-
-function drawCharts(charts, data) {
-  const all = minutes(data);
-  // The current minute is not over: its numbers would look like a slump.
-  const whole = all.slice(0, -1);
-  const of = (kind) => whole.map((minute) => [minute.ms, minute[kind]]);
-  const from = whole[0].ms;
-  const to = whole.at(-1).ms;
-  charts.through.update({
-    from,
-    to,
-    series: [
-      { name: 'enqueued', kind: 'queued', values: of('enqueued') },
-      { name: 'done', kind: 'done', values: of('done') },
-    ],
-  });
-  charts.failing.update({
-    from,
-    to,
-    series: [
-      { name: 'retried', kind: 'retrying', values: of('failed') },
-      { name: 'lapsed', kind: 'scheduled', values: of('lapsed') },
-      { name: 'for good', kind: 'error', values: of('error') },
-    ],
-  });
-  const points = backlog(all, data.totals);
-  points.at(-1)[0] = data.now_ms;
-  charts.backlog.update({
-    from: points[0][0],
-    to: data.now_ms,
-    series: [{ name: 'jobs', kind: 'queued', values: points }],
-  });
-  samples.push([data.now_ms, data.totals.queued, data.totals.running]);
-  while (samples.length && samples[0][0] < data.now_ms - KEPT_MS) samples.shift();
-  charts.now.update({
-    from: Math.min(samples[0][0], data.now_ms - MINUTE),
-    to: data.now_ms,
-    series: [{ name: 'running', kind: 'running', values: samples.map(([ms, , running]) => [ms, running]) }],
-  });
-}
-
-export async function render(view) {
-  const top = h('div', { class: 'tiles' });
-  const charts = {
-    through: chart({ title: 'Throughput, jobs a minute' }),
-    backlog: chart({ title: 'Not ended yet' }),
-    failing: chart({ title: 'Failing, attempts a minute (stacked)', stacked: true }),
-    now: chart({ title: 'Running now', seconds: true }),
+function Ended({ told, split, isLive, marks }) {
+  const moments = whole(told.begins, isLive);
+  const series = told.series
+    .filter((one) => one.count || told.split !== 'outcome' || one.name === 'done')
+    .map((one) => ({
+      ...(told.split === 'outcome' ? OUTCOMES[one.name] : { name: one.name }),
+      of: one.name,
+      values: whole(one.values, isLive),
+    }));
+  if (told.rest.some(Boolean)) series.push({ name: REST, kind: 'cancelled', values: whole(told.rest, isLive) });
+  const pick = (ms, name) => {
+    const of = series.find((one) => one.name === name)?.of;
+    const filter =
+      told.split === 'outcome'
+        ? { status: { done: 'done', error: 'error', cancelled: 'cancelled' }[of] }
+        : { [told.split]: of };
+    navigate(withQuery('/jobs', { ...filter, from: ms, to: ms + told.step_ms }));
   };
-  const found = h('section', { class: 'panel', 'aria-label': 'Alerts' });
-  const body = h('tbody');
-  const rest = h('p', { class: 'muted pager' });
-  const queues = h(
-    'section',
-    { class: 'panel' },
-    h('h2', {}, 'Queues with most to do'),
-    h(
-      'div',
-      { class: 'table' },
-      h(
-        'div',
-        { class: 'scroll' },
-        h(
-          'table',
-          { 'aria-label': 'Queues' },
-          h(
-            'thead',
-            {},
-            h(
-              'tr',
-              {},
-              h('th', {}, 'Queue'),
-              h('th', { class: 'number' }, 'Waiting'),
-              h('th', { class: 'number' }, 'Running'),
-              h('th', { class: 'number hide-narrow' }, 'Retrying'),
-              h('th', { class: 'number' }, 'Failed'),
-              h('th', { class: 'hide-narrow' }, 'States'),
-              h(
-                'th',
-                {
-                  class: 'number hide-narrow',
-                  title: 'Half of the jobs started within the first time, 99 % within the second',
-                },
-                'Wait',
-              ),
-              h('th', { class: 'number hide-narrow' }, 'Done'),
-              h('th', { class: 'hide-narrow' }, 'Trend'),
-            ),
-          ),
-          body,
-        ),
-      ),
-      rest,
-    ),
-  );
-  const waits = h('section', { class: 'panel' });
-  const content = h(
-    'div',
-    { class: 'view', hidden: true },
-    top,
-    found,
-    h(
-      'div',
-      { class: 'grid charts' },
-      Object.values(charts).map((one) => h('div', { class: 'panel' }, one.element)),
-    ),
-    queues,
-    waits,
-  );
-  const loading = h('p', { class: 'muted' }, 'Looking …');
-  view.append(h('div', { class: 'head' }, h('h1', {}, 'Overview')), loading, content);
-  let lastAlerts = '';
+  return html`<${Chart} title=${`Ended, ${WORDS[told.by]}, ${SPLITS.find(([one]) => one === split)[1]}`} moments=${moments}
+    series=${series} from_ms=${moments[0]} to_ms=${moments.at(-1)} isStacked zoom height=${260} unit="ended"
+    marks=${marks} onPick=${pick} />
+  ${told.more ? html`<p class="muted">The largest of the first ${count(told.pairs)} pairs of queue and name; there are more.</p>` : null}`;
+}
 
-  function draw(data) {
-    setServerNow(data.now_ms);
-    content.hidden = false;
-    loading.remove();
-    fill(top, tiles(data));
-    drawCharts(charts, data);
-    const text = JSON.stringify(data.alerts);
-    if (text !== lastAlerts) fill(found, h('h2', {}, 'Alerts'), alerts(data.alerts));
-    lastAlerts = text;
-    queueTable(body, data.queues);
-    const others = data.queues.count - Math.min(15, data.queues.top.length);
-    const old = data.now_ms - data.queues.as_of_ms;
-    fill(
-      rest,
-      others > 0
-        ? [link('/queues', `${count(others)} more ${others === 1 ? 'queue' : 'queues'}`)]
-        : link('/queues', 'All queues'),
-      data.queues.more ? h('span', {}, `Only the first ${count(data.queues.count)} queues were looked at yet`) : null,
-      old > 10000 ? h('span', {}, 'Sums of all queues are of the last ', duration(old)) : null,
-    );
-    fill(
-      waits,
-      h(
-        'h2',
-        {},
-        'How long jobs waited and ran',
-        data.hour ? h('span', { class: 'crumb' }, ' · since ', ago(data.hour.begin_ms)) : null,
-      ),
-      times(data.hour),
-    );
-  }
+function Levels({ told, isLive, marks }) {
+  const moments = isLive ? [...told.begins, told.as_of_ms] : told.begins;
+  const upTo = (values, last) => (isLive ? [...values, last] : values);
+  const place = { moments, from_ms: moments[0], to_ms: moments.at(-1), zoom: true, marks, height: 150 };
+  const running = [{ name: 'running', kind: 'running', values: upTo(told.running, told.now.running) }];
+  return html`<div class="grid charts">
+    <div class="panel"><${Chart} ...${place} title=${told.running_is_exact ? 'Running' : 'Running, at least'} series=${running} /></div>
+    <div class="panel">${
+      told.open
+        ? html`<${Chart} ...${place} title="Not ended" series=${[{ name: 'jobs', kind: 'queued', values: upTo(told.open, told.now.open) }]} />`
+        : html`<h2>Not ended</h2><p class="muted">With more than 200 queues the history of all is not added up; each queue has its own.</p>`
+    }</div>
+  </div>`;
+}
 
-  return follow('/overview/events', draw, { ms: 5000 });
+function OverTime({ range, marks }) {
+  const [{ split: asked }, setQuery] = useQuery();
+  const split = SPLITS.some(([one]) => one === asked) ? asked : 'outcome';
+  const { from_ms, to_ms, isLive, name } = range;
+  const state = useData(
+    (signal) => api.get('/trends', { split, from_ms, to_ms: isLive ? '' : Math.round(to_ms), top: 7 }, { signal }),
+    { ms: 10000, deps: isLive ? [split, name] : [split, from_ms, to_ms] },
+  );
+  const shown = marks.map(({ time_ms, text }) => ({ ms: time_ms, text }));
+  return html`<section class="panel" aria-label="Over time">
+      <div class="split" role="group" aria-label="Split">${SPLITS.map(
+        ([one, text]) => html`<button type="button" aria-pressed=${one === split}
+          onClick=${() => setQuery({ split: one === 'outcome' ? '' : one })}>${text}</button>`,
+      )}</div>
+      <${Loaded} of=${state}>${(told) =>
+        told.begins.length
+          ? html`<${Ended} told=${told} split=${told.split} isLive=${isLive} marks=${shown} />`
+          : html`<p class="muted">Nothing is kept of this time.</p>`}<//>
+    </section>
+    ${state.data?.begins.length ? html`<${Levels} told=${state.data} isLive=${isLive} marks=${shown} />` : null}`;
+}
+
+// -- deploys ------------------------------------------------------------------------------------------
+
+export const setMark = (done) =>
+  form({
+    title: 'Mark this moment',
+    body: 'It stands in the charts, and what is different since then can be seen. Programs: jqmaster mark "v1.4"',
+    fields: [{ name: 'text', label: 'What happened', required: true, placeholder: 'v1.4' }],
+    action: 'Mark',
+    submit: ({ text }) => api.post('/mark', { text }),
+  }).then((mark) => mark && act(async () => done?.(), `Marked: ${mark.text}`));
+
+function Marks({ marks, reload }) {
+  const [latest, ...others] = marks;
+  return html`<p class="marks"><span class="muted">Deploys</span>
+    ${
+      latest
+        ? html`<span><b>${latest.text}</b> <${Ago} ms=${latest.time_ms} /></span>
+            <${Link} to=${`/changes?since=${latest.time_ms}`}>What changed since?<//>`
+        : html`<span>none in this time</span>`
+    }
+    ${others
+      .slice(0, 3)
+      .map((mark) => html`<${Link} key=${mark.time_ms} to=${`/changes?since=${mark.time_ms}`}>${mark.text}<//>`)}
+    <${Button} needs="operator" class="quiet" onClick=${() => setMark(reload)}>Mark a deploy<//></p>`;
+}
+
+// -- queues and times ---------------------------------------------------------------------------------
+
+const number = (value) => zero(count(value), value);
+const dash = html`<span class="zero">–</span>`;
+
+const COLUMNS = (now_ms) => [
+  {
+    title: 'Queue',
+    kind: 'wide',
+    cell: (queue) =>
+      html`<${Link} to=${path`/queue/${queue.name}`}>${queue.name}<//> ${queue.paused ? html`<${Badge} word="paused" />` : null}`,
+  },
+  { title: 'Waiting', kind: 'number', cell: (queue) => number(queue.queued) },
+  {
+    title: 'Oldest',
+    kind: 'number',
+    tip: 'For how long the oldest ready job waits',
+    cell: (queue) => (queue.oldest_ready_ms ? duration(Math.max(0, now_ms - queue.oldest_ready_ms)) : dash),
+  },
+  { title: 'Running', kind: 'number', cell: (queue) => number(queue.running) },
+  { title: 'Retrying', kind: 'number', hide: 'narrow', cell: (queue) => number(queue.retrying) },
+  { title: 'Failed', kind: 'number', cell: (queue) => number(queue.error) },
+  {
+    title: 'States',
+    hide: 'narrow',
+    cell: (queue) => html`<${Stack} parts=${OPEN.map((state) => [state, queue[state], state])} />`,
+  },
+  {
+    title: 'Wait, p50 / p95',
+    kind: 'number',
+    hide: 'narrow',
+    tip: 'Of the jobs that started this hour',
+    cell: (queue) =>
+      queue.wait?.count
+        ? html`${duration(queue.wait.p50)}<span class="muted"> / ${duration(queue.wait.p95)}</span>`
+        : dash,
+  },
+  { title: 'Done', kind: 'number', hide: 'narrow', cell: (queue) => (queue.rates ? rate(queue.rates.done) : '…') },
+  {
+    title: 'Trend',
+    hide: 'narrow',
+    cell: (queue) =>
+      queue.trend?.length
+        ? html`<${Sparkline} values=${queue.trend} kind="done" title="done by the minute, half an hour" />`
+        : null,
+  },
+];
+
+function Queues({ data }) {
+  const { queues, now_ms } = data;
+  const others = queues.count - Math.min(SHOWN, queues.top.length);
+  const old = now_ms - queues.as_of_ms;
+  return html`<section class="panel"><h2>Queues with most to do</h2>
+    <${Table} label="Queues" rows=${queues.top.slice(0, SHOWN)} rowKey=${(queue) => queue.name} columns=${COLUMNS(now_ms)}
+      empty=${html`<p class="empty">No queue yet. The first job makes one: <code>jqmaster enqueue mail</code></p>`}>
+      <p class="muted pager"><${Link} to="/queues">${others > 0 ? `${count(others)} more ${others === 1 ? 'queue' : 'queues'}` : 'All queues'}<//>
+        ${queues.more ? html`<span>Still counting: ${count(queues.count)} queues were looked at so far, sums are of these</span>` : null}
+        ${!queues.more && old > 10000 ? html`<span>Sums over all queues were complete ${duration(old)} ago</span>` : null}</p>
+    <//></section>`;
+}
+
+function Times({ hour, oldest, now_ms }) {
+  const row = (name, of) => html`<tr><th scope="row">${name}</th>
+    ${['p50', 'p90', 'p95', 'p99', 'max'].map((at) => html`<td class="number">${of.count ? duration(of[at]) : '–'}</td>`)}</tr>`;
+  return html`<section class="panel"><h2>How long jobs waited and ran${
+    hour ? html`<span class="crumb"> · ended since <${Ago} ms=${hour.begin_ms} /></span>` : null
+  }</h2>
+    ${
+      hour
+        ? html`<div class="table"><div class="scroll" tabindex="0" role="region" aria-label="Times"><table>
+            <thead><tr><th><span class="hidden-text">What</span></th>${['p50', 'p90', 'p95', 'p99', 'Most'].map((text) => html`<th scope="col" class="number">${text}</th>`)}</tr></thead>
+            <tbody>${row('Waited', hour.wait)}${row('Ran', hour.run)}</tbody></table></div></div>`
+        : html`<p class="muted">No job has run in the last two hours.</p>`
+    }
+    <p class="muted">${oldest ? html`The oldest ready job waits for ${duration(Math.max(0, now_ms - oldest.ready_ms))} now; it is in none of these yet.` : 'No job waits now.'}</p>
+  </section>`;
+}
+
+export function Page() {
+  const data = useStream('/overview/events', { ms: 5000 });
+  const range = useRange();
+  const marked = useData(
+    (signal) =>
+      api.get(
+        '/marks',
+        { from_ms: Math.round(range.from_ms), to_ms: range.isLive ? '' : Math.round(range.to_ms) },
+        { signal },
+      ),
+    { ms: 30000, deps: [range.name, range.isLive ? '' : range.from_ms, range.isLive ? '' : range.to_ms] },
+  );
+  useEffect(() => {
+    if (data) setServerNow(data.now_ms);
+  }, [data]);
+  if (!data) return html`<${Head} title="Overview" /><p class="muted">Looking …</p>`;
+  const marks = marked.data?.marks || [];
+  return html`<${Head} title="Overview" /><${Verdict} data=${data} />
+    <${Alerts} found=${data.alerts} />
+    <${Tiles} data=${data} />
+    <${Marks} marks=${marks} reload=${marked.reload} />
+    <${OverTime} range=${range} marks=${marks} />
+    <${Queues} data=${data} />
+    <${Times} hour=${data.hour} oldest=${data.oldest} now_ms=${data.now_ms} />`;
 }

@@ -1,0 +1,128 @@
+---@lazy
+-- Marks: moments that somebody put a name to, such as a deploy. A sorted set whose members are the moment, the text, a
+-- 0 byte and who said so; so their order is that of time.
+local budget = require "jqlua.job.budget"
+local check = require "jqlua.base.check"
+local keys = require "jqlua.base.keys"
+local meta = require "jqlua.base.meta"
+local page = require "jqlua.find.page"
+
+local M = {}
+
+local call = redis.call
+
+local LATEST_MS = 1e15
+local DIGITS = 14
+local MOST = 1000
+local MOST_BYTES = 200
+local TEXT = "text of 1 to " .. MOST_BYTES .. " bytes, valid UTF-8, no control characters"
+local KEPT_MS = 400 * 86400000 -- as statistics by day
+-- Who repeats a mark, or makes it from each of many hosts, means one.
+local SAME_MS = 60000
+local LOOKED_AT = 100
+
+local function moment(ms)
+  return string.format("%014x", ms)
+end
+
+local function document(member)
+  local zero = member:find("\0", 1, true)
+  return cmsgpack.pack({
+    time_ms = tonumber(member:sub(1, DIGITS), 16), text = member:sub(DIGITS + 1, zero - 1),
+    actor = member:sub(zero + 1),
+  })
+end
+
+--- The newest mark of this text in a time.
+---@return string? member
+local function find(text, from_ms, to_ms)
+  local members = call("ZRANGE", keys.MARKS, "(" .. moment(to_ms + 1), "[" .. moment(from_ms), "BYLEX", "REV", "LIMIT",
+    0, LOOKED_AT)
+  for _, member in ipairs(members) do
+    if member:sub(DIGITS + 1, member:find("\0", 1, true) - 1) == text then
+      return member
+    end
+  end
+end
+
+---@return string? problem
+function M.check(spec)
+  if not check.is_name(spec.text) or #spec.text > MOST_BYTES then
+    return check.problem("text", TEXT, spec.text)
+  elseif spec.time_ms ~= nil and not check.is_integer(spec.time_ms, 0, LATEST_MS) then
+    return check.problem("time_ms", "ms since 1970, an integer from 0 to 10^15", spec.time_ms)
+  end
+end
+
+--- Sets a mark, unless there is that one.
+---@param spec table {text, time_ms?, actor?}, checked
+---@return string document
+---@return boolean is_new
+function M.set(spec)
+  local now = meta.state[meta.NOW_MS]
+  local time_ms = spec.time_ms or now
+  local known = find(spec.text, spec.time_ms or math.max(0, now - SAME_MS), time_ms)
+  if known then
+    return document(known), false
+  end
+  local member = moment(time_ms) .. spec.text .. "\0" .. (spec.actor or "")
+  call("ZADD", keys.MARKS, 0, member)
+  local old = call("ZRANGE", keys.MARKS, "-", "(" .. moment(math.max(0, now - KEPT_MS)), "BYLEX", "LIMIT", 0, LOOKED_AT)
+  if old[1] then
+    call("ZREM", keys.MARKS, unpack(old))
+  end
+  local over = call("ZCARD", keys.MARKS) - MOST
+  if over > 0 then
+    call("ZPOPMIN", keys.MARKS, string.format("%.0f", over))
+  end
+  return document(member), true
+end
+
+local function is_cursor(cursor)
+  return type(cursor) == "string" and (cursor == "" or cursor:find("^" .. ("%x"):rep(DIGITS)) ~= nil)
+end
+
+---@return string? problem
+local function check_page(spec)
+  local problem = page.check(spec)
+  if problem then
+    return problem
+  end
+  for _, field in ipairs({ "from_ms", "to_ms" }) do
+    if spec[field] ~= nil and not check.is_number(spec[field], 0, LATEST_MS) then
+      return check.problem(field, "ms since 1970, a number from 0 to 10^15", spec[field])
+    end
+  end
+  if spec.cursor ~= nil and not is_cursor(spec.cursor) then
+    return check.problem("cursor", "a cursor as the last reply gave it, or empty text", spec.cursor)
+  end
+end
+
+--- A page, newest first.
+---@return table? reply {cursor, document, ...}
+---@return string? problem
+function M.page(spec)
+  local problem = check_page(spec)
+  if problem then
+    return nil, problem
+  end
+  local count = spec.count or 100
+  local first = math.max(math.ceil(spec.from_ms or 0), meta.state[meta.NOW_MS] - KEPT_MS, 0)
+  local cursor = spec.cursor or ""
+  local high = spec.to_ms and "(" .. moment(math.ceil(spec.to_ms)) or "+"
+  if cursor ~= "" and (not spec.to_ms or tonumber(cursor:sub(1, DIGITS), 16) < spec.to_ms) then
+    high = "(" .. cursor
+  end
+  local members = call("ZRANGE", keys.MARKS, high, "[" .. moment(first), "BYLEX", "REV", "LIMIT", 0, count)
+  local reply = { "" }
+  for i, member in ipairs(members) do
+    reply[i + 1] = document(member)
+    if not budget.pay(budget.DOCUMENT + budget.of_bytes(member)) or i == count then
+      reply[1] = member:sub(1, member:find("\0", 1, true) - 1)
+      break
+    end
+  end
+  return reply
+end
+
+return M

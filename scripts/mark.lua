@@ -1,0 +1,22 @@
+-- Puts a name to a moment, such as a deploy: it stands in charts, and what was before and after can be compared.
+-- KEYS   namespace, namespace:meta
+-- ARGV   spec {text, time_ms?, actor?}
+-- Reply  document {time_ms, text, actor}
+-- Errors INVALID field
+-- Flags: write
+local arguments = require "jqlua.base.arguments"
+local marks = require "jqlua.statistics.marks"
+local trail = require "jqlua.access.trail"
+local transition = require "jqlua.life.transition"
+
+local spec, problem = arguments.operators("text time_ms")
+problem = problem or marks.check(spec)
+if problem then
+  return redis.error_reply(problem)
+end
+local document, is_new = marks.set(spec)
+if is_new then
+  trail.note("mark", spec.text, spec)
+end
+transition.commit()
+return document

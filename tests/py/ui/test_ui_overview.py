@@ -1,0 +1,98 @@
+"""The overview in a browser: its verdict and alerts, history by queue, deploys and what they changed."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from ui_support import Server, Ui, browser, server, ui  # noqa: F401 (fixtures)
+
+OVER = {"type": "failure", "reason": "other", "message": "no", "should_retry": False}
+
+
+def tile(ui: Ui, name: str) -> Locator:
+    return ui.page.locator(".tile").filter(has=ui.page.get_by_text(name, exact=True))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def data(server: Server) -> None:
+    """Before anybody looks: what was looked at rests for half a minute."""
+    server.enqueue("stands", 2)
+    server.call("POST", "/queue/stands/pause")
+    server.call("PUT", "/constraint/two", {"match": {"name": "held"}, "concurrency": 2})
+    server.enqueue("held", 3)
+    server.pick("held", count=3)
+    server.enqueue("mail", 4)
+    jobs = server.pick("mail", count=4)
+    for job in jobs[:3]:
+        server.finish(job)
+    server.finish(jobs[3], **OVER)
+
+
+def test_verdict_alerts_and_snooze(ui: Ui, server: Server) -> None:
+    ui.go("/", "Overview")
+    alerts = ui.page.get_by_label("Alerts")
+    line = alerts.locator("details.alert").filter(has_text="queue stands is paused")
+    expect(ui.page.locator(".verdict")).to_contain_text("1 queue behind: paused")
+    expect(line.locator("summary").first).to_contain_text("first seen")
+    line.locator("summary").click()
+    expect(line).to_contain_text("As of")
+    line.get_by_role("link", name="Show stands").click()
+    expect(ui.page.locator("h1")).to_contain_text("stands")
+    ui.go("/", "Overview")
+    line.locator("summary").click()
+    line.get_by_role("button", name="Snooze for 1 h").click()
+    expect(line).to_have_count(0)
+    expect(alerts).to_contain_text("1 snoozed in this browser")
+    ui.page.reload()
+    expect(alerts).to_contain_text("1 snoozed in this browser")
+    alerts.get_by_role("button", name="Show").click()
+    expect(line).to_have_count(1)
+    # It goes as soon as it is over, though the doctor has not looked again.
+    server.call("POST", "/queue/stands/resume")
+    expect(line).to_have_count(0)
+    expect(ui.page.locator(".verdict")).not_to_contain_text("behind:")
+
+
+def test_tiles_and_history(ui: Ui) -> None:
+    ui.go("/?split=queue", "Overview")
+    expect(tile(ui, "Running").locator(".tile-value")).to_have_text("2")
+    expect(tile(ui, "Fullest limit")).to_contain_text("two: 2 of 2")
+    expect(tile(ui, "Wait, p95").locator(".tile-value")).to_contain_text(re.compile(r"\d+ m?s"))
+    expect(tile(ui, "Slots in use").locator(".tile-value")).to_have_text("–")  # nothing is not 0
+    figure = ui.page.get_by_role("figure", name="Ended, a minute")
+    expect(figure).to_contain_text("by queue")
+    ui.button("by job name").click()
+    expect(ui.page).to_have_url(re.compile("split=name"))
+    expect(figure).to_contain_text("by job name")
+    running = ui.page.get_by_role("group", name="Running; ")
+    running.focus()
+    ui.page.keyboard.press("ArrowLeft")
+    expect(ui.page.locator("figure").filter(has=running).get_by_role("status")).to_contain_text("running 2")
+    ui.fits()
+
+
+def test_a_deploy_is_marked_and_compared(ui: Ui, server: Server) -> None:
+    ui.go("/changes", "Changes")
+    expect(ui.page.locator(".empty")).to_contain_text("jqmaster mark")
+    ui.go("/", "Overview")
+    ui.button("Mark a deploy").click()
+    ui.dialog.get_by_label("What happened").fill("v1.4 <b>")
+    ui.dialog.get_by_role("button", name="Mark").click()
+    ui.told("Marked: v1.4 <b>")
+    expect(ui.page.locator(".marks")).to_contain_text("v1.4 <b>")
+    ui.page.get_by_role("link", name="What changed since?").click()
+    expect(ui.page.locator("h1")).to_have_text("Changes")
+    expect(ui.page.locator("h2")).to_contain_text("v1.4 <b>")
+    expect(ui.page.locator(".empty")).to_contain_text("Nothing")  # the minute of the mark is left out
+    # Of a deploy before what the tests above did all of that is after it.
+    ago_ms = int(time.time() * 1000) - 10 * 60_000
+    server.call("POST", "/mark", {"text": "v1.3", "time_ms": ago_ms})
+    ui.go(f"/changes?since={ago_ms}", "Changes")
+    row = ui.row("mail")
+    expect(row).to_contain_text("new")
+    expect(row).to_contain_text("25 %")
+    ui.fits()
