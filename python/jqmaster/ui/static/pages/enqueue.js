@@ -1,6 +1,7 @@
 // A form for one job: name and argument, all else folded away. With ?from=<id> it begins as that job did.
 import { api, path, stringify } from '../api.js';
 import { field, read, saidAt } from '../components/field.js';
+import { Head, Loaded } from '../components/parts.js';
 import { toast } from '../components/toast.js';
 import { button, debounced, h } from '../dom.js';
 import { cut } from '../format.js';
@@ -8,12 +9,12 @@ import { exactJob } from '../jobs/exact.js';
 import { FIELDS } from '../jobs/fields.js';
 import { exactParse, jsonProblem } from '../jobs/jsontext.js';
 import { completed, names, queues, tags } from '../jobs/suggest.js';
-import { link, query } from '../router.js';
+import { link } from '../router.js';
+import { Dom, html, Link, useData, useEffect, useQuery, useRef, useState } from '../view.js';
 
 /** What the form begins with: of a job, or of the address. */
-async function beginning() {
-  const { from, name = '', queue = '', ...rest } = query();
-  if (!from) return { name, queue, argument: rest.argument || '' };
+async function beginning({ from, ...given }) {
+  if (!from) return given;
   const { job, argument } = await exactJob(from);
   const values = { from, name: job.name, queue: job.queue === job.name ? '' : job.queue, argument };
   for (const { name: one, kind, usual, again } of FIELDS) {
@@ -67,8 +68,8 @@ function argumentField(text) {
 const token = () =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 
-export async function render(view) {
-  const begin = await beginning();
+/** The form, made once: no look at anything makes what was typed go. made({id, name, isNew}): it was enqueued. */
+function formOf(begin, made) {
   const name = field({
     name: 'name',
     label: 'Name',
@@ -82,8 +83,6 @@ export async function render(view) {
   const isUsed = FIELDS.some((spec) => begin[spec.name] !== undefined);
   const fields = [name, queue, ...options];
   const problem = h('p', { class: 'problem', role: 'alert', hidden: true });
-  const done = h('ul', { class: 'sample' });
-  const made = h('section', { class: 'panel', hidden: true, 'aria-label': 'Enqueued' }, h('h2', {}, 'Enqueued'), done);
   const send = h('button', { type: 'submit', class: 'primary' }, 'Enqueue');
   const more = h(
     'details',
@@ -145,17 +144,8 @@ export async function render(view) {
       request = { text: '', token: '' };
       const [id] = answer.job_ids;
       const isNew = answer.created[0];
-      made.hidden = false;
-      done.prepend(
-        h(
-          'li',
-          {},
-          link(path`/job/${id}`, `${cut(job.name, 60)} ${id}`),
-          isNew ? '' : h('span', { class: 'muted' }, ' was there already: its key is taken'),
-        ),
-      );
+      made({ id, name: job.name, isNew });
       toast(isNew ? `Enqueued as ${id}.` : `Nothing new: ${id} has this key.`);
-      done.querySelector('a').focus();
     } catch (error) {
       if (!error.code && !error.field) console.error(error);
       show(error);
@@ -178,10 +168,32 @@ export async function render(view) {
   form.addEventListener('keydown', (event) => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) form.requestSubmit();
   });
-  view.append(h('div', { class: 'head' }, h('h1', {}, begin.from ? 'Enqueue again' : 'Enqueue a job')), made, form);
   completed(name.input, names);
   completed(queue.input, queues);
   completed(options.find((one) => one.name === 'tags').input, tags);
   name.input.setAttribute('data-filter', '1');
-  if (!begin.name) name.focus();
+  // Once it stands in the page.
+  if (!begin.name) queueMicrotask(() => name.focus());
+  return form;
+}
+
+function Enqueued({ jobs }) {
+  const place = useRef(null);
+  useEffect(() => place.current.querySelector('a').focus(), [jobs]);
+  return html`<section class="panel" aria-label="Enqueued"><h2>Enqueued</h2><ul class="sample" ref=${place}>${jobs.map(
+    ({ id, name, isNew }) =>
+      html`<li><${Link} to=${path`/job/${id}`}>${cut(name, 60)} ${id}<//>${
+        isNew ? null : html`<span class="muted"> was there already: its key is taken</span>`
+      }</li>`,
+  )}</ul></section>`;
+}
+
+export function Page() {
+  const [{ from = '', name = '', queue = '', argument = '' }] = useQuery();
+  const [jobs, setJobs] = useState([]);
+  const state = useData(() => beginning({ from, name, queue, argument }), { deps: [from, name, queue, argument] });
+  const made = (job) => setJobs((before) => [job, ...before]);
+  return html`<${Head} title=${from ? 'Enqueue again' : 'Enqueue a job'} />
+    ${jobs.length ? html`<${Enqueued} jobs=${jobs} />` : null}
+    <${Loaded} of=${state}>${(begin) => html`<${Dom} make=${() => formOf(begin, made)} deps=${[begin]} />`}<//>`;
 }
