@@ -51,7 +51,7 @@ def test_jobs_are_found_by_error_text_group_and_time(page: Page, site: Site) -> 
     # The range of all pages, where it is from one moment to another.
     page.goto("/ui/jobs?from=978307200000&to=1009843200000")
     expect(page.get_by_text("No job matches.")).to_be_visible()
-    page.get_by_role("link", name="Any time").click()
+    page.get_by_role("button", name="Any time").click()
     expect(rows(page)).to_have_count(3)
 
 
@@ -123,7 +123,7 @@ def test_a_page_stands_in_the_address(page: Page, site: Site) -> None:
     page.reload()
     expect(rows(page).first).to_have_attribute("data-key", second)
     expect(page.locator(".scan")).to_contain_text("Looked at 200 of about 230 jobs so far.")
-    page.get_by_role("link", name="To the first page").click()
+    page.get_by_role("button", name="← First page").click()
     expect(rows(page).first).to_have_attribute("data-key", first)
     assert page.url.endswith("/ui/jobs?q=n%3A1")
 

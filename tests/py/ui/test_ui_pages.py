@@ -261,12 +261,12 @@ def test_of_a_stack_what_is_nothing_hides_nothing(ui: Ui) -> None:
 def test_times_as_text(ui: Ui) -> None:
     ui.go("/", "Overview")
     texts = """async () => {
-        const { duration, rate, until } = await import('/ui/static/format.js');
+        const { duration, rate, untilText } = await import('/ui/static/format.js');
         const [at, clock] = [Date.now(), Date.now];
         Date.now = () => at;
         try {
             return [...[999, 1000, 1049, 3400, 9940, 60000].map(duration), rate(1), rate(1.26),
-                ...[-1, 900, 3000, 59500].map((ms) => until(at + ms).textContent)];
+                ...[-1, 900, 3000, 59500].map((ms) => untilText(at + ms))];
         } finally {
             Date.now = clock;
         }

@@ -94,7 +94,7 @@ setInterval(() => {
     if (!element.isConnected && element.dataset.seen) shown.delete(element);
     else if (element.isConnected) {
       element.dataset.seen = '1';
-      const text = (element.dataset.until ? untilText : agoText)(Number(element.dataset.ms));
+      const text = agoText(Number(element.dataset.ms));
       if (element.firstChild.data !== text) element.firstChild.data = text;
     }
   }
@@ -104,17 +104,6 @@ setInterval(() => {
 export function ago(ms) {
   if (!ms) return h('span', { class: 'muted' }, '–');
   const element = h('time', { datetime: new Date(ms).toISOString(), title: moment(ms), data: { ms } }, agoText(ms));
-  shown.add(element);
-  return element;
-}
-
-/** "in 0.4 s", "in 3 min", "any moment": for what is to come. */
-export function until(ms) {
-  const element = h(
-    'time',
-    { datetime: new Date(ms).toISOString(), title: moment(ms), data: { ms, until: '1' } },
-    untilText(ms),
-  );
   shown.add(element);
   return element;
 }

@@ -12,9 +12,6 @@ import { navigate, withQuery } from './router.js';
 
 const SHOWN = 5;
 const ID = /^[0-9a-f]{14}$/;
-const hasPage = (target) => pages.some((page) => page.path === target);
-const ofWorker = ({ id }) => (hasPage('/worker/:id') ? path`/worker/${id}` : withQuery('/jobs', { worker: id }));
-const ofSchedule = (id) => (hasPage('/schedule/:id') ? path`/schedule/${id}` : '/schedules');
 
 // Of what a search finds: its title, a hit's text, and where it leads.
 const KINDS = {
@@ -25,9 +22,9 @@ const KINDS = {
   ],
   queues: ['Queues', (name) => cut(name, 80), (name) => path`/queue/${name}`],
   names: ['Names of jobs', (name) => cut(name, 80), (name) => withQuery('/jobs', { name })],
-  workers: ['Workers', ({ id, name }) => [cut(name, 60), ' ', h('code', {}, id)], ofWorker],
+  workers: ['Workers', ({ id, name }) => [cut(name, 60), ' ', h('code', {}, id)], ({ id }) => path`/worker/${id}`],
   constraints: ['Constraints', (id) => cut(id, 80), (id) => path`/constraint/${id}`],
-  schedules: ['Schedules', (id) => cut(id, 80), ofSchedule],
+  schedules: ['Schedules', (id) => cut(id, 80), () => '/schedules'],
   tags: ['Tags', (tag) => cut(tag, 80), (tag) => withQuery('/jobs', { tag })],
   groups: ['Failures', (group) => cut(group, 80), (group) => withQuery('/jobs', { group })],
 };

@@ -44,7 +44,7 @@ export class Boundary extends Component {
   }
 
   componentDidCatch(problem) {
-    console.error(problem);
+    if (!problem.code) console.error(problem);
   }
 
   render({ fallback, children }, { problem }) {

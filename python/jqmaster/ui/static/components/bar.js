@@ -25,24 +25,6 @@ export function meter(value, limit, unit = '') {
   );
 }
 
-/** A bar of parts [[class, value, name], …], in proportion. */
-export function stack(parts) {
-  const sum = parts.reduce((all, [, value]) => all + value, 0);
-  const text =
-    parts
-      .filter(([, value]) => value)
-      .map(([, value, name]) => `${count(value)} ${name}`)
-      .join(', ') || 'empty';
-  const bar = h('span', { class: 'stack', role: 'img', 'aria-label': text, title: text });
-  for (const [kind, value] of parts) {
-    if (!value) continue;
-    const part = h('span', { class: `stack-part is-${kind}` });
-    part.style.flexGrow = String(value / sum);
-    bar.append(part);
-  }
-  return bar;
-}
-
 /** <Meter value=${3} limit=${10} unit="running" /> */
 export function Meter({ value, limit, unit = '' }) {
   if (!limit) return html`<span>${count(value)}</span>`;

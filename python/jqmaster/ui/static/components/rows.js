@@ -26,11 +26,12 @@ function Title({ column, sort, onSort }) {
  * rows; rowKey(row) → text; label: what the table is; empty: a view for no rows
  * sort, onSort(text): the order in force, as "name" or "-name", and what to do when another is asked for
  * chosen: a Set of keys, onChoose(Set): rows can be chosen (shift: from the last one to here)
+ * isOld: the rows answer another question: nobody chooses from them
  * below?(row): a view to stand under the row; open?: Enter follows the row's first link
  * children: under the table, such as <Pager>
  */
 export function Table(given) {
-  const { columns, rows, rowKey, label, empty, sort, onSort, chosen, onChoose, below, children } = given;
+  const { columns, rows, rowKey, label, empty, sort, onSort, chosen, onChoose, isOld, below, children } = given;
   const anchor = useRef(null);
   const keys = rows.map(rowKey);
   const choose = (key, isChosen, isRange) => {
@@ -53,7 +54,7 @@ export function Table(given) {
   };
   const on = chosen ? keys.filter((key) => chosen.has(key)).length : 0;
   const width = columns.length + (chosen ? 1 : 0);
-  const all = html`<th class="choose"><input type="checkbox" aria-label="Choose all of this page" disabled=${!keys.length}
+  const all = html`<th class="choose"><input type="checkbox" aria-label="Choose all of this page" disabled=${!keys.length || isOld}
     checked=${on > 0 && on === keys.length} indeterminate=${on > 0 && on < keys.length}
     onChange=${(event) => onChoose(new Set(event.target.checked ? [...chosen, ...keys] : [...chosen].filter((key) => !keys.includes(key))))} /></th>`;
   const line = (
@@ -71,12 +72,12 @@ export function Table(given) {
         <div class="cell">${column.cell(row)}</div></td>`,
     )}
   </tr>`;
-  return html`<div class="table">
+  return html`<div class=${isOld ? 'table loading' : 'table'}>
     <div class="scroll" tabindex="0" role="region" aria-label=${label}>
       <table class="cards" aria-label=${label}>
         <thead><tr>${chosen ? all : null}
           ${columns.map((column) => html`<${Title} column=${column} sort=${sort} onSort=${onSort} />`)}</tr></thead>
-        <tbody>${rows.map((row, i) => {
+        <tbody inert=${Boolean(isOld)}>${rows.map((row, i) => {
           const under = below?.(row);
           return [
             line(row, keys[i]),

@@ -3,6 +3,7 @@
 import { stringify } from '../api.js';
 import { button, h } from '../dom.js';
 import { straight } from '../format.js';
+import { Dom, html, useMemo } from '../view.js';
 
 const PART = 100;
 const LONG = 400;
@@ -98,8 +99,14 @@ function node(value, key, depth) {
   return h('div', { class: 'j-row' }, name, leaf(value));
 }
 
-/** tree(value): with a switch to the raw JSON, and a button that copies it. */
-export function tree(value, label = 'Value') {
+/** <Tree value=${job.argument} label="Argument" />: with a switch to the raw JSON, and a button that copies it. */
+export function Tree({ value, label }) {
+  const text = useMemo(() => stringify(value), [value]);
+  // What somebody has opened stays open while the value is the same.
+  return html`<${Dom} make=${() => tree(value, label)} deps=${[text]} />`;
+}
+
+function tree(value, label) {
   const raw = h('pre', { class: 'raw', hidden: true, tabindex: 0, 'aria-label': `${label}, raw` });
   const nice = h('div', { class: 'j-tree', role: 'group', 'aria-label': label }, node(value, null, 0));
   const turn = button(

@@ -1,7 +1,7 @@
 // Lines that find the jobs with the same values in their arguments.
-import { h } from '../dom.js';
 import { cut } from '../format.js';
-import { BASE, withQuery } from '../router.js';
+import { withQuery } from '../router.js';
+import { html, Link } from '../view.js';
 import { termOf } from './queryline.js';
 
 const MOST = 8;
@@ -28,14 +28,10 @@ export function termsOf(argument) {
   return terms.slice(0, MOST);
 }
 
-/** Links to them; null where there are none. */
-export function alike(argument) {
+/** Links to them; nothing where there are none. */
+export function Alike({ argument }) {
   const terms = termsOf(argument);
   if (!terms.length) return null;
-  return h(
-    'p',
-    { class: 'alike' },
-    h('span', { class: 'muted' }, 'Jobs with the same '),
-    terms.map((q) => [h('a', { class: 'tag', href: BASE + withQuery('/jobs', { q }) }, cut(q, 80)), ' ']),
-  );
+  return html`<p class="alike"><span class="muted">Jobs with the same </span>
+    ${terms.map((q) => html`<${Link} class="tag" to=${withQuery('/jobs', { q })}>${cut(q, 80)}<//> `)}</p>`;
 }

@@ -1,12 +1,13 @@
 // All that is known of a job and is not shown elsewhere on its page.
 import { path } from '../api.js';
-import { h } from '../dom.js';
-import { ago, count, cut, duration, moment } from '../format.js';
-import { link, withQuery } from '../router.js';
+import { Ago } from '../components/time.js';
+import { count, cut, duration, moment } from '../format.js';
+import { withQuery } from '../router.js';
+import { html, Link } from '../view.js';
 import { FIELDS } from './fields.js';
-import { workerLink } from './worker.js';
+import { Worker } from './worker.js';
 
-const both = (ms) => [moment(ms), ' ', h('span', { class: 'muted' }, '(', ago(ms), ')')];
+const both = (ms) => html`${moment(ms)} <span class="muted">(<${Ago} ms=${ms} />)</span>`;
 const seconds = (value) => duration(value * 1000);
 
 // What a job was told that has a place of its own, here or elsewhere on its page.
@@ -37,15 +38,15 @@ function list(job) {
     .map(([word, value, as]) => `${word} ${as(value)}`)
     .join(', ');
   return [
-    ['Id', h('code', {}, job.id)],
-    ['Name', link(withQuery('/jobs', { name: job.name }), cut(job.name, 255))],
-    ['Queue', link(path`/queue/${job.queue}`, cut(job.queue, 255))],
+    ['Id', html`<code>${job.id}</code>`],
+    ['Name', html`<${Link} to=${withQuery('/jobs', { name: job.name })}>${cut(job.name, 255)}<//>`],
+    ['Queue', html`<${Link} to=${path`/queue/${job.queue}`}>${cut(job.queue, 255)}<//>`],
     ['Priority', String(job.priority)],
     [
       'Attempts',
       `${count(job.attempt)} started, ${count(job.retry_count)} failed; ${count(job.max_retry)} ${job.max_retry === 1 ? 'retry' : 'retries'} allowed`,
     ],
-    ['Worker', job.worker_id && workerLink(job.worker_id, 120)],
+    ['Worker', job.worker_id && html`<${Worker} id=${job.worker_id} size=${120} />`],
     ['Enqueued', both(job.created_ms)],
     ['Ready', job.ready_ms && both(job.ready_ms)],
     [DUE[job.status] || 'Due', job.due_ms && both(job.due_ms)],
@@ -60,34 +61,29 @@ function list(job) {
     [
       'Tags',
       job.tags?.length &&
-        job.tags.map((tag) => [h('a', { class: 'tag', href: `/ui${withQuery('/jobs', { tag })}` }, cut(tag, 80)), ' ']),
+        job.tags.map((tag) => html`<${Link} class="tag" to=${withQuery('/jobs', { tag })}>${cut(tag, 80)}<//> `),
     ],
     [
       'Unique key',
-      job.unique && [
-        h('code', {}, cut(job.unique, 255)),
-        job.unique_for ? ` (and ${seconds(job.unique_for)} after its end)` : '',
-        job.unique_within ? ` (for ${seconds(job.unique_within)} from enqueueing)` : '',
-      ],
+      job.unique &&
+        html`<code>${cut(job.unique, 255)}</code>
+          ${job.unique_for ? ` (and ${seconds(job.unique_for)} after its end)` : ''}
+          ${job.unique_within ? ` (for ${seconds(job.unique_within)} from enqueueing)` : ''}`,
     ],
     [
       'Schedule',
-      job.schedule && [
-        link('/schedules', cut(job.schedule, 120)),
-        job.schedule_ms ? [', for ', moment(job.schedule_ms)] : '',
-      ],
+      job.schedule &&
+        html`<${Link} to="/schedules">${cut(job.schedule, 120)}<//>${job.schedule_ms ? `, for ${moment(job.schedule_ms)}` : ''}`,
     ],
     [
       'Headers',
       job.headers &&
-        Object.entries(job.headers).map(([name, text]) => h('div', {}, h('code', {}, cut(`${name}: ${text}`, 1100)))),
+        Object.entries(job.headers).map(
+          ([name, said]) => html`<div><code>${cut(`${name}: ${said}`, 1100)}</code></div>`,
+        ),
     ],
   ].filter(([, value]) => value !== undefined && value !== null && value !== '' && value !== 0);
 }
 
-export const facts = (job) =>
-  h(
-    'dl',
-    { class: 'facts' },
-    list(job).map(([name, value]) => [h('dt', {}, name), h('dd', {}, value)]),
-  );
+export const Facts = ({ job }) =>
+  html`<dl class="facts">${list(job).map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`;

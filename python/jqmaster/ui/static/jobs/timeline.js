@@ -1,7 +1,8 @@
 // What happened to a job: its attempts and what it waited for between them, each with a bar on one line of time.
-import { h, svg } from '../dom.js';
-import { ago, count, cut, duration, moment, now } from '../format.js';
-import { workerLink } from './worker.js';
+import { Ago } from '../components/time.js';
+import { count, cut, duration, moment, now } from '../format.js';
+import { html } from '../view.js';
+import { Worker } from './worker.js';
 
 const KIND = {
   done: 'done',
@@ -40,36 +41,15 @@ export function attempts(events) {
 }
 
 /** A bar from one moment to another. `time`: {begin, span} of the whole line. */
-function bar(time, from, to, kind, words) {
+function Bar({ time, from, to, kind, words }) {
   const share = (ms) => Math.min(100, Math.max(0, ((ms - time.begin) / time.span) * 100));
   const left = Math.min(99.5, share(from));
-  return svg(
-    'svg',
-    { class: 'time-bar', role: 'img', width: '100%', height: 8, 'aria-label': words },
-    svg('rect', { class: 'time-ground', x: 0, y: 3, width: '100%', height: 2 }),
-    svg(
-      'rect',
-      {
-        class: `time-part is-${kind}`,
-        x: `${left.toFixed(3)}%`,
-        y: 0,
-        width: `${Math.max(0.5, share(to) - left).toFixed(3)}%`,
-        height: 8,
-        rx: 1,
-      },
-      svg('title', {}, words),
-    ),
-  );
+  return html`<svg class="time-bar" role="img" width="100%" height="8" aria-label=${words}>
+    <rect class="time-ground" x="0" y="3" width="100%" height="2" />
+    <rect class=${`time-part is-${kind}`} x=${`${left.toFixed(3)}%`} y="0" height="8" rx="1"
+      width=${`${Math.max(0.5, share(to) - left).toFixed(3)}%`}><title>${words}</title></rect>
+  </svg>`;
 }
-
-const axis = ({ begin, end, span }) =>
-  h(
-    'div',
-    { class: 'time-ends muted' },
-    h('span', {}, moment(begin)),
-    h('span', {}, duration(span)),
-    h('span', {}, moment(end)),
-  );
 
 /** What a job waited for behind an event: [state, words]. */
 function reasonOf(before, job) {
@@ -89,77 +69,73 @@ function reasonNow(job, explanation) {
   return [job.status, words[job.status] || 'for a worker'];
 }
 
-function gap(time, from, to, [kind, words], isNow) {
+function Gap({ time, from, to, reason: [kind, words], isNow }) {
   if (to - from < 1) return null;
   const text = `${isNow ? 'waits' : 'waited'} ${duration(to - from)} ${words}`;
-  return h('li', { class: 'gap muted' }, text, bar(time, from, to, kind, text));
+  return html`<li class="gap muted">${text}<${Bar} time=${time} from=${from} to=${to} kind=${kind} words=${text} /></li>`;
 }
 
-function entry(part, time) {
-  if (part.at) {
-    return h(
-      'li',
-      { class: `event is-${KIND[part.event] || (part.event === 'enqueued' ? 'queued' : 'error')}` },
-      h('b', {}, part.event === 'enqueued' ? 'Enqueued' : WORDS[part.event] || part.event),
-      ' ',
-      h('span', { class: 'muted' }, ago(part.at)),
-      part.message ? h('p', { class: 'anywhere' }, part.message) : null,
-    );
-  }
-  const worker = part.worker_id;
-  const took =
-    part.to === undefined ? ['for ', duration(now() - part.from)] : ['after ', duration(part.to - part.from)];
-  return h(
-    'li',
-    { class: `event is-${KIND[part.event] || 'running'}` },
-    h('b', {}, `Attempt ${part.attempt}`),
-    ' ',
-    part.event === 'running' ? 'runs ' : `${WORDS[part.event]} `,
-    took,
-    h(
-      'span',
-      { class: 'muted' },
-      ' · ',
-      h('span', { title: moment(part.from) }, 'started ', ago(part.from)),
-      worker ? [' · by ', workerLink(worker)] : null,
-      part.group && part.group !== part.reason ? [' · ', cut(part.group, 60)] : null,
-      part.reason && part.reason !== 'other' ? ` · ${part.reason}` : null,
-    ),
-    part.message ? h('p', { class: 'anywhere' }, part.message) : null,
-    bar(
-      time,
-      part.from,
-      part.to ?? time.end,
-      KIND[part.event] || 'running',
-      `Attempt ${part.attempt}: ${WORDS[part.event] || 'runs'}, ${duration((part.to ?? time.end) - part.from)}`,
-    ),
-  );
+/** What came in a moment: it was enqueued, moved, or ended without a start. */
+const Moment = ({
+  part,
+}) => html`<li class=${`event is-${KIND[part.event] || (part.event === 'enqueued' ? 'queued' : 'error')}`}>
+  <b>${part.event === 'enqueued' ? 'Enqueued' : WORDS[part.event] || part.event}</b> <span class="muted"><${Ago} ms=${part.at} /></span>
+  ${part.message ? html`<p class="anywhere">${part.message}</p>` : null}
+</li>`;
+
+function Attempt({ part, time }) {
+  const isOver = part.to !== undefined;
+  const kind = KIND[part.event] || 'running';
+  const to = part.to ?? time.end;
+  const said = [
+    part.group && part.group !== part.reason ? cut(part.group, 60) : '',
+    part.reason && part.reason !== 'other' ? part.reason : '',
+  ].filter(Boolean);
+  return html`<li class=${`event is-${kind}`}>
+    <b>Attempt ${part.attempt}</b> ${part.event === 'running' ? 'runs' : WORDS[part.event]} ${
+      isOver ? `after ${duration(part.to - part.from)}` : `for ${duration(now() - part.from)}`
+    }<span class="muted"> · <span title=${moment(part.from)}>started <${Ago} ms=${part.from} /></span>${
+      part.worker_id ? html` · by <${Worker} id=${part.worker_id} />` : null
+    }${said.map((text) => ` · ${text}`)}</span>
+    ${part.message ? html`<p class="anywhere">${part.message}</p>` : null}
+    <${Bar} time=${time} from=${part.from} to=${to} kind=${kind}
+      words=${`Attempt ${part.attempt}: ${WORDS[part.event] || 'runs'}, ${duration(to - part.from)}`} />
+  </li>`;
 }
 
-/** The elements for a history. `job`: its document; explanation: of one that waits. */
-export function timeline(history, job, explanation) {
+/** A history. `job`: its document; explanation: of one that waits. */
+export function Timeline({ history, job, explanation }) {
   const parts = attempts(history.events);
-  if (!parts.length) return [h('p', { class: 'muted' }, 'Nothing is known of it.')];
+  if (!parts.length) return html`<p class="muted">Nothing is known of it.</p>`;
   const last = parts.at(-1);
   const begin = parts[0].from ?? parts[0].at;
   const isOver = job.ended_ms !== undefined;
   const end = isOver ? Math.max(job.ended_ms, last.to ?? last.from ?? last.at) : now();
   const time = { begin, end, span: Math.max(1, end - begin) };
-  const list = h('ol', { class: 'events' });
-  let before = null;
-  for (const part of parts) {
-    const from = part.from ?? part.at;
-    if (before) list.append(gap(time, before.to ?? before.at, from, reasonOf(before, job)) || '');
-    list.append(entry(part, time));
-    before = part;
-  }
-  if (!isOver && last.event !== 'running')
-    list.append(gap(time, last.to ?? last.at, end, reasonNow(job, explanation), true) || '');
-  return [
+  const endOf = (part) => part.to ?? part.at;
+  return html`${
     history.forgotten
-      ? h('p', { class: 'muted' }, `${count(history.forgotten)} attempts before these are not kept.`)
-      : null,
-    end - begin >= 1 ? axis(time) : null,
-    list,
-  ];
+      ? html`<p class="muted">${count(history.forgotten)} attempts before these are not kept.</p>`
+      : null
+  }
+    ${
+      end - begin >= 1
+        ? html`<div class="time-ends muted"><span>${moment(begin)}</span><span>${duration(time.span)}</span><span>${moment(end)}</span></div>`
+        : null
+    }
+    <ol class="events">
+      ${parts.map((part, index) => {
+        const before = parts[index - 1];
+        return html`${
+          before
+            ? html`<${Gap} time=${time} from=${endOf(before)} to=${part.from ?? part.at} reason=${reasonOf(before, job)} />`
+            : null
+        }${part.at ? html`<${Moment} part=${part} />` : html`<${Attempt} part=${part} time=${time} />`}`;
+      })}
+      ${
+        !isOver && last.event !== 'running'
+          ? html`<${Gap} time=${time} from=${endOf(last)} to=${end} reason=${reasonNow(job, explanation)} isNow />`
+          : null
+      }
+    </ol>`;
 }

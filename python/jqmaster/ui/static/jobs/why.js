@@ -1,293 +1,186 @@
 // Why a job waits, in plain words: the strongest reason first, with what can be done about it.
 import { api, path } from '../api.js';
-import { badge } from '../components/badge.js';
-import { meter } from '../components/bar.js';
+import { Badge } from '../components/badge.js';
+import { Meter } from '../components/bar.js';
+import { Button } from '../components/parts.js';
+import { Until } from '../components/time.js';
 import { act } from '../components/toast.js';
 import { onHold } from '../constraints.js';
-import { operatorButton as button, h } from '../dom.js';
-import { amount, count, cut, duration, jobs as inJobs, now, until } from '../format.js';
-import { link, withQuery } from '../router.js';
+import { amount, count, cut, duration, jobs as inJobs, now } from '../format.js';
+import { withQuery } from '../router.js';
+import { html, Link } from '../view.js';
 
-const line = (kind, ...content) => h('div', { class: `alert why is-${kind}` }, content);
+const Line = ({ kind, children }) => html`<div class=${`alert why is-${kind}`}>${children}</div>`;
+
+/** One way or the other, by how many: `of(n, 'comes', 'come')`. */
+const of = (number, one, many) => (number === 1 ? one : many);
 
 function keyText(by) {
   return by === undefined ? '' : typeof by === 'string' ? by : JSON.stringify(by);
 }
 
 /** One constraint: what it allows, and how much of that is in use. */
-function limit(one) {
-  const parts = [];
-  if (one.concurrency)
-    parts.push(h('div', { class: 'why-use' }, h('span', {}, 'at once'), meter(one.running, one.concurrency, 'in use')));
-  if (one.rate) {
-    const much = `${count(one.rate.limit)} in ${duration(one.rate.period * 1000)}`;
-    parts.push(
-      one.starts === undefined
-        ? h('div', { class: 'why-use' }, h('span', {}, `starts: ${much}, evenly`))
-        : h(
-            'div',
-            { class: 'why-use' },
-            h('span', {}, one.cost === undefined ? `starts: ${much}` : `rate: ${much}`),
-            meter(one.starts, one.rate.limit, one.cost === undefined ? '' : 'used'),
-          ),
-    );
+function Limit({ one }) {
+  const { concurrency, rate, starts, cost } = one;
+  const much = rate && `${count(rate.limit)} in ${duration(rate.period * 1000)}`;
+  return html`${
+    concurrency
+      ? html`<div class="why-use"><span>at once</span><${Meter} value=${one.running} limit=${concurrency} unit="in use" /></div>`
+      : null
   }
-  return parts;
+    ${
+      rate
+        ? html`<div class="why-use">${
+            starts === undefined
+              ? html`<span>starts: ${much}, evenly</span>`
+              : html`<span>${cost === undefined ? 'starts' : 'rate'}: ${much}</span>
+                <${Meter} value=${starts} limit=${rate.limit} unit=${cost === undefined ? '' : 'used'} />`
+          }</div>`
+        : null
+    }`;
 }
 
-/** What closes a constraint, and when it opens as far as that is known. */
+/** What closes a constraint, and when it opens as far as that is known: [state, view]. */
 function closing(one) {
   const isFull = one.concurrency && one.running >= one.concurrency;
+  const opens = html`<${Until} ms=${one.opens_ms} />`;
   const freed = one.order
     ? 'when the job that has its place has ended for good, which keeps it while it waits for a retry as well'
     : 'when one of those that have a place ends';
   const hold = onHold(one);
   if (hold)
-    return ['is on hold.', [' It opens ', until(one.opens_ms ?? hold), isFull ? `, but then only ${freed}.` : '.']];
+    return [
+      'is on hold.',
+      html` It opens <${Until} ms=${one.opens_ms ?? hold} />${isFull ? `, but then only ${freed}.` : '.'}`,
+    ];
   if (isFull)
     return [
       'is full.',
-      [
-        one.order ? ' It is in strict order: it opens ' : ' It opens ',
-        freed,
-        one.opens_ms ? [', and its rate has room ', until(one.opens_ms)] : '',
-        '.',
-      ],
+      html`${one.order ? ' It is in strict order: it opens ' : ' It opens '}${freed}${
+        one.opens_ms ? html`, and its rate has room ${opens}` : ''
+      }.`,
     ];
   if (!one.opens_ms) return ['has no room.', ''];
-  if (one.cost === undefined) return ['has no room.', [' It has room again ', until(one.opens_ms), '.']];
+  if (one.cost === undefined) return ['has no room.', html` It has room again ${opens}.`];
   const needs = ` This job needs ${amount(one.cost)}`;
   // It would fit: a larger one has found no room before.
   if (one.starts + one.cost <= one.rate.limit)
-    return [
-      'has no room.',
-      [`${needs}, but what is left is kept for a job that needs more. It opens `, until(one.opens_ms), '.'],
-    ];
-  return ['has no room.', [`${needs}: there is room for that `, until(one.opens_ms), ' at the earliest.']];
+    return ['has no room.', html`${needs}, but what is left is kept for a job that needs more. It opens ${opens}.`];
+  return ['has no room.', html`${needs}: there is room for that ${opens} at the earliest.`];
 }
 
-function constraintLine(one, e) {
+function Constraint({ one, e }) {
   const key = keyText(one.by);
   const target = path`/constraint/${one.id}`;
-  const name = [link(target, one.id), key ? [' for ', h('code', {}, cut(key, 60))] : ''];
+  const name = html`Constraint <${Link} to=${target}>${one.id}<//>${key ? html` for <code>${cut(key, 60)}</code>` : null}`;
   // Open with all places taken: one of them is this job's.
   if (one.open)
-    return line(
-      'ok',
-      h(
-        'p',
-        {},
-        'Constraint ',
-        name,
-        one.concurrency && one.running >= one.concurrency ? ' has a place that this job keeps.' : ' has room.',
-      ),
-      limit(one),
-    );
+    return html`<${Line} kind="ok">
+      <p>${name}${one.concurrency && one.running >= one.concurrency ? ' has a place that this job keeps.' : ' has room.'}</p>
+      <${Limit} one=${one} /><//>`;
   const [state, opens] = closing(one);
-  const jobs = (status, text) => [link(withQuery('/jobs', { status, queue: e.queue }), text), ' · '];
-  return line(
-    'full',
-    h('p', {}, h('b', {}, 'Constraint ', name, ` ${state}`), opens),
-    limit(one),
-    h(
-      'p',
-      {},
-      one.concurrency && e.running ? jobs('running', 'What runs in this queue') : '',
-      one.order ? jobs('retrying', 'What is to be retried') : '',
-      link(target, 'Look at the constraint'),
-    ),
-  );
+  const jobs = (status, text) => html`<${Link} to=${withQuery('/jobs', { status, queue: e.queue })}>${text}<//> · `;
+  return html`<${Line} kind="full">
+    <p><b>${name} ${state}</b>${opens}</p>
+    <${Limit} one=${one} />
+    <p>${one.concurrency && e.running ? jobs('running', 'What runs in this queue') : null}${
+      one.order ? jobs('retrying', 'What is to be retried') : null
+    }<${Link} to=${target}>Look at the constraint<//></p><//>`;
 }
 
-function servedLine(e) {
-  const runs = e.running ? `; ${inJobs(e.running)} of it ${e.running === 1 ? 'runs' : 'run'}` : '';
+function Served({ e }) {
+  const some = `${inJobs(e.running)} of it ${of(e.running, 'runs', 'run')}`;
+  const runs = e.running ? `; ${some}` : '';
   if (e.workers)
-    return line(
-      'ok',
-      h(
-        'p',
-        {},
-        `${count(e.workers)} registered ${e.workers === 1 ? 'worker serves' : 'workers serve'} its queue${runs}.`,
-      ),
-    );
-  if (e.waiting) return line('ok', h('p', {}, `A worker waits for jobs of its queue${runs}.`));
+    return html`<${Line} kind="ok"><p>${count(e.workers)} registered ${of(e.workers, 'worker serves', 'workers serve')} its queue${runs}.</p><//>`;
+  if (e.waiting) return html`<${Line} kind="ok"><p>A worker waits for jobs of its queue${runs}.</p><//>`;
   if (e.running)
-    return line(
-      'note',
-      h(
-        'p',
-        {},
-        `No worker waits for jobs of its queue now, but ${inJobs(e.running)} of it ${e.running === 1 ? 'runs' : 'run'}: who runs ${e.running === 1 ? 'it' : 'them'} may take the next.`,
-      ),
-    );
-  return line(
-    'problem',
-    h(
-      'p',
-      {},
-      h('b', {}, 'No worker is seen that serves its queue:'),
-      ' none is registered for it, none waits for its jobs, none runs any. ',
-      link('/workers', 'Workers'),
-    ),
-  );
+    return html`<${Line} kind="note"><p>No worker waits for jobs of its queue now, but ${some}: who runs ${of(e.running, 'it', 'them')} may take the next.</p><//>`;
+  return html`<${Line} kind="problem"><p><b>No worker is seen that serves its queue:</b> none is registered for it, none waits
+    for its jobs, none runs any. <${Link} to="/workers">Workers<//></p><//>`;
 }
 
-function queued(e, changed) {
-  const lines = [];
-  if (e.paused) {
-    lines.push(
-      line(
-        'paused',
-        h(
-          'p',
-          {},
-          h('b', {}, 'Its queue ', link(path`/queue/${e.queue}`, e.queue), ' is paused.'),
-          ' Nothing in it starts. ',
-        ),
-        button(
-          'Resume the queue',
-          async () => {
-            if (await act(() => api.post(path`/queue/${e.queue}/resume`), `Queue ${e.queue} goes on.`)) changed();
-          },
-          { class: 'primary small' },
-        ),
-      ),
-    );
-  }
+function Paused({ queue, changed }) {
+  const resume = async () => {
+    if (await act(() => api.post(path`/queue/${queue}/resume`), `Queue ${queue} goes on.`)) changed();
+  };
+  return html`<${Line} kind="paused">
+    <p><b>Its queue <${Link} to=${path`/queue/${queue}`}>${queue}<//> is paused.</b> Nothing in it starts. </p>
+    <${Button} needs="operator" class="primary small" onClick=${resume}>Resume the queue<//><//>`;
+}
+
+/** `isNext`: it is ready now; else what would hold it then, as far as it is so now. */
+function Queued({ e, changed, isNext = true }) {
   const limits = e.constraints || [];
-  for (const one of limits) if (!one.open) lines.push(constraintLine(one, e));
-  const served = servedLine(e);
+  const shut = limits.filter((one) => !one.open);
   const isServed = e.workers || e.waiting || e.running;
-  if (!isServed) lines.push(served);
-  if (e.ahead) {
-    lines.push(
-      line(
-        'note',
-        h(
-          'p',
-          {},
-          h('b', {}, `${inJobs(e.ahead)} ${e.ahead === 1 ? 'comes' : 'come'} before it.`),
-          ' ',
-          link(withQuery('/jobs', { queue: e.queue, status: 'queued' }), 'See them in order'),
-        ),
-      ),
-    );
-  }
-  if (!lines.length) {
-    lines.push(
-      line(
-        'ok',
-        h(
-          'p',
-          {},
-          h('b', {}, 'Nothing holds it: it is the next of its queue.'),
-          e.running ? ' It starts as soon as a worker has room.' : ' It should start any moment.',
-        ),
-      ),
-    );
-  }
-  if (isServed) lines.push(served);
-  for (const one of limits) if (one.open) lines.push(constraintLine(one, e));
-  return lines;
+  const served = html`<${Served} e=${e} />`;
+  const ahead = isNext ? e.ahead : 0;
+  const isFree = !e.paused && !shut.length && isServed && !ahead;
+  return html`${e.paused ? html`<${Paused} queue=${e.queue} changed=${changed} />` : null}
+    ${shut.map((one) => html`<${Constraint} key=${one.id} one=${one} e=${e} />`)}
+    ${isServed || !isNext ? null : served}
+    ${
+      ahead
+        ? html`<${Line} kind="note"><p><b>${inJobs(ahead)} ${of(ahead, 'comes', 'come')} before it.</b> <${Link}
+            to=${withQuery('/jobs', { queue: e.queue, status: 'queued' })}>See them in order<//></p><//>`
+        : null
+    }
+    ${
+      isFree
+        ? html`<${Line} kind="ok"><p><b>Nothing holds it: it is the next of its queue.</b>${
+            e.running ? ' It starts as soon as a worker has room.' : ' It should start any moment.'
+          }</p><//>`
+        : null
+    }
+    ${isServed && isNext ? served : null}
+    ${isNext ? limits.filter((one) => one.open).map((one) => html`<${Constraint} key=${one.id} one=${one} e=${e} />`) : null}`;
 }
 
-function timed(e, job) {
+function Timed({ e, job }) {
   // Not `start_ms`: that is when its constraints open, too.
   const at = job.due_ms || e.start_ms;
-  const when = at > now() ? ['due ', until(at)] : 'due, and about to become ready';
-  if (e.status === 'retrying') {
-    const left = job.max_retry - job.retry_count + 1;
-    return [
-      line(
-        'retrying',
-        h(
-          'p',
-          {},
-          h('b', {}, 'It failed and waits for its next attempt, ', when, '.'),
-          ` ${count(job.retry_count)} failed so far; ${left > 0 ? `${count(left)} ${left === 1 ? 'attempt is' : 'attempts are'} left` : 'none is left'}.`,
-        ),
-        job.message ? h('p', { class: 'muted' }, 'Last: ', cut(job.message, 300)) : null,
-      ),
-    ];
-  }
-  return [
-    line(
-      'scheduled',
-      h(
-        'p',
-        {},
-        h('b', {}, 'Its time has not come: it is ', when, '.'),
-        job.schedule ? [' It was made by the schedule ', link('/schedules', job.schedule), '.'] : '',
-      ),
-    ),
-  ];
+  const when = at > now() ? html`due <${Until} ms=${at} />` : 'due, and about to become ready';
+  if (e.status === 'scheduled')
+    return html`<${Line} kind="scheduled"><p><b>Its time has not come: it is ${when}.</b>${
+      job.schedule ? html` It was made by the schedule <${Link} to="/schedules">${job.schedule}<//>.` : null
+    }</p><//>`;
+  const left = job.max_retry - job.retry_count + 1;
+  const attempts = left > 0 ? `${count(left)} ${of(left, 'attempt is', 'attempts are')} left` : 'none is left';
+  return html`<${Line} kind="retrying">
+    <p><b>It failed and waits for its next attempt, ${when}.</b> ${count(job.retry_count)} failed so far; ${attempts}.</p>
+    ${job.message ? html`<p class="muted">Last: ${cut(job.message, 300)}</p>` : null}<//>`;
 }
 
-function blocked(job, others, changed) {
+function Blocked({ job, others, changed }) {
   const ids = job.waits_for || [];
   const bad = ids.filter((id) => ['error', 'cancelled'].includes(others.get(id)?.status));
-  const first = line(
-    'blocked',
-    h(
-      'p',
-      {},
-      h('b', {}, `It waits for ${inJobs(ids.length)}${ids.length >= 100 ? ' or more' : ''} to be done.`),
-      ' See below.',
-    ),
-  );
-  if (!bad.length) return [first];
-  return [
-    line(
-      'problem',
-      h(
-        'p',
-        {},
-        h(
-          'b',
-          {},
-          `${inJobs(bad.length)} it waits for ${bad.length === 1 ? 'has' : 'have'} failed or ${bad.length === 1 ? 'was' : 'were'} cancelled.`,
-        ),
-        ` It goes on waiting until ${bad.length === 1 ? 'that was retried and is' : 'those were retried and are'} done: `,
-      ),
-      h(
-        'ul',
-        { class: 'sample' },
-        bad
-          .slice(0, 5)
-          .map((id) =>
-            h(
-              'li',
-              {},
-              badge(others.get(id).status),
-              ' ',
-              link(path`/job/${id}`, cut(others.get(id).name, 60)),
-              others.get(id).message ? h('span', { class: 'muted' }, ` ${cut(others.get(id).message, 120)}`) : null,
-            ),
-          ),
-      ),
-      button(
-        bad.length === 1 ? 'Retry it' : `Retry all ${bad.length}`,
-        async () => {
-          const say = ({ jobs }) =>
-            jobs.includes('queued') ? 'In the queue again.' : 'It cannot be retried any more.';
-          if (await act(() => api.post('/jobs/retry', { ids: bad }), say)) changed();
-        },
-        { class: 'primary small' },
-      ),
-    ),
-    first,
-  ];
+  const retry = async () => {
+    const say = ({ jobs }) => (jobs.includes('queued') ? 'In the queue again.' : 'It cannot be retried any more.');
+    if (await act(() => api.post('/jobs/retry', { ids: bad }), say)) changed();
+  };
+  return html`${
+    bad.length
+      ? html`<${Line} kind="problem">
+          <p><b>${inJobs(bad.length)} it waits for ${of(bad.length, 'has', 'have')} failed or ${of(bad.length, 'was', 'were')} cancelled.</b>
+            ${` It goes on waiting until ${of(bad.length, 'that was retried and is', 'those were retried and are')} done:`}</p>
+          <ul class="sample">${bad.slice(0, 5).map((id) => {
+            const { status, name, message } = others.get(id);
+            return html`<li key=${id}><${Badge} word=${status} /> <${Link} to=${path`/job/${id}`}>${cut(name, 60)}<//>${
+              message ? html`<span class="muted"> ${cut(message, 120)}</span>` : null
+            }</li>`;
+          })}</ul>
+          <${Button} needs="operator" class="primary small" onClick=${retry}>${of(bad.length, 'Retry it', `Retry all ${bad.length}`)}<//><//>`
+      : null
+  }
+    <${Line} kind="blocked"><p><b>It waits for ${inJobs(ids.length)}${ids.length >= 100 ? ' or more' : ''} to be done.</b> See below.</p><//>`;
 }
 
-/** Elements that say why; none for a job that does not wait. others: documents by id, of those it depends on. */
-export function why(explanation, job, others, changed) {
-  const e = explanation;
-  if (e.status === 'queued') return queued(e, changed);
-  if (e.status === 'blocked') return blocked(job, others, changed);
-  if (e.status !== 'scheduled' && e.status !== 'retrying') return [];
-  const lines = timed(e, job);
-  // What would hold it then, as far as it is so now.
-  if (e.paused || (e.constraints || []).some((one) => !one.open))
-    lines.push(...queued({ ...e, ahead: 0 }, changed).slice(0, -1));
-  return lines;
+/** Why it waits. explanation: of one that does; others: documents by id, of those it depends on. */
+export function Why({ explanation: e, job, others, changed }) {
+  if (e.status === 'queued') return html`<${Queued} e=${e} changed=${changed} />`;
+  if (e.status === 'blocked') return html`<${Blocked} job=${job} others=${others} changed=${changed} />`;
+  const isHeld = e.paused || (e.constraints || []).some((one) => !one.open);
+  return html`<${Timed} e=${e} job=${job} />
+    ${isHeld ? html`<${Queued} e=${e} changed=${changed} isNext=${false} />` : null}`;
 }

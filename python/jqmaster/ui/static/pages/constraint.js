@@ -4,7 +4,7 @@ import { FilterBar } from '../components/filterbar.js';
 import { Button, Head, Loaded } from '../components/parts.js';
 import { Pager, Table, usePages } from '../components/rows.js';
 import { toast } from '../components/toast.js';
-import { tree } from '../components/tree.js';
+import { Tree } from '../components/tree.js';
 import {
   closed,
   edit,
@@ -22,7 +22,7 @@ import {
 import { count, cut, moment } from '../format.js';
 import { isWhole } from '../limit.js';
 import { navigate } from '../router.js';
-import { Dom, html, Link, same, useData, useQuery } from '../view.js';
+import { html, Link, useData, useQuery } from '../view.js';
 
 const BUSIEST = 100;
 const PAGE = 25;
@@ -183,7 +183,7 @@ export function Page({ params: { id } }) {
       <div class="grid">
         <section class="panel"><h2>What it says</h2><${Facts} one=${one} after=${after} /></section>
         <section class="panel"><h2>Queues it holds jobs of</h2><${Queues} one=${one} /></section>
-        <section class="panel"><h2>Jobs it concerns</h2><${Dom} make=${() => tree(one.match, 'Matcher')} deps=${[same(one.match)]} /></section>
+        <section class="panel"><h2>Jobs it concerns</h2><${Tree} value=${one.match} label="Matcher" /></section>
       </div>
       <h2>Keys in use</h2>
       ${one.by ? html`<${FilterBar} fields=${FILTERS} />` : null}

@@ -1,314 +1,219 @@
 // A job: what it is, what became of it, why it waits, and what can be done about it.
-
 import { api, path } from '../api.js';
-import { badge } from '../components/badge.js';
+import { Badge } from '../components/badge.js';
 import { confirm } from '../components/dialog.js';
+import { Button, Loaded } from '../components/parts.js';
+import { Ago } from '../components/time.js';
 import { act, failed } from '../components/toast.js';
-import { tree } from '../components/tree.js';
-import { operatorButton as button, fill, h } from '../dom.js';
-import { ago, count, cut, duration } from '../format.js';
+import { Tree } from '../components/tree.js';
+import { count, cut, duration } from '../format.js';
 import { setTitle } from '../frame.js';
 import { actionOf } from '../jobs/actions.js';
-import { alike } from '../jobs/alike.js';
+import { Alike } from '../jobs/alike.js';
 import { changeForm } from '../jobs/change.js';
-import { errorOf } from '../jobs/errors.js';
-import { facts } from '../jobs/facts.js';
-import { dependents, graph, SHOWN } from '../jobs/graph.js';
+import { Fault } from '../jobs/errors.js';
+import { Facts } from '../jobs/facts.js';
+import { Dependents, dependsOf, Graph, SHOWN } from '../jobs/graph.js';
 import { mass } from '../jobs/mass.js';
-import { progressOf } from '../jobs/progress.js';
-import { timeline } from '../jobs/timeline.js';
+import { Progress } from '../jobs/progress.js';
+import { Timeline } from '../jobs/timeline.js';
 import { ENDED, WAITING } from '../jobs/where.js';
-import { why } from '../jobs/why.js';
-import { workerLink } from '../jobs/worker.js';
-import { every, follow } from '../live.js';
+import { Why } from '../jobs/why.js';
+import { Worker } from '../jobs/worker.js';
+import { follow } from '../live.js';
 import { may } from '../rights.js';
-import { link, navigate, withQuery } from '../router.js';
+import { navigate, withQuery } from '../router.js';
+import { html, Link, useData, useEffect, useRef } from '../view.js';
 
 const LARGE = 200000; // an argument of so many characters is not fetched again and again
 
-const section = (title, ...content) =>
-  h('section', { class: 'panel', 'aria-label': title }, h('h2', {}, title), content);
+const Section = ({ title, kind = '', children }) =>
+  html`<section class=${`panel ${kind}`} aria-label=${title}><h2>${title}</h2>${children}</section>`;
 
-/** Draws anew without taking the focus from a button or a link that is there again. */
-function keepingFocus(place, draw) {
-  const held = place.contains(document.activeElement) ? document.activeElement.textContent : null;
-  draw();
-  if (held) [...place.querySelectorAll('a, button')].find((one) => one.textContent === held)?.focus();
+// -- what is known of it ------------------------------------------------------------------------------
+
+/** Of full constraints whether they are in strict order: `explain` does not say so. */
+async function lookAtOrder({ constraints = [] }, get) {
+  const full = constraints.filter((one) => !one.open && one.concurrency === 1 && one.running);
+  await Promise.all(
+    full.map(async (one) => {
+      one.order = (await get(path`/constraint/${one.id}`).catch(() => ({}))).order;
+    }),
+  );
+}
+
+/** Those it waits for, and those that wait for it, as far as they are shown; what has ended stays as it is. */
+async function lookAround(job, others, get) {
+  const waiting = (job.dependents || []).slice(0, SHOWN);
+  const open = new Set([...(job.waits_for || []), ...waiting]);
+  const wanted = [...dependsOf(job).slice(0, SHOWN), ...waiting];
+  await Promise.all(
+    wanted
+      .filter((one) => !ENDED.includes(others.get(one)?.status) || open.has(one))
+      .map(async (one) => {
+        others.set(one, await get(path`/job/${one}`).catch(() => null));
+      }),
+  );
+}
+
+/**
+ * Its document, history and explanation: useData's answer. Its transitions are told as they happen, until it has ended;
+ * progress and reasons to wait are no transitions: those are asked for.
+ */
+function useJob(id) {
+  const at = path`/job/${id}`;
+  const kept = useRef({ others: new Map(), shown: null, begun: 0, ended: 0, isChanged: false }).current;
+  const state = useData(
+    async (signal) => {
+      const get = (target) => api.get(target, {}, { signal });
+      kept.begun += 1;
+      const mine = kept.begun;
+      const old = kept.isChanged ? null : kept.shown?.job;
+      kept.isChanged = false;
+      const isKept = old && (WAITING.includes(old.status) || JSON.stringify(old, plain).length > LARGE);
+      const job = isKept ? old : await get(at);
+      const [history, explanation] = await Promise.all([
+        get(`${at}/history`),
+        WAITING.includes(job.status) ? get(`${at}/explain`) : null,
+        lookAround(job, kept.others, get),
+      ]);
+      if (explanation) await lookAtOrder(explanation, get);
+      // One that began later may have been faster.
+      if (mine > kept.ended) Object.assign(kept, { ended: mine, shown: { job, history, explanation } });
+      return kept.shown;
+    },
+    { ms: 3000, deps: [id] },
+  );
+  const changed = () => {
+    kept.isChanged = true;
+    return state.reload();
+  };
+  const { status } = state.data?.job || {};
+  const isFollowed = status && !ENDED.includes(status);
+  useEffect(() => {
+    if (!isFollowed) return undefined;
+    return follow(`${at}/events`, (event) => {
+      const { job } = kept.shown;
+      if (event.state !== job.status || event.attempt !== job.attempt) changed();
+    });
+  }, [at, isFollowed]);
+  return { state, changed, others: kept.others };
 }
 
 const plain = (_key, value) => (typeof value === 'bigint' ? `${value}n` : value);
 
-function actionsOf(job, changed, _isProtected) {
-  const one = (id) => () =>
-    mass(actionOf(id), { ids: [job.id], rows: [job] }).then((did) => {
-      if (did === undefined) return;
-      if (id === 'discard' && did) navigate('/jobs');
-      else changed();
-    });
+// -- its parts ----------------------------------------------------------------------------------------
+
+function Actions({ job, changed }) {
   const at = (id) => actionOf(id).states.includes(job.status);
-  const made = [];
-  if (at('retry')) {
-    made.push(
-      button(
-        'Retry',
-        async () => {
-          if (await act(() => api.post(path`/job/${job.id}/retry`), 'It is in the queue again.')) changed();
-        },
-        { class: 'primary' },
-      ),
-    );
-  }
-  if (at('run')) {
-    made.push(
-      button(
-        'Run now',
-        async () => {
-          if (
-            await act(() => api.patch(path`/job/${job.id}`, { delay: 0 }), 'It does not wait for its time any longer.')
-          )
-            changed();
-        },
-        { class: made.length ? '' : 'primary' },
-      ),
-    );
-  }
-  made.push(
-    button('Change…', async () => {
-      const changes = await changeForm(job.id).catch(failed);
-      if (changes) changed();
-    }),
-  );
-  if (may('pusher'))
-    made.push(h('a', { class: 'button', href: `/ui${withQuery('/enqueue', { from: job.id })}` }, 'Enqueue again…'));
-  if (at('kick')) {
-    made.push(
-      button('Take from worker…', async () => {
-        const isSure = await confirm({
-          title: 'Take it from its worker?',
-          action: 'Take from worker',
-          body: [
-            'It waits again and loses no retry. Its worker is told that it has lost it; what it did so far may happen twice.',
-          ],
-        });
-        if (isSure && (await act(() => api.post(path`/job/${job.id}/kick`, {}), 'It waits in its queue again.')))
-          changed();
-      }),
-    );
-  }
-  if (at('cancel')) made.push(button('Cancel…', one('cancel'), { class: 'danger' }));
-  if (at('discard')) made.push(button('Discard…', one('discard'), { class: 'danger' }));
-  return made;
-}
-
-function failure(job) {
-  if (job.status === 'done' || (!job.message && job.error === null && !job.reason)) return null;
-  const { group } = job;
-  return h(
-    'section',
-    { class: 'panel failure', 'aria-label': 'Last failure' },
-    h('h2', {}, job.status === 'error' ? 'It failed for good' : 'Last failure'),
-    h('p', { class: 'problem clip said-all' }, job.message || `reason: ${job.reason || 'not given'}`),
-    h(
-      'p',
-      { class: 'muted' },
-      job.retry_count ? `${job.retry_count} of ${job.max_retry + 1} attempts failed` : 'It has begun anew since',
-      job.reason && job.reason !== 'other' ? ` · ${job.reason}` : '',
-      group
-        ? [' · group ', job.status === 'error' ? link(withQuery('/jobs', { group }), cut(group, 80)) : cut(group, 80)]
-        : '',
-    ),
-    errorOf(job.error),
-  );
-}
-
-class JobPage {
-  constructor(view, id) {
-    Object.assign(this, {
-      id,
-      at: path`/job/${id}`,
-      job: null,
-      others: new Map(),
-      shownValues: '',
-      isLarge: false,
-      isOver: false,
-      stopFollowing: null,
-    });
-    this.head = h('div', { class: 'head job-head' });
-    const place = (kind = '') => h('div', { class: `place ${kind}` });
-    this.place = {
-      progress: place(),
-      why: place(),
-      graph: place(),
-      dependents: place(),
-      failure: place(),
-      values: place('grid'),
-      history: place(),
-      facts: place(),
-    };
-    const { history, facts: known, ...others } = this.place;
-    view.append(this.head, ...Object.values(others), h('div', { class: 'grid job-grid' }, history, known));
-    this.refresh = this.refresh.bind(this);
-  }
-
-  /** Those it waits for, and those that wait for it, as far as they are shown; what has ended stays as it is. */
-  async lookAround() {
-    const open = new Set(this.job.waits_for || []);
-    const depends = [...(this.job.depends || [])].sort((a, b) => open.has(b) - open.has(a));
-    const waiting = (this.job.dependents || []).slice(0, SHOWN);
-    for (const one of waiting) open.add(one);
-    const wanted = [...depends.slice(0, SHOWN), ...waiting];
-    await Promise.all(
-      wanted
-        .filter((one) => !ENDED.includes(this.others.get(one)?.status) || open.has(one))
-        .map(async (one) => {
-          this.others.set(one, await api.get(path`/job/${one}`).catch(() => null));
-        }),
-    );
-  }
-
-  /** What happened to it, and why it waits: known apart from its document. */
-  async drawRest() {
-    const { job, place, others } = this;
-    const explained = WAITING.includes(job.status) ? api.get(`${this.at}/explain`) : null;
-    const [history, explanation] = await Promise.all([api.get(`${this.at}/history`), explained, this.lookAround()]);
-    if (explanation) await this.lookAtOrder(explanation);
-    if (this.isOver) return;
-    fill(place.history, section('What happened', timeline(history, job, explanation)));
-    fill(place.dependents, job.dependents ? section('What waits for it', dependents(job, others)) : null);
-    if (job.depends?.length) fill(place.graph, section('What it waits for', graph(job, others)));
-    const reasons = explanation ? why(explanation, job, others, this.refresh) : [];
-    keepingFocus(place.why, () => fill(place.why, reasons.length ? section('Why it waits', reasons) : null));
-  }
-
-  /** Of full constraints whether they are in strict order: `explain` does not say so. */
-  async lookAtOrder({ constraints = [] }) {
-    const full = constraints.filter((one) => !one.open && one.concurrency === 1 && one.running);
-    await Promise.all(
-      full.map(async (one) => {
-        one.order = (await api.get(path`/constraint/${one.id}`).catch(() => ({}))).order;
-      }),
-    );
-  }
-
-  drawValues() {
-    const { job } = this;
-    const key = JSON.stringify([job.argument, job.result, job.keep_result, job.status], plain);
-    this.isLarge = key.length > LARGE;
-    // What somebody has opened in a tree stays open.
-    if (key === this.shownValues) return;
-    this.shownValues = key;
-    const nothing = h(
-      'p',
-      { class: 'muted' },
-      job.keep_result ? 'Nothing, or it is not kept any longer.' : 'Results of this job are not kept.',
-    );
-    const hasResult = job.result !== null && job.result !== undefined;
-    fill(
-      this.place.values,
-      section('Argument', tree(job.argument, 'Argument'), alike(job.argument)),
-      hasResult
-        ? section('Result', tree(job.result, 'Result'))
-        : job.status === 'done'
-          ? section('Result', nothing)
-          : null,
-    );
-  }
-
-  draw() {
-    const { job, place } = this;
-    keepingFocus(this.head, () =>
-      fill(
-        this.head,
-        h('h1', {}, cut(job.name, 200), ' ', badge(job.status)),
-        h('div', { class: 'actions' }, actionsOf(job, this.refresh)),
-        h(
-          'p',
-          { class: 'muted job-line' },
-          h('code', {}, job.id),
-          ' · in ',
-          link(path`/queue/${job.queue}`, cut(job.queue, 80)),
-          ' · enqueued ',
-          ago(job.created_ms),
-          job.worker_id
-            ? [' · ', job.status === 'running' ? 'runs' : 'ran last', ' on ', workerLink(job.worker_id)]
-            : '',
-          job.started_ms && job.ended_ms ? ` · took ${duration(Math.max(0, job.ended_ms - job.started_ms))}` : '',
-          job.attempt > 1 ? ` · ${count(job.attempt)} attempts` : '',
-        ),
-      ),
-    );
-    fill(place.progress, progressOf(job, { isLong: true }));
-    fill(place.failure, failure(job));
-    fill(place.facts, section('Facts', facts(job)));
-    this.drawValues();
-  }
-
-  async load() {
-    this.job = await api.get(this.at);
-    if (this.isOver) return;
-    this.draw();
-    await this.drawRest();
-    if (!this.isOver) this.listen();
-  }
-
-  async refresh() {
-    try {
-      await this.load();
-    } catch (problem) {
-      if (!this.isGone(problem)) failed(problem);
-    }
-  }
-
-  /** Whether there is nothing left to say, and says so. */
-  isGone(problem) {
-    if (!this.isOver && problem.status === 404)
-      fill(
-        this.place.why,
-        section('It is gone', h('p', {}, 'Its record is not there any longer. ', link('/jobs', 'All jobs'))),
-      );
-    return this.isOver || problem.status === 404;
-  }
-
-  /** Its transitions, as they happen, until it has ended. */
-  listen() {
-    if (ENDED.includes(this.job.status)) {
-      this.stopFollowing?.();
-      this.stopFollowing = null;
-    } else {
-      this.stopFollowing ??= follow(`${this.at}/events`, (event) => {
-        if (event.state !== this.job.status || event.attempt !== this.job.attempt) this.refresh();
-      });
-    }
-  }
-
-  /** Progress and reasons to wait are no transitions: those are asked for. */
-  async lookAgain() {
-    if (document.querySelector('dialog[open]')) return;
-    // One that has ended may be retried, or go, by others.
-    if (this.job.status === 'running' || ENDED.includes(this.job.status)) {
-      if (!this.isLarge) await this.load().catch((problem) => this.isGone(problem) || Promise.reject(problem));
-    } else await this.drawRest();
-  }
-
-  close() {
-    this.isOver = true;
-    this.stopFollowing?.();
-  }
-}
-
-export async function render(view, { id }) {
-  const page = new JobPage(view, id);
-  let stop = null;
-  try {
-    await page.load();
-    setTitle(cut(page.job.name, 60));
-    stop = every(3000, () => page.lookAgain());
-  } catch (problem) {
-    page.close();
-    throw problem;
-  }
-  return () => {
-    stop();
-    page.close();
+  const one = (id) => async () => {
+    const did = await mass(actionOf(id), { ids: [job.id], rows: [job] });
+    if (id === 'discard' && did) navigate('/jobs');
+    else if (did !== undefined) changed();
   };
+  const doing = (ask, said) => async () => (await act(ask, said)) && changed();
+  const take = async () => {
+    const isSure = await confirm({
+      title: 'Take it from its worker?',
+      action: 'Take from worker',
+      body: 'It waits again and loses no retry. Its worker is told that it has lost it; what it did so far may happen twice.',
+    });
+    if (isSure) await doing(() => api.post(path`/job/${job.id}/kick`, {}), 'It waits in its queue again.')();
+  };
+  const change = async () => (await changeForm(job.id).catch(failed)) && changed();
+  const retry = doing(() => api.post(path`/job/${job.id}/retry`), 'It is in the queue again.');
+  const now = doing(() => api.patch(path`/job/${job.id}`, { delay: 0 }), 'It does not wait for its time any longer.');
+  // With keys: the focus goes with a button that goes, it does not move on to another.
+  const button = (id, text, onClick, kind) =>
+    html`<${Button} key=${id} needs="operator" class=${kind} onClick=${onClick}>${text}<//>`;
+  return html`<div class="actions">
+    ${at('retry') && button('retry', 'Retry', retry, 'primary')}
+    ${at('run') && button('run', 'Run now', now, at('retry') ? '' : 'primary')}
+    ${button('change', 'Change…', change)}
+    <${Again} key="again" id=${job.id} />
+    ${at('kick') && button('kick', 'Take from worker…', take)}
+    ${at('cancel') && button('cancel', 'Cancel…', one('cancel'), 'danger')}
+    ${at('discard') && button('discard', 'Discard…', one('discard'), 'danger')}
+  </div>`;
+}
+
+const Again = ({ id }) =>
+  may('pusher') && html`<${Link} class="button" to=${withQuery('/enqueue', { from: id })}>Enqueue again…<//>`;
+
+const Top = ({ job, changed }) => html`<div class="head job-head">
+  <h1>${cut(job.name, 200)} <${Badge} word=${job.status} /></h1>
+  <${Actions} job=${job} changed=${changed} />
+  <p class="muted job-line"><code>${job.id}</code> · in <${Link} to=${path`/queue/${job.queue}`}>${cut(job.queue, 80)}<//>${html` · enqueued <${Ago} ms=${job.created_ms} />`}${
+    job.worker_id
+      ? html` · ${job.status === 'running' ? 'runs' : 'ran last'} on <${Worker} id=${job.worker_id} />`
+      : null
+  }${job.started_ms && job.ended_ms ? ` · took ${duration(Math.max(0, job.ended_ms - job.started_ms))}` : ''}${
+    job.attempt > 1 ? ` · ${count(job.attempt)} attempts` : ''
+  }</p>
+</div>`;
+
+function Failure({ job }) {
+  const { status, message, error, reason, group } = job;
+  if (status === 'done' || (!message && error === null && !reason)) return null;
+  const text = group && cut(group, 80);
+  return html`<section class="panel failure" aria-label="Last failure">
+    <h2>${status === 'error' ? 'It failed for good' : 'Last failure'}</h2>
+    <p class="problem clip said-all">${message || `reason: ${reason || 'not given'}`}</p>
+    <p class="muted">${
+      job.retry_count ? `${job.retry_count} of ${job.max_retry + 1} attempts failed` : 'It has begun anew since'
+    }${reason && reason !== 'other' ? ` · ${reason}` : ''}${
+      group
+        ? html` · group ${status === 'error' ? html`<${Link} to=${withQuery('/jobs', { group })}>${text}<//>` : text}`
+        : null
+    }</p>
+    <${Fault} error=${error} />
+  </section>`;
+}
+
+function Values({ job }) {
+  const { argument, result, status } = job;
+  const hasResult = result !== null && result !== undefined;
+  const nothing = job.keep_result ? 'Nothing, or it is not kept any longer.' : 'Results of this job are not kept.';
+  return html`<div class="grid">
+    <${Section} title="Argument"><${Tree} value=${argument} label="Argument" /><${Alike} argument=${argument} /><//>
+    ${
+      hasResult || status === 'done'
+        ? html`<${Section} title="Result">${
+            hasResult ? html`<${Tree} value=${result} label="Result" />` : html`<p class="muted">${nothing}</p>`
+          }<//>`
+        : null
+    }
+  </div>`;
+}
+
+function Shown({ known: { job, history, explanation }, others, changed, isGone }) {
+  const isSomeReason = explanation && WAITING.includes(explanation.status);
+  return html`<${Top} job=${job} changed=${changed} />
+    ${isGone ? html`<${Section} title="It is gone"><p>Its record is not there any longer. <${Link} to="/jobs">All jobs<//></p><//>` : null}
+    <${Progress} job=${job} isLong />
+    ${
+      isSomeReason && !isGone
+        ? html`<${Section} title="Why it waits"><${Why} explanation=${explanation} job=${job} others=${others} changed=${changed} /><//>`
+        : null
+    }
+    ${job.depends?.length ? html`<${Section} title="What it waits for"><${Graph} job=${job} others=${others} /><//>` : null}
+    ${job.dependents ? html`<${Section} title="What waits for it"><${Dependents} ids=${job.dependents} others=${others} /><//>` : null}
+    <${Failure} job=${job} />
+    <${Values} job=${job} />
+    <div class="grid job-grid">
+      <${Section} title="What happened"><${Timeline} history=${history} job=${job} explanation=${explanation} /><//>
+      <${Section} title="Facts"><${Facts} job=${job} /><//>
+    </div>`;
+}
+
+export function Page({ params: { id } }) {
+  const { state, changed, others } = useJob(id);
+  const { data, problem } = state;
+  const name = data?.job.name;
+  useEffect(() => {
+    if (name !== undefined) setTitle(cut(name, 60));
+  }, [name]);
+  const isGone = problem?.status === 404;
+  if (isGone && !data) throw problem;
+  return html`<${Loaded} of=${state}>${(known) => html`<${Shown} known=${known} others=${others} changed=${changed} isGone=${isGone} />`}<//>`;
 }
