@@ -8,8 +8,8 @@
 --   0                everything
 -- Fields: m, h or d and the number of minutes, hours or days since 1970; the empty field is the minute of the last look
 -- for old ones. Values: a *cell*, packed: counts in the order of KINDS, behind them what is known of waits and of runs:
--- count, sum, sum of squares, least, greatest, and from STEPS on how many were in each step of a histogram. At NET, where
--- it is not 0: of the attempts that have ended, those that began in the bucket less those that ended in it.
+-- count, sum, sum of squares, least, greatest, and from STEPS on how many were in each step of a histogram. At NET,
+-- where it is not 0: of the attempts that have ended, those that began in the bucket less those that ended in it.
 local keys = require "jqlua.base.keys"
 local bounds = require "jqlua.settings.bounds"
 local statlog = require "jqlua.statistics.log"

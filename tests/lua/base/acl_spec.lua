@@ -19,8 +19,8 @@ local WAITING = { "bzpopmin", "ssubscribe", "sunsubscribe" }
 
 local SCRIPTS = {
   "assign", "audit", "bulk", "bulks", "cancel", "change", "config", "constrain", "constraints", "depend", "discard",
-  "enqueue", "explain", "export", "failures", "finish", "forget", "free", "get", "grant", "heartbeat", "history", "hold",
-  "import", "jobs", "keys", "kick", "mark", "marks", "migrate", "pick", "queue", "queues", "refuse", "register",
+  "enqueue", "explain", "export", "failures", "finish", "forget", "free", "get", "grant", "heartbeat", "history",
+  "hold", "import", "jobs", "keys", "kick", "mark", "marks", "migrate", "pick", "queue", "queues", "refuse", "register",
   "release", "result", "retry", "revoke", "schedule", "schedules", "setup", "stats", "subscribe", "tags", "tick",
   "touch", "track", "trail", "unconstrain", "unregister", "unschedule", "unsubscribe", "usage", "watch", "webhooks",
   "worker", "workers",

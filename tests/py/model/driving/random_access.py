@@ -1,4 +1,4 @@
-"""Random operations for the model test: keys, who changes things, webhooks."""
+"""Random operations for the model test: keys, who changes things, what is done to many jobs, webhooks."""
 
 from model.access import NOTED
 from model.matcher import pack as pack_matcher
@@ -71,3 +71,23 @@ class AccessGenerator:
 
     def webhooks(self):
         return {"secrets": True} if self.chance(0.5) else {}
+
+    def bulk(self):
+        known = list(self.driver.model.bulks.all)
+        if not known or self.chance(0.4):
+            fields = {"what": self.rng.choice(("discard", "cancel", "retry")), "where": self.where()}
+            return fields | ({"total": 5} if self.chance(0.5) else {})
+        fields = {"id": self.rng.choice(known)}
+        if self.chance(0.15):
+            return {**fields, "stop": True}
+        fields["holder"] = self.rng.choice(("m1", "m2"))
+        if self.chance(0.6):
+            fields |= {"cursor": self.rng.choice(("", "x é")), "changed": self.rng.choice((0, 7, 1000))}
+        if self.chance(0.25):
+            fields |= {"ended": True} | ({"problem": "no"} if self.chance(0.5) else {})
+        return fields
+
+    def bulks(self):
+        return {}
+
+    # ---- schedules, statistics, settings ----

@@ -302,26 +302,6 @@ class MoreGenerator:
             "request": self.rng.choice(("quiet", "stop", "resume", "resume")),
         }
 
-    def bulk(self):
-        known = list(self.driver.model.bulks.all)
-        if not known or self.chance(0.4):
-            fields = {"what": self.rng.choice(("discard", "cancel", "retry")), "where": self.where()}
-            return fields | ({"total": 5} if self.chance(0.5) else {})
-        fields = {"id": self.rng.choice(known)}
-        if self.chance(0.15):
-            return {**fields, "stop": True}
-        fields["holder"] = self.rng.choice(("m1", "m2"))
-        if self.chance(0.6):
-            fields |= {"cursor": self.rng.choice(("", "x é")), "changed": self.rng.choice((0, 7, 1000))}
-        if self.chance(0.25):
-            fields |= {"ended": True} | ({"problem": "no"} if self.chance(0.5) else {})
-        return fields
-
-    def bulks(self):
-        return {}
-
-    # ---- schedules, statistics, settings ----
-
     def schedule(self):
         known = self.driver.model.schedules.defined
         if self.chance(0.2):
