@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
@@ -31,7 +32,7 @@ def test_what_fails_most_comes_first(page: Page, site: Site) -> None:
     expect(rows(page).nth(0)).to_contain_text("jobs card 5")
     expect(rows(page).nth(0).get_by_role("img", name="5 jobs in the last hour")).to_be_visible()
     expect(rows(page).nth(0).get_by_text("new", exact=True)).to_be_visible()
-    page.get_by_label("Time").select_option("last day")
+    page.get_by_label("Time", exact=True).select_option("last day")
     assert "range=1d" in page.url
     expect(rows(page).nth(0).get_by_role("img", name="5 jobs in the last day")).to_be_visible()
     expect(page.get_by_text("Attempts that failed, an hour")).to_be_visible()
@@ -44,7 +45,7 @@ def test_what_the_jobs_of_a_group_have_in_common(page: Page, site: Site) -> None
     page.goto("/ui/failures?range=15m")
     row = rows(page).nth(0)
     expect(row).to_contain_text('jobs card 3, mail 1 · queues pay 4 · to: "acme" 3')
-    expect(page.get_by_label("Time")).to_have_value("15m")
+    expect(page.get_by_label("Time", exact=True)).to_have_value("15m")
     row.get_by_role("link", name="card").click()
     expect(rows(page)).to_have_count(3)
 
@@ -172,6 +173,12 @@ def test_enqueue_again_begins_as_the_job_was(page: Page, site: Site) -> None:
     page.goto(f"/ui/enqueue?from={job}")
     expect(page.get_by_label("Queue", exact=True)).to_have_value("slow")
     expect(page.get_by_label("Priority")).to_have_value("4")
+    # What is typed stays, whatever else of the page changes.
+    page.get_by_label("Priority").fill("5")
+    page.get_by_label("Time range").select_option("6h")
+    expect(page).to_have_url(re.compile("range=6h"))
+    expect(page.get_by_label("Priority")).to_have_value("5")
+    page.get_by_label("Priority").fill("4")
     enqueue(page)
     link = page.get_by_role("region", name="Enqueued").get_by_role("link")
     again = site.job((link.get_attribute("href") or "").rpartition("/")[2])

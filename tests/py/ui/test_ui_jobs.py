@@ -111,6 +111,17 @@ def test_the_list_begins_with_what_runs_and_what_ended_last(page: Page, site: Si
     expect(rows(page)).to_have_count(2)
 
 
+def test_more_queues_than_are_listed_at_once_are_said(page: Page, site: Site) -> None:
+    site.add_all([{"name": "mail", "queue": f"mail.{number}"} for number in range(201)])
+    page.goto("/ui/jobs")
+    expect(page.get_by_text("With more than 200 queues they are listed one behind the other")).to_be_visible()
+    expect(page.get_by_role("link", name="queued 201")).to_be_visible()
+    page.get_by_text("Filters").click()
+    page.get_by_label("Queue", exact=True).fill("mail.7")
+    expect(rows(page)).to_have_count(1)
+    expect(page.get_by_text("With more than 200 queues")).to_have_count(0)
+
+
 def test_a_page_stands_in_the_address(page: Page, site: Site) -> None:
     site.add_all([{"name": "mail", "argument": {"n": number % 2}} for number in range(230)])
     page.goto("/ui/jobs?q=n:1")

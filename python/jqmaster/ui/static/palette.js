@@ -1,14 +1,15 @@
 // The palette: one field that finds jobs, all that has a name, pages and actions. Ctrl-K, or the slash where no filter
 // is.
 import { api, path } from './api.js';
-import { badge } from './components/badge.js';
-import { debounced, fill, h } from './dom.js';
+import { Badge } from './components/badge.js';
+import { debounced, h } from './dom.js';
 import { count, cut } from './format.js';
 import { whereOfLine } from './jobs/queryline.js';
 import { inWords } from './jobs/where.js';
 import { pages } from './pages/index.js';
 import { may } from './rights.js';
 import { navigate, withQuery } from './router.js';
+import { html, render } from './view.js';
 
 const SHOWN = 5;
 const ID = /^[0-9a-f]{14}$/;
@@ -17,12 +18,12 @@ const ID = /^[0-9a-f]{14}$/;
 const KINDS = {
   jobs: [
     'Jobs',
-    (job) => [badge(job.status), ' ', cut(job.name, 60), ' ', h('code', {}, job.id)],
+    (job) => html`<${Badge} word=${job.status} /> ${cut(job.name, 60)} <code>${job.id}</code>`,
     (job) => path`/job/${job.id}`,
   ],
   queues: ['Queues', (name) => cut(name, 80), (name) => path`/queue/${name}`],
   names: ['Names of jobs', (name) => cut(name, 80), (name) => withQuery('/jobs', { name })],
-  workers: ['Workers', ({ id, name }) => [cut(name, 60), ' ', h('code', {}, id)], ({ id }) => path`/worker/${id}`],
+  workers: ['Workers', ({ id, name }) => html`${cut(name, 60)} <code>${id}</code>`, ({ id }) => path`/worker/${id}`],
   constraints: ['Constraints', (id) => cut(id, 80), (id) => path`/constraint/${id}`],
   schedules: ['Schedules', (id) => cut(id, 80), () => '/schedules'],
   tags: ['Tags', (tag) => cut(tag, 80), (tag) => withQuery('/jobs', { tag })],
@@ -49,7 +50,7 @@ function places(text) {
 function line(text) {
   try {
     const words = inWords(whereOfLine(text, Date.now())).join('; ');
-    return { text: ['Find jobs: ', words], go: () => navigate(withQuery('/jobs', { q: text })) };
+    return { text: `Find jobs: ${words}`, go: () => navigate(withQuery('/jobs', { q: text })) };
   } catch {
     return null;
   }
@@ -58,7 +59,8 @@ function line(text) {
 /** [title, note, items] of all that is to be shown. `found`: the answer of a search, or null. */
 function groupsOf(text, found) {
   const groups = [];
-  if (ID.test(text)) groups.push(['Job', '', [{ text: h('code', {}, text), go: () => navigate(path`/job/${text}`) }]]);
+  if (ID.test(text))
+    groups.push(['Job', '', [{ text: html`<code>${text}</code>`, go: () => navigate(path`/job/${text}`) }]]);
   for (const [kind, [title, show, target]] of Object.entries(KINDS)) {
     const hits = found?.[kind] || [];
     const items = hits.map((one) => ({ text: show(one), go: () => navigate(target(one)) }));
@@ -73,6 +75,7 @@ function groupsOf(text, found) {
 
 class Palette {
   constructor() {
+    this.groups = [];
     this.items = [];
     this.at = 0;
     this.asked = null;
@@ -134,46 +137,31 @@ class Palette {
   }
 
   draw(found) {
-    this.items = [];
-    const groups = groupsOf(this.text, found).map(([title, note, items], index) => {
-      const id = `palette-group-${index}`;
-      return h(
-        'div',
-        { role: 'group', 'aria-labelledby': id },
-        h('div', { class: 'palette-title', id }, title, note ? h('span', { class: 'muted' }, ` · ${note}`) : null),
-        items.map((item) => this.option(item)),
-      );
-    });
-    fill(this.list, groups);
+    this.groups = groupsOf(this.text, found);
+    this.items = this.groups.flatMap(([, , items]) => items);
     this.mark(0);
   }
 
-  option(item) {
-    const index = this.items.length;
-    const element = h(
-      'div',
-      {
-        role: 'option',
-        id: `palette-${index}`,
-        class: 'palette-option',
-        'aria-selected': 'false',
-        on: { mousemove: () => this.at !== index && this.mark(index), click: () => this.choose(index) },
-      },
-      h('span', {}, item.text),
-      item.key ? h('kbd', {}, item.key) : null,
-    );
-    this.items.push({ ...item, element });
-    return element;
-  }
-
+  /** Shows all that was found, with one of it chosen. */
   mark(index) {
-    const count_ = this.items.length;
-    this.items[this.at]?.element.setAttribute('aria-selected', 'false');
-    this.at = count_ ? (index + count_) % count_ : 0;
-    const element = this.items[this.at]?.element;
-    element?.setAttribute('aria-selected', 'true');
-    element?.scrollIntoView({ block: 'nearest' });
-    if (element) this.input.setAttribute('aria-activedescendant', element.id);
+    const size = this.items.length;
+    this.at = size ? (index + size) % size : 0;
+    const option = (item) => {
+      const at = this.items.indexOf(item);
+      return html`<div role="option" id=${`palette-${at}`} class="palette-option" aria-selected=${String(at === this.at)}
+        onMouseMove=${() => this.at !== at && this.mark(at)} onClick=${() => this.choose(at)}>
+        <span>${item.text}</span>${item.key ? html`<kbd>${item.key}</kbd>` : null}</div>`;
+    };
+    render(
+      this.groups.map(
+        ([title, note, items], at) => html`<div role="group" aria-labelledby=${`palette-group-${at}`}>
+          <div class="palette-title" id=${`palette-group-${at}`}>${title}${note ? html`<span class="muted"> · ${note}</span>` : null}</div>
+          ${items.map(option)}</div>`,
+      ),
+      this.list,
+    );
+    this.list.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest' });
+    if (size) this.input.setAttribute('aria-activedescendant', `palette-${this.at}`);
     else this.input.removeAttribute('aria-activedescendant');
   }
 

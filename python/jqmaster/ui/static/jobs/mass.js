@@ -1,35 +1,31 @@
 // Asks before something is done to many jobs: which, how many, and what it means. Then does it, with a way to stop.
-import { badge } from '../components/badge.js';
+import { Badge } from '../components/badge.js';
 import { field, read } from '../components/field.js';
 import { failed, toast } from '../components/toast.js';
-import { button, fill, h } from '../dom.js';
+import { button, h } from '../dom.js';
 import { count, cut, jobs as inJobs } from '../format.js';
+import { html, render } from '../view.js';
 import { measure } from './found.js';
 import { toAllIds, toAllThatMatch } from './steps.js';
 import { inWords, narrowed } from './where.js';
 
 const SHOWN = 5;
 
-function sample(rows, total) {
-  if (!rows.length) return null;
-  return h(
-    'ul',
-    { class: 'sample' },
-    rows.map((job) =>
-      h(
-        'li',
-        {},
-        badge(job.status),
-        ' ',
-        h('code', {}, job.id),
-        ' ',
-        cut(job.name, 60),
-        job.message ? h('span', { class: 'muted' }, ` ${cut(job.message, 80)}`) : null,
-      ),
-    ),
-    total > rows.length ? h('li', { class: 'muted' }, `… and ${count(total - rows.length)} more`) : null,
-  );
-}
+/** Some of the jobs, and how many more there are. */
+const Sample = ({ rows, total }) =>
+  rows.length > 0 &&
+  html`<ul class="sample">
+    ${rows.map(
+      (job) =>
+        html`<li><${Badge} word=${job.status} /> <code>${job.id}</code> ${cut(job.name, 60)}${
+          job.message ? html`<span class="muted"> ${cut(job.message, 80)}</span>` : null
+        }</li>`,
+    )}
+    ${total > rows.length ? html`<li class="muted">… and ${count(total - rows.length)} more</li>` : null}
+  </ul>`;
+
+const Far = ({ label, far, total, words }) => html`<progress max=${Math.max(total, 1)} value=${Math.min(far, total)}
+    aria-label=${label}></progress><p role="status">${words}</p>`;
 
 /** Everything, with no filter, and beyond repair: one types what it is. */
 const sureField = (action) =>
@@ -132,7 +128,7 @@ class Mass {
     if (this.isRunning) return;
     this.total = sum;
     this.number.textContent = isEnd ? `${isAll ? '' : 'At least '}${inJobs(sum)}.` : `Counting… ${inJobs(sum)}`;
-    fill(this.preview, sample(first, sum));
+    render(html`<${Sample} rows=${first} total=${sum} />`, this.preview);
     this.go.disabled = !isEnd || !sum;
     this.go.textContent = `${this.action.label}: ${isEnd && !isAll ? `${count(sum)} and more` : inJobs(sum)}`;
   }
@@ -166,21 +162,15 @@ class Mass {
     this.isRunning = true;
     this.stop.abort();
     this.problem.hidden = true;
-    const bar = h('progress', { max: Math.max(this.total, 1), value: 0, 'aria-label': this.action.label });
-    const text = h('p', { role: 'status' }, 'Starting…');
-    fill(this.preview, bar, text);
+    const tell = (far, words) =>
+      render(html`<${Far} label=${this.action.label} far=${far} total=${this.total} words=${words} />`, this.preview);
+    tell(0, 'Starting…');
     for (const one of [...this.fields, this.sure]) if (one) one.element.hidden = true;
     this.number.hidden = true;
     this.go.disabled = true;
     this.leave.textContent = 'Stop';
     this.leave.focus();
-    this.running = this.run(values, {
-      isOver: () => this.isOver,
-      step: (far, words) => {
-        bar.value = Math.min(far, bar.max);
-        text.textContent = words;
-      },
-    });
+    this.running = this.run(values, { isOver: () => this.isOver, step: tell });
   }
 
   async run(values, report) {
