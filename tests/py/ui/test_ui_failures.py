@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
@@ -170,7 +171,7 @@ def test_a_unique_key_that_is_taken(page: Page, site: Site) -> None:
 
 def test_enqueue_again_begins_as_the_job_was(page: Page, site: Site) -> None:
     job = site.add("mail", queue="slow", argument={"n": 1.0, "big": 2**60 + 1}, priority=4, max_retry=2, tags=["eu"])
-    page.goto(f"/ui/enqueue?from={job}")
+    page.goto(f"/ui/enqueue?as={job}")
     expect(page.get_by_label("Queue", exact=True)).to_have_value("slow")
     expect(page.get_by_label("Priority")).to_have_value("4")
     # What is typed stays, whatever else of the page changes.
@@ -179,6 +180,7 @@ def test_enqueue_again_begins_as_the_job_was(page: Page, site: Site) -> None:
     expect(page).to_have_url(re.compile("range=6h"))
     expect(page.get_by_label("Priority")).to_have_value("5")
     page.get_by_label("Priority").fill("4")
+    page.get_by_label("Time range").select_option("1h")
     enqueue(page)
     link = page.get_by_role("region", name="Enqueued").get_by_role("link")
     again = site.job((link.get_attribute("href") or "").rpartition("/")[2])
@@ -191,7 +193,7 @@ def test_enqueue_again_begins_as_the_job_was(page: Page, site: Site) -> None:
 def test_a_hostile_job_is_enqueued_again_on_a_narrow_screen(browser: Browser, site: Site) -> None:
     job = site.add(HOSTILE, queue=HOSTILE, argument={HOSTILE: HOSTILE}, tags=["<b>"])
     with open_page(browser, site, viewport=NARROW, color_scheme="dark") as page:
-        page.goto(f"/ui/enqueue?from={job}")
+        page.goto(f"/ui/enqueue?as={job}")
         expect(page.get_by_label("Name")).to_have_value(HOSTILE)
         assert not is_too_wide(page)
         enqueue(page)

@@ -18,9 +18,7 @@ export function carried(target) {
   const here = query();
   const [path, text] = target.split('?');
   const next = new URLSearchParams(text);
-  // `from` alone is no range: a form begins with it.
-  if ((here.range || here.to) && !CARRIED.some((name) => next.has(name)))
-    for (const name of CARRIED) if (here[name]) next.set(name, here[name]);
+  if (!CARRIED.some((name) => next.has(name))) for (const name of CARRIED) if (here[name]) next.set(name, here[name]);
   const whole = next.toString();
   return whole ? `${path}?${whole}` : path;
 }

@@ -1,4 +1,4 @@
-// A form for one job: name and argument, all else folded away. With ?from=<id> it begins as that job did.
+// A form for one job: name and argument, all else folded away. With ?as=<id> it begins as that job did.
 import { api, path, stringify } from '../api.js';
 import { field, read, saidAt } from '../components/field.js';
 import { Head, Loaded } from '../components/parts.js';
@@ -13,10 +13,10 @@ import { link } from '../router.js';
 import { Dom, html, Link, useData, useEffect, useQuery, useRef, useState } from '../view.js';
 
 /** What the form begins with: of a job, or of the address. */
-async function beginning({ from, ...given }) {
-  if (!from) return given;
-  const { job, argument } = await exactJob(from);
-  const values = { from, name: job.name, queue: job.queue === job.name ? '' : job.queue, argument };
+async function beginning({ as, ...given }) {
+  if (!as) return given;
+  const { job, argument } = await exactJob(as);
+  const values = { as, name: job.name, queue: job.queue === job.name ? '' : job.queue, argument };
   for (const { name: one, kind, usual, again } of FIELDS) {
     const value = job[one];
     if (again && value !== undefined && value !== null && value !== usual)
@@ -95,12 +95,12 @@ function formOf(begin, made) {
     ),
   );
   const before =
-    begin.from &&
+    begin.as &&
     h(
       'p',
       { class: 'muted' },
       'As ',
-      link(path`/job/${begin.from}`, begin.from),
+      link(path`/job/${begin.as}`, begin.as),
       ' was. It is a new job: that one stays as it is.',
       begin.unique ? ' It has a unique key: if that is still taken, nothing is enqueued.' : '',
     );
@@ -189,11 +189,11 @@ function Enqueued({ jobs }) {
 }
 
 export function Page() {
-  const [{ from = '', name = '', queue = '', argument = '' }] = useQuery();
+  const [{ as = '', name = '', queue = '', argument = '' }] = useQuery();
   const [jobs, setJobs] = useState([]);
-  const state = useData(() => beginning({ from, name, queue, argument }), { deps: [from, name, queue, argument] });
+  const state = useData(() => beginning({ as, name, queue, argument }), { deps: [as, name, queue, argument] });
   const made = (job) => setJobs((before) => [job, ...before]);
-  return html`<${Head} title=${from ? 'Enqueue again' : 'Enqueue a job'} />
+  return html`<${Head} title=${as ? 'Enqueue again' : 'Enqueue a job'} />
     ${jobs.length ? html`<${Enqueued} jobs=${jobs} />` : null}
     <${Loaded} of=${state}>${(begin) => html`<${Dom} make=${() => formOf(begin, made)} deps=${[begin]} />`}<//>`;
 }

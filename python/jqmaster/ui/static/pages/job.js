@@ -138,7 +138,7 @@ function Actions({ job, changed }) {
 }
 
 const Again = ({ id }) =>
-  may('pusher') && html`<${Link} class="button" to=${withQuery('/enqueue', { from: id })}>Enqueue again…<//>`;
+  may('pusher') && html`<${Link} class="button" to=${withQuery('/enqueue', { as: id })}>Enqueue again…<//>`;
 
 const Top = ({ job, changed }) => html`<div class="head job-head">
   <h1>${cut(job.name, 200)} <${Badge} word=${job.status} /></h1>
