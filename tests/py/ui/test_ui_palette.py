@@ -20,6 +20,7 @@ def test_anything_is_found_and_opened_by_keyboard(page: Page, site: Site) -> Non
     site.call("PUT", "/schedule/mails", {"every": 3600, "job": {"name": "mail.send"}})
     worker = site.call("POST", "/worker", {"name": "mailer", "queues": ["mail.send"]})["worker_id"]
     page.goto("/ui/")
+    expect(page.locator("h1")).to_be_visible()
     options = dialog(page).get_by_role("option")
 
     def search(text: str) -> None:
