@@ -15,7 +15,6 @@ from jqmaster.cli.status import EXIT_FAILED, EXIT_OK, Refused
 
 RATE_MINUTES = 5
 _WEIGHTS = 10
-ORDERS = ("name", "oldest", "cause", "net", "empties", "wait", "run", "queued", "running", "error", "workers")
 WAITING = ("queued", "scheduled", "blocked", "retrying")
 
 
@@ -39,7 +38,7 @@ list queues; pause, limit, empty, forget them
 IN/MIN and DONE/MIN are means of the last {RATE_MINUTES} minutes, EMPTY IN is when none is
 queued if all goes on like that, WHY is why the oldest waits.
 
---sort {"|".join(ORDERS)}=name  the worst first: who waits longest, grows fastest, …
+--sort COLUMN=name  by name, or the worst first: oldest, cause, net, empties, wait, run, …
 """
 )
 def _list(client: Client, options: Options) -> Replies:

@@ -17,6 +17,7 @@ from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import builtin, install
 from jqmaster.engine.waiting import Waiting
+from jqmaster.master.bulk import Bulks
 from jqmaster.master.events import EventFeed
 from jqmaster.master.http import http1
 from jqmaster.master.http.app import create_app
@@ -52,13 +53,16 @@ def live_server(redis_url: str, namespace: str, **options: Any) -> Iterator[Live
         engine = Engine(client, namespace)
         waiting, ended = Waiting(engine, client), Ended(engine, client)
         events = EventFeed(engine, client)
-        master = Master(engine, waiting, ended, Pokes(), events)
+        bulks = Bulks(engine, "live")
+        master = Master(engine, waiting, ended, Pokes(), events, bulks=bulks)
+        bulks.start()
         config = http1.config(listener.detach())
         config.graceful_timeout = 1
         started.append(Live(port, master, asyncio.get_running_loop()))
         app: Any = create_app(master, **options)
         ready.set()
         await hypercorn.asyncio.serve(app, config, shutdown_trigger=stop.wait)
+        await bulks.stop()
         await waiting.stop()
         await ended.stop()
         await events.stop()

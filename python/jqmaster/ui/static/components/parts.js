@@ -36,6 +36,8 @@ export const Problem = ({ problem, retry }) => html`<div class="empty is-problem
  */
 export function Loaded({ of, children }) {
   if (of.data !== undefined) return children(of.data);
+  // The page itself is not there: the frame says so in its place.
+  if (of.problem?.status === 404) throw of.problem;
   if (of.problem) return html`<${Problem} problem=${of.problem} retry=${of.reload} />`;
   return html`<p class="muted">Looking …</p>`;
 }
