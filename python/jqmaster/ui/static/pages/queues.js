@@ -71,13 +71,14 @@ const columnsOf = (reload) => [
 ];
 
 /** How far it was looked, and how old that is. */
-const said = ({ total, looked, more, age_ms, first, queues }) =>
+const said = ({ total, looked, more, counting, age_ms, first, queues }) =>
   [
     total > queues.length && queues.length
-      ? `${count(first + 1)} to ${count(first + queues.length)} of ${count(total)}`
+      ? `${count(first + 1)} to ${count(first + queues.length)} of ${counting ? 'at least ' : ''}${count(total)}`
       : '',
-    more ? `only the first ${count(looked)} queues were looked at` : '',
-    age_ms > 5000 ? `as of ${duration(age_ms)} ago` : '',
+    counting ? `still counting: at least ${count(looked)} queues` : '',
+    more && !counting ? `only the first ${count(looked)} queues were looked at` : '',
+    age_ms > 5000 && !counting ? `order as of ${duration(age_ms)} ago` : '',
   ]
     .filter(Boolean)
     .join('; ');
