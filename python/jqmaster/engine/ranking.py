@@ -98,10 +98,10 @@ class RankingCalls(Calling):
     ) -> Document:  # fmt: skip
         """``{queues, total, looked, more, counting, age_ms}``: a part of all queues whose names contain ``text``, with
         how they do (``queues`` with ``minutes``, section 6), the worst first: in order of ``oldest``, ``cause``,
-        ``net`` (how fast it grows), ``empties`` (how long that takes), ``wait``, ``run`` (95th percentiles), ``enqueued``,
-        ``ended`` (done), ``workers``, a state, or ``name``. ``turned``: the other way round; who has no such figure
-        comes last all the same. ``total``: how many fit; ``looked``: how many queues were looked at, and with
-        ``more`` there are others. ``counting``: a master looks at these still, for the first time: there are at
+        ``net`` (how fast it grows), ``empties`` (how long that takes), ``wait``, ``run`` (95th percentiles),
+        ``enqueued``, ``ended`` (done), ``workers``, a state, or ``name``. ``turned``: the other way round; who has no
+        such figure comes last all the same. ``total``: how many fit; ``looked``: how many queues were looked at, and
+        with ``more`` there are others. ``counting``: a master looks at these still, for the first time: there are at
         least so many. ``age_ms``: how old that is; of those shown some may be younger. Raises Invalid.
         """
         ranked(Looked([], False), by, first=first, count=count)  # nothing is asked in vain
