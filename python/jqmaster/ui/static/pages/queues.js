@@ -105,7 +105,8 @@ export function Page() {
   return html`<${Head} title="Queues" />
     <${FilterBar} fields=${[{ name: 'name', label: 'Name has', type: 'search' }]} />
     <${Loaded} of=${state}>${(found) => html`<${Table} label="Queues" columns=${columnsOf(state.reload)}
-      rows=${found.queues} rowKey=${(queue) => queue.name} empty=${empty} sort=${sort}
+      rows=${found.queues} rowKey=${(queue) => queue.name}
+      empty=${found.counting ? html`<${Empty}>None so far: still counting.<//>` : empty} sort=${sort}
       onSort=${(next) => setQuery({ sort: next === WORST ? '' : next, at: '' })}>
       <${Pager} of=${state.pager}>${said(found)}<//>
     <//>`}<//>`;
