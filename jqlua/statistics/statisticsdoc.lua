@@ -70,6 +70,21 @@ local function range_of(spec)
   return { level, first, last, width }
 end
 
+local names = { of = "", fields = {} } -- of the buckets looked at last: for many hashes they are the same
+
+---@return string[]
+local function fields_of(level, first, last)
+  local of = level .. first .. ":" .. last
+  if names.of ~= of then
+    local fields = {}
+    for bucket = first, last do
+      fields[#fields + 1] = level .. bucket
+    end
+    names.of, names.fields = of, fields
+  end
+  return names.fields
+end
+
 --- Adds what one hash and the log have.
 ---@param key string end of the hash's
 ---@param pending table cells of the log
@@ -77,10 +92,7 @@ end
 local function each_cell(key, range, pending, add)
   local level, last = range[1], range[3]
   for first = range[2], last, CHUNK do
-    local fields = {}
-    for bucket = first, math.min(first + CHUNK - 1, last) do
-      fields[#fields + 1] = level .. bucket
-    end
+    local fields = fields_of(level, first, math.min(first + CHUNK - 1, last))
     local raws = call("HMGET", keys.STATS .. key, unpack(fields))
     budget.pay(#fields * COST_OF_A_FIELD)
     for i = 1, #fields do

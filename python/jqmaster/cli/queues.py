@@ -50,7 +50,9 @@ def _list(client: Client, options: Options) -> Replies:
         queues = found["queues"]
         over = found["total"] - len(queues)
         more = f"… and {show.counted(over, 'queue')} more" if over else ""
-        more += f"; {show.count(found['looked'])} were looked at, and there are others" if found["more"] else ""
+        if found["more"]:
+            more += f"; {show.count(found['looked'])} were looked at, and there are others"
+            more += ": the master still counts" if found["counting"] else ""
     documents = []
     for queue in queues:
         came, went = rates(queue)

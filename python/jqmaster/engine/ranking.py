@@ -14,17 +14,18 @@ from jqmaster.wire.parts import ORDERS
 MINUTES, MOST_MINUTES = 15, 180
 COUNT, MOST_COUNT = 50, 1000
 MOST_LOOKED = 20_000
-_PAGE = 1000
+PAGE = 1000
 _STATES = ("queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled")
 _CAUSES = ("no worker", "constraint", "slow", "paused")
 _LEFT = ("done", "error", "cancelled", "moved")
 
 
 class Looked(NamedTuple):
-    """Queues with how they do; `more`: there are others."""
+    """Queues with how they do; `more`: there are others; `counting`: which will be looked at soon."""
 
     queues: Sequence[Document]
     more: bool
+    counting: bool = False
 
 
 def net_of(queue: Document) -> float | None:
@@ -68,8 +69,8 @@ _VALUES: dict[str, Callable[[Document], Any]] = {
 def ranked(
     found: Looked, by: str = "oldest", *, turned: bool = False, text: str = "", first: int = 0, count: int = COUNT
 ) -> Document:
-    """``{queues, total, looked, more}``: ``count`` queues behind the ``first`` of those whose name contains ``text``.
-    Raises Invalid."""
+    """``{queues, total, looked, more, counting}``: ``count`` queues behind the ``first`` of those whose name contains
+    ``text``. Raises Invalid."""
     if by not in ORDERS:
         raise Invalid(f"expected one of {', '.join(ORDERS)}, got {by!r}", "by")
     for name, value, least, most in (("count", count, 1, MOST_COUNT), ("first", first, 0, MOST_LOOKED)):
@@ -84,7 +85,8 @@ def ranked(
         order = sorted(some, key=value_of, reverse=not turned)
         order += [queue for queue in fitting if value_of(queue) is None]
     shown = order[first : first + count]
-    return {"queues": shown, "total": len(order), "looked": len(found.queues), "more": found.more}
+    looked = {"looked": len(found.queues), "more": found.more, "counting": found.counting}
+    return {"queues": shown, "total": len(order), **looked}
 
 
 class RankingCalls(Calling):
@@ -94,12 +96,13 @@ class RankingCalls(Calling):
         self, by: str = "oldest", *, turned: bool = False, text: str = "", minutes: int = MINUTES,
         first: int = 0, count: int = COUNT,
     ) -> Document:  # fmt: skip
-        """``{queues, total, looked, more, age_ms}``: a part of all queues whose names contain ``text``, with how they
-        do (``queues`` with ``minutes``, section 6), the worst first: in order of ``oldest``, ``cause``, ``net`` (how
-        fast it grows), ``empties`` (how long that takes), ``wait``, ``run`` (95th percentiles), ``enqueued``,
-        ``ended`` (done), ``workers``, a state, or ``name``. ``turned``: the other way round; who has no such figure
-        comes last all the same. ``total``: how many fit; ``looked``: how many queues were looked at, and with
-        ``more`` there are others. ``age_ms``: how old that is. Raises Invalid.
+        """``{queues, total, looked, more, counting, age_ms}``: a part of all queues whose names contain ``text``, with
+        how they do (``queues`` with ``minutes``, section 6), the worst first: in order of ``oldest``, ``cause``,
+        ``net`` (how fast it grows), ``empties`` (how long that takes), ``wait``, ``run`` (95th percentiles),
+        ``enqueued``, ``ended`` (done), ``workers``, a state, or ``name``. ``turned``: the other way round; who has no
+        such figure comes last all the same. ``total``: how many fit; ``looked``: how many queues were looked at, and
+        with ``more`` there are others. ``counting``: a master looks at these still, for the first time: there are at
+        least so many. ``age_ms``: how old that is; of those shown some may be younger. Raises Invalid.
         """
         ranked(Looked([], False), by, first=first, count=count)  # nothing is asked in vain
         found = await self.look_at_queues(minutes)
@@ -110,7 +113,7 @@ class RankingCalls(Calling):
         queues: list[Document] = []
         cursor = ""
         while True:
-            page = await self._page("queues", minutes=minutes, cursor=cursor, count=_PAGE)
+            page = await self._page("queues", minutes=minutes, cursor=cursor, count=PAGE)
             queues += page.documents
             cursor = page.cursor
             if not cursor or len(queues) >= MOST_LOOKED:

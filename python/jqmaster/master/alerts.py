@@ -93,9 +93,9 @@ def _is_over(finding: Document, known: Mapping[str, Document], now_ms: int) -> b
     return bool(check == "late" and oldest_ms and now_ms - oldest_ms < LATE_MS)
 
 
-def verdict(alerts: list[Document] | None) -> Document:
+def verdict(alerts: list[Document] | None, *, is_least: bool = False) -> Document:
     """`{behind, unserved, constraints, workers, paused, others, text}`: how many queues are behind and why, how many
-    other problems and warnings there are, and that in a line."""
+    other problems and warnings there are, and that in a line. `is_least`: not all queues were looked at."""
     order, causes = list(CAUSES), dict[str, str]()
     others = 0
     for alert in alerts or ():
@@ -105,15 +105,15 @@ def verdict(alerts: list[Document] | None) -> Document:
         else:
             others += alert["level"] in ("problem", "warning")
     counts = {cause: sum(one == cause for one in causes.values()) for cause in CAUSES}
-    return {"behind": len(causes), **counts, "others": others, "text": _say(alerts, counts, others)}
+    return {"behind": len(causes), **counts, "others": others, "text": _say(alerts, counts, others, is_least)}
 
 
-def _say(alerts: list[Document] | None, counts: dict[str, int], others: int) -> str:
+def _say(alerts: list[Document] | None, counts: dict[str, int], others: int, is_least: bool) -> str:
     if alerts is None:
         return "Looking …"
     behind, parts = sum(counts.values()), [f"{count:,} {CAUSES[cause]}" for cause, count in counts.items() if count]
     if not behind:
         return f"No queue is behind; {others:,} {'alert' if others == 1 else 'alerts'}" if others else "All is well"
-    queues = f"{behind:,} {'queue' if behind == 1 else 'queues'} behind"
+    queues = f"{'At least ' if is_least else ''}{behind:,} {'queue' if behind == 1 else 'queues'} behind"
     why = ", ".join(parts) if behind > 1 or len(parts) > 1 else parts[0].partition(" ")[2]
     return f"{queues}: {why}" + (f"; {others:,} other {'alert' if others == 1 else 'alerts'}" if others else "")

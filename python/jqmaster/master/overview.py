@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
 
 from jqmaster.connection.together import Shared
+from jqmaster.doctor.facts import MOST_QUEUES
 from jqmaster.engine.calls import pack
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document
@@ -296,9 +297,10 @@ class Overview:
 
     def _pack(self) -> None:
         totals = dict.fromkeys(STATES, 0)
-        paused = 0
+        paused = waiting = 0
         for queue in self._known.values():
             paused += bool(queue["paused"])
+            waiting += bool(queue["queued"])
             for state in STATES:
                 totals[state] += queue[state]
         shown = [self._known[name] for name in self._top if name in self._known]
@@ -320,7 +322,7 @@ class Overview:
                 "workers": self._workers,
                 "oldest": self._oldest(),
                 "constraints": self._constraints,
-                "verdict": verdict(alerts),
+                "verdict": verdict(alerts, is_least=waiting > MOST_QUEUES),
                 "alerts": alerts,
             }
         )  # fmt: skip

@@ -1,27 +1,47 @@
-"""What is known of all queues, kept for all who ask for a moment: the longer a look takes, the longer."""
+"""What is known of all queues, kept for all who ask. Nobody waits for a look at very many: the first goes on by itself,
+later ones go a part at a time, and rest in proportion, so that they keep to about a hundredth of Redis for good."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from jqmaster.connection.together import Shared
+from jqmaster.engine import ranking
 from jqmaster.engine.engine import Operations
 from jqmaster.engine.ranking import Looked
+from jqmaster.engine.replies import Document
+from jqmaster.errors import Unavailable
 
 EVERY_S = 2.0
-_REST = 20  # times as long as it took
-_MOST_REST_S = 60.0
-_MOST_LOOK_S = 20.0
+_REST = 150  # times as long as a part took
+_MOST_REST_S = 20.0
+_PART_S = 0.03
+_PATIENCE_S = 0.5  # of who asks while a look is under way
+_MOST_LOOK_S = 20.0  # where nothing is known
+_MOST_FRESH = 100  # queues that are shown
 _MOST_KEPT = 4  # for different numbers of minutes
 
 
 @dataclass
 class _Known:
-    looking: Shared[Looked]
-    found: Looked | None = None
-    at: float = 0.0
-    until: float = 0.0
+    looking: Shared[None]
+    queues: dict[str, Document] = field(default_factory=dict)
+    round: set[str] = field(default_factory=set)
+    cursor: str = ""
+    is_whole: bool = False  # all were seen once
+    more: bool = False
+    began: float = 0.0  # the round
+    at: float = 0.0  # the round before, or this where it is the first
+    due: float = 0.0
+    fresh_due: float = 0.0
+
+
+def _rested(began: float) -> float:
+    """When the next look may begin after one that is over now."""
+    now = time.monotonic()
+    return now + min((now - began) * _REST, _MOST_REST_S)
 
 
 @dataclass
@@ -32,23 +52,69 @@ class Rankings:
     _known: dict[int, _Known] = field(default_factory=dict)
 
     async def look(self, minutes: int) -> tuple[Looked, int]:
-        """The queues, and how old that is in ms. Raises what the engine does, and Unavailable when that takes long."""
+        """The queues that were seen, and how old that is in ms. Raises what the engine does, and Unavailable when there
+        is nothing to tell for long."""
         known = self._known.pop(minutes, None) or self._new(minutes)
-        if known.found is None or time.monotonic() >= known.until:
-            await known.looking.get(_MOST_LOOK_S)
         self._known[minutes] = known
         while len(self._known) > _MOST_KEPT:
             del self._known[next(iter(self._known))]
-        assert known.found is not None
-        return known.found, round((time.monotonic() - known.at) * 1000)
+        if not known.is_whole or time.monotonic() >= known.due:
+            await self._wait(known)
+        looked = Looked(list(known.queues.values()), known.more or not known.is_whole, not known.is_whole)
+        return looked, round((time.monotonic() - known.at) * 1000)
+
+    async def freshen(self, minutes: int, shown: Sequence[Document]) -> list[Document]:
+        """Those of a ranking that are shown, as they are now, unless there was such a look just before."""
+        known, began = self._known.get(minutes), time.monotonic()
+        if known is None or began - known.at < EVERY_S or began < known.fresh_due or not 0 < len(shown) <= _MOST_FRESH:
+            return list(shown)
+        known.fresh_due = began + _MOST_REST_S  # for others who ask meanwhile
+        page = await self.engine.queues([queue["name"] for queue in shown], minutes=minutes)
+        known.fresh_due = _rested(began)
+        found = {str(queue["name"]): queue for queue in page.documents}
+        known.queues.update(found)
+        return [found.get(queue["name"], queue) for queue in shown]
+
+    async def _wait(self, known: _Known) -> None:
+        """For the look under way, or until there is something to tell."""
+        ends = time.monotonic() + _MOST_LOOK_S
+        while True:
+            try:
+                return await known.looking.get(_PATIENCE_S)
+            except Unavailable:
+                if known.looking.task is None or known.looking.task.done():
+                    raise
+                if known.queues:
+                    return
+                if time.monotonic() >= ends:
+                    raise
 
     def _new(self, minutes: int) -> _Known:
-        async def look() -> Looked:
-            known.at = began = time.monotonic()
-            known.found = await self.engine.look_at_queues(minutes)
-            took = time.monotonic() - began
-            known.until = began + took + min(max(EVERY_S - 0.1, took * _REST), _MOST_REST_S)
-            return known.found
+        async def look() -> None:
+            began = time.monotonic()
+            while True:
+                await self._look_on(known, minutes)
+                if not known.cursor or (known.is_whole and time.monotonic() - began >= _PART_S):
+                    break
+            known.due = _rested(began)
+            if not known.cursor:
+                known.due = max(known.due, began + EVERY_S - 0.1)
 
         known = _Known(Shared(look))
         return known
+
+    async def _look_on(self, known: _Known, minutes: int) -> None:
+        """One call more."""
+        if not known.cursor:
+            known.round, known.began = set(), time.monotonic()
+            known.at = known.at or known.began
+        page = await self.engine.queues(cursor=known.cursor, count=ranking.PAGE, minutes=minutes)
+        for queue in page.documents:
+            known.queues[queue["name"]] = queue
+            known.round.add(queue["name"])
+        is_over = not page.cursor or len(known.round) >= ranking.MOST_LOOKED
+        known.cursor = "" if is_over else page.cursor
+        if is_over:
+            for name in known.queues.keys() - known.round:
+                del known.queues[name]
+            known.is_whole, known.more, known.at = True, bool(page.cursor), known.began

@@ -212,7 +212,7 @@ RANKED = (
     query("first", Type("integer", 0, 20_000), "Behind so many.", default=0),
     query("count", Type("integer", 1, 1000), default=50),
 )
-RANKING = Reply("own", ("queues", "total", "looked", "more", "age_ms"))
+RANKING = Reply("own", ("queues", "total", "looked", "more", "counting", "age_ms"))
 
 # Limits, schedules, statistics.
 ID = path("id", NAME, "id")

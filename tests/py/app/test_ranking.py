@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 
 import pytest
 
 from jqmaster import JQ
 from jqmaster.engine import ranking
 from jqmaster.engine.engine import Engine
+from jqmaster.engine.ranking import Looked
 from jqmaster.errors import Invalid
+from jqmaster.master import rankings
+from jqmaster.master.rankings import Rankings
 from surface_support import Call, call, jq, own, server
 
 __all__ = ["call", "jq", "own", "server"]
@@ -57,3 +61,55 @@ async def test_a_look_at_very_many_queues_is_bounded_and_says_so(own: Engine, mo
     monkeypatch.setattr(ranking, "MOST_LOOKED", 1500)
     found = await own.ranking()
     assert 1500 <= found["looked"] < 3000 and found["more"]
+
+
+@pytest.fixture
+def slow_look(own: Engine, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Calls with when they ended; nobody has patience with a look, and its parts are one call each."""
+    for name, value in (("_PATIENCE_S", 0.0), ("_PART_S", 0.0), ("EVERY_S", 0.0), ("_MOST_REST_S", 0.3)):
+        monkeypatch.setattr(rankings, name, value)
+    calls: list[float] = []
+    own.observe = lambda _script, _code, _seconds: calls.append(time.monotonic())
+    return calls
+
+
+async def until(known: Rankings, wanted: Callable[[Looked], bool]) -> Looked:
+    ends = time.monotonic() + 30
+    while True:
+        found, _ = await known.look(15)
+        if wanted(found):
+            return found
+        assert time.monotonic() < ends
+        await asyncio.sleep(0.01)
+
+
+async def test_who_asks_a_master_need_not_wait_for_the_first_look(own: Engine, slow_look: list[float]) -> None:
+    names = [f"q{number:04d}" for number in range(1000)]
+    await own.enqueue([({"name": name}, b"\xc0") for name in names])
+    slow_look.clear()
+    known = Rankings(own)
+    found, _ = await known.look(15)
+    assert found.counting and found.more and 0 < len(found.queues) < 1000
+    found = await until(known, lambda found: not found.counting)
+    assert [queue["name"] for queue in found.queues] == names and not found.more
+    # From now on a part at a time, and what was known meanwhile.
+    ended, calls = time.monotonic() + 2, len(slow_look)
+    await own.queue("q0999", paused=True)
+    while time.monotonic() < ended:
+        await asyncio.sleep(0.01)
+        found, age_ms = await known.look(15)
+        assert len(found.queues) == 1000 and not found.counting
+    assert 1 <= len(slow_look) - calls - 1 <= 2 / 0.3 + 2 and age_ms >= 2000
+    # Those that are shown are as of now.
+    [shown] = await known.freshen(15, [queue for queue in found.queues if queue["name"] == "q0999"])
+    assert shown["paused"] and not found.queues[999]["paused"]
+    await until(known, lambda found: any(queue["paused"] for queue in found.queues))
+
+
+async def test_what_is_gone_leaves_the_ranking(own: Engine, slow_look: list[float]) -> None:
+    await own.queue("a")
+    await own.queue("b")
+    known = Rankings(own)
+    await until(known, lambda found: len(found.queues) == 2)
+    await own.forget("a")
+    await until(known, lambda found: [queue["name"] for queue in found.queues] == ["b"])

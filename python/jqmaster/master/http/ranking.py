@@ -16,11 +16,13 @@ _RANKING = Translation(OPERATIONS["ranking"])
 
 
 async def ranking(master: Master, request: Request) -> Reply:
-    """`GET /queues/ranking`: queues in order of how they do, as of some seconds ago at most."""
+    """`GET /queues/ranking`: queues in order of how they do, as far as they were looked at."""
     if master.rankings is None:
         raise Unavailable("this master cannot rank queues")
     wanted = msgpack.unpackb(_RANKING.read(request)[0], unicode_errors="surrogateescape")
     minutes = wanted.pop("minutes", MINUTES)
     ranked(Looked([], False), **wanted)
     found, age_ms = await master.rankings.look(minutes)
-    return Reply(200, packform.pack({**ranked(found, **wanted), "age_ms": age_ms}))
+    answer = ranked(found, **wanted)
+    answer["queues"] = await master.rankings.freshen(minutes, answer["queues"])
+    return Reply(200, packform.pack({**answer, "age_ms": age_ms}))

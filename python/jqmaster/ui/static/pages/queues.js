@@ -71,13 +71,14 @@ const columnsOf = (reload) => [
 ];
 
 /** How far it was looked, and how old that is. */
-const said = ({ total, looked, more, age_ms, first, queues }) =>
+const said = ({ total, looked, more, counting, age_ms, first, queues }) =>
   [
     total > queues.length && queues.length
-      ? `${count(first + 1)} to ${count(first + queues.length)} of ${count(total)}`
+      ? `${count(first + 1)} to ${count(first + queues.length)} of ${counting ? 'at least ' : ''}${count(total)}`
       : '',
-    more ? `only the first ${count(looked)} queues were looked at` : '',
-    age_ms > 5000 ? `as of ${duration(age_ms)} ago` : '',
+    counting ? `still counting: at least ${count(looked)} queues` : '',
+    more && !counting ? `only the first ${count(looked)} queues were looked at` : '',
+    age_ms > 5000 && !counting ? `order as of ${duration(age_ms)} ago` : '',
   ]
     .filter(Boolean)
     .join('; ');
@@ -104,7 +105,8 @@ export function Page() {
   return html`<${Head} title="Queues" />
     <${FilterBar} fields=${[{ name: 'name', label: 'Name has', type: 'search' }]} />
     <${Loaded} of=${state}>${(found) => html`<${Table} label="Queues" columns=${columnsOf(state.reload)}
-      rows=${found.queues} rowKey=${(queue) => queue.name} empty=${empty} sort=${sort}
+      rows=${found.queues} rowKey=${(queue) => queue.name}
+      empty=${found.counting ? html`<${Empty}>None so far: still counting.<//>` : empty} sort=${sort}
       onSort=${(next) => setQuery({ sort: next === WORST ? '' : next, at: '' })}>
       <${Pager} of=${state.pager}>${said(found)}<//>
     <//>`}<//>`;
