@@ -30,13 +30,13 @@ from servers import RedisServer
 
 OF_A_JOB = {"get", "explain", "history"}
 READING = OF_A_JOB | {
-    "constraints", "failures", "jobs", "queues", "schedules", "stats", "tags", "usage", "workers",
+    "bulks", "constraints", "failures", "jobs", "queues", "schedules", "stats", "tags", "usage", "workers",
     "marks",
 }  # fmt: skip
 CHANGING = {"cancel", "change", "depend", "free", "track"}
 WAITING = {"result", "watch"}
 OPERATING = {
-    "kick", "retry", "discard", "forget", "queue", "worker", "constrain", "unconstrain", "hold", "schedule",
+    "bulk", "kick", "retry", "discard", "forget", "queue", "worker", "constrain", "unconstrain", "hold", "schedule",
     "unschedule", "mark", "trail", "audit", "subscribe", "unsubscribe", "webhooks",
 }  # fmt: skip
 MAY = {

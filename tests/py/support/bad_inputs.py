@@ -125,6 +125,7 @@ TARGETS = [
            ["what", "where"]),
     Target("bulk retry", "bulk", {"what": "retry", "where": {}}, of("bulk", queue=STARRED)),
     Target("bulk cancel", "bulk", {"what": "cancel", "where": {}}, of("bulk", "force", dependents=words("leave"))),
+    Target("bulks", "bulks", {}, {}),
     Target("tick", "tick", {}, {"limit": integers(1, 1000)}),
     Target("queue", "queue", {"name": "a"}, of("queue", "paused", "max_waiting", "fair", "set", name=STARRED,
            unset=[*LISTS, ["done_max"] * 101]), ["name"]),
