@@ -1,6 +1,7 @@
 // What pages know of queues: how they do, in figures and words, and what can be done with one.
 import { api, path } from './api.js';
 import { Badge } from './components/badge.js';
+import { beginBulk } from './components/bulks.js';
 import { confirm, form } from './components/dialog.js';
 import { Time as Since } from './components/time.js';
 import { act } from './components/toast.js';
@@ -93,7 +94,7 @@ export function purge(queue) {
   ]);
   return form({
     title: `Discard jobs of ${queue.name}`,
-    body: 'Jobs that wait are cancelled; the records of all of them are removed at once. This cannot be undone.',
+    body: 'Jobs that wait are cancelled; the records of all of them are removed. It goes on when this page is closed, and cannot be undone.',
     action: 'Discard',
     danger: true,
     fields: [
@@ -102,12 +103,9 @@ export function purge(queue) {
     ],
     submit: async ({ status, typed }) => {
       if (typed !== queue.name) throw Object.assign(new Error('This is not its name.'), { field: 'typed' });
-      let discarded = 0;
-      for (;;) {
-        const answer = await api.delete(path`/queue/${queue.name}/jobs`, { status, timeout: 5 });
-        discarded += answer.discarded;
-        if (!answer.more) return { discarded };
-      }
+      const states = status.split(',');
+      const total = states.reduce((sum, state) => sum + queue[state], 0);
+      return beginBulk('discard', { queue: queue.name, status: states }, { total });
     },
   });
 }

@@ -97,8 +97,3 @@ export async function toIds(action, ids, values = {}) {
   const answer = await api.post(action.change ? '/jobs/change' : action.path || action.idsPath, body);
   return answer.jobs.filter((state) => !ANSWERS_NO.has(state)).length;
 }
-
-/** One step through all that match → {cursor, changed}. */
-export function toWhere(action, where, cursor, values = {}) {
-  return api.post(action.path, { where, ...(cursor ? { cursor } : {}), ...(action.options?.(values) || {}) });
-}

@@ -45,6 +45,7 @@ class Mass {
       total: rows.length,
       did: undefined,
       isRunning: false,
+      isStopped: false,
       isOver: false,
     });
     this.stop = new AbortController();
@@ -58,7 +59,10 @@ class Mass {
       { type: 'submit', class: action.danger ? 'danger' : 'primary', disabled: true },
       action.label,
     );
-    this.leave = button('Close', () => this.dialog.close());
+    this.leave = button('Close', () => {
+      this.isStopped = this.isRunning;
+      this.dialog.close();
+    });
     this.dialog = this.made();
   }
 
@@ -170,7 +174,12 @@ class Mass {
     this.go.disabled = true;
     this.leave.textContent = 'Stop';
     this.leave.focus();
-    this.running = this.run(values, { isOver: () => this.isOver, step: tell });
+    this.running = this.run(values, {
+      isOver: () => this.isOver,
+      isStopped: () => this.isStopped,
+      total: this.total,
+      step: tell,
+    });
   }
 
   async run(values, report) {
@@ -186,7 +195,7 @@ class Mass {
           ));
       const left = where || this.isOver ? 0 : rows.length - this.did;
       toast(
-        `${inJobs(this.did)} ${action.did}${this.isOver ? '; then it was stopped' : ''}.${left > 0 ? ` ${count(left)} had moved on, or are protected.` : ''}`,
+        `${inJobs(this.did)} ${action.did}${!this.isOver ? '' : where && action.path && !this.isStopped ? ' so far; it goes on' : '; then it was stopped'}.${left > 0 ? ` ${count(left)} had moved on, or are protected.` : ''}`,
         this.did || this.isOver ? 'ok' : 'error',
       );
       this.dialog.close();

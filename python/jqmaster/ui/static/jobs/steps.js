@@ -1,11 +1,12 @@
-// Something is done to many jobs, step by step; between the steps it can be stopped.
+// Something is done to many jobs: to those that are named from here, step by step; to all that match by masters.
+import { beginBulk, followBulk } from '../components/bulks.js';
 import { count, jobs as inJobs } from '../format.js';
-import { toIds, toWhere } from './actions.js';
+import { toIds } from './actions.js';
 import { found } from './found.js';
 
 const AT_ONCE = 200;
 
-/** report: {isOver(), say(text), step(how far, how many it was done to)} → how many it was done to */
+/** report: {isOver(), isStopped(), total, step(how far, words)} → how many it was done to */
 export async function toAllIds(action, ids, values, report) {
   let did = 0;
   for (let at = 0; at < ids.length && !report.isOver(); at += AT_ONCE) {
@@ -27,13 +28,12 @@ export async function toAllThatMatch(action, where, values, report) {
     }
     return toAllIds(action, ids, values, report);
   }
-  let cursor = '';
-  let did = 0;
-  do {
-    const step = await toWhere(action, where, cursor, values);
-    did += step.changed;
-    cursor = step.cursor;
-    report.step(did, `${inJobs(did)} ${action.did}…`);
-  } while (cursor && !report.isOver());
-  return did;
+  const options = action.options?.(values) || {};
+  const begun = await beginBulk(action.id, where, { ...options, ...(report.total ? { total: report.total } : {}) });
+  const bulk = await followBulk(begun, {
+    step: ({ changed }) => report.step(changed, `${inJobs(changed)} ${action.did}. This goes on when you close it.`),
+    isOver: () => report.isOver() && (report.isStopped() ? 'stop' : 'leave'),
+  });
+  if (bulk.problem) throw new Error(bulk.problem);
+  return bulk.changed;
 }

@@ -1,6 +1,7 @@
 // Jobs by what they are: filters in the address, a look inside, and acting on one, some, or all that match.
 import { all, api, path, stringify } from '../api.js';
 import { Badge, STATES } from '../components/badge.js';
+import { Bulks } from '../components/bulks.js';
 import { FilterBar } from '../components/filterbar.js';
 import { Head, Loaded, Problem } from '../components/parts.js';
 import { Pager, Table, usePages } from '../components/rows.js';
@@ -323,6 +324,7 @@ export function Page() {
   const wrong = wrongIn(filters);
   const [isOpen] = useState(() => innerWidth > 700 && FIELDS.some(({ name }) => filters[name]));
   return html`<${Head} title="Jobs" actions=${html`<${Link} class="button" to="/enqueue">Enqueue…<//>`} />
+    <${Bulks} />
     <${States} sums=${counted.data?.sums} filters=${filters} />
     <div class="query-line"><${FilterBar} fields=${[LINE]} /></div>
     <details class="filter-box" open=${isOpen}><summary>Filters</summary><${FilterBar} fields=${FIELDS} /></details>

@@ -2,6 +2,7 @@
 import { api, path } from '../api.js';
 import { Badge, STATES } from '../components/badge.js';
 import { Meter } from '../components/bar.js';
+import { Bulks } from '../components/bulks.js';
 import { confirm } from '../components/dialog.js';
 import { Button, Empty, Head, Loaded, Tile, zero } from '../components/parts.js';
 import { Table } from '../components/rows.js';
@@ -185,7 +186,7 @@ function Actions({ queue, change }) {
     ${button('Limit', limit, 'The limit is set.')}
     ${button('Settings', ownSettings, 'The settings are in force.')}
     ${button('Take back', kick, '', { disabled: !queue.running, title: 'Take running jobs from their workers' })}
-    ${button('Discard jobs', purge, (answer) => `${count(answer.discarded)} jobs were discarded.`, { class: 'danger' })}
+    ${button('Discard jobs', purge, 'Masters discard them now.', { class: 'danger' })}
     <${Button} needs="operator" class="danger" onClick=${leave}>Forget<//>`;
 }
 
@@ -223,6 +224,7 @@ export function Page({ params: { name } }) {
           ${one === 'queued' && queue.queued ? html`<${PerMinute} of=${netOf(queue)} isSigned /> a minute` : null}<//>`,
       )}
     </div>
+    <${Bulks} queue=${queue.name} />
     <section class="panel"><h2>Why it waits</h2>
       <${Why} queue=${queue} change=${change(queue)} /><${Held} held=${queue.held} /></section>
     <${Loaded} of=${statistics}>${({ stats, series }) => html`<${Charts} stats=${stats} ...${period} />
