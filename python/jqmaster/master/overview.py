@@ -287,9 +287,9 @@ class Overview:
         self._workers = found
 
     async def _look_at_constraints(self) -> None:
-        """The fullest of the first hundred, by how much of what may run at once does."""
-        page = await self._engine.constraints(count=_MOST_CONSTRAINTS)
-        found = [_fullness(one) for one in page.documents if one.get("concurrency")]
+        """The fullest of the first hundred, by their fullest key."""
+        page = await self._engine.constraints(count=_MOST_CONSTRAINTS, busiest=1)
+        found = [_fullness(one) for one in page.documents]
         found.sort(key=lambda one: (-one["share"], -one["held"], one["id"]))
         self._constraints = {"fullest": found[:_FULLEST], "count": len(page.documents), "more": page.cursor != ""}
 
@@ -362,10 +362,19 @@ def _latest(hours: list[Document]) -> Document | None:
 
 
 def _fullness(one: Document) -> Document:
-    """How full a constraint is: of one with keys all that runs, and the jobs it holds where that is told."""
-    told = {"id": one["id"], "running": one["running"], "concurrency": one["concurrency"], "held": one.get("held") or 0}
-    share = 0.0 if one.get("by") else one["running"] / one["concurrency"]
-    return {**told, "keys": one["keys"] if one.get("by") else None, "share": round(share, 4)}
+    """How full a constraint is, of one with keys its fullest: of what may run at once, or start in its time, whichever
+    is fuller."""
+    key = next(iter(one.get("busiest") or []), {}) if one.get("by") else one
+    uses = [
+        (round(key.get(used, 0) / limit, 4), key.get(used, 0), limit, used)
+        for used, limit in (("running", one.get("concurrency")), ("starts", one.get("rate", {}).get("limit")))
+        if limit
+    ]
+    share, used, limit, of = max(uses, default=(0.0, 0, None, "running"))
+    return {
+        "id": one["id"], "by": key.get("by") if one.get("by") else None, "share": share, "used": used, "limit": limit,
+        "of": of, "held": one.get("held") or 0, "keys": one["keys"] if one.get("by") else None,
+    }  # fmt: skip
 
 
 def _trend(found: list[Document], from_ms: int, now_ms: int) -> Document:

@@ -127,8 +127,9 @@ async def test_the_oldest_and_the_fullest(overview: Overview, engine: Engine) ->
     assert found["oldest"]["queue"] == "b" and found["now_ms"] - 60_000 < found["oldest"]["ready_ms"]
     fullest = found["constraints"]["fullest"]
     assert [(one["id"], one["share"], one["held"], one["keys"]) for one in fullest] == [
-        ("full", 1, 1, None), ("half", 0.25, 0, None), ("keyed", 0, 0, 1),
+        ("full", 1, 1, None), ("half", 0.25, 0, None), ("keyed", 0.2, 0, 1),
     ]  # fmt: skip
+    assert (fullest[2]["used"], fullest[2]["limit"], fullest[2]["of"]) == (1, 5, "running")
     assert found["hour"] is None or found["hour"]["wait"]["p95"] >= found["hour"]["wait"]["p50"]
 
 

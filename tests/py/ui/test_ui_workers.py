@@ -27,7 +27,7 @@ def test_a_schedule_is_made_paused_changed_and_deleted(ui: Ui) -> None:
     ui.dialog.get_by_role("button", name="Create").click()
     expect(ui.row(HOSTILE)).to_contain_text("then")
     expect(ui.row(HOSTILE)).to_contain_text("every day at 3:15")
-    ui.button(f"Run {HOSTILE} now").click()
+    ui.button(f"Run now: {HOSTILE}").click()
     ui.told("runs now: job")
     made = ui.server.get(f"/schedule/{quoted(HOSTILE)}?runs=20")["runs"][0]["id"]
     expect(ui.row(HOSTILE).get_by_role("link", name=f"Job {made}: queued")).to_be_visible()

@@ -1,6 +1,6 @@
 // What is done to many jobs: begun here, carried on by masters, also when this tab is closed; seen in every tab.
 import { api, path } from '../api.js';
-import { count } from '../format.js';
+import { count, now } from '../format.js';
 import { html, Link, useData } from '../view.js';
 import { Button } from './parts.js';
 import { Ago } from './time.js';
@@ -8,6 +8,7 @@ import { act } from './toast.js';
 
 const LOOK_MS = 3000;
 const FOLLOW_MS = 300;
+const FAILED_SHOWN_MS = 600000;
 const DOES = { discard: 'Discarding', cancel: 'Cancelling', retry: 'Retrying' };
 
 /** what: 'discard', 'cancel' or 'retry'; where: as of the API; more: {total, force, dependents, queue}. */
@@ -33,8 +34,12 @@ export async function followBulk(begun, { step, isOver }) {
 function Bulk({ bulk, reload }) {
   const { total, changed, where } = bulk;
   const whom = where.queue ? html` of <${Link} to=${path`/queue/${where.queue}`}>${where.queue}<//>` : '';
+  // A master that takes over may count a step less.
+  const sum = `${bulk.resumed ? 'at least ' : ''}${count(changed)}`;
+  if (bulk.ended_ms)
+    return html`<p class="problem" role="alert">${DOES[bulk.what]} jobs${whom} ended after ${sum}: ${bulk.problem}</p>`;
   return html`<div class="bulk">
-    <span>${DOES[bulk.what]} jobs${whom}: <b>${count(changed)}</b>${total ? ` of ${count(total)}` : ''}, begun <${Ago} ms=${bulk.begun_ms} />${bulk.actor ? ` by ${bulk.actor}` : ''}</span>
+    <span>${DOES[bulk.what]} jobs${whom}: <b>${sum}</b>${total ? ` of ${count(total)}` : ''}, begun <${Ago} ms=${bulk.begun_ms} />${bulk.actor ? ` by ${bulk.actor}` : ''}</span>
     ${total ? html`<progress max=${Math.max(total, 1)} value=${Math.min(changed, total)} aria-label=${`${DOES[bulk.what]} jobs`}></progress>` : null}
     <${Button} needs="operator" class="small" onClick=${async () => {
       await act(() => stop(bulk.id), 'Stopped.');
@@ -43,12 +48,14 @@ function Bulk({ bulk, reload }) {
   </div>`;
 }
 
-/** Those under way, of one queue or of all; nothing while there are none. */
+/** Those under way, of one queue or of all, and for ten minutes those that failed; nothing while there are none. */
 export function Bulks({ queue }) {
   const state = useData((signal) => api.get('/bulks', {}, { signal }), { ms: LOOK_MS });
-  const some = (state.data?.bulks || []).filter((one) => !one.ended_ms && (!queue || one.where.queue === queue));
+  const isShown = (one) => !one.ended_ms || (one.problem && now() - one.ended_ms < FAILED_SHOWN_MS);
+  const touches = (one) => !queue || !one.where.queue || one.where.queue === queue;
+  const some = (state.data?.bulks || []).filter((one) => isShown(one) && touches(one));
   if (!some.length) return null;
-  return html`<section class="panel" role="status" aria-label="Under way">
+  return html`<section class="panel" aria-label="Under way">
     ${some.map((bulk) => html`<${Bulk} key=${bulk.id} bulk=${bulk} reload=${state.reload} />`)}
   </section>`;
 }

@@ -131,6 +131,7 @@ class Mass {
   tell({ sum, first, isEnd, isAll }) {
     if (this.isRunning) return;
     this.total = sum;
+    this.isCounted = isEnd && isAll;
     this.number.textContent = isEnd ? `${isAll ? '' : 'At least '}${inJobs(sum)}.` : `Counting… ${inJobs(sum)}`;
     render(html`<${Sample} rows=${first} total=${sum} />`, this.preview);
     this.go.disabled = !isEnd || !sum;
@@ -177,7 +178,7 @@ class Mass {
     this.running = this.run(values, {
       isOver: () => this.isOver,
       isStopped: () => this.isStopped,
-      total: this.total,
+      total: this.isCounted ? this.total : undefined,
       step: tell,
     });
   }

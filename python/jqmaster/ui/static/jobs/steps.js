@@ -31,7 +31,11 @@ export async function toAllThatMatch(action, where, values, report) {
   const options = action.options?.(values) || {};
   const begun = await beginBulk(action.id, where, { ...options, ...(report.total ? { total: report.total } : {}) });
   const bulk = await followBulk(begun, {
-    step: ({ changed }) => report.step(changed, `${inJobs(changed)} ${action.did}. This goes on when you close it.`),
+    step: ({ changed, resumed }) =>
+      report.step(
+        changed,
+        `${resumed ? 'At least ' : ''}${inJobs(changed)} ${action.did}. This goes on when you close it.`,
+      ),
     isOver: () => report.isOver() && (report.isStopped() ? 'stop' : 'leave'),
   });
   if (bulk.problem) throw new Error(bulk.problem);

@@ -10,7 +10,7 @@ import { Table } from '../components/rows.js';
 import { Ago } from '../components/time.js';
 import { Chart } from '../components/timechart.js';
 import { act } from '../components/toast.js';
-import { brief, clock, count, duration, percent, rate, setServerNow } from '../format.js';
+import { amount, brief, clock, count, cut, duration, percent, rate, setServerNow } from '../format.js';
 import { navigate, withQuery } from '../router.js';
 import { html, Link, useData, useEffect, useQuery, useRange, useStream } from '../view.js';
 
@@ -61,9 +61,9 @@ function Tiles({ data }) {
     <${Tile} name="Workers" to="/workers" value=${`${count(workers.count)}${workers.more ? '+' : ''}`}>${
       workers.unreachable ? `${count(workers.unreachable)} unreachable` : `${count(workers.held)} jobs held`
     }<//>
-    <${Tile} name="Fullest limit" to="/constraints" value=${fullest?.share ? percent(fullest.share) : '–'}>${
+    <${Tile} name="Fullest limit" to=${fullest?.share ? path`/constraint/${fullest.id}` : '/constraints'} value=${fullest?.share ? percent(fullest.share) : '–'}>${
       fullest?.share
-        ? `${fullest.id}: ${count(fullest.running)} of ${count(fullest.concurrency)}`
+        ? `${fullest.id}${fullest.by === null ? '' : `, ${cut(JSON.stringify(fullest.by), 24)}`}: ${amount(fullest.used)} of ${amount(fullest.limit)} ${fullest.of}`
         : constraints.count
           ? 'none is in use'
           : 'no constraints'

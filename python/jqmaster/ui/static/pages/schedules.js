@@ -209,7 +209,7 @@ export async function render(view) {
               );
               await list.refresh();
             },
-            { class: 'small', 'aria-label': `Run ${one.id} now`, title: 'Its moments go on as if this job were none' },
+            { class: 'small', 'aria-label': `Run now: ${one.id}`, title: 'Its moments go on as if this job were none' },
           ),
           button(
             one.paused ? 'Resume' : 'Pause',
