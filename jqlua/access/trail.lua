@@ -35,11 +35,26 @@ local function is_same(a, b)
   return true
 end
 
+--- Integers beyond this are rounded in Lua: what has one is left out rather than told wrongly.
+local MOST_EXACT = 2 ^ 53
+
+---@return boolean # a number that may not be what was said, also in tables
+local function is_rounded(value)
+  if type(value) == "table" then
+    for _, item in pairs(value) do
+      if is_rounded(item) then
+        return true
+      end
+    end
+  end
+  return type(value) == "number" and (value >= MOST_EXACT or value <= -MOST_EXACT)
+end
+
 ---@return table? change what a spec says beside the thing that it is about
 local function change_of(spec, on)
   local change
   for field, value in pairs(spec) do
-    if not HIDDEN[field] and value ~= on then
+    if not HIDDEN[field] and value ~= on and not is_rounded(value) then
       change = change or {}
       change[field] = value
     end

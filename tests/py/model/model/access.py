@@ -21,6 +21,13 @@ def plain(value):
     return [plain(one) for one in value] if isinstance(value, list) else value
 
 
+def is_rounded(value):
+    """Whether Lua may not know a number in it exactly."""
+    if isinstance(value, (list, dict)):
+        return any(map(is_rounded, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, (int, float)) and abs(value) >= 2**53
+
+
 class Access(Part):
     operations = ("grant", "revoke", "touch", "list_keys", "list_trail")
 
@@ -102,8 +109,10 @@ class Access(Part):
             return
         if change["what"] == "revoke":
             told = {**told, "name": change["key"]}
-        told = plain({k: v for k, v in told.items() if k not in ("argument", "actor") and v != on})
-        if change["what"] == "hold" and "by" in fields:
+        told = plain(
+            {k: v for k, v in told.items() if k not in ("argument", "actor") and v != on and not is_rounded(v)}
+        )
+        if change["what"] == "hold" and "by" in fields and not is_rounded(fields["by"]):
             told["by"] = fields["by"]  # nil too
         if len(msgpack.packb(told)) > MOST_BYTES:
             told = None

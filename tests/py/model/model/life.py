@@ -17,6 +17,8 @@ from model.common import (
 from model.part import Part
 from model.trace import cut
 
+MOST_DEPENDENTS = 100  # that a document shows
+
 
 @dataclass(repr=False)
 class Job:
@@ -224,7 +226,7 @@ class Life(Part):
             "progress_message", "group", "depends", "if_failed", "headers", "notify", "webhook")}  # fmt: skip
         doc["track"], doc["lapses"] = job.track or None, job.lapses or None
         doc["waits_for"] = sorted(job.waits_for) if job.status == "blocked" else None
-        doc["dependents"] = sorted(one.id for one in self.model.links.dependents(job.id)) or None
+        doc["dependents"] = sorted(one.id for one in self.model.links.dependents(job.id))[:MOST_DEPENDENTS] or None
         doc["result"] = job.result if self.has_result(job) else None
         doc.update(job.retry)
         return {k: v for k, v in doc.items() if v is not None}
