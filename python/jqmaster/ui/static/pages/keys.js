@@ -1,10 +1,12 @@
 // The keys of the HTTP API: made, listed, taken away.
 import { api, path } from '../api.js';
 import { confirm, form, show } from '../components/dialog.js';
-import { table } from '../components/table.js';
+import { Button, Empty, Head, Loaded } from '../components/parts.js';
+import { Pager, Table, usePages } from '../components/rows.js';
 import { act } from '../components/toast.js';
-import { button, h } from '../dom.js';
+import { h } from '../dom.js';
 import { moment } from '../format.js';
+import { html } from '../view.js';
 
 const ROLES = ['viewer', 'pusher', 'worker', 'operator', 'admin'];
 
@@ -39,48 +41,30 @@ async function revoke(key) {
   return isSure && act(() => api.delete(path`/key/${key.id}`), `${key.name} is revoked.`);
 }
 
-export async function render(view) {
-  const list = table({
-    label: 'Keys',
-    empty: () => [
-      h(
-        'p',
-        {},
-        'There are no keys: whoever reaches this master may do everything. The first is made straight on Redis:',
-      ),
-      h('p', {}, h('code', {}, 'jqmaster keys create ann --role admin --redis URL')),
-    ],
-    load: async (cursor) => {
-      const page = await api.get('/keys', { cursor, count: 100 });
-      return { rows: page.keys, cursor: page.cursor };
-    },
-    key: (key) => key.id,
-    columns: [
-      { title: 'Name', cell: (key) => key.name },
-      { title: 'Roles', cell: (key) => key.roles.join(', ') },
-      { title: 'Queues', cell: (key) => key.queues?.join(', ') ?? 'all' },
-      { title: 'Created', hide: 'narrow', cell: (key) => moment(key.created_ms) },
-      { title: 'Last used', cell: (key) => (key.used_ms ? moment(key.used_ms) : 'never') },
-      { title: 'Expires', cell: (key) => (key.expires_ms ? moment(key.expires_ms) : 'never') },
-      {
-        title: '',
-        kind: 'actions',
-        cell: (key) =>
-          button('Revoke', async () => (await revoke(key)) && list.refresh(), {
-            class: 'small danger',
-            'aria-label': `Revoke ${key.name}`,
-          }),
-      },
-    ],
-  });
-  view.append(
-    h(
-      'div',
-      { class: 'head' },
-      h('h1', {}, 'Keys'),
-      button('New key', async () => (await create()) && list.refresh(), { class: 'primary' }),
-    ),
-    list.element,
-  );
-  await list.refresh();
+const columns = (reload) => [
+  { title: 'Name', cell: (key) => key.name },
+  { title: 'Roles', cell: (key) => key.roles.join(', ') },
+  { title: 'Queues', cell: (key) => key.queues?.join(', ') ?? 'all' },
+  { title: 'Created', hide: 'narrow', cell: (key) => moment(key.created_ms) },
+  { title: 'Last used', cell: (key) => (key.used_ms ? moment(key.used_ms) : 'never') },
+  { title: 'Expires', cell: (key) => (key.expires_ms ? moment(key.expires_ms) : 'never') },
+  {
+    title: '',
+    kind: 'actions',
+    cell: (key) => html`<${Button} class="small danger" aria-label=${`Revoke ${key.name}`}
+      onClick=${async () => (await revoke(key)) && reload()}>Revoke<//>`,
+  },
+];
+
+export function Page() {
+  const { pager, ...state } = usePages((cursor, signal) => api.get('/keys', { cursor, count: 100 }, { signal }));
+  const { reload } = state;
+  const make = html`<${Button} class="primary" onClick=${async () => (await create()) && reload()}>New key<//>`;
+  const empty = html`<${Empty} command="jqmaster keys create ann --role admin --redis URL">
+    There are no keys: whoever reaches this master may do everything. The first is made straight on Redis:<//>`;
+  return html`<${Head} title="Keys" actions=${make} />
+    <${Loaded} of=${state}>${({ keys, cursor }) => html`<${Table} label="Keys" columns=${columns(reload)} rows=${keys}
+      rowKey=${(key) => key.id} empty=${pager.back || cursor ? null : empty}>
+      <${Pager} of=${pager} />
+    <//>`}<//>`;
 }

@@ -1,14 +1,14 @@
 // Recurring jobs: when they come next, and what can be done with them.
 import { api, path } from '../api.js';
-import { badge } from '../components/badge.js';
+import { Badge } from '../components/badge.js';
 import { confirm, form } from '../components/dialog.js';
-import { table } from '../components/table.js';
+import { Button, Empty, Head, Loaded } from '../components/parts.js';
+import { Pager, Table, usePages } from '../components/rows.js';
+import { Ago } from '../components/time.js';
 import { act, toast } from '../components/toast.js';
-import { operatorButton as button, h } from '../dom.js';
-import { ago, count, duration, moment } from '../format.js';
-import { every } from '../live.js';
+import { count, duration, moment } from '../format.js';
 import { cronInWords, zoneOf } from '../rhythm.js';
-import { link } from '../router.js';
+import { html, Link } from '../view.js';
 
 const SPEC = [
   'every',
@@ -34,56 +34,53 @@ const given = (schedule) =>
     ]),
   );
 
-function when(schedule) {
-  if (!schedule.cron) return `every ${duration(schedule.every * 1000)}`;
-  const words = cronInWords(schedule.cron);
-  return [
-    words ? h('div', {}, words) : null,
-    h('code', { class: `nowrap ${words ? 'muted' : ''}` }, schedule.cron),
-    h('span', { class: 'muted nowrap' }, ` ${zoneOf(schedule)}`),
-  ];
+function When({ of }) {
+  if (!of.cron) return `every ${duration(of.every * 1000)}`;
+  const words = cronInWords(of.cron);
+  return html`${words ? html`<div>${words}</div>` : null}
+    <code class=${`nowrap ${words ? 'muted' : ''}`}>${of.cron}</code><span class="muted nowrap"> ${zoneOf(of)}</span>`;
+}
+
+// The arrows go from run to run.
+function walk(event) {
+  const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+  const links = [...event.currentTarget.querySelectorAll('a')];
+  const next = links[links.indexOf(event.target) + step];
+  if (!step || !next) return;
+  event.preventDefault();
+  next.focus();
 }
 
 /** The last jobs as small bars, the latest at the right: as high as they took long, in the colour of their state. */
-function runs(schedule) {
-  const list = [...(schedule.runs ?? [])].reverse();
-  if (!list.length) return h('span', { class: 'zero' }, '–');
+function Runs({ of }) {
+  const list = [...(of.runs ?? [])].reverse();
+  if (!list.length) return html`<span class="zero">–</span>`;
   const took = (run) => (run.started_ms && run.ended_ms ? run.ended_ms - run.started_ms : null);
   const longest = Math.max(1, ...list.map((run) => took(run) ?? 0));
   const bars = list.map((run, i) => {
     const ms = took(run);
-    const bar = h('span', { class: `run-bar is-${run.status ?? 'gone'}` });
-    bar.style.height = `${ms === null ? 40 : 20 + (80 * ms) / longest}%`;
+    const height = `${ms === null ? 40 : 20 + (80 * ms) / longest}%`;
+    const bar = html`<span class=${`run-bar is-${run.status ?? 'gone'}`} style=${{ height }}></span>`;
     const text = [run.status ?? 'not known any more', ms === null ? '' : `, took ${duration(ms)}`].join('');
     const said = {
+      key: run.id,
       title: `${text}${run.ended_ms ? `\n${moment(run.ended_ms)}` : ''}`,
       'aria-label': `Job ${run.id}: ${text}`,
     };
-    // One stop for Tab; the arrows go on from there.
-    const stop = { tabindex: i === list.length - 1 ? 0 : -1, data: { key: run.id } };
-    return run.status
-      ? h('a', { href: `/ui${path`/job/${run.id}`}`, ...said, ...stop }, bar)
-      : h('span', { role: 'img', ...said }, bar);
+    if (!run.status) return html`<span role="img" ...${said}>${bar}</span>`;
+    // One stop for Tab.
+    const tabindex = i === list.length - 1 ? 0 : -1;
+    return html`<${Link} to=${path`/job/${run.id}`} tabindex=${tabindex} ...${said}>${bar}<//>`;
   });
-  const keydown = (event) => {
-    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    const links = [...event.currentTarget.querySelectorAll('a')];
-    const next = links[links.indexOf(event.target) + step];
-    if (!step || !next) return;
-    event.preventDefault();
-    next.focus();
-  };
-  return h(
-    'span',
-    { class: 'runs', role: 'group', 'aria-label': `Last jobs of ${schedule.id}`, on: { keydown } },
-    bars,
-  );
+  return html`<span class="runs" role="group" aria-label=${`Last jobs of ${of.id}`} onKeyDown=${walk}>${bars}</span>`;
 }
 
-const begin = () => [
-  h('p', {}, 'No recurring jobs. Make one here, or:'),
-  h('p', {}, h('code', {}, "jqmaster schedules set nightly report --cron '0 3 * * *'")),
-];
+function Next({ of }) {
+  if (!of.next_ms) return html`<span class="zero">${of.paused ? '–' : 'never'}</span>`;
+  const then = of.next?.slice(1).map((ms) => moment(ms).slice(5, 16)) ?? [];
+  const more = html`<div class="muted hide-narrow nowrap" title=${then.join('\n')}>then ${then[0]}</div>`;
+  return html`<${Ago} ms=${of.next_ms} />${then.length ? more : null}`;
+}
 
 function edit(old) {
   return form({
@@ -152,119 +149,94 @@ function edit(old) {
   });
 }
 
-export async function render(view) {
-  const list = table({
-    label: 'Schedules',
-    key: (one) => one.id,
-    empty: begin,
-    load: async (cursor, signal) => {
-      const page = await api.get('/schedules', { cursor, count: 50, next: 3, runs: 20 }, { signal });
-      return { rows: page.schedules, cursor: page.cursor };
-    },
-    columns: [
-      { title: 'Schedule', kind: 'wide', cell: (one) => [one.id, one.paused ? [' ', badge('paused')] : null] },
-      { title: 'When', cell: when },
-      {
-        title: 'Job',
-        kind: 'wide',
-        hide: 'narrow',
-        cell: (one) => [
-          one.job.name,
-          one.job.queue && one.job.queue !== one.job.name
-            ? h('span', { class: 'muted' }, ' in ', link(path`/queue/${one.job.queue}`, one.job.queue))
-            : null,
-        ],
-      },
-      {
-        title: 'Next',
-        cell: (one) => {
-          if (!one.next_ms) return h('span', { class: 'zero' }, one.paused ? '–' : 'never');
-          const then = one.next?.slice(1).map((ms) => moment(ms).slice(5, 16));
-          return [
-            ago(one.next_ms),
-            then?.length
-              ? h('div', { class: 'muted hide-narrow nowrap', title: then.join('\n') }, `then ${then[0]}`)
-              : null,
-          ];
-        },
-      },
-      { title: 'Last jobs', cell: runs },
-      {
-        title: 'Made',
-        kind: 'number',
-        hide: 'narrow',
-        cell: (one) => [count(one.made), one.limit ? h('span', { class: 'muted' }, ` of ${count(one.limit)}`) : null],
-      },
-      {
-        title: '',
-        kind: 'actions',
-        cell: (one) => [
-          button(
-            'Run now',
-            async () => {
-              await act(
-                () => api.post(path`/schedule/${one.id}/run`),
-                ({ job_id: id, created }) =>
-                  created ? `${one.id} runs now: job ${id}.` : `${one.id}: job ${id} has its unique key already.`,
-              );
-              await list.refresh();
-            },
-            { class: 'small', 'aria-label': `Run now: ${one.id}`, title: 'Its moments go on as if this job were none' },
-          ),
-          button(
-            one.paused ? 'Resume' : 'Pause',
-            async () => {
-              const put = (paused) => api.put(path`/schedule/${one.id}`, { ...given(one), paused });
-              await act(() => put(!one.paused), one.paused ? `${one.id} goes on.` : `${one.id} is paused.`, {
-                undo: () => put(one.paused).then(() => list.refresh()),
-              });
-              await list.refresh();
-            },
-            { class: 'small', 'aria-label': `${one.paused ? 'Resume' : 'Pause'} ${one.id}` },
-          ),
-          button('Change', async () => done(await edit(one), `${one.id} is changed.`), {
-            class: 'small',
-            'aria-label': `Change ${one.id}`,
-          }),
-          button(
-            'Delete',
-            async () => {
-              const isSure = await confirm({
-                title: `Delete ${one.id}?`,
-                action: 'Delete',
-                body: 'Jobs that it has made stay.',
-              });
-              if (!isSure) return;
-              // One with a limit would begin to count anew.
-              const undo = one.limit ? undefined : () => api.put(path`/schedule/${one.id}`, given(one)).then(done);
-              await done(await act(() => api.delete(path`/schedule/${one.id}`), `${one.id} is deleted.`, { undo }));
-            },
-            { class: 'small danger', 'aria-label': `Delete ${one.id}` },
-          ),
-        ],
-      },
-    ],
-  });
-
-  async function done(answer, text) {
-    if (!answer) return;
-    if (text) toast(text);
-    await list.refresh();
-  }
-
-  view.append(
-    h(
-      'div',
-      { class: 'head' },
-      h('h1', {}, 'Schedules'),
-      h(
-        'div',
-        { class: 'actions' },
-        button('New schedule', async () => done(await edit(), 'The schedule is in force.'), { class: 'primary' }),
-      ),
-    ),
-    list.element,
+async function run(one) {
+  await act(
+    () => api.post(path`/schedule/${one.id}/run`),
+    ({ job_id: id, created }) =>
+      created ? `${one.id} runs now: job ${id}.` : `${one.id}: job ${id} has its unique key already.`,
   );
-  await list.refresh();
-  return every(5000, () => list.refresh());
+}
+
+async function pause(one, reload) {
+  const put = (paused) => api.put(path`/schedule/${one.id}`, { ...given(one), paused });
+  await act(() => put(!one.paused), one.paused ? `${one.id} goes on.` : `${one.id} is paused.`, {
+    undo: () => put(one.paused).then(reload),
+  });
+}
+
+async function remove(one, reload) {
+  const isSure = await confirm({
+    title: `Delete ${one.id}?`,
+    action: 'Delete',
+    body: 'Jobs that it has made stay.',
+  });
+  if (!isSure) return;
+  // One with a limit would begin to count anew.
+  const undo = one.limit ? undefined : () => api.put(path`/schedule/${one.id}`, given(one)).then(reload);
+  await act(() => api.delete(path`/schedule/${one.id}`), `${one.id} is deleted.`, { undo });
+}
+
+async function change(one) {
+  if (await edit(one)) toast(one ? `${one.id} is changed.` : 'The schedule is in force.');
+}
+
+function columns(reload) {
+  const action = (text, does, one, rest = {}) => html`<${Button} needs="operator" class="small"
+    aria-label=${`${text} ${one.id}`} onClick=${() => does(one, reload).then(reload)} ...${rest}>${text}<//>`;
+  return [
+    {
+      title: 'Schedule',
+      kind: 'wide',
+      cell: (one) => html`${one.id}${one.paused ? html` <${Badge} word="paused" />` : null}`,
+    },
+    { title: 'When', cell: (one) => html`<${When} of=${one} />` },
+    {
+      title: 'Job',
+      kind: 'wide',
+      hide: 'narrow',
+      cell: ({ job: { name, queue } }) =>
+        html`${name}${
+          queue && queue !== name
+            ? html`<span class="muted"> in <${Link} to=${path`/queue/${queue}`}>${queue}<//></span>`
+            : null
+        }`,
+    },
+    { title: 'Next', cell: (one) => html`<${Next} of=${one} />` },
+    { title: 'Last jobs', cell: (one) => html`<${Runs} of=${one} />` },
+    {
+      title: 'Made',
+      kind: 'number',
+      hide: 'narrow',
+      cell: ({ made, limit }) =>
+        html`${count(made)}${limit ? html`<span class="muted"> of ${count(limit)}</span>` : null}`,
+    },
+    {
+      title: '',
+      kind: 'actions',
+      cell: (one) => [
+        action('Run now', run, one, {
+          'aria-label': `Run now: ${one.id}`,
+          title: 'Its moments go on as if this job were none',
+        }),
+        action(one.paused ? 'Resume' : 'Pause', pause, one),
+        action('Change', change, one),
+        action('Delete', remove, one, { class: 'small danger' }),
+      ],
+    },
+  ];
+}
+
+export function Page() {
+  const load = (cursor, signal) => api.get('/schedules', { cursor, count: 50, next: 3, runs: 20 }, { signal });
+  const { pager, ...state } = usePages(load, { ms: 5000 });
+  const { reload } = state;
+  const create = html`<${Button} needs="operator" class="primary"
+    onClick=${() => change().then(reload)}>New schedule<//>`;
+  const empty = html`<${Empty} command="jqmaster schedules set nightly report --cron '0 3 * * *'">
+    No recurring jobs. Make one here, or:<//>`;
+  return html`<${Head} title="Schedules" actions=${create} />
+    <${Loaded} of=${state}>${({ schedules, cursor }) => html`<${Table} label="Schedules" columns=${columns(reload)}
+      rows=${schedules} rowKey=${(one) => one.id} empty=${pager.back || cursor ? null : empty}>
+      <${Pager} of=${pager} />
+    <//>`}<//>`;
 }
