@@ -236,8 +236,8 @@ class Workers(Part):
         seen = {id for ids in waiting.values() for id in ids[:SIGHT]}
         return [job for job in jobs if job.id in seen]
 
-    def openings_for_workers(self):
-        takers = self.with_room()
+    def openings_for_workers(self, without=()):
+        takers = [worker for worker in self.with_room() if worker.id not in without]
         return self.model.limits.openings(ALL, lambda job: any(self.takes(worker, job) for worker in takers))
 
     def with_room(self):
@@ -326,7 +326,8 @@ class Workers(Part):
             left = [(worker, self.wants(worker)) for worker in asked if self.wants(worker)]
             same(left, [], "assigned less than possible")
         rests = [w.resting_until_ms for w in self.registered.values() if w.resting]
-        openings = self.openings_for_workers() if len(reply) - 1 < limit else []
+        # Nothing opens for those who are left out: their master asks anew when they are back.
+        openings = self.openings_for_workers(without) if len(reply) - 1 < limit else []
         self.model.clock.check_next(reply[0], due_before, also=rests + openings, given=len(reply) - 1)
         if wait and len(reply) == 1 and reply[0] != 0:
             self.model.sleepers.goes_to_sleep(master, wait, None, reply[0])
