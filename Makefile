@@ -92,6 +92,11 @@ $(BIOME): tools/js/package.json | packages-test
 	npm install --prefix tools/js --no-audit --no-fund --no-package-lock --loglevel error
 	@touch $@
 
+# The web UI's libraries, from the versions in tools/js/package.json.
+.PHONY: vendor
+vendor: $(BIOME)
+	node tools/js/vendor.mjs
+
 lint: setup
 	@sh tools/check.sh lint
 

@@ -4,10 +4,11 @@ import { ApiError, OFFLINE } from './api.js';
 import { fill, h } from './dom.js';
 import { pages } from './pages/index.js';
 import { may } from './rights.js';
-import { BASE, match, navigate, query, start } from './router.js';
+import { BASE, carried, match, navigate, query, start } from './router.js';
 import { isKnown, keepSession, logIn, showWho } from './session.js';
 import { startKeys } from './shortcuts.js';
 import { startTheme } from './theme.js';
+import { Dom, html, mount } from './view.js';
 
 const main = document.getElementById('main');
 const nav = document.getElementById('nav');
@@ -15,6 +16,8 @@ const menu = document.getElementById('menu');
 const user = document.getElementById('user');
 let cleanUp = null;
 let shown = 0;
+// It follows the address' query by itself.
+let isView = false;
 
 function drawNav(page) {
   const current = page?.nav ? page.path : page?.under;
@@ -26,7 +29,7 @@ function drawNav(page) {
         h(
           'a',
           {
-            href: one.path === '/' ? `${BASE}/` : BASE + one.path,
+            href: BASE + carried(one.path),
             'aria-current': one.path === current ? 'page' : undefined,
           },
           one.title,
@@ -37,11 +40,13 @@ function drawNav(page) {
   menu.setAttribute('aria-expanded', 'false');
 }
 
+const problemOf = (problem) => html`<${Dom} make=${() => drawProblem(h('div', { class: 'view' }), problem)} />`;
+
 function drawProblem(view, problem) {
-  if (problem.name === 'AbortError') return;
+  if (problem.name === 'AbortError') return view;
   if (!problem.code) console.error(problem);
   const title = problem.status === 404 ? 'Not found' : 'This did not work';
-  fill(
+  return fill(
     view,
     h('h1', {}, title),
     h('p', {}, problem.message || String(problem)),
@@ -80,8 +85,10 @@ async function begin() {
   return change();
 }
 
-async function change() {
+async function change(isSame = false) {
+  if (isSame && isView) return;
   leavePage();
+  isView = false;
   const mine = shown;
   for (const dialog of document.querySelectorAll('dialog')) dialog.close();
   const found = match(pages, location.pathname);
@@ -109,9 +116,13 @@ async function change() {
       scrollTo(0, 0);
       main.focus({ preventScroll: true });
     }
-    const stop = await module.render(view, found.params, query());
-    if (mine === shown) cleanUp = stop;
-    else stop?.();
+    const stop = module.Page
+      ? mount(module.Page, found.params, view, problemOf)
+      : await module.render(view, found.params, query());
+    if (mine === shown) {
+      cleanUp = stop;
+      isView = Boolean(module.Page);
+    } else stop?.();
   } catch (problem) {
     if (mine !== shown) return;
     fill(main, view);

@@ -4,7 +4,7 @@ import { may } from './rights.js';
 const SVG = 'http://www.w3.org/2000/svg';
 // Attributes that are never set from data: they would run as code, or are refused by the page's policy.
 const REFUSED = /^(on|style$|srcdoc$|innerhtml$|outerhtml$)/i;
-const SAFE_URL = /^(\/(?!\/)|#|\?)/;
+export const SAFE_URL = /^(\/(?!\/)|#|\?)/;
 
 function set(element, name, value) {
   if (name === 'on') {

@@ -71,13 +71,13 @@ export function setServerNow(ms) {
 }
 
 /** Of a moment to come: tenths of a second while it is near. It is never said to have passed: another look tells more. */
-function untilText(ms) {
+export function untilText(ms) {
   const left = ms - now();
   if (left <= 0) return 'any moment';
   return left < 10000 ? `in ${Math.max(1, Math.ceil(left / 100)) / 10} s` : agoText(ms);
 }
 
-function agoText(ms) {
+export function agoText(ms) {
   const off = now() - ms;
   const size = Math.abs(off);
   if (size < 1500) return 'now';

@@ -3,16 +3,39 @@ import { h } from './dom.js';
 
 export const BASE = '/ui';
 let onChange = () => {};
+const watching = new Set();
+// The time range goes along from page to page.
+const CARRIED = ['range', 'from', 'to'];
 
 /** Link to a page: link('/queue/a%2Fb', 'a/b'). The path is made with path`` of api.js. */
 export function link(target, ...children) {
   return h('a', { href: BASE + target }, ...children);
 }
 
+/** The path with what goes along from page to page. */
+export function carried(target) {
+  const here = query();
+  const [path, text] = target.split('?');
+  const next = new URLSearchParams(text);
+  if (!CARRIED.some((name) => next.has(name))) for (const name of CARRIED) if (here[name]) next.set(name, here[name]);
+  const whole = next.toString();
+  return whole ? `${path}?${whole}` : path;
+}
+
+/** Calls `action` whenever the query changes while the page stays → stop. */
+export function onQuery(action) {
+  watching.add(action);
+  return () => watching.delete(action);
+}
+
+const tellQuery = () => {
+  for (const action of [...watching]) action();
+};
+
 /** Goes to a page. */
 export function navigate(target, { replace = false } = {}) {
   history[replace ? 'replaceState' : 'pushState'](null, '', BASE + target);
-  onChange();
+  go();
 }
 
 /** The filters in force. */
@@ -26,7 +49,8 @@ export function setQuery(changes) {
     else next.set(name, value === true ? '1' : String(value));
   }
   const text = next.toString();
-  history.replaceState(null, '', location.pathname + (text ? `?${text}` : ''));
+  history.replaceState(history.state, '', location.pathname + (text ? `?${text}` : ''));
+  tellQuery();
 }
 
 /** A path with filters: withQuery('/jobs', {queue: 'mail'}). */
@@ -54,10 +78,20 @@ export function match(pages, pathname) {
   return null;
 }
 
-/** Calls `change` whenever another page is to be shown. */
+let shown = '';
+
+function go() {
+  const isSame = shown === location.pathname;
+  shown = location.pathname;
+  onChange(isSame);
+  tellQuery();
+}
+
+/** Calls `change(isSame)` whenever the address changes; isSame: in nothing but its query. */
 export function start(change) {
   onChange = change;
-  addEventListener('popstate', change);
+  shown = location.pathname;
+  addEventListener('popstate', go);
   document.addEventListener('click', (event) => {
     if (event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey)
       return;
@@ -67,6 +101,6 @@ export function start(change) {
     if (anchor.hash && anchor.pathname === location.pathname) return;
     event.preventDefault();
     history.pushState(null, '', anchor.pathname + anchor.search);
-    change();
+    go();
   });
 }

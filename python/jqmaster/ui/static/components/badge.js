@@ -1,5 +1,6 @@
 // A state in a word and a colour: never the colour alone.
 import { h } from '../dom.js';
+import { html } from '../view.js';
 
 const WORDS = new Set([
   'queued',
@@ -31,3 +32,7 @@ export const STATES = ['queued', 'scheduled', 'blocked', 'running', 'retrying', 
 export function badge(word, title, kind = word) {
   return h('span', { class: `badge ${WORDS.has(kind) ? `is-${kind}` : ''}`, title }, word);
 }
+
+/** <Badge word="running" title="…" kind="…" /> */
+export const Badge = ({ word, title, kind = word }) =>
+  html`<span class=${`badge ${WORDS.has(kind) ? `is-${kind}` : ''}`} title=${title}>${word}</span>`;

@@ -1,6 +1,7 @@
 // Charts, drawn by hand: lines or stacked areas over time, with what the pointer is at; and small trends.
 import { fill, h, svg } from '../dom.js';
 import { brief, clock, duration } from '../format.js';
+import { Dom, html } from '../view.js';
 
 const WIDTH = 600;
 const BOTTOM = 20;
@@ -227,3 +228,7 @@ export function sparkline(values, kind = 'queued', title = '') {
     svg('path', { class: `line stroke-${kind}`, d: line(points) }),
   );
 }
+
+/** <Sparkline values=${[1, 2, 3]} kind="done" title="done by the hour, a day" /> */
+export const Sparkline = ({ values, kind = 'queued', title = '' }) =>
+  html`<${Dom} tag="span" make=${() => sparkline(values, kind, title)} deps=${[values.join(), kind, title]} />`;
