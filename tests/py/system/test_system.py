@@ -57,7 +57,7 @@ def test_partitions_are_spread_and_each_works(three_nodes: Cluster, call: Call) 
         assert one["node"] == f"127.0.0.1:{node.port}"
         assert one["problem"] is None and kept(three_nodes, one["namespace"]) == kept(three_nodes, "{works}")
         with closing(JQ(three_nodes.url, namespace=one["namespace"])) as jq:
-            assert jq.enqueue("a").document()["state"] == "queued"
+            jq.enqueue("a")
             waiting = [job["name"] for job in jq.jobs()]
         assert sorted(waiting) == (["a"] if one["number"] else ["a", "before"])
     [home] = call("system", "show", "--key", "acme", *where, "--json").document["partitions"]
