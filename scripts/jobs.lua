@@ -1,7 +1,7 @@
 -- Documents of jobs that fit a description, a page in order.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {where?, newest?, brief?, cursor?, count?}
--- Reply  {cursor, document, ...}   the cursor is "" at the end; a page may be short, or empty, before that
+-- ARGV   spec {where?, newest?, recent?, brief?, argument_max?, looked?, cursor?, count?}
+-- Reply  {cursor, looked?, document, ...}   the cursor is "" at the end; a page may be short, or empty, before that
 -- Errors INVALID field
 -- Cost   some milliseconds at most, and one document more, wherever the page is
 -- Flags: read
@@ -14,7 +14,16 @@ local find = require "jqlua.find.find"
 local job = require "jqlua.job.record"
 local where_of = require "jqlua.find.where"
 
-local spec, problem = arguments.spec("where newest brief cursor count")
+local MOST_PREVIEWED = 65536
+
+--- The argument, unless it is longer than is asked for; of one that is not brief it is there anyway.
+local function preview_of(of, most)
+  local argument = most and redis.call("GET", keys.ARGUMENT .. of[job.ID])
+  budget.pay(budget.of_bytes(argument or ""))
+  return argument and #argument <= most and argument or nil
+end
+
+local spec, problem = arguments.spec("where newest recent brief argument_max looked cursor count")
 if not spec then
   return redis.error_reply(problem)
 end
@@ -23,22 +32,26 @@ where, problem = where_of.parse(spec.where)
 if where then
   at, problem = find.parse(spec, where)
 end
-for _, field in ipairs({ "newest", "brief" }) do
+for _, field in ipairs({ "newest", "recent", "brief", "looked" }) do
   if spec[field] ~= nil and type(spec[field]) ~= "boolean" then
     problem = problem or check.problem(field, "true or false", spec[field])
   end
 end
+if spec.argument_max ~= nil and not check.is_integer(spec.argument_max, 0, MOST_PREVIEWED) then
+  problem = problem or check.problem("argument_max", "an integer from 0 to " .. MOST_PREVIEWED, spec.argument_max)
+end
 if problem then
   return redis.error_reply(problem)
 end
-local reply = { "" }
-reply[1] = find.page(where, at, {
-  count = spec.count or 100, is_reversed = spec.newest,
+local reply = { "", spec.looked and 0 or nil }
+local cursor, looked = find.page(where, at, {
+  count = spec.count or 100, is_reversed = spec.newest or spec.recent, is_recent = spec.recent,
   take = function(of)
     local argument = not spec.brief and redis.call("GET", keys.ARGUMENT .. of[job.ID]) or nil
-    local shown = document.encode(of, argument)
+    local shown = document.encode(of, argument, preview_of(of, spec.argument_max))
     reply[#reply + 1] = shown
     budget.pay(budget.DOCUMENT + budget.of_bytes(shown))
   end,
 })
+reply[1], reply[2] = cursor, spec.looked and looked or reply[2]
 return reply

@@ -31,7 +31,7 @@ _FAILURES = {
 # For each kind its JSON type, and what its least and most are called.
 JSON_TYPES = {
     "text": ("string", "Length"), "zone": ("string", "Length"), "cursor": ("string", "Length"),
-    "states": ("string", "Length"), "integer": ("integer", "imum"),
+    "states": ("string", "Length"), "matcher": ("string", "Length"), "integer": ("integer", "imum"),
     "moment": ("integer", "imum"), "number": ("number", "imum"),
     "flag": ("boolean", ""), "list": ("array", "Items"), "map": ("object", "Properties"),
 }  # fmt: skip

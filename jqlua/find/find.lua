@@ -10,6 +10,7 @@ local check = require "jqlua.base.check"
 local job = require "jqlua.job.record"
 local queue = require "jqlua.queue.record"
 local rank = require "jqlua.base.rank"
+local merging = require "jqlua.find.merging"
 local where_of = require "jqlua.find.where"
 
 local M = {}
@@ -22,10 +23,10 @@ local ORDER = { "qw", "s", "b", "r", "t", "k", "d", "e", "c" } -- of states; tho
 
 -- Fields of a position.
 local BEGUN_MS = 1 -- when the first step was
-local LETTERS = 2 -- an entry of ORDER; empty: of a tag or a group
+local LETTERS = 2 -- an entry of ORDER, or of merging.ORDER; empty: of a tag or a group
 local SCORE = 3 -- nil: before the first
 local ID = 4
-local QUEUE = 5
+local QUEUE = 5 -- empty: of a tag or a group, or of all queues at once
 
 local CURSOR = "a cursor as the last reply gave it, or empty text"
 
@@ -40,14 +41,15 @@ function M.parse(spec, where)
   elseif type(spec.cursor) ~= "string" or #spec.cursor > 400 then
     return nil, check.problem("cursor", CURSOR, spec.cursor)
   end
-  local begun_ms, letters, score, id, name = spec.cursor:match("^(%d+):(%l?%l?):([%d.e+-]*):(%x*):(.*)$")
+  local begun_ms, letters, score, id, name = spec.cursor:match("^(%d+):(%l*):([%d.e+-]*):(%x*):(.*)$")
   local is_known = letters == ""
-  for _, entry in ipairs(ORDER) do
+  for _, entry in ipairs(spec.recent and name == "" and merging.ORDER or ORDER) do
     is_known = is_known or entry == letters
   end
   local at_start = score == "" and id == ""
   if not begun_ms or not is_known or not at_start and not (tonumber(score) and #id == 14)
-    or (letters == "") ~= (where.tag ~= nil or where.group ~= nil) or (letters == "") ~= (name == "")
+    or (letters == "") ~= (where.tag ~= nil or where.group ~= nil)
+    or (letters == "") ~= (name == "") and not spec.recent
     or name ~= "" and where.queue and where.queue ~= name then
     return nil, check.problem("cursor", CURSOR, spec.cursor)
   end
@@ -97,6 +99,7 @@ local function look(search, members)
   local where, at = search.where, search.at
   local raws = read_all(keys.JOB, members)
   for i, member in ipairs(members) do
+    search.looked = search.looked + 1
     local is_left = budget.pay(budget.LOOK + budget.of_bytes(raws[i] or ""))
     at[SCORE], at[ID] = member[1], member[2]
     local of = where_of.fits_id(where, member[2]) and job.note(member[2], raws[i])
@@ -188,29 +191,58 @@ local function go_through_queues(search)
   return false
 end
 
+--- Goes through all queues at once from the position on, state by state.
+---@return boolean is_through
+local function go_through_merged(search, names)
+  local at = search.at
+  local has_begun = at[LETTERS] == ""
+  for _, entry in ipairs(merging.ORDER) do
+    if has_begun then
+      at[LETTERS], at[SCORE], at[ID] = entry, nil, ""
+    end
+    has_begun = has_begun or entry == at[LETTERS]
+    local from = at[SCORE] and { at[SCORE], at[ID] }
+    local sources = has_begun and merging.open(entry, search.letters, names, from)
+    while sources do
+      local members = merging.next(sources, CHUNK)
+      if members[1] and look(search, members) then
+        return false
+      elseif #members < CHUNK then
+        break
+      end
+    end
+  end
+  return true
+end
+
 --- The next jobs that are meant.
 ---@param at table position, as parse gave it
 ---@param wish table {take: what is done with each, and pays for it; count: how many are wanted, letters?: of the states
---- that matter, is_reversed?}
+--- that matter, is_reversed?, is_recent?: in the order of jqlua/find/merging.lua, where there are not too many queues}
 ---@return string cursor "" at the end
+---@return number looked how many jobs were looked at
 function M.page(where, at, wish)
   local search = {
-    where = where, at = at, count = wish.count, is_reversed = wish.is_reversed, take = wish.take,
+    where = where, at = at, count = wish.count, is_reversed = wish.is_reversed, take = wish.take, looked = 0,
     letters = wish.letters and where.letters:gsub("[^" .. wish.letters .. "]", "") or where.letters,
   }
   local is_through
+  local names = wish.is_recent and at[QUEUE] == "" and not where.tag and not where.group
+    and merging.names(where.queue, at[LETTERS] ~= "")
   if search.letters == "" then
     is_through = true
   elseif where.tag then
     is_through = go_through(search, { keys.TAGGED .. where.tag })
   elseif where.group then
     is_through = go_through(search, { keys.FAILED .. where.group })
+  elseif names then
+    is_through = go_through_merged(search, names)
   elseif where.queue then
     is_through = go_through_queue(search, where.queue)
   else
     is_through = go_through_queues(search)
   end
-  return is_through and "" or cursor_of(search.at)
+  return is_through and "" or cursor_of(search.at), search.looked
 end
 
 --- When the first step of a search was: what happened later is no concern of its.

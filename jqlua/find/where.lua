@@ -2,15 +2,19 @@
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local job = require "jqlua.job.record"
+local matcher = require "jqlua.limits.matcher"
+local meta = require "jqlua.base.meta"
+local msgpack = require "jqlua.values.msgpack"
+local queue = require "jqlua.queue.record"
 local states = require "jqlua.job.states"
 local keys = require "jqlua.base.keys"
 
 local M = {}
 
-local FIELDS = "queue status name tag group from_ms to_ms message"
+local FIELDS = "queue status name tag group from_ms to_ms message worker slower_ms argument match"
 local STATES = "one of queued, scheduled, blocked, running, retrying, done, error, cancelled, or a list of them"
 local LATEST_MS = 9007199254740992
-local LONGEST_MESSAGE = 1024
+local LONGEST_TEXT = 1024
 
 --- Checks `status` and gives the letters of its states.
 ---@return string? letters nil when it is wrong
@@ -31,6 +35,19 @@ local function letters_of(status)
   return letters
 end
 
+--- Compiles the condition `match`. The spec was decoded, which rounds large integers, so it is read where it stands.
+---@param value any decoded
+---@return table? program
+---@return string? problem
+local function program_of(value)
+  local pos = type(value) == "table" and msgpack.find(ARGV[1], { "where", "match" })
+  if not pos then
+    return nil, check.problem("where.match", "a map of conditions, as of a constraint", value)
+  end
+  local program, problem = matcher.compile(msgpack.raw(ARGV[1], pos))
+  return program, problem and problem:gsub("^INVALID match", "INVALID where.match", 1)
+end
+
 --- Checks the field `where`.
 ---@param value any nil is a where without conditions
 ---@return table? where its fields, and letters of the states allowed
@@ -44,16 +61,24 @@ function M.parse(value)
   local where = { letters = states.ALL }
   for field, wanted in pairs(value) do
     local expected
-    if field == "queue" or field == "name" or field == "tag" or field == "group" then
+    if field == "queue" or field == "name" or field == "tag" or field == "group" or field == "worker" then
       expected = not check.is_name(wanted) and check.NAME
     elseif field == "status" then
       where.letters = letters_of(wanted)
       expected = not where.letters and STATES
     elseif field == "from_ms" or field == "to_ms" then
       expected = not check.is_number(wanted, 0, LATEST_MS) and "ms since 1970, from 0 to 2^53"
-    elseif field == "message" then
-      expected = (type(wanted) ~= "string" or wanted == "" or #wanted > LONGEST_MESSAGE)
-        and "text of 1 to " .. LONGEST_MESSAGE .. " bytes"
+    elseif field == "slower_ms" then
+      expected = not check.is_number(wanted, 0, LATEST_MS) and "ms, from 0 to 2^53"
+    elseif field == "match" then
+      local problem
+      wanted, problem = program_of(wanted)
+      if problem then
+        return nil, problem
+      end
+    elseif field == "message" or field == "argument" then
+      expected = (type(wanted) ~= "string" or wanted == "" or #wanted > LONGEST_TEXT)
+        and "text of 1 to " .. LONGEST_TEXT .. " bytes"
     else
       return nil, check.unknown("where", field, FIELDS)
     end
@@ -84,6 +109,38 @@ local function has_tag(of, tag)
   return false
 end
 
+--- Whether a job ran for longer than that: from its last start to its end, or until now.
+local function is_slower(of, slower_ms)
+  local state = of[job.STATE]
+  if of[job.ATTEMPT] == 0 or states.is_of(state, states.WAITING) then
+    return false
+  end
+  local end_ms = of[job.ENDED_MS]
+  if state == states.RUNNING then
+    end_ms = meta.state[meta.NOW_MS]
+  elseif state == states.ERROR or state == states.CANCELLED then
+    end_ms = tonumber(redis.call("ZSCORE", queue.key(queue.load(of[job.QUEUE]), state), of[job.ID]))
+  end
+  return end_ms - of[job.STARTED_MS] > slower_ms
+end
+
+--- Whether what asks for the argument holds.
+local function holds_inside(where, of)
+  local argument = redis.call("GET", keys.ARGUMENT .. of[job.ID]) or ""
+  budget.pay(budget.LOOK + budget.of_bytes(argument))
+  if where.argument and not argument:find(where.argument, 1, true) then
+    return false
+  elseif not where.match then
+    return true
+  end
+  where.weight = where.weight or matcher.weight(where.match)
+  budget.pay(budget.CONDITION * where.weight)
+  return matcher.test(where.match, {
+    name = of[job.NAME], queue = of[job.QUEUE], priority = of[job.PRIORITY],
+    tags = of[job.OPTIONS] ~= "" and job.options(of).tags or {}, argument = argument,
+  })
+end
+
 --- Whether a job is meant; its id was looked at.
 ---@param of table job
 ---@return boolean
@@ -91,7 +148,10 @@ function M.holds(where, of)
   if not where.letters:find(of[job.STATE], 1, true)
     or where.queue and of[job.QUEUE] ~= where.queue
     or where.name and of[job.NAME] ~= where.name
-    or where.tag and not has_tag(of, where.tag) then
+    or where.worker and (of[job.ATTEMPT] == 0 or of[job.WORKER] ~= where.worker)
+    or where.tag and not has_tag(of, where.tag)
+    or where.slower_ms and not is_slower(of, where.slower_ms)
+    or (where.match or where.argument) and not holds_inside(where, of) then
     return false
   elseif not where.group and not where.message then
     return true

@@ -10,12 +10,14 @@ local failure = require "jqlua.life.failure"
 local M = {}
 
 local pack = cmsgpack.pack
-local MOST_WAITED_FOR = 100
+-- Of what it waits for, and of what waits for it.
+local MOST_LINKED = 100
 
 ---@param of table job
 ---@param argument? string without it the document is brief: it has no error and no result either
+---@param preview? string the argument, for one that is brief else
 ---@return string map
-function M.encode(of, argument)
+function M.encode(of, argument, preview)
   local parts = {}
   local count = 0
   local function put(field, value)
@@ -38,8 +40,8 @@ function M.encode(of, argument)
   put("timeout", of[job.TIMEOUT_MS] / 1000)
   put("keep_result", job.has(of, job.KEEP_RESULT))
   put("created_ms", job.created_ms(of[job.ID]))
-  if argument then
-    splice("argument", argument)
+  if argument or preview then
+    splice("argument", argument or preview)
   end
   if of[job.ATTEMPT] > 0 then
     put("worker_id", of[job.WORKER])
@@ -57,7 +59,13 @@ function M.encode(of, argument)
     put(field, value)
   end
   if state == states.BLOCKED then
-    put("waits_for", redis.call("ZRANGE", keys.WAITS_FOR .. of[job.ID], 0, MOST_WAITED_FOR - 1))
+    put("waits_for", redis.call("ZRANGE", keys.WAITS_FOR .. of[job.ID], 0, MOST_LINKED - 1))
+  end
+  if argument and job.has(of, job.AWAITED) then
+    local dependents = redis.call("ZRANGE", keys.DEPENDENTS .. of[job.ID], 0, MOST_LINKED - 1)
+    if dependents[1] then
+      put("dependents", dependents)
+    end
   end
   local has_outcome = argument and job.has(of, job.HAS_OUTCOME)
   if job.has(of, job.HAS_EXTRA) then

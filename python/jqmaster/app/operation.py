@@ -99,13 +99,20 @@ class OperationMethods:
         return await _steps(partial((await self.aengine()).cancel_where, force=force or None), where)
 
     async def ajobs(
-        self, *, newest: bool = False, brief: bool = False, **where: Unpack[Where]
+        self, *, newest: bool = False, recent: bool = False, brief: bool = False, **where: Unpack[Where]
     ) -> AsyncIterator[Document]:
         """All jobs that match. `brief`: without argument, result and error. `newest`: the order within a state
-        (a tag, a group) is turned round."""
-        ask = partial((await self.aengine()).jobs, _where(where), newest=newest or None, brief=brief or None)
+        (a tag, a group) is turned round. `recent`: over all queues, what runs, then what ended last, then what
+        waits."""
+        jobs = (await self.aengine()).jobs
+        ask = partial(jobs, _where(where), newest=newest or None, recent=recent or None, brief=brief or None)
         async for one in _each(ask):
             yield unpacked(one, self.link.serializer)
+
+    async def asearch(self, text: str, count: int = 5) -> Document:
+        """A few of each kind whose name contains `text`, and jobs that it describes: `{queues, names, workers,
+        constraints, schedules, tags, groups, jobs, more, looked}`; `more` names the kinds that may have others."""
+        return await (await self.aengine()).search(text, count=count)
 
     async def afailures(self) -> list[Document]:
         """The jobs that failed for good by group: `group, count, first_ms, last_ms, id, message` of each."""
@@ -311,7 +318,7 @@ class OperationMethods:
     cancel, retry, discard = plain(acancel), plain(aretry), plain(adiscard)
     cancel_where, retry_where, discard_where = plain(acancel_where), plain(aretry_where), plain(adiscard_where)
     kick, change, kick_queue = plain(akick), plain(achange), plain(akick_queue)
-    free = plain(afree)
+    free, search = plain(afree), plain(asearch)
     failures, tags, events = plain(afailures), plain(atags), plain_each(aevents)
     queues, queue, forget = plain(aqueues), plain(aqueue), plain(aforget)
     constrain, unconstrain, constraints = plain(aconstrain), plain(aunconstrain), plain(aconstraints)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
-from jqmaster.cli import show
+from jqmaster.cli import show, values
 from jqmaster.cli.options import Client, Options, Replies, asks
 
 FILTER = """\
@@ -16,6 +16,11 @@ FILTER = """\
 --tag TAG         with this tag
 --group GROUP     failed for good with this group (see failures)
 --message TEXT    whose last failure says this somewhere
+--worker NAME     that this worker runs, or ran last
+--slower TIME     that ran, or run, for longer than this
+--argument TEXT   whose argument contains this text
+--match JSON      matched by this, as a constraint says it: '{"argument.customer": "acme"}'
+--where LINE      what this line describes: 'customer.id:acme amount:>5 status:error,done slower:30s some text'
 --older TIME      created longer ago than this: 90, 5m, 2h, 1d
 --newer TIME      created more recently than this
 """
@@ -23,8 +28,15 @@ FILTER = """\
 
 def wanted_by(options: Options) -> dict[str, Any]:
     """The filter, as `where` takes it; empty when nothing was given."""
-    names = ("queue", "status", "name", "tag", "group", "message")
-    where = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    from jqmaster.wire.queryline import where_of
+
+    names = ("queue", "status", "name", "tag", "group", "message", "worker", "argument")
+    where = where_of(options.where or "", show.now_ms())
+    where |= {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    if options.slower is not None:
+        where["slower_ms"] = round(options.slower * 1000)
+    if options.match is not None:
+        where["match"] = {**where.get("match", {}), **values.parsed(options.match, "--match")}
     for name, age_s in (("to_ms", options.older), ("from_ms", options.newer)):
         if age_s is not None:
             where[name] = show.now_ms() - round(age_s * 1000)
@@ -38,6 +50,7 @@ find jobs
 --limit N=20  at most so many
 --all         all of them
 --newest      the newest first, within a state
+--recent      over all queues: what runs, then what ended last, then what waits
 --full        with --json: with argument, result and error
 --ids         print the ids only, for retry - and others
 {FILTER}"""
@@ -46,7 +59,9 @@ def _jobs(client: Client, options: Options) -> Replies:
     wanted = wanted_by(options)
     if options.newest and "status" not in wanted and not {"tag", "group"} & wanted.keys():
         wanted["status"] = list(show.STATES)
-    found = client.jobs(newest=options.newest, brief=not (options.full and options.json), **wanted)
+    found = client.jobs(
+        newest=options.newest, recent=options.recent, brief=not (options.full and options.json), **wanted
+    )
     if options.ids:
         for job in found if options.all else islice(found, options.limit):
             print(job["id"])
@@ -80,6 +95,32 @@ def _then(job: dict[str, Any], now: int) -> str:
     if job["status"] == "running" and job.get("started_ms"):
         return f"for {show.milliseconds(max(0, now - job['started_ms']))}"
     return f"due {show.when(job['due_ms'], now)}" if job.get("due_ms") else ""
+
+
+@asks("""search
+find anything by a part of its name, and jobs by a line
+
+text TEXT
+--limit N=5  at most so many of each kind, up to 20
+""")
+def _search(client: Client, options: Options) -> Replies:
+    found = client.search(options.text, options.limit)
+    table = show.Table("KIND | NAME~1 | WHAT~2", empty=f"nothing is called so (jobs looked at: {found['looked']})")
+    for kind in ("queues", "names", "constraints", "schedules", "tags", "groups"):
+        for name in found[kind]:
+            table.add(_KINDS[kind], name, "")
+    for worker in found["workers"]:
+        table.add("worker", worker["name"], worker["id"])
+    for job in found["jobs"]:
+        table.add("job", job["id"], f"{job['name']} {show.state(job['status'])}")
+    table.more = f"… and more {', '.join(found['more'])}" if found["more"] else ""
+    yield found, table
+
+
+_KINDS = {
+    "queues": "queue", "names": "name", "constraints": "constraint", "schedules": "schedule", "tags": "tag",
+    "groups": "failures",
+}  # fmt: skip
 
 
 @asks("""tags

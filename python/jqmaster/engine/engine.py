@@ -10,12 +10,13 @@ from jqmaster.engine.access import AccessCalls
 from jqmaster.engine.calls import Argument, Caller, Holding, Spec, connect, given, pack
 from jqmaster.engine.jobs import JobCalls
 from jqmaster.engine.operation import OperationCalls
+from jqmaster.engine.search import SearchCalls
 from jqmaster.engine.work import WorkCalls
 
 __all__ = ["Argument", "Engine", "Holding", "Operations", "Spec", "connect", "given", "pack"]
 
 
-class Operations(JobCalls, WorkCalls, OperationCalls, AccessCalls):
+class Operations(SearchCalls, JobCalls, WorkCalls, OperationCalls, AccessCalls):
     """A typed method for each operation, whatever carries the calls."""
 
 

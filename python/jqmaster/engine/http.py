@@ -149,6 +149,10 @@ class HttpEngine(Operations):
         reply = (await self.send("GET", f"/tags?{query}")).value
         return reply["cursor"], [(one["tag"], one["count"]) for one in reply["tags"]]
 
+    async def search(self, text: str, *, count: int = 5) -> Document:
+        found: Document = (await self.send("GET", f"/search?{urlencode({'q': text, 'count': count})}")).value
+        return found
+
     async def config(self, set: Spec | None = None, unset: Sequence[str] | None = None) -> Document:
         changes = {**(set or {}), **dict.fromkeys(unset or ())}
         method, body = ("GET", b"") if set is None and unset is None else ("PATCH", pack(changes))

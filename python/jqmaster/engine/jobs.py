@@ -152,11 +152,16 @@ class JobCalls(Calling):
         where: Spec | None = None,
         *,
         newest: bool | None = None,
+        recent: bool | None = None,
         brief: bool | None = None,
+        argument_max: int | None = None,
+        looked: bool | None = None,
         **steps: Unpack[Steps],
     ) -> Page:
         """A page of the jobs that match ``where`` (section 14). It may be short, or empty, before the end."""
-        return replies.page_of_jobs(await self._ask("jobs", where=where, newest=newest, brief=brief, **steps))
+        order = {"newest": newest, "recent": recent}
+        asked = {**order, "brief": brief, "argument_max": argument_max, "looked": looked}
+        return replies.page_of_jobs(await self._ask("jobs", where=where, **asked, **steps))
 
     async def failures(self, **steps: Unpack[Steps]) -> Page:
         """A page of the groups of jobs that failed for good."""

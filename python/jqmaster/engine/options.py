@@ -109,6 +109,10 @@ class Where(TypedDict, total=False):
     message: str | None
     from_ms: int | None
     to_ms: int | None
+    worker: str | None
+    slower_ms: float | None
+    argument: str | None
+    match: Mapping[str, Any] | None
 
 
 class Limits(TypedDict, total=False):

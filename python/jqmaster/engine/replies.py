@@ -105,10 +105,12 @@ class Event(NamedTuple):
 
 
 class Page(NamedTuple):
-    """Documents in order; ``cursor`` continues the listing, empty at its end."""
+    """Documents in order; ``cursor`` continues the listing, empty at its end. ``looked``: how many jobs were looked at,
+    where that was asked for."""
 
     cursor: str
     documents: list[Document]
+    looked: int | None = None
 
 
 class Audited(NamedTuple):
@@ -225,7 +227,9 @@ def picked(reply: list[Any]) -> Picked:
 
 def page_of_jobs(reply: list[Any]) -> Page:
     """Of documents that have blobs."""
-    return Page(text(reply[0]), [document(packed) for packed in reply[1:]])
+    cursor, *packed = reply
+    looked = packed.pop(0) if packed and isinstance(packed[0], int) else None
+    return Page(text(cursor), [document(one) for one in packed], looked)
 
 
 def page(reply: list[Any]) -> Page:

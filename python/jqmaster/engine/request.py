@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
@@ -126,6 +127,8 @@ def _shown(field: Field, value: Any) -> Any:
         return value if field.type.kind == "value" else packform.pack(value)
     if field.type.kind == "flag":
         return "1" if value else "0"
+    if field.type.kind == "matcher":
+        return json.dumps(value)
     return ",".join(value) if isinstance(value, list) else value
 
 
@@ -175,7 +178,8 @@ def reply_of(operation: Operation, content: bytes) -> Any:
     if shape in ("page", "list"):
         found = _parts(content)
         documents = [content[start:end] for start, end in found[names[0]]]
-        return documents if shape == "list" else [msgpack.unpackb(content[slice(*found["cursor"])]), *documents]
+        told = [msgpack.unpackb(content[slice(*found[name])]) for name in ("cursor", "looked") if name in found]
+        return documents if shape == "list" else [*told, *documents]
     value = value_of(content)
     if shape == "state":
         return [value["status"]] if operation.fields[0].to == "ids[0]" else value["status"]

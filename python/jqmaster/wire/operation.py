@@ -19,7 +19,9 @@ NOTED = frozenset((
     "schedule", "subscribe", "unconstrain", "unschedule", "unsubscribe", "worker",
 ))  # fmt: skip
 Place = Literal["path", "query", "header", "body"]
-Kind = Literal["text", "cursor", "states", "integer", "moment", "number", "flag", "list", "map", "value", "raw", "zone"]
+Kind = Literal[
+    "text", "cursor", "states", "integer", "moment", "number", "flag", "list", "map", "value", "raw", "zone", "matcher"
+]  # fmt: skip
 Shape = Literal["nothing", "document", "first", "page", "list", "state", "states", "values", "own"]
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -35,9 +37,9 @@ class Type(NamedTuple):
     the component of the OpenAPI document that says it, for what is no plain value.
 
     Some kinds are more than their JSON type. `cursor`: text; empty is the same as none. `states`: text, several
-    with commas between. `moment`: milliseconds since 1970. `value`: any one value, not looked into, an argument
-    of its own behind the script's spec. `raw`: likewise, and within the spec. `zone`: text, a time
-    zone whose rule goes with it.
+    with commas between. `moment`: milliseconds, since 1970 where the schema says so. `matcher`: a map, as the text of
+    its JSON. `value`: any one value, not looked into, an argument of its own behind the script's spec. `raw`:
+    likewise, and within the spec. `zone`: text, a time zone whose rule goes with it.
     """
 
     kind: Kind

@@ -92,8 +92,7 @@ _TABLE = (
 
     # Many jobs.
     Operation(
-        "jobs", "", "GET", "/jobs", "viewer", "Find jobs by what they are", p.page("jobs"),
-        (*p.CONDITIONS, p.NEWEST, p.BRIEF, *p.PAGE),
+        "jobs", "", "GET", "/jobs", "viewer", "Find jobs by what they are", p.FOUND, (*p.CONDITIONS, *p.SHOWN, *p.PAGE),
     ),
     Operation(
         "change", "", "POST", "/jobs/change", "pusher", "Change many jobs", p.STATES_OF_JOBS,
@@ -225,11 +224,11 @@ _TABLE = (
         (p.path("name", p.NAME, "queue"),), errors=p.REFUSED,
     ),
     Operation(
-        "jobs", "queue", "GET", "/queue/{name}/jobs", "viewer", "Jobs of a queue in order", p.page("jobs"),
+        "jobs", "queue", "GET", "/queue/{name}/jobs", "viewer", "Jobs of a queue in order", p.FOUND,
         (
             p.path("name", p.NAME, "where.queue"),
             p.query("status", p.STATES, "A state", to="where.status", default="queued"),
-            p.NEWEST, p.BRIEF, *p.PAGE,
+            *p.SHOWN, *p.PAGE,
         ),
     ),
     Operation(
@@ -254,8 +253,7 @@ _TABLE = (
 
     # Limits.
     Operation(
-        "constraints", "", "GET", "/constraints", "viewer", "Constraints in order of id", p.page("constraints"),
-        p.PAGE,
+        "constraints", "", "GET", "/constraints", "viewer", "Constraints in order of id", p.page("constraints"), p.PAGE,
     ),
     Operation(
         "constraints", "one", "GET", "/constraint/{id}", "viewer", "A constraint and how much of it is in use",
@@ -315,6 +313,10 @@ _TABLE = (
         errors=("INVALID", "CONFLICT"), by_hand="goes on sending",
     ),
     Operation(
+        "", "search", "GET", "/search", "viewer", "Find anything by a part of its name, and jobs by a line", p.SEARCHED,
+        p.SEARCH, by_hand="asks several scripts",
+    ),
+    Operation(
         "", "overview", "GET", "/overview", "viewer", "What an operator sees at a glance", p.DOCUMENT,
         by_hand="kept by the master",
     ),
@@ -332,8 +334,7 @@ _TABLE = (
     ),
     Operation(
         "config", "", "GET", "/config", "viewer", "The namespace's settings", p.DOCUMENT,
-        (p.query("describe", p.FLAG, "What there is to set, instead."),),
-        by_hand="a description has a name of its own",
+        (p.query("describe", p.FLAG, "What there is to set, instead."),), by_hand="a description has a name of its own",
     ),
     Operation(
         "config", "set", "PATCH", "/config", "admin", "Change settings, all that are named or none", p.DOCUMENT,
@@ -359,8 +360,7 @@ _TABLE = (
         "import", "", "POST", "/import", "admin",
         "Write records of an export into another namespace of the same Redis", Reply("own", ("keys", "complete")),
         (p.query("namespace", Type("text", 3, 66), "Not set up yet (409).", to="", required=True),),
-        errors=("INVALID", "CONFLICT"),
-        by_hand="the body is records; works in another namespace",
+        errors=("INVALID", "CONFLICT"), by_hand="the body is records; works in another namespace",
     ),
     Operation(
         "", "session", "GET", "/session", None, "Who this is, and what they may", p.SESSION,

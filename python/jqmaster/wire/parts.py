@@ -60,8 +60,13 @@ PAGE = (
     query("count", COUNT, default=100),
 )
 LAST_EVENT_ID = header("Last-Event-ID", TEXT, "The `id` of the last event that was seen.")
-NEWEST = query("newest", FLAG, "The order within a state, a tag or a group turned round.")
-BRIEF = query("brief", FLAG, "Without argument, result and error.")
+SHOWN = (
+    query("newest", FLAG, "The order within a state, a tag or a group turned round."),
+    query("recent", FLAG, "What runs, then what ended last, then what waits, over all queues."),
+    query("brief", FLAG, "Without argument, result and error."),
+    query("argument_max", Type("integer", 0, 65536), "With `brief`: arguments of at most so many bytes all the same."),
+    query("looked", FLAG, "With the number of jobs that were looked at."),
+)
 DELAY = body("delay", Type("number", 0, 1e10, schema="Duration"))
 
 # For whom an operation is beside its role.
@@ -91,6 +96,13 @@ def _change(field: JobField) -> Field:
 def page(name: str) -> Reply:
     """The answer of a listing."""
     return Reply("page", (name, "cursor"))
+
+
+SEARCHED = Reply(
+    "own",
+    ("queues", "names", "workers", "constraints", "schedules", "tags", "groups", "jobs", "more", "looked"),
+)
+FOUND = Reply("page", ("jobs", "cursor", "looked"))
 
 
 # Jobs.
@@ -132,6 +144,17 @@ CONDITIONS = (
     query("from_ms", MOMENT, "Enqueued then or later.", to="where.from_ms"),
     query("to_ms", MOMENT, "Enqueued before.", to="where.to_ms"),
     query("message", TEXT, "Contained in the last failure's.", to="where.message"),
+    query("worker", NAME, "Who runs it, or ran it last.", to="where.worker"),
+    query("slower_ms", Type("moment", 0), "It ran, or runs, for longer than so many ms.", to="where.slower_ms"),
+    query("argument", TEXT, "Text that its argument contains.", to="where.argument"),
+    query("match", Type("matcher"), "A map of conditions, as of a constraint; JSON.", to="where.match"),
+)
+
+SEARCH = (
+    query(
+        "q", TEXT, "Part of a name, the id of a job, or a line such as `customer.id:acme slower:30s`.", required=True
+    ),
+    query("count", Type("integer", 1, 20), "Of each kind.", default=5),
 )
 
 # Workers.

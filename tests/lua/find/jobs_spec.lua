@@ -187,7 +187,7 @@ describe("jobs", function()
       one_of_each()
       for _, document in ipairs((listing.all(jq, { brief = true }))) do
         local full = jq:get(document.id)
-        full.argument, full.result, full.error = nil, nil, nil
+        full.argument, full.result, full.error, full.dependents = nil, nil, nil, nil
         assert.are.same(full, document)
       end
     end)

@@ -190,6 +190,50 @@ async def test_finding_jobs(jq: JQ, call: Call) -> None:
                 await call(method, **wrong)
 
 
+async def test_finding_jobs_by_who_ran_them_for_how_long_and_what_is_in_them(jq: JQ, call: Call, own: Engine) -> None:
+    first, second, third = [
+        (await jq.aenqueue_many([jq.call("a", {"customer": {"id": n}, "note": f"for acme {n}"})]))[0] for n in range(3)
+    ]
+    ran = await run(own, "a")
+    assert ran == first.id
+
+    async def ids(**where: Any) -> list[str]:
+        return [job["id"] for job in await call("jobs", **where)]
+
+    assert await ids(match={"argument.customer.id": {"ge": 1}}) == [second.id, third.id]
+    assert await ids(argument="acme 2", match={"queue": "a*"}) == [third.id]
+    assert await ids(worker="w") == [first.id]
+    assert await ids(slower_ms=60_000) == []
+    await own.pick("w", "a")
+    assert await ids(recent=True) == [second.id, first.id, third.id]
+    page = await own.jobs({"match": {"argument.customer.id": 2}}, looked=True)
+    assert (page.looked, [one["id"] for one in page.documents]) == (3, [third.id])
+    with pytest.raises(Invalid) as refused:
+        await call("jobs", match={"customer": 1})
+    assert "customer" in str(refused.value)
+
+
+async def test_searching(jq: JQ, call: Call, own: Engine) -> None:
+    [waits] = await jq.aenqueue_many([jq.call("mail.send", {"customer": "acme"}, tags=["email"])])
+    await jq.aconstrain("per-mail", {"name": "mail.*"}, concurrency=1)
+    await jq.arepeat("mails", jq.call("mail.send"), every=3600)
+    worker = await own.register("mailer-1", ["mail.send"])
+    found = await call("search", "MAIL")
+    assert (found["queues"], found["names"], found["tags"]) == (["mail.send"], ["mail.send"], ["email"])
+    assert (found["constraints"], found["schedules"]) == (["per-mail"], ["mails"])
+    assert found["workers"] == [{"id": worker, "name": "mailer-1"}]
+    assert (found["jobs"], found["groups"], found["more"]) == ([], [], [])
+    assert [job["id"] for job in (await call("search", "customer:acme"))["jobs"]] == [waits.id]
+    by_id = await call("search", f" {waits.id} ")
+    assert [job["name"] for job in by_id["jobs"]] == ["mail.send"] and "argument" not in by_id["jobs"][0]
+    await put(jq, 3)
+    cut = await call("search", "a", count=1)
+    assert cut["queues"] == ["a"] and "queues" in cut["more"]
+    for text in ("", "  ", "x" * 256, "slower:soon"):
+        with pytest.raises(Invalid):
+            await call("search", text)
+
+
 async def test_a_list_that_is_left_early_is_closed(jq: JQ) -> None:
     await put(jq, 3)
     found = jq.jobs()

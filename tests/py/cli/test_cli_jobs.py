@@ -12,9 +12,9 @@ import pytest
 from cli_support import Cli, call, cli_, straight  # noqa: F401 (fixtures)
 
 
-def work(cli: Cli, queue: str, *, fails: str | None = None) -> str:
+def work(cli: Cli, queue: str, worker: str = "w", *, fails: str | None = None) -> str:
     """One attempt at the next job of a queue; its id."""
-    [job] = cli.engine(lambda it: it.pick("w", queue)).jobs
+    [job] = cli.engine(lambda it: it.pick(worker, queue)).jobs
     outcome = {"id": job.id, "token": job.token, "type": "success"}
     blob = b"\x81\xa3sum\x2a"
     if fails is not None:
@@ -241,6 +241,29 @@ def test_jobs_fit_the_terminal(cli_: Cli) -> None:
     assert cli_.ok("jobs", "--limit", "1").out.splitlines()[-1].startswith("… and more")
     assert [one["name"][-1] for one in cli_.ok("jobs", "--newest", "--json").documents] == ["1", "0"]
     assert cli_.ok("tags").out == "no tags\n"
+
+
+def test_jobs_are_found_by_a_line_or_by_options(cli_: Cli) -> None:
+    ids = [cli_.ok("enqueue", "mail", f'{{"customer": {{"id": "{name}"}}, "n": {n}}}').out.strip()
+           for n, name in enumerate(("acme", "acme", "zeta"))]  # fmt: skip
+    work(cli_, "mail", "mail-1")
+
+    def found(*options: str) -> list[str]:
+        return cli_.ok("jobs", "--ids", *options).out.split()
+
+    assert found("--where", "customer.id:acme") == [ids[1], ids[0]]
+    assert found("--where", "customer.id:acme n:>0 zet*") == []
+    assert found("--where", "customer.id:ze* n:2") == [ids[2]]
+    assert found("--match", '{"argument.n": 1}', "--where", "customer.id:acme") == [ids[1]]
+    assert found("--argument", "zeta") == [ids[2]]
+    assert found("--worker", "mail-1", "--slower", "0") in ([], [ids[0]])
+    assert found("--worker", "mail-1") == found("--where", "worker:mail-1") == [ids[0]]
+    assert found("--recent") == [ids[0], *ids[1:]]
+    refused = cli_.run("jobs", "--where", "slower:soon")
+    assert refused.code == 2 and "expected a duration" in refused.err
+    assert cli_.ok("search", "ma").out.splitlines()[1].split() == ["queue", "mail"]
+    assert cli_.ok("search", "customer.id:zeta", "--json").document["jobs"][0]["id"] == ids[2]
+    assert "nothing is called so" in cli_.ok("search", "nobody").out
 
 
 def test_all_are_cancelled_or_none(cli_: Cli) -> None:

@@ -241,6 +241,7 @@ BY_TRANSPORT = {
 }  # fmt: skip
 # Operations of one script that differ by an argument alone, and what they are where they are called.
 SAME = {
+    "search": "search",
     "discard.queue": "discard_where", "kick.queue": "kick_queue", "config.set": "config", "stats.series": "series",
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The web UI's vendored libraries are those of tools/js/package.json, as its bundler writes them, with their licences."""
+"""The web UI's vendored libraries are what the bundler writes, from tools/js/package.json, with their licences."""
 
 from __future__ import annotations
 

@@ -6,6 +6,8 @@ STATES = [5, True, "", "ready", "Queued", [], ["queued", "x"], ["queued"] * 9, {
 WHERE = {
     "queue": NAMES, "status": STATES, "name": NAMES, "tag": NAMES, "group": NAMES,
     "from_ms": numbers(0, 2**53), "to_ms": numbers(0, 2**53), "message": [*NOT_TEXT, "", "x" * 1025],
+    "worker": NAMES, "slower_ms": numbers(0, 2**53), "argument": [*NOT_TEXT, "", "x" * 1025],
+    "match": [5, True, "x", [1], {}],
 }  # fmt: skip
 WHERES = [5, True, "x", [1], ["queue"]]
 ID = "00000000000000"
@@ -33,6 +35,13 @@ def of_finding(invalid, refused):
     for where in ({"tag": "t"}, {"group": "g"}, {"queue": "b"}):
         spec = {"where": where, "cursor": "1:qw:0:" + ID + ":a"}
         yield invalid("jobs", f"a cursor of another place than {where}", "cursor", encode(spec))
+    for match, place in (
+        ({"argument.": 1}, "argument."), ({"customer": 1}, "customer"), ({"priority": "x"}, "priority"),
+        ({"name": {"eq": "a", "in": ["b"]}}, "name"), ({"argument.a": {"like": 1}}, "argument.a.like"),
+        ({"any": [{"name": 5}]}, "any[0].name"),
+    ):  # fmt: skip
+        yield invalid("jobs", f"match {match}", f"where.match.{place}", encode({"where": {"match": match}}))
+    yield invalid("jobs", "a cursor of all queues without recent", "cursor", encode({"cursor": "1:kdec:0:" + ID + ":"}))
     yield invalid("tags", "top and cursor", "top", encode({"top": 1, "cursor": ""}), says="both")
     yield invalid("tags", "top and count", "top", encode({"top": 1, "count": 1}), says="both")
     yield refused("forget", "unknown", "NOTFOUND", "queue", {"queue": "nobody knows it"})

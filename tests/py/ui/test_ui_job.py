@@ -54,8 +54,32 @@ def test_attempts_with_what_came_between(page: Page, site: Site) -> None:
     happened = section(page, "What happened")
     expect(happened).to_contain_text("Attempt 1 failed after")
     expect(happened).to_contain_text("Attempt 2 failed after")
-    expect(happened.locator("svg.strip rect.strip-part")).to_have_count(2)
+    expect(happened.locator(".event rect.time-part")).to_have_count(2)
     expect(section(page, "Last failure")).to_contain_text("second")
+
+
+def test_what_waits_for_it_and_what_it_waited_for(page: Page, site: Site) -> None:
+    job = site.add("first", argument={"customer": {"id": "acme"}, "n": 12, "text": "x" * 100})
+    others = [site.add(f"next{number}", depends=[job]) for number in range(14)]
+    site.call("PUT", "/constraint/one", {"match": {"name": "first"}, "concurrency": 1})
+    holder = site.add("first")
+    [running] = site.start("first")
+    assert running["id"] == job
+    page.goto(f"/ui/job/{job}")
+    waits = section(page, "What waits for it")
+    expect(waits.get_by_role("link")).to_have_count(12)
+    expect(waits).to_contain_text("14 jobs wait for it. 2 more are not drawn.")
+    expect(page.locator(".job-line").get_by_role("link", name="hand")).to_be_visible()
+    expect(section(page, "What happened")).to_contain_text("for a worker")
+    page.goto(f"/ui/job/{holder}")
+    expect(section(page, "What happened")).to_contain_text("held by one")
+    page.goto(f"/ui/job/{others[0]}")
+    expect(section(page, "What happened")).to_contain_text("for other jobs")
+    # From a job to those of the same customer: one click.
+    page.goto(f"/ui/job/{job}")
+    section(page, "Argument").get_by_role("link", name="customer.id:acme").click()
+    expect(page).to_have_url(f"{site.url}/ui/jobs?q=customer.id%3Aacme")
+    expect(page.locator("tbody tr[data-key]")).to_have_count(1)
 
 
 def test_a_paused_queue_is_named_and_can_be_resumed(page: Page, site: Site) -> None:
@@ -352,3 +376,11 @@ def test_a_traceback_is_shown_as_lines(page: Page, site: Site) -> None:
     page.goto(f"/ui/job/{job}")
     lines = section(page, "Last failure").locator(".j-lines")
     expect(lines).to_have_text('Traceback:\n  File "mail.py", line 3\nKeyError: 7', use_inner_text=True)
+    long = site.add("long", max_retry=0)
+    site.fail("long", error={"type": "KeyError", "traceback": "\n".join(f"line {number}" for number in range(30))})
+    page.goto(f"/ui/job/{long}")
+    failure = section(page, "Last failure")
+    expect(failure).to_contain_text("line 29")
+    expect(failure).not_to_contain_text("line 17")
+    failure.get_by_role("button", name="Show 18 lines before").click()
+    expect(failure).to_contain_text("line 0")

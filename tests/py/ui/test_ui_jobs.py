@@ -14,6 +14,7 @@ def test_filters_stand_in_the_address_and_survive_a_reload(page: Page, site: Sit
     site.add_all([{"name": "mail", "tags": ["eu"]}, {"name": "mail"}, {"name": "report", "queue": "slow"}])
     page.goto("/ui/jobs")
     expect(rows(page)).to_have_count(3)
+    page.get_by_text("Filters").click()
     page.get_by_label("Name", exact=True).fill("mail")
     expect(rows(page)).to_have_count(2)
     page.get_by_label("Tag", exact=True).fill("eu")
@@ -45,17 +46,86 @@ def test_jobs_are_found_by_error_text_group_and_time(page: Page, site: Site) -> 
     page.goto("/ui/jobs?group=Full")
     expect(rows(page)).to_have_count(2)
     expect(page.locator(f"tr[data-key='{one}']")).to_contain_text("mailbox is full")
-    page.goto("/ui/jobs?from=2001-01-01T00:00&to=2002-01-01T00:00")
+    page.goto("/ui/jobs?since=2001-01-01T00:00&until=2002-01-01T00:00")
     expect(page.get_by_text("No job matches.")).to_be_visible()
+    # The range of all pages, where it is from one moment to another.
+    page.goto("/ui/jobs?from=978307200000&to=1009843200000")
+    expect(page.get_by_text("No job matches.")).to_be_visible()
+    page.get_by_role("link", name="Any time").click()
+    expect(rows(page)).to_have_count(3)
 
 
 def test_queues_and_tags_are_completed(page: Page, site: Site) -> None:
     site.add("mail", queue="mail.eu", tags=["billing"])
     page.goto("/ui/jobs")
+    page.get_by_text("Filters").click()
     page.get_by_label("Queue", exact=True).press_sequentially("mai")
     expect(page.locator("datalist option[value='mail.eu']")).to_be_attached()
     page.get_by_label("Tag", exact=True).focus()
     expect(page.locator("datalist option[value='billing']")).to_be_attached()
+
+
+def test_a_line_finds_jobs_by_their_arguments_worker_and_time(page: Page, site: Site) -> None:
+    site.add_all(
+        [{"name": "mail", "argument": {"customer": {"id": f"c{number % 3}"}, "n": number}} for number in range(9)]
+    )
+    [ran] = site.fail("mail", 1, message="mailbox is full")
+    page.goto("/ui/jobs")
+    expect(rows(page)).to_have_count(9)
+    line = page.get_by_label("Find", exact=True)
+    line.fill("customer.id:c1")
+    expect(rows(page)).to_have_count(3)
+    expect(page.locator(".scan")).to_have_text("Looked at all 9 jobs.")
+    expect(rows(page).first).to_contain_text('{"customer":{"id":"c1"},"n":1}')
+    line.fill("customer.id:c1 n:>4")
+    expect(rows(page)).to_have_count(1)
+    page.reload()
+    expect(rows(page)).to_have_count(1)
+    expect(line).to_have_value("customer.id:c1 n:>4")
+    line.fill("slower:soon")
+    expect(page.get_by_role("alert").filter(has_text="expected a duration")).to_be_visible()
+    line.fill("status:error c0")
+    expect(rows(page)).to_have_attribute("data-key", ran)
+    # What is found by a line is what is acted on.
+    line.fill("customer.id:c2")
+    expect(rows(page)).to_have_count(3)
+    page.get_by_role("button", name="Cancel…").click()
+    expect(dialog(page)).to_contain_text("customer.id “c2”")
+    dialog(page).get_by_role("button", name="Cancel: 3 jobs").click()
+    expect(page.get_by_text("3 jobs cancelled.")).to_be_visible()
+    line.fill("status:can")
+    expect(page.locator("datalist option[value='status:cancelled']")).to_be_attached()
+    line.fill("que")
+    expect(page.locator("datalist option[value='queue:']")).to_be_attached()
+
+
+def test_the_list_begins_with_what_runs_and_what_ended_last(page: Page, site: Site) -> None:
+    waits, failed, runs = site.add("a"), site.add("b", max_retry=0), site.add("c")
+    site.fail("b", message="no")
+    site.start("c")
+    page.goto("/ui/jobs")
+    expect(rows(page)).to_have_count(3)
+    assert [row.get_attribute("data-key") for row in rows(page).all()] == [runs, failed, waits]
+    page.get_by_role("link", name="hand", exact=True).first.click()
+    expect(page).to_have_url(f"{site.url}/ui/jobs?worker=hand")
+    expect(rows(page)).to_have_count(2)
+
+
+def test_a_page_stands_in_the_address(page: Page, site: Site) -> None:
+    site.add_all([{"name": "mail", "argument": {"n": number % 2}} for number in range(230)])
+    page.goto("/ui/jobs?q=n:1")
+    expect(rows(page)).to_have_count(50)
+    first = rows(page).first.get_attribute("data-key")
+    page.get_by_role("button", name="Next →").click()
+    expect(page.get_by_text("Page 2")).to_be_visible()
+    expect(page.locator(".scan")).to_contain_text("Looked at 200 of about 230 jobs so far.")
+    second = rows(page).first.get_attribute("data-key")
+    page.reload()
+    expect(rows(page).first).to_have_attribute("data-key", second)
+    expect(page.locator(".scan")).to_contain_text("Looked at 200 of about 230 jobs so far.")
+    page.get_by_role("link", name="To the first page").click()
+    expect(rows(page).first).to_have_attribute("data-key", first)
+    assert page.url.endswith("/ui/jobs?q=n%3A1")
 
 
 def test_a_look_inside_without_leaving_the_list(page: Page, site: Site) -> None:

@@ -6,10 +6,13 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import msgpack
+
 from jqmaster.errors import JQError
 from jqmaster.master.master import Master
 from jqmaster.wire import packform, zones
 from jqmaster.wire.errors import HttpError, from_engine, invalid
+from jqmaster.wire.jsonform import to_msgpack
 from jqmaster.wire.message import Reply, Request, flag, refuse_unknown, seconds
 from jqmaster.wire.operation import Field, Operation
 
@@ -122,7 +125,10 @@ class Translation:
                 return self._first(reply, request)
             case "page":
                 cursor, *documents = reply
-                pairs = {names[0]: self._listed(documents), "cursor": packform.pack(cursor.decode())}
+                looked = (
+                    {"looked": packform.pack(documents.pop(0))} if documents and isinstance(documents[0], int) else {}
+                )
+                pairs = {names[0]: self._listed(documents), "cursor": packform.pack(cursor.decode()), **looked}
                 return Reply(200, packform.raw_map(pairs))
             case "list":
                 return Reply(200, packform.raw_map({names[0]: self._listed(reply)}))
@@ -171,7 +177,7 @@ def _names(fields: Iterable[Field]) -> Iterable[tuple[str, str, bool]]:
         if not field.to:
             continue
         # In a query a list is one text; in a path there is one name of what the script has a list of.
-        yield field.to, field.name, field.place != "body"
+        yield field.to, field.name, field.place != "body" and field.type.kind != "matcher"
         if field.to.endswith("[0]"):
             yield field.to.removesuffix("[0]"), field.name, True
         if field.type.kind == "raw":
@@ -206,8 +212,10 @@ def _value(field: Field, text: str | None) -> Any:
             return text.split(",") if "," in text else text
         case "moment":
             if not re.fullmatch(r"[0-9]{1,15}", text):
-                raise _unexpected(field, "milliseconds since 1970", text)
+                raise _unexpected(field, f"milliseconds{' since 1970' if field.type.schema else ''}", text)
             return int(text)
+        case "matcher":
+            return _matcher(field, text)
         case "integer":
             if not re.fullmatch(r"[0-9]{1,6}", text):
                 raise _unexpected(field, f"an integer from {field.type.least} to {field.type.most}", text)
@@ -215,6 +223,14 @@ def _value(field: Field, text: str | None) -> Any:
     if field.type.choices and text not in field.type.choices:
         raise _unexpected(field, f"one of {', '.join(field.type.choices)}", text)
     return text
+
+
+def _matcher(field: Field, text: str) -> Any:
+    try:
+        packed = to_msgpack(text.encode(errors="surrogateescape"))
+    except HttpError:
+        raise _unexpected(field, "a map of conditions as JSON", text) from None
+    return msgpack.unpackb(packed, strict_map_key=False, unicode_errors="surrogateescape")
 
 
 def _unexpected(field: Field, expected: str, text: str) -> HttpError:

@@ -3,6 +3,7 @@ import './theme.js';
 import { ApiError, OFFLINE } from './api.js';
 import { fill, h } from './dom.js';
 import { pages } from './pages/index.js';
+import { startPalette } from './palette.js';
 import { may } from './rights.js';
 import { BASE, carried, match, navigate, query, start } from './router.js';
 import { isKnown, keepSession, logIn, showWho } from './session.js';
@@ -137,6 +138,7 @@ menu.addEventListener('click', () => {
 addEventListener('jq:unknown', askWho);
 startTheme();
 startKeys();
+startPalette();
 keepSession();
 start(change);
 begin();

@@ -15,6 +15,12 @@ SCHEDULES = ["s1", "s2", "s é"]
 CRONS = ["30 2 * * *", "*/20 15 1,2 * * *", "* * * * *", "*/5 * * * *", "0 0 29 2 *", "30 4 1,15 * 5", "@hourly",
          "@weekly",          "10-50/20 */6 * jan-dec 1-5",
          "0 0 30 2 *", "5/15 23 * * sun,7", "0 0 */2 * mon", "@YEARLY"]  # fmt: skip
+# Of a listing: as of a constraint.
+MATCHERS = [
+    {"argument.c": {"exists": True}}, {"argument.c": ["x", 1]}, {"argument": "text"}, {"argument.n": {"lt": 3}},
+    {"tags": "t1"}, {"priority": {"ge": 0}}, {"name": "*a*"}, {"not": {"argument.c": {"exists": True}}},
+    {"any": [{"queue": "a"}, {"argument.to.k.1": 2}]},
+]  # fmt: skip
 STATES = ["queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled"]
 
 # What a sequence may use, and how often each operation comes then.
@@ -219,14 +225,16 @@ class MoreGenerator:
             "from_ms": self.driver.model.now - self.rng.choice((0, 1000, 60_000)),
             "to_ms": self.driver.model.now - self.rng.choice((0, 1000, 60_000)),
             "message": self.rng.choice(("host", "é", "no such host")),
+            "worker": self.worker(), "slower_ms": self.rng.choice((0, 50, 1000, 20_000)),
+            "argument": self.rng.choice(("o", "text", "a")), "match": self.rng.choice(MATCHERS),
         }  # fmt: skip
         fields = self.rng.sample(list(some), self.rng.choice((0, 1, 1, 1, 2, 2, 3)))
         return {field: some[field] for field in fields}
 
     def jobs(self):
         fields = {"where": self.where()} if self.chance(0.8) else {}
-        if self.chance(0.4):
-            fields["newest"] = self.chance(0.8)
+        if self.chance(0.6):
+            fields[self.rng.choice(("newest", "recent"))] = self.chance(0.8)
         if self.chance(0.4):
             fields["brief"] = self.chance(0.8)
         if self.chance(0.5):

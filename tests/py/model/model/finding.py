@@ -12,9 +12,11 @@ from model.common import (
     Refused,
     accepted,
     expect,
+    ms,
     refuse,
     same,
 )
+from model.matcher import decode, matches_job, pack
 from model.part import Part
 
 RETRIED = ("error", "cancelled", "retrying")
@@ -35,14 +37,16 @@ class Finding(Part):
         "forget",
     )
 
-    def found(self, where, newest=False):
+    def found(self, where, newest=False, recent=False):
         """The jobs that a listing gives, in order."""
         jobs = [job for job in self.model.jobs.values() if self.is_found(job, where)]
-        turn = -1 if newest else 1
+        turn = -1 if newest or recent else 1
         if "tag" in where:
             return sorted(jobs, key=lambda j: j.id)[::turn]
         if "group" in where:
             return sorted(jobs, key=lambda j: (j.ended_ms, j.id))[::turn]
+        if recent:
+            return sorted(jobs, key=self.rank_in_all)
         places = sorted({self.place_of(job) for job in jobs})
         of_place = [[job for job in jobs if self.place_of(job) == place] for place in places]
         return [job for some in of_place for job in sorted(some, key=self.rank_in_state)[::turn]]
@@ -58,6 +62,19 @@ class Finding(Part):
             return (job.result_until_ms if self.model.life.has_result(job) else job.ended_ms), job.id
         return (0, job.id) if job.status == "blocked" else (job.due_ms, job.id)
 
+    def rank_in_all(self, job):
+        """What runs, then what ended, the latest first; then what waits. Of a result that is kept it is known until
+        when, and from that when it ended, unless it was read."""
+        section = ("running", *ENDED, "retrying", "queued", "scheduled", "blocked").index(job.status)
+        if job.status in ENDED:
+            kept = self.model.life.has_result(job)
+            ttl = ms(self.model.queues.setting(job.queue, "result_ttl"))
+            at, section = (job.result_until_ms - ttl if kept else job.ended_ms), 1
+        else:
+            at, _ = self.rank_in_state(job)
+        turn = -1 if section <= 1 else 1
+        return section, turn * at, turn * int(job.id, 16)
+
     def is_found(self, job, where):
         equal = all(where.get(field, getattr(job, field)) == getattr(job, field) for field in ("queue", "name"))
         if not equal or not is_in(job.status, where.get("status", STATES)):
@@ -68,31 +85,47 @@ class Finding(Part):
             return False
         if "tag" in where and where["tag"] not in (job.tags or ()):
             return False
+        if "worker" in where and (not job.attempt or job.worker_id != where["worker"]):
+            return False
+        if "slower_ms" in where and not self.ran_ms(job) > where["slower_ms"]:
+            return False
+        if "argument" in where and where["argument"].encode() not in job.argument:
+            return False
+        if "match" in where and not matches_job(decode(pack(where["match"])), job):
+            return False
         return where.get("from_ms", 0) <= job.created_ms < where.get("to_ms", float("inf"))
+
+    def ran_ms(self, job):
+        """From its last start to its end, or until now; of one that waits nothing."""
+        if not job.attempt or job.status not in (*ENDED, "running"):
+            return -1
+        return (self.model.now if job.status == "running" else job.ended_ms) - job.started_ms
 
     def message_of(self, job):
         """What the engine says about failures of its own finding is its own choice."""
         return (self.model.look(job.id) or {}).get("message", "") if job.message is SOME_TEXT else job.message or ""
 
-    def tied(self, id):
+    def tied(self, id, recent):
         """Where results whose time is over may still be stored, or are for dependents, the order of done jobs is not
         known."""
         job = self.model.jobs[id]
+        if recent and job.status in ENDED:
+            return "ended"
         return (job.queue, "done") if job.status == "done" else id
 
-    def list_jobs(self, reply, where=None, newest=False, brief=False, count=None):
+    def list_jobs(self, reply, where=None, newest=False, recent=False, brief=False, count=None):
         accepted(reply)
-        expected = self.found(where or {}, newest)
+        expected = self.found(where or {}, newest, recent)
         shown = [doc["id"] for doc in reply]
         wanted = [job.id for job in expected if not job.may_be_gone or job.id in shown]
         if any(job.result is not None and self.model.now >= job.result_until_ms for job in expected):
-            shown, wanted = ([self.tied(id) for id in ids] for ids in (shown, wanted))
+            shown, wanted = ([self.tied(id, recent) for id in ids] for ids in (shown, wanted))
         same(shown, wanted, "jobs")
         for doc in reply:
             job = self.model.jobs[doc["id"]]
             document = self.model.life.document(job)
             if brief:
-                document = {k: v for k, v in document.items() if k not in ("argument", "result", "error")}
+                document = {k: v for k, v in document.items() if k not in ("argument", "result", "error", "dependents")}
             self.model.life.check_document(doc, document, "jobs")
 
     # ---- retry, discard, cancel ----

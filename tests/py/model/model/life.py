@@ -224,6 +224,7 @@ class Life(Part):
             "progress_message", "group", "depends", "if_failed", "headers", "notify", "webhook")}  # fmt: skip
         doc["track"], doc["lapses"] = job.track or None, job.lapses or None
         doc["waits_for"] = sorted(job.waits_for) if job.status == "blocked" else None
+        doc["dependents"] = sorted(one.id for one in self.model.links.dependents(job.id)) or None
         doc["result"] = job.result if self.has_result(job) else None
         doc.update(job.retry)
         return {k: v for k, v in doc.items() if v is not None}
@@ -232,7 +233,7 @@ class Life(Part):
         """`if_failed` may be left out where it is the default; the order of ids is not said."""
 
         def plain(doc):
-            doc = {k: sorted(v) if k in ("depends", "waits_for") else v for k, v in doc.items()}
+            doc = {k: sorted(v) if k in ("depends", "waits_for", "dependents") else v for k, v in doc.items()}
             return {k: v for k, v in doc.items() if (k, v) not in (("if_failed", "wait"), ("track", False))}
 
         same(plain(shown), plain(expected), what)

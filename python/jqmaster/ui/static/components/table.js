@@ -6,14 +6,14 @@ import { failed } from './toast.js';
  * columns: [{title, cell(row) → text or element(s), kind?: 'number'|'wide'|'actions', hide?: 'narrow', tip?}]
  * load(cursor, signal) → {rows, cursor}; key(row) → text; open?(row) → path or action; empty: text or element;
  * select?(keys): rows can be chosen (shift: from the last one to here), called when the choice changes
- * below?(row): an element to stand under the row; label: what the table is
+ * start?: the cursor of the page that is shown first; below?(row): an element to stand under the row; label: what the table is
  * → {element, refresh(), reset(), redraw(), focus(key), selected() → keys, clear(), rows() → rows}
  */
 export function table(options) {
-  const { columns, load, key, open, empty = 'Nothing here.', select, below, label } = options;
+  const { columns, load, key, open, empty = 'Nothing here.', select, below, label, start = '' } = options;
   const body = h('tbody');
   const chosen = new Map();
-  let cursors = [''];
+  let cursors = [start];
   let position = 0;
   let rows = [];
   let loading = null;

@@ -4,13 +4,10 @@ import { h } from '../dom.js';
 import { ago, count, cut, duration, moment } from '../format.js';
 import { link, withQuery } from '../router.js';
 import { FIELDS } from './fields.js';
+import { workerLink } from './worker.js';
 
 const both = (ms) => [moment(ms), ' ', h('span', { class: 'muted' }, '(', ago(ms), ')')];
 const seconds = (value) => duration(value * 1000);
-
-function worker(id) {
-  return /^w[0-9a-f]{14}$/.test(id) ? link('/workers', id) : cut(id, 120);
-}
 
 // What a job was told that has a place of its own, here or elsewhere on its page.
 const SHOWN = new Set(
@@ -48,7 +45,7 @@ function list(job) {
       'Attempts',
       `${count(job.attempt)} started, ${count(job.retry_count)} failed; ${count(job.max_retry)} ${job.max_retry === 1 ? 'retry' : 'retries'} allowed`,
     ],
-    ['Worker', job.worker_id && worker(job.worker_id)],
+    ['Worker', job.worker_id && workerLink(job.worker_id, 120)],
     ['Enqueued', both(job.created_ms)],
     ['Ready', job.ready_ms && both(job.ready_ms)],
     [DUE[job.status] || 'Due', job.due_ms && both(job.due_ms)],

@@ -1,6 +1,6 @@
 // Jobs that match, a page at a time; and how many they are, without looking at more than is needed.
 import { api, path } from '../api.js';
-import { queryOf } from './where.js';
+import { isCounted, queryOf } from './where.js';
 
 const PAGE = 1000;
 const COUNTED = 20000; // more than these are "at least" so many
@@ -20,7 +20,7 @@ export async function* found(where, { signal, most = Infinity, size = PAGE } = {
 
 /** Queues know how many jobs they have in each state: then nothing need be looked at. Else null. */
 async function known(where, signal) {
-  if (Object.keys(where).some((name) => name !== 'status' && name !== 'queue')) return null;
+  if (!isCounted(where)) return null;
   const sum = (queue) => where.status.reduce((all, state) => all + queue[state], 0);
   if (where.queue) {
     return api.get(path`/queue/${where.queue}`, {}, { signal }).then(sum, (problem) => {

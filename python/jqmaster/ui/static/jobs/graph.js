@@ -1,8 +1,8 @@
-// What a job waits for, as a small graph: on the left those, on the right the job.
+// What a job waits for, as a small graph: on the left those, on the right the job. And what waits for it.
 import { path } from '../api.js';
 import { badge } from '../components/badge.js';
 import { h, svg } from '../dom.js';
-import { count, cut } from '../format.js';
+import { count, cut, jobs as inJobs } from '../format.js';
 import { link } from '../router.js';
 
 const HIGH = 46;
@@ -16,6 +16,27 @@ function box(id, job) {
     link(path`/job/${id}`, cut(job?.name || id, 28)),
     job ? badge(job.status) : h('span', { class: 'muted' }, 'record is gone'),
   );
+}
+
+const TOLD = 100; // dependents that a document has at most
+
+/** The jobs that wait for one; others: as below. */
+export function dependents(job, others) {
+  const ids = job.dependents;
+  const shown = ids.slice(0, SHOWN);
+  return [
+    h(
+      'ul',
+      { class: 'nodes dependents' },
+      shown.map((id) => h('li', {}, box(id, others.get(id)))),
+    ),
+    h(
+      'p',
+      { class: 'muted' },
+      `${ids.length >= TOLD ? 'At least ' : ''}${inJobs(ids.length)} ${ids.length === 1 ? 'waits' : 'wait'} for it.`,
+      ids.length > SHOWN ? ` ${count(ids.length - SHOWN)} more are not drawn.` : '',
+    ),
+  ];
 }
 
 /** `job` with `depends`; others: documents by id, null for those that are gone. */

@@ -1,7 +1,7 @@
-// What happened to a job: a strip to scale, and a list of its attempts with how long each took and what came between.
+// What happened to a job: its attempts and what it waited for between them, each with a bar on one line of time.
 import { h, svg } from '../dom.js';
 import { ago, count, cut, duration, moment, now } from '../format.js';
-import { link } from '../router.js';
+import { workerLink } from './worker.js';
 
 const KIND = {
   done: 'done',
@@ -39,62 +39,63 @@ export function attempts(events) {
   return parts;
 }
 
-function strip(parts, end) {
-  const begin = parts[0].from ?? parts[0].at;
-  const span = Math.max(1, end - begin);
-  const x = (ms) => `${(((ms - begin) / span) * 100).toFixed(3)}%`;
-  const drawing = svg(
+/** A bar from one moment to another. `time`: {begin, span} of the whole line. */
+function bar(time, from, to, kind, words) {
+  const share = (ms) => Math.min(100, Math.max(0, ((ms - time.begin) / time.span) * 100));
+  const left = Math.min(99.5, share(from));
+  return svg(
     'svg',
-    {
-      class: 'strip',
-      role: 'img',
-      width: '100%',
-      height: 18,
-      'aria-label': `${duration(span)} from the first event to the last`,
-    },
-    svg('rect', { class: 'strip-ground', x: 0, y: 5, width: '100%', height: 8, rx: 4 }),
-  );
-  for (const part of parts) {
-    if (!part.from) continue;
-    const share = Math.max(0.5, ((Math.min(end, part.to ?? end) - part.from) / span) * 100);
-    drawing.append(
-      svg(
-        'rect',
-        {
-          class: `strip-part is-${KIND[part.event] || 'running'}`,
-          x: x(Math.min(part.from, begin + span * 0.995)),
-          y: 2,
-          width: `${share.toFixed(3)}%`,
-          height: 14,
-          rx: 2,
-        },
-        svg(
-          'title',
-          {},
-          `Attempt ${part.attempt}: ${WORDS[part.event] || part.event}, ${duration((part.to ?? end) - part.from)}`,
-        ),
-      ),
-    );
-  }
-  return h(
-    'div',
-    { class: 'strip-box' },
-    drawing,
-    h(
-      'div',
-      { class: 'strip-ends muted' },
-      h('span', {}, moment(begin)),
-      h('span', {}, duration(span)),
-      h('span', {}, moment(end)),
+    { class: 'time-bar', role: 'img', width: '100%', height: 8, 'aria-label': words },
+    svg('rect', { class: 'time-ground', x: 0, y: 3, width: '100%', height: 2 }),
+    svg(
+      'rect',
+      {
+        class: `time-part is-${kind}`,
+        x: `${left.toFixed(3)}%`,
+        y: 0,
+        width: `${Math.max(0.5, share(to) - left).toFixed(3)}%`,
+        height: 8,
+        rx: 1,
+      },
+      svg('title', {}, words),
     ),
   );
 }
 
-function gap(ms) {
-  return ms >= 1 ? h('li', { class: 'gap muted' }, `${duration(ms)} of waiting`) : null;
+const axis = ({ begin, end, span }) =>
+  h(
+    'div',
+    { class: 'time-ends muted' },
+    h('span', {}, moment(begin)),
+    h('span', {}, duration(span)),
+    h('span', {}, moment(end)),
+  );
+
+/** What a job waited for behind an event: [state, words]. */
+function reasonOf(before, job) {
+  if (before.event === 'failed' || before.event === 'lapsed') return ['retrying', 'for its next attempt'];
+  if (before.event === 'blocked') return ['blocked', 'for other jobs'];
+  if (before.event === 'enqueued' && job.depends?.length) return ['blocked', 'for other jobs and a worker'];
+  if (before.event === 'enqueued' && job.ready_ms > before.at + 1) return ['scheduled', 'for its time and a worker'];
+  return ['queued', 'for a worker'];
 }
 
-function entry(part) {
+/** What holds it now, as `explain` says. */
+function reasonNow(job, explanation) {
+  const held = (explanation?.constraints || []).filter((one) => !one.open).map((one) => one.id);
+  if (explanation?.paused) return ['queued', 'in a queue that is paused'];
+  if (held.length) return ['queued', `held by ${held.map((id) => cut(id, 40)).join(', ')}`];
+  const words = { scheduled: 'for its time', blocked: 'for other jobs', retrying: 'for its next attempt' };
+  return [job.status, words[job.status] || 'for a worker'];
+}
+
+function gap(time, from, to, [kind, words], isNow) {
+  if (to - from < 1) return null;
+  const text = `${isNow ? 'waits' : 'waited'} ${duration(to - from)} ${words}`;
+  return h('li', { class: 'gap muted' }, text, bar(time, from, to, kind, text));
+}
+
+function entry(part, time) {
   if (part.at) {
     return h(
       'li',
@@ -120,34 +121,45 @@ function entry(part) {
       { class: 'muted' },
       ' · ',
       h('span', { title: moment(part.from) }, 'started ', ago(part.from)),
-      worker ? [' · by ', /^w[0-9a-f]{14}$/.test(worker) ? link('/workers', worker) : cut(worker, 60)] : null,
+      worker ? [' · by ', workerLink(worker)] : null,
       part.group && part.group !== part.reason ? [' · ', cut(part.group, 60)] : null,
       part.reason && part.reason !== 'other' ? ` · ${part.reason}` : null,
     ),
     part.message ? h('p', { class: 'anywhere' }, part.message) : null,
+    bar(
+      time,
+      part.from,
+      part.to ?? time.end,
+      KIND[part.event] || 'running',
+      `Attempt ${part.attempt}: ${WORDS[part.event] || 'runs'}, ${duration((part.to ?? time.end) - part.from)}`,
+    ),
   );
 }
 
-/** The elements for a history. `job`: its document. */
-export function timeline(history, job) {
+/** The elements for a history. `job`: its document; explanation: of one that waits. */
+export function timeline(history, job, explanation) {
   const parts = attempts(history.events);
   if (!parts.length) return [h('p', { class: 'muted' }, 'Nothing is known of it.')];
   const last = parts.at(-1);
+  const begin = parts[0].from ?? parts[0].at;
   const isOver = job.ended_ms !== undefined;
   const end = isOver ? Math.max(job.ended_ms, last.to ?? last.from ?? last.at) : now();
+  const time = { begin, end, span: Math.max(1, end - begin) };
   const list = h('ol', { class: 'events' });
   let before = null;
   for (const part of parts) {
     const from = part.from ?? part.at;
-    if (before !== null) list.append(gap(from - before) || '');
-    list.append(entry(part));
-    before = part.to ?? part.at ?? null;
+    if (before) list.append(gap(time, before.to ?? before.at, from, reasonOf(before, job)) || '');
+    list.append(entry(part, time));
+    before = part;
   }
+  if (!isOver && last.event !== 'running')
+    list.append(gap(time, last.to ?? last.at, end, reasonNow(job, explanation), true) || '');
   return [
-    parts.some((part) => part.from) ? strip(parts, end) : null,
     history.forgotten
       ? h('p', { class: 'muted' }, `${count(history.forgotten)} attempts before these are not kept.`)
       : null,
+    end - begin >= 1 ? axis(time) : null,
     list,
   ];
 }

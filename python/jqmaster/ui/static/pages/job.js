@@ -8,13 +8,17 @@ import { tree } from '../components/tree.js';
 import { operatorButton as button, fill, h } from '../dom.js';
 import { ago, count, cut, duration } from '../format.js';
 import { actionOf } from '../jobs/actions.js';
+import { alike } from '../jobs/alike.js';
 import { changeForm } from '../jobs/change.js';
+import { errorOf } from '../jobs/errors.js';
 import { facts } from '../jobs/facts.js';
-import { graph, SHOWN } from '../jobs/graph.js';
+import { dependents, graph, SHOWN } from '../jobs/graph.js';
 import { mass } from '../jobs/mass.js';
+import { progressOf } from '../jobs/progress.js';
 import { timeline } from '../jobs/timeline.js';
 import { ENDED, WAITING } from '../jobs/where.js';
 import { why } from '../jobs/why.js';
+import { workerLink } from '../jobs/worker.js';
 import { every, follow } from '../live.js';
 import { may } from '../rights.js';
 import { link, navigate, withQuery } from '../router.js';
@@ -23,20 +27,6 @@ const LARGE = 200000; // an argument of so many characters is not fetched again 
 
 const section = (title, ...content) =>
   h('section', { class: 'panel', 'aria-label': title }, h('h2', {}, title), content);
-
-function progress(job) {
-  if (job.progress === undefined && !job.progress_message) return null;
-  // A worker may count to 1, to 100, or to what it likes: only the first is surely a share.
-  const most = job.progress > 1 ? 100 : 1;
-  const isShare = job.progress >= 0 && job.progress <= 100;
-  const text = most === 1 && isShare ? `${Math.round(job.progress * 100)} %` : String(job.progress ?? '');
-  return h(
-    'div',
-    { class: 'progress-box' },
-    isShare ? h('progress', { max: most, value: job.progress, 'aria-label': 'Progress' }) : null,
-    h('span', {}, text, job.progress_message ? ` · ${cut(job.progress_message, 300)}` : ''),
-  );
-}
 
 /** Draws anew without taking the focus from a button or a link that is there again. */
 function keepingFocus(place, draw) {
@@ -120,13 +110,13 @@ function failure(job) {
     h(
       'p',
       { class: 'muted' },
-      `${job.retry_count} of ${job.max_retry + 1} attempts failed`,
+      job.retry_count ? `${job.retry_count} of ${job.max_retry + 1} attempts failed` : 'It has begun anew since',
       job.reason && job.reason !== 'other' ? ` · ${job.reason}` : '',
       group
         ? [' · group ', job.status === 'error' ? link(withQuery('/jobs', { group }), cut(group, 80)) : cut(group, 80)]
         : '',
     ),
-    job.error !== null && job.error !== undefined ? tree(job.error, 'Error') : null,
+    errorOf(job.error),
   );
 }
 
@@ -148,20 +138,24 @@ class JobPage {
       progress: place(),
       why: place(),
       graph: place(),
+      dependents: place(),
       failure: place(),
       values: place('grid'),
       history: place(),
       facts: place(),
     };
-    const { progress: bar, why: reasons, graph: waits, failure: failed_, values, history, facts: known } = this.place;
-    view.append(this.head, bar, reasons, waits, failed_, values, h('div', { class: 'grid job-grid' }, history, known));
+    const { history, facts: known, ...others } = this.place;
+    view.append(this.head, ...Object.values(others), h('div', { class: 'grid job-grid' }, history, known));
     this.refresh = this.refresh.bind(this);
   }
 
-  /** Those it waits for, as far as they are shown; what has ended stays as it is. */
+  /** Those it waits for, and those that wait for it, as far as they are shown; what has ended stays as it is. */
   async lookAround() {
     const open = new Set(this.job.waits_for || []);
-    const wanted = [...(this.job.depends || [])].sort((a, b) => open.has(b) - open.has(a)).slice(0, SHOWN);
+    const depends = [...(this.job.depends || [])].sort((a, b) => open.has(b) - open.has(a));
+    const waiting = (this.job.dependents || []).slice(0, SHOWN);
+    for (const one of waiting) open.add(one);
+    const wanted = [...depends.slice(0, SHOWN), ...waiting];
     await Promise.all(
       wanted
         .filter((one) => !ENDED.includes(this.others.get(one)?.status) || open.has(one))
@@ -178,7 +172,8 @@ class JobPage {
     const [history, explanation] = await Promise.all([api.get(`${this.at}/history`), explained, this.lookAround()]);
     if (explanation) await this.lookAtOrder(explanation);
     if (this.isOver) return;
-    fill(place.history, section('What happened', timeline(history, job)));
+    fill(place.history, section('What happened', timeline(history, job, explanation)));
+    fill(place.dependents, job.dependents ? section('What waits for it', dependents(job, others)) : null);
     if (job.depends?.length) fill(place.graph, section('What it waits for', graph(job, others)));
     const reasons = explanation ? why(explanation, job, others, this.refresh) : [];
     keepingFocus(place.why, () => fill(place.why, reasons.length ? section('Why it waits', reasons) : null));
@@ -209,7 +204,7 @@ class JobPage {
     const hasResult = job.result !== null && job.result !== undefined;
     fill(
       this.place.values,
-      section('Argument', tree(job.argument, 'Argument')),
+      section('Argument', tree(job.argument, 'Argument'), alike(job.argument)),
       hasResult
         ? section('Result', tree(job.result, 'Result'))
         : job.status === 'done'
@@ -233,12 +228,15 @@ class JobPage {
           link(path`/queue/${job.queue}`, cut(job.queue, 80)),
           ' · enqueued ',
           ago(job.created_ms),
+          job.worker_id
+            ? [' · ', job.status === 'running' ? 'runs' : 'ran last', ' on ', workerLink(job.worker_id)]
+            : '',
           job.started_ms && job.ended_ms ? ` · took ${duration(Math.max(0, job.ended_ms - job.started_ms))}` : '',
           job.attempt > 1 ? ` · ${count(job.attempt)} attempts` : '',
         ),
       ),
     );
-    fill(place.progress, progress(job));
+    fill(place.progress, progressOf(job, { isLong: true }));
     fill(place.failure, failure(job));
     fill(place.facts, section('Facts', facts(job)));
     this.drawValues();

@@ -1,24 +1,44 @@
 // Jobs by what they are: filters in the address, a look inside, and acting on one, some, or all that match.
 
-import { all, api, path } from '../api.js';
+import { all, api, path, stringify } from '../api.js';
 import { badge, STATES } from '../components/badge.js';
 import { filterBar } from '../components/filter.js';
 import { table } from '../components/table.js';
 import { tree } from '../components/tree.js';
 import { button, fill, h } from '../dom.js';
-import { ago, brief, count, cut, jobs as inJobs } from '../format.js';
+import { ago, brief, count, cut, duration, jobs as inJobs, moment, now } from '../format.js';
 import { ACTIONS } from '../jobs/actions.js';
 import { mass } from '../jobs/mass.js';
+import { progressOf } from '../jobs/progress.js';
+import { completions } from '../jobs/queryline.js';
 import { groups, names, queues, tags } from '../jobs/suggest.js';
-import { ENDED, FILTERS, queryOf, WAITING, whereOf } from '../jobs/where.js';
+import { FILTERS, isCounted, queryOf, WAITING, whereOf } from '../jobs/where.js';
+import { workerLink, workers } from '../jobs/worker.js';
 import { every } from '../live.js';
 import { may } from '../rights.js';
-import { link, query, withQuery } from '../router.js';
+import { link, query, setQuery, withQuery } from '../router.js';
 
 const PAGE = 50;
 const TIMES = 10;
+const PREVIEWED = 600; // bytes of an argument that is shown in the list
 const MOST_SEEN = 5000; // of an open page that nobody touches for days
 const TABS = [['', 'All'], ...STATES.map((state) => [state, state]), [WAITING.join(','), 'waiting']];
+
+const LINE = {
+  name: 'q',
+  label: 'Find',
+  type: 'search',
+  placeholder: 'customer.id:acme worker:mail-1 slower:30s status:error,done "some text"',
+  suggest: (text) =>
+    completions(text, {
+      queue: queues,
+      name: names,
+      tag: tags,
+      group: groups,
+      worker: workers,
+      status: async (state) => STATES.filter((one) => one.startsWith(state)),
+    }),
+};
 
 const FIELDS = [
   { name: 'queue', label: 'Queue', suggest: queues },
@@ -26,13 +46,13 @@ const FIELDS = [
   { name: 'tag', label: 'Tag', suggest: tags },
   { name: 'group', label: 'Failure group', suggest: groups },
   { name: 'message', label: 'Error contains', type: 'search' },
-  { name: 'from', label: 'Enqueued from', type: 'datetime' },
-  { name: 'to', label: 'Enqueued before', type: 'datetime' },
+  { name: 'since', label: 'Enqueued from', type: 'datetime' },
+  { name: 'until', label: 'Enqueued before', type: 'datetime' },
   {
     name: 'order',
     label: 'Order',
     type: 'select',
-    placeholder: 'by queue',
+    placeholder: 'running, then newest',
     options: [
       ['newest', 'by queue, newest first'],
       ['oldest', 'by queue, next or oldest first'],
@@ -40,29 +60,44 @@ const FIELDS = [
   },
 ];
 
-/** Newest first where that is what one looks for, in the order of running where that is. */
-function isNewest(filters) {
-  if (filters.order) return filters.order === 'newest';
-  const states = filters.status ? filters.status.split(',') : [];
-  return (
-    Boolean(filters.group || filters.tag) ||
-    (states.length > 0 && states.every((state) => ENDED.includes(state) || state === 'running'))
-  );
-}
+/** The order as the API has it: over all queues as things happen, unless another was asked for. */
+const orderOf = ({ order }) => (order ? { newest: order === 'newest' ? 1 : '' } : { recent: 1 });
 
 function when(job) {
   if (job.ended_ms) return ago(job.ended_ms);
-  if (job.status === 'running') return ['since ', ago(job.started_ms)];
+  if (job.status === 'running') return ago(job.started_ms);
   if (job.due_ms) return ['due ', ago(job.due_ms)];
   return ago(job.created_ms);
 }
 
+/** What few jobs have: more than one attempt, a priority. */
+const oddities = ({ attempt, priority }) =>
+  [attempt > 1 ? `attempt ${count(attempt)}` : '', priority ? `priority ${priority}` : ''].filter(Boolean).join(', ');
+
+/** How long it ran, or runs. */
+function took(job) {
+  if (job.started_ms === undefined) return '';
+  if (job.status === 'running') return duration(Math.max(0, now() - job.started_ms));
+  return job.ended_ms === undefined ? '' : duration(Math.max(0, job.ended_ms - job.started_ms));
+}
+
+/** What it is about, in two lines: the argument as far as it is short, and what was said of it. */
 function what(job) {
-  if (job.message && job.status !== 'done')
-    return h('span', { class: 'said', title: cut(job.message, 1000) }, cut(job.message, 90));
-  if (job.progress !== undefined && job.status === 'running')
-    return `${job.progress} ${cut(job.progress_message || '', 60)}`;
-  return (job.tags || []).slice(0, 4).map((tag) => h('span', { class: 'tag' }, cut(tag, 30)));
+  const isKnown = job.argument !== undefined;
+  const text = isKnown ? stringify(job.argument) : 'a long argument';
+  return [
+    job.argument === null
+      ? null
+      : h(
+          'div',
+          { class: isKnown ? 'preview' : 'preview muted', title: isKnown ? cut(text, PREVIEWED) : '' },
+          cut(text, 120),
+        ),
+    job.message && job.status !== 'done'
+      ? h('span', { class: 'said', title: cut(job.message, 1000) }, cut(job.message, 90), ' ')
+      : null,
+    (job.tags || []).slice(0, 4).map((tag) => h('span', { class: 'tag' }, cut(tag, 30))),
+  ];
 }
 
 /** The row below a job: its argument, and what became of it. */
@@ -100,6 +135,7 @@ function columns(opened, openPeek) {
         h('a', { href: `/ui${path`/job/${job.id}`}`, 'data-open': true }, cut(job.name, 70)),
         ' ',
         h('code', { class: 'muted hide-narrow' }, job.id),
+        h('span', { class: 'muted odd' }, oddities(job)),
       ],
     },
     {
@@ -108,21 +144,16 @@ function columns(opened, openPeek) {
       kind: 'wide',
       cell: (job) => link(path`/queue/${job.queue}`, cut(job.queue, 50)),
     },
-    { title: 'State', cell: (job) => badge(job.status) },
+    { title: 'State', cell: (job) => [badge(job.status), progressOf(job)] },
+    { title: 'Time', kind: 'time', cell: when },
+    { title: 'Took', kind: 'number', tip: 'From its last start to its end, or until now', cell: took },
     {
-      title: 'Attempt',
-      kind: 'number',
+      title: 'Worker',
       hide: 'narrow',
-      cell: (job) => (job.attempt ? count(job.attempt) : h('span', { class: 'zero' }, '0')),
+      tip: 'Who runs it, or ran it last',
+      cell: (job) => (job.worker_id ? workerLink(job.worker_id, 24) : ''),
     },
-    {
-      title: 'Priority',
-      kind: 'number',
-      hide: 'narrow',
-      cell: (job) => (job.priority ? String(job.priority) : h('span', { class: 'zero' }, '0')),
-    },
-    { title: 'Time', cell: when },
-    { title: 'Error, progress, tags', kind: 'wide', hide: 'narrow', cell: what },
+    { title: 'Argument, error, tags', kind: 'wide', hide: 'narrow', cell: what },
   ];
 }
 
@@ -145,17 +176,15 @@ function stateTabs() {
   function draw() {
     const filters = query();
     const held = [...element.children].indexOf(document.activeElement);
-    const isCounted = known && !FILTERS.some((name) => name !== 'status' && name !== 'queue' && filters[name]);
+    const isKnown = known && !FILTERS.some((name) => name !== 'status' && name !== 'queue' && filters[name]);
     fill(
       element,
       TABS.map(([value, text]) => {
-        const sum = isCounted
-          ? (value ? value.split(',') : STATES).reduce((all, state) => all + known[state], 0)
-          : null;
+        const sum = isKnown ? (value ? value.split(',') : STATES).reduce((all, state) => all + known[state], 0) : null;
         return h(
           'a',
           {
-            href: `/ui${withQuery('/jobs', { ...filters, status: value, order: '' })}`,
+            href: `/ui${withQuery('/jobs', { ...filters, status: value, order: '', at: '', seen: '' })}`,
             class: value && !value.includes(',') ? `state is-${value}` : 'state',
             'aria-current': (filters.status || '') === value ? 'true' : undefined,
           },
@@ -169,6 +198,8 @@ function stateTabs() {
   return {
     element,
     draw,
+    /** Of how many jobs those are that the filters of states and queue leave; null where that is not known. */
+    total: ({ status }) => known && (status || STATES).reduce((sum, state) => sum + known[state], 0),
     async refresh() {
       await look();
       draw();
@@ -181,6 +212,14 @@ export async function render(view) {
   const opened = new Map();
   const tabs = stateTabs();
   const bar = h('div', { class: 'acting', role: 'toolbar', 'aria-label': 'With these jobs' });
+  const range = h('p', { class: 'muted' });
+  const scan = h('p', { class: 'muted scan', role: 'status' });
+  const begin = query().at || '';
+  // How many jobs were looked at before a page, by its cursor.
+  const before = new Map([
+    ['', 0],
+    [begin, Number(query().seen) || 0],
+  ]);
 
   function openPeek(job) {
     if (opened.has(job.id)) opened.delete(job.id);
@@ -189,26 +228,58 @@ export async function render(view) {
     list.focus(job.id);
   }
 
+  /** How far a search looked that nobody can count. */
+  function drawScan(where, looked, isEnd) {
+    const total = tabs.total(where);
+    const { from, to } = query();
+    fill(
+      range,
+      from && to
+        ? [
+            `Only jobs that were enqueued from ${moment(Number(from))} to ${moment(Number(to))}, as the time range says. `,
+            link(withQuery('/jobs', { ...query(), from: '', to: '', at: '', seen: '' }), 'Any time'),
+          ]
+        : null,
+    );
+    const far = isEnd
+      ? `Looked at all ${inJobs(looked)}.`
+      : `Looked at ${count(looked)}${total ? ` of about ${count(Math.max(total, looked))}` : ''} jobs so far.`;
+    fill(
+      scan,
+      isCounted(where) || where.tag || where.group ? null : far,
+      begin && query().at
+        ? [' ', link(withQuery('/jobs', { ...query(), at: '', seen: '' }), 'To the first page')]
+        : null,
+    );
+  }
+
   async function load(cursor, signal) {
-    const filters = query();
+    const where = whereOf(query());
     const rows = [];
     let at = cursor;
-    // One request looks at 1000 jobs at most: with few that match, a page takes several.
+    let looked = before.get(cursor) || 0;
+    // One request looks at some hundred jobs: with few that match, a page takes several.
     for (let times = 0; times < TIMES && (!times || at) && rows.length < PAGE; times += 1) {
       const page = await api.get(
         '/jobs',
         {
-          ...queryOf(whereOf(filters)),
+          ...queryOf(where),
+          ...orderOf(query()),
           brief: 1,
+          argument_max: PREVIEWED,
+          looked: 1,
           count: PAGE - rows.length,
           cursor: at,
-          newest: isNewest(filters) ? 1 : '',
         },
         { signal },
       );
       rows.push(...page.jobs);
       at = page.cursor;
+      looked += page.looked;
     }
+    setQuery({ at: cursor, seen: cursor ? before.get(cursor) : '' });
+    before.set(at, looked);
+    drawScan(where, looked, !at);
     if (seen.size > MOST_SEEN && !list.selected().length) seen.clear();
     for (const job of rows) seen.set(job.id, job);
     return { rows, cursor: at };
@@ -219,6 +290,7 @@ export async function render(view) {
     key: (job) => job.id,
     open: true,
     below: (job) => opened.get(job.id),
+    start: begin,
     columns: columns(opened, openPeek),
     load,
     select: (ids) => drawBar(ids),
@@ -255,16 +327,33 @@ export async function render(view) {
   }
 
   list.element.classList.add('jobs-list');
-  const filters = filterBar({
-    fields: FIELDS,
+  const wrong = h('p', { class: 'problem', role: 'alert', hidden: true });
+  /** Says so where the line is none → whether it is one. */
+  function isLine() {
+    try {
+      whereOf(query());
+      wrong.hidden = true;
+    } catch (problem) {
+      fill(wrong, problem.message);
+      wrong.hidden = false;
+    }
+    return wrong.hidden;
+  }
+  const whenChanged = {
     change: () => {
+      if (!isLine()) return;
       opened.clear();
+      before.clear();
+      setQuery({ at: '', seen: '' });
       tabs.draw();
       drawBar([]);
       list.reset();
       tabs.refresh().catch((problem) => console.debug(problem));
     },
-  });
+  };
+  const line = filterBar({ fields: [LINE], ...whenChanged });
+  const filters = filterBar({ fields: FIELDS, ...whenChanged });
+  line.element.classList.add('query-line');
 
   // Space looks inside, as it does in mail.
   list.element.addEventListener('keydown', (event) => {
@@ -275,7 +364,7 @@ export async function render(view) {
   });
   const more = h(
     'details',
-    { class: 'filter-box', open: innerWidth > 700 },
+    { class: 'filter-box', open: innerWidth > 700 && Object.keys(filters.values()).length > 0 },
     h('summary', {}, 'Filters'),
     filters.element,
   );
@@ -287,13 +376,17 @@ export async function render(view) {
       h('div', { class: 'actions' }, h('a', { class: 'button', href: '/ui/enqueue' }, 'Enqueue…')),
     ),
     tabs.element,
+    line.element,
+    wrong,
     more,
+    range,
     bar,
     list.element,
+    scan,
   );
   tabs.draw();
   drawBar([]);
-  await list.refresh();
+  if (isLine()) await list.refresh();
   tabs.refresh().catch((problem) => console.debug(problem));
   // While somebody chooses, reads inside, or marks text to copy it, rows do not move under the hand.
   const isBusy = () =>
@@ -302,7 +395,7 @@ export async function render(view) {
     document.activeElement?.closest('tr.below') ||
     !getSelection().isCollapsed;
   return every(5000, async () => {
-    if (isBusy()) return;
+    if (isBusy() || !isLine()) return;
     await Promise.all([list.refresh(), tabs.refresh()]);
   });
 }

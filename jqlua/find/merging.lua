@@ -1,0 +1,138 @@
+---@lazy
+-- The sets of all queues as one, for who looks at what happens: first what runs, then what ended, the latest first,
+-- then what waits, as it will go on.
+local budget = require "jqlua.job.budget"
+local keys = require "jqlua.base.keys"
+local queue = require "jqlua.queue.record"
+local rank = require "jqlua.base.rank"
+local settings = require "jqlua.settings.settings"
+local states = require "jqlua.job.states"
+
+local M = {}
+
+local call = redis.call
+
+-- States whose sets are merged with one another.
+M.ORDER = { "r", "kdec", "t", "qw", "s", "b" }
+local REVERSED = "rkdec"
+-- With more queues they go one behind the other: a page has to look at the head of each.
+local MOST_QUEUES = 200
+-- A listing that began with fewer goes on as it began.
+local MOST_AT_ALL = 1000
+local FEW = 10
+-- What is paid for finding the next job, and for reading on in a set.
+local NEXT = 0.5
+local REFILL = 0.6
+
+--- The queues to be merged.
+---@param only? string
+---@return string[]? names nil when they are too many
+function M.names(only, has_begun)
+  if only then
+    return { only }
+  elseif not has_begun and call("ZCARD", keys.QUEUE_NAMES) > MOST_QUEUES then
+    return nil
+  end
+  return call("ZRANGE", keys.QUEUE_NAMES, 0, MOST_AT_ALL - 1)
+end
+
+--- The next members of a sorted set by time, the latest first.
+---@return table[]? members nil when more than FEW share the moment
+---@return boolean is_over
+local function members_before(key, at)
+  local flat = call("ZRANGE", key, at and string.format("%.17g", at[1]) or "+inf", "-inf", "BYSCORE", "REV", "LIMIT", 0,
+    FEW, "WITHSCORES")
+  local members = {}
+  for i = 1, #flat, 2 do
+    local score = tonumber(flat[i + 1])
+    if not at or score < at[1] or flat[i] < at[2] then
+      members[#members + 1] = { score, flat[i] }
+    end
+  end
+  return (members[1] or #flat < 2 * FEW) and members or nil, #flat < 2 * FEW
+end
+
+--- Reads on behind a position.
+local function refill(source, at, is_reversed)
+  budget.pay(REFILL)
+  at = at and { at[1] + source.offset, at[2] }
+  local members, is_over
+  if is_reversed then
+    members, is_over = members_before(source.key, at)
+  end
+  if not members then
+    members = rank.next(source.key, at, FEW, is_reversed)
+    is_over = #members < FEW
+  end
+  for _, member in ipairs(members) do
+    member[1] = member[1] - source.offset
+  end
+  source.members, source.place, source.is_over = members, 1, is_over
+end
+
+local function comes_before(one, other, is_reversed)
+  if is_reversed then
+    one, other = other, one
+  end
+  return one[1] < other[1] or one[1] == other[1] and one[2] < other[2]
+end
+
+--- Puts a source among others, which stand in order of their next members, the best at the end.
+local function insert(sources, source)
+  local first, low, high = source.members[source.place], 1, #sources + 1
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    local other = sources[middle]
+    if comes_before(first, other.members[other.place], sources.is_reversed) then
+      low = middle + 1
+    else
+      high = middle
+    end
+  end
+  table.insert(sources, low, source)
+end
+
+--- The sets of an entry of ORDER, each at the first member behind a position.
+---@param letters string states that matter
+---@param from? table {score, id}; nil: at the beginning
+---@return table? sources {key, offset: what a score has more than the moment that orders it, ...}; nil: none is wanted
+function M.open(entry, letters, names, from)
+  local sources = { is_reversed = states.is_of(entry:sub(1, 1), REVERSED) }
+  local is_wanted = false
+  for letter in entry:gmatch(".") do
+    for _, name in ipairs(letters:find(letter, 1, true) and names or {}) do
+      local owner = queue.load(name)
+      -- Its score is until when the result is kept. That tells when it ended, as long as nobody has read it.
+      local offset = letter == states.KEPT and math.floor(settings.at(settings.RESULT_TTL, owner) * 1000) or 0
+      local source = { key = queue.key(owner, letter), offset = offset }
+      is_wanted = true
+      refill(source, from, sources.is_reversed)
+      if source.members[1] then
+        insert(sources, source)
+      end
+    end
+  end
+  return is_wanted and sources or nil
+end
+
+--- The next of all members.
+---@return table[] members {score, id}
+function M.next(sources, most)
+  local members = {}
+  while #members < most and sources[1] do
+    budget.pay(NEXT)
+    local source = table.remove(sources)
+    local first = source.members[source.place]
+    members[#members + 1] = first
+    source.place = source.place + 1
+    if not source.members[source.place] and not source.is_over then
+      refill(source, { first[1], first[2] }, sources.is_reversed)
+    end
+    if source.members[source.place] then
+      insert(sources, source)
+    end
+  end
+  return members
+end
+
+return M
