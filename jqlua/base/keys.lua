@@ -70,6 +70,7 @@ M.CHANGES = NAMESPACE .. ":changes" -- hash: change of constraints -> how far it
 -- string: how far what an older schema stored was looked at (module upkeep.migration)
 M.MIGRATION = NAMESPACE .. ":migration"
 M.IMPORT = NAMESPACE .. ":import" -- string: what is being imported, or was (module upkeep.importing)
+M.SYSTEM = NAMESPACE .. ":system" -- string: record of the system it is a partition of (docs/partitions.md)
 
 -- Beyond a job's own life.
 M.UNIQUE = NAMESPACE .. ":unique:" -- + unique key, string: ids of the jobs whose it is, the latest first

@@ -1,0 +1,57 @@
+"""Names for partitions, such that a cluster's nodes have equally many of them."""
+
+from __future__ import annotations
+
+import secrets
+from collections import Counter
+from collections.abc import Sequence
+
+from redis.crc import key_slot
+
+from jqmaster.errors import Invalid
+from jqmaster.system.record import MOST_PARTITIONS, check_count
+
+SLOTS = 16384
+_SALT_BYTES = 3
+_LONGEST = 64 - len(f":{MOST_PARTITIONS - 1}~") - 2 * _SALT_BYTES
+_TRIES = 200  # for each node; one with so few slots that none is met gets no partition
+
+
+def lay_out(root: str, count: int, owners: Sequence[str]) -> list[str]:
+    """Namespaces of ``count`` partitions in slots of their own, ``root`` the first of them.
+
+    ``owners``: the node of each slot, "" where nobody has it. Raises Invalid when there are too many, or the name
+    leaves no room for what is added to it.
+    """
+    check_count(count)
+    tag = root[1:-1]
+    if len(tag) > _LONGEST:
+        raise Invalid(f"expected at most {_LONGEST} characters in braces, got {len(tag)}", "namespace")
+    names = [root]
+    taken = {int(key_slot(root.encode()))}
+    load = Counter(dict.fromkeys(filter(None, owners), 0))
+    load.update(filter(None, [owners[min(taken)]]))
+    while len(names) < count:
+        name, slot = _name(f"{{{tag}:{len(names)}~", owners, load, taken)
+        names.append(name)
+        taken.add(slot)
+        load[owners[slot]] += 1
+    return names
+
+
+def _name(head: str, owners: Sequence[str], load: Counter[str], taken: set[int]) -> tuple[str, int]:
+    """A name at the node that has the fewest so far. Chance keeps the names of two systems apart, and spreads
+    slots within a node, so that those that move later take their share of partitions along."""
+    best: tuple[int, str, int] | None = None
+    for _ in range(_TRIES * len(load)):
+        name = head + secrets.token_hex(_SALT_BYTES) + "}"
+        slot = int(key_slot(name.encode()))
+        if slot in taken or not owners[slot]:
+            continue
+        if best is None or load[owners[slot]] < best[0]:
+            best = load[owners[slot]], name, slot
+        if best[0] == min(load.values()):
+            break
+    if best is None:
+        raise Invalid("the cluster has no free slot that a node serves", "partitions")
+    return best[1:]
