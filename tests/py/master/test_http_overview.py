@@ -19,6 +19,7 @@ from jqmaster.master.overview import _PAGE, _TOP, Overview
 from jqmaster.master.server import ServeOptions, Server
 from parts import eventually
 from servers import RedisServer
+from settable import SettableEngine
 
 
 def counting(engine: Engine, calls: list[str]) -> None:
@@ -159,6 +160,22 @@ async def test_workers_are_counted_by_state(overview: Overview, engine: Engine) 
     await overview.document()
     assert overview._workers["count"] == 2 and overview._workers["pulling"] == 1
     assert overview._workers["ready"] == 1 and overview._workers["slots"] == 5
+
+
+async def test_workers_that_pull_and_announce_themselves_are_counted(settable: SettableEngine) -> None:
+    await settable.register("silent", ["a"], max_jobs=3, host="two", announce=True)
+    await settable.advance(200)  # it says no more that it is there: it is gone, and shown for an hour
+    await enqueue(settable, "a", count=3)
+    jobs = (await settable.pick("host-1", ["a"], count=2)).jobs
+    await settable.register("host-1", ["a"], max_jobs=8, host="one", announce=True, running=[job.id for job in jobs])
+    await settable.register("bare", ["a"], announce=True)  # did not say how many it takes
+    await settable.register("pushed", ["a"], url="http://127.0.0.1:9/", max_jobs=5)
+    overview = Overview(settable)
+    await overview.document()
+    await overview.stop()
+    found = overview._workers
+    assert (found["count"], found["pulling"], found["ready"], found["held"]) == (3, 2, 1, 2)
+    assert (found["slots"], found["slots_held"], found["more"]) == (13, 2, False)
 
 
 async def test_looks_at_the_same_time_are_one(overview: Overview, engine: Engine) -> None:
