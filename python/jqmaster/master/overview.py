@@ -49,6 +49,7 @@ _STOP_S = 2.0
 _FIRST_ALERTS_S = 1.0
 _FIRST_ROUND_S = 0.5  # in one look
 _MOST_LOOK_S = 5.0
+_FORGOTTEN_S = 300.0
 
 Ask = Callable[[], Awaitable[bool | None]]
 
@@ -190,6 +191,9 @@ class Overview:
             raise Unavailable(f"Redis took more than {_MOST_LOOK_S:g} s", late) from late
 
     async def _look_at_parts(self) -> None:
+        if time.monotonic() - self._looked_at > _FORGOTTEN_S:
+            # Nobody looked for long: of many queues most would be as they were then, until a round is over.
+            self._known, self._cursor, self._as_of_ms = {}, "", 0
         seconds, micros = await self._time()
         self._now_ms = seconds * 1000 + micros // 1000
         for part in self._parts:

@@ -83,7 +83,7 @@ async def test_an_alert_has_its_time_and_goes_when_it_is_over(overview: Overview
     again = unpack(await overview.document())
     assert [one["seen_ms"] for one in again["alerts"] if one["check"] == "paused"] == [alert["seen_ms"]]
     await engine.queue("mail", paused=False)
-    overview._looked_at = -100.0  # two seconds later; the doctor has not looked again
+    overview._looked_at -= 10  # two seconds later; the doctor has not looked again
     rested(overview)
     overview._examine._due = float("inf")
     over = unpack(await overview.document())
@@ -132,6 +132,19 @@ async def test_the_oldest_and_the_fullest(overview: Overview, engine: Engine) ->
     ]  # fmt: skip
     assert (fullest[2]["used"], fullest[2]["limit"], fullest[2]["of"]) == (1, 5, "running")
     assert found["hour"] is None or found["hour"]["wait"]["p95"] >= found["hour"]["wait"]["p50"]
+
+
+async def test_who_looks_after_long_finds_no_old_sums(overview: Overview, engine: Engine) -> None:
+    await enqueue(engine, *(f"q{number:04d}" for number in range(3 * _PAGE)))
+    await overview.document()
+    await engine.queue("q0300", paused=True)
+    rested(overview)
+    await overview.document()
+    assert not overview._known["q0300"]["paused"]  # a look that is not the first goes through one page
+    rested(overview)
+    overview._looked_at -= 300
+    found = unpack(await overview.document())
+    assert overview._known["q0300"]["paused"] and not found["queues"]["more"]
 
 
 async def test_trends_and_changes_over_http(api: Api, engine: Engine) -> None:
@@ -215,7 +228,7 @@ async def test_the_first_look_does_not_go_through_all_queues_at_once(engine: Eng
     found, looks = unpack(await overview.document()), 1
     assert found["queues"]["more"] and 0 < found["queues"]["count"] <= _PAGE
     while found["queues"]["more"]:
-        overview._looked_at = -100.0  # two seconds later, without any pause of its parts
+        overview._looked_at -= 10  # two seconds later, without any pause of its parts
         found, looks = unpack(await overview.document()), looks + 1
         assert looks < 100
     assert looks >= 5 and found["queues"]["count"] == found["totals"]["queued"] == len(names)
@@ -242,7 +255,7 @@ async def _answer(session: aiohttp.ClientSession, url: str) -> tuple[int, str]:
 
 def rested(overview: Overview) -> None:
     """As if the pauses were over."""
-    overview._looked_at = -100.0
+    overview._looked_at -= 10
     for part in overview._parts:
         part._due = 0.0
     overview._examine._due = 1e12
