@@ -222,9 +222,9 @@ function Queues({ data }) {
   return html`<section class="panel"><h2>Queues with most to do</h2>
     <${Table} label="Queues" rows=${queues.top.slice(0, SHOWN)} rowKey=${(queue) => queue.name} columns=${COLUMNS(now_ms)}
       empty=${html`<p class="empty">No queue yet. The first job makes one: <code>jqmaster enqueue mail</code></p>`}>
-      <p class="muted pager"><${Link} to="/queues">${others > 0 ? `${count(others)} more ${others === 1 ? 'queue' : 'queues'}` : 'All queues'}<//>
-        ${queues.more ? html`<span>Still counting: ${count(queues.count)} queues were looked at so far, sums are of these</span>` : null}
-        ${!queues.more && old > 10000 ? html`<span>Sums over all queues were complete ${duration(old)} ago</span>` : null}</p>
+      <p class="muted pager"><${Link} to="/queues">${others > 0 && !queues.more ? `${count(others)} more ${others === 1 ? 'queue' : 'queues'}` : 'All queues'}<//>
+        ${queues.more ? html`<span>Still counting: ${count(queues.count)} queues were looked at so far; the sums above are of these</span>` : null}
+        ${!queues.more && old > 10000 ? html`<span>The sums above are up to ${duration(old)} old: there are too many queues to look at all at once</span>` : null}</p>
     <//></section>`;
 }
 
