@@ -7,6 +7,9 @@ local work = require "support.work"
 
 local M = {}
 
+-- JQ_PARTITION=7 runs specs in namespaces that are this partition of a system.
+local PARTITION = tonumber(os.getenv("JQ_PARTITION") or "")
+
 local Space = {}
 Space.__index = Space
 for name, method in pairs(work) do
@@ -14,8 +17,10 @@ for name, method in pairs(work) do
 end
 
 M.START_MS = 1700000000000
-M.UNKNOWN_ID = "0000000000abcd"
-M.UNKNOWN_WORKER = "w0000000000abcd"
+M.TAIL = PARTITION and ("%02x"):format(PARTITION) or "" -- of ids
+M.UNKNOWN_ID = "0000000000abcd" .. M.TAIL
+M.NEVER_GIVEN = "ffffffffffffff" .. M.TAIL
+M.UNKNOWN_WORKER = "w0000000000abcd" .. M.TAIL
 
 local counter = 0
 math.randomseed(os.time())
@@ -28,7 +33,7 @@ function M.new(options)
   counter = counter + 1
   local self = setmetatable({}, Space)
   self.connection = server.shared()
-  self.name = "{" .. (options.tag or "t" .. run .. counter) .. "}"
+  self.name = "{" .. (options.tag or "t" .. run .. counter .. (PARTITION and ":" .. PARTITION .. "~0a" or "")) .. "}"
   self.scripts = options.clock or "settable"
   self.form = options.form
   self.tokens = {} -- of attempts that were seen to start, by id and number
