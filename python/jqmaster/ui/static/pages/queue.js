@@ -26,6 +26,7 @@ import {
 } from '../queues.js';
 import { navigate, withQuery } from '../router.js';
 import { html, Link, STEP_MS, useData, useRange } from '../view.js';
+import { Slots, State } from '../workers.js';
 
 const HELD = 200; // jobs that are looked at
 const MINUTES_KEPT = 180;
@@ -83,9 +84,13 @@ const NAMES = [
 ];
 
 const WORKERS = [
-  { title: 'Worker', kind: 'wide', cell: (worker) => html`${worker.name} <code class="muted">${worker.id}</code>` },
-  { title: 'State', cell: (worker) => html`<${Badge} word=${worker.state} />` },
-  { title: 'Slots', cell: (worker) => html`<${Meter} value=${worker.held} limit=${worker.max_jobs} />` },
+  {
+    title: 'Worker',
+    kind: 'wide',
+    cell: (worker) => html`<${Link} to=${path`/worker/${worker.id}`}>${worker.name}<//>`,
+  },
+  { title: 'State', cell: (worker) => html`<${State} of=${worker} />` },
+  { title: 'Slots', cell: (worker) => html`<${Slots} of=${worker} />` },
   { title: 'Longest', kind: 'number', cell: (worker) => html`<${Age} ms=${worker.running[0]?.[1]} />` },
   { title: 'Seen', kind: 'number', cell: (worker) => html`<${Ago} ms=${worker.seen_ms} />` },
 ];
@@ -191,12 +196,18 @@ function Actions({ queue, change }) {
 }
 
 function Workers({ name }) {
-  const state = useData((signal) => api.get('/workers', { count: 1000 }, { signal }), { ms: 5000, deps: [name] });
-  return html`<${Loaded} of=${state}>${({ workers, cursor }) => {
-    const serving = workers.filter((worker) => serves(worker, name));
-    const empty = html`<${Empty}>No worker is registered for it. Others may pull all the same.<//>`;
+  const look = async (signal) => {
+    // The registered ones, and those that pull and announce themselves.
+    const asked = [{}, { others: 1 }].map((which) => api.get('/workers', { count: 1000, ...which }, { signal }));
+    const pages = await Promise.all(asked);
+    return { workers: pages.flatMap(({ workers }) => workers), isAll: pages.every(({ cursor }) => !cursor) };
+  };
+  const state = useData(look, { ms: 5000, deps: [name] });
+  return html`<${Loaded} of=${state}>${({ workers, isAll }) => {
+    const serving = workers.filter((worker) => worker.state !== 'gone' && serves(worker, name));
+    const empty = html`<${Empty}>No worker that is listed names it. Others may pull all the same.<//>`;
     return html`<${Table} label="Workers" columns=${WORKERS} rows=${serving} rowKey=${(worker) => worker.id} empty=${empty}>
-      ${cursor ? html`<p class="muted">Only the first ${count(workers.length)} workers were looked at.</p>` : null}<//>`;
+      ${isAll ? null : html`<p class="muted">Only the first ${count(workers.length)} workers were looked at.</p>`}<//>`;
   }}<//>`;
 }
 
