@@ -65,8 +65,6 @@ def shape(field: Field, *, is_sent: bool) -> dict[str, Any]:
         return QUEUE if field.name == "queue" else NAME
     if field.kind == "url":
         return {"type": "string", "maxLength": plain(field.most), "pattern": URL}
-    if field.kind == "text":
-        return {"type": "string", "maxLength": plain(field.most), "pattern": f"^[^{CONTROL}]*$"}
     if field.kind == "integer":
         return {"type": "integer", **limits}
     if field.kind in ("number", "seconds", "moment"):
@@ -179,7 +177,6 @@ def protocol_type(field: Field) -> str:
         "names": f"list of {limits} different texts, each as a `name`",
         "jobs": f"list of {limits} ids, or integers: indexes of earlier jobs of this call",
         "texts": f"map of at most {number(field.most)} texts",
-        "text": f"text of at most {number(field.most)} characters, no control characters",
         "url": "http or https URL without user and `#`",
     }[field.kind]
     usual = f"; {field.usual}" if field.usual and not field.words else ""

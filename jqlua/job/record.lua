@@ -231,7 +231,7 @@ function M.first_start(raw)
 end
 
 -- What workers get to know of jobs that have it.
-local TOLD_OPTIONS = { "depends", "schedule", "schedule_ms", "max_runtime", "headers", "label", "webhook" }
+local TOLD_OPTIONS = { "depends", "schedule", "schedule_ms", "max_runtime", "headers", "webhook" }
 
 --- The part of a worker's document that is the same at each start, and the map's head. Numbers take their widest form.
 ---@return string told

@@ -20,12 +20,11 @@ M.RECORD = 25 -- of such a job that waits in its queue's plain set, once it was 
 local MOST_TAGS = 32
 local MOST_HEADERS = 16
 local MOST_HEADER_BYTES = 1024 -- names and texts of a job
-local MOST_LABEL = 64 -- characters
 M.MOST_DEPENDS = 100
 
 local FIELDS = "name queue priority max_retry keep_result timeout delay run_at expires_in "
   .. "max_lapses retry_base retry_cap retry_jitter tags unique unique_for unique_within if_exists depends if_failed "
-  .. "max_runtime track headers label notify"
+  .. "max_runtime track headers notify"
 
 ---@cold
 ---@param least number
@@ -118,10 +117,6 @@ local function rare(options, field, value, spec_path, i)
   elseif field == "headers" then
     options[field] = value ~= false and (type(value) ~= "table" or next(value) ~= nil) and value or nil
     return nil, check_headers(value, path)
-  elseif field == "label" then
-    options[field] = value
-    return not (check.is_text(value, 4 * MOST_LABEL) and #value:gsub("[\128-\191]", "") <= MOST_LABEL)
-      and "text of at most " .. MOST_LABEL .. " characters, valid UTF-8, no control characters"
   elseif field == "notify" then
     options[field] = value
     return nil, not check.is_url(value) and check.problem_of_url(path, value) or nil

@@ -70,8 +70,6 @@ class JobOptions(TypedDict, total=False):
     """Publish each of its transitions."""
     headers: Mapping[str, str] | None
     """Texts that go with it, at most 16 of 1024 bytes in all: `current_job.get().headers` in the worker."""
-    label: str | None
-    """A text for people, at most 64 characters: `current_job.get().label` in the worker."""
     notify: str | None
     """A URL that a master tells of its end (docs/protocol.md, section 21)."""
     durable: int | Mapping[str, Any] | None

@@ -35,7 +35,6 @@ class Job(NamedTuple):
     schedule_ms: int | None = None
     max_runtime: float | None = None  # seconds after which the attempt ends, heartbeats or not
     headers: Mapping[str, str] = {}  # as given when it was enqueued; nobody writes to it
-    label: str | None = None
 
     @property
     def held(self) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 # names: a list of texts; jobs: a list of ids, or of indexes of jobs enqueued with it; texts: a map of texts.
-Kind = Literal["name", "integer", "number", "seconds", "moment", "boolean", "choice", "names", "jobs", "texts", "url", "text"]
+Kind = Literal["name", "integer", "number", "seconds", "moment", "boolean", "choice", "names", "jobs", "texts", "url"]
 
 
 class Word(NamedTuple):
@@ -217,11 +217,6 @@ FIELDS = (
         protocol="Names as a `name`; names and texts 1024 bytes in all, no control characters",
         python="`current_job.get().headers` there",
         label="Headers", hint="A map of texts, as JSON.",
-    ),
-    Field(
-        name="label", kind="text", most=64, told=True, again=True, metavar="TEXT",
-        meaning="a text for people, which goes with it to its worker",
-        label="Label", hint="At most 64 characters.",
     ),
     Field(
         name="notify", kind="url", most=2000, again=True, metavar="URL",

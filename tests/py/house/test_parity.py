@@ -97,7 +97,7 @@ def annotation(field: Field) -> str:
     kind = {
         "name": "str", "integer": "int", "number": "float", "seconds": "Seconds", "moment": "datetime | float",
         "boolean": "bool", "choice": f"Literal[{words}]", "names": "Sequence[str]",
-        "jobs": "Sequence[str | Reference]", "texts": "Mapping[str, str]", "url": "str", "text": "str",
+        "jobs": "Sequence[str | Reference]", "texts": "Mapping[str, str]", "url": "str",
     }[field.kind]  # fmt: skip
     return f"{special.get(field.name, kind)} | None"
 
@@ -299,7 +299,7 @@ def test_an_exception_is_none_once_programs_can_ask() -> None:
 def test_each_field_of_a_job_goes_with_its_call(name: str) -> None:
     given: Any = {
         "name": "x", "integer": 1, "number": 0.5, "seconds": timedelta(seconds=2), "moment": 5.0, "boolean": True,
-        "choice": "w", "names": ("a",), "jobs": ["id"], "texts": {"a": "b"}, "url": "http://h/", "text": "a",
+        "choice": "w", "names": ("a",), "jobs": ["id"], "texts": {"a": "b"}, "url": "http://h/",
     }[BY_NAME[name].kind if name in BY_NAME else "integer"]  # fmt: skip
     sent = {"seconds": 2.0, "names": ["a"]}.get(BY_NAME[name].kind, given) if name in BY_NAME else given
     jq = JQ()

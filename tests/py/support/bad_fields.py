@@ -89,7 +89,6 @@ def of_job(field):
     if field.kind == "choice":
         return words(field.words[0].name)
     kinds = {"name": NAMES, "boolean": BOOLEANS, "names": TAGS, "jobs": DEPENDS, "texts": HEADERS, "url": WEBHOOK_URLS}
-    kinds["text"] = [*NOT_TEXT, "x" * int(field.most + 1), "a\n"]
     return STARRED if field.name == "queue" else kinds[field.kind]
 
 

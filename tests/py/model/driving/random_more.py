@@ -100,8 +100,6 @@ class MoreGenerator:
             spec["max_lapses"] = self.rng.choice((0, 1, 3, 2**31 - 1))
         if self.chance(0.1):
             spec["headers"] = self.rng.choice(HEADERS)
-        if self.chance(0.1):
-            spec["label"] = self.rng.choice(("", "é" * 64, "a label"))
         if self.has("webhooks", 0.3):
             spec["notify"] = self.rng.choice(URLS)
         if self.has("events", 0.15):

@@ -18,7 +18,7 @@ from model.life import Job
 from model.part import Part
 
 FIELDS = ("name", "priority", "max_retry", "keep_result", "timeout", "tags", "unique", "unique_for",
-          "unique_within", "max_runtime", "max_lapses", "track", "headers", "label", "notify")  # fmt: skip
+          "unique_within", "max_runtime", "max_lapses", "track", "headers", "notify")  # fmt: skip
 
 
 @dataclass

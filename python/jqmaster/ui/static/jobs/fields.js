@@ -211,14 +211,6 @@ export const FIELDS = [
     again: true,
   },
   {
-    name: 'label',
-    label: 'Label',
-    kind: 'text',
-    hint: 'At most 64 characters.',
-    shown: true,
-    again: true,
-  },
-  {
     name: 'notify',
     label: 'Tell of its end',
     kind: 'url',
