@@ -157,13 +157,6 @@ class OperationMethods(RunningMethods):
         number of jobs in each state."""
         return await (await self.aengine()).queue(name, **_plain(changes))
 
-    async def aoldest(self, queue: str | None = None) -> Document | None:
-        """The job that has been ready for longest, in a queue or anywhere: `{id, queue, age_ms}`, or None where none
-        is ready. Raises NotFound."""
-        engine = await self.aengine()
-        found = await _all(engine.oldest) if queue is None else (await engine.oldest(queue)).documents
-        return max(found, key=lambda one: one["age_ms"], default=None)
-
     async def aforget(self, name: str) -> None:
         """Take away a queue without jobs, with its settings. Raises NotFound, Conflict (it has some)."""
         await (await self.aengine()).forget(name)
@@ -304,7 +297,6 @@ class OperationMethods(RunningMethods):
     free, search = plain(afree), plain(asearch)
     failures, tags, events = plain(afailures), plain(atags), plain_each(aevents)
     ranking = plain(aranking)
-    oldest = plain(aoldest)
     queues, queue, forget = plain(aqueues), plain(aqueue), plain(aforget)
     constrain, unconstrain, constraints = plain(aconstrain), plain(aunconstrain), plain(aconstraints)
     usage, hold = plain(ausage), plain(ahold)

@@ -297,19 +297,6 @@ def _purge(client: Client, options: Options) -> Coded:
     return EXIT_OK if not bulk["stopped"] else EXIT_FAILED
 
 
-@asks("""queues oldest
-show the job that has been ready for longest
-
-queue NAME?  in this queue; else in all
-""")
-def _oldest(client: Client, options: Options) -> Replies:
-    found = client.oldest(options.queue)
-    said = "no job is ready"
-    if found:
-        said = f"{found['id']} of {found['queue']} has been ready for {show.coarse(found['age_ms'] // 1000)}"
-    yield found, said
-
-
 @asks("""queues forget
 take away queues that have no jobs
 

@@ -34,11 +34,6 @@ class OperationCalls(Calling):
         1000): with what holds the first so many jobs (section 6)."""
         return await self._page("queues", names=names, minutes=minutes, held=held, **steps)
 
-    async def oldest(self, queue: str | None = None, **steps: Unpack[Steps]) -> Page:
-        """The job that has been ready for longest: one document ``{id, queue, age_ms}`` or none, of a queue or of a
-        page of all. Raises NotFound."""
-        return await self._page("oldest", queue=queue, **steps)
-
     async def forget(self, queue: str) -> None:
         """Take away a queue without jobs, with all its settings. Raises NotFound, Conflict (it has jobs)."""
         await self._ask("forget", queue=queue, actor=self.actor)

@@ -152,10 +152,6 @@ _TABLE = (
         (p.path("name", p.NAME, "names[0]"), *p.STANDING), errors=p.MISSING,
     ),
     Operation(
-        "oldest", "", "GET", "/queues/oldest", "viewer", "The job that has been ready for longest", p.page("jobs"),
-        (p.query("queue", p.NAME, "Of one queue; without `cursor` and `count`."), *p.PAGE), errors=p.MISSING,
-    ),
-    Operation(
         "queue", "", "POST", "/queue/{name}", "operator", "Change a queue's settings", p.DOCUMENT,
         (p.QUEUE, *p.QUEUE_CHANGES), errors=("INVALID", "FULL"),
     ),

@@ -20,10 +20,10 @@ local WAITING = { "bzpopmin", "ssubscribe", "sunsubscribe" }
 local SCRIPTS = {
   "assign", "audit", "bulk", "bulks", "cancel", "change", "config", "constrain", "constraints", "depend", "discard",
   "enqueue", "explain", "export", "failures", "finish", "forget", "free", "get", "grant", "heartbeat", "history",
-  "hold", "import", "jobs", "keys", "kick", "mark", "marks", "migrate", "oldest", "pick", "queue", "queues", "refuse",
-  "register", "release", "result", "retry", "revoke", "schedule", "schedules", "setup", "stats", "subscribe", "tags",
-  "tick", "touch", "track", "trail", "unconstrain", "unregister", "unschedule", "unsubscribe", "usage", "watch",
-  "webhooks", "worker", "workers",
+  "hold", "import", "jobs", "keys", "kick", "mark", "marks", "migrate", "pick", "queue", "queues", "refuse", "register",
+  "release", "result", "retry", "revoke", "schedule", "schedules", "setup", "stats", "subscribe", "tags", "tick",
+  "touch", "track", "trail", "unconstrain", "unregister", "unschedule", "unsubscribe", "usage", "watch", "webhooks",
+  "worker", "workers",
 }
 
 -- setup mixes it into the secret of the namespace when it may.
@@ -313,7 +313,7 @@ describe("the scripts", function()
       get = space.UNKNOWN_ID, queues = {},
       failures = {}, jobs = {}, tags = {}, schedules = {}, export = {}, stats = { by = "hour" },
       usage = { id = "c" }, workers = {}, keys = {}, trail = {}, webhooks = {},
-      marks = {}, oldest = {},
+      marks = {},
     }
     for _, name in ipairs(SCRIPTS) do
       local argument = reads[name] or {}

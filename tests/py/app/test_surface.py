@@ -194,16 +194,6 @@ async def test_queues(jq: JQ, call: Call) -> None:
         await call("forget", "a/b")
 
 
-async def test_the_oldest_job(jq: JQ, call: Call) -> None:
-    assert await call("oldest") is None
-    first, _ = await put(jq, 2)
-    found = await call("oldest")
-    assert (found["id"], found["queue"]) == (first.id, "a") and 0 <= found["age_ms"] < 60_000
-    assert (await call("oldest", "a"))["id"] == first.id
-    with pytest.raises(NotFound):
-        await call("oldest", "unknown")
-
-
 async def test_workers_that_pull(jq: JQ, call: Call, own: Engine) -> None:
     await own.enqueue([({"name": "a"}, b"\xc0")])
     _, [job] = await own.pick("mail-1", "a")

@@ -34,8 +34,6 @@ def test_queues_are_listed_and_changed(cli_: Cli) -> None:
     refused = cli_.run("queues", "purge", "mail")
     assert refused.code == 2 and "--yes to discard 2 jobs" in refused.err
     assert cli_.ok("queues", "purge", "mail", "--yes").out == "discarded 2 jobs of mail\n"
-    assert cli_.ok("queues", "oldest", "mail").out == "no job is ready\n"
-    assert " of metrics has been ready for " in cli_.ok("queues", "oldest").out
     assert cli_.ok("queues", "forget", "mail").out == "forgot mail\n"
     assert [one["name"] for one in cli_.ok("queues", "--json").documents] == ["metrics"]
 

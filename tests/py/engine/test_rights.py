@@ -30,7 +30,7 @@ from servers import RedisServer
 
 OF_A_JOB = {"get", "explain", "history"}
 READING = OF_A_JOB | {
-    "bulks", "constraints", "failures", "jobs", "oldest", "queues", "schedules", "stats", "tags", "usage", "workers",
+    "bulks", "constraints", "failures", "jobs", "queues", "schedules", "stats", "tags", "usage", "workers",
     "marks",
 }  # fmt: skip
 CHANGING = {"cancel", "change", "depend", "free", "track"}

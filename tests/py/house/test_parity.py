@@ -58,7 +58,7 @@ REACHED = {
     "get": "get {id}", "grant": "keys create b --role viewer",
     "history": "history {id}",
     "hold": "constraints hold held 5", "import": "import {file} --namespace {copy}", "jobs": "jobs",
-    "keys": "keys", "oldest": "queues oldest", "mark": "mark v2", "marks": "marks",
+    "keys": "keys", "mark": "mark v2", "marks": "marks",
     "kick": "kick {running}", "queue": "queues pause a", "queues": "queues", "result": "result {done}",
     "retry": "retry --queue a --yes", "revoke": "keys revoke {key}", "trail": "trail",
     "schedule": "schedules set s a --every 1h", "schedules": "schedules",

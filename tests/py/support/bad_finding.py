@@ -48,9 +48,6 @@ def of_finding(invalid, refused):
     yield invalid("failures", "an end before the begin", "to_ms", encode({"steps": 1, "from_ms": 2, "to_ms": 2}))
     yield invalid("tags", "top and cursor", "top", encode({"top": 1, "cursor": ""}), says="both")
     yield invalid("tags", "top and count", "top", encode({"top": 1, "count": 1}), says="both")
-    for field, value in (("cursor", ""), ("count", 1)):
-        yield invalid("oldest", f"queue and {field}", "queue", encode({"queue": "a", field: value}), says="both")
-    yield refused("oldest", "unknown", "NOTFOUND", "queue", {"queue": "nobody knows it"})
     yield refused("forget", "unknown", "NOTFOUND", "queue", {"queue": "nobody knows it"})
     yield refused("forget", "one that has jobs", "CONFLICT", "queue", {"queue": "a"})
 
@@ -59,6 +56,5 @@ VALID = {
     "bulk": [encode({"what": "discard", "where": {}})], "bulks": [encode({})],
     "jobs": [encode({})], "failures": [encode({})], "tags": [encode({})],
     "retry": [encode({"ids": [UNKNOWN]})], "discard": [encode({"ids": [RUNNING]})],
-    "oldest": [encode({})],
     "forget": [encode({"queue": "nobody knows it"})],
 }  # fmt: skip

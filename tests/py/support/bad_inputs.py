@@ -135,8 +135,6 @@ TARGETS = [
            lambda spec: [encode({"name": "a", "fair": [{"by": "name"}, Raw(spec)]})], "fair[1]", True),
     Target("queues", "queues", {}, {"names": [*LISTS, [], ["a"] * 1001], "minutes": integers(1, 180),
            "held": integers(1, 1000), **PAGE}),
-    Target("oldest", "oldest", {"queue": "a"}, {"queue": STARRED}),
-    Target("oldest of all", "oldest", {}, PAGE),
     Target("forget", "forget", {"queue": "a"}, {"queue": STARRED}, ["queue"]),
     Target("free", "free", {"unique": "k"}, {"unique": NAMES}, ["unique"]),
     Target("register", "register", {"name": "w", "queues": "a"}, of("register", "name", "queues", "max_jobs", "host",

@@ -27,10 +27,7 @@ UNKNOWN = {"job": "00000000000001", "worker": "w00000000000001"}
 NEVER = {"job:never": "fffffffffffff0"}  # later than any id there is
 EVENTS = NAMESPACE + ":events"
 MOST_CHANNELS = 20  # to which the driver listens, of jobs and workers
-LISTS = (
-    "queues", "workers", "constraints", "jobs", "failures", "tags", "schedules", "keys", "trail", "marks",
-    "oldest",
-)  # fmt: skip
+LISTS = ("queues", "workers", "constraints", "jobs", "failures", "tags", "schedules", "keys", "trail", "marks")
 
 
 class Connection:
@@ -172,7 +169,7 @@ class Driver:
             self.settle()
         elif script == "check":
             self.check()
-        elif script in LISTS and not {"names", "ids", "top", "group", "queue"} & set(fields):
+        elif script in LISTS and not {"names", "ids", "top", "group"} & set(fields):
             self.model.operation("list_" + script)(self.pages(script, **fields), **self.without_count(fields))
         else:
             reply = self.compare(script, self.resolve(fields), label)
@@ -204,13 +201,12 @@ class Driver:
             reply = self.all_found(script, **fields)
         else:
             reply = self.call(script, **fields)
+        if script in LISTS and not isinstance(reply, ErrorReply):
+            script, reply = "list_" + script, reply[1:]
         change = self.model.access.before_change(script, fields)
-        name = script
-        if script in LISTS:
-            name, reply = "list_" + script, reply if isinstance(reply, ErrorReply) else reply[1:]
         try:
             told = {name: value for name, value in fields.items() if name != "actor" or script == "mark"}
-            self.model.operation(name)(reply, **told)
+            self.model.operation(script)(reply, **told)
         except Refused as refused:
             agreed = isinstance(reply, ErrorReply) and reply[:2] == refused.args
             expect(agreed, "expected a refusal", refused.args, reply)

@@ -26,8 +26,7 @@ STATES = ["queued", "scheduled", "blocked", "running", "retrying", "done", "erro
 # What a sequence may use, and how often each operation comes then.
 FEATURES = {
     "unique": {"enqueue": 3, "free": 1}, "depends": {"depend": 3}, "following": {"change": 5, "kick": 1.5},
-    "finding": {"jobs": 3, "retry": 3, "discard": 1.5, "failures": 1, "tags": 1, "oldest": 1, "forget": 0.7,
-                "history": 2},
+    "finding": {"jobs": 3, "retry": 3, "discard": 1.5, "failures": 1, "tags": 1, "forget": 0.7, "history": 2},
     "schedules": {"schedule": 3, "unschedule": 0.3, "schedules": 1},
     "statistics": {"stats": 2, "mark": 1, "marks": 0.5},
     "events": {"track": 1.5}, "control": {"worker": 2}, "settings": {"queue": 3}, "limits": {}, "bounds": {},
@@ -283,10 +282,6 @@ class MoreGenerator:
 
     def tags(self):
         return {"top": self.rng.choice((1, 3, 100))} if self.chance(0.4) else {"count": self.rng.choice((1, 2, 100))}
-
-    def oldest(self):
-        known = [*self.driver.model.queues.records, "nowhere"]
-        return {"queue": self.rng.choice(known)} if self.chance(0.5) else {"count": self.rng.choice((1, 2))}
 
     def forget(self):
         known = list(self.driver.model.queues.records)

@@ -159,7 +159,7 @@ DECODE = {
     "schedules": lambda reply: page(reply, unpack_document),
     "jobs": lambda reply: page(reply, unpack_document), "tags": first_text,
     "failures": lambda reply: page(reply, use_document),
-    "keys": page, "oldest": page, "trail": page, "grant": plain_document, "mark": plain_document, "marks": page,
+    "keys": page, "trail": page, "grant": plain_document, "mark": plain_document, "marks": page,
     "subscribe": webhook_document, "webhooks": lambda reply: [webhook_document(doc) for doc in reply],
     "history": plain_document, "bulk": plain_document, "bulks": lambda reply: [plain_document(doc) for doc in reply],
     "stats": lambda reply: [plain_document(doc) for doc in reply],

@@ -19,7 +19,6 @@ class Queues(Part):
     operations = (
         "queue",
         "list_queues",
-        "list_oldest",
         "config",
     )
 
@@ -134,22 +133,6 @@ class Queues(Part):
         same([doc["name"] for doc in reply], wanted, "names of queues")
         for doc in reply:
             self.check_queue(doc, doc["name"], minutes, held)
-
-    def list_oldest(self, reply, queue=None, count=None):
-        """Without a queue: what all the pages told, one after the other."""
-        if queue is not None and queue not in self.records:
-            raise Refused("NOTFOUND", "queue")
-        accepted(reply)
-        queued = [j for j in self.model.jobs.values() if j.status == "queued" and queue in (None, j.queue)]
-        expect(bool(reply) == bool(queued), "oldest: whether there is one", reply)
-        for doc in reply:
-            job = self.model.jobs[doc["id"]]
-            same(doc, {"id": job.id, "queue": job.queue, "age_ms": self.age_ms([job])}, "oldest")
-        if len(queued) <= MOST_LOOKED_AT and queued:
-            same(max(doc["age_ms"] for doc in reply), self.age_ms(queued), "oldest: its age")
-
-    def age_ms(self, jobs):
-        return max(0, self.model.now - self.oldest_ready_ms(jobs))
 
     def config(self, reply, set=None, unset=(), describe=False):
         accepted(reply)
