@@ -74,7 +74,14 @@ class Model:
 
     def operation(self, name):
         """What checks this operation of the engine."""
-        return next(getattr(part, name) for part in self.parts if name in part.operations)
+        for part in self.parts:
+            if name in part.operations:
+                return getattr(part, name)
+        raise LookupError(f"no part of the model has {name!r} in its `operations` (a listing's begins with list_)")
+
+    def is_listing(self, script):
+        """Whether it answers in pages, of which the model is given all documents: then a part has `list_<script>`."""
+        return any("list_" + script in part.operations for part in self.parts)
 
     def transition(self, job, was, event=None):
         """Every change of a state comes by here. `event` is what the job's history calls it, if it does."""
