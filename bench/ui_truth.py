@@ -50,6 +50,7 @@ Object.defineProperty(Intl.NumberFormat.prototype, 'format', {
 });"""
 MOST_WAITING = 900  # then no more come than are picked: long runs end as they begin
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+KEPT = 6000  # notes: more than ten minutes
 PATIENCE_S = 2.0  # from an answer to a look at it, on a busy machine
 TOLD_S = 20.0  # within which a page must have said that nobody answers
 
@@ -96,6 +97,7 @@ class Truth(threading.Thread):
         found = (await engine.queues(QUEUES)).documents
         counts = {one["name"]: {state: one[state] for state in set(STATES.values())} for one in found}
         self.notes.append((began, time.time(), counts))
+        del self.notes[:-KEPT]
 
     def _steps(self, engine: Engine, chance: random.Random) -> Iterator[Awaitable[Any]]:
         """Nothing in it changes by itself within a run: no retries, long leases, delays of an hour."""
@@ -127,10 +129,10 @@ class Truth(threading.Thread):
 
     def between(self, start: float, end: float) -> list[dict[str, dict[str, int]]]:
         """What was so at any moment of this time: with the note before it and the one behind it."""
-        inside = [index for index, (begun, ended, _) in enumerate(self.notes) if ended >= start and begun <= end]
-        if not inside:
-            return [note[2] for note in self.notes[-1:]]
-        return [note[2] for note in self.notes[max(0, inside[0] - 1) : inside[-1] + 2]]
+        notes = self.notes[:]
+        first = max((index for index, note in enumerate(notes) if note[1] < start), default=0)
+        last = next((index for index, note in enumerate(notes) if note[0] > end), len(notes))
+        return [note[2] for note in notes[first : last + 1]]
 
 
 def figure(text: str) -> tuple[float, float] | None:
@@ -158,6 +160,8 @@ class Check:
         self.pages = pages
         self.figures = 0
         self.wrong: list[str] = []
+        # What was read, until Redis said something after it: (page, from, to, read, is_still).
+        self.pending: list[tuple[str, float, float, dict[str, Any], bool]] = []
 
     def say(self, text: str) -> None:
         self.wrong.append(text)
@@ -176,6 +180,15 @@ class Check:
             start = ended - age - PAGES[target] - PATIENCE_S
             if is_still:
                 start = begun if not old else start
+            self.pending.append((target, start, ended, read, is_still))
+        self.judge()
+
+    def judge(self, is_last: bool = False) -> None:
+        """A page may show what a step did before this was noted: so it is judged when the next note is there."""
+        noted = self.truth.notes[-1][0] if self.truth.notes else 0.0
+        ready = [one for one in self.pending if is_last or one[2] < noted]
+        self.pending = [one for one in self.pending if not is_last and one[2] >= noted]
+        for target, start, ended, read, is_still in ready:
             possible = self.truth.between(start, ended)
             before = self.figures
             for queue, state, text in shown(target, read):
@@ -269,6 +282,7 @@ def run(seconds: float, is_lie: bool) -> int:
             check.all_say(f"{what} no more", lambda read: not read["banner"] and read["live"] == "Live")
         truth.is_over = True
         truth.join(60)
+        check.judge(is_last=True)
         browser.close()
     for problem in truth.problems:
         print("AUDIT", problem)
