@@ -15,9 +15,9 @@ const TEXTS = new Set(['name', 'cause']);
 const number = (title, sort, cell, more = {}) => ({ title, sort, cell, kind: 'number', ...more });
 const state = (title, name, hide) =>
   number(title, name, (queue) => html`<${Counted} queue=${queue} state=${name} />`, { hide });
-const p95 = (title, kind, tip) =>
+const p95 = (title, kind, hide, tip) =>
   number(title, kind, ({ recent }) => (recent?.[kind] ? duration(recent[kind].p95) : html`<${Gone} />`), {
-    hide: 'narrow',
+    hide,
     tip,
   });
 
@@ -48,15 +48,15 @@ const columnsOf = (reload) => [
     hide: 'narrow',
     tip: 'When no job is ready, if all goes on like this',
   }),
-  p95('Wait', 'wait', `95 % of the jobs that ended in ${MINUTES} minutes had started within this time`),
-  p95('Run', 'run', `95 % of the jobs that were done in ${MINUTES} minutes ran no longer`),
+  p95('Wait', 'wait', 'narrow', `95 % of the jobs that ended in ${MINUTES} minutes had started within this time`),
+  p95('Run', 'run', 'small', `95 % of the jobs that were done in ${MINUTES} minutes ran no longer`),
   number('Workers', 'workers', (queue) => zero(count(queue.workers), queue.workers), {
     hide: 'narrow',
     tip: 'Registered for it; others may pull as well',
   }),
   state('Retrying', 'retrying', 'narrow'),
-  state('Scheduled', 'scheduled', 'narrow'),
-  state('Blocked', 'blocked', 'narrow'),
+  state('Scheduled', 'scheduled', 'small'),
+  state('Blocked', 'blocked', 'small'),
   state('Failed', 'error'),
   {
     title: '',
