@@ -64,7 +64,7 @@ def test_which_customer_is_full_and_what_another_limit_would_do(ui: Ui) -> None:
     expect(ui.page.locator("tbody tr").first).to_contain_text("acme")
     panel = ui.page.locator("section").filter(has_text="Queues it holds jobs of")
     expect(panel.get_by_role("link", name="busy")).to_be_visible()
-    following = ui.page.locator("tbody tr").first.get_by_role("link").first
+    following = ui.page.locator("tbody tr").first.locator("a[href*='/job/']")
     assert ui.server.get(f"/job/{following.inner_text()}")["argument"] == {"to": "acme"}
     ui.page.get_by_label("Show").select_option("all, by value")
     expect(ui.page.get_by_text("All keys in use, in order of their value.")).to_be_visible()

@@ -69,7 +69,7 @@ function optionsOf(given, size) {
     ...size,
     // A part of a stack is filled down to the one below it, so that colours do not mix.
     bands: isStacked ? series.slice(1).map((_one, i) => ({ series: [i + 1, i + 2] })) : undefined,
-    padding: [8, 8, 0, 0],
+    padding: [8, 18, 0, 0], // half of the last moment's text
     legend: { show: false },
     cursor: { drag: { x: Boolean(given.onBrush), y: false, setScale: false }, points: { size: 6 } },
     scales: {
