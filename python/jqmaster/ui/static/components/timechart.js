@@ -243,11 +243,13 @@ export function Chart(given) {
     at >= 0 && moments[at]
       ? `${clock(moments[at])}: ${series.map((one) => `${one.name} ${one.values[at] === null ? 'nothing' : format(one.values[at])}`).join(', ')}`
       : '';
+  const seen = (marks || []).filter((mark) => mark.ms >= from_ms && mark.ms <= to_ms);
+  const deploys = seen.length ? `; marked: ${seen.map((mark) => mark.text).join(', ')}` : '';
   return html`<figure class="chart">
     <figcaption><span>${title}${at >= 0 && moments[at] ? html`<span class="crumb"> · ${moment(moments[at]).slice(0, 16)}${sum === null ? '' : ` · ${format(sum)} ${unit}`}</span>` : null}</span>
       <${Legend} series=${all} at=${at} format=${format} hidden=${hidden} onHide=${turn} /></figcaption>
     <div class=${`chart-plot ${onPick ? 'is-link' : ''}`} ref=${place} tabindex="0" role="group" onKeyDown=${onKey} onBlur=${() => setAt(-1)}
-      aria-label=${`${title}; left and right show values${onPick ? ', Enter leads to them' : ''}`}
+      aria-label=${`${title}; left and right show values${onPick ? ', Enter leads to them' : ''}${deploys}`}
       onPointerDown=${(event) => {
         pressed.current = event.clientX;
       }} onClick=${(event) => Math.abs(event.clientX - pressed.current) < 4 && go(at)}></div>
