@@ -57,8 +57,8 @@ class Source(Protocol):
         """Give jobs back. `delay`, `hold`, `message`: as in `JobReleased`. Raises NotFound for an unknown
         constraint."""
 
-    async def register_again(self) -> None:
-        """The worker was dropped as dead and is not."""
+    async def register_again(self) -> bool:
+        """The worker was dropped as dead and is not. Whether that is known there now; if not, that was logged."""
 
 
 @dataclass(slots=True)

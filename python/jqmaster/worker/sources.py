@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import secrets
 import socket
@@ -26,6 +27,8 @@ from jqmaster.errors import JQError, TooFast, Unavailable
 from jqmaster.worker.worker import Key, Outcome
 
 __all__ = ["EngineSource", "HttpSource", "RedisSource", "default_name", "job_of", "outcome_map", "read_map"]
+
+log = logging.getLogger("jqmaster.worker")
 
 POLL_S = 30.0
 STOP_TIMEOUT_S = 5.0
@@ -90,7 +93,7 @@ class EngineSource:
     ) -> None:
         """Be a registered worker; with `url`, have jobs pushed there from now on, signed with each secret."""
         self._registration = {"url": url, "max_jobs": max_jobs, "secrets": secrets, **about}
-        await self.register_again()
+        await self._register()
 
     async def announce(self, max_jobs: int, running: Sequence[str], **about: Unpack[About]) -> None:
         """Be listed for some minutes, without being registered."""
@@ -99,7 +102,15 @@ class EngineSource:
         )
         self._is_announced = True
 
-    async def register_again(self) -> None:
+    async def register_again(self) -> bool:
+        try:
+            await self._register()
+        except JQError as error:
+            log.warning("cannot register again, trying later: %s", error)
+            return False
+        return True
+
+    async def _register(self) -> None:
         if self._registration is not None:
             self.worker = await self._engine.register(self.name, self._wish["queues"], **self._registration)
 
@@ -162,8 +173,8 @@ class RedisSource(EngineSource):
                 listening.cancel()
                 renamed.cancel()
 
-    async def register_again(self) -> None:
-        await super().register_again()
+    async def _register(self) -> None:
+        await super()._register()
         self._renamed.set()
 
     async def stop(self) -> None:

@@ -235,9 +235,9 @@ class Worker:
                 # Only this fetch was cancelled when the worker was asked to be quiet.
                 if (task := asyncio.current_task()) is not None and task.cancelling():
                     raise
-            except NotFound:
-                await self._source.register_again()
             except JQError as error:
+                if isinstance(error, NotFound) and await self._source.register_again():
+                    continue
                 log.warning("cannot get jobs, trying again: %s", error)
                 await asyncio.sleep(backoff_s(failures))
                 failures += 1

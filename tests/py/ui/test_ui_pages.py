@@ -242,22 +242,6 @@ def test_the_overview_rests_while_its_tab_is_hidden(ui: Ui) -> None:
         ui.page.evaluate(hide, False)
 
 
-def test_of_a_stack_what_is_nothing_hides_nothing(ui: Ui) -> None:
-    ui.go("/", "Overview")
-    drawn = """async () => {
-        const { chart } = await import('/ui/static/components/chart.js');
-        const made = chart({ title: 'x', stacked: true });
-        const series = (kind, ...all) => ({ name: kind, kind, values: all.map((number, i) => [i, number]) });
-        made.update({
-            from: 0, to: 3, series: [series('retrying', 4, 4, 4, 4), series('error', 0, 0, 0, 2)],
-        });
-        return Object.fromEntries([...made.element.querySelectorAll('path.line')]
-            .map((path) => [path.classList[1], path.getAttribute('d').split('L').length - 1]));
-    }"""
-    # Lines between moments: all of those that are retried, the last of those that failed for good.
-    assert ui.page.evaluate(drawn) == {"stroke-retrying": 3, "stroke-error": 1}
-
-
 def test_times_as_text(ui: Ui) -> None:
     ui.go("/", "Overview")
     texts = """async () => {

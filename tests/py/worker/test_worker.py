@@ -15,15 +15,17 @@ import msgpack
 import pytest
 from redis.asyncio import Redis
 
-from jqmaster.engine.engine import Engine
+from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.replies import Beat, Job, Note
 from jqmaster.master.server import ServeOptions, Server
 from jqmaster.wire import signing
 from jqmaster.wire.message import MSGPACK
+from jqmaster.worker import beats
 from jqmaster.worker.run import WorkOptions, work
 from jqmaster.worker.sources import RedisSource
 from jqmaster.worker.worker import Function, JobFailed, Key, Outcome, Worker, current_job, no_renewal
 from parts import enqueue, eventually, status, until
+from servers import RedisServer
 from surface_support import own, server
 
 __all__ = ["own", "server"]
@@ -286,6 +288,25 @@ async def test_a_dropped_push_worker_registers_again(server: Server, own: Engine
         async def late(argument: Any) -> None: ...
 
         # Its heartbeat finds out; the job that waits is then delivered.
+        job = await enqueue(own, "double", 1)
+        await eventually(lambda: _is(own, job, "done"), 20)
+
+
+async def test_a_dropped_push_worker_goes_on_asking_until_it_may_register(
+    fresh_server: RedisServer, namespace: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(beats, "ALIVE_EVERY_S", 0.1)
+    async with (
+        Server(ServeOptions(redis_url=fresh_server.url, namespace=namespace, port=0)) as server,
+        connect(fresh_server.url) as redis,
+        working("push", server, {"double": double}),
+    ):
+        own = Engine(redis, namespace)
+        [document] = await eventually(lambda: _workers(own))
+        await redis.config_set("maxmemory", 1)  # a worker is dropped then, but none is registered
+        await own.unregister(document["id"])
+        await eventually(lambda: caplog.text.count("cannot register again") > 1)
+        await redis.config_set("maxmemory", 0)
         job = await enqueue(own, "double", 1)
         await eventually(lambda: _is(own, job, "done"), 20)
 

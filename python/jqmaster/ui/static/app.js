@@ -7,7 +7,7 @@ import { forget, startPulse } from './fresh.js';
 import { pages } from './pages/index.js';
 import { startPalette } from './palette.js';
 import { may } from './rights.js';
-import { BASE, carried, match, navigate, query, start } from './router.js';
+import { BASE, carried, match, navigate, start } from './router.js';
 import { isKnown, keepSession, logIn, showWho } from './session.js';
 import { startKeys } from './shortcuts.js';
 import { startTheme } from './theme.js';
@@ -20,8 +20,6 @@ const user = document.getElementById('user');
 let cleanUp = null;
 let shown = 0;
 let isBroken = false;
-// It follows the address' query by itself.
-let isView = false;
 
 const SLOW_MS = 700;
 
@@ -98,9 +96,9 @@ async function begin() {
 }
 
 async function change(isSame = false) {
-  if (isSame && isView) return;
+  // A view follows the address' query by itself.
+  if (isSame && cleanUp) return;
   leavePage();
-  isView = false;
   const mine = shown;
   for (const dialog of document.querySelectorAll('dialog')) dialog.close();
   const found = match(pages, location.pathname);
@@ -132,13 +130,7 @@ async function change(isSame = false) {
       scrollTo(0, 0);
       main.focus({ preventScroll: true });
     }
-    const stop = module.Page
-      ? mount(module.Page, found.params, view, problemOf)
-      : await module.render(view, found.params, query());
-    if (mine === shown) {
-      cleanUp = stop;
-      isView = Boolean(module.Page);
-    } else stop?.();
+    cleanUp = mount(module.Page, found.params, view, problemOf);
   } catch (problem) {
     if (mine !== shown) return;
     fill(main, view);

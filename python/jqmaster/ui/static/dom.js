@@ -1,7 +1,4 @@
 // Elements without markup: what comes from outside is only ever a text node or an attribute's value.
-import { may } from './rights.js';
-
-const SVG = 'http://www.w3.org/2000/svg';
 // Attributes that are never set from data: they would run as code, or are refused by the page's policy.
 const REFUSED = /^(on|style$|srcdoc$|innerhtml$|outerhtml$)/i;
 export const SAFE_URL = /^(\/(?!\/)|#|\?)/;
@@ -51,21 +48,11 @@ export function h(tag, attributes, ...children) {
   return append(element, children);
 }
 
-/** The same for drawings. */
-export function svg(tag, attributes, ...children) {
-  const element = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes || {})) set(element, name, value);
-  return append(element, children);
-}
-
 /** What is in `element` goes, `children` come. */
 export function fill(element, ...children) {
   element.replaceChildren();
   return append(element, children);
 }
-
-/** A button for operators; others get nothing. */
-export const operatorButton = (...given) => (may('operator') ? button(...given) : null);
 
 export function button(label, onClick, attributes = {}) {
   return h('button', { type: 'button', ...attributes, on: { click: onClick } }, label);

@@ -1,6 +1,4 @@
 // Numbers and moments as text. All in the reader's own time zone, with the moment itself as a title.
-import { h } from './dom.js';
-
 const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 const exact = new Intl.NumberFormat('en-US', { maximumFractionDigits: 2 });
 const short = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 });
@@ -85,27 +83,6 @@ export function agoText(ms) {
   const step = size < 600000 ? 1000 : size < 36000000 ? 60000 : size < 864000000 ? 3600000 : 86400000;
   const text = size < 60000 ? `${Math.floor(size / 1000)} s` : duration(Math.floor(size / step) * step);
   return off > 0 ? `${text} ago` : `in ${text}`;
-}
-
-const shown = new Set();
-setInterval(() => {
-  if (document.hidden) return;
-  for (const element of shown) {
-    if (!element.isConnected && element.dataset.seen) shown.delete(element);
-    else if (element.isConnected) {
-      element.dataset.seen = '1';
-      const text = agoText(Number(element.dataset.ms));
-      if (element.firstChild.data !== text) element.firstChild.data = text;
-    }
-  }
-}, 1000);
-
-/** "5 s ago", "in 3 min": goes on counting while it is shown. */
-export function ago(ms) {
-  if (!ms) return h('span', { class: 'muted' }, '–');
-  const element = h('time', { datetime: new Date(ms).toISOString(), title: moment(ms), data: { ms } }, agoText(ms));
-  shown.add(element);
-  return element;
 }
 
 /** Characters that turn the direction of a text round would make names look like others: they are spelled out. */

@@ -1,12 +1,12 @@
 // What the pages of workers share: what they run and whether that is unusual, and what can be done with them.
 import { api, path } from './api.js';
-import { badge } from './components/badge.js';
-import { meter } from './components/bar.js';
+import { Badge } from './components/badge.js';
+import { Meter } from './components/bar.js';
 import { confirm } from './components/dialog.js';
+import { Button } from './components/parts.js';
 import { act } from './components/toast.js';
-import { operatorButton as button, h } from './dom.js';
 import { count, duration, jobs as inJobs, now } from './format.js';
-import { link } from './router.js';
+import { html, Link } from './view.js';
 
 // Of so many running jobs it is looked what they are and who runs them.
 export const LOOKED_AT = 200;
@@ -32,21 +32,26 @@ const TIPS = {
 
 export const isRegistered = (worker) => /^w[0-9a-f]{14}$/.test(worker.id) && worker.state !== 'gone';
 
-export const state = (worker) => [
-  badge(worker.state, TIPS[worker.state]),
-  worker.request === 'stop' ? [' ', badge('stop', 'It was asked to stop')] : null,
-];
+export const State = ({ of }) =>
+  html`<${Badge} word=${of.state} title=${TIPS[of.state]} />${
+    of.request === 'stop' ? html` <${Badge} word="stop" title="It was asked to stop" />` : null
+  }`;
 
 /** Its slots: of those that never said how many they have only how many jobs. */
-export const slots = (worker) => (worker.url || worker.host ? meter(worker.held, worker.max_jobs) : count(worker.held));
+export const Slots = ({ of }) =>
+  of.url || of.host ? html`<${Meter} value=${of.held} limit=${of.max_jobs} />` : count(of.held);
 
-export const queuesOf = (worker) =>
-  [worker.queues]
+export const Queues = ({ of }) =>
+  [of.queues]
     .flat()
-    .map((queue, i) => [
-      i ? ', ' : '',
-      String(queue).includes('*') ? h('code', {}, queue) : link(path`/queue/${queue}`, queue),
-    ]);
+    .map(
+      (queue, i) =>
+        html`${i ? ', ' : ''}${
+          String(queue).includes('*')
+            ? html`<code>${queue}</code>`
+            : html`<${Link} to=${path`/queue/${queue}`}>${queue}<//>`
+        }`,
+    );
 
 /** Some running jobs: {found: id → job, isAll}. */
 export async function runningJobs(signal) {
@@ -74,16 +79,13 @@ export async function learnUsual(found, signal) {
   await Promise.all(names.map((name) => usualOf(name, signal)));
 }
 
-/** "12 × its usual p95", for a job that runs much longer than others of its name; else null. */
-export function stuck(job) {
+/** "12 × its usual p95", for a job that runs much longer than others of its name; else `none`. */
+export function Stuck({ job, none = null }) {
   const run = job && usual.get(job.name)?.run;
   const age = job && now() - job.started_ms;
-  if (!run?.ms || age < LEAST_MS || age < TIMES * run.ms) return null;
-  return badge(
-    `${count(Math.floor(age / run.ms))} × its usual ${run.what}`,
-    `${job.name} usually takes up to ${duration(run.ms)} (${run.what})`,
-    'warning',
-  );
+  if (!run?.ms || age < LEAST_MS || age < TIMES * run.ms) return none;
+  const title = `${job.name} usually takes up to ${duration(run.ms)} (${run.what})`;
+  return html`<${Badge} word=${`${count(Math.floor(age / run.ms))} × its usual ${run.what}`} title=${title} kind="warning" />`;
 }
 
 /** Takes all its jobs from a worker, in steps. `ids`: of one that is not listed, those that it is known to run. */
@@ -125,26 +127,21 @@ async function ask(worker, what, text, undo) {
 }
 
 /** What can be done with a worker that is listed; `done` is called afterwards. */
-export function actions(worker, done, kind = 'small') {
-  const one = (label, action, attributes = {}) =>
-    button(label, async () => (await action()) !== undefined && done(), {
-      ...attributes,
-      class: `${kind} ${attributes.class ?? ''}`,
-      'aria-label': `${label} ${label === 'Take jobs' ? 'from ' : ''}${worker.name}`,
-    });
+export function Actions({ of, done, size = 'small' }) {
+  const one = (label, action, { kind = '', ...rest } = {}) =>
+    html`<${Button} needs="operator" class=${`${size} ${kind}`} onClick=${async () => (await action()) !== undefined && done()}
+      aria-label=${`${label} ${label === 'Take jobs' ? 'from ' : ''}${of.name}`} ...${rest}>${label}<//>`;
+  const take = { kind: 'danger', title: 'Have all its jobs wait again' };
+  const quiet = { title: 'Finish what it has, take no more' };
   return [
-    worker.held
-      ? one('Take jobs', () => takeJobs(worker), { class: 'danger', title: 'Have all its jobs wait again' })
-      : null,
-    !isRegistered(worker)
+    of.held ? one('Take jobs', () => takeJobs(of), take) : null,
+    !isRegistered(of)
       ? null
-      : worker.request
-        ? one('Resume', () => ask(worker, 'resume', `${worker.name} takes jobs again.`))
-        : one('Quiet', () => ask(worker, 'quiet', `${worker.name} takes no more jobs.`, 'resume'), {
-            title: 'Finish what it has, take no more',
-          }),
-    isRegistered(worker) && worker.request !== 'stop'
-      ? one('Stop', () => ask(worker, 'stop', `${worker.name} was asked to stop.`, 'resume'), { class: 'danger' })
+      : of.request
+        ? one('Resume', () => ask(of, 'resume', `${of.name} takes jobs again.`))
+        : one('Quiet', () => ask(of, 'quiet', `${of.name} takes no more jobs.`, 'resume'), quiet),
+    isRegistered(of) && of.request !== 'stop'
+      ? one('Stop', () => ask(of, 'stop', `${of.name} was asked to stop.`, 'resume'), { kind: 'danger' })
       : null,
   ];
 }

@@ -1,5 +1,4 @@
 // A state in a word and a colour: never the colour alone.
-import { h } from '../dom.js';
 import { html } from '../view.js';
 
 const WORDS = new Set([
@@ -29,11 +28,6 @@ const WORDS = new Set([
 ]);
 export const STATES = ['queued', 'scheduled', 'blocked', 'running', 'retrying', 'done', 'error', 'cancelled'];
 
-/** kind: the colour, where the word is not one of the above. */
-export function badge(word, title, kind = word) {
-  return h('span', { class: `badge ${WORDS.has(kind) ? `is-${kind}` : ''}`, title }, word);
-}
-
-/** <Badge word="running" title="…" kind="…" /> */
+/** <Badge word="running" title="…" kind="…" />; kind: the colour, where the word is not one of the above. */
 export const Badge = ({ word, title, kind = word }) =>
   html`<span class=${`badge ${WORDS.has(kind) ? `is-${kind}` : ''}`} title=${title}>${word}</span>`;

@@ -1,31 +1,8 @@
 // Bars: how much of a limit is in use, and how a whole is divided.
-import { h } from '../dom.js';
 import { amount, count } from '../format.js';
 import { html } from '../view.js';
 
-/** "3 of 10" with a bar; without a limit the number alone. `unit`: what is counted, as "running". */
-export function meter(value, limit, unit = '') {
-  if (!limit) return h('span', {}, count(value));
-  const text = `${amount(value)} of ${amount(limit)}${unit ? ` ${unit}` : ''}`;
-  const share = Math.min(1, value / limit);
-  const inner = h('span', { class: `meter-fill ${share >= 1 ? 'is-full' : share >= 0.8 ? 'is-high' : ''}` });
-  inner.style.width = `${share * 100}%`;
-  return h(
-    'span',
-    {
-      class: 'meter',
-      role: 'meter',
-      'aria-valuenow': value,
-      'aria-valuemin': 0,
-      'aria-valuemax': limit,
-      'aria-label': text,
-    },
-    h('span', { class: 'meter-track' }, inner),
-    h('span', { class: 'meter-text' }, text),
-  );
-}
-
-/** <Meter value=${3} limit=${10} unit="running" /> */
+/** "3 of 10 running" with a bar, without a limit the number alone: <Meter value=${3} limit=${10} unit="running" />. */
 export function Meter({ value, limit, unit = '' }) {
   if (!limit) return html`<span>${count(value)}</span>`;
   const text = `${amount(value)} of ${amount(limit)}${unit ? ` ${unit}` : ''}`;

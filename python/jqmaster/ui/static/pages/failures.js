@@ -2,9 +2,9 @@
 // shares; and over time.
 import { all, api, path, stringify } from '../api.js';
 import { Badge } from '../components/badge.js';
-import { Sparkline } from '../components/chart.js';
 import { Button, Empty, Head, Loaded } from '../components/parts.js';
 import { Pager, Table } from '../components/rows.js';
+import { Sparkline } from '../components/sparkline.js';
 import { Ago } from '../components/time.js';
 import { Chart } from '../components/timechart.js';
 import { count, cut, jobs as inJobs, now, percent } from '../format.js';

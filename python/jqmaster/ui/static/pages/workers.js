@@ -1,35 +1,29 @@
 // All workers: what each runs and for how long, its slots and last sign of life; the dead of the last hour.
 import { api, path } from '../api.js';
-import { table } from '../components/table.js';
-import { fill, h } from '../dom.js';
-import { ago, count, cut, jobs as inJobs } from '../format.js';
-import { every } from '../live.js';
-import { link, withQuery } from '../router.js';
-import { actions, LOOKED_AT, learnUsual, queuesOf, runningJobs, slots, state, stuck } from '../workers.js';
+import { Empty, Head, Loaded } from '../components/parts.js';
+import { Pager, Table, usePages } from '../components/rows.js';
+import { Ago } from '../components/time.js';
+import { count, cut, jobs as inJobs } from '../format.js';
+import { withQuery } from '../router.js';
+import { html, Link, useData } from '../view.js';
+import { Actions, LOOKED_AT, learnUsual, Queues, runningJobs, Slots, State, Stuck } from '../workers.js';
 
 const SHOWN = 3;
 const NAMES = 20;
 
-function running(worker, found) {
-  if (worker.state === 'gone') {
-    const lost = worker.lost?.length ? `lost ${inJobs(worker.lapsed)}` : 'gone';
-    return h('span', { class: 'zero' }, lost);
-  }
-  if (!worker.running.length) return h('span', { class: 'zero' }, 'nothing');
-  const line = ([id, startedMs]) =>
-    h(
-      'div',
-      { class: 'nowrap' },
-      link(path`/job/${id}`, found.get(id)?.name ? cut(found.get(id).name, 40) : h('code', {}, id)),
-      h('span', { class: 'muted' }, ' ', ago(startedMs)),
-      ' ',
-      stuck(found.get(id)),
-    );
-  const more = worker.held - SHOWN;
-  return [
-    worker.running.slice(0, SHOWN).map(line),
-    more > 0 ? link(path`/worker/${worker.id}`, `${count(more)} more`) : null,
-  ];
+const none = (text) => html`<span class="zero">${text}</span>`;
+
+function Runs({ of, found }) {
+  if (of.state === 'gone') return none(of.lost?.length ? `lost ${inJobs(of.lapsed)}` : 'gone');
+  if (!of.running.length) return none('nothing');
+  const more = of.held - SHOWN;
+  return html`${of.running.slice(0, SHOWN).map(([id, startedMs]) => {
+    const job = found.get(id);
+    return html`<div class="nowrap" key=${id}>
+      <${Link} to=${path`/job/${id}`}>${job?.name ? cut(job.name, 40) : html`<code>${id}</code>`}<//>
+      <span class="muted"> <${Ago} ms=${startedMs} /></span> <${Stuck} job=${job} />
+    </div>`;
+  })}${more > 0 ? html`<${Link} to=${path`/worker/${of.id}`}>${count(more)} more<//>` : null}`;
 }
 
 /** Who runs jobs and is not listed: [[name, {jobs, queues, since}], …], the busiest first. */
@@ -46,26 +40,24 @@ function unlisted(found, listed) {
   return [...others].sort(([, a], [, b]) => b.jobs - a.jobs);
 }
 
-function other([name, { jobs, queues, since }]) {
-  const named = [...queues].slice(0, SHOWN);
-  return h(
-    'li',
-    {},
-    h('b', {}, link(path`/worker/${name}`, cut(name, 120))),
-    ` runs ${inJobs(jobs)} of `,
-    named.map((queue, i) => [
-      i ? ', ' : '',
-      h('a', { href: `/ui${withQuery('/jobs', { status: 'running', queue })}` }, cut(queue, 80)),
-    ]),
-    queues.size > SHOWN ? ` and ${count(queues.size - SHOWN)} more` : '',
-    h('span', { class: 'muted' }, ', the oldest started ', ago(since)),
-  );
+function Unlisted({ found, isAll, listed }) {
+  const others = unlisted(found, listed);
+  if (!others.length) return null;
+  const more = others.length > NAMES ? `${count(others.length - NAMES)} more of them run jobs. ` : '';
+  const least = isAll ? '' : `Found among ${count(LOOKED_AT)} running jobs at most; there are more.`;
+  return html`<section class="panel" aria-label="Not listed">
+    <h2>Not listed, but run jobs</h2>
+    <ul class="sample">${others.slice(0, NAMES).map(([name, { jobs, queues, since }]) => {
+      const named = [...queues].slice(0, SHOWN);
+      return html`<li key=${name}><b><${Link} to=${path`/worker/${name}`}>${cut(name, 120)}<//></b> runs ${inJobs(jobs)} of ${named.map(
+        (queue, i) =>
+          html`${i ? ', ' : ''}<${Link} to=${withQuery('/jobs', { status: 'running', queue })}>${cut(queue, 80)}<//>`,
+      )}${queues.size > SHOWN ? ` and ${count(queues.size - SHOWN)} more` : ''}<span class="muted">, the oldest started <${Ago} ms=${since} /></span>
+      </li>`;
+    })}</ul>
+    ${more || least ? html`<p class="muted">${more}${least}</p>` : null}
+  </section>`;
 }
-
-const begin = () => [
-  h('p', {}, 'No worker is here. Start one with your jobs:'),
-  h('p', {}, h('code', {}, 'jqmaster work my_module:jq')),
-];
 
 // A page of registered workers, then pages of the others: cursors of the others begin with this.
 const OTHERS = 'others ';
@@ -83,92 +75,57 @@ async function page(cursor, signal) {
 
 const isGone = (worker) => worker.state === 'gone';
 
-export async function render(view) {
-  let found = new Map();
-  let isAll = true;
-  const list = table({
-    label: 'Workers',
-    key: (worker) => worker.id,
-    open: true,
-    empty: begin,
-    load: async (cursor, signal) => {
-      const { rows, cursor: next } = await page(cursor, signal);
-      return { rows: rows.sort((a, b) => isGone(a) - isGone(b)), cursor: next };
-    },
-    columns: [
-      {
-        title: 'Worker',
-        kind: 'wide',
-        cell: (worker) => [
-          link(path`/worker/${worker.id}`, worker.name),
-          worker.host
-            ? h('div', { class: 'muted' }, `${worker.host}${worker.pid ? ` · ${worker.pid}` : ''}`)
-            : worker.id === worker.name
-              ? null
-              : h('div', {}, h('code', { class: 'muted' }, worker.id)),
-        ],
-      },
-      { title: 'State', cell: state },
-      { title: 'Slots', cell: slots },
-      { title: 'Runs, the longest first', cell: (worker) => running(worker, found) },
-      { title: 'Sign of life', cell: (worker) => ago(worker.seen_ms) },
-      { title: 'Queues', kind: 'wide', hide: 'narrow', cell: queuesOf },
-      {
-        title: 'Version',
-        hide: 'narrow',
-        cell: (worker) => h('span', { class: 'muted nowrap' }, worker.version ?? '–'),
-      },
-      {
-        title: 'Lapsed',
-        kind: 'number',
-        hide: 'narrow',
-        tip: 'Attempts whose lease ran out',
-        cell: (worker) => (worker.lapsed ? h('b', {}, count(worker.lapsed)) : h('span', { class: 'zero' }, '0')),
-      },
-      { title: '', kind: 'actions', cell: (worker) => actions(worker, () => list.refresh()) },
-    ],
-  });
-  const life = new AbortController();
-  const rest = h('section', { class: 'panel', hidden: true, 'aria-label': 'Not listed' });
+const place = ({ host, pid, id, name }) =>
+  host
+    ? html`<div class="muted">${host}${pid ? ` · ${pid}` : ''}</div>`
+    : id !== name && html`<div><code class="muted">${id}</code></div>`;
 
-  async function look() {
-    ({ found, isAll } = await runningJobs(life.signal));
-    await learnUsual(found, life.signal);
-    if (list.rows().length) list.redraw();
-    const others = unlisted(found, new Set(list.rows().map((worker) => worker.id)));
-    const more = others.length > NAMES ? `${count(others.length - NAMES)} more of them run jobs. ` : '';
-    rest.hidden = !others.length;
-    fill(
-      rest,
-      h('h2', {}, 'Not listed, but run jobs'),
-      h('ul', { class: 'sample' }, others.slice(0, NAMES).map(other)),
-      more || !isAll
-        ? h(
-            'p',
-            { class: 'muted' },
-            more,
-            isAll ? '' : `Found among ${count(LOOKED_AT)} running jobs at most; there are more.`,
-          )
-        : null,
-    );
-  }
-  view.append(
-    h('div', { class: 'head' }, h('h1', {}, 'Workers')),
-    h(
-      'p',
-      { class: 'muted' },
-      'Those that jobs are pushed to or that were started with ',
-      h('code', {}, '--register'),
-      ' can be asked to be quiet or to stop. Others that pull say every minute that they are here. Dead ones stay for an hour.',
-    ),
-    list.element,
-    rest,
-  );
-  await list.refresh();
-  await look();
-  const stops = [every(3000, () => list.refresh()), every(10000, look)];
-  return () => {
-    life.abort();
-    for (const stop of stops) stop();
-  };
+const columns = (found, reload) => [
+  {
+    title: 'Worker',
+    kind: 'wide',
+    cell: (worker) => html`<${Link} to=${path`/worker/${worker.id}`}>${worker.name}<//>${place(worker)}`,
+  },
+  { title: 'State', cell: (worker) => html`<${State} of=${worker} />` },
+  { title: 'Slots', cell: (worker) => html`<${Slots} of=${worker} />` },
+  { title: 'Runs, the longest first', cell: (worker) => html`<${Runs} of=${worker} found=${found} />` },
+  { title: 'Sign of life', cell: (worker) => html`<${Ago} ms=${worker.seen_ms} />` },
+  { title: 'Queues', kind: 'wide', hide: 'narrow', cell: (worker) => html`<${Queues} of=${worker} />` },
+  {
+    title: 'Version',
+    hide: 'narrow',
+    cell: (worker) => html`<span class="muted nowrap">${worker.version ?? '–'}</span>`,
+  },
+  {
+    title: 'Lapsed',
+    kind: 'number',
+    hide: 'narrow',
+    tip: 'Attempts whose lease ran out',
+    cell: ({ lapsed }) => (lapsed ? html`<b>${count(lapsed)}</b>` : none('0')),
+  },
+  { title: '', kind: 'actions', cell: (worker) => html`<${Actions} of=${worker} done=${reload} />` },
+];
+
+/** What runs, and what is usual for it. */
+async function look(signal) {
+  const running = await runningJobs(signal);
+  await learnUsual(running.found, signal);
+  return running;
+}
+
+export function Page() {
+  const { pager, ...state } = usePages(page, { ms: 3000 });
+  const { data: { found, isAll } = { found: new Map(), isAll: true } } = useData(look, { ms: 10000 });
+  return html`<${Head} title="Workers" />
+    <p class="muted">Those that jobs are pushed to or that were started with <code>--register</code> can be asked to be quiet or to
+      stop. Others that pull say every minute that they are here. Dead ones stay for an hour.</p>
+    <${Loaded} of=${state}>${({ rows, cursor }) => {
+      const sorted = [...rows].sort((a, b) => isGone(a) - isGone(b));
+      const empty = html`<${Empty} command="jqmaster work my_module:jq">No worker is here. Start one with your jobs:<//>`;
+      return html`<${Table} label="Workers" columns=${columns(found, state.reload)} rows=${sorted} rowKey=${(worker) => worker.id}
+          empty=${pager.back || cursor ? null : empty}>
+          <${Pager} of=${pager} />
+        <//>
+        <${Unlisted} found=${found} isAll=${isAll} listed=${new Set(rows.map((worker) => worker.id))} />`;
+    }}<//>`;
 }
