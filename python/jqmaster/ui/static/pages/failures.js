@@ -133,6 +133,11 @@ function columns(fresh, text, most, run) {
       title: 'Group, and newest message',
       kind: 'wide',
       cell: (one) => html`<${Link} to=${jobsOf(one)} data-open>${cut(one.group, 120)}<//>
+        ${
+          one.first_ms >= fresh.ms
+            ? html` <${Badge} word="new" kind="warning" title=${`New ${fresh.words}: none of its jobs that are kept failed before`} />`
+            : null
+        }
         <p class="muted said" title=${cut(one.message, 1000)}>
           <${Link} to=${path`/job/${one.id}`}>${cut(one.message, 160) || 'no message'}<//></p>
         <${Common} one=${one} />`,
@@ -143,12 +148,7 @@ function columns(fresh, text, most, run) {
     {
       title: 'Oldest kept',
       hide: 'narrow',
-      cell: (one) => html`<span class="nowrap"><${Ago} ms=${one.first_ms} /></span>
-        ${
-          one.first_ms >= fresh.ms
-            ? html` <${Badge} word="new" kind="warning" title=${`New ${fresh.words}: none of its jobs that are kept failed before`} />`
-            : null
-        }`,
+      cell: (one) => html`<span class="nowrap"><${Ago} ms=${one.first_ms} /></span>`,
     },
     {
       title: '',
