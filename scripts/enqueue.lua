@@ -113,11 +113,14 @@ if is_linked then
   reply = arrival.create_all(jobs, first + 1, {})
   count = 0
 end
-local seq = count > 0 and serial.last(raws[2], raws[3])
+local seq, format
+if count > 0 then
+  seq, format = serial.last(raws[2], raws[3])
+end
 local writes = batch.writes
 for i = 1, count do
   local new, argument = jobs[i], ARGV[first + 2 * i - 1]
-  local id = string.format("%014x", seq + i)
+  local id = string.format(format, seq + i)
   local score, record = new[job.PRIORITY], new[jobspec.RECORD]
   owner = owners and owners[new[job.QUEUE]] or owner
   if new[jobspec.IS_TIMED] or coming.is_news(new, owner) or not queue.is_free(owner, new[job.NAME]) then

@@ -91,7 +91,7 @@ if plan then
   return picker.run(plan, answers)
 end
 transition.commit()
-if #call.worker == worker.ID_SIZE and worker.is_alive(call.worker) then
+if worker.ID_SIZES[#call.worker] and worker.is_alive(call.worker) then
   transition.commit()
 end
 return answers

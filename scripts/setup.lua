@@ -1,18 +1,35 @@
 -- Creates a namespace; changes nothing if it is there.
 -- KEYS   namespace, namespace:meta
--- ARGV   none
+-- ARGV   none, or spec {partition?: its number in a system, which its ids name from the first on}
 -- Reply  schema version of the namespace
--- Errors INVALID KEYS, INVALID namespace, VERSION, CONFLICT (an import has begun)
+-- Errors INVALID KEYS, INVALID namespace, INVALID partition, VERSION, CONFLICT (an import has begun),
+--        CONFLICT partition
 -- Flags: write
+local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
+local serial = require "jqlua.base.serial"
 local settings = require "jqlua.settings.settings"
 
 local problem = meta.name_problem()
 if problem then
   return redis.error_reply(problem)
-elseif #ARGV > 0 then
-  return redis.error_reply("INVALID arguments: expected none, got " .. #ARGV)
+end
+local spec = #ARGV == 0 and {} or #ARGV == 1 and check.map(ARGV[1])
+if not spec then
+  return redis.error_reply(check.not_one_spec())
+end
+problem = check.unknown_field(spec, "partition")
+if not problem and spec.partition ~= nil and not check.is_integer(spec.partition, 1, 255) then
+  problem = check.problem("partition", "an integer from 1 to 255", spec.partition)
+end
+if problem then
+  return redis.error_reply(problem)
+end
+local own = spec.partition and string.format("%02x", spec.partition)
+local last = own and redis.call("GET", keys.SEQ)
+if last and last:sub(serial.DIGITS + 1) ~= own then
+  return redis.error_reply("CONFLICT partition: namespace " .. KEYS[1] .. " has given ids of another one, or of none")
 end
 problem = meta.open()
 if problem and redis.call("EXISTS", keys.META) == 0 then
@@ -31,5 +48,8 @@ if problem and redis.call("EXISTS", keys.META) == 0 then
   redis.call("HSET", keys.PATTERNS, "*", "")
 elseif problem then
   return redis.error_reply(problem)
+end
+if own and not last then
+  redis.call("SET", keys.SEQ, ("0"):rep(serial.DIGITS) .. own)
 end
 return meta.SCHEMA

@@ -31,7 +31,7 @@ TAGS, DEPENDS = (next(field for field in FIELDS if field.name == name) for name 
 TOLD = [field for field in FIELDS if field.told and field.rare]
 OF_A_WORKER = {
     "Name": {"type": "string", "minLength": 1, "maxLength": 255},
-    "JobId": {"type": "string", "pattern": "^[0-9a-f]{14}$"},
+    "JobId": {"type": "string", "pattern": "^[0-9a-f]{14}([0-9a-f]{2})?$"},
 }
 
 

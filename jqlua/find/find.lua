@@ -47,7 +47,7 @@ function M.parse(spec, where)
     is_known = is_known or entry == letters
   end
   local at_start = score == "" and id == ""
-  if not begun_ms or not is_known or not at_start and not (tonumber(score) and #id == 14)
+  if not begun_ms or not is_known or not at_start and not (tonumber(score) and check.is_id(id))
     or (letters == "") ~= (where.tag ~= nil or where.group ~= nil)
     or (letters == "") ~= (name == "") and not spec.recent
     or name ~= "" and where.queue and where.queue ~= name then

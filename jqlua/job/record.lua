@@ -255,8 +255,7 @@ end
 --- What presents the running attempt, or the last one.
 ---@return string token "<attempt>-<digits>"
 function M.token(job)
-  local attempt = job[M.ATTEMPT]
-  local digits = job[M.RANDOM]
+  local attempt, digits = job[M.ATTEMPT], job[M.RANDOM]
   return (attempt == 1 and "1" or attempt) .. "-" .. (digits == M.NO_DIGITS and "" or digits)
 end
 
@@ -271,7 +270,8 @@ local function document_of(rest, id, attempt, failures, token)
   if attempt > 1 then
     numbers = struct.pack(">c9I4c13I4", "\167attempt\206", attempt, "\171retry_count\206", failures)
   end
-  return rest[HEAD] .. "\162id\174" .. id .. "\165token\217" .. string.char(#token) .. token .. rest[TOLD] .. numbers
+  local named = #id == 14 and "\162id\174" or "\162id\176"
+  return rest[HEAD] .. named .. id .. "\165token\217" .. string.char(#token) .. token .. rest[TOLD] .. numbers
 end
 
 ---@param job table started, its record saved
@@ -393,7 +393,7 @@ end
 
 ---@return number created_ms the moment in its id
 function M.created_ms(id)
-  local number = tonumber(id, 16)
+  local number = tonumber(#id == 14 and id or id:sub(1, 14), 16)
   return (number - number % 1024) / 1024
 end
 

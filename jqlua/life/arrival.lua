@@ -41,8 +41,9 @@ end
 function M.check_given(depends, path, last)
   last = last or call("GET", keys.SEQ) or ""
   for i, entry in ipairs(depends) do
-    if type(entry) == "string" and entry > last then
-      return check.missing(path .. "[" .. i - 1 .. "]", "job", entry)
+    local problem = type(entry) == "string" and check.never_given(path .. "[" .. i - 1 .. "]", entry, last)
+    if problem then
+      return problem
     end
   end
 end

@@ -140,7 +140,7 @@ function M.parse(blob, i)
   for field, value in pairs(outcome) do
     fields = fields + 1
     if field == "id" then
-      expected = not (type(value) == "string" and #value == 14) and check.ID
+      expected = not (type(value) == "string" and (#value == 14 or #value == 16)) and check.ID
     elseif field == "token" then
       expected = not check.is_token(value) and check.TOKEN
     elseif field == "attempt" then

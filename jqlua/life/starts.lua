@@ -10,12 +10,11 @@ local M = {}
 
 -- Remembered as the digits that all tokens of the call share, then of each job its id and which attempt it was.
 local DIGITS = 12
-local ENTRY = ">c14I4"
-local ENTRY_SIZE = 18
+local ENTRY = ">Bc0I4"
 
 ---@return string entry of a job that was started
 function M.entry(id, number)
-  return struct.pack(ENTRY, id, number)
+  return struct.pack(ENTRY, #id, id, number)
 end
 
 ---@param entries string[] at least one
@@ -46,8 +45,10 @@ function M.recall(operation, token)
   end
   local digits = remembered:sub(1, DIGITS)
   local running = {}
-  for at = DIGITS + 1, #remembered, ENTRY_SIZE do
-    local id, number = struct.unpack(ENTRY, remembered, at)
+  local at = DIGITS + 1
+  while at <= #remembered do
+    local id, number
+    id, number, at = struct.unpack(ENTRY, remembered, at)
     local of = job.read(id)
     if of and attempt.is_of(of, number, digits) then
       if attempt.renew(of) > 0 then

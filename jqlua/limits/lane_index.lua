@@ -9,7 +9,7 @@
 -- Groups of equal priority stand by virtual start: the later of the clock of their node and the end of what they
 -- were given last. Both only grow, so that again an entry is a lower bound.
 --
--- Members: start (8 bytes, 0 for lanes), id (14), kind, digest of the lane or group (20).
+-- Members: start (8 bytes, 0 for lanes), number in the id (14, a lower bound), kind, digest of the lane or group (20).
 local keys = require "jqlua.base.keys"
 local batch = require "jqlua.base.writes"
 local budget = require "jqlua.job.budget"
@@ -74,6 +74,7 @@ end
 ---@param name string the queue
 ---@param rest string the lane's digest and the path of its groups
 function M.put(index, name, priority, id, rest)
+  id = queue.bound(id)
   local path = rest:sub(units.DIGEST + 1)
   -- A lane that was parked comes back under the priority that its head had then.
   call("ZADD", M.node(index, path), "LT", priority, NO_START .. id .. LANE .. rest:sub(1, units.DIGEST))
@@ -113,7 +114,7 @@ end
 function M.withdraw(owner, priority, id, lane, path)
   local name = owner[queue.NAME]
   local index = M.of_queue(name)
-  if call("ZREM", M.node(index, path), NO_START .. id .. LANE .. lane) == 0 then
+  if call("ZREM", M.node(index, path), NO_START .. queue.bound(id) .. LANE .. lane) == 0 then
     return false
   end
   unsettle(index, name, priority, path)

@@ -86,7 +86,8 @@ local function best_lane(owner, is_settled)
     end
     if not own then
       ready.remove(index, name, place)
-    elseif (id ~= place.id or priority ~= place.priority) and is_overtaken(place, priority, id, entries) then
+    elseif (queue.bound(id) ~= place.id or priority ~= place.priority)
+      and is_overtaken(place, priority, id, entries) then
       move_entry(owner, index, place, of, entries)
     elseif of[job.OPTIONS] ~= "" and attempt.has_expired(of) then
       failure.expire(of)

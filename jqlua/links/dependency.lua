@@ -75,8 +75,9 @@ function M.read(spec)
   local added = {}
   for i, id in ipairs(spec.add or {}) do
     local path = "add[" .. i - 1 .. "]"
-    if id > last then
-      return nil, nil, check.missing(path, "job", id)
+    local problem = check.never_given(path, id, last)
+    if problem then
+      return nil, nil, problem
     end
     local is_circle = links.reaches({ id }, spec.id, MOST_LOOKS)
     if is_circle then

@@ -76,7 +76,7 @@ end
 ---@param name string how it ended, its id, and the last that was looked at, if any
 ---@return number count
 function M.sweep(name, limit)
-  local how, id, last = name:sub(1, 1), name:sub(2, 15), name:sub(16)
+  local how, id, last = name:match("^(%l)(%x+):?(%x*)$")
   local key = keys.DEPENDENTS .. id
   local waiting = call("ZRANGEBYLEX", key, last == "" and "-" or "(" .. last, "+", "LIMIT", 0, limit)
   local looked = 0
@@ -95,7 +95,7 @@ function M.sweep(name, limit)
   batch.flush()
   due.set(due.DEPENDENTS .. name, meta.NONE)
   if looked == limit or looked < #waiting then
-    due.set(due.DEPENDENTS .. how .. id .. waiting[looked], due.AT_ONCE)
+    due.set(due.DEPENDENTS .. how .. id .. ":" .. waiting[looked], due.AT_ONCE)
   end
   return looked
 end

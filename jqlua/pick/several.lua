@@ -20,7 +20,7 @@ local function pop(head, n)
   local waiting = call("ZRANGE", key, 0, n - 1, "WITHSCORES")
   local before = 0
   for i = 1, #waiting, 2 do
-    if heads.is_before(head.bound_priority, head.bound_id, tonumber(waiting[i + 1]), waiting[i]) then
+    if heads.is_before(head.bound_priority, head.bound_id, tonumber(waiting[i + 1]), queue.bound(waiting[i])) then
       break
     end
     before = before + 1

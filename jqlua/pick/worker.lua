@@ -13,14 +13,14 @@ local M = {}
 
 local call = redis.call
 
-M.ID_SIZE = 15
+M.ID_SIZES = { [15] = true, [17] = true }
 
 --- The channel on which masters sleep.
 M.CHANNEL = "push"
 
 --- Whether a worker's name has the form of a registered worker's id.
 function M.is_id(name)
-  return #name == M.ID_SIZE and string.find(name, "^w[0-9a-f]+$") ~= nil
+  return M.ID_SIZES[#name] and string.find(name, "^w[0-9a-f]+$") ~= nil
 end
 
 ---@return table? record {n name, q queues, u url, m max_jobs, r refused names, p pool, w why it rests, k what was asked

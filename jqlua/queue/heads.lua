@@ -145,7 +145,7 @@ function M.of_pattern(pattern)
         fair = head
         fair.bound_priority, fair.bound_id = fair.priority, fair.id
       end
-    elseif not M.is_before(bound_priority, bound_id, head.priority, head.id) then
+    elseif not M.is_before(bound_priority, bound_id, head.priority, queue.bound(head.id)) then
       -- Equal is as good: a job that moved on may still be the bound of the queue that it left.
       if fair and M.is_before(fair.priority, fair.id, head.priority, head.id) then
         return fair

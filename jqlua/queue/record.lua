@@ -165,6 +165,12 @@ local function patterns_of(name)
   return found
 end
 
+--- What stands for an id in indexes: the number in it, without the partition, which is a lower bound all the same.
+---@return string digits 14
+function M.bound(id)
+  return id:sub(1, #M.LEAST_ID)
+end
+
 ---@cold
 --- Moves the queue's entry in the indexes it belongs to.
 ---@param priority number meta.NONE for no entry
@@ -172,6 +178,7 @@ function M.set_head(of, priority, id)
   if not M.is_listed(of) then
     priority = meta.NONE
   end
+  id = id and M.bound(id)
   local name, before = of[M.NAME], of[M.HEAD_PRIORITY]
   for _, pattern in ipairs(patterns_of(name)) do
     if before ~= meta.NONE then

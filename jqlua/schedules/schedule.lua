@@ -19,7 +19,6 @@ local call = redis.call
 local BACKLOG = 100
 -- Without catching up, a moment that is so old has been missed.
 local MISSED_MS = 60000
-local ID_SIZE = 14
 -- Of so many jobs that it made last it knows the ids.
 M.MOST_RUNS = 20
 -- Of these a change makes other moments; the next one is not what it was.
@@ -95,7 +94,11 @@ local function create(of, at_ms)
   new[job.OPTIONS] = cmsgpack.pack(options)
   local id, created = arrival.create(new, of.a)
   if created == 1 then
-    of.r = ((of.r or "") .. id):sub(-M.MOST_RUNS * ID_SIZE)
+    of.r = of.r or {}
+    of.r[#of.r + 1] = id
+    if #of.r > M.MOST_RUNS then
+      table.remove(of.r, 1)
+    end
   end
   return id, created
 end
@@ -131,12 +134,9 @@ end
 ---@param most number
 ---@return table[]
 function M.runs(of, most)
-  local list, ids = {}, of.r or ""
-  for at = #ids - ID_SIZE + 1, 1, -ID_SIZE do
-    if #list == most then
-      break
-    end
-    local id = ids:sub(at, at + ID_SIZE - 1)
+  local list, ids = {}, of.r or {}
+  for at = #ids, math.max(1, #ids - most + 1), -1 do
+    local id = ids[at]
     local made = job.read(id)
     local started_ms, ended_ms
     if made then

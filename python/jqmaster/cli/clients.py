@@ -22,7 +22,7 @@ from jqmaster.engine.replies import Document
 from jqmaster.errors import NotFound, Unavailable, from_redis
 
 T = TypeVar("T")
-JOB_ID = re.compile(r"[0-9a-f]{14}")
+JOB_ID = re.compile(r"[0-9a-f]{14}(?:[0-9a-f]{2})?")
 
 
 class _Values:

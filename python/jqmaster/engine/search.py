@@ -25,7 +25,7 @@ _PAGE = 1000
 _PAGES = 4
 _STEPS = 5  # pages of a search in arguments
 _DAYS_MS = 8 * 86_400_000
-_ID = re.compile(r"[0-9a-f]{14}")
+_ID = re.compile(r"[0-9a-f]{14}(?:[0-9a-f]{2})?")
 
 
 class SearchCalls(JobCalls, WorkCalls, OperationCalls, Calling):

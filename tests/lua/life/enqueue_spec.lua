@@ -16,7 +16,7 @@ describe("enqueue", function()
       local reply = jq:call("enqueue", { name = "mail" }, NIL)
       assert.are.equal(2, #reply)
       assert.is_truthy(reply[1]:match("^[0-9a-f]+$"))
-      assert.are.equal(14, #reply[1])
+      assert.are.equal(14 + #space.TAIL, #reply[1])
       assert.are.equal(1, reply[2])
     end)
 

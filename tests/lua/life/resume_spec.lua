@@ -260,8 +260,8 @@ describe("an attempt that waits for others", function()
     end
     refuses("INVALID outcomes[0].resume.depends", { resume = { depends = { 1 } } }, { { name = "b" } })
     refuses("INVALID outcomes[0].resume", { resume = { depends = { 0 } }, move = { name = "c" } }, { { name = "b" } })
-    refuses("NOTFOUND outcomes[0].resume.depends[0]", { resume = { depends = { "ffffffffffffff" } } })
-    refuses("NOTFOUND outcomes[0].resume.depends[0]", { resume = { depends = { "ffffffffffffff" } } },
+    refuses("NOTFOUND outcomes[0].resume.depends[0]", { resume = { depends = { space.NEVER_GIVEN } } })
+    refuses("NOTFOUND outcomes[0].resume.depends[0]", { resume = { depends = { space.NEVER_GIVEN } } },
       { { name = "b" } })
   end)
 end)

@@ -7,6 +7,9 @@ local work = require "support.work"
 
 local M = {}
 
+-- JQ_PARTITION=7 runs specs in namespaces that are this partition of a system.
+local PARTITION = tonumber(os.getenv("JQ_PARTITION") or "")
+
 local Space = {}
 Space.__index = Space
 for name, method in pairs(work) do
@@ -14,8 +17,10 @@ for name, method in pairs(work) do
 end
 
 M.START_MS = 1700000000000
-M.UNKNOWN_ID = "0000000000abcd"
-M.UNKNOWN_WORKER = "w0000000000abcd"
+M.TAIL = PARTITION and ("%02x"):format(PARTITION) or "" -- of ids
+M.UNKNOWN_ID = "0000000000abcd" .. M.TAIL
+M.NEVER_GIVEN = "ffffffffffffff" .. M.TAIL
+M.UNKNOWN_WORKER = "w0000000000abcd" .. M.TAIL
 
 local counter = 0
 math.randomseed(os.time())
@@ -34,7 +39,11 @@ function M.new(options)
   self.tokens = {} -- of attempts that were seen to start, by id and number
   self:set_clock(M.START_MS)
   if options.setup ~= false then
-    self:call("setup")
+    if PARTITION then
+      self:call("setup", { partition = PARTITION })
+    else
+      self:call("setup")
+    end
   end
   return self
 end

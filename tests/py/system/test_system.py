@@ -57,7 +57,8 @@ def test_partitions_are_spread_and_each_works(three_nodes: Cluster, call: Call) 
         assert one["node"] == f"127.0.0.1:{node.port}"
         assert one["problem"] is None and kept(three_nodes, one["namespace"]) == kept(three_nodes, "{works}")
         with closing(JQ(three_nodes.url, namespace=one["namespace"])) as jq:
-            jq.enqueue("a")
+            handle = jq.enqueue("a")
+            assert handle.id[14:] == (f"{one['number']:02x}" if one["number"] else "")
             waiting = [job["name"] for job in jq.jobs()]
         assert sorted(waiting) == (["a"] if one["number"] else ["a", "before"])
     [home] = call("system", "show", "--key", "acme", *where, "--json").document["partitions"]

@@ -18,7 +18,7 @@ from jqmaster.wire.message import Reply, Request, refuse_unknown
 from jqmaster.wire.operations import OPERATIONS
 
 WORKER_ID = "worker-id"
-_REGISTERED = re.compile(r"w[0-9a-f]{14}")
+_REGISTERED = re.compile(r"w[0-9a-f]{14}(?:[0-9a-f]{2})?")
 _ARGUMENT = frozenset(("argument",))
 _NOTES = ("progress", "message", "argument")
 _PICK = Translation(OPERATIONS["pick"])

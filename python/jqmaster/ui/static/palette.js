@@ -12,7 +12,7 @@ import { navigate, withQuery } from './router.js';
 import { html, render } from './view.js';
 
 const SHOWN = 5;
-const ID = /^[0-9a-f]{14}$/;
+const ID = /^[0-9a-f]{14}(?:[0-9a-f]{2})?$/;
 
 // Of what a search finds: its title, a hit's text, and where it leads.
 const KINDS = {

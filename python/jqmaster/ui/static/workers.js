@@ -30,7 +30,7 @@ const TIPS = {
   gone: 'Gives no sign of life any more',
 };
 
-export const isRegistered = (worker) => /^w[0-9a-f]{14}$/.test(worker.id) && worker.state !== 'gone';
+export const isRegistered = (worker) => /^w[0-9a-f]{14}(?:[0-9a-f]{2})?$/.test(worker.id) && worker.state !== 'gone';
 
 export const State = ({ of }) =>
   html`<${Badge} word=${of.state} title=${TIPS[of.state]} />${

@@ -17,7 +17,7 @@ from model.common import (
 from model.order import rank
 from model.part import Part
 
-WORKER_ID = re.compile("w[0-9a-f]{14}")
+WORKER_ID = re.compile("w[0-9a-f]{14}(?:[0-9a-f]{2})?")
 
 MOST_SHOWN = 100  # jobs in the document of a worker
 SILENT_MS, KEPT_MS = 180_000, 3_600_000  # who announces himself is gone then, and forgotten then

@@ -20,7 +20,7 @@ function names() {
   return asked;
 }
 
-const isRegistered = (id) => /^w[0-9a-f]{14}$/.test(id);
+const isRegistered = (id) => /^w[0-9a-f]{14}(?:[0-9a-f]{2})?$/.test(id);
 
 /** A link with its name, which comes when it is known: to its page; of one that is gone to the jobs that it ran. */
 export function Worker({ id, size = 60 }) {

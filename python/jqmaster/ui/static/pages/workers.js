@@ -30,7 +30,7 @@ function Runs({ of, found }) {
 function unlisted(found, listed) {
   const others = new Map();
   for (const job of found.values()) {
-    if (!job.worker_id || listed.has(job.worker_id) || /^w[0-9a-f]{14}$/.test(job.worker_id)) continue;
+    if (!job.worker_id || listed.has(job.worker_id) || /^w[0-9a-f]{14}(?:[0-9a-f]{2})?$/.test(job.worker_id)) continue;
     const one = others.get(job.worker_id) || { jobs: 0, queues: new Set(), since: Infinity };
     one.jobs += 1;
     one.queues.add(job.queue);
