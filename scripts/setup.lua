@@ -1,11 +1,9 @@
 -- Creates a namespace; changes nothing if it is there.
 -- KEYS   namespace, namespace:meta
--- ARGV   none, or spec {partition?: its number in a system, which its ids name from the first on}
+-- ARGV   none
 -- Reply  schema version of the namespace
--- Errors INVALID KEYS, INVALID namespace, INVALID partition, VERSION, CONFLICT (an import has begun),
---        CONFLICT partition
+-- Errors INVALID KEYS, INVALID namespace, VERSION, CONFLICT (an import has begun)
 -- Flags: write
-local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local serial = require "jqlua.base.serial"
@@ -14,22 +12,8 @@ local settings = require "jqlua.settings.settings"
 local problem = meta.name_problem()
 if problem then
   return redis.error_reply(problem)
-end
-local spec = #ARGV == 0 and {} or #ARGV == 1 and check.map(ARGV[1])
-if not spec then
-  return redis.error_reply(check.not_one_spec())
-end
-problem = check.unknown_field(spec, "partition")
-if not problem and spec.partition ~= nil and not check.is_integer(spec.partition, 1, 255) then
-  problem = check.problem("partition", "an integer from 1 to 255", spec.partition)
-end
-if problem then
-  return redis.error_reply(problem)
-end
-local own = spec.partition and string.format("%02x", spec.partition)
-local last = own and redis.call("GET", keys.SEQ)
-if last and last:sub(serial.DIGITS + 1) ~= own then
-  return redis.error_reply("CONFLICT partition: namespace " .. KEYS[1] .. " has given ids of another one, or of none")
+elseif #ARGV > 0 then
+  return redis.error_reply("INVALID arguments: expected none, got " .. #ARGV)
 end
 problem = meta.open()
 if problem and redis.call("EXISTS", keys.META) == 0 then
@@ -46,10 +30,12 @@ if problem and redis.call("EXISTS", keys.META) == 0 then
     .. settings.packed(values, 1, settings.EARLY))
   -- The index of all queues is there from the start, while it costs nothing to build.
   redis.call("HSET", keys.PATTERNS, "*", "")
+  -- The name of a partition of a system says its number, and from the first on so do its ids.
+  local number = tonumber(KEYS[1]:match(":(%d+)~%x+}$") or 0)
+  if number >= 1 and number <= 255 then
+    redis.call("SET", keys.SEQ, ("0"):rep(serial.DIGITS) .. string.format("%02x", number), "NX")
+  end
 elseif problem then
   return redis.error_reply(problem)
-end
-if own and not last then
-  redis.call("SET", keys.SEQ, ("0"):rep(serial.DIGITS) .. own)
 end
 return meta.SCHEMA

@@ -153,12 +153,9 @@ class OperationCalls(Calling):
         described: list[Document] = replies.plain_value(await self._ask("config", describe=True))
         return described
 
-    async def setup(self, partition: int | None = None) -> int:
-        """Create the namespace if it is not there; its schema version.
-
-        ``partition`` (1 to 255): its number in a system. Raises Conflict where ids of another were given.
-        """
-        return int(await (self.call("setup") if partition is None else self._ask("setup", partition=partition)))
+    async def setup(self) -> int:
+        """Create the namespace if it is not there; its schema version."""
+        return int(await self.call("setup"))
 
     async def migrate(self) -> int:
         """Bring a namespace of an older schema up to this one; its schema version."""

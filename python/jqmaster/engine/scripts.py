@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-import msgpack
 import redis.exceptions
 from redis.asyncio import Redis
 from redis.exceptions import NoPermissionError, ResponseError
@@ -105,7 +104,6 @@ async def load(
     migrate: bool = False,
     form: Form = "auto",
     keep: int | None = None,
-    partition: int = 0,
 ) -> str:
     """Note ``scripts`` (default: the package's) for the namespace, and set it up; give their version.
 
@@ -113,9 +111,9 @@ async def load(
     is loaded when it is first called. ``keep`` versions stay, the current one included (default: as said last, or
     2); clients of others get Version once Redis has lost what they call. Safe to repeat.
     With ``make_current=False`` the namespace's current version stays what it is, and these scripts stand beside it.
-    With ``migrate`` a namespace of an older schema is brought up to this one. ``partition``: its number in a system.
+    With ``migrate`` a namespace of an older schema is brought up to this one.
     Raises ValueError (namespace, keep), UnsuitableServer, Version (data of another schema: the manifest is left
-    alone), Conflict (an import has begun; it has given ids of another partition), Unavailable.
+    alone), Conflict (an import has begun), Unavailable.
     """
     place_of(client).serve(check_namespace(namespace))
     scripts = builtin() if scripts is None else scripts
@@ -124,9 +122,8 @@ async def load(
 
     async def work() -> str:
         return await install(
-            client, namespace, scripts, make_current=make_current, migrate=migrate, form=form, keep=keep,
-            partition=partition,
-        )  # fmt: skip
+            client, namespace, scripts, make_current=make_current, migrate=migrate, form=form, keep=keep
+        )
 
     return await patiently(work)
 
@@ -160,7 +157,6 @@ async def install(
     migrate: bool = False,
     form: Form = "auto",
     keep: int | None = None,
-    partition: int = 0,
 ) -> str:
     """As ``load``, once and for a namespace whose name was checked. Whoever sets a namespace up comes by here."""
     await check_server(client)
@@ -169,8 +165,7 @@ async def install(
         await _migrate(client, namespace, scripts["migrate"])
     library = library_of(scripts)
     try:
-        number = [msgpack.packb({"partition": partition})] if partition else []
-        await manifest.run(client, scripts["setup"].source, namespace, f"{namespace}:meta", *number)
+        await manifest.run(client, scripts["setup"].source, namespace, f"{namespace}:meta")
         if library and (form == "scripts" or not await load_library(client, library, form)):
             library = None
         await manifest.note(client, namespace, scripts, library, make_current=make_current, keep=keep)

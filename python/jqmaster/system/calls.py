@@ -102,11 +102,11 @@ async def create(url: str, root: str, count: int, *, form: scripts.Form = "auto"
             system = there
     turn = asyncio.Semaphore(_AT_ONCE)
 
-    async def set_up(number: int, namespace: str) -> None:
+    async def set_up(namespace: str) -> None:
         async with turn:
-            await _set_up(url, system, number, namespace, form)
+            await _set_up(url, system, namespace, form)
 
-    await asyncio.gather(*(set_up(number, one.namespace) for number, one in enumerate(system.partitions)))
+    await asyncio.gather(*(set_up(one.namespace) for one in system.partitions))
     return system
 
 
@@ -118,9 +118,9 @@ def _check_same(there: System, root: str, count: int) -> None:
         raise Conflict(f"there is a system {root} already: {has}")
 
 
-async def _set_up(url: str, system: System, number: int, namespace: str, form: scripts.Form) -> None:
+async def _set_up(url: str, system: System, namespace: str, form: scripts.Form) -> None:
     async with _at(url, namespace) as client:
-        await scripts.load(client, namespace, form=form, partition=number)
+        await scripts.load(client, namespace, form=form)
         await client.set(_key(namespace), system.packed(), nx=True)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections import Counter
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from jqmaster.system.record import MOST_PARTITIONS, check_count
 SLOTS = 16384
 _SALT_BYTES = 3
 _LONGEST = 64 - len(f":{MOST_PARTITIONS - 1}~") - 2 * _SALT_BYTES
+_PARTITION = re.compile(r":\d+~[0-9a-fA-F]+$")  # by this the namespace gives ids with its number
 _TRIES = 200  # for each node; one with so few slots that none is met gets no partition
 
 
@@ -25,6 +27,8 @@ def lay_out(root: str, count: int, owners: Sequence[str]) -> list[str]:
     """
     check_count(count)
     tag = root[1:-1]
+    if _PARTITION.search(tag):
+        raise Invalid(f"{root} is named as a partition of another system is", "namespace")
     if len(tag) > _LONGEST:
         raise Invalid(f"expected at most {_LONGEST} characters in braces, got {len(tag)}", "namespace")
     names = [root]

@@ -33,17 +33,13 @@ function M.new(options)
   counter = counter + 1
   local self = setmetatable({}, Space)
   self.connection = server.shared()
-  self.name = "{" .. (options.tag or "t" .. run .. counter) .. "}"
+  self.name = "{" .. (options.tag or "t" .. run .. counter .. (PARTITION and ":" .. PARTITION .. "~0a" or "")) .. "}"
   self.scripts = options.clock or "settable"
   self.form = options.form
   self.tokens = {} -- of attempts that were seen to start, by id and number
   self:set_clock(M.START_MS)
   if options.setup ~= false then
-    if PARTITION then
-      self:call("setup", { partition = PARTITION })
-    else
-      self:call("setup")
-    end
+    self:call("setup")
   end
   return self
 end

@@ -182,11 +182,7 @@ def of_calls(scripts):
             yield invalid(script, f"one of {field}, {show(name)}", f"{field}[0]", encode({field: [name]}))
             yield invalid(script, f"second of {field} {show(name)}", f"{field}[1]", encode({field: ["a", name]}))
     yield invalid("queues", "names and count", "names", encode({"names": ["a"], "count": 1}))
-    yield invalid("setup", "two specs", "arguments", encode({}), encode({}))
-    yield invalid("setup", "no map", "arguments", b"x")
-    yield invalid("setup", "unknown field", "system", encode({"system": "x"}))
-    for value in (0, 256, 1.5, "1", True):
-        yield invalid("setup", f"{value!r}", "partition", encode({"partition": value}))
+    yield invalid("setup", "an argument", "arguments", encode({}))
     yield invalid("migrate", "an argument", "arguments", encode({}))
 
     unknown = {"pick": {"queues": "a"}, "heartbeat": {"jobs": [[RUNNING, HOLD]]}, "unregister": {},

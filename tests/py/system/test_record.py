@@ -96,6 +96,11 @@ def test_a_name_must_leave_room_for_numbers_and_salts() -> None:
         lay_out("{" + "x" * 54 + "}", 2, ["one"] * SLOTS)
 
 
+def test_no_system_is_made_of_what_is_named_as_a_partition() -> None:
+    with pytest.raises(Invalid, match="named as a partition of another system is"):
+        lay_out("{jq:1~4be09d}", 2, ["one"] * SLOTS)
+
+
 def test_salts_that_collide_are_refused() -> None:
     by_slot: dict[int, str] = {}
     for number in range(SLOTS + 1):
