@@ -11,6 +11,7 @@ import { Ago } from '../components/time.js';
 import { Chart } from '../components/timechart.js';
 import { act } from '../components/toast.js';
 import { amount, brief, clock, count, cut, duration, percent, rate, setServerNow } from '../format.js';
+import { useMarks } from '../marks.js';
 import { navigate, withQuery } from '../router.js';
 import { html, Link, useData, useEffect, useQuery, useRange, useStream } from '../view.js';
 
@@ -127,7 +128,6 @@ function OverTime({ range, marks }) {
     (signal) => api.get('/trends', { split, from_ms, to_ms: isLive ? '' : Math.round(to_ms), top: 7 }, { signal }),
     { ms: 10000, deps: isLive ? [split, name] : [split, from_ms, to_ms] },
   );
-  const shown = marks.map(({ time_ms, text }) => ({ ms: time_ms, text }));
   return html`<section class="panel" aria-label="Over time">
       <div class="split" role="group" aria-label="Split">${SPLITS.map(
         ([one, text]) => html`<button type="button" aria-pressed=${one === split}
@@ -135,10 +135,10 @@ function OverTime({ range, marks }) {
       )}</div>
       <${Loaded} of=${state}>${(told) =>
         told.begins.length
-          ? html`<${Ended} told=${told} split=${told.split} isLive=${isLive} marks=${shown} />`
+          ? html`<${Ended} told=${told} split=${told.split} isLive=${isLive} marks=${marks} />`
           : html`<p class="muted">Nothing is kept of this time.</p>`}<//>
     </section>
-    ${state.data?.begins.length ? html`<${Levels} told=${state.data} isLive=${isLive} marks=${shown} />` : null}`;
+    ${state.data?.begins.length ? html`<${Levels} told=${state.data} isLive=${isLive} marks=${marks} />` : null}`;
 }
 
 // -- deploys ------------------------------------------------------------------------------------------
@@ -256,25 +256,16 @@ function Times({ hour, oldest, now_ms }) {
 export function Page() {
   const data = useStream('/overview/events', { ms: 5000 });
   const range = useRange();
-  const marked = useData(
-    (signal) =>
-      api.get(
-        '/marks',
-        { from_ms: Math.round(range.from_ms), to_ms: range.isLive ? '' : Math.round(range.to_ms) },
-        { signal },
-      ),
-    { ms: 30000, deps: [range.name, range.isLive ? '' : range.from_ms, range.isLive ? '' : range.to_ms] },
-  );
+  const { marks, lines, reload } = useMarks(range);
   useEffect(() => {
     if (data) setServerNow(data.now_ms);
   }, [data]);
   if (!data) return html`<${Head} title="Overview" /><p class="muted">Looking …</p>`;
-  const marks = marked.data?.marks || [];
   return html`<${Head} title="Overview" /><${Verdict} data=${data} />
     <${Alerts} found=${data.alerts} />
     <${Tiles} data=${data} />
-    <${Marks} marks=${marks} reload=${marked.reload} />
-    <${OverTime} range=${range} marks=${marks} />
+    <${Marks} marks=${marks} reload=${reload} />
+    <${OverTime} range=${range} marks=${lines} />
     <${Queues} data=${data} />
     <${Times} hour=${data.hour} oldest=${data.oldest} now_ms=${data.now_ms} />`;
 }

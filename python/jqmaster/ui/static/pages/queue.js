@@ -10,6 +10,7 @@ import { Ago } from '../components/time.js';
 import { Chart } from '../components/timechart.js';
 import { act, toast } from '../components/toast.js';
 import { brief, count, duration, jobs, now } from '../format.js';
+import { useMarks } from '../marks.js';
 import {
   Age,
   forget,
@@ -117,17 +118,17 @@ function useStatistics(name) {
     },
     { ms: 15000, deps: [name, by, range.name, range.isLive ? 0 : from, range.isLive ? 0 : range.to_ms] },
   );
-  return { state, by, step, from, to: range.to_ms };
+  return { state, by, step, from, to: range.to_ms, marks: useMarks(range).lines };
 }
 
-function Charts({ stats, by, step, from, to }) {
+function Charts({ stats, by, step, from, to, marks }) {
   const at = new Map(stats.map((one) => [one.begin_ms, one]));
   const moments = [];
   for (let ms = from; ms < to; ms += step) moments.push(ms);
   const all = moments.map((ms) => at.get(ms));
   const counts = (value) => all.map((one) => (one ? value(one) : 0));
   const times = (kind, key) => all.map((one) => (one?.[kind]?.count ? one[kind][key] : null));
-  const common = { moments, from_ms: from, to_ms: to, zoom: true };
+  const common = { moments, from_ms: from, to_ms: to, zoom: true, marks };
   const lines = (kind) => [
     { name: 'p50', kind: 'running', values: times(kind, 'p50') },
     { name: 'p95', kind: 'retrying', values: times(kind, 'p95') },
