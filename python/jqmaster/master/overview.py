@@ -277,12 +277,8 @@ class Overview:
         found: Document = {
             "count": len(workers),
             "more": any(page.cursor for page in pages),
-            "held": 0,
-            "slots": 0,
-            "slots_held": 0,
-            "asked": 0,
+            **dict.fromkeys((*WORKER_STATES, "held", "slots", "slots_held", "asked"), 0),
         }
-        found |= dict.fromkeys(WORKER_STATES, 0)
         for worker in workers:
             found[worker["state"]] = found.get(worker["state"], 0) + 1
             found["held"] += worker["held"]
