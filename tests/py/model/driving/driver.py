@@ -171,16 +171,15 @@ class Driver:
         elif script == "check":
             self.check()
         elif self.model.is_listing(script) and not NAMED & set(fields):
-            self.model.operation("list_" + script)(self.pages(script, **fields), **self.without_count(fields))
+            fields = self.resolve(fields)
+            given = {name: value for name, value in fields.items() if name != "count"}
+            self.model.operation("list_" + script)(self.pages(script, **fields), **given)
         else:
             reply = self.compare(script, self.resolve(fields), label)
         self.model.after_operation()
         if script != "clock":
             self.model.sleepers.check_sleepers(self.is_marked)
         return reply
-
-    def without_count(self, fields):
-        return {name: self.resolve(value) for name, value in fields.items() if name != "count"}
 
     def all_found(self, script, **fields):
         """What goes on from page to page, to its end; gives how many jobs were changed in all."""

@@ -92,6 +92,7 @@ class Schedules(Part):
     def __init__(self, model):
         super().__init__(model)
         self.defined = {}
+        self.keys = set()  # unique keys of the jobs that schedules make, or made
 
     def is_schedule_due(self, schedule):
         return not schedule.is_paused and schedule.next_ms is not None and schedule.next_ms <= self.model.now
@@ -152,6 +153,12 @@ class Schedules(Part):
             has_reason = unique in taken_before or unique in self.model.arrival.keys or was_full
             expect(has_reason, "moments without jobs", wanted, made, schedule, self.model.now)
 
+    def may_have_met(self, event):
+        """Whether it tells that a job was met which has the key of a schedule's jobs, or is gone by now. How often is
+        not known: a sweep may leave some for the next."""
+        job = self.model.jobs.get(event["id"])
+        return event.get("event") == "met" and (job.unique in self.keys if job else bool(self.keys))
+
     def moments(self):
         return [s.next_ms for s in self.defined.values() if not s.is_paused and s.next_ms is not None]
 
@@ -200,6 +207,8 @@ class Schedules(Part):
         if keeps and new.left() > 0:
             new.next_ms = old.next_ms if old.next_ms <= new.end_ms else None
         self.defined[id] = new
+        if "unique" in job:
+            self.keys.add(job["unique"])
         self.check_schedule(dict(reply), id)
 
     def unschedule(self, reply, id):

@@ -106,6 +106,8 @@ class Trace(Part):
         """heard: what came on the channels since the last time, as new_events."""
         expected = list(self.new_events)
         for told in heard:
+            if told not in expected and self.model.schedules.may_have_met(told[1]):
+                continue
             expect(told in expected, "an event that did not happen", told)
             expected.remove(told)
         expect(not expected, "events that were not published", *expected[:5])
