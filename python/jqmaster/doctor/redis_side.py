@@ -235,7 +235,8 @@ def _form(server: Server) -> Iterator[Found]:
 def _slowness(server: Server) -> Iterator[Found]:
     if server.slow:
         count, worst = len(server.slow), max(took for _, took, _ in server.slow)
-        title = f"{count} slow calls in the last hour, the slowest took {worst:.0f} ms"
+        calls = "call" if count == 1 else "calls"
+        title = f"{count} slow {calls} in the last hour, the slowest took {worst:.0f} ms"
         do = "Often the host is short of CPU, swaps or forks; see SLOWLOG GET and LATENCY DOCTOR."
         level, means = "note" if worst < 100 else "warning", "While a script runs Redis does nothing else."
         yield level, title, means, do, None, {"count": count, "worst_ms": worst}
