@@ -33,6 +33,7 @@ if [ "${1:-run}" = test ]; then
     need nodejs command -v node
     need npm command -v npm
     need chromium command -v chromium
+    want chromium-headless-shell chromium-headless-shell
     want valkey-server valkey-server
     want nginx-light nginx
     want caddy caddy

@@ -25,6 +25,8 @@ from jqmaster import JobError
 from processes import Process
 from topologies import free_ports
 
+pytestmark = pytest.mark.faults
+
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "compare.md").read_text()
 NAMES = ("JQ", "Celery", "arq", "Dramatiq", "Oban", "BullMQ")
 SECTIONS = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", PAGE, re.DOTALL | re.MULTILINE))

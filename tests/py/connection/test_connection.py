@@ -19,6 +19,8 @@ from parts import enqueue, eventually
 from servers import RedisServer
 from topologies import Cluster, Node, Proxy, cluster, free_ports, nodes, until
 
+pytestmark = pytest.mark.faults
+
 
 @pytest.fixture
 def two_nodes() -> Iterator[Cluster]:

@@ -23,7 +23,7 @@ PROMISED_S = 1.0
 WAIT_S = 60.0
 HEADERS = "content-type: application/json\r\nworker-id: w\r\n\r\n"
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.timeout(600), pytest.mark.faults]
 
 
 @pytest.fixture

@@ -28,6 +28,8 @@ from processes import MasterProcess, Process
 from servers import RedisServer
 from test_embedded import ends
 
+pytestmark = pytest.mark.faults
+
 HEADERS = {"content-type": "application/msgpack", "worker-id": "puller"}
 
 

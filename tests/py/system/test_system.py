@@ -21,6 +21,8 @@ from jqmaster.system import calls
 from jqmaster.system.record import System, unpack
 from topologies import Cluster, cluster
 
+pytestmark = pytest.mark.faults
+
 Call = Callable[..., Said]
 
 

@@ -260,6 +260,7 @@ class TestLibrary:
                 await JQ(redis_url, system=namespace).aenqueue("a")
 
 
+@pytest.mark.faults
 async def test_a_partition_that_is_away_leaves_the_others_going() -> None:
     with cluster(3, 0, 1500, "--cluster-require-full-coverage", "no") as servers:
         record = await calls.create(servers.url, "{away}", 3)

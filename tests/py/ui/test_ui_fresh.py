@@ -12,6 +12,8 @@ from processes import MasterProcess
 from servers import RedisServer
 from ui_support import Server, Ui, browser  # noqa: F401
 
+pytestmark = pytest.mark.faults
+
 LIVE = (
     "/", "/queues", "/queue/a", "/jobs", "/job/{id}", "/failures", "/constraints", "/constraint/c", "/schedules",
     "/workers",
