@@ -132,13 +132,29 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """An ArgumentParser whose options are declared as text."""
+    """An ArgumentParser whose options are declared as text, and made when it is first asked: of all commands a call
+    needs one."""
 
     def __init__(self, **given: Any) -> None:
         given.setdefault("formatter_class", Formatter)
         given.setdefault("allow_abbrev", False)  # or a new option would break a script
         super().__init__(**given)
         self.verbs: Any = None
+        self.words: tuple[str, ...] = ()
+        self._declared: list[tuple[str, bool]] = []
+        self._is_complete = False
+
+    def complete(self) -> None:
+        """Make its options, once."""
+        if not self._is_complete:
+            self._is_complete = True
+            for lines, hidden in self._declared:
+                self._make(lines, hidden)
+            _add_environment(self)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self.complete()
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
         raise Misused(self.prog, without_passwords(message))
@@ -166,6 +182,7 @@ class Parser(argparse.ArgumentParser):
         more = f"{description}\n{one.more}" if one.more else description
         epilog = "Exit codes, and how JSON shows binary data: jqmaster --help"
         parser: Parser = verbs.add_parser(verb or first, help=one.text, description=more, epilog=epilog)
+        parser.words = (first, verb) if verb else (first,)
         parser.set_defaults(which=one, parser=parser)
         parser.declare(one.options)
         if one.asks:
@@ -174,6 +191,9 @@ class Parser(argparse.ArgumentParser):
     def declare(self, lines: str, *, hidden: bool = False) -> None:
         """Add the arguments and options that a text tells; those behind `[a title]` are a group. `hidden`: where
         one is not given it changes nothing."""
+        self._declared.append((lines, hidden))
+
+    def _make(self, lines: str, hidden: bool) -> None:
         group: Any = self
         for line in filter(str.strip, lines.splitlines()):
             if line.startswith("["):
@@ -233,21 +253,21 @@ class Several(argparse.Action):
 # -- the environment ------------------------------------------------------------------------------
 
 
-def parsers(parser: argparse.ArgumentParser, words: tuple[str, ...] = ()) -> Iterator[tuple[Any, Any]]:
+def parsers(parser: Parser) -> Iterator[tuple[tuple[str, ...], Parser]]:
     """The tree: each parser, with the words that lead to it."""
-    yield words, parser
+    parser.complete()
+    yield parser.words, parser
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            for name, child in action.choices.items():
-                yield from parsers(child, (*words, name))
+            for child in action.choices.values():
+                yield from parsers(child)
 
 
-def add_environment(root: argparse.ArgumentParser) -> None:
+def _add_environment(parser: Parser) -> None:
     """Give each option a variable, show it in the help, and take what it says as the default."""
-    for words, parser in parsers(root):
-        for action in parser._actions:
-            if action.option_strings and not isinstance(action, _ASKS):
-                _add_variable(parser, action, words)
+    for action in parser._actions:
+        if action.option_strings and not isinstance(action, _ASKS):
+            _add_variable(parser, action, parser.words)
 
 
 def _add_variable(parser: Any, action: argparse.Action, words: tuple[str, ...]) -> None:

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from jqmaster.cli.options import Misused, Options, Parser, add_environment, check_environment, is_yes
+from jqmaster.cli.options import Misused, Options, Parser, check_environment, is_yes
 from jqmaster.cli.reach import client_of, complain, place, tell
 from jqmaster.cli.status import CODES, EPILOG, EXIT_FAILED, EXIT_USAGE, Refused
 
@@ -80,7 +80,6 @@ def build() -> Parser:
             if getattr(function, "__module__", "") == module.__name__:
                 for one in getattr(function, "commands", ()):
                     parser.add(one)
-    add_environment(parser)
     return parser
 
 
