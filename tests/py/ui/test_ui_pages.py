@@ -82,6 +82,7 @@ def test_a_link_with_a_hostile_name_leads_to_its_page(ui: Ui) -> None:
 def test_what_is_not_there_is_said(ui: Ui) -> None:
     ui.refusals = 1
     ui.go("/queue/nowhere", "Not found")
+    expect(ui.page.locator("main p").first).to_have_text("no such queue: nowhere")
     ui.go("/nowhere", "No such page")
 
 

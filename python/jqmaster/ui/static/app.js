@@ -49,11 +49,13 @@ const problemOf = (problem) => html`<${Dom} make=${() => drawProblem(h('div', { 
 function drawProblem(view, problem) {
   if (problem.name === 'AbortError') return view;
   if (!problem.code) console.error(problem);
-  const title = problem.status === 404 ? 'Not found' : 'This did not work';
+  const isMissing = problem.status === 404;
+  const text = problem.message || String(problem);
   return fill(
     view,
-    h('h1', {}, title),
-    h('p', {}, problem.message || String(problem)),
+    h('h1', {}, isMissing ? 'Not found' : 'This did not work'),
+    // Of an address it is plain which part of it is meant.
+    h('p', {}, isMissing ? text.replace(`${problem.field}: `, '') : text),
     h('p', {}, h('a', { href: location.pathname + location.search }, 'Try again')),
   );
 }
