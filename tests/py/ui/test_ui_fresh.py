@@ -87,3 +87,34 @@ def test_nobody_answers(browser: Browser, site: tuple[RedisServer, MasterProcess
     for ui, name in zip(open_pages, ("Queues", "Jobs", "Failures", "Constraints", "Schedules"), strict=False):
         ui.page.get_by_role("link", name=name, exact=True).first.click()
         expect(ui.page.locator("main")).to_contain_text("The master cannot be reached")
+
+
+def test_an_answer_that_took_long_is_as_old_as_its_question(
+    browser: Browser, site: tuple[RedisServer, MasterProcess]
+) -> None:
+    server = Server(site[1].url)
+    server.enqueue("a")
+    page = Ui(browser.new_context(), server).go("/queue/a", "a").page
+    live = page.locator("#live")
+    expect(live).to_have_text("Live")
+    page.evaluate("""() => {
+        const { fetch } = window;
+        window.delay = 12000;
+        window.fetch = async (...asked) => {
+            const answer = await fetch(...asked);
+            await new Promise((done) => setTimeout(done, window.delay));
+            return answer;
+        };
+    }""")
+    expect(live).to_contain_text("s old", timeout=30_000)
+    page.evaluate("""() => {
+        window.said = new Set();
+        const place = document.getElementById('live');
+        const note = () => window.said.add(place.textContent);
+        new MutationObserver(note).observe(place, { childList: true, subtree: true });
+    }""")
+    page.wait_for_timeout(30_000)
+    said = page.evaluate("[...window.said]")
+    assert said and all(text.endswith("s old") for text in said), said
+    page.evaluate("window.delay = 0")
+    expect(live).to_have_text("Live", timeout=30_000)

@@ -73,6 +73,7 @@ async function call(method, target, { query, body, signal } = {}) {
   }
   let answer;
   let text;
+  const askedAt = Date.now();
   try {
     answer = await fetch(withQuery(target, query), options);
     text = await answer.text();
@@ -89,7 +90,7 @@ async function call(method, target, { query, body, signal } = {}) {
   }
   const error = value?.error || {};
   if ([502, 503, 504].includes(answer.status)) missed(error.message || `The master answered ${answer.status}.`);
-  else if (method === 'GET' && !FRAME.has(target)) came();
+  else if (method === 'GET' && !FRAME.has(target)) came(askedAt);
   else answered();
   if (answer.ok) return value;
   if (answer.status === 401 && target !== '/session') dispatchEvent(new Event('jq:unknown'));

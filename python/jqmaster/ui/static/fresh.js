@@ -29,9 +29,9 @@ export function forget() {
   draw();
 }
 
-/** Figures came. */
-export function came() {
-  cameAt = Date.now();
+/** Figures came, which may be as old as the question: a master that was stopped answers it when it goes on. */
+export function came(askedAt = Date.now()) {
+  cameAt = Math.max(cameAt, askedAt);
   answered();
 }
 
