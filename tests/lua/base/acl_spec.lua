@@ -19,11 +19,11 @@ local WAITING = { "bzpopmin", "ssubscribe", "sunsubscribe" }
 
 local SCRIPTS = {
   "assign", "audit", "bulk", "bulks", "cancel", "change", "config", "constrain", "constraints", "depend", "discard",
-  "enqueue", "explain", "export", "failures", "finish", "forget", "free", "get", "grant", "heartbeat", "history",
-  "hold", "import", "jobs", "keys", "kick", "mark", "marks", "migrate", "pick", "queue", "queues", "refuse", "register",
-  "release", "result", "retry", "revoke", "schedule", "schedules", "setup", "stats", "subscribe", "tags", "tick",
-  "touch", "track", "trail", "unconstrain", "unregister", "unschedule", "unsubscribe", "usage", "watch", "webhooks",
-  "worker", "workers",
+  "enqueue", "explain", "export", "failures", "finish", "forget", "free", "get", "grant", "head", "heartbeat",
+  "history", "hold", "import", "jobs", "keys", "kick", "mark", "marks", "migrate", "pick", "queue", "queues",
+  "refuse", "register", "release", "result", "retry", "revoke", "schedule", "schedules", "setup", "stats",
+  "subscribe", "tags", "tick", "touch", "track", "trail", "unconstrain", "unregister", "unschedule", "unsubscribe",
+  "usage", "watch", "webhooks", "worker", "workers",
 }
 
 -- setup mixes it into the secret of the namespace when it may.
@@ -310,6 +310,7 @@ describe("the scripts", function()
     jq:call("constrain", { id = "c", concurrency = 1 }, msgpack.pack({ name = "a" }))
     local reads = {
       audit = {}, bulks = {}, constraints = {}, explain = jq:enqueue("a"), history = jq:enqueue("a"),
+      head = { queues = "*" },
       get = space.UNKNOWN_ID, queues = {},
       failures = {}, jobs = {}, tags = {}, schedules = {}, export = {}, stats = { by = "hour" },
       usage = { id = "c" }, workers = {}, keys = {}, trail = {}, webhooks = {},
