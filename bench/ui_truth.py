@@ -2,11 +2,12 @@
 
 bench/ui_truth.py                  two minutes
 bench/ui_truth.py --seconds 3600   an hour
+bench/ui_truth.py --lie            pages show one more than there is: every page must be found wrong
 
 Counts of states on the overview, the list of queues and a queue's page are read out of Chromium and held against what
-Redis itself said within the time of which the page says that its figures are. When nothing changes they must be equal.
-While master or Redis is down, each page must say so. At the end `audit` must find nothing. Exits with 1 when anything
-disagreed. Needs chromium, and the Python package playwright.
+Redis itself said within the time of which the page says that its figures are. When nothing changes they must be equal,
+and no page may be without figures. While master or Redis is down, each page must say so. At the end `audit` must find
+nothing. Exits with 1 when anything disagreed. Needs chromium, and the Python package playwright.
 """
 
 from __future__ import annotations
@@ -38,11 +39,18 @@ NAMESPACE = "{truth}"
 QUEUES = [f"q{number}" for number in range(8)] + ["."]
 STATES = {
     "waiting": "queued", "running": "running", "retrying": "retrying", "scheduled": "scheduled",
-    "blocked": "blocked", "failed": "error",
+    "blocked": "blocked", "failed": "error", "queued": "queued", "error": "error",
 }  # fmt: skip
-# Of a page: how often its figures come, by what it says of itself.
-PAGES = {"/": 5.0, "/queues": 3.0}
+# Of a page: how often its figures come, by what it says of itself; and the queue that its tiles are about.
+PAGES = {"/": 5.0, "/queues": 3.0, "/queue/q0": 3.0}
+TILES_OF = {"/queue/q0": "q0"}
+LIE = """const { get } = Object.getOwnPropertyDescriptor(Intl.NumberFormat.prototype, 'format');
+Object.defineProperty(Intl.NumberFormat.prototype, 'format', {
+  get() { const text = get.call(this); return (number) => text(number + 1); },
+});"""
+MOST_WAITING = 900  # then no more come than are picked: long runs end as they begin
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+KEPT = 6000  # notes: more than ten minutes
 PATIENCE_S = 2.0  # from an answer to a look at it, on a busy machine
 TOLD_S = 20.0  # within which a page must have said that nobody answers
 
@@ -51,12 +59,8 @@ READ = """() => ({
   banner: document.getElementById('banner').hidden ? '' : document.getElementById('banner').textContent,
   tiles: [...document.querySelectorAll('.tile')].map((tile) =>
     [tile.querySelector('.tile-name').textContent, tile.querySelector('.tile-value').textContent]),
-  rows: [...document.querySelectorAll('main table')].filter((table) => table.getAttribute('aria-label') === 'Queues')
-    .flatMap((table) => {
-      const titles = [...table.querySelectorAll('thead th')].map((cell) => cell.textContent.trim());
-      return [...table.querySelectorAll('tbody tr')].map((row) =>
-        [row.querySelector('a')?.textContent, [...row.cells].map((cell, at) => [titles[at], cell.textContent.trim()])]);
-    }),
+  rows: [...document.querySelectorAll('main table[aria-label=Queues] tbody tr[data-key]')].map((row) =>
+    [row.dataset.key, [...row.cells].map((cell) => [cell.dataset.label, cell.textContent.trim()])]),
 })"""
 
 
@@ -91,8 +95,9 @@ class Truth(threading.Thread):
     async def _note(self, engine: Engine) -> None:
         began = time.time()
         found = (await engine.queues(QUEUES)).documents
-        counts = {one["name"]: {state: one[state] for state in STATES.values()} for one in found}
+        counts = {one["name"]: {state: one[state] for state in set(STATES.values())} for one in found}
         self.notes.append((began, time.time(), counts))
+        del self.notes[:-KEPT]
 
     def _steps(self, engine: Engine, chance: random.Random) -> Iterator[Awaitable[Any]]:
         """Nothing in it changes by itself within a run: no retries, long leases, delays of an hour."""
@@ -116,27 +121,35 @@ class Truth(threading.Thread):
             )
 
         while True:
-            yield engine.enqueue([(spec(queue), b"\xc0") for queue in chance.choices(QUEUES, k=12)])
+            waiting = sum(one["queued"] for one in self.notes[-1][2].values()) if self.notes else 0
+            come = 12 if waiting < MOST_WAITING else 4
+            yield engine.enqueue([(spec(queue), b"\xc0") for queue in chance.choices(QUEUES, k=come)])
             yield pick()
             yield finish()
 
     def between(self, start: float, end: float) -> list[dict[str, dict[str, int]]]:
         """What was so at any moment of this time: with the note before it and the one behind it."""
-        inside = [index for index, (begun, ended, _) in enumerate(self.notes) if ended >= start and begun <= end]
-        if not inside:
-            return [note[2] for note in self.notes[-1:]]
-        return [note[2] for note in self.notes[max(0, inside[0] - 1) : inside[-1] + 2]]
+        notes = self.notes[:]
+        first = max((index for index, note in enumerate(notes) if note[1] < start), default=0)
+        last = next((index for index, note in enumerate(notes) if note[0] > end), len(notes))
+        return [note[2] for note in notes[first : last + 1]]
 
 
-def shown(read: dict[str, Any]) -> Iterator[tuple[str, str, int]]:
-    """(queue or empty for all, state, count) of what a page shows as a whole number."""
-    for name, value in read["tiles"]:
-        if (state := STATES.get(name.lower())) and re.fullmatch(r"[\d,]+", value):
-            yield "", state, int(value.replace(",", ""))
-    for queue, cells in read["rows"]:
+def figure(text: str) -> tuple[float, float] | None:
+    """1,204 → (1204, 1204), 12.3K → (12250, 12350): what a figure on a page can stand for."""
+    if not (found := re.fullmatch(r"([\d,]+)(?:\.(\d))?(K?)", text)):
+        return None
+    number = float(found[1].replace(",", "") + "." + (found[2] or "0"))
+    return (1000 * number - 50, 1000 * number + 50) if found[3] else (number, number)
+
+
+def shown(target: str, read: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """(queue or empty for all, state, figure) of what a page shows."""
+    of = [(TILES_OF.get(target, ""), read["tiles"]), *read["rows"]]
+    for queue, cells in of:
         for title, value in cells:
-            if (state := STATES.get((title or "").lower())) and re.fullmatch(r"[\d,]+", value):
-                yield queue, state, int(value.replace(",", ""))
+            if state := STATES.get((title or "").lower()):
+                yield queue, state, value
 
 
 class Check:
@@ -147,6 +160,8 @@ class Check:
         self.pages = pages
         self.figures = 0
         self.wrong: list[str] = []
+        # What was read, until Redis said something after it: (page, from, to, read, is_still).
+        self.pending: list[tuple[str, float, float, dict[str, Any], bool]] = []
 
     def say(self, text: str) -> None:
         self.wrong.append(text)
@@ -165,16 +180,30 @@ class Check:
             start = ended - age - PAGES[target] - PATIENCE_S
             if is_still:
                 start = begun if not old else start
+            self.pending.append((target, start, ended, read, is_still))
+        self.judge()
+
+    def judge(self, is_last: bool = False) -> None:
+        """A page may show what a step did before this was noted: so it is judged when the next note is there."""
+        noted = self.truth.notes[-1][0] if self.truth.notes else 0.0
+        ready = [one for one in self.pending if is_last or one[2] < noted]
+        self.pending = [one for one in self.pending if not is_last and one[2] >= noted]
+        for target, start, ended, read, is_still in ready:
             possible = self.truth.between(start, ended)
-            for queue, state, value in shown(read):
+            before = self.figures
+            for queue, state, text in shown(target, read):
+                if not (value := figure(text)):
+                    continue
                 self.figures += 1
                 found = [
                     note.get(queue, {}).get(state, 0) if queue else sum(one[state] for one in note.values())
                     for note in possible
                 ]
-                if found and not min(found) <= value <= max(found):
+                if found and not (min(found) <= value[1] and value[0] <= max(found)):
                     where = f"{target} {queue or 'all'} {state}"
-                    self.say(f"{where}: {value} shown, {min(found)} to {max(found)} in Redis; “{read['live']}”")
+                    self.say(f"{where}: {text} shown, {min(found)} to {max(found)} in Redis; “{read['live']}”")
+            if is_still and self.figures == before:
+                self.say(f"{target}: no figures")
 
     def for_seconds(self, seconds: float) -> None:
         until = time.time() + seconds
@@ -221,7 +250,7 @@ def faults(
         )
 
 
-def run(seconds: float) -> int:
+def run(seconds: float, is_lie: bool) -> int:
     with contextlib.ExitStack() as stack:
         redis = stack.enter_context(RedisServer("--appendonly", "yes", "--appendfsync", "always"))
         masters = [MasterProcess("--redis", redis.url, "--namespace", NAMESPACE)]
@@ -233,6 +262,8 @@ def run(seconds: float) -> int:
         browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
         pages = {target: browser.new_context().new_page() for target in PAGES}
         for target, page in pages.items():
+            if is_lie:
+                page.add_init_script(LIE)
             page.goto(f"{masters[0].url}/ui{target}")
         check = Check(truth, pages)
         until = time.time() + seconds
@@ -251,6 +282,7 @@ def run(seconds: float) -> int:
             check.all_say(f"{what} no more", lambda read: not read["banner"] and read["live"] == "Live")
         truth.is_over = True
         truth.join(60)
+        check.judge(is_last=True)
         browser.close()
     for problem in truth.problems:
         print("AUDIT", problem)
@@ -261,7 +293,9 @@ def run(seconds: float) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=120.0)
-    sys.exit(run(parser.parse_args().seconds))
+    parser.add_argument("--lie", action="store_true")
+    options = parser.parse_args()
+    sys.exit(run(options.seconds, options.lie))
 
 
 if __name__ == "__main__":

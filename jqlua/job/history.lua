@@ -52,6 +52,16 @@ local function last_attempt(extra)
   return seen
 end
 
+---@param extra table of the job, as kept
+---@return table event
+local function started(extra, number, started_ms, worker)
+  local holder = number == 1 and extra.k or {}
+  return {
+    event = "started", time_ms = started_ms, attempt = number, worker_id = worker, held_by = holder[1],
+    held_until_ms = holder[2],
+  }
+end
+
 ---@return string document
 function M.encode(of)
   local extra = failure.extra(of)
@@ -62,7 +72,7 @@ function M.encode(of)
   for i = forgotten + 1, #ends do
     local number, started_ms, ended_ms, how, worker, reason, group, message = unpack(ends[i])
     if number > 0 then
-      events[#events + 1] = { event = "started", time_ms = started_ms, attempt = number, worker_id = worker }
+      events[#events + 1] = started(extra, number, started_ms, worker)
       events[#events + 1] = {
         event = ENDS[how], time_ms = ended_ms, attempt = number, worker_id = worker, reason = text(reason),
         group = text(group) or text(reason), message = text(message),
@@ -72,9 +82,7 @@ function M.encode(of)
     end
   end
   if of[job.ATTEMPT] > seen then
-    events[#events + 1] = {
-      event = "started", time_ms = of[job.STARTED_MS], attempt = of[job.ATTEMPT], worker_id = of[job.WORKER],
-    }
+    events[#events + 1] = started(extra, of[job.ATTEMPT], of[job.STARTED_MS], of[job.WORKER])
   end
   events[#events + 1] = last
   return cmsgpack.pack({ id = of[job.ID], events = events, forgotten = (extra.n or 0) + forgotten })

@@ -20,7 +20,7 @@ local LONGEST_NOTE = 200
 
 --- The rarely needed facts: {r reason, m message, g group, f finished_at as given, p progress, t its message,
 --- h how the last attempts ended (see note_attempt), n how many before them are forgotten, l lapses that were counted
---- apart from failures, b the attempt of the last of them}.
+--- apart from failures, b the attempt of the last of them, k {constraint, until_ms} what held its first start}.
 function M.extra(of)
   if job.has(of, job.HAS_EXTRA) then
     local raw = call("GET", keys.EXTRA .. of[job.ID])

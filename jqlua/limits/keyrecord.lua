@@ -26,9 +26,13 @@ M.OF = 9 -- number of its constraint
 M.CHANGED = 10
 local IS_NEW = 11
 local RECORD = 12 -- its Redis key
+M.CLOSED_MS = 13 -- when it last had no room, where the fields above do not say so
 local FORMAT = ">I4ddddd"
 local USE = ">I4dd" -- its beginning: IN_USE, HOLD_MS, OPENS_MS
 local HEADER = 44
+-- Behind the header: places, and CLOSED_MS like one, which the queue of none begins with.
+local CLOSED = "@"
+local CLOSED_SIZE = 11
 
 --- As load, of a record that was read with others.
 ---@param record string its Redis key
@@ -37,13 +41,19 @@ local function decode(name, number, record, raw)
   local key
   if raw then
     local in_use, hold_ms, opens_ms, used, last_ms, timer_ms = struct.unpack(FORMAT, raw)
-    local places, at = {}, HEADER + 1
+    local places, closed_ms, at = {}, 0, HEADER + 1
     while at <= #raw do
-      places[#places + 1], at = struct.unpack(">I2c0", raw, at)
+      local place
+      place, at = struct.unpack(">I2c0", raw, at)
+      if place:sub(1, 1) == CLOSED then
+        closed_ms = struct.unpack(">d", place, 2)
+      else
+        places[#places + 1] = place
+      end
     end
-    key = { in_use, hold_ms, opens_ms, used, last_ms, timer_ms, places, name, number, false, false, record }
+    key = { in_use, hold_ms, opens_ms, used, last_ms, timer_ms, places, name, number, false, false, record, closed_ms }
   else
-    key = { 0, 0, 0, 0, 0, 0, {}, name, number, false, true, record }
+    key = { 0, 0, 0, 0, 0, 0, {}, name, number, false, true, record, 0 }
   end
   opened.keys[name] = key
   return key
@@ -119,7 +129,8 @@ function M.look_through(number, values)
     if raw then
       in_use, hold_ms, opens_ms = struct.unpack(USE, raw)
     end
-    local is_plain = hold_ms == 0 and opens_ms == 0 and (not raw or #raw == HEADER)
+    local is_plain = hold_ms == 0 and opens_ms == 0
+      and (not raw or #raw == HEADER or #raw == HEADER + CLOSED_SIZE and raw:sub(HEADER + 3, HEADER + 3) == CLOSED)
     found[i] = is_plain and in_use or M.load(number, values[i])
   end
   return found
@@ -150,6 +161,26 @@ function M.count(key, more)
   key[M.CHANGED] = true
 end
 
+---@cold
+--- A key that had no room is to be asked anew.
+function M.note_closed(key, until_ms)
+  key[M.CLOSED_MS] = math.max(key[M.CLOSED_MS], math.min(until_ms, meta.state[meta.NOW_MS]))
+end
+
+---@cold
+--- Until when a key that has room had none, as far as is known.
+---@return number closed_ms 0 when nothing is known
+function M.closed_before(key)
+  local now, closed_ms = meta.state[meta.NOW_MS], 0
+  for _, field in ipairs({ M.CLOSED_MS, M.HOLD_MS, M.OPENS_MS }) do
+    local until_ms = key[field]
+    if until_ms > closed_ms and until_ms <= now then
+      closed_ms = until_ms
+    end
+  end
+  return closed_ms
+end
+
 --- A key is of no use any more.
 function M.forget(key)
   key[M.HOLD_MS], key[M.OPENS_MS], key[M.USED], key[M.LAST_MS], key[M.TIMER_MS] = 0, 0, 0, 0, 0
@@ -166,6 +197,9 @@ local function encode(key)
     key[M.TIMER_MS])
   for _, place in ipairs(key[M.PLACES]) do
     raw = raw .. struct.pack(">I2c0", #place, place)
+  end
+  if key[M.CLOSED_MS] > 0 then
+    raw = raw .. struct.pack(">I2c1d", CLOSED_SIZE - 2, CLOSED, key[M.CLOSED_MS])
   end
   return raw
 end

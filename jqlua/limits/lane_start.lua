@@ -3,6 +3,7 @@
 local attempt = require "jqlua.life.attempt"
 local batch = require "jqlua.base.writes"
 local budget = require "jqlua.job.budget"
+local delay = require "jqlua.limits.delay"
 local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
 local keys = require "jqlua.base.keys"
@@ -71,6 +72,9 @@ end
 local function start(owner, of, own)
   budget.pay(budget.of_job(of))
   batch.remove(queue.key(owner, states.IN_LANE), of[job.ID])
+  if of[job.ATTEMPT] == 0 then
+    delay.note(of, own[units.ENTRIES])
+  end
   taking.take(of, own)
 end
 

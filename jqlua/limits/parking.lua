@@ -183,6 +183,7 @@ end
 --- The limits of a constraint changed, or it is gone: a key is looked at again.
 function M.review(key)
   budget.pay(budget.STEP)
+  keyrecord.note_closed(key, key[keyrecord.OPENS_MS])
   key[keyrecord.OPENS_MS] = 0
   key[keyrecord.CHANGED] = true
   M.reopen(key)
@@ -190,6 +191,7 @@ end
 
 --- Closes a key until a moment, or opens it.
 function M.hold(key, until_ms)
+  keyrecord.note_closed(key, math.max(key[keyrecord.HOLD_MS], key[keyrecord.OPENS_MS]))
   key[keyrecord.HOLD_MS] = until_ms
   if until_ms <= meta.state[meta.NOW_MS] then
     key[keyrecord.HOLD_MS], key[keyrecord.OPENS_MS] = 0, 0

@@ -81,6 +81,7 @@ local function opens(limit, key, entry)
       call("LPOP", keys.STARTS .. key[keyrecord.NAME], old)
     end
     key[keyrecord.USED] = key[keyrecord.USED] - freed
+    keyrecord.note_closed(key, key[keyrecord.OPENS_MS])
     key[keyrecord.OPENS_MS] = 0 -- it was said of those that have left
     key[keyrecord.CHANGED] = true
   end

@@ -2,6 +2,7 @@
 -- Units of keys are taken when a job starts, and come back when it leaves off running.
 local keyrecord = require "jqlua.limits.keyrecord"
 local limitrecord = require "jqlua.limits.limitrecord"
+local meta = require "jqlua.base.meta"
 local opened = require "jqlua.limits.opened"
 local parking = require "jqlua.limits.parking"
 local rate = require "jqlua.limits.rate"
@@ -58,8 +59,12 @@ end
 local function give_back(entry)
   local limit = opened.limits[entry[units.NUMBER]]
   if limit then
+    local key = opened.keys[entry[units.NAME]]
+    if key[keyrecord.IN_USE] == limit[limitrecord.CONCURRENCY] then
+      key[keyrecord.CLOSED_MS] = meta.state[meta.NOW_MS]
+    end
     count(limit, entry, -1)
-    parking.reopen(opened.keys[entry[units.NAME]])
+    parking.reopen(key)
   end
 end
 

@@ -194,14 +194,18 @@ def _print_history(told: dict[str, Any]) -> None:
     table = show.Table("TIME | AFTER> | EVENT | ATTEMPT> | WORKER~1 | WHAT~2")
     days = {show.clock(moment)[:10] for moment in (*(one["time_ms"] for one in told["events"]), show.now_ms())}
     before = None
+
+    def at(moment: int) -> str:
+        return show.clock(moment).partition(" ")[2] if len(days) == 1 else show.clock(moment)
+
     for event in told["events"]:
-        moment = show.clock(event["time_ms"])
-        moment = moment.partition(" ")[2] if len(days) == 1 else moment
         after = "" if before is None else show.milliseconds(event["time_ms"] - before)
         before = event["time_ms"]
         group, reason = event.get("group"), event.get("reason")
         message = show.one_line(event.get("message")).removeprefix(f"{group}: ")
         what = ": ".join(one for one in (group or reason, message) if one)
+        if "held_by" in event:
+            what = f"held by {show.one_line(event['held_by'])} until {at(event['held_until_ms'])}"
         kind = event["event"], _EVENT_COLOURS.get(event["event"])
-        table.add(moment, after, kind, event.get("attempt"), event.get("worker_id"), what)
+        table.add(at(event["time_ms"]), after, kind, event.get("attempt"), event.get("worker_id"), what)
     table.print()

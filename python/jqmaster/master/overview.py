@@ -49,6 +49,7 @@ _STOP_S = 2.0
 _FIRST_ALERTS_S = 1.0
 _FIRST_ROUND_S = 0.5  # in one look
 _MOST_LOOK_S = 5.0
+_FORGOTTEN_S = 300.0
 
 Ask = Callable[[], Awaitable[bool | None]]
 
@@ -190,6 +191,9 @@ class Overview:
             raise Unavailable(f"Redis took more than {_MOST_LOOK_S:g} s", late) from late
 
     async def _look_at_parts(self) -> None:
+        if time.monotonic() - self._looked_at > _FORGOTTEN_S:
+            # Nobody looked for long: of many queues most would be as they were then, until a round is over.
+            self._known, self._cursor, self._as_of_ms = {}, "", 0
         seconds, micros = await self._time()
         self._now_ms = seconds * 1000 + micros // 1000
         for part in self._parts:
@@ -267,21 +271,24 @@ class Overview:
         self._hour = _latest(await self._engine.stats("hour", from_ms=from_ms, brief=True))
 
     async def _look_at_workers(self) -> None:
-        page = await self._engine.workers(count=_MOST_WORKERS)
+        """The registered ones, and those that pull and announce themselves."""
+        pages = [await self._engine.workers(count=_MOST_WORKERS, others=others) for others in (None, True)]
+        workers = [worker for page in pages for worker in page.documents if worker["state"] != "gone"]
         found: Document = {
-            "count": len(page.documents),
-            "more": page.cursor != "",
+            "count": len(workers),
+            "more": any(page.cursor for page in pages),
             "held": 0,
             "slots": 0,
             "slots_held": 0,
             "asked": 0,
         }
         found |= dict.fromkeys(WORKER_STATES, 0)
-        for worker in page.documents:
+        for worker in workers:
             found[worker["state"]] = found.get(worker["state"], 0) + 1
             found["held"] += worker["held"]
             found["asked"] += worker.get("request") == "stop"
-            if worker.get("url"):
+            # Who never said where it runs did not say either how many it takes: one is not the number then.
+            if worker.get("url") or worker.get("host"):
                 found["slots"] += worker["max_jobs"] or 0
                 found["slots_held"] += worker["held"]
         self._workers = found

@@ -6,12 +6,13 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from jqmaster.connection.together import Shared
 from jqmaster.engine import ranking
 from jqmaster.engine.engine import Operations
 from jqmaster.engine.ranking import Looked
-from jqmaster.engine.replies import Document
+from jqmaster.engine.replies import Document, Page
 from jqmaster.errors import Unavailable
 
 EVERY_S = 2.0
@@ -19,6 +20,8 @@ _REST = 150  # times as long as a part took
 _MOST_REST_S = 20.0
 _PART_S = 0.03
 _PATIENCE_S = 0.5  # of who asks while a look is under way
+_FRESH_REST_S = 5.0  # of a look at those that are shown: what a page calls live is no older
+_SILENT_S = 3.0  # then what is known is no answer any more
 _MOST_LOOK_S = 20.0  # where nothing is known
 _MOST_FRESH = 100  # queues that are shown
 _MOST_KEPT = 4  # for different numbers of minutes
@@ -36,12 +39,17 @@ class _Known:
     at: float = 0.0  # the round before, or this where it is the first
     due: float = 0.0
     fresh_due: float = 0.0
+    asked: float = 0.0  # the first call since Redis answered last; 0: none
+
+    @property
+    def is_silent(self) -> bool:
+        return bool(self.asked) and time.monotonic() - self.asked >= _SILENT_S
 
 
-def _rested(began: float) -> float:
+def _rested(began: float, most_s: float) -> float:
     """When the next look may begin after one that is over now."""
     now = time.monotonic()
-    return now + min((now - began) * _REST, _MOST_REST_S)
+    return now + min((now - began) * _REST, most_s)
 
 
 @dataclass
@@ -58,7 +66,7 @@ class Rankings:
         self._known[minutes] = known
         while len(self._known) > _MOST_KEPT:
             del self._known[next(iter(self._known))]
-        if not known.is_whole or time.monotonic() >= known.due:
+        if not known.is_whole or time.monotonic() >= known.due or known.is_silent:
             await self._wait(known)
         looked = Looked(list(known.queues.values()), known.more or not known.is_whole, not known.is_whole)
         return looked, round((time.monotonic() - known.at) * 1000)
@@ -68,9 +76,9 @@ class Rankings:
         known, began = self._known.get(minutes), time.monotonic()
         if known is None or began - known.at < EVERY_S or began < known.fresh_due or not 0 < len(shown) <= _MOST_FRESH:
             return list(shown)
-        known.fresh_due = began + _MOST_REST_S  # for others who ask meanwhile
-        page = await self.engine.queues([queue["name"] for queue in shown], minutes=minutes)
-        known.fresh_due = _rested(began)
+        known.fresh_due = began + _FRESH_REST_S  # for others who ask meanwhile
+        page = await self._ask(known, names=[queue["name"] for queue in shown], minutes=minutes)
+        known.fresh_due = _rested(began, _FRESH_REST_S)
         found = {str(queue["name"]): queue for queue in page.documents}
         known.queues.update(found)
         return [found.get(queue["name"], queue) for queue in shown]
@@ -82,7 +90,7 @@ class Rankings:
             try:
                 return await known.looking.get(_PATIENCE_S)
             except Unavailable:
-                if known.looking.task is None or known.looking.task.done():
+                if known.looking.task is None or known.looking.task.done() or known.is_silent:
                     raise
                 if known.queues:
                     return
@@ -96,7 +104,7 @@ class Rankings:
                 await self._look_on(known, minutes)
                 if not known.cursor or (known.is_whole and time.monotonic() - began >= _PART_S):
                     break
-            known.due = _rested(began)
+            known.due = _rested(began, _MOST_REST_S)
             if not known.cursor:
                 known.due = max(known.due, began + EVERY_S - 0.1)
 
@@ -108,7 +116,7 @@ class Rankings:
         if not known.cursor:
             known.round, known.began = set(), time.monotonic()
             known.at = known.at or known.began
-        page = await self.engine.queues(cursor=known.cursor, count=ranking.PAGE, minutes=minutes)
+        page = await self._ask(known, cursor=known.cursor, count=ranking.PAGE, minutes=minutes)
         for queue in page.documents:
             known.queues[queue["name"]] = queue
             known.round.add(queue["name"])
@@ -118,3 +126,10 @@ class Rankings:
             for name in known.queues.keys() - known.round:
                 del known.queues[name]
             known.is_whole, known.more, known.at = True, bool(page.cursor), known.began
+
+    async def _ask(self, known: _Known, **wanted: Any) -> Page:
+        """Notes since when Redis says nothing."""
+        known.asked = known.asked or time.monotonic()
+        page = await self.engine.queues(**wanted)
+        known.asked = 0.0
+        return page

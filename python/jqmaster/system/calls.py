@@ -124,6 +124,19 @@ async def _set_up(url: str, system: System, namespace: str, form: scripts.Form) 
         await client.set(_key(namespace), system.packed(), nx=True)
 
 
+async def read(url: str, namespace: str) -> System:
+    """The record of the system that a namespace belongs to. Raises NotFound, Version, Unavailable, ValueError."""
+    async with _at(url, namespace) as client:
+        return await _record(client, namespace)
+
+
+async def _record(client: Redis, namespace: str) -> System:
+    system = await _read(client, namespace)
+    if system is None:
+        raise NotFound(f"{namespace} is no system; `jqmaster system create` makes one of several partitions")
+    return system
+
+
 async def look(url: str, namespace: str) -> tuple[System, list[Seen]]:
     """The system that a namespace belongs to, and its partitions as they are found.
 
@@ -131,9 +144,7 @@ async def look(url: str, namespace: str) -> tuple[System, list[Seen]]:
     that does not answer within five seconds is told as missing. Raises NotFound, Version, Unavailable, ValueError.
     """
     async with _at(url, namespace) as client:
-        system = await _read(client, namespace)
-        if system is None:
-            raise NotFound(f"{namespace} is no system; `jqmaster system create` makes one of several partitions")
+        system = await _record(client, namespace)
         owners = await _owners(client)
     shares = Counter(system.buckets)
     turn = asyncio.Semaphore(_AT_ONCE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,12 +16,19 @@ from jqmaster.errors import Invalid, Version
 FORMAT = 1
 LEAST_PARTITIONS, MOST_PARTITIONS = 2, 256  # one alone is a namespace as any other, without a record
 BUCKETS = 1024
+DIGITS = 14
 STATES = ("active", "draining", "closed")
 
 
 def bucket_of(value: bytes) -> int:
     """The bucket of a value, 0 to 1023: the last ten bits of the first two bytes of its SHA-1."""
     return int.from_bytes(hashlib.sha1(value, usedforsecurity=False).digest()[:2], "big") % BUCKETS
+
+
+def partition_of(job_id: bytes | str | int) -> int:
+    """The number of the partition that gave an id: what stands behind its 14 digits, 0 where nothing does."""
+    tail = (job_id.decode("utf-8", "replace") if isinstance(job_id, bytes) else str(job_id))[DIGITS:]
+    return int(tail, 16) if re.fullmatch("[0-9a-f]{2}", tail) else 0
 
 
 def check_count(count: int) -> None:

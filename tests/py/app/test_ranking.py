@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import time
 from collections.abc import Callable
 
@@ -10,11 +11,12 @@ import pytest
 
 from jqmaster import JQ
 from jqmaster.engine import ranking
-from jqmaster.engine.engine import Engine
+from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.ranking import Looked
-from jqmaster.errors import Invalid
+from jqmaster.errors import Invalid, Unavailable
 from jqmaster.master import rankings
 from jqmaster.master.rankings import Rankings
+from servers import RedisServer
 from surface_support import Call, call, jq, own, server
 
 __all__ = ["call", "jq", "own", "server"]
@@ -113,3 +115,32 @@ async def test_what_is_gone_leaves_the_ranking(own: Engine, slow_look: list[floa
     await until(known, lambda found: len(found.queues) == 2)
     await own.forget("a")
     await until(known, lambda found: [queue["name"] for queue in found.queues] == ["b"])
+
+
+async def test_what_is_known_is_no_answer_while_redis_says_nothing(fresh_server: RedisServer) -> None:
+    async with connect(fresh_server.url) as redis:
+        engine = Engine(redis, "{silent}")
+        await engine.enqueue([({"name": "a"}, b"\xc0")])
+        kept = Rankings(engine)
+        assert [queue["name"] for queue in (await kept.look(15))[0].queues] == ["a"]
+        assert fresh_server.process is not None
+        fresh_server.process.send_signal(signal.SIGSTOP)
+        try:
+            until = time.monotonic() + 30
+            with pytest.raises(Unavailable):
+                while time.monotonic() < until:
+                    await kept.look(15)
+                    await asyncio.sleep(0.1)
+            # None of those who ask afterwards is told what was so before.
+            for _ in range(8):
+                with pytest.raises(Unavailable):
+                    await kept.look(15)
+        finally:
+            fresh_server.process.send_signal(signal.SIGCONT)
+        while time.monotonic() < until:
+            try:
+                await kept.look(15)
+                return
+            except Unavailable:
+                await asyncio.sleep(0.2)
+        raise AssertionError("it does not go on")

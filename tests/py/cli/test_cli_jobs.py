@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -178,6 +179,19 @@ def test_history_is_a_timeline(cli_: Cli) -> None:
     assert lines[-1].endswith("Boom: bad luck") and "failed" in lines[-1]
     events = cli_.ok("history", job_id, "--json").document["events"]
     assert [one["event"] for one in events] == ["enqueued", "started", "failed"]
+
+
+def test_history_tells_what_held_the_first_start(cli_: Cli) -> None:
+    cli_.jq.constrain("one", {"name": "a"}, concurrency=1)
+    job_id = [cli_.ok("enqueue", "a").out.strip() for _ in range(2)][1]
+    [running] = cli_.engine(lambda it: it.pick("w", "a")).jobs
+    time.sleep(1.1)
+    assert cli_.engine(lambda it: it.pick("w", "a")).jobs == []
+    cli_.engine(lambda it: it.finish("w", [({"id": running.id, "token": running.token, "type": "success"}, b"\xc0")]))
+    work(cli_, "a")
+    started = cli_.ok("history", job_id).out.splitlines()[2]
+    assert re.search(r"started .* held by one until [-0-9 :]+$", started)
+    assert cli_.ok("history", job_id, "--json").document["events"][1]["held_by"] == "one"
 
 
 def test_failures_by_group_and_what_can_be_done_with_them(cli_: Cli) -> None:

@@ -76,7 +76,7 @@ def recorded(script):
 def test_bad_input_is_refused_by_name_and_changes_nothing(data, script):
     said, problems = what_is_said(data, script)
     assert not problems, "\n".join(problems[:10])
-    assert said == recorded(script), "read what is said; then run this file as a program"
+    assert said == recorded(script), "is this what it should say? `make records`, and read the diff of refusals.json"
 
 
 def test_every_script_has_cases():

@@ -49,8 +49,9 @@ def test_what_a_page_links_to_is_there(page: Path) -> None:
 def test_a_page_is_no_wider_than_agreed(page: Path) -> None:
     """But for tables, code, and what has no blank to break at."""
     lines = CODE.sub("", page.read_text()).splitlines()
-    wide = [line.strip() for line in lines if len(line) > WIDTH and "|" not in line]
-    assert [line for line in wide if " " in re.sub(r"`[^`]*`", "x", line)] == [], f"wider than {WIDTH}"
+    wide = [line for line in lines if len(line) > WIDTH and "|" not in line]
+    wide = [f"{len(line)}: {line}" for line in wide if " " in re.sub(r"`[^`]*`", "x", line.strip())]
+    assert not wide, f"wider than {WIDTH}:\n" + "\n".join(wide)
 
 
 def test_the_changelog_knows_the_version() -> None:

@@ -121,7 +121,7 @@ class TestFields:
         assert done.returncode == 0, done.stdout + done.stderr
 
     def test_the_engine_has_these(self) -> None:
-        assert differences(lua("job/spec.lua", "FIELDS"), BY_NAME) == []
+        assert differences(lua("job/spec.lua", "FIELDS"), BY_NAME) == [], "FIELDS of jqlua/job/spec.lua"
         checked = re.findall(r'field == "(\w+)"', (ROOT / "jqlua/job/spec.lua").read_text())
         assert differences(checked, BY_NAME) == []
 
@@ -130,10 +130,12 @@ class TestFields:
 
     def test_the_engine_tells_workers_these(self) -> None:
         told = lua("job/record.lua", "TOLD_OPTIONS")
-        assert differences(told, names(told=True, rare=True) | OF_SCHEDULES | OF_NOTIFICATIONS) == []
+        wanted = names(told=True, rare=True) | OF_SCHEDULES | OF_NOTIFICATIONS
+        assert differences(told, wanted) == [], "TOLD_OPTIONS of jqlua/job/record.lua"
 
     def test_the_library_takes_these(self) -> None:
-        assert differences(JobOptions.__annotations__, names() - {"name"} | OF_THE_CALL) == []
+        wanted = names() - {"name"} | OF_THE_CALL
+        assert differences(JobOptions.__annotations__, wanted) == [], "JobOptions of engine/options.py"
 
     @pytest.mark.parametrize("name", sorted(set(JobOptions.__annotations__) - OF_THE_CALL))
     def test_the_library_takes_them_as_they_are(self, name: str) -> None:
@@ -142,7 +144,7 @@ class TestFields:
 
     def test_the_library_gives_functions_what_workers_are_told(self) -> None:
         told = names(told=True) | OF_ATTEMPTS | OF_SCHEDULES | {"argument"}
-        assert differences(Job._fields, told) == []
+        assert differences(Job._fields, told) == [], "Job of engine/replies.py"
         assert set(Job._field_defaults) == names(told=True, rare=True) | OF_SCHEDULES
 
     def test_what_needs_another_says_so_in_openapi(self) -> None:
@@ -180,7 +182,8 @@ def there(straight: Cli, tmp_path: Path, namespace: str) -> dict[str, str]:
 
 
 def test_each_operation_has_a_way_there_or_a_reason() -> None:
-    assert differences(REACHED.keys() | NOT_REACHED.keys(), OPERATIONS - OF_MASTERS) == []
+    known = REACHED.keys() | NOT_REACHED.keys()
+    assert differences(known, OPERATIONS - OF_MASTERS) == [], "its command line in REACHED, or why not in NOT_REACHED"
     assert not REACHED.keys() & NOT_REACHED.keys()
 
 
@@ -203,13 +206,13 @@ def test_the_command_line_reaches(
 def test_the_protocol_tells_each_operation() -> None:
     told = set(re.findall(r"`([a-z]+)(?: [^`]*)?`(?:\*\*)? ?(?:→|spec)", PROTOCOL))
     told |= set(re.findall(r"\*\*`(\w+)`", PROTOCOL))
-    assert sorted(OPERATIONS - told) == []
+    assert sorted(OPERATIONS - told) == [], "a paragraph of docs/protocol.md tells each"
 
 
 def test_heads_of_scripts_name_the_errors_that_the_protocol_names() -> None:
     rows = re.findall(r"^\| `(\w+)` \| (?:write|drain|read) \|.*\|([^|]*)\|$", PROTOCOL, re.MULTILINE)
     told = {name: errors(re.sub(r"per \w+ [^;]*;?|`", "", said)) for name, said in rows}
-    assert told == HEADS
+    assert told == HEADS, "a row of section 19, and `Errors` in the script's head"
 
 
 def test_heads_of_scripts_name_the_errors_that_are_met() -> None:
@@ -219,7 +222,7 @@ def test_heads_of_scripts_name_the_errors_that_are_met() -> None:
 def test_the_library_has_a_call_for_each_operation() -> None:
     sources = "".join(path.read_text() for path in (ROOT / "python/jqmaster").glob("engine/*.py"))
     called = set(re.findall(r'self\.(?:call|page|_\w+)\(\s*"(\w+)"', sources))
-    assert sorted(OPERATIONS - called) == []
+    assert sorted(OPERATIONS - called) == [], "a method in engine/ calls each"
 
 
 # -- JQ -------------------------------------------------------------------------------------------
@@ -278,7 +281,7 @@ def test_programs_reach_each_operation() -> None:
         # And both ways.
         if not (hasattr(kind, name) and hasattr(kind, name.removeprefix("a"))):
             missing.append(operation.name)
-    assert missing == []
+    assert missing == [], "methods `aname` and `name = plain(aname)` of JQ or Handle, or why not in NOT_OF_JQ"
     assert {*NOT_OF_JQ, *BY_TRANSPORT, *SAME} <= TABLE.keys()
 
 

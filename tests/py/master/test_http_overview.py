@@ -19,6 +19,7 @@ from jqmaster.master.overview import _PAGE, _TOP, Overview
 from jqmaster.master.server import ServeOptions, Server
 from parts import eventually
 from servers import RedisServer
+from settable import SettableEngine
 
 
 def counting(engine: Engine, calls: list[str]) -> None:
@@ -82,7 +83,7 @@ async def test_an_alert_has_its_time_and_goes_when_it_is_over(overview: Overview
     again = unpack(await overview.document())
     assert [one["seen_ms"] for one in again["alerts"] if one["check"] == "paused"] == [alert["seen_ms"]]
     await engine.queue("mail", paused=False)
-    overview._looked_at = -100.0  # two seconds later; the doctor has not looked again
+    overview._looked_at -= 10  # two seconds later; the doctor has not looked again
     rested(overview)
     overview._examine._due = float("inf")
     over = unpack(await overview.document())
@@ -133,6 +134,19 @@ async def test_the_oldest_and_the_fullest(overview: Overview, engine: Engine) ->
     assert found["hour"] is None or found["hour"]["wait"]["p95"] >= found["hour"]["wait"]["p50"]
 
 
+async def test_who_looks_after_long_finds_no_old_sums(overview: Overview, engine: Engine) -> None:
+    await enqueue(engine, *(f"q{number:04d}" for number in range(3 * _PAGE)))
+    await overview.document()
+    await engine.queue("q0300", paused=True)
+    rested(overview)
+    await overview.document()
+    assert not overview._known["q0300"]["paused"]  # a look that is not the first goes through one page
+    rested(overview)
+    overview._looked_at -= 300
+    found = unpack(await overview.document())
+    assert overview._known["q0300"]["paused"] and not found["queues"]["more"]
+
+
 async def test_trends_and_changes_over_http(api: Api, engine: Engine) -> None:
     await api.enqueue("mail")
     [job] = await api.pick("mail")
@@ -159,6 +173,22 @@ async def test_workers_are_counted_by_state(overview: Overview, engine: Engine) 
     await overview.document()
     assert overview._workers["count"] == 2 and overview._workers["pulling"] == 1
     assert overview._workers["ready"] == 1 and overview._workers["slots"] == 5
+
+
+async def test_workers_that_pull_and_announce_themselves_are_counted(settable: SettableEngine) -> None:
+    await settable.register("silent", ["a"], max_jobs=3, host="two", announce=True)
+    await settable.advance(200)  # it says no more that it is there: it is gone, and shown for an hour
+    await enqueue(settable, "a", count=3)
+    jobs = (await settable.pick("host-1", ["a"], count=2)).jobs
+    await settable.register("host-1", ["a"], max_jobs=8, host="one", announce=True, running=[job.id for job in jobs])
+    await settable.register("bare", ["a"], announce=True)  # did not say how many it takes
+    await settable.register("pushed", ["a"], url="http://127.0.0.1:9/", max_jobs=5)
+    overview = Overview(settable)
+    await overview.document()
+    await overview.stop()
+    found = overview._workers
+    assert (found["count"], found["pulling"], found["ready"], found["held"]) == (3, 2, 1, 2)
+    assert (found["slots"], found["slots_held"], found["more"]) == (13, 2, False)
 
 
 async def test_looks_at_the_same_time_are_one(overview: Overview, engine: Engine) -> None:
@@ -198,7 +228,7 @@ async def test_the_first_look_does_not_go_through_all_queues_at_once(engine: Eng
     found, looks = unpack(await overview.document()), 1
     assert found["queues"]["more"] and 0 < found["queues"]["count"] <= _PAGE
     while found["queues"]["more"]:
-        overview._looked_at = -100.0  # two seconds later, without any pause of its parts
+        overview._looked_at -= 10  # two seconds later, without any pause of its parts
         found, looks = unpack(await overview.document()), looks + 1
         assert looks < 100
     assert looks >= 5 and found["queues"]["count"] == found["totals"]["queued"] == len(names)
@@ -225,7 +255,7 @@ async def _answer(session: aiohttp.ClientSession, url: str) -> tuple[int, str]:
 
 def rested(overview: Overview) -> None:
     """As if the pauses were over."""
-    overview._looked_at = -100.0
+    overview._looked_at -= 10
     for part in overview._parts:
         part._due = 0.0
     overview._examine._due = 1e12

@@ -23,7 +23,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from http_live import Live, live_server
-from http_support import JSON, MSGPACK, document, escape, validator
+from http_support import JSON, MSGPACK, OPENAPI, document, escape, validator
 from jqmaster.master.http.queues import document as served
 from jqmaster.master.http.routes import ROUTES
 from jqmaster.wire.errors import STATUS
@@ -37,6 +37,26 @@ RECORDS = "application/octet-stream"
 @pytest.mark.parametrize("name", ["master", "worker"])
 def test_the_document_is_valid(name: str) -> None:
     validate(document(name))
+
+
+@pytest.mark.parametrize("name", ["master", "worker"])
+def test_nothing_is_described_twice(name: str) -> None:
+    """Of two entries with one key YAML takes the last, silently."""
+    import yaml
+
+    twice: list[str] = []
+
+    def look(node: Any) -> None:
+        if isinstance(node, yaml.MappingNode):
+            keys = [key.value for key, _ in node.value]
+            twice.extend(f"{key} in line {node.start_mark.line + 1}" for key in set(keys) if keys.count(key) > 1)
+        if isinstance(node, yaml.CollectionNode):
+            for child in node.value:
+                for one in child if isinstance(child, tuple) else (child,):
+                    look(one)
+
+    look(yaml.compose((OPENAPI / f"{name}.yaml").read_text(), Loader=yaml.SafeLoader))
+    assert not twice
 
 
 def test_every_route_is_documented_and_nothing_else() -> None:

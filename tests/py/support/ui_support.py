@@ -123,6 +123,12 @@ class Ui:
         width, inner = self.page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
         assert width <= inner, f"{self.page.url} is {width} wide in {inner}"
 
+    def columns_fit(self) -> None:
+        """No table has columns out of sight."""
+        scrolling = "[...document.querySelectorAll('.scroll')].filter((one) => one.scrollWidth > one.clientWidth + 1)"
+        wide = self.page.evaluate(f"{scrolling}.map((one) => [one.ariaLabel, one.scrollWidth, one.clientWidth])")
+        assert not wide, f"{self.page.url}: {wide}"
+
     def close(self) -> None:
         hacked = self.page.evaluate("window.hacked")
         self.page.context.close()

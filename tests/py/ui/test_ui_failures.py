@@ -24,7 +24,7 @@ def test_what_fails_most_comes_first(page: Page, site: Site) -> None:
     page.goto("/ui/failures")
     expect(rows(page).nth(0)).to_contain_text("Away")
     expect(rows(page).nth(0)).to_contain_text("the bank is away")
-    expect(page.get_by_text("8 jobs in 2 groups.")).to_be_visible()
+    expect(page.get_by_text("8 jobs in 2 groups, 2 new in this time")).to_be_visible()
     kinds = page.get_by_role("table", name="Failures by kind of job").locator("tbody tr")
     expect(kinds.nth(0)).to_contain_text("card")
     expect(kinds.nth(0)).to_contain_text("100 %")
@@ -33,7 +33,7 @@ def test_what_fails_most_comes_first(page: Page, site: Site) -> None:
     expect(rows(page).nth(0)).to_contain_text("jobs card 5")
     expect(rows(page).nth(0).get_by_role("img", name="5 jobs in the last hour")).to_be_visible()
     expect(rows(page).nth(0).get_by_text("new", exact=True)).to_be_visible()
-    page.get_by_label("Time", exact=True).select_option("last day")
+    page.get_by_label("Time range").select_option("Last 1 day")
     assert "range=1d" in page.url
     expect(rows(page).nth(0).get_by_role("img", name="5 jobs in the last day")).to_be_visible()
     expect(page.get_by_text("Attempts that failed, an hour")).to_be_visible()
@@ -46,9 +46,30 @@ def test_what_the_jobs_of_a_group_have_in_common(page: Page, site: Site) -> None
     page.goto("/ui/failures?range=15m")
     row = rows(page).nth(0)
     expect(row).to_contain_text('jobs card 3, mail 1 · queues pay 4 · to: "acme" 3')
-    expect(page.get_by_label("Time", exact=True)).to_have_value("15m")
+    expect(row.get_by_role("img", name="4 jobs in the last 15 minutes")).to_be_visible()
     row.get_by_role("link", name="card").click()
     expect(rows(page)).to_have_count(3)
+
+
+def test_new_is_what_came_since_the_last_deploy(page: Page, site: Site) -> None:
+    fail_some(site)
+    marked = site.call("POST", "/mark", {"text": "v2 <b>"})["time_ms"]
+    site.call("POST", "/mark", {"text": "v1", "time_ms": marked - 1000_000})
+    site.call("POST", "/mark", {"text": "of old", "time_ms": marked - 9000_000})
+    site.add_all([{"name": "mail", "max_retry": 0}] * 2)
+    site.fail("mail", 1, message="mailbox is full", group="Full")
+    site.fail("mail", 1, message="no such address", group="Unknown")
+    page.goto("/ui/failures")
+    expect(page.get_by_text("1 new since v2 <b>")).to_be_visible()
+    new = page.get_by_title("New since v2 <b>: none of its jobs that are kept failed before")
+    expect(rows(page).filter(has=new)).to_have_count(1)
+    expect(rows(page).filter(has=new)).to_contain_text("Unknown")
+    expect(page.get_by_role("group", name="marked: v2 <b>, v1")).to_be_visible()
+    # A deploy outside of the time says nothing about it.
+    page.goto(f"/ui/failures?from={marked - 500_000}&to={marked - 1}")
+    expect(page.get_by_text("3 new in this time")).to_be_visible()
+    page.goto("/ui/queue/mail")
+    expect(page.get_by_role("group", name="marked: v2 <b>, v1")).to_have_count(3)
 
 
 def test_a_group_is_retried_whole(page: Page, site: Site) -> None:

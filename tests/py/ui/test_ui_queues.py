@@ -26,6 +26,7 @@ def filled(server: Server) -> Iterator[Server]:
     for job in server.pick("fine", count=3):
         server.finish(job)
     server.call("POST", "/worker", {"name": "w-fine", "queues": ["f*"], "max_jobs": 4})
+    server.call("POST", "/worker", {"name": "pulls-fine", "queues": ["fine"], "announce": True})
     server.enqueue(HOSTILE)
     yield server
 
@@ -79,7 +80,8 @@ def test_a_queue_has_its_remedy_beside_its_cause(ui: Ui, filled: Server) -> None
 def test_a_queue_shows_its_workers_names_and_times(ui: Ui, filled: Server) -> None:
     page = ui.page
     ui.go("/queue/fine", "fine")
-    expect(ui.row("w-fine")).to_contain_text("0 of 4")
+    expect(ui.row("w-fine")).to_contain_text("0")
+    expect(ui.row("pulls-fine").get_by_role("link")).to_have_attribute("href", "/ui/worker/pulls-fine")
     expect(page.get_by_role("table", name="Names").get_by_role("row").filter(has_text="other")).to_be_visible()
     run = page.locator("figure").filter(has_text="Run, of attempts that were done")
     expect(run.locator("canvas")).to_be_visible()
@@ -89,3 +91,17 @@ def test_a_queue_shows_its_workers_names_and_times(ui: Ui, filled: Server) -> No
     for width in (360, 1024, 1440):
         page.set_viewport_size({"width": width, "height": 900})
         ui.fits()
+
+
+def test_all_columns_of_queues_fit_a_tablet(ui: Ui, server: Server) -> None:
+    long = "invoices.outgoing-to-customers_in_arrears"
+    server.call("PUT", f"/constraint/{long}-at-most-one", {"match": {"queue": long}, "concurrency": 1})
+    server.enqueue(long, 1300)
+    server.enqueue(long, 1200, delay=5000)
+    server.finish(server.pick(long)[0], type="failure", reason="other", message="no", should_retry=False)
+    server.pick(long)
+    for width in (1024, 1440):
+        ui.page.set_viewport_size({"width": width, "height": 900})
+        ui.go("/queues", "Queues")
+        expect(ui.row(long)).to_contain_text("1,298")
+        ui.columns_fit()

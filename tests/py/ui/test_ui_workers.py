@@ -95,6 +95,31 @@ def test_a_stuck_workers_jobs_are_taken_in_three_clicks(ui: Ui) -> None:
     assert {server.get(f"/job/{one}")["status"] for one in ids} == {"queued"}
 
 
+def test_all_columns_of_workers_fit_a_tablet(ui: Ui) -> None:
+    name = "invoices.outgoing-to-customers_in_arrears"
+    ui.server.enqueue(name, 5)
+    jobs = [job["id"] for job in ui.server.pick(name, f"{name}-7", count=5)]
+    about = {"host": "invoices-7.eu-central.internal.example", "pid": 4711, "version": "shop 7.12.1", "max_jobs": 8}
+    body = {"name": f"{name}-7", "queues": [name, "others*"], "announce": True, "running": jobs, **about}
+    ui.server.call("POST", "/worker", body)
+    for width in (1024, 1440):
+        ui.page.set_viewport_size({"width": width, "height": 900})
+        ui.go("/workers", "Workers")
+        expect(ui.row(f"{name}-7").get_by_role("link", name="2 more")).to_be_visible()
+        ui.columns_fit()
+
+
+def test_the_page_of_a_worker_nobody_knows_says_so(ui: Ui) -> None:
+    [job] = ui.server.enqueue("ended")
+    ui.server.finish(ui.server.pick("ended", "left")[0], "left")
+    ui.refusals = 1
+    ui.go("/worker/left", "left")
+    expect(ui.page.locator("main")).to_contain_text("It is not listed: it gave no sign of life for an hour, or never.")
+    expect(ui.page.get_by_role("table")).to_have_count(0)
+    ui.page.get_by_role("link", name="Jobs that it had").click()
+    expect(ui.page.locator(f'a[href*="{job}"]').first).to_be_visible()
+
+
 def test_a_page_for_each_worker_also_for_those_listed_nowhere(ui: Ui) -> None:
     server = ui.server
     name = HOSTILE.encode("ascii", "ignore").decode().strip()  # it goes into a header

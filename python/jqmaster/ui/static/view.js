@@ -38,7 +38,7 @@ options.vnode = (vnode) => {
 };
 
 /** What a page cannot go on with is told in its place: <Boundary fallback=${(problem) => …}>. */
-export class Boundary extends Component {
+class Boundary extends Component {
   static getDerivedStateFromError(problem) {
     return { problem };
   }

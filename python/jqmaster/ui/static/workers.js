@@ -37,9 +37,13 @@ export const State = ({ of }) =>
     of.request === 'stop' ? html` <${Badge} word="stop" title="It was asked to stop" />` : null
   }`;
 
-/** Its slots: of those that never said how many they have only how many jobs. */
+/** Its slots: of those that never said how many they have only how many jobs; of the dead nothing. */
 export const Slots = ({ of }) =>
-  of.url || of.host ? html`<${Meter} value=${of.held} limit=${of.max_jobs} />` : count(of.held);
+  of.state === 'gone'
+    ? html`<span class="zero">–</span>`
+    : of.url || of.host
+      ? html`<${Meter} value=${of.held} limit=${of.max_jobs} />`
+      : count(of.held);
 
 export const Queues = ({ of }) =>
   [of.queues]

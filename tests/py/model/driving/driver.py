@@ -12,7 +12,7 @@ from pathlib import Path
 from redis.connection import UnixDomainSocketConnection
 from redis.exceptions import ResponseError
 
-from driving.wire import DECODE, ENCODE, finished, parse_error, plain_document, spec_only, text
+from driving.wire import DECODE, ENCODE, finished, page, parse_error, plain_document, spec_only, text
 from jqmaster.bundle.build import build
 from jqmaster.engine.scripts import builtin
 from model import ErrorReply, Mismatch, Model, Refused, expect
@@ -27,7 +27,7 @@ UNKNOWN = {"job": "00000000000001", "worker": "w00000000000001"}
 NEVER = {"job:never": "fffffffffffff0"}  # later than any id there is
 EVENTS = NAMESPACE + ":events"
 MOST_CHANNELS = 20  # to which the driver listens, of jobs and workers
-LISTS = ("queues", "workers", "constraints", "jobs", "failures", "tags", "schedules", "keys", "trail", "marks")
+NAMED = {"names", "ids", "top", "group"}  # fields of listings that are answered whole
 
 
 class Connection:
@@ -126,7 +126,8 @@ class Driver:
             return [reply[0].decode(), *DECODE[script](reply[1:])]
         if script == "config" and fields.get("describe"):
             return plain_document(reply)
-        return DECODE.get(script, lambda r: r)(reply)
+        decode = DECODE.get(script, page if self.model.is_listing(script) else None)
+        return decode(reply) if decode else reply
 
     def look(self, id):
         return self.call("get", ids=[id])[0]
@@ -169,7 +170,7 @@ class Driver:
             self.settle()
         elif script == "check":
             self.check()
-        elif script in LISTS and not {"names", "ids", "top", "group"} & set(fields):
+        elif self.model.is_listing(script) and not NAMED & set(fields):
             self.model.operation("list_" + script)(self.pages(script, **fields), **self.without_count(fields))
         else:
             reply = self.compare(script, self.resolve(fields), label)
@@ -201,12 +202,12 @@ class Driver:
             reply = self.all_found(script, **fields)
         else:
             reply = self.call(script, **fields)
-        if script in LISTS and not isinstance(reply, ErrorReply):
-            script, reply = "list_" + script, reply[1:]
-        change = self.model.access.before_change(script, fields)
+        change, name = self.model.access.before_change(script, fields), script
+        if self.model.is_listing(script):
+            name, reply = "list_" + script, reply if isinstance(reply, ErrorReply) else reply[1:]
         try:
             told = {name: value for name, value in fields.items() if name != "actor" or script == "mark"}
-            self.model.operation(script)(reply, **told)
+            self.model.operation(name)(reply, **told)
         except Refused as refused:
             agreed = isinstance(reply, ErrorReply) and reply[:2] == refused.args
             expect(agreed, "expected a refusal", refused.args, reply)

@@ -133,6 +133,7 @@ def first_text(reply, rest=text):
     return [reply[0].decode(), *map(rest, reply[1:])]
 
 
+# Where nothing stands here: one spec, and the reply as it comes, or of a listing its pages' plain documents.
 ENCODE = {
     "enqueue": lambda options, jobs: ([] if options is None else [pack(options)]) + pairs(jobs),
     "finish": lambda outcomes, **spec: [pack(spec), *outcome_parts(outcomes)],
@@ -152,7 +153,7 @@ DECODE = {
     "enqueue": enqueued, "heartbeat": text, "release": text, "refuse": text, "cancel": text, "watch": text,
     "register": text, "audit": text, "pick": picked, "head": lambda reply: [*reply[:1], *text(reply[1:])],
     "get": documents, "queue": plain_document,
-    "config": plain_document, "queues": page, "workers": page, "constrain": constraint_document,
+    "config": plain_document, "constrain": constraint_document,
     "explain": explained, "constraints": lambda reply: page(reply, constraint_document),
     "usage": lambda reply: page(reply, use_document),
     "change": text, "depend": text, "free": text, "kick": text, "retry": text, "discard": text, "track": text,
@@ -160,7 +161,7 @@ DECODE = {
     "schedules": lambda reply: page(reply, unpack_document),
     "jobs": lambda reply: page(reply, unpack_document), "tags": first_text,
     "failures": lambda reply: page(reply, use_document),
-    "keys": page, "trail": page, "grant": plain_document, "mark": plain_document, "marks": page,
+    "grant": plain_document, "mark": plain_document,
     "subscribe": webhook_document, "webhooks": lambda reply: [webhook_document(doc) for doc in reply],
     "history": plain_document, "bulk": plain_document, "bulks": lambda reply: [plain_document(doc) for doc in reply],
     "stats": lambda reply: [plain_document(doc) for doc in reply],

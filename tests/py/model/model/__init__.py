@@ -13,6 +13,7 @@ from model.bounds import Bounds
 from model.bulks import Bulks
 from model.clock import Clock
 from model.common import DEFAULTS, ErrorReply, Mismatch, Refused, expect
+from model.delay import Delay
 from model.finding import Finding
 from model.life import Life
 from model.limit_documents import LimitDocuments
@@ -59,6 +60,7 @@ class Model:
         self.finding = Finding(self)
         self.limits = Limits(self)
         self.limit_documents = LimitDocuments(self)
+        self.delay = Delay(self)
         self.order = Order(self)
         self.workers = Workers(self)
         self.sleepers = Sleepers(self)
@@ -74,11 +76,18 @@ class Model:
 
     def operation(self, name):
         """What checks this operation of the engine."""
-        return next(getattr(part, name) for part in self.parts if name in part.operations)
+        for part in self.parts:
+            if name in part.operations:
+                return getattr(part, name)
+        raise LookupError(f"no part of the model has {name!r} in its `operations` (a listing's begins with list_)")
+
+    def is_listing(self, script):
+        """Whether it answers in pages, of which the model is given all documents: then a part has `list_<script>`."""
+        return any("list_" + script in part.operations for part in self.parts)
 
     def transition(self, job, was, event=None):
         """Every change of a state comes by here. `event` is what the job's history calls it, if it does."""
-        parts = (self.trace, self.statistics, self.limits, self.workers, self.arrival, self.links)
+        parts = (self.trace, self.statistics, self.delay, self.limits, self.workers, self.arrival, self.links)
         for part in (*parts, self.queues, self.webhooks):
             part.transition(job, was, event)
 

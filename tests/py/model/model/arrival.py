@@ -14,11 +14,11 @@ from model.common import (
     refuse,
     same,
 )
-from model.life import Job
+from model.life import PASSED, Job
 from model.part import Part
 
 FIELDS = ("name", "priority", "max_retry", "keep_result", "timeout", "tags", "unique", "unique_for",
-          "unique_within", "max_runtime", "max_lapses", "track", "headers", "notify")  # fmt: skip
+          "unique_within", "max_runtime", "max_lapses", "track", *PASSED, "notify")  # fmt: skip
 
 
 @dataclass

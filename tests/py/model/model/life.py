@@ -18,6 +18,7 @@ from model.part import Part
 from model.trace import cut
 
 MOST_DEPENDENTS = 100  # that a document shows
+PASSED = ("headers",)  # fields that are kept, shown and told to workers, and do nothing else
 
 
 @dataclass(repr=False)
@@ -223,7 +224,7 @@ class Life(Part):
             "keep_result", "created_ms", "argument", "worker_id", "started_ms", "due_ms", "ended_ms",
             "expires_ms", "finished_at", "reason", "message", "error", "tags", "unique", "unique_for",
             "unique_within", "max_runtime", "max_lapses", "ready_ms", "schedule", "schedule_ms", "progress",
-            "progress_message", "group", "depends", "if_failed", "headers", "notify", "webhook")}  # fmt: skip
+            "progress_message", "group", "depends", "if_failed", *PASSED, "notify", "webhook")}  # fmt: skip
         doc["track"], doc["lapses"] = job.track or None, job.lapses or None
         doc["waits_for"] = sorted(job.waits_for) if job.status == "blocked" else None
         doc["dependents"] = sorted(one.id for one in self.model.links.dependents(job.id))[:MOST_DEPENDENTS] or None
@@ -243,7 +244,7 @@ class Life(Part):
     def picked_document(self, job):
         keys = ("id", "token", "name", "queue", "priority", "attempt", "retry_count", "timeout")
         doc = {k: getattr(job, k) for k in keys}
-        more = {k: getattr(job, k) for k in ("depends", "schedule", "schedule_ms", "max_runtime", "headers", "webhook")}
+        more = {k: getattr(job, k) for k in ("depends", "schedule", "schedule_ms", "max_runtime", *PASSED, "webhook")}
         return doc | {k: v for k, v in more.items() if v is not None}
 
     def waiting(self, queue):

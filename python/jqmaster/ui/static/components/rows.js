@@ -22,7 +22,7 @@ function Title({ column, sort, onSort }) {
 }
 
 /**
- * columns: [{title, cell(row) → view, kind?: 'number'|'wide'|'actions', hide?: 'narrow', tip?, sort?: name of the order}]
+ * columns: [{title, cell(row) → view, kind?: 'number'|'wide'|'actions', hide?: 'narrow' (phones), 'tight' (tablets as well), tip?, sort?: name of the order}]
  * rows; rowKey(row) → text; label: what the table is; empty: a view for no rows
  * sort, onSort(text): the order in force, as "name" or "-name", and what to do when another is asked for
  * chosen: a Set of keys, onChoose(Set): rows can be chosen (shift: from the last one to here)

@@ -1,6 +1,6 @@
 // Charts over time by uPlot: lines or stacked areas, values under the pointer and by the arrow keys, a brush that sets
 // the time range, deploy marks, a click that leads on.
-import { brief, clock, duration, moment } from '../format.js';
+import { brief, clock, cut, duration, moment } from '../format.js';
 import uPlot from '../vendor/uplot.js';
 import { html, same, setRange, useEffect, useRef, useState } from '../view.js';
 
@@ -13,6 +13,8 @@ document.head.append(sheet);
 const KINDS = ['queued', 'scheduled', 'blocked', 'running', 'retrying', 'done', 'error', 'cancelled'];
 // For series that are no states, such as queues: told apart by colour and by their order in the legend.
 const OTHERS = ['queued', 'running', 'retrying', 'scheduled', 'done', 'error', 'blocked'];
+// Names of marks that would cover each other stand below each other; what is more has its line alone.
+const MARK_ROWS = 3;
 const TIMES = [
   1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 15e3, 3e4, 6e4, 12e4, 3e5, 6e5, 9e5, 18e5, 36e5, 72e5, 144e5,
   288e5, 432e5, 864e5, 1728e5, 4320e5, 8640e5,
@@ -50,6 +52,7 @@ function optionsOf(given, size) {
     ctx.strokeStyle = ctx.fillStyle = token('text');
     ctx.lineWidth = devicePixelRatio;
     ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
+    const rows = Array.from({ length: MARK_ROWS }, () => []);
     for (const mark of marks) {
       if (mark.ms < given.from_ms || mark.ms > given.to_ms) continue;
       const x = Math.round(plot.valToPos(mark.ms / 1000, 'x', true));
@@ -59,8 +62,14 @@ function optionsOf(given, size) {
       ctx.lineTo(x, bbox.top + bbox.height);
       ctx.stroke();
       const isLeft = x > bbox.left + bbox.width * 0.8;
+      const text = cut(mark.text, 20);
+      const width = ctx.measureText(text).width + 8 * devicePixelRatio;
+      const [from, to] = isLeft ? [x - width, x] : [x, x + width];
+      const row = rows.findIndex((taken) => taken.every(([left, right]) => to <= left || from >= right));
+      if (row < 0) continue;
+      rows[row].push([from, to]);
       ctx.textAlign = isLeft ? 'right' : 'left';
-      ctx.fillText(mark.text, x + (isLeft ? -4 : 4) * devicePixelRatio, bbox.top + 11 * devicePixelRatio);
+      ctx.fillText(text, x + (isLeft ? -4 : 4) * devicePixelRatio, bbox.top + (11 + 13 * row) * devicePixelRatio);
     }
     ctx.restore();
   };
@@ -69,7 +78,7 @@ function optionsOf(given, size) {
     ...size,
     // A part of a stack is filled down to the one below it, so that colours do not mix.
     bands: isStacked ? series.slice(1).map((_one, i) => ({ series: [i + 1, i + 2] })) : undefined,
-    padding: [8, 8, 0, 0],
+    padding: [8, 18, 0, 0], // half of the last moment's text
     legend: { show: false },
     cursor: { drag: { x: Boolean(given.onBrush), y: false, setScale: false }, points: { size: 6 } },
     scales: {
@@ -243,11 +252,13 @@ export function Chart(given) {
     at >= 0 && moments[at]
       ? `${clock(moments[at])}: ${series.map((one) => `${one.name} ${one.values[at] === null ? 'nothing' : format(one.values[at])}`).join(', ')}`
       : '';
+  const seen = (marks || []).filter((mark) => mark.ms >= from_ms && mark.ms <= to_ms);
+  const deploys = seen.length ? `; marked: ${seen.map((mark) => mark.text).join(', ')}` : '';
   return html`<figure class="chart">
     <figcaption><span>${title}${at >= 0 && moments[at] ? html`<span class="crumb"> · ${moment(moments[at]).slice(0, 16)}${sum === null ? '' : ` · ${format(sum)} ${unit}`}</span>` : null}</span>
       <${Legend} series=${all} at=${at} format=${format} hidden=${hidden} onHide=${turn} /></figcaption>
     <div class=${`chart-plot ${onPick ? 'is-link' : ''}`} ref=${place} tabindex="0" role="group" onKeyDown=${onKey} onBlur=${() => setAt(-1)}
-      aria-label=${`${title}; left and right show values${onPick ? ', Enter leads to them' : ''}`}
+      aria-label=${`${title}; left and right show values${onPick ? ', Enter leads to them' : ''}${deploys}`}
       onPointerDown=${(event) => {
         pressed.current = event.clientX;
       }} onClick=${(event) => Math.abs(event.clientX - pressed.current) < 4 && go(at)}></div>

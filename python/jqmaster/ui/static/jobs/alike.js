@@ -9,7 +9,7 @@ const DEEP = 3;
 const LONG = 60;
 
 /** Terms for the short values of an argument, those near the top first. */
-export function termsOf(argument) {
+function termsOf(argument) {
   const terms = [];
   let level = [['argument', argument]];
   for (let depth = 0; depth <= DEEP && level.length && terms.length < MOST; depth += 1) {

@@ -10,7 +10,7 @@ const BOUNDS = { '>': 'gt', '>=': 'ge', '<': 'lt', '<=': 'le' };
 const CONSTANTS = { true: true, false: false, null: null };
 const SPANS = { slower: 'slower_ms', older: 'to_ms', newer: 'from_ms' };
 const PLAIN = { queue: 'queue', name: 'name', tag: 'tag', group: 'group', worker: 'worker', error: 'message' };
-export const KEYS = [...Object.keys(PLAIN), 'status', ...Object.keys(SPANS)];
+const KEYS = [...Object.keys(PLAIN), 'status', ...Object.keys(SPANS)];
 
 const problem = (text) => Object.assign(new Error(text), { field: 'q' });
 

@@ -20,14 +20,24 @@ import {
   Use,
 } from '../constraints.js';
 import { count, cut, moment } from '../format.js';
+import { termOf } from '../jobs/queryline.js';
 import { isWhole } from '../limit.js';
-import { navigate } from '../router.js';
+import { navigate, withQuery } from '../router.js';
 import { html, Link, useData, useQuery } from '../view.js';
 
 const BUSIEST = 100;
 const PAGE = 25;
 // Of a long value only a digest is known, which is not the value.
 const isDigest = (by) => [by].flat().some((part) => typeof part === 'string' && part.startsWith('sha1:'));
+
+/** A key, with the way to its jobs where a line can say which these are. */
+function keyOrJobs({ by }, value) {
+  const values = Array.isArray(by) ? value : [value];
+  const terms = by && values && !isDigest(value) ? [by].flat().map((one, i) => termOf(one, values[i])) : [null];
+  if (terms.includes(null)) return shownKey(value);
+  return html`<${Link} to=${withQuery('/jobs', { q: terms.join(' ') })} title="Its jobs">${shownKey(value)}<//>`;
+}
+
 const none = (text = '–') => html`<span class="zero">${text}</span>`;
 const FILTERS = [
   { name: 'find', label: 'Find a key', type: 'search', placeholder: 'begins with…' },
@@ -54,7 +64,7 @@ function columns(constraint, after) {
       }`;
   };
   return [
-    { title: 'Key', kind: 'wide', cell: (key) => shownKey(key.by) },
+    { title: 'Key', kind: 'wide', cell: (key) => keyOrJobs(constraint, key.by) },
     { title: 'In use', cell: (key) => html`<${Use} constraint=${constraint} of=${key} />` },
     {
       title: 'Held jobs',

@@ -10,8 +10,9 @@ import { Chart } from '../components/timechart.js';
 import { count, cut, jobs as inJobs, now, percent } from '../format.js';
 import { actionOf } from '../jobs/actions.js';
 import { mass } from '../jobs/mass.js';
+import { useMarks } from '../marks.js';
 import { withQuery } from '../router.js';
-import { html, Link, RANGES, STEP_MS, setRange, useData, useQuery, useRange } from '../view.js';
+import { html, Link, RANGES, STEP_MS, useData, useQuery, useRange } from '../view.js';
 
 const MOST_GROUPS = 5000;
 // With more groups than these, only those of the page are asked for what costs more.
@@ -39,6 +40,11 @@ async function load(range, order, from, signal) {
   const ask = ({ group }) => api.get('/failures', { ...details(range), group }, { signal });
   const told = rows.map((one) => (one.counts ? [one] : ask(one).then(({ failures }) => failures)));
   return { groups: found, rows: (await Promise.all(told)).flat(), isAll };
+}
+
+/** Since when a group is new: the last deploy of the time, else all of it. → {ms, words} */
+function freshness(range, [mark]) {
+  return mark ? { ms: mark.time_ms, words: `since ${mark.text}` } : { ms: range.from_ms, words: 'in this time' };
 }
 
 /** By the minute as far as minutes are kept, else by the hour: {by, step, from_ms}. */
@@ -118,7 +124,7 @@ function Count({ one, most }) {
   return html`<span class="counted"><span>${count(one.count)}</span><span class="share" style=${{ width }}></span></span>`;
 }
 
-function columns(range, text, most, run) {
+function columns(fresh, text, most, run) {
   const jobsOf = (one) => withQuery('/jobs', { group: one.group });
   const action = (id, name, one, kind) =>
     html`<${Button} needs="operator" class=${kind} aria-label=${`${name} all of ${one.group}`} onClick=${() => run(id, one)}>${name}…<//>`;
@@ -127,6 +133,11 @@ function columns(range, text, most, run) {
       title: 'Group, and newest message',
       kind: 'wide',
       cell: (one) => html`<${Link} to=${jobsOf(one)} data-open>${cut(one.group, 120)}<//>
+        ${
+          one.first_ms >= fresh.ms
+            ? html` <${Badge} word="new" kind="warning" title=${`New ${fresh.words}: none of its jobs that are kept failed before`} />`
+            : null
+        }
         <p class="muted said" title=${cut(one.message, 1000)}>
           <${Link} to=${path`/job/${one.id}`}>${cut(one.message, 160) || 'no message'}<//></p>
         <${Common} one=${one} />`,
@@ -137,12 +148,7 @@ function columns(range, text, most, run) {
     {
       title: 'Oldest kept',
       hide: 'narrow',
-      cell: (one) => html`<span class="nowrap"><${Ago} ms=${one.first_ms} /></span>
-        ${
-          one.first_ms >= range.from_ms
-            ? html` <${Badge} word="new" kind="warning" title="None of its jobs that are kept failed before this time" />`
-            : null
-        }`,
+      cell: (one) => html`<span class="nowrap"><${Ago} ms=${one.first_ms} /></span>`,
     },
     {
       title: '',
@@ -178,10 +184,12 @@ const Choice = ({ label, value, options, onChange }) =>
     ${options.map(([name, text]) => html`<option key=${name} value=${name} selected=${name === value}>${text}</option>`)}
   </select>`;
 
-function said({ groups, isAll }) {
+function Said({ groups, isAll, fresh }) {
   const sum = groups.reduce((whole, one) => whole + one.count, 0);
   const many = `${isAll ? '' : 'more than '}${count(groups.length)} ${groups.length === 1 ? 'group' : 'groups'}`;
-  return `${inJobs(sum)} in ${many}. Jobs that failed for good stay until they are retried, discarded, or their time to be kept is over.`;
+  const newest = groups.filter((one) => one.first_ms >= fresh.ms).length;
+  return html`<p class="muted">${inJobs(sum)} in ${many}, <b>${isAll ? '' : 'at least '}${count(newest)} new</b> ${cut(fresh.words, 60)}, <${Ago} ms=${fresh.ms} />.
+    Jobs that failed for good stay until they are retried, discarded, or their time to be kept is over.</p>`;
 }
 
 export function Page() {
@@ -189,6 +197,8 @@ export function Page() {
   const range = useRange();
   const order = ORDERS[asked] ? asked : 'count';
   const from = Number(at) || 0;
+  const { marks, lines } = useMarks(range);
+  const fresh = freshness(range, marks);
   const deps = [range.name, range.isLive || range.from_ms, range.isLive || range.to_ms];
   const state = useData((signal) => load(range, order, from, signal), { ms: 10000, deps: [...deps, order, from] });
   const trend = useData((signal) => overTime(range, signal), { ms: 10000, deps });
@@ -200,9 +210,7 @@ export function Page() {
   const to = (start) => () => setQuery({ at: start || '' });
   const choices = html`
     <${Choice} label="Order" value=${order} options=${Object.entries(ORDERS).map(([name, [told]]) => [name, told])}
-      onChange=${(value) => setQuery({ order: value === 'count' ? '' : value, at: '' })} />
-    <${Choice} label="Time" value=${range.name} onChange=${(value) => setRange({ range: value })}
-      options=${[...(range.isLive ? [] : [['', 'chosen']]), ...RANGES.map(([name, , span]) => [name, `last ${bare(span)}`])]} />`;
+      onChange=${(value) => setQuery({ order: value === 'count' ? '' : value, at: '' })} />`;
   const empty = html`<${Empty}>No job has failed for good. <${Link} to=${withQuery('/jobs', { status: 'retrying' })}>Those
     that failed and are tried again<//><//>`;
   return html`<${Head} title="Failures" actions=${choices} />
@@ -213,13 +221,13 @@ export function Page() {
         back: from ? to(from - PAGE) : null,
         forth: from + PAGE < data.groups.length ? to(from + PAGE) : null,
       };
-      return html`${data.groups.length ? html`<p class="muted">${said(data)}</p>` : null}
-        <${Table} label="Failures by group" columns=${columns(range, text, most, run)} rows=${data.rows}
+      return html`${data.groups.length ? html`<${Said} ...${data} fresh=${fresh} />` : null}
+        <${Table} label="Failures by group" columns=${columns(fresh, text, most, run)} rows=${data.rows}
           rowKey=${(one) => one.group} empty=${empty}><${Pager} of=${pager} /><//>`;
     }}<//>
     <h2>Over time</h2>
     <div class="grid">
-      <section class="panel"><${Loaded} of=${trend}>${({ unit, ...data }) => html`<${Chart} title=${`Attempts that failed, ${unit}`} height=${150} zoom ...${data} />`}<//></section>
+      <section class="panel"><${Loaded} of=${trend}>${({ unit, ...data }) => html`<${Chart} title=${`Attempts that failed, ${unit}`} height=${150} zoom marks=${lines} ...${data} />`}<//></section>
       <section class="panel"><h2>By kind of job</h2><${Loaded} of=${kinds}>${(rows) => html`<${Kinds} rows=${rows} />`}<//></section>
     </div>`;
 }

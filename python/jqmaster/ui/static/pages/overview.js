@@ -11,6 +11,7 @@ import { Ago } from '../components/time.js';
 import { Chart } from '../components/timechart.js';
 import { act } from '../components/toast.js';
 import { amount, brief, clock, count, cut, duration, percent, rate, setServerNow } from '../format.js';
+import { useMarks } from '../marks.js';
 import { navigate, withQuery } from '../router.js';
 import { html, Link, useData, useEffect, useQuery, useRange, useStream } from '../view.js';
 
@@ -44,7 +45,7 @@ function Verdict({ data }) {
 function Tiles({ data }) {
   const { totals, rates, workers, oldest, hour, constraints, now_ms, queues } = data;
   const failing = rates.failed + rates.lapsed + rates.error;
-  const sum = (number) => (queues.more ? html`<small>at least</small> ${brief(number)}` : brief(number));
+  const sum = (number) => (queues.more ? html`${brief(number)} <small>so far</small>` : brief(number));
   const [fullest] = constraints.fullest;
   const used = workers.slots ? workers.slots_held / workers.slots : null;
   return html`<div class="tiles is-many">
@@ -127,7 +128,6 @@ function OverTime({ range, marks }) {
     (signal) => api.get('/trends', { split, from_ms, to_ms: isLive ? '' : Math.round(to_ms), top: 7 }, { signal }),
     { ms: 10000, deps: isLive ? [split, name] : [split, from_ms, to_ms] },
   );
-  const shown = marks.map(({ time_ms, text }) => ({ ms: time_ms, text }));
   return html`<section class="panel" aria-label="Over time">
       <div class="split" role="group" aria-label="Split">${SPLITS.map(
         ([one, text]) => html`<button type="button" aria-pressed=${one === split}
@@ -135,10 +135,10 @@ function OverTime({ range, marks }) {
       )}</div>
       <${Loaded} of=${state}>${(told) =>
         told.begins.length
-          ? html`<${Ended} told=${told} split=${told.split} isLive=${isLive} marks=${shown} />`
+          ? html`<${Ended} told=${told} split=${told.split} isLive=${isLive} marks=${marks} />`
           : html`<p class="muted">Nothing is kept of this time.</p>`}<//>
     </section>
-    ${state.data?.begins.length ? html`<${Levels} told=${state.data} isLive=${isLive} marks=${shown} />` : null}`;
+    ${state.data?.begins.length ? html`<${Levels} told=${state.data} isLive=${isLive} marks=${marks} />` : null}`;
 }
 
 // -- deploys ------------------------------------------------------------------------------------------
@@ -222,22 +222,30 @@ function Queues({ data }) {
   return html`<section class="panel"><h2>Queues with most to do</h2>
     <${Table} label="Queues" rows=${queues.top.slice(0, SHOWN)} rowKey=${(queue) => queue.name} columns=${COLUMNS(now_ms)}
       empty=${html`<p class="empty">No queue yet. The first job makes one: <code>jqmaster enqueue mail</code></p>`}>
-      <p class="muted pager"><${Link} to="/queues">${others > 0 ? `${count(others)} more ${others === 1 ? 'queue' : 'queues'}` : 'All queues'}<//>
-        ${queues.more ? html`<span>Still counting: ${count(queues.count)} queues were looked at so far, sums are of these</span>` : null}
-        ${!queues.more && old > 10000 ? html`<span>Sums over all queues were complete ${duration(old)} ago</span>` : null}</p>
+      <p class="muted pager"><${Link} to="/queues">${others > 0 && !queues.more ? `${count(others)} more ${others === 1 ? 'queue' : 'queues'}` : 'All queues'}<//>
+        ${queues.more ? html`<span>Still counting: ${count(queues.count)} queues were looked at so far; the sums above are of these</span>` : null}
+        ${!queues.more && old > 10000 ? html`<span>The sums above are up to ${duration(old)} old: there are too many queues to look at all at once</span>` : null}</p>
     <//></section>`;
 }
 
+const TIMES = [
+  ['p50', 'p50', ''],
+  ['p90', 'p90', 'hide-narrow'],
+  ['p95', 'p95', ''],
+  ['p99', 'p99', 'hide-narrow'],
+  ['max', 'Most', ''],
+];
+
 function Times({ hour, oldest, now_ms }) {
   const row = (name, of) => html`<tr><th scope="row">${name}</th>
-    ${['p50', 'p90', 'p95', 'p99', 'max'].map((at) => html`<td class="number">${of.count ? duration(of[at]) : '–'}</td>`)}</tr>`;
+    ${TIMES.map(([at, , hide]) => html`<td class=${`number ${hide}`}>${of.count ? duration(of[at]) : '–'}</td>`)}</tr>`;
   return html`<section class="panel"><h2>How long jobs waited and ran${
     hour ? html`<span class="crumb"> · ended since <${Ago} ms=${hour.begin_ms} /></span>` : null
   }</h2>
     ${
       hour
         ? html`<div class="table"><div class="scroll" tabindex="0" role="region" aria-label="Times"><table>
-            <thead><tr><th><span class="hidden-text">What</span></th>${['p50', 'p90', 'p95', 'p99', 'Most'].map((text) => html`<th scope="col" class="number">${text}</th>`)}</tr></thead>
+            <thead><tr><th><span class="hidden-text">What</span></th>${TIMES.map(([, text, hide]) => html`<th scope="col" class=${`number ${hide}`}>${text}</th>`)}</tr></thead>
             <tbody>${row('Waited', hour.wait)}${row('Ran', hour.run)}</tbody></table></div></div>`
         : html`<p class="muted">No job has run in the last two hours.</p>`
     }
@@ -248,25 +256,16 @@ function Times({ hour, oldest, now_ms }) {
 export function Page() {
   const data = useStream('/overview/events', { ms: 5000 });
   const range = useRange();
-  const marked = useData(
-    (signal) =>
-      api.get(
-        '/marks',
-        { from_ms: Math.round(range.from_ms), to_ms: range.isLive ? '' : Math.round(range.to_ms) },
-        { signal },
-      ),
-    { ms: 30000, deps: [range.name, range.isLive ? '' : range.from_ms, range.isLive ? '' : range.to_ms] },
-  );
+  const { marks, lines, reload } = useMarks(range);
   useEffect(() => {
     if (data) setServerNow(data.now_ms);
   }, [data]);
   if (!data) return html`<${Head} title="Overview" /><p class="muted">Looking …</p>`;
-  const marks = marked.data?.marks || [];
   return html`<${Head} title="Overview" /><${Verdict} data=${data} />
     <${Alerts} found=${data.alerts} />
     <${Tiles} data=${data} />
-    <${Marks} marks=${marks} reload=${marked.reload} />
-    <${OverTime} range=${range} marks=${marks} />
+    <${Marks} marks=${marks} reload=${reload} />
+    <${OverTime} range=${range} marks=${lines} />
     <${Queues} data=${data} />
     <${Times} hour=${data.hour} oldest=${data.oldest} now_ms=${data.now_ms} />`;
 }

@@ -10,6 +10,7 @@ import { Ago } from '../components/time.js';
 import { Chart } from '../components/timechart.js';
 import { act, toast } from '../components/toast.js';
 import { brief, count, duration, jobs, now } from '../format.js';
+import { useMarks } from '../marks.js';
 import {
   Age,
   forget,
@@ -26,6 +27,7 @@ import {
 } from '../queues.js';
 import { navigate, withQuery } from '../router.js';
 import { html, Link, STEP_MS, useData, useRange } from '../view.js';
+import { Slots, State } from '../workers.js';
 
 const HELD = 200; // jobs that are looked at
 const MINUTES_KEPT = 180;
@@ -83,9 +85,13 @@ const NAMES = [
 ];
 
 const WORKERS = [
-  { title: 'Worker', kind: 'wide', cell: (worker) => html`${worker.name} <code class="muted">${worker.id}</code>` },
-  { title: 'State', cell: (worker) => html`<${Badge} word=${worker.state} />` },
-  { title: 'Slots', cell: (worker) => html`<${Meter} value=${worker.held} limit=${worker.max_jobs} />` },
+  {
+    title: 'Worker',
+    kind: 'wide',
+    cell: (worker) => html`<${Link} to=${path`/worker/${worker.id}`}>${worker.name}<//>`,
+  },
+  { title: 'State', cell: (worker) => html`<${State} of=${worker} />` },
+  { title: 'Slots', cell: (worker) => html`<${Slots} of=${worker} />` },
   { title: 'Longest', kind: 'number', cell: (worker) => html`<${Age} ms=${worker.running[0]?.[1]} />` },
   { title: 'Seen', kind: 'number', cell: (worker) => html`<${Ago} ms=${worker.seen_ms} />` },
 ];
@@ -112,17 +118,17 @@ function useStatistics(name) {
     },
     { ms: 15000, deps: [name, by, range.name, range.isLive ? 0 : from, range.isLive ? 0 : range.to_ms] },
   );
-  return { state, by, step, from, to: range.to_ms };
+  return { state, by, step, from, to: range.to_ms, marks: useMarks(range).lines };
 }
 
-function Charts({ stats, by, step, from, to }) {
+function Charts({ stats, by, step, from, to, marks }) {
   const at = new Map(stats.map((one) => [one.begin_ms, one]));
   const moments = [];
   for (let ms = from; ms < to; ms += step) moments.push(ms);
   const all = moments.map((ms) => at.get(ms));
   const counts = (value) => all.map((one) => (one ? value(one) : 0));
   const times = (kind, key) => all.map((one) => (one?.[kind]?.count ? one[kind][key] : null));
-  const common = { moments, from_ms: from, to_ms: to, zoom: true };
+  const common = { moments, from_ms: from, to_ms: to, zoom: true, marks };
   const lines = (kind) => [
     { name: 'p50', kind: 'running', values: times(kind, 'p50') },
     { name: 'p95', kind: 'retrying', values: times(kind, 'p95') },
@@ -191,12 +197,18 @@ function Actions({ queue, change }) {
 }
 
 function Workers({ name }) {
-  const state = useData((signal) => api.get('/workers', { count: 1000 }, { signal }), { ms: 5000, deps: [name] });
-  return html`<${Loaded} of=${state}>${({ workers, cursor }) => {
-    const serving = workers.filter((worker) => serves(worker, name));
-    const empty = html`<${Empty}>No worker is registered for it. Others may pull all the same.<//>`;
+  const look = async (signal) => {
+    // The registered ones, and those that pull and announce themselves.
+    const asked = [{}, { others: 1 }].map((which) => api.get('/workers', { count: 1000, ...which }, { signal }));
+    const pages = await Promise.all(asked);
+    return { workers: pages.flatMap(({ workers }) => workers), isAll: pages.every(({ cursor }) => !cursor) };
+  };
+  const state = useData(look, { ms: 5000, deps: [name] });
+  return html`<${Loaded} of=${state}>${({ workers, isAll }) => {
+    const serving = workers.filter((worker) => worker.state !== 'gone' && serves(worker, name));
+    const empty = html`<${Empty}>No worker that is listed names it. Others may pull all the same.<//>`;
     return html`<${Table} label="Workers" columns=${WORKERS} rows=${serving} rowKey=${(worker) => worker.id} empty=${empty}>
-      ${cursor ? html`<p class="muted">Only the first ${count(workers.length)} workers were looked at.</p>` : null}<//>`;
+      ${isAll ? null : html`<p class="muted">Only the first ${count(workers.length)} workers were looked at.</p>`}<//>`;
   }}<//>`;
 }
 

@@ -15,11 +15,8 @@ const TEXTS = new Set(['name', 'cause']);
 const number = (title, sort, cell, more = {}) => ({ title, sort, cell, kind: 'number', ...more });
 const state = (title, name, hide) =>
   number(title, name, (queue) => html`<${Counted} queue=${queue} state=${name} />`, { hide });
-const p95 = (title, kind, tip) =>
-  number(title, kind, ({ recent }) => (recent?.[kind] ? duration(recent[kind].p95) : html`<${Gone} />`), {
-    hide: 'narrow',
-    tip,
-  });
+const p95 = (title, kind, hide, tip) =>
+  number(title, kind, ({ recent }) => (recent?.[kind] ? duration(recent[kind].p95) : html`<${Gone} />`), { hide, tip });
 
 const columnsOf = (reload) => [
   {
@@ -45,18 +42,18 @@ const columnsOf = (reload) => [
     tip: `Jobs a minute that come less those that end, ${MINUTES} minutes`,
   }),
   number('Empty in', 'empties', (queue) => (queue.empties_ms ? duration(queue.empties_ms) : html`<${Gone} />`), {
-    hide: 'narrow',
+    hide: 'tight',
     tip: 'When no job is ready, if all goes on like this',
   }),
-  p95('Wait', 'wait', `95 % of the jobs that ended in ${MINUTES} minutes had started within this time`),
-  p95('Run', 'run', `95 % of the jobs that were done in ${MINUTES} minutes ran no longer`),
+  p95('Wait', 'wait', 'narrow', `95 % of the jobs that ended in ${MINUTES} minutes had started within this time`),
+  p95('Run', 'run', 'tight', `95 % of the jobs that were done in ${MINUTES} minutes ran no longer`),
   number('Workers', 'workers', (queue) => zero(count(queue.workers), queue.workers), {
     hide: 'narrow',
     tip: 'Registered for it; others may pull as well',
   }),
   state('Retrying', 'retrying', 'narrow'),
-  state('Scheduled', 'scheduled', 'narrow'),
-  state('Blocked', 'blocked', 'narrow'),
+  state('Scheduled', 'scheduled', 'tight'),
+  state('Blocked', 'blocked', 'tight'),
   state('Failed', 'error'),
   {
     title: '',
@@ -71,17 +68,17 @@ const columnsOf = (reload) => [
 ];
 
 /** How far it was looked, and how old that is. */
-const said = ({ total, looked, more, counting, age_ms, first, queues }) =>
-  [
-    total > queues.length && queues.length
-      ? `${count(first + 1)} to ${count(first + queues.length)} of ${counting ? 'at least ' : ''}${count(total)}`
-      : '',
-    counting ? `still counting: at least ${count(looked)} queues` : '',
-    more && !counting ? `only the first ${count(looked)} queues were looked at` : '',
-    age_ms > 5000 && !counting ? `order as of ${duration(age_ms)} ago` : '',
+function said({ total, looked, more, counting, age_ms, first, queues }) {
+  const shown = total > queues.length && queues.length ? `${count(first + 1)} to ${count(first + queues.length)}` : '';
+  if (counting) return `${shown && `${shown}; `}still counting: ${count(looked)} queues were looked at so far`;
+  return [
+    shown && `${shown} of ${count(total)}`,
+    more ? `only the first ${count(looked)} queues were looked at` : '',
+    age_ms > 5000 ? `their order is ${duration(age_ms)} old` : '',
   ]
     .filter(Boolean)
     .join('; ');
+}
 
 export function Page() {
   const [{ name = '', sort = WORST }, setQuery] = useQuery();

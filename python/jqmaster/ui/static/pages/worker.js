@@ -65,8 +65,8 @@ function Facts({ of: worker, isListed }) {
 const Unlisted = ({ of: { name, held } }) =>
   html`<p class="muted">It is not listed: ${
     held
-      ? `what it runs was found among ${count(LOOKED_AT)} running jobs.`
-      : `it gave no sign of life for an hour, or never, and runs none of the ${count(LOOKED_AT)} running jobs looked at.`
+      ? `what it runs was found among the running jobs, of which the first ${count(LOOKED_AT)} are looked at.`
+      : `it gave no sign of life for an hour, or never. Among the first ${count(LOOKED_AT)} running jobs there is none of it.`
   } <${Link} to=${withQuery('/jobs', { worker: name })}>Jobs that it had<//></p>`;
 
 function Gone({ lost = [], lapsed }) {
@@ -117,8 +117,12 @@ export function Page({ params: { name: id } }) {
     return html`<${Head} title=${title} actions=${actions} />
       ${worker.state === 'gone' ? html`<${Gone} ...${worker} />` : null}
       <${Facts} of=${worker} isListed=${isListed} />
-      <h2>Runs</h2>
-      <${Table} label="Jobs that it runs" columns=${columns(state.reload)} rows=${rows} rowKey=${(job) => job.id}
-        empty=${html`<${Empty}>It runs nothing now.<//>`} />`;
+      ${
+        isListed || rows.length
+          ? html`<h2>Runs</h2>
+              <${Table} label="Jobs that it runs" columns=${columns(state.reload)} rows=${rows} rowKey=${(job) => job.id}
+                empty=${html`<${Empty}>It runs nothing now.<//>`} />`
+          : null
+      }`;
   }}<//>`;
 }

@@ -19,9 +19,9 @@ function Runs({ of, found }) {
   const more = of.held - SHOWN;
   return html`${of.running.slice(0, SHOWN).map(([id, startedMs]) => {
     const job = found.get(id);
-    return html`<div class="nowrap" key=${id}>
+    return html`<div key=${id}>
       <${Link} to=${path`/job/${id}`}>${job?.name ? cut(job.name, 40) : html`<code>${id}</code>`}<//>
-      <span class="muted"> <${Ago} ms=${startedMs} /></span> <${Stuck} job=${job} />
+      <span class="muted nowrap"> <${Ago} ms=${startedMs} /></span> <${Stuck} job=${job} />
     </div>`;
   })}${more > 0 ? html`<${Link} to=${path`/worker/${of.id}`}>${count(more)} more<//>` : null}`;
 }
@@ -93,13 +93,13 @@ const columns = (found, reload) => [
   { title: 'Queues', kind: 'wide', hide: 'narrow', cell: (worker) => html`<${Queues} of=${worker} />` },
   {
     title: 'Version',
-    hide: 'narrow',
+    hide: 'tight',
     cell: (worker) => html`<span class="muted nowrap">${worker.version ?? '–'}</span>`,
   },
   {
     title: 'Lapsed',
     kind: 'number',
-    hide: 'narrow',
+    hide: 'tight',
     tip: 'Attempts whose lease ran out',
     cell: ({ lapsed }) => (lapsed ? html`<b>${count(lapsed)}</b>` : none('0')),
   },
