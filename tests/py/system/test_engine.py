@@ -202,7 +202,7 @@ class TestLists:
                 await one.enqueue([({"name": "a", "priority": priority}, b"\xc0")])
             best = [await one.head("*") for one in await engine.partitions()]
             assert await engine.head(["a", "b"]) == min(filter(None, best))
-        for one in await engine.partitions():
+        for _ in await engine.partitions():
             found = await engine.head("a")
             assert found and found[0] == -2
             await (await engine.of(found[1])).pick("w", "a")
