@@ -83,6 +83,16 @@ function M.put(index, name, priority, id, rest)
   end
 end
 
+--- What stands first among the lanes that may start: a lower bound, of which nothing is put right.
+---@return number? priority
+---@return string? id of 14 digits
+function M.bound(name)
+  local first = call("ZRANGE", M.of_queue(name), 0, 0, "WITHSCORES")
+  if first[1] then
+    return tonumber(first[2]), first[1]:sub(#NO_START + 1, #NO_START + #queue.LEAST_ID)
+  end
+end
+
 --- A lane may start, as far as is known.
 ---@param owner table the queue
 function M.add(owner, priority, id, rest)

@@ -8,7 +8,7 @@ local M = {}
 
 local FIELDS = "worker queues count order request wait"
 local COUNT = "an integer from 1 to 1000"
-local QUEUES = '"*", a name, or a list of 1 to 100 names and patterns'
+M.QUEUES = '"*", a name, or a list of 1 to 100 names and patterns'
 
 ---@cold
 ---@param value any the field `queues`
@@ -19,7 +19,7 @@ function M.parse_queues(value, path)
   if type(value) == "string" then
     list = { value }
   elseif not check.is_list(value, 1, 100) then
-    return nil, check.problem(path, QUEUES, value)
+    return nil, check.problem(path, M.QUEUES, value)
   end
   local entries = {}
   for i, text in ipairs(list) do
@@ -108,7 +108,7 @@ function M.parse(spec, path, holder)
   if not wish.worker then
     return nil, check.problem(path .. "worker", check.NAME, nil)
   elseif not wish.entries then
-    return nil, check.problem(path .. "queues", QUEUES, nil)
+    return nil, check.problem(path .. "queues", M.QUEUES, nil)
   end
   if not wish.entries[2] and wish.entries[1].name then
     wish.queue = wish.entries[1].name

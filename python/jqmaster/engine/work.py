@@ -21,6 +21,15 @@ class WorkCalls(Calling):
         """Start up to ``count`` jobs. ``options``: ``order``, ``request``, ``wait``."""
         return replies.picked(await self._ask("pick", worker=worker, queues=queues, count=count, **options))
 
+    async def head(self, queues: str | Sequence[str]) -> tuple[int, str] | None:
+        """Priority and id of the best job that a pick of these queues could start; nothing changes.
+
+        In queues with constraints or shared fairly, and where much has gone since, it is a lower bound: 14 digits
+        that need not be a job's. None: a pick finds nothing but what is due and was not seen to yet.
+        """
+        found = await self._ask("head", queues=queues)
+        return (int(found[0]), replies.text(found[1])) if found else None
+
     async def heartbeat(
         self, worker: str, jobs: Sequence[Holding] = (), *, notes: Mapping[Holding, Note] | None = None
     ) -> list[int | str]:

@@ -215,6 +215,11 @@ class SystemEngine(Operations):
         cursor = shown[-1] if len(shown) < len(order) else min(ends, default="")
         return [cursor, *(msgpack.packb(found[name]) for name in shown)]
 
+    async def _least(self, operation: str, arguments: Sequence[Argument]) -> Any:
+        """Of one answer each, or none, the least."""
+        answers = await _all(engine.call(operation, *arguments) for engine in await self.partitions())
+        return min(filter(None, answers), default=[])
+
     async def _enqueue(self, operation: str, arguments: Sequence[Argument]) -> Any:
         return await self.enqueue_by(lambda engine, part: engine.call(operation, *part), arguments)
 
@@ -229,6 +234,7 @@ _WAYS: dict[str, _Way] = {
     "explain": SystemEngine._by_id,
     "free": SystemEngine._by_key,
     "get": SystemEngine._by_ids,
+    "head": SystemEngine._least,
     "history": SystemEngine._by_id,
     "jobs": SystemEngine._steps,
     "kick": SystemEngine._by_spec_ids,

@@ -299,6 +299,7 @@ describe("the scripts", function()
     jq:call("constrain", { id = "c", concurrency = 1 }, msgpack.pack({ name = "a" }))
     local reads = {
       audit = {}, bulks = {}, constraints = {}, explain = jq:enqueue("a"), history = jq:enqueue("a"),
+      head = { queues = "*" },
       get = space.UNKNOWN_ID, queues = {},
       failures = {}, jobs = {}, tags = {}, schedules = {}, export = {}, stats = { by = "hour" },
       usage = { id = "c" }, workers = {}, keys = {}, trail = {}, webhooks = {},

@@ -93,6 +93,7 @@ VALID = (
     {
         "enqueue": [encode({"name": "a"}), b"\xc0"],
         "pick": [encode({"worker": "w", "queues": "*"})],
+        "head": [encode({"queues": "*"})],
         "finish": [
             encode({"worker": "w"}),
             encode({"id": RUNNING, "token": HOLD, "type": "success"}),

@@ -29,6 +29,7 @@ INSIDE = {
     "setup": "who connects does it",
     "migrate": "an upgrade, for who can reach Redis",
     "audit": "a check of the indexes, for who can reach Redis",
+    "head": "who works for several partitions compares them by it",
     "touch": "masters note when keys were used",
 }
 RECORDS = "application/octet-stream"

@@ -70,8 +70,8 @@ REACHED = {
 }  # fmt: skip
 NOT_REACHED = {
     "depend": "links are told when a job is enqueued; who changes them later is a program",
-    "finish": "of workers", "heartbeat": "of workers", "pick": "of workers", "register": "of workers",
-    "release": "of workers", "unregister": "of workers",
+    "finish": "of workers", "head": "of workers", "heartbeat": "of workers", "pick": "of workers",
+    "register": "of workers", "release": "of workers", "unregister": "of workers",
     "setup": "`load` and whoever enqueues run it as a part of more",
     "track": "of who watches live: a page, a program",
 }  # fmt: skip

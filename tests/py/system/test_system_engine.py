@@ -195,6 +195,18 @@ class TestLists:
             changed += more
         assert changed == 40
 
+    async def test_the_head_is_the_best_of_all_partitions(self, engine: SystemEngine) -> None:
+        assert await engine.head("a") is None
+        for priority in (5, 3, -2, 4):
+            for one in await engine.partitions():
+                await one.enqueue([({"name": "a", "priority": priority}, b"\xc0")])
+            best = [await one.head("*") for one in await engine.partitions()]
+            assert await engine.head(["a", "b"]) == min(filter(None, best))
+        for _ in await engine.partitions():
+            found = await engine.head("a")
+            assert found and found[0] == -2
+            await (await engine.of(found[1])).pick("w", "a")
+
     async def test_queues_of_one_name_are_added_up(self, engine: SystemEngine) -> None:
         names = [f"q{number}" for number in range(12)]
         for name in names:

@@ -151,7 +151,8 @@ ENCODE = {
 }
 DECODE = {
     "enqueue": enqueued, "heartbeat": text, "release": text, "refuse": text, "cancel": text, "watch": text,
-    "register": text, "audit": text, "pick": picked, "get": documents, "queue": plain_document,
+    "register": text, "audit": text, "pick": picked, "head": lambda reply: [*reply[:1], *text(reply[1:])],
+    "get": documents, "queue": plain_document,
     "config": plain_document, "constrain": constraint_document,
     "explain": explained, "constraints": lambda reply: page(reply, constraint_document),
     "usage": lambda reply: page(reply, use_document),

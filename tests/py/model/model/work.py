@@ -22,6 +22,7 @@ def in_path(name):
 class Work(Part):
     operations = (
         "pick",
+        "head",
         "release",
         "result",
         "get",
@@ -66,6 +67,13 @@ class Work(Part):
             self.model.sleepers.goes_to_sleep(worker, wait, queues, reply[0])
         if request:
             self.remember("pick", request, [(job.id, job.token) for job in taken])
+
+    def head(self, reply, queues):
+        """No job that may start is better than what is told. Entries of lanes may outlive their jobs until a pick."""
+        waiting = [job for job in self.model.jobs.values() if job.status == "queued"]
+        there = [(job.priority, job.id) for job in waiting if self.model.life.is_open(job, queues)]
+        if there and not self.model.limits.constraints:
+            expect(reply and tuple(reply) <= min(there), "a better job than the head", min(there))
 
     def picked_again(self, reply, answer):
         self.show_again(reply, self.started_again(answer))

@@ -1,0 +1,89 @@
+---@lazy
+-- Where the best waiting job stands, told without writing: so nothing is put right on the way, and what is told is a
+-- lower bound, as indexes have it. Who follows it picks, and that puts it right.
+local budget = require "jqlua.job.budget"
+local glob = require "jqlua.base.glob"
+local heads = require "jqlua.queue.heads"
+local keys = require "jqlua.base.keys"
+local lanes = require "jqlua.limits.lane_index"
+local meta = require "jqlua.base.meta"
+local queue = require "jqlua.queue.record"
+local states = require "jqlua.job.states"
+
+local M = {}
+
+local call = redis.call
+
+local PAGE = 20
+
+local function least(key)
+  local first = call("ZRANGE", key, 0, 0, "WITHSCORES")
+  return tonumber(first[2]), first[1]
+end
+
+--- The better of two, of which either may be missing.
+local function better(priority, id, other_priority, other_id)
+  if not id or other_id and heads.is_before(other_priority, other_id, priority, id) then
+    return other_priority, other_id
+  end
+  return priority, id
+end
+
+---@return number? priority
+---@return string? id of a job, or a lower bound of it
+local function of_queue(name)
+  local owner = queue.load(name)
+  if owner[queue.PAUSED] ~= 0 then
+    return nil
+  end
+  local priority, id = least(queue.key(owner, states.QUEUED))
+  if queue.is_plain(owner) then
+    return priority, id
+  elseif meta.state[meta.PENDING] ~= 0 or owner[queue.VERSION] < meta.state[meta.ADDED]
+    or queue.has(owner, queue.UNSORTED) then
+    -- Lanes that a definition of the past holds do not stand among those that may start yet.
+    return better(priority, id, least(queue.key(owner, states.IN_LANE)))
+  end
+  return better(priority, id, lanes.bound(name))
+end
+
+--- Of a pattern's queues. Only `*` has an index that is there whoever asks, so others go by that as well.
+local function of_pattern(pattern)
+  local priority, id, at
+  local looked = 0
+  repeat
+    local entries = call("ZRANGE", keys.HEADS .. "*", looked, looked + PAGE - 1, "WITHSCORES")
+    for i = 1, #entries, 2 do
+      local bound, name = tonumber(entries[i + 1]), entries[i]:sub(#queue.LEAST_ID + 1)
+      at = queue.bound(entries[i])
+      if id and not heads.is_before(bound, at, priority, id) then
+        return priority, id
+      elseif glob.match(pattern, name) then
+        if not budget.pay(budget.STEP) then
+          return bound, at -- none of what was not looked at is better
+        end
+        priority, id = better(priority, id, of_queue(name))
+      end
+    end
+    looked = looked + PAGE
+  until not entries[1] or not budget.pay(PAGE * budget.LOOK)
+  return priority, id
+end
+
+---@param entries table[] {name} or {pattern}, as wish.parse_queues gives them
+---@return number? priority nil where nothing waits that could start
+---@return string? id
+function M.best(entries)
+  local priority, id
+  for _, entry in ipairs(entries) do
+    budget.pay(budget.STEP)
+    if entry.pattern then
+      priority, id = better(priority, id, of_pattern(entry.pattern))
+    else
+      priority, id = better(priority, id, of_queue(entry.name))
+    end
+  end
+  return priority, id
+end
+
+return M
