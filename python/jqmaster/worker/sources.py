@@ -42,6 +42,8 @@ def default_name() -> str:
 class EngineSource:
     """What both have in common: the operations are the same, whatever carries them."""
 
+    has_others = False
+
     def __init__(
         self, engine: Operations, queues: Sequence[str], *, order: str = "priority", name: str | None = None
     ) -> None:
@@ -52,6 +54,10 @@ class EngineSource:
         self._unanswered: dict[str, Any] | None = None
         self._registration: dict[str, Any] | None = None
         self._is_announced = False
+
+    def place(self, _job: Job) -> int:
+        """There is one."""
+        return 0
 
     async def fetch(self, count: int) -> list[Job]:
         # The same request until it is answered: what an answer brought that was lost comes again.

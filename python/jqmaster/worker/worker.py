@@ -16,12 +16,12 @@ from typing import Any, TypeVar
 import msgpack
 
 from jqmaster.connection.wake import backoff_s
-from jqmaster.engine.calls import new_request
 from jqmaster.engine.replies import Job
-from jqmaster.errors import Forbidden, JQError, NotFound, Unavailable
+from jqmaster.errors import JQError, NotFound
 from jqmaster.wire import tracing
 from jqmaster.worker import ending as endings
-from jqmaster.worker.beats import Heartbeats, Key, Running, Source
+from jqmaster.worker.beats import Key, Running, Source
+from jqmaster.worker.contact import Contact
 from jqmaster.worker.ending import Ending, FollowUp, JobFailed, JobReleased, Move, Outcome, Release, ResumeAfter
 from jqmaster.worker.notes import JobStopped, Notebook, checkpoint, current_job, progress
 from jqmaster.worker.threads import Threads
@@ -35,8 +35,6 @@ log = logging.getLogger("jqmaster.worker")
 
 Function = Callable[[Any], Any]
 F = TypeVar("F", bound=Function)
-
-BATCH = 100
 
 
 def no_renewal(function: F) -> F:
@@ -72,62 +70,56 @@ class Worker:
         self._drain_timeout_s = drain_timeout_s
         self._on_outcome = on_outcome
         self._threads = threads or Threads(concurrency)
-        self._running: dict[Key, Running] = {}
-        self._endings: list[Ending] = []
-        self._reserved = 0  # slots whose outcome is being reported together with a wish for the next job
-        self._wanted = 0  # those of them whose report is not under way yet
+        self._contacts: dict[int, Contact] = {}
+        self.reserved = 0
         self._is_full = False
-        self._ending_came = asyncio.Event()
-        self._unreported = 0
-        self._all_reported = asyncio.Event()
-        self._all_reported.set()
         self._room_came = asyncio.Event()
-        self._threads.told = self._room_came.set
+        self.make_room = self._threads.told = self._room_came.set
         self._fetching: asyncio.Future[list[Job]] | None = None
         self._awake = asyncio.Event()  # not asked to be quiet
         self._awake.set()
         self._asked_to_stop = asyncio.Event()
-        self._beats = Heartbeats(source, self._running, stop_job=self._stop_job, asked=self._asked)
         self.draining = asyncio.Event()
 
     @property
     def free(self) -> int:
         """How many more jobs may start now."""
-        return self.concurrency - len(self._running) - self._reserved - self._threads.left
+        return self.concurrency - self.busy - self.reserved - self._threads.left
 
     @property
     def busy(self) -> int:
         """How many jobs run now."""
-        return len(self._running)
+        return sum(len(contact.running) for contact in self._contacts.values())
 
     @property
     def job_ids(self) -> list[str]:
-        """Of the jobs that run here, the first first."""
-        return [job_id for job_id, _ in self._running]
+        """Of the jobs that run here; of one place the first first."""
+        return [job_id for contact in self._contacts.values() for job_id, _ in contact.running]
 
     def holds(self, key: Key) -> bool:
         """Whether this attempt runs here."""
-        return key in self._running
+        return any(key in contact.running for contact in self._contacts.values())
 
     def start(self, job: Job, *, renews: bool = True, report: Callable[[Ending], None] | None = None) -> None:
         """Run `job`. How it ended goes to `report`, by default to the source."""
         function = self.functions.get(job.name)
         renews = renews and not getattr(function, "jq_no_renewal", False)
         loop = asyncio.get_running_loop()
-        notes = Notebook(lambda: loop.call_soon_threadsafe(self._beats.said))
+        contact = self._contact(self._source.place(job))
+        notes = Notebook(lambda: loop.call_soon_threadsafe(contact.beats.said))
         running = Running(job, renews, time.monotonic() + job.timeout, notes)
-        running.task = asyncio.create_task(self._attend(running, function, report or self._report))
-        self._running[job.held] = running
+        running.task = asyncio.create_task(self._attend(running, contact, function, report))
+        contact.running[job.held] = running
         if job.max_runtime is not None:  # which nobody extends: another attempt begins then
-            timer = loop.call_later(job.max_runtime, self._passed, job.held)
+            timer = loop.call_later(job.max_runtime, self._passed, contact, job.held)
             running.task.add_done_callback(lambda _task: timer.cancel())
-        self._beats.started(running)
+        contact.beats.started(running)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until `stop` is set, or the worker is asked to stop; then finish what runs within
         `drain_timeout_s` and give the rest back."""
-        loops = (self._report_loop(), self._report_loop(), self._beats.run(), self._source.listen(self._told))
-        parts = [asyncio.create_task(part) for part in loops]
+        self._contact(0)  # which is heard of without jobs, too
+        listening = asyncio.create_task(self._source.listen(self._told))
         fetching = asyncio.create_task(self._fetch_loop()) if self._fetches else None
         stops = [asyncio.create_task(event.wait()) for event in (stop, self._asked_to_stop)]
         try:
@@ -137,37 +129,50 @@ class Worker:
             for waiting in [*stops, *([fetching] if fetching else [])]:
                 waiting.cancel()
             await self._drain()
-            for part in parts:
-                part.cancel()
-            await asyncio.wait([*parts, *([fetching] if fetching else [])], timeout=5)
+            listening.cancel()
+            await asyncio.wait([listening, *([fetching] if fetching else [])], timeout=5)
+            await asyncio.gather(*(contact.close() for contact in self._contacts.values()))
             self._threads.stop()
 
     # -- one job ----------------------------------------------------------------------------------
 
-    async def _attend(self, running: Running, function: Function | None, report: Callable[[Ending], None]) -> None:
+    def _contact(self, place: int) -> Contact:
+        contact = self._contacts.get(place)
+        if contact is None:
+            contact = Contact(self._source, self, stop_job=self._stop_job, asked=self._asked)
+            self._contacts[place] = contact
+        return contact
+
+    async def _attend(
+        self, running: Running, contact: Contact, function: Function | None, report: Callable[[Ending], None] | None
+    ) -> None:
         key = running.job.held
         try:
             if running.renews:
-                ending = await self._attempt(running, function)
+                ending = await self._attempt(running, contact, function)
             else:
                 async with asyncio.timeout(running.job.timeout) as limit:
-                    ending = await self._attempt(running, function)
+                    ending = await self._attempt(running, contact, function)
         except TimeoutError:
             assert not running.renews and limit.expired()
             running.notes.end("it ran for its timeout")
             log.warning("job %s (%s) ran out of its time", running.job.id, running.job.name)
             return
         finally:
-            del self._running[key]
+            del contact.running[key]
             self._room_came.set()
-        report(ending)
+        if report is not None:
+            report(ending)
+            return
+        # When every slot is taken nobody else fetches: the report of this one asks for the next job as well.
+        contact.report(ending, takes_next=self._is_full and not self.takes_none)
 
-    async def _attempt(self, running: Running, function: Function | None) -> Ending:
+    async def _attempt(self, running: Running, contact: Contact, function: Function | None) -> Ending:
         with tracing.running(running.job) as attempt:
             ending = await self._ending_of(running, function)
             attempt.ended(getattr(ending, "spec", None))
         if running.notes.is_used:
-            await self._beats.tell_rest(running, ending)
+            await contact.beats.tell_rest(running, ending)
         return ending
 
     async def _ending_of(self, running: Running, function: Function | None) -> Ending:
@@ -205,16 +210,6 @@ class Worker:
         except (TypeError, ValueError, OverflowError) as error:
             return endings.failed(job, f"the result cannot be packed as MessagePack: {error}", retry=False)
 
-    def _report(self, ending: Ending) -> None:
-        # When every slot is taken nobody else fetches: the report of this one asks for the next job as well.
-        if self._is_full and not self.draining.is_set() and self._awake.is_set():
-            self._reserved += 1
-            self._wanted += 1
-        self._endings.append(ending)
-        self._ending_came.set()
-        self._unreported += 1
-        self._all_reported.clear()
-
     async def _fetch_loop(self) -> None:
         failures = 0
         while True:
@@ -245,88 +240,26 @@ class Worker:
                 for job in jobs:
                     self.start(job)
 
-    async def _report_loop(self) -> None:
-        while True:
-            if not self._endings:
-                self._ending_came.clear()
-                await self._ending_came.wait()
-            # Half of the slots at most: while Redis does one half, the functions of the other run here.
-            most = min(BATCH, (self.concurrency + 1) // 2)
-            batch, self._endings = self._endings[:most], self._endings[most:]
-            reserved = min(self._wanted, len(batch))
-            self._wanted -= reserved
-            try:
-                outcomes = [ending for ending in batch if isinstance(ending, Outcome)]
-                for ending in batch:
-                    if isinstance(ending, Release):
-                        outcomes += await self.give_back(ending)
-                states, jobs = await self._insist(outcomes, 0 if self._takes_none else reserved)
-            finally:
-                self._reserved -= reserved
-            for job in jobs:
-                self.start(job)
-            self._room_came.set()
-            for outcome, state in zip(outcomes, states, strict=True):
-                if state.isupper():
-                    log.warning("job %s attempt %d: %s", outcome.job.id, outcome.job.attempt, state)
-                if self._on_outcome is not None:
-                    self._on_outcome(outcome, state)
-            self._unreported -= len(batch)
-            if not self._unreported:
-                self._all_reported.set()
+    def answered(self, outcome: Outcome, state: str) -> None:
+        """What became of a report."""
+        if state.isupper():
+            log.warning("job %s attempt %d: %s", outcome.job.id, outcome.job.attempt, state)
+        if self._on_outcome is not None:
+            self._on_outcome(outcome, state)
 
     async def give_back(self, release: Release) -> list[Outcome]:
-        """Release until it is heard, if need be without what cannot be. What is refused all the same becomes
-        a failure, which is left to report."""
-        failures = 0
-        while True:
-            key = release.job.held
-            try:
-                await self._source.release([key], delay=release.delay, hold=release.hold, message=release.message)
-                return []
-            except (Unavailable, Forbidden) as error:
-                log.warning("cannot give job %s back, trying again: %s", release.job.id, error)
-                await asyncio.sleep(backoff_s(failures))
-                failures += 1
-            except (JQError, ValueError, TypeError, OverflowError) as error:
-                milder = endings.put_off(release, error)
-                if milder is None:
-                    return [endings.failed(release.job, f"the release was refused: {error}", retry=False)]
-                log.warning("job %s is put off instead: %s", release.job.id, error)
-                release = milder
+        """Release until it is heard; what is refused becomes a failure, which is left to report."""
+        return await self._contact(self._source.place(release.job)).give_back(release)
 
-    async def _insist(self, batch: list[Outcome], want: int) -> tuple[list[str], list[Job]]:
-        """Report until it is heard. Repeating is safe: outcomes go by their token, the jobs by the request."""
-        if not batch and not want:
-            return [], []
-        failures, refusals, request = 0, 0, new_request()
-        while True:
-            try:
-                return await self._source.finish(batch, want, request)
-            except (Unavailable, Forbidden) as error:
-                log.warning("cannot report %d outcomes, trying again: %s", len(batch), error)
-            except JQError as error:
-                if isinstance(error, NotFound) and not (error.path or "").startswith("outcomes"):
-                    # The worker was dropped, its wish for more with it. The outcomes speak for themselves.
-                    await self._source.register_again()
-                    want = 0
-                elif len(batch) > 1:
-                    return [(await self._insist([outcome], 0))[0][0] for outcome in batch], []
-                else:
-                    if not refusals:
-                        log.warning("job %s: its outcome was refused: %s", batch[0].job.id, error)
-                    batch = [endings.failed(batch[0].job, f"the outcome was refused: {error}", retry=False)]
-                if (refusals := refusals + 1) == 1:  # what is said instead may do
-                    continue
-            await asyncio.sleep(backoff_s(failures := failures + 1))
-
-    def _passed(self, key: Key) -> None:
+    def _passed(self, contact: Contact, key: Key) -> None:
         self._stop_job(key, "it ran for max_runtime")
-        self._beats.passed(key)
+        contact.beats.passed(key)
+
+    def _running(self) -> list[Running]:
+        return [running for contact in self._contacts.values() for running in contact.running.values()]
 
     def _stop_job(self, key: Key, why: str) -> None:
-        running = self._running.get(key)
-        if running is not None:
+        for running in [contact.running[key] for contact in self._contacts.values() if key in contact.running]:
             log.warning("job %s attempt %d: %s, stopping it", running.job.id, running.job.attempt, why)
             running.stop(why)
 
@@ -338,7 +271,8 @@ class Worker:
         return not self._awake.is_set()
 
     @property
-    def _takes_none(self) -> bool:
+    def takes_none(self) -> bool:
+        """Whether it wants no more jobs."""
         return self.draining.is_set() or self.is_quiet
 
     def _told(self, message: str) -> None:
@@ -346,13 +280,14 @@ class Worker:
         word, *key = message.split(" ")
         if word in ("cancelled", "kicked"):
             # Its token is nobody's business but ours: the attempt's number stands for it.
-            for held, running in list(self._running.items()):
+            for running in self._running():
                 if key == [running.job.id, str(running.job.attempt)]:
-                    self._stop_job(held, "CANCELLED" if word == "cancelled" else "LOST")
+                    self._stop_job(running.job.held, "CANCELLED" if word == "cancelled" else "LOST")
         elif word in ("quiet", "stop", "resume"):
             self._asked("" if word == "resume" else word)
         elif not word:
-            self._beats.look()
+            for contact in self._contacts.values():
+                contact.beats.look()
 
     def _asked(self, request: str) -> None:
         if request == "stop":
@@ -370,15 +305,18 @@ class Worker:
     # -- stopping ---------------------------------------------------------------------------------
 
     async def _drain(self) -> None:
-        tasks = [running.task for running in self._running.values()]
+        tasks = [running.task for running in self._running()]
         if tasks:
             await asyncio.wait(tasks, timeout=self._drain_timeout_s)
-        left = list(self._running)
-        for running in list(self._running.values()):
+        await asyncio.gather(*(self._leave(contact) for contact in self._contacts.values()))
+
+    async def _leave(self, contact: Contact) -> None:
+        left = list(contact.running)
+        for running in list(contact.running.values()):
             running.stop("its worker stops")
         if left:
             await self._bounded(self._source.release(left), 5.0)
-        await self._bounded(self._all_reported.wait(), 5.0)
+        await self._bounded(contact.all_reported.wait(), 5.0)
 
     async def _bounded(self, work: Any, timeout_s: float) -> None:
         try:

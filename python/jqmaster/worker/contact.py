@@ -1,0 +1,171 @@
+"""A worker's contact with one place that its jobs come from: heartbeats go there, and what became of the jobs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Protocol
+
+from jqmaster.connection.wake import backoff_s
+from jqmaster.engine.calls import new_request
+from jqmaster.engine.replies import Job
+from jqmaster.errors import Forbidden, JQError, NotFound, Unavailable
+from jqmaster.worker import ending as endings
+from jqmaster.worker.beats import Heartbeats, Key, Running, Source
+from jqmaster.worker.ending import Ending, Outcome, Release
+
+log = logging.getLogger("jqmaster.worker")
+
+BATCH = 100
+REPORTERS = 2
+
+
+class Owner(Protocol):
+    """The worker, as its contacts know it."""
+
+    concurrency: int
+    reserved: int
+    """Slots whose outcome is being reported together with a wish for the next job."""
+
+    @property
+    def takes_none(self) -> bool:
+        """Whether it wants no more jobs."""
+
+    def start(self, job: Job) -> None: ...
+
+    def make_room(self) -> None:
+        """Slots may be free again."""
+
+    def answered(self, outcome: Outcome, state: str) -> None: ...
+
+
+class _Wish:
+    """For how many reserved slots a report asks for jobs."""
+
+    def __init__(self, owner: Owner, count: int = 0) -> None:
+        self.count = count
+        self._owner = owner
+
+    def drop(self) -> None:
+        """They are free for others."""
+        self._owner.reserved -= self.count
+        self.count = 0
+        self._owner.make_room()
+
+
+class Contact:
+    """One place that does not answer holds up no other: each has its own heartbeats and reports."""
+
+    def __init__(
+        self,
+        source: Source,
+        owner: Owner,
+        *,
+        stop_job: Callable[[Key, str], None],
+        asked: Callable[[str], None],
+    ) -> None:
+        self.running: dict[Key, Running] = {}
+        self.beats = Heartbeats(source, self.running, stop_job=stop_job, asked=asked)
+        self.all_reported = asyncio.Event()
+        self.all_reported.set()
+        self._source = source
+        self._owner = owner
+        self._endings: list[Ending] = []
+        self._wanted = 0  # reserved slots whose report is not under way yet
+        self._ending_came = asyncio.Event()
+        self._unreported = 0
+        work = [self.beats.run(), *(self._report_loop() for _ in range(REPORTERS))]
+        self._parts = [asyncio.create_task(part) for part in work]
+
+    async def close(self) -> None:
+        """End all of it, whatever is left to say."""
+        for part in self._parts:
+            part.cancel()
+        await asyncio.wait(self._parts, timeout=5)
+
+    def report(self, ending: Ending, *, takes_next: bool) -> None:
+        """Say it soon. With `takes_next` the report asks for the next job as well."""
+        if takes_next:
+            self._owner.reserved += 1
+            self._wanted += 1
+        self._endings.append(ending)
+        self._ending_came.set()
+        self._unreported += 1
+        self.all_reported.clear()
+
+    async def give_back(self, release: Release) -> list[Outcome]:
+        """Release until it is heard, if need be without what cannot be. What is refused all the same becomes
+        a failure, which is left to report."""
+        failures = 0
+        while True:
+            key = release.job.held
+            try:
+                await self._source.release([key], delay=release.delay, hold=release.hold, message=release.message)
+                return []
+            except (Unavailable, Forbidden) as error:
+                log.warning("cannot give job %s back, trying again: %s", release.job.id, error)
+                await asyncio.sleep(backoff_s(failures))
+                failures += 1
+            except (JQError, ValueError, TypeError, OverflowError) as error:
+                milder = endings.put_off(release, error)
+                if milder is None:
+                    return [endings.failed(release.job, f"the release was refused: {error}", retry=False)]
+                log.warning("job %s is put off instead: %s", release.job.id, error)
+                release = milder
+
+    # -- parts ------------------------------------------------------------------------------------
+
+    async def _report_loop(self) -> None:
+        while True:
+            if not self._endings:
+                self._ending_came.clear()
+                await self._ending_came.wait()
+            # Half of the slots at most: while Redis does one half, the functions of the other run here.
+            most = min(BATCH, (self._owner.concurrency + 1) // 2)
+            batch, self._endings = self._endings[:most], self._endings[most:]
+            wish = _Wish(self._owner, min(self._wanted, len(batch)))
+            self._wanted -= wish.count
+            try:
+                outcomes = [ending for ending in batch if isinstance(ending, Outcome)]
+                for ending in batch:
+                    if isinstance(ending, Release):
+                        outcomes += await self.give_back(ending)
+                if self._owner.takes_none:
+                    wish.drop()
+                states, jobs = await self._insist(outcomes, wish)
+            finally:
+                wish.drop()
+            for job in jobs:
+                self._owner.start(job)
+            for outcome, state in zip(outcomes, states, strict=True):
+                self._owner.answered(outcome, state)
+            self._unreported -= len(batch)
+            if not self._unreported:
+                self.all_reported.set()
+
+    async def _insist(self, batch: list[Outcome], wish: _Wish) -> tuple[list[str], list[Job]]:
+        """Report until it is heard. Repeating is safe: outcomes go by their token, the jobs by the request."""
+        failures, refusals, request = 0, 0, new_request()
+        while batch or wish.count:
+            try:
+                return await self._source.finish(batch, wish.count, request)
+            except (Unavailable, Forbidden) as error:
+                log.warning("cannot report %d outcomes, trying again: %s", len(batch), error)
+                if self._source.has_others:  # which have jobs for these slots meanwhile
+                    wish.drop()
+            except JQError as error:
+                if isinstance(error, NotFound) and not (error.path or "").startswith("outcomes"):
+                    # The worker was dropped, its wish for more with it. The outcomes speak for themselves.
+                    await self._source.register_again()
+                    wish.drop()
+                elif len(batch) > 1:
+                    return [(await self._insist([outcome], _Wish(self._owner)))[0][0] for outcome in batch], []
+                else:
+                    if not refusals:
+                        log.warning("job %s: its outcome was refused: %s", batch[0].job.id, error)
+                    batch = [endings.failed(batch[0].job, f"the outcome was refused: {error}", retry=False)]
+                if (refusals := refusals + 1) == 1:  # what is said instead may do
+                    continue
+            await asyncio.sleep(backoff_s(failures := failures + 1))
+        return [], []
