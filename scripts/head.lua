@@ -3,7 +3,7 @@
 -- ARGV   spec {queues}
 -- Reply  [priority, id], or [] where there is none
 -- Errors INVALID field
--- Flags: read
+-- Flags: read, function
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local outlook = require "jqlua.queue.outlook"

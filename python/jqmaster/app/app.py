@@ -36,8 +36,7 @@ class JQ(Registry):
     the file `key_file` has; default: the variables `JQ_KEY`, `JQ_KEY_FILE`. `actor`: who changes things, for the
     trail of a namespace that is asked straight. `direct`: jobs run at once where they are enqueued, without any
     server, see `immediate`. `system` instead of `namespace`: jobs of a system of several partitions on a Redis
-    Cluster, which workers serve one each (docs/partitions.md). All else are options for all jobs. Nothing is
-    connected before it is needed.
+    Cluster (docs/partitions.md). All else are options for all jobs. Nothing is connected before it is needed.
     """
 
     # -- working ----------------------------------------------------------------------------------
@@ -52,8 +51,6 @@ class JQ(Registry):
         """
         from jqmaster.app.worker import AppWorker
 
-        if self.system is not None:
-            raise ValueError("a worker serves one partition of a system: name it as the namespace")
         return AppWorker(self, queues, concurrency=concurrency, **given)
 
     def run(self, queues: Sequence[str] | None = None, **given: Any) -> int:

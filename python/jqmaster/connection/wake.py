@@ -184,7 +184,7 @@ class Channel:
 
     def _on_timer(self) -> None:
         self._timer = None
-        self.wake_one()
+        self.pass_on()  # who counted on this process may sleep in another, and all who slept here may be busy
 
     def _spawn(self, work: Any) -> None:
         task = asyncio.create_task(work, name=f"wake {self.key}")

@@ -36,7 +36,7 @@ def channel_of(queues: object, order: object = None) -> str:
     return "q" + hashlib.blake2s(wish, digest_size=8).hexdigest()
 
 
-def _note_s(next_ms: int) -> float:
+def note_s(next_ms: int) -> float:
     """How long the engine's note of a sleeper is good for, less a little: it ends a second after `next_ms`.
 
     At `next_ms` itself the channel's timer wakes one sleeper, not all; the others renew their notes one by
@@ -72,7 +72,7 @@ class Waiting:
         try:
             return await self._pick(asked, timeout_s, deadline, is_own=True)
         except Unavailable:
-            self._spawn(self.take_back(asked))  # nobody else will repeat it
+            self.abandon(asked)
             raise
 
     async def take_back(self, spec: Mapping[str, Any]) -> None:
@@ -88,6 +88,10 @@ class Waiting:
                         await asyncio.sleep(backoff_s(failures))
                         failures += 1
                 await self.give_back(str(spec.get("worker")), reply)
+
+    def abandon(self, spec: Mapping[str, Any]) -> None:
+        """Take back what a pick brought whose answer was lost, and that nobody will repeat."""
+        self._spawn(self.take_back(spec))
 
     async def give_back(self, worker: str, reply: list[Any]) -> None:
         """Release the jobs of a pick's reply that its client will never see. Errors are swallowed: the
@@ -118,14 +122,31 @@ class Waiting:
         for task in self._background:
             task.cancel()
 
+    async def look(self, spec: Mapping[str, Any], channel: str | None = None) -> list[Any]:
+        """One pick. It runs to its end even if the caller is cancelled, since it may have started jobs by
+        then, which are given back. With `channel` the worker counts as asleep on it when nothing is found."""
+        full = {name: value for name, value in spec.items() if name != "request"}
+        if channel is not None:
+            # The engine keeps one note per worker and channel. Always the whole window, so that a short poll
+            # of a worker does not shorten the note of a long one.
+            full["wait"] = {"on": channel, "ms": WINDOW_MS}
+        full["request"] = spec["request"]  # at the end (`new_request`)
+        task = asyncio.ensure_future(self._engine.call("pick", pack(full)))
+        try:
+            reply: list[Any] = await asyncio.shield(task)
+        except asyncio.CancelledError:
+            self._spawn(self._undo(task, full))
+            raise
+        return reply
+
     # -- parts ------------------------------------------------------------------------------------
 
     async def _pick(self, spec: dict[str, Any], timeout_s: float, deadline: float, *, is_own: bool) -> list[Any]:
         if timeout_s <= 0:
-            return await self._look(spec)
+            return await self.look(spec)
         name = channel_of(spec.get("queues"), spec.get("order"))
         with self._using(name) as channel:
-            reply = await self._look(spec, name)
+            reply = await self.look(spec, name)
             if len(reply) > 1:
                 channel.wake_same(str(spec.get("worker")))
                 return reply
@@ -152,12 +173,12 @@ class Waiting:
                     return reply
                 elif reply[0] != 0:
                     channel.look_in(reply[0])
-                    woken = await channel.sleep(min(left_s, _note_s(reply[0])), worker)
+                    woken = await channel.sleep(min(left_s, note_s(reply[0])), worker)
                     # Whoever was woken looks, however late: its marker must not get lost.
                     if self._draining or (not woken and time.monotonic() >= deadline):
                         return reply
                 try:
-                    reply = await self._look(spec, name)
+                    reply = await self.look(spec, name)
                     failures = 0
                 except Unavailable:
                     # Redis is away: the poll goes on, and is answered when it comes back in time.
@@ -170,25 +191,8 @@ class Waiting:
                     channel.wake_same(worker)
                     return reply
         finally:
-            if failures:  # the last look has no answer, and nobody will repeat it
-                self._spawn(self.take_back(spec))
-
-    async def _look(self, spec: Mapping[str, Any], channel: str | None = None) -> list[Any]:
-        """One pick. It runs to its end even if the caller is cancelled, since it may have started jobs by
-        then."""
-        full = {name: value for name, value in spec.items() if name != "request"}
-        if channel is not None:
-            # The engine keeps one note per worker and channel. Always the whole window, so that a short poll
-            # of a worker does not shorten the note of a long one.
-            full["wait"] = {"on": channel, "ms": WINDOW_MS}
-        full["request"] = spec["request"]  # at the end (`new_request`)
-        task = asyncio.ensure_future(self._engine.call("pick", pack(full)))
-        try:
-            reply: list[Any] = await asyncio.shield(task)
-        except asyncio.CancelledError:
-            self._spawn(self._undo(task, full))
-            raise
-        return reply
+            if failures:  # the last look has no answer
+                self.abandon(spec)
 
     async def _undo(self, task: asyncio.Future[Any], spec: Mapping[str, Any]) -> None:
         try:

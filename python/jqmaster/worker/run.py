@@ -25,6 +25,7 @@ from jqmaster.errors import JQError, Unavailable, brought_by
 from jqmaster.wire.credentials import check_master, key_of
 from jqmaster.wire.signing import new_secret
 from jqmaster.worker.sources import HttpSource, RedisSource
+from jqmaster.worker.system_source import SystemSource
 from jqmaster.worker.threads import Threads
 from jqmaster.worker.worker import Function, Outcome, Worker, queues_for
 
@@ -32,6 +33,8 @@ log = logging.getLogger("jqmaster.worker")
 _ANY_ADDRESS = ("", "0.0.0.0", "::")
 _ANNOUNCED_EVERY_S = 60.0  # a third of what the engine waits for
 _MOST_NAMES = 100  # of jobs, and ids, that the engine takes
+
+AnySource = HttpSource | RedisSource | SystemSource
 
 
 @dataclass
@@ -44,6 +47,7 @@ class WorkOptions:
     key: str | None = field(default=None, repr=False)  # with masters: default as the environment says
     redis_url: str | None = None
     namespace: str = "{jq}"
+    system: str | None = None  # with redis_url: instead of the namespace, jobs of all partitions of a system
     form: Form = "auto"  # with redis_url: how operations are called
     recreate: bool = False  # with redis_url: set a namespace up again that has vanished
     push: bool = False
@@ -123,6 +127,8 @@ async def _work_together(several: Sequence[WorkOptions], stop: asyncio.Event) ->
 
 
 async def _work(options: WorkOptions, stop: asyncio.Event) -> None:
+    if options.system is not None and (options.push or options.register or options.redis_url is None):
+        raise ValueError("a worker of a system pulls from its partitions: it is neither registered nor pushed to")
     if options.push and not options.advertise and options.host in _ANY_ADDRESS:
         raise ValueError(f"{options.host} is no address to push to: say by which URL masters reach it (--advertise)")
     queues = queues_for(options.functions, options.queues)
@@ -171,11 +177,13 @@ async def _work(options: WorkOptions, stop: asyncio.Event) -> None:
             await host.stop()
 
 
-def _source(options: WorkOptions, queues: Sequence[str]) -> HttpSource | RedisSource:
+def _source(options: WorkOptions, queues: Sequence[str]) -> AnySource:
     """Raises ValueError, OSError."""
     wish: dict[str, Any] = {"order": options.order, "name": options.name}
     if options.redis_url is not None:
         try:
+            if options.system is not None:
+                return SystemSource(options.redis_url, options.system, queues, form=options.form, **wish)
             more = {"form": options.form, "recreate": options.recreate}
             return RedisSource.from_url(options.redis_url, options.namespace, queues, **wish, **more)
         except ValueError as error:
@@ -197,7 +205,7 @@ def _about(options: WorkOptions) -> About:
     }
 
 
-async def _announce(source: HttpSource | RedisSource, worker: Worker, options: WorkOptions) -> None:
+async def _announce(source: AnySource, worker: Worker, options: WorkOptions) -> None:
     """Have a worker listed that is not registered. It works as well without."""
     about = _about(options)
     while True:
@@ -209,7 +217,7 @@ async def _announce(source: HttpSource | RedisSource, worker: Worker, options: W
 
 
 async def _register(
-    source: HttpSource | RedisSource, stop: asyncio.Event, options: WorkOptions, url: str | None = None,
+    source: AnySource, stop: asyncio.Event, options: WorkOptions, url: str | None = None,
     secrets: list[str] | None = None,
 ) -> bool:  # fmt: skip
     """Register, and wait for a master that is not there yet. False when told to stop meanwhile."""
@@ -240,7 +248,7 @@ def _note(also: Callable[[Outcome, str], None] | None, outcome: Outcome, state: 
         also(outcome, state)
 
 
-def _named(source: HttpSource | RedisSource) -> str:
+def _named(source: AnySource) -> str:
     """Its name; and its id, if it is registered."""
     return source.name if source.worker == source.name else f"{source.name} ({source.worker})"
 
