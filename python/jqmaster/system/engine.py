@@ -140,7 +140,7 @@ class SystemEngine(Operations):
 
         return await self.grouped(ids, ask, "ids")
 
-    async def _by_spec_ids(self, operation: str, arguments: Sequence[Argument]) -> Any:
+    async def by_spec_ids(self, operation: str, arguments: Sequence[Argument]) -> Any:
         """A spec with the ids of jobs, or with conditions, step by step."""
         spec = spec_of(arguments)
         if "where" in spec:
@@ -197,20 +197,19 @@ class SystemEngine(Operations):
 
 _Way = Callable[[SystemEngine, str, Sequence[Argument]], Awaitable[Any]]
 _WAYS: dict[str, _Way] = {
-    "cancel": SystemEngine._by_spec_ids,
+    "cancel": SystemEngine.by_spec_ids,
     "change": SystemEngine._by_pairs,
     "depend": SystemEngine._by_spec_id,
-    "discard": SystemEngine._by_spec_ids,
+    "discard": SystemEngine.by_spec_ids,
     "enqueue": SystemEngine._enqueue,
     "explain": SystemEngine._by_id,
     "free": SystemEngine._by_key,
     "get": SystemEngine._by_ids,
     "history": SystemEngine._by_id,
     "jobs": SystemEngine._steps,
-    "kick": SystemEngine._by_spec_ids,
     "result": SystemEngine._by_id,
-    "retry": SystemEngine._by_spec_ids,
-    "track": SystemEngine._by_spec_ids,
+    "retry": SystemEngine.by_spec_ids,
+    "track": SystemEngine.by_spec_ids,
     "watch": SystemEngine._by_ids,
     **reading.WAYS,
     **settings.WAYS,

@@ -208,10 +208,9 @@ def _differing(right: _Settings, its: _Settings, now_ms: int) -> Iterator[Behind
             yield Behind(f"key {name}", "grant", [pack(spec | ({} if left_s is None else {"ttl": left_s}))])
 
 
-async def behind(system: SystemEngine) -> list[list[Behind] | JQError]:
-    """For each partition what it has otherwise than partition 0, or why that is not known. Raises what partition 0
-    does."""
-    engines = await system.partitions()
+async def behind(engines: Sequence[Engine]) -> list[list[Behind] | JQError]:
+    """For each partition what it has otherwise than the first of them, which is partition 0, or why that is not known.
+    Raises what partition 0 does."""
     right = await _settings(engines[0])
     now_ms = int(time.time() * 1000)
 
@@ -236,7 +235,7 @@ async def sync(system: SystemEngine) -> list[list[str]]:
             await engine.call(one.operation, *one.arguments)
         return [one.what for one in found]
 
-    asked = (brought(engine, found) for engine, found in zip(engines, await behind(system), strict=True))
+    asked = (brought(engine, found) for engine, found in zip(engines, await behind(engines), strict=True))
     answers = await asyncio.gather(*asked, return_exceptions=True)
     for one in answers:
         if isinstance(one, BaseException) and not isinstance(one, Unavailable):

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from jqmaster.engine import replies
 from jqmaster.engine.calls import Argument, pack
+from jqmaster.errors import NotFound
 from jqmaster.system.record import partition_of
 from jqmaster.system.routing import unpacked
-from jqmaster.system.ways import not_yet, spec_of
+from jqmaster.system.ways import COUNT, not_yet, spec_of
 
 if TYPE_CHECKING:
     from jqmaster.engine.engine import Engine
@@ -118,10 +119,33 @@ async def _bulk(system: SystemEngine, operation: str, arguments: Sequence[Argume
     return await (await system.of(str(spec["id"])[1:])).call(operation, *arguments)
 
 
+async def _kick(system: SystemEngine, operation: str, arguments: Sequence[Argument]) -> Any:
+    """Jobs by their ids; or those of a queue or a worker, from partition to partition, as many as are asked for."""
+    spec = spec_of(arguments)
+    if "ids" in spec:
+        return await system.by_spec_ids(operation, arguments)
+    left = spec.get("count", COUNT)
+    total, is_known, missing = 0, False, None
+    engines = await system.partitions()
+    for engine in engines:
+        try:
+            kicked, more = await engine.call(operation, pack({**spec, "count": left}))
+        except NotFound as problem:
+            missing = problem
+            continue
+        total, left, is_known = total + kicked, left - kicked, True
+        if more or (left <= 0 and engine is not engines[-1]):
+            return [total, 1]
+    if missing is not None and not is_known:
+        raise missing
+    return [total, 0]
+
+
 WAYS: Mapping[str, Callable[[SystemEngine, str, Sequence[Argument]], Awaitable[Any]]] = {
     "bulk": _bulk,
     "finish": _finish,
     "heartbeat": _heartbeat,
+    "kick": _kick,
     "refuse": _by_jobs,
     "register": _register,
     "release": _by_jobs,

@@ -96,3 +96,13 @@ async def test_registered_ones_are_asked_where_their_id_says(system: SystemEngin
         await system.unregister(worker)
     with pytest.raises(NotFound):
         await system.worker("w" + "0" * 14, "quiet")
+
+
+async def test_running_jobs_of_a_queue_or_a_worker_are_taken_wherever_they_run(system: SystemEngine) -> None:
+    jobs = await running(system)
+    assert await system.kick_queue("a", count=3) == (3, True)
+    assert await system.kick_queue("a", count=100) == (3, False)
+    assert await system.watch(*(job.id for job in jobs)) == ["queued"] * 6
+    with pytest.raises(NotFound):
+        await system.kick_queue("none")
+    assert await system.kick([jobs[0].id]) == ["CONFLICT"]
