@@ -36,7 +36,7 @@ def _show(_client: Client, options: Options) -> Coded:
     system, partitions = asyncio.run(look(where.url, where.namespace))
     differing = asyncio.run(_behind(where.url, system, partitions))
     home = None if options.key is None else system.home(options.key.encode(errors="surrogateescape"))
-    table = show.Table("PARTITION> | NAMESPACE | STATE | NODE | SLOT> | BUCKETS> | RECORD | SETTINGS~1")
+    table = show.Table("PARTITION> | NAMESPACE | STATE | NODE | SLOT> | BUCKETS> | RECORD | SETTINGS")
     documents, is_well = [], True
     for one in partitions:
         if home not in (None, one.number):
@@ -46,7 +46,7 @@ def _show(_client: Client, options: Options) -> Coded:
         is_well = is_well and not problem and not behind
         partition = one.partition
         cells = (str(one.number), partition.namespace, partition.state, one.node or "none", str(partition.slot))
-        its = ("not known", "red") if behind is None else (f"behind: {', '.join(behind)}", "red") if behind else "ok"
+        its = ("not known", "red") if behind is None else ("behind", "red") if behind else "ok"
         table.add(*cells, str(one.buckets), (problem, "red") if problem else "ok", its)
         documents.append(
             {
@@ -55,7 +55,9 @@ def _show(_client: Client, options: Options) -> Coded:
                 "behind": behind,
             }
         )  # fmt: skip
-    table.more = f"{system.root}: generation {system.generation}"
+    lines = [f"partition {number} is behind: {', '.join(what)}" for number, what in sorted(differing.items()) if what]
+    lines += ["`system sync` brings it to what partition 0 has"] if lines else []
+    table.more = "\n".join([*lines, f"{system.root}: generation {system.generation}"])
     missing = [one.partition.namespace for one in partitions if one.missing]
     yield (
         {"system": system.root, "generation": system.generation, "partitions": documents, "missing": missing},
