@@ -61,7 +61,10 @@ async def _settings(root: str, engines: Sequence[Engine], answers: Sequence[Sequ
     if 0 in silent:
         return []
     found = []
-    told = await settings.behind([engines[number] for number in numbers])
+    try:
+        told = await settings.behind([engines[number] for number in numbers])
+    except JQError:
+        return []  # of partition 0, whose trouble is told already
     for number, behind in zip(numbers, told, strict=True):
         if isinstance(behind, JQError):
             means, title = f"{behind}.", f"the settings of partition {number} cannot be read"

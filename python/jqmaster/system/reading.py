@@ -5,24 +5,21 @@ from __future__ import annotations
 import heapq
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgpack
 
 from jqmaster.engine import replies
 from jqmaster.engine.calls import Argument, Spec, pack
+from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document
 from jqmaster.errors import Invalid, NotFound
 from jqmaster.system import merging
 from jqmaster.system.settings import SETTINGS
-from jqmaster.system.ways import COUNT, all_of, spec_of
-
-if TYPE_CHECKING:
-    from jqmaster.engine.engine import Engine
-    from jqmaster.system.engine import SystemEngine
+from jqmaster.system.ways import COUNT, Partitions, Way, all_of, spec_of
 
 _MINUTE_MS = 60_000
 _MOST_TAGS = 1000  # in a reply
@@ -69,7 +66,7 @@ def _order(key: str) -> bytes:
     return key.encode(errors="surrogatepass")
 
 
-async def _listed(system: SystemEngine, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _listed(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
     """A page in the order of one namespace's."""
     of = _LISTINGS[operation]
     cursor, groups = await _page(system, operation, spec_of(arguments), of)
@@ -77,7 +74,7 @@ async def _listed(system: SystemEngine, operation: str, arguments: Sequence[Argu
     return [cursor, *(one[0] if len(one) == 1 else _packed(of.merge(_plain(one))) for one in groups)]
 
 
-async def _page(system: SystemEngine, operation: str, spec: Spec, of: _Listing) -> tuple[str, list[list[bytes]]]:
+async def _page(system: Partitions, operation: str, spec: Spec, of: _Listing) -> tuple[str, list[list[bytes]]]:
     """The cursor, and the documents of each key."""
     pages = await all_of(engine.call(operation, pack(spec)) for engine in await system.partitions())
     found: dict[str, list[bytes]] = {}
@@ -108,27 +105,34 @@ def _packed(document: Any) -> bytes:
     return packed
 
 
-async def _queues(system: SystemEngine, operation: str, arguments: Sequence[Argument]) -> Any:
-    """With ``minutes``, how long jobs waited and ran comes from histograms, which a queue's document has not."""
-    cursor, *packed = await _listed(system, operation, arguments)
-    minutes = spec_of(arguments).get("minutes")
-    queues = _plain(packed)
-    told = [one for one in queues if one.get("recent", {}).keys() & {"wait", "run"}]
-    if minutes is None or not told:
-        return [cursor, *packed]
-    from_ms = (int(time.time() * 1000) // _MINUTE_MS - minutes + 1) * _MINUTE_MS
-    calls = [("stats", [pack({"by": "minute", "queue": one["name"], "from_ms": from_ms})]) for one in told]
-    answers = await all_of(engine.pipeline(calls) for engine in await system.partitions())
-    for queue, *each in zip(told, *answers, strict=True):
-        buckets = [document for answer in each for document in _plain(answer)]
-        for name in ("wait", "run"):
-            if name in queue["recent"] and buckets:
-                found = merging.distribution([bucket[name] for bucket in buckets])
-                queue["recent"][name] = {field: value for field, value in found.items() if field != "histogram"}
-    return [cursor, *map(_packed, queues)]
+async def _queues(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+    """How long jobs of several partitions waited and ran comes of histograms, which a queue's document has not."""
+    spec = spec_of(arguments)
+    cursor, groups = await _page(system, operation, spec, _LISTINGS[operation])
+    reply: list[Any] = [cursor, *(one[0] for one in groups)]
+    lacking: dict[int, Document] = {}
+    for place, packed in enumerate(groups, 1):
+        if len(packed) > 1:
+            each = _plain(packed)
+            merged = merging.queue(each)
+            reply[place] = _packed(merged)
+            if sum(bool(one.get("recent", {}).keys() & {"wait", "run"}) for one in each) > 1:
+                lacking[place] = merged
+    if lacking:
+        from_ms = (int(time.time() * 1000) // _MINUTE_MS - spec["minutes"] + 1) * _MINUTE_MS
+        asked = [{"by": "minute", "queue": one["name"], "from_ms": from_ms} for one in lacking.values()]
+        calls = [("stats", [pack(one)]) for one in asked]
+        answers = await all_of(engine.pipeline(calls) for engine in await system.partitions())
+        for (place, queue), *told in zip(lacking.items(), *answers, strict=True):
+            buckets = _plain([packed for buckets in told for packed in buckets])
+            if buckets:
+                sums = merging.brief(merging.statistics(buckets))
+                queue["recent"] |= {name: sums[name] for name in ("wait", "run")}
+                reply[place] = _packed(queue)
+    return reply
 
 
-async def _stats(system: SystemEngine, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _stats(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
     """Counts and histograms add up, exactly; percentiles come of the sum."""
     spec = spec_of(arguments)
     is_brief = spec.get("brief") is True
@@ -148,7 +152,7 @@ async def _stats(system: SystemEngine, operation: str, arguments: Sequence[Argum
     return [shown(found[begin_ms]) for begin_ms in sorted(found)]
 
 
-async def _tags(system: SystemEngine, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _tags(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
     """Counts of the same tag add up. For the most used of all, all of them are looked at where a reply cannot have
     those of a partition."""
     spec = spec_of(arguments)
@@ -189,7 +193,7 @@ def _count(counts: dict[str, int], pages: Sequence[Any]) -> None:
             counts[name] = counts.get(name, 0) + count
 
 
-async def _trail(system: SystemEngine, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _trail(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
     """Newest first. The cursor has that of each partition which has more. What was set in all stands in the trail of
     each, and is told as partition 0 has it."""
     spec = spec_of(arguments)
@@ -234,7 +238,7 @@ def _cursors(cursor: Any, partitions: int) -> dict[int, str]:
     return found
 
 
-async def _usage(system: SystemEngine, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _usage(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
     """From partition to partition; those that have no such constraint are passed over, unless none has it."""
     spec = spec_of(arguments)
     engines = await system.partitions()
@@ -256,7 +260,7 @@ async def _usage(system: SystemEngine, operation: str, arguments: Sequence[Argum
     return [""]
 
 
-async def _audit(system: SystemEngine, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _audit(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
     """One partition after the other; what is wrong begins with its number."""
     spec = spec_of(arguments)
     engines = await system.partitions()
@@ -270,30 +274,29 @@ async def _audit(system: SystemEngine, operation: str, arguments: Sequence[Argum
     return ["0" if is_over else following, *(f"partition {at}: {replies.text(one)}" for one in problems)]
 
 
-async def _tick(system: SystemEngine, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _tick(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
     """Each does what is due: the earliest next moment, and all steps."""
     answers = await all_of(engine.call(operation, *arguments) for engine in await system.partitions())
     moments = [next_ms for next_ms, _ in answers if next_ms >= 0]
     return [min(moments, default=-1), sum(moved for _, moved in answers)]
 
 
-async def _touch(system: SystemEngine, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _touch(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
     return max(await all_of(engine.call(operation, *arguments) for engine in await system.partitions()))
 
 
-async def _bulks(system: SystemEngine, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _bulks(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
     """Those of all partitions, the latest first."""
     answers = await all_of(engine.call(operation, *arguments) for engine in await system.partitions())
     found = [packed for answer in answers for packed in answer]
     return sorted(found, key=lambda packed: -int(replies.plain_document(packed)["begun_ms"]))
 
 
-async def _root(system: SystemEngine, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _root(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
     """What all have alike is told as partition 0 has it."""
     return await (await system.partitions())[0].call(operation, *arguments)
 
 
-Way = Callable[["SystemEngine", str, Sequence[Argument]], Awaitable[Any]]
 WAYS: Mapping[str, Way] = {
     **dict.fromkeys(_LISTINGS, _listed),
     "audit": _audit,

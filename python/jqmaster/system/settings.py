@@ -5,26 +5,24 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 import msgpack
 
 from jqmaster.engine import replies
 from jqmaster.engine.calls import Argument, pack
+from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document
 from jqmaster.errors import Invalid, JQError, NotFound, Unavailable
 from jqmaster.system import merging
-from jqmaster.system.ways import all_of, spec_of
-
-if TYPE_CHECKING:
-    from jqmaster.engine.engine import Engine
-    from jqmaster.system.engine import SystemEngine
+from jqmaster.system.ways import Partitions, Way, all_of, spec_of
 
 _REMOVING = ("unsubscribe", "revoke", "forget")
 _PAGE = 1000
 
 
-async def _everywhere(system: SystemEngine, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _everywhere(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
     """Partition 0 first, then all others at once; its reply. Repeating completes what some did not get."""
     engines = await system.partitions()
     return (await _carried(operation, engines, lambda _: arguments))[0]
@@ -49,8 +47,10 @@ async def _carried(
     others = await asyncio.gather(*(ask(engine, told) for engine in engines[1:]), return_exceptions=True)
     answers = [first, *others]
     silent = [engine.namespace for engine, one in zip(engines, answers, strict=True) if isinstance(one, Unavailable)]
-    for one in others:
+    for engine, one in zip(engines, answers, strict=True):
         if isinstance(one, BaseException) and not isinstance(one, Unavailable | NotFound):
+            if isinstance(one, JQError):
+                one.message += f" (in {engine.namespace}; others have it)"
             raise one
     if silent:
         applied = f"applied in {len(engines) - len(silent)} of {len(engines)} partitions"
@@ -62,24 +62,24 @@ async def _carried(
     return found
 
 
-async def _config(system: SystemEngine, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _config(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
     """What is asked for is told as partition 0 has it."""
     engines = await system.partitions()
     is_change = spec_of(arguments).keys() & {"set", "unset"}
     return (await _carried(operation, engines if is_change else engines[:1], lambda _: arguments))[0]
 
 
-async def _queue(system: SystemEngine, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _queue(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
     """The document is that of all."""
     answers = await _carried(operation, await system.partitions(), lambda _: arguments)
     return msgpack.packb(merging.queue([replies.plain_document(one) for one in answers]))
 
 
-async def _forget(system: SystemEngine, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _forget(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
     """Partitions that have jobs of the queue are asked first: they refuse."""
     engines = await system.partitions()
-    name = spec_of(arguments).get("queue")
-    if isinstance(name, str):
+    name: Any = spec_of(arguments).get("queue")
+    with suppress(Invalid):  # of a name that cannot be, which is refused below
         for engine, page in zip(engines, await all_of(one.queues([name]) for one in engines), strict=True):
             if any(type(count) is int and count for field, count in _counts(page.documents)):
                 await engine.call(operation, *arguments)
@@ -91,7 +91,7 @@ def _counts(documents: Sequence[Document]) -> Iterator[tuple[str, Any]]:
         yield from ((field, value) for field, value in document.items() if field not in ("max_waiting", "paused"))
 
 
-async def _mark(system: SystemEngine, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _mark(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
     """The moment is that of partition 0, so that it is one mark."""
     spec = spec_of(arguments)
 
@@ -103,7 +103,7 @@ async def _mark(system: SystemEngine, operation: str, arguments: Sequence[Argume
     return (await _carried(operation, await system.partitions(), told))[0]
 
 
-async def _schedule(system: SystemEngine, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _schedule(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
     """At the home of its id. Its jobs are made there, so a unique key has to belong there as well."""
     spec = spec_of(arguments)
     engines = await system.partitions()
@@ -119,7 +119,7 @@ async def _schedule(system: SystemEngine, operation: str, arguments: Sequence[Ar
 
 
 SETTINGS = frozenset({"config", "queue", "subscribe", "unsubscribe", "mark", "grant", "revoke", "forget"})
-WAYS: Mapping[str, Callable[[SystemEngine, str, Sequence[Argument]], Awaitable[Any]]] = {
+WAYS: Mapping[str, Way] = {
     **dict.fromkeys(SETTINGS, _everywhere),
     "config": _config,
     "forget": _forget,
@@ -223,7 +223,7 @@ async def behind(engines: Sequence[Engine]) -> list[list[Behind] | JQError]:
     return [[], *await all_of(map(found, engines[1:]))]
 
 
-async def sync(system: SystemEngine) -> list[list[str]]:
+async def sync(system: Partitions) -> list[list[str]]:
     """Bring each partition to what partition 0 has: for each what was brought. Safe to repeat, and at any time.
     Raises Unavailable, which names those that did not answer, once all others have it."""
     engines = await system.partitions()

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from jqmaster.engine import replies
 from jqmaster.engine.calls import Argument, pack
+from jqmaster.engine.engine import Engine
 from jqmaster.errors import NotFound
 from jqmaster.system.record import partition_of
 from jqmaster.system.routing import unpacked
-from jqmaster.system.ways import COUNT, not_yet, spec_of
+from jqmaster.system.ways import COUNT, Partitions, Way, not_yet, spec_of
 
-if TYPE_CHECKING:
-    from jqmaster.engine.engine import Engine
-    from jqmaster.system.engine import SystemEngine
+_REGISTERED = re.compile("w[0-9a-f]{14,16}")
 
 
-async def _home(system: SystemEngine, worker: Any) -> Engine:
+async def _home(system: Partitions, worker: Any) -> Engine:
     """Where a worker is listed: a registered one's id names the partition, else its name's bucket says it."""
     engines = await system.partitions()
     assert system.record is not None
     name = str(worker)
-    if name[:1] == "w" and (number := partition_of(name[1:])) and number < len(engines):
+    if _REGISTERED.fullmatch(name) and (number := partition_of(name[1:])) < len(engines):
         return engines[number]
     return engines[system.record.home(name.encode(errors="surrogatepass"))]
 
@@ -33,7 +33,7 @@ def _ids(jobs: Any) -> list[Any]:
     return [pair[0] if isinstance(pair, list) and pair else "" for pair in pairs]
 
 
-async def _by_jobs(system: SystemEngine, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _by_jobs(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
     """Each job where it is; answers in order."""
     spec = spec_of(arguments)
     ids = _ids(spec.get("jobs"))
@@ -46,7 +46,7 @@ async def _by_jobs(system: SystemEngine, operation: str, arguments: Sequence[Arg
     return await system.grouped(ids, ask, "jobs")
 
 
-async def _heartbeat(system: SystemEngine, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _heartbeat(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
     """As others, with the arguments that notes name; what is asked of a worker is asked where it is listed."""
     spec = spec_of(arguments)
     ids = _ids(spec.get("jobs"))
@@ -77,7 +77,7 @@ def _noted(job: Any, arguments: Sequence[Argument], blobs: list[Argument]) -> An
     return [*job[:2], {**notes, "argument": len(blobs) - 1}]
 
 
-async def _finish(system: SystemEngine, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _finish(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
     """Outcomes where their jobs are, with what follows them."""
     spec = spec_of(arguments)
     if "pick" in spec:
@@ -99,7 +99,7 @@ async def _finish(system: SystemEngine, operation: str, arguments: Sequence[Argu
     return await system.grouped(ids, ask, "outcomes")
 
 
-async def _register(system: SystemEngine, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _register(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
     """One that announces itself is listed at the home of its name."""
     spec = spec_of(arguments)
     if spec.get("announce") is not True:
@@ -107,11 +107,11 @@ async def _register(system: SystemEngine, operation: str, arguments: Sequence[Ar
     return await (await _home(system, spec.get("name"))).call(operation, *arguments)
 
 
-async def _worker(system: SystemEngine, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _worker(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
     return await (await _home(system, spec_of(arguments).get("worker"))).call(operation, *arguments)
 
 
-async def _bulk(system: SystemEngine, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _bulk(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
     """One that there is, in the partition that its id names; each is within one."""
     spec = spec_of(arguments)
     if "id" not in spec:
@@ -119,7 +119,7 @@ async def _bulk(system: SystemEngine, operation: str, arguments: Sequence[Argume
     return await (await system.of(str(spec["id"])[1:])).call(operation, *arguments)
 
 
-async def _kick(system: SystemEngine, operation: str, arguments: Sequence[Argument]) -> Any:
+async def _kick(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
     """Jobs by their ids; or those of a queue or a worker, from partition to partition, as many as are asked for."""
     spec = spec_of(arguments)
     if "ids" in spec:
@@ -141,7 +141,7 @@ async def _kick(system: SystemEngine, operation: str, arguments: Sequence[Argume
     return [total, 0]
 
 
-WAYS: Mapping[str, Callable[[SystemEngine, str, Sequence[Argument]], Awaitable[Any]]] = {
+WAYS: Mapping[str, Way] = {
     "bulk": _bulk,
     "finish": _finish,
     "heartbeat": _heartbeat,

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from jqmaster.doctor import partitions
 from jqmaster.errors import Conflict, Invalid, JQError, NotFound, Unavailable
 from jqmaster.system import calls, settings
 from jqmaster.system.engine import SystemEngine
@@ -170,9 +171,12 @@ async def test_partitions_that_do_not_answer_are_named_and_repeating_completes()
         lost.process.send_signal(signal.SIGSTOP)
         try:
             async with asyncio.timeout(60):
-                with pytest.raises(Unavailable) as refused:
-                    await engine.queue("a", paused=True)
-            assert f"applied in 2 of 3 partitions; {name} did not answer: repeat it" in str(refused.value)
+                asked = engine.queue("a", paused=True), engine.queues(), partitions.look(engine)
+                refused, listed, findings = await asyncio.gather(*asked, return_exceptions=True)
+            assert isinstance(refused, Unavailable) and isinstance(listed, Unavailable)
+            assert isinstance(findings, list)
+            assert any(one.level == "problem" and "partition 1" in one.title for one in findings), findings
+            assert f"applied in 2 of 3 partitions; {name} did not answer: repeat it" in str(refused)
         finally:
             lost.process.send_signal(signal.SIGCONT)
         async with asyncio.timeout(60):
