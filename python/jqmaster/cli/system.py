@@ -72,7 +72,8 @@ async def _behind(url: str, system: System, partitions: Sequence[Seen]) -> dict[
     from jqmaster.system import settings
     from jqmaster.system.engine import SystemEngine
 
-    answering = [one.number for one in partitions if not one.missing]
+    # A namespace that has vanished would be set up by being asked.
+    answering = [one.number for one in partitions if not one.missing and one.copy is not None]
     if 0 not in answering:
         return {}
     engine = SystemEngine(url, system.root)
