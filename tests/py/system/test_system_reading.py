@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from jqmaster.errors import Invalid, NotFound
-from jqmaster.system import merging
+from jqmaster.system import merging, reading
 from jqmaster.system.engine import SystemEngine
 from systems import put, system, walked, work  # noqa: F401 (fixture)
 
@@ -123,6 +123,16 @@ class TestListings:
                     break
             assert [tuple(one) for one in found] == wanted
         assert [tuple(one) for one in (await system.tags(top=2))[1]] == [("all", 6), ("t2", 2)]
+
+    async def test_the_most_used_tags_are_those_of_all(
+        self, system: SystemEngine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """One that is first nowhere may be the first of all: what a reply cannot have is looked at as well."""
+        monkeypatch.setattr(reading, "_MOST_TAGS", 2)
+        for number, one in enumerate(await system.partitions()):
+            await put(one, 4, tags=[f"own{number}", f"two{number}"])
+            await put(one, 3, tags=["all"])
+        assert (await system.tags(top=1))[1] == [("all", 9)]
 
     async def test_constraints_and_their_keys(self, system: SystemEngine) -> None:
         engines = await system.partitions()
