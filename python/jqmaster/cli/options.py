@@ -56,7 +56,8 @@ KEY = "--key-file FILE $JQ_KEY_FILE  with a master that asks for a key: a file t
 REACH = f"""\
 --json $JQ_JSON  print JSON
 [where to ask]
-{URL}{KEY}{REDIS}"""
+{URL}{KEY}{REDIS}--system {{NAME}} $JQ_SYSTEM  with a Redis, instead of --namespace: all partitions of a system
+"""
 
 KINDS: dict[str, tuple[Callable[[str], Any], str]] = {
     "N": (kinds.positive, "N"),

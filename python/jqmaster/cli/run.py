@@ -18,7 +18,7 @@ MODULES = (
     "doctor bench copying settings system access acl completion"
 ).split()
 _INTERRUPTED, _PIPE = 130, 141
-_WHERE = ("--url", "--redis", "--namespace", "--form", "--key-file")
+_WHERE = ("--url", "--redis", "--namespace", "--system", "--form", "--key-file")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -6,25 +6,21 @@ Semantics stay in the scripts: here calls are taken apart, carried and put toget
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
-import msgpack
 from redis.asyncio import Redis
 
 from jqmaster.engine import replies
-from jqmaster.engine.calls import Argument, Spec, connect, pack
+from jqmaster.engine.calls import Argument, connect, pack
 from jqmaster.engine.durable import Durable
 from jqmaster.engine.engine import Engine, Operations
 from jqmaster.engine.scripts import Form, check_namespace
 from jqmaster.errors import Invalid, JQError, NotFound
-from jqmaster.system import calls
+from jqmaster.system import calls, reading, settings, working
 from jqmaster.system.record import System, partition_of
 from jqmaster.system.routing import Part, split, unpacked
-
-T = TypeVar("T")
-
-_COUNT = 100  # of a page, unless told
+from jqmaster.system.ways import all_of, not_yet, spec_of
 
 
 class SystemEngine(Operations):
@@ -71,7 +67,7 @@ class SystemEngine(Operations):
     async def call(self, operation: str, *arguments: Argument) -> Any:
         way = _WAYS.get(operation)
         if way is None:
-            raise _not_yet(operation)
+            raise not_yet(operation)
         return await way(self, operation, arguments)
 
     async def call_durably(
@@ -101,7 +97,7 @@ class SystemEngine(Operations):
             except JQError as problem:
                 raise part.told(problem) from problem
 
-        answers = await _all(ask(part) for part in parts)
+        answers = await all_of(ask(part) for part in parts)
         if len(parts) == 1:
             return answers[0]
         reply: list[Any] = [None] * (2 * sum(len(part.indexes) for part in parts))
@@ -124,7 +120,7 @@ class SystemEngine(Operations):
 
     async def _by_spec_id(self, operation: str, arguments: Sequence[Argument]) -> Any:
         """Of one job, whose id is in the spec."""
-        return await (await self.of(_spec(arguments).get("id", ""))).call(operation, *arguments)
+        return await (await self.of(spec_of(arguments).get("id", ""))).call(operation, *arguments)
 
     async def _by_ids(self, operation: str, arguments: Sequence[Argument]) -> Any:
         """An argument for each job: its id."""
@@ -142,31 +138,32 @@ class SystemEngine(Operations):
         async def ask(engine: Engine, indexes: list[int]) -> Any:
             return await engine.call(operation, *(one for index in indexes for one in asked[index]))
 
-        return await self._grouped(ids, ask, "ids")
+        return await self.grouped(ids, ask, "ids")
 
-    async def _by_spec_ids(self, operation: str, arguments: Sequence[Argument]) -> Any:
+    async def by_spec_ids(self, operation: str, arguments: Sequence[Argument]) -> Any:
         """A spec with the ids of jobs, or with conditions, step by step."""
-        spec = _spec(arguments)
+        spec = spec_of(arguments)
         if "where" in spec:
             return await self._steps(operation, arguments)
         ids = spec.get("ids")
         if not isinstance(ids, list):
-            raise _not_yet(f"{operation} without ids")
+            raise not_yet(f"{operation} without ids")
         if spec.get("atomic") and len({partition_of(one) for one in ids}) > 1:
             raise Invalid("all or nothing is possible within one partition alone", "atomic")
 
         async def ask(engine: Engine, indexes: list[int]) -> Any:
             return await engine.call(operation, pack({**spec, "ids": [ids[index] for index in indexes]}))
 
-        return await self._grouped(ids, ask, "ids")
+        return await self.grouped(ids, ask, "ids")
 
-    async def _grouped(
+    async def grouped(
         self, ids: Sequence[Argument], ask: Callable[[Engine, list[int]], Awaitable[Any]], path: str
     ) -> list[Any]:
+        """An answer for each job, in order, ``ask``ed by its place of the partition that has it."""
         groups: dict[Engine, list[int]] = {}
         for index, job_id in enumerate(ids):
             groups.setdefault(await self.of(job_id, f"{path}[{index}]"), []).append(index)
-        answers = await _all(ask(engine, indexes) for engine, indexes in groups.items())
+        answers = await all_of(ask(engine, indexes) for engine, indexes in groups.items())
         found: list[Any] = [None] * len(ids)
         for indexes, answer in zip(groups.values(), answers, strict=True):
             for index, one in zip(indexes, answer, strict=True):
@@ -175,7 +172,7 @@ class SystemEngine(Operations):
 
     async def _steps(self, operation: str, arguments: Sequence[Argument]) -> Any:
         """One partition after the other; the cursor begins with the number of the one that it is in."""
-        spec = _spec(arguments)
+        spec = spec_of(arguments)
         engines = await self.partitions()
         number, _, cursor = str(spec.get("cursor") or "0:").partition(":")
         if not number.isascii() or not number.isdigit() or int(number) >= len(engines):
@@ -191,33 +188,12 @@ class SystemEngine(Operations):
         """By the bucket of the unique key."""
         engines = await self.partitions()
         assert self.record is not None
-        key = str(_spec(arguments).get("unique", ""))
+        key = str(spec_of(arguments).get("unique", ""))
         return await engines[self.record.home(key.encode(errors="surrogatepass"))].call(operation, *arguments)
-
-    async def _summed(self, operation: str, arguments: Sequence[Argument]) -> Any:
-        """Queues of the same name are one, added up."""
-        spec = _spec(arguments)
-        if beyond := spec.keys() & {"minutes", "held"}:
-            raise _not_yet(f"{operation} with {min(beyond)}")
-        pages = await _all(engine.call(operation, *arguments) for engine in await self.partitions())
-        found: dict[str, replies.Document] = {}
-        for page in pages:
-            for packed in page[1:]:
-                one = replies.plain_document(packed)
-                found[one["name"]] = _added(found[one["name"]], one) if one["name"] in found else one
-        names = spec.get("names")
-        if names is not None:
-            return ["", *(msgpack.packb(found[name]) for name in names if name in found)]
-        # What lies behind the end of a partition's page is not known of it.
-        ends = [replies.text(page[0]) for page in pages if page[0]]
-        order = sorted((name for name in found if not ends or name <= min(ends)), key=str.encode)
-        shown = order[: spec.get("count") or _COUNT]
-        cursor = shown[-1] if len(shown) < len(order) else min(ends, default="")
-        return [cursor, *(msgpack.packb(found[name]) for name in shown)]
 
     async def _least(self, operation: str, arguments: Sequence[Argument]) -> Any:
         """Of one answer each, or none, the least."""
-        answers = await _all(engine.call(operation, *arguments) for engine in await self.partitions())
+        answers = await all_of(engine.call(operation, *arguments) for engine in await self.partitions())
         return min(filter(None, answers), default=[])
 
     async def _enqueue(self, operation: str, arguments: Sequence[Argument]) -> Any:
@@ -226,10 +202,10 @@ class SystemEngine(Operations):
 
 _Way = Callable[[SystemEngine, str, Sequence[Argument]], Awaitable[Any]]
 _WAYS: dict[str, _Way] = {
-    "cancel": SystemEngine._by_spec_ids,
+    "cancel": SystemEngine.by_spec_ids,
     "change": SystemEngine._by_pairs,
     "depend": SystemEngine._by_spec_id,
-    "discard": SystemEngine._by_spec_ids,
+    "discard": SystemEngine.by_spec_ids,
     "enqueue": SystemEngine._enqueue,
     "explain": SystemEngine._by_id,
     "free": SystemEngine._by_key,
@@ -237,36 +213,12 @@ _WAYS: dict[str, _Way] = {
     "head": SystemEngine._least,
     "history": SystemEngine._by_id,
     "jobs": SystemEngine._steps,
-    "kick": SystemEngine._by_spec_ids,
-    "queues": SystemEngine._summed,
     "result": SystemEngine._by_id,
-    "retry": SystemEngine._by_spec_ids,
-    "track": SystemEngine._by_spec_ids,
+    "retry": SystemEngine.by_spec_ids,
+    "track": SystemEngine.by_spec_ids,
     "watch": SystemEngine._by_ids,
+    **reading.WAYS,
+    **settings.WAYS,
+    **working.WAYS,
 }
 OPERATIONS = frozenset(_WAYS)
-
-
-def _not_yet(what: str) -> Invalid:
-    return Invalid(f"{what} is not possible over the partitions of a system yet: ask one of them by its namespace")
-
-
-def _spec(arguments: Sequence[Argument]) -> Spec:
-    return unpacked(arguments[0]) if arguments else {}
-
-
-def _added(one: replies.Document, other: replies.Document) -> replies.Document:
-    """Counts add up, the oldest moment is the least, and a bound is a partition's own, so they add up, too."""
-    sums = {name: value + other[name] for name, value in one.items() if type(value) is int and name in other}
-    moments = [each["oldest_ready_ms"] for each in (one, other) if "oldest_ready_ms" in each]
-    oldest = {"oldest_ready_ms": min(moments)} if moments else {}
-    return {**one, **sums, **oldest, "paused": one["paused"] or other["paused"]}
-
-
-async def _all(asked: Iterable[Awaitable[T]]) -> list[T]:
-    """All answers. Raises the first problem, once all are through."""
-    answers = await asyncio.gather(*asked, return_exceptions=True)
-    for one in answers:
-        if isinstance(one, BaseException):
-            raise one
-    return [one for one in answers if not isinstance(one, BaseException)]

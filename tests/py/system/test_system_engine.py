@@ -239,7 +239,7 @@ class TestNotYet:
             await engine.call(operation, msgpack.packb({}))
 
     async def test_nor_are_some_ways_of_asking(self, engine: SystemEngine) -> None:
-        for asked in (engine.queues(minutes=5), engine.kick_queue("a")):
+        for asked in (engine.begin_bulk("retry", {}), engine.finish("w", pick={"queues": "a"})):
             with pytest.raises(Invalid, match="is not possible over the partitions"):
                 await asked
 

@@ -1,0 +1,312 @@
+"""Listings over the partitions of a system: merged, so that each thing is told once."""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import msgpack
+
+from jqmaster.engine import replies
+from jqmaster.engine.calls import Argument, Spec, pack
+from jqmaster.engine.engine import Engine
+from jqmaster.engine.replies import Document
+from jqmaster.errors import Invalid, NotFound
+from jqmaster.system import merging
+from jqmaster.system.settings import SETTINGS
+from jqmaster.system.ways import COUNT, Partitions, Way, all_of, spec_of
+
+_MINUTE_MS = 60_000
+_MOST_TAGS = 1000  # in a reply
+Merge = Callable[[Sequence[Document]], Document]
+
+
+@dataclass(frozen=True)
+class _Listing:
+    """``key``: by what its documents are in order, as text that its cursors have. ``named``: the field of a spec that
+    names some instead of a page. ``merge``: of several of the same key. ``newest_first``: it goes down."""
+
+    key: Callable[[Document], str]
+    named: str
+    merge: Merge
+    newest_first: bool = False
+
+
+def _first(each: Sequence[Document]) -> Document:
+    return each[0]
+
+
+def _by(name: str) -> Callable[[Document], str]:
+    return lambda document: replies.text(document[name])
+
+
+def _pair(document: Document) -> str:
+    queue, name = document["queue"], document["name"]
+    return f"{queue}\0{'' if name == queue else name}"
+
+
+_LISTINGS = {
+    "queues": _Listing(_by("name"), "names", merging.queue),
+    "constraints": _Listing(_by("id"), "ids", merging.constraint),
+    "schedules": _Listing(_by("id"), "ids", _first),
+    "keys": _Listing(_by("id"), "", merging.key),
+    "workers": _Listing(_by("id"), "ids", merging.worker),
+    "failures": _Listing(_by("group"), "group", merging.failures),
+    "marks": _Listing(lambda mark: f"{mark['time_ms']:014x}{mark['text']}", "", _first, newest_first=True),
+}
+_SERIES = _Listing(_pair, "", merging.statistics)
+
+
+def _order(key: str) -> bytes:
+    return key.encode(errors="surrogatepass")
+
+
+async def _listed(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+    """A page in the order of one namespace's."""
+    of = _LISTINGS[operation]
+    cursor, groups = await _page(system, operation, spec_of(arguments), of)
+    # What a partition alone has stays as it came.
+    return [cursor, *(one[0] if len(one) == 1 else _packed(of.merge(_plain(one))) for one in groups)]
+
+
+async def _page(system: Partitions, operation: str, spec: Spec, of: _Listing) -> tuple[str, list[list[bytes]]]:
+    """The cursor, and the documents of each key."""
+    pages = await all_of(engine.call(operation, pack(spec)) for engine in await system.partitions())
+    found: dict[str, list[bytes]] = {}
+    for page in pages:
+        for packed in page[1:]:
+            found.setdefault(of.key(replies.document(packed)), []).append(packed)
+    named = spec.get(of.named)
+    if named is not None:
+        names = [named] if isinstance(named, str) else named
+        return "", [found[name] for name in names if name in found]
+    order = sorted(found, key=_order, reverse=of.newest_first)
+    ends = sorted((replies.text(page[0]) for page in pages if page[0]), key=_order, reverse=of.newest_first)
+    if ends:
+        # What lies behind the end of a partition's page is not known of it.
+        end = _order(ends[0])
+        order = [key for key in order if (_order(key) >= end if of.newest_first else _order(key) <= end)]
+    shown = order[: spec.get("count") or COUNT]
+    cursor = shown[-1] if len(shown) < len(order) else next(iter(ends), "")
+    return cursor, [found[key] for key in shown]
+
+
+def _plain(packed: Sequence[bytes]) -> list[Document]:
+    return [replies.plain_document(one) for one in packed]
+
+
+def _packed(document: Any) -> bytes:
+    packed: bytes = msgpack.packb(document, unicode_errors="surrogatepass")
+    return packed
+
+
+async def _queues(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+    """How long jobs of several partitions waited and ran comes of histograms, which a queue's document has not."""
+    spec = spec_of(arguments)
+    cursor, groups = await _page(system, operation, spec, _LISTINGS[operation])
+    reply: list[Any] = [cursor, *(one[0] for one in groups)]
+    lacking: dict[int, Document] = {}
+    for place, packed in enumerate(groups, 1):
+        if len(packed) > 1:
+            each = _plain(packed)
+            merged = merging.queue(each)
+            reply[place] = _packed(merged)
+            if sum(bool(one.get("recent", {}).keys() & {"wait", "run"}) for one in each) > 1:
+                lacking[place] = merged
+    if lacking:
+        from_ms = (int(time.time() * 1000) // _MINUTE_MS - spec["minutes"] + 1) * _MINUTE_MS
+        asked = [{"by": "minute", "queue": one["name"], "from_ms": from_ms} for one in lacking.values()]
+        calls = [("stats", [pack(one)]) for one in asked]
+        answers = await all_of(engine.pipeline(calls) for engine in await system.partitions())
+        for (place, queue), *told in zip(lacking.items(), *answers, strict=True):
+            buckets = _plain([packed for buckets in told for packed in buckets])
+            if buckets:
+                sums = merging.brief(merging.statistics(buckets))
+                queue["recent"] |= {name: sums[name] for name in ("wait", "run")}
+                reply[place] = _packed(queue)
+    return reply
+
+
+async def _stats(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+    """Counts and histograms add up, exactly; percentiles come of the sum."""
+    spec = spec_of(arguments)
+    is_brief = spec.get("brief") is True
+    asked = {name: value for name, value in spec.items() if name != "brief"} if is_brief else spec
+
+    def shown(packed: Sequence[bytes]) -> bytes:
+        merged = merging.statistics(_plain(packed))
+        return _packed(merging.brief(merged) if is_brief else merged)
+
+    if spec.get("series"):
+        cursor, groups = await _page(system, operation, asked, _SERIES)
+        return [cursor, *map(shown, groups)]
+    found: dict[int, list[bytes]] = {}
+    for buckets in await all_of(engine.call(operation, pack(asked)) for engine in await system.partitions()):
+        for packed in buckets:
+            found.setdefault(replies.plain_document(packed)["begin_ms"], []).append(packed)
+    return [shown(found[begin_ms]) for begin_ms in sorted(found)]
+
+
+async def _tags(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+    """Counts of the same tag add up. For the most used of all, all of them are looked at where a reply cannot have
+    those of a partition."""
+    spec = spec_of(arguments)
+    engines = await system.partitions()
+    counts: dict[str, int] = {}
+    if type(top := spec.get("top")) is not int or len(spec) > 1 or not 1 <= top <= _MOST_TAGS:
+        pages = await all_of(engine.call(operation, *arguments) for engine in engines)
+        _count(counts, pages)
+        ends = sorted((replies.text(page[0]) for page in pages if page[0]), key=_order)
+        order = sorted((tag for tag in counts if not ends or _order(tag) <= _order(ends[0])), key=_order)
+        shown = order[: spec.get("count") or COUNT]
+        cursor = shown[-1] if len(shown) < len(order) else next(iter(ends), "")
+        return [cursor, *([tag, counts[tag]] for tag in shown)]
+
+    async def counted(engine: Engine) -> None:
+        page = await engine.call(operation, pack({"top": _MOST_TAGS}))
+        if len(page) <= _MOST_TAGS:
+            _count(counts, [page])
+            return
+        cursor = ""
+        while True:
+            page = await engine.call(operation, pack({"cursor": cursor, "count": _MOST_TAGS}))
+            _count(counts, [page])
+            cursor = replies.text(page[0])
+            if not cursor:
+                return
+
+    await all_of(map(counted, engines))
+    # Of equally used ones the later in order comes first, as in a sorted set that is read backwards.
+    order = sorted(counts, key=lambda tag: (counts[tag], _order(tag)), reverse=True)
+    return ["", *([tag, counts[tag]] for tag in order[:top])]
+
+
+def _count(counts: dict[str, int], pages: Sequence[Any]) -> None:
+    for page in pages:
+        for tag, count in page[1:]:
+            name = replies.text(tag)
+            counts[name] = counts.get(name, 0) + count
+
+
+async def _trail(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+    """Newest first. The cursor has that of each partition which has more. What was set in all stands in the trail of
+    each, and is told as partition 0 has it."""
+    spec = spec_of(arguments)
+    engines = await system.partitions()
+    cursors = _cursors(spec.get("cursor"), len(engines))
+    count = spec.get("count") or COUNT
+
+    async def asked(number: int, most: Any) -> Any:
+        return await engines[number].call(operation, pack({**spec, "cursor": cursors[number], "count": most}))
+
+    pages = dict(zip(cursors, await all_of(asked(number, count) for number in cursors), strict=True))
+    # Entries of a partition stay in their order, although its clock may have been set back.
+    entries = heapq.merge(
+        *([(entry, number, packed) for packed, entry in zip(page[1:], _plain(page[1:]), strict=True)]
+          for number, page in pages.items()),
+        key=lambda one: -int(one[0]["time_ms"]),
+    )  # fmt: skip
+    taken = list(islice(entries, count))
+    used = Counter(one[1] for one in taken)
+    following: dict[int, str] = {}
+    for number, page in pages.items():
+        if used[number] == len(page) - 1:
+            end = replies.text(page[0])
+            following |= {number: end} if end else {}
+        elif used[number]:
+            following[number] = replies.text((await asked(number, used[number]))[0])
+        else:
+            following[number] = cursors[number]
+    told = [packed for entry, number, packed in taken if not number or entry["what"] not in SETTINGS]
+    return [";".join(f"{number}:{cursor}" for number, cursor in following.items()), *told]
+
+
+def _cursors(cursor: Any, partitions: int) -> dict[int, str]:
+    if cursor in (None, ""):
+        return dict.fromkeys(range(partitions), "")
+    try:
+        found = {int(number): rest for number, _, rest in (one.partition(":") for one in cursor.split(";"))}
+    except (ValueError, AttributeError):
+        found = {-1: ""}
+    if not all(0 <= number < partitions for number in found):
+        raise Invalid("expected a cursor as the last reply gave it, or empty text", "cursor")
+    return found
+
+
+async def _usage(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+    """From partition to partition; those that have no such constraint are passed over, unless none has it."""
+    spec = spec_of(arguments)
+    engines = await system.partitions()
+    number, _, cursor = str(spec.get("cursor") or "0:").partition(":")
+    if not number.isascii() or not number.isdigit() or int(number) >= len(engines):
+        raise Invalid("expected a cursor as the last reply gave it, or empty text", "cursor")
+    is_first = not spec.get("cursor")
+    for at in range(int(number), len(engines)):
+        try:
+            reply = await engines[at].call(operation, pack({**spec, "cursor": cursor}))
+        except NotFound:
+            if at + 1 == len(engines) and is_first:
+                raise
+            cursor = ""
+            continue
+        end = replies.text(reply[0])
+        reply[0] = f"{at}:{end}" if end else f"{at + 1}:" if at + 1 < len(engines) else ""
+        return reply
+    return [""]
+
+
+async def _audit(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+    """One partition after the other; what is wrong begins with its number."""
+    spec = spec_of(arguments)
+    engines = await system.partitions()
+    number, _, cursor = str(spec.get("cursor") or "0").rpartition(":")
+    at = int(number) if number.isascii() and number.isdigit() else 0
+    if at >= len(engines):
+        raise Invalid("expected a cursor as the last reply gave it", "cursor")
+    end, *problems = await engines[at].call(operation, pack({**spec, "cursor": cursor}))
+    is_over = end == b"0" and at + 1 == len(engines)
+    following = f"{at + 1}:0" if end == b"0" else f"{at}:{replies.text(end)}"
+    return ["0" if is_over else following, *(f"partition {at}: {replies.text(one)}" for one in problems)]
+
+
+async def _tick(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+    """Each does what is due: the earliest next moment, and all steps."""
+    answers = await all_of(engine.call(operation, *arguments) for engine in await system.partitions())
+    moments = [next_ms for next_ms, _ in answers if next_ms >= 0]
+    return [min(moments, default=-1), sum(moved for _, moved in answers)]
+
+
+async def _touch(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+    return max(await all_of(engine.call(operation, *arguments) for engine in await system.partitions()))
+
+
+async def _bulks(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+    """Those of all partitions, the latest first."""
+    answers = await all_of(engine.call(operation, *arguments) for engine in await system.partitions())
+    found = [packed for answer in answers for packed in answer]
+    return sorted(found, key=lambda packed: -int(replies.plain_document(packed)["begun_ms"]))
+
+
+async def _root(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+    """What all have alike is told as partition 0 has it."""
+    return await (await system.partitions())[0].call(operation, *arguments)
+
+
+WAYS: Mapping[str, Way] = {
+    **dict.fromkeys(_LISTINGS, _listed),
+    "audit": _audit,
+    "bulks": _bulks,
+    "queues": _queues,
+    "stats": _stats,
+    "tags": _tags,
+    "tick": _tick,
+    "touch": _touch,
+    "trail": _trail,
+    "usage": _usage,
+    "webhooks": _root,
+}
