@@ -30,6 +30,8 @@ INSIDE = {
     "migrate": "an upgrade, for who can reach Redis",
     "audit": "a check of the indexes, for who can reach Redis",
     "touch": "masters note when keys were used",
+    "outbox": "couriers between the partitions of a system take letters",
+    "deliver": "couriers bring them",
 }
 RECORDS = "application/octet-stream"
 GENERATE = runpy.run_path(str(ROOT / "tools/operations.py"))
