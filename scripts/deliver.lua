@@ -3,7 +3,7 @@
 -- ARGV   letter, letter, ...   1 to 100 of them, as outbox gives them
 -- Reply  for each letter what its sender is told: ok, gone, or the state of the job; or why it was refused: INVALID,
 --        CONFLICT (it is for somebody else), VERSION (of a later format)
--- Errors none
+-- Errors INVALID letters
 -- Cost   a few commands for each, and then a sweep, as a pick has it
 -- Flags: drain
 local check = require "jqlua.base.check"
