@@ -256,7 +256,8 @@ end
 ---@param answer string
 function M.answered(letter, answer)
   local outbox, subject, id = keys.OUTBOX .. letter.to, letter.subject, letter.id
-  if score_of(outbox, subject) ~= letter.until_ms then
+  if score_of(outbox, subject) ~= letter.until_ms
+    or letter.kind == "leave" and call("EXISTS", keys.READERS .. id) == 1 then
     return
   end
   if answer:find("^%u") then -- refused: perhaps it will not be when the other side is of this version, too
