@@ -84,39 +84,17 @@ function M.refusal(ids)
   end
 end
 
---- Whether a job had better not wait for others, as one of them waits for it.
----@param others string[] ids; this is done with the list
----@return boolean? is_circle nil when there are too many to look at
----@return number? looked at so many, when there is none
-function M.reaches(others, id, most)
-  local seen, stack = {}, others
-  local looked = 0
+--- Goes along links until one is met.
+---@param stack string[] ids to begin with; this is done with the list
+---@param links string keys.WAITS_FOR or keys.DEPENDENTS
+---@param is_met fun(at: string): boolean
+---@return boolean? met nil when there are too many to look at
+---@return number? looked at so many, when none was met
+local function walk(stack, links, most, is_met)
+  local seen, looked = {}, 0
   while stack[1] do
     local at = table.remove(stack)
-    if at == id then
-      return true
-    end
-    looked = looked + 1
-    if looked > most then
-      return nil
-    end
-    for _, other in ipairs(call("ZRANGE", keys.WAITS_FOR .. at, 0, -1)) do
-      if not seen[other] then
-        seen[other] = true
-        stack[#stack + 1] = other
-      end
-    end
-  end
-  return false, looked
-end
-
---- Whether a walk along links meets one that leads to another partition.
----@return boolean? nil when there are too many to look at
-local function leads_elsewhere(id, links, most)
-  local seen, stack, looked = {}, { id }, 0
-  while stack[1] do
-    local at = table.remove(stack)
-    if at:sub(1, 1) == mail.PARTITION or mail.is_elsewhere(id, at) then
+    if is_met(at) then
       return true
     end
     looked = looked + 1
@@ -130,7 +108,25 @@ local function leads_elsewhere(id, links, most)
       end
     end
   end
-  return false
+  return false, looked
+end
+
+--- Whether a job had better not wait for others, as one of them waits for it.
+---@param others string[] ids; this is done with the list
+---@return boolean? is_circle nil when there are too many to look at
+---@return number? looked at so many, when there is none
+function M.reaches(others, id, most)
+  return walk(others, keys.WAITS_FOR, most, function(at)
+    return at == id
+  end)
+end
+
+--- Whether links lead to another partition.
+---@return boolean? nil when there are too many to look at
+local function leads_elsewhere(id, links, most)
+  return walk({ id }, links, most, function(at)
+    return at:sub(1, 1) == mail.PARTITION or mail.is_elsewhere(id, at)
+  end)
 end
 
 --- Whether other partitions may hold a part of a circle, if a job waits for another: that one waits for a job

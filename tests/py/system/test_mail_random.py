@@ -185,7 +185,7 @@ class System:
         for _ in range(12):
             for engine in self.engines:
                 await engine.advance(301)
-            for at, engine in enumerate(self.engines):
+            for engine in self.engines:
                 while (found := await engine.outbox("c")).letters:
                     for to, letter in found.letters:
                         [answer] = await self.engines[to].deliver([letter])
@@ -193,7 +193,6 @@ class System:
                         await engine.outbox("c", [(letter, answer)], partitions_left_out=range(COUNT))
                 while (await engine.tick())[1]:
                     pass
-                assert at == partition_of("0" * 14 + (f"{at:02x}" if at else ""))
 
     async def check_settled(self) -> None:
         known: dict[str, Any] = {}
@@ -215,7 +214,10 @@ class System:
             )  # fmt: skip
             if document["status"] == "blocked":
                 assert waits, f"{document} waits for {states}"
-                assert job.if_failed != "fail" or "error" not in states, f"{document} has not failed with {states}"
+                failed = [one for one in job.depends if known[one]["status"] in ("error", "cancelled")]
+                # What was done once may fail after a failover that lost this.
+                failed = [one for one in failed if "done" not in self.jobs[one].ever]
+                assert job.if_failed != "fail" or not failed, f"{document} has not failed with {states}"
             elif document["status"] == "queued":
                 await self.check_start(job_id)
 
