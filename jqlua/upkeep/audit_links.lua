@@ -43,7 +43,7 @@ end
 local function check_asked(id, other_id, problems)
   local is_asked = call("ZSCORE", keys.OUTBOX .. mail.digits_of(other_id), mail.FOLLOW .. other_id)
     or call("HGET", keys.ELSEWHERE, other_id) == "lost"
-  if not is_asked and call("ZCOUNT", keys.DUE, "-inf", 0) == 0 then
+  if not is_asked and elsewhere.count() > 0 and call("ZCOUNT", keys.DUE, "-inf", 0) == 0 then
     found(problems, "job", id, "waits for", other_id, "of another partition, which is not asked")
   end
 end
@@ -52,7 +52,8 @@ end
 ---@return boolean # whether it is one of them
 local function is_partition(member, id, problems)
   local digits = member:match("^!(%x%x)$")
-  if digits and tonumber(digits, 16) >= elsewhere.count() then
+  local count = digits and elsewhere.count() or 0 -- 0 in a copy, which is no partition
+  if count > 0 and tonumber(digits, 16) >= count then
     found(problems, "job", id, "is followed by partition", digits, "which is not there")
   end
   return digits ~= nil

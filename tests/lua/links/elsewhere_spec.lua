@@ -226,6 +226,25 @@ describe("dependencies on jobs of other partitions", function()
     end)
   end)
 
+  it("stay with a copy, which is no partition, until they are taken out", function()
+    local there = jqs[0]:enqueue("a")
+    local id = dependent({ there })
+    jqs[0]:enqueue({ name = "c", depends = { jqs[2]:enqueue("a") } })
+    jqs:settle()
+    for _, from in ipairs({ 0, 1 }) do
+      local records = jqs[from]:call("export", { count = 1000 })
+      assert.are.equal("", table.remove(records, 1))
+      local copy = space.new({ setup = false })
+      copy:call("import", unpack(records))
+      assert.are.same({ -1 }, copy:call("outbox", { courier = "c" }))
+      if from == 1 then
+        assert.are.equal("blocked", copy:status(id))
+        assert.are.equal("queued", copy:call("depend", { id = id, remove = { there } }))
+      end
+      copy:close()
+    end
+  end)
+
   describe("whose results are kept", function()
     local function kept(ttl)
       jqs[0]:set({ result_ttl = ttl })

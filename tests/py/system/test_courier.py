@@ -149,6 +149,7 @@ class TestCourier:
         await engine.close()
 
 
+@pytest.mark.faults
 @pytest.mark.timeout(180)
 async def test_a_partition_that_hangs_holds_up_no_other() -> None:
     with cluster(3) as nodes:
