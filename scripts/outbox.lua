@@ -53,6 +53,7 @@ end
 --- Letters for one partition.
 local function collect(to, most, reply)
   local key, now = keys.OUTBOX .. to, meta.state[meta.NOW_MS]
+  mail.tell_anew(to)
   for _, subject in ipairs(call("ZRANGEBYSCORE", key, "-inf", now, "LIMIT", 0, most)) do
     local letter = letters.write(to, subject)
     if letter then
@@ -86,6 +87,7 @@ for _, answer in ipairs(answers) do
   is_answered[answer[1].to] = true
 end
 for to in pairs(is_answered) do
+  mail.tell_anew(to)
   mail.note_first(to)
 end
 local now = meta.state[meta.NOW_MS]

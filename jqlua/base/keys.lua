@@ -82,7 +82,8 @@ M.READERS = NAMESPACE .. ":readers:"
 -- + digits of a partition, zset: what of jobs it is to be told (module links.mail), by when to tell it
 M.OUTBOX = NAMESPACE .. ":outbox:"
 M.OUTBOXES = NAMESPACE .. ":outboxes" -- zset: digits of partitions with mail, by a bound of when it is due
-M.ELSEWHERE = NAMESPACE .. ":elsewhere" -- hash: job of another partition that is followed -> its last known state
+-- hash: job of another partition that is followed -> its last known state; digits of a partition -> mark of its server
+M.ELSEWHERE = NAMESPACE .. ":elsewhere"
 M.TAGGED = NAMESPACE .. ":tagged:" -- + tag, zset, scores 0: jobs that have it
 M.TAGS = NAMESPACE .. ":tags" -- zset: tags by how many jobs have them
 M.TAG_NAMES = NAMESPACE .. ":tag-names" -- zset, scores 0: tags in order, for paging

@@ -14,6 +14,7 @@ local keys = require "jqlua.base.keys"
 local mail = require "jqlua.links.mail"
 local meta = require "jqlua.base.meta"
 local readers = require "jqlua.links.readers"
+local server = require "jqlua.base.server"
 local states = require "jqlua.job.states"
 
 local M = {}
@@ -23,11 +24,8 @@ local call = redis.call
 local FORMAT = 1
 local OK = "ok"
 local GONE = "gone" -- there is no record of it
--- A letter that nobody answers is written anew after this; couriers give up before.
-local LEASE_MS = 5000
--- One that was answered is written again, for as long as jobs wait: later by as much as they have waited.
-local AGAIN_MS = 60000
-local MOST_AGAIN_MS = 300000
+-- One that was refused is written again after this.
+local REFUSED_MS = 60000
 
 local ENDS = { d = "done", e = "error", c = "cancelled", a = "all_cancelled", n = "lost" }
 local HOWS = { done = "d", error = "e", cancelled = "c", all_cancelled = "a", lost = "n" }
@@ -83,7 +81,7 @@ function M.write(to, subject)
     call("ZREM", keys.OUTBOX .. to, subject)
     return nil
   end
-  local until_ms = meta.state[meta.NOW_MS] + LEASE_MS
+  local until_ms = meta.state[meta.NOW_MS] + mail.LEASE_MS
   call("ZADD", keys.OUTBOX .. to, string.format("%.0f", until_ms), subject)
   letter.format, letter.to = FORMAT, to
   letter.system, letter.from = elsewhere.own()
@@ -140,6 +138,7 @@ local function is_outstanding(to, how, id)
 end
 
 --- Another partition follows a job of which there is no record: as a rule it is done, and its record's time is over.
+---@return string answer
 local function follow_gone(letter, follower)
   local id = letter.id
   local is_lost = call("ZREM", keys.DEPENDENTS .. id, follower) == 1 or letter.known
@@ -154,7 +153,12 @@ local function follow_gone(letter, follower)
   return GONE
 end
 
----@return string answer the job's state
+--- What tells this server from one that takes over, which may lack what it was told.
+local function server_mark()
+  return redis.sha1hex(server.address() .. KEYS[1]):sub(1, 8)
+end
+
+---@return string state
 local function follow(letter)
   local id, follower = letter.id, mail.PARTITION .. letter.from
   local of = job.read(id)
@@ -235,7 +239,7 @@ function M.apply(blob, path)
   elseif tonumber(letter.from, 16) >= count then
     return "CONFLICT " .. path .. ".from: the system has no partition " .. letter.from
   elseif letter.kind == "follow" then
-    return follow(letter)
+    return follow(letter) .. " " .. server_mark()
   elseif letter.kind == "leave" then
     return leave(letter)
   end
@@ -244,11 +248,27 @@ end
 
 -- Taking back ------------------------------------------------------------------------------------------
 
---- When to write again of a job that others wait for: the older they are, the later.
-local function again_ms(id)
-  local since = tonumber(call("ZRANGE", keys.READERS .. id, 0, 0, "WITHSCORES")[2] or nil) or 0
+--- A partition took note that a job of it is followed.
+---@param answer string its state, and the mark of its server. Is that another one, all that was followed before is told
+---  to it once more
+local function note_followed(to, id, answer)
   local now = meta.state[meta.NOW_MS]
-  return now + math.max(AGAIN_MS, math.min(now - math.floor(since / 1000), MOST_AGAIN_MS))
+  local state, mark = answer:match("^(%l+) (%x+)$")
+  local known = call("HGET", keys.ELSEWHERE, to)
+  if mark and mark ~= known then
+    call("HSET", keys.ELSEWHERE, to, mark)
+    if known then
+      call("HSET", keys.ELSEWHERE, mail.ANEW .. to, string.format("%.0f", now))
+    end
+  end
+  if call("EXISTS", keys.DEPENDENTS .. id) == 0 then
+    call("ZREM", keys.OUTBOX .. to, mail.FOLLOW .. id)
+    return
+  end
+  call("ZADD", keys.OUTBOX .. to, string.format("%.0f", now + mail.AGAIN_MS), mail.FOLLOW .. id)
+  if state and state ~= GONE then
+    call("HSET", keys.ELSEWHERE, id, state)
+  end
 end
 
 --- A letter came back with what was answered. One about which there is something new stays as it is.
@@ -261,12 +281,9 @@ function M.answered(letter, answer)
     return
   end
   if answer:find("^%u") then -- refused: perhaps it will not be when the other side is of this version, too
-    call("ZADD", outbox, string.format("%.0f", meta.state[meta.NOW_MS] + AGAIN_MS), subject)
-  elseif letter.kind == "follow" and call("EXISTS", keys.DEPENDENTS .. id) == 1 then
-    call("ZADD", outbox, string.format("%.0f", again_ms(id)), subject)
-    if answer ~= GONE then
-      call("HSET", keys.ELSEWHERE, id, answer)
-    end
+    call("ZADD", outbox, string.format("%.0f", meta.state[meta.NOW_MS] + REFUSED_MS), subject)
+  elseif letter.kind == "follow" then
+    note_followed(letter.to, id, answer)
   else
     call("ZREM", outbox, subject)
     local follower = mail.PARTITION .. letter.to

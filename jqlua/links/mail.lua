@@ -15,6 +15,10 @@ local call = redis.call
 M.FOLLOW = "f"
 M.LOST = "n" -- how a job ended of which its partition knows nothing, though it did not end: a failover lost it
 M.CHANNEL = "mail" -- on which couriers sleep
+M.LEASE_MS = 5000 -- a letter that nobody answers is written anew after this; couriers give up before
+M.AGAIN_MS = 300000 -- after this it is told again that a job is followed, for as long as others wait for it
+M.ANEW = "anew " -- + digits of a partition, among what is known of others: since when it is another server's
+local MOST_ANEW = 100
 
 -- Who follows a job stands among its dependents and readers as this and the digits of the partition: before all ids.
 M.PARTITION = "!"
@@ -46,6 +50,23 @@ function M.put(to, subject)
   call("ZREMRANGEBYSCORE", asleep, "-inf", meta.state[meta.NOW_MS])
   if call("EXISTS", asleep) == 1 then
     call("ZADD", keys.WAKE .. M.CHANNEL, 0, "1")
+  end
+end
+
+--- All that was told to a server before another took over is to be told to that one: a part of it now.
+function M.tell_anew(to)
+  local since_ms = call("HGET", keys.ELSEWHERE, M.ANEW .. to)
+  if not since_ms then
+    return
+  end
+  local before = "(" .. string.format("%.0f", since_ms + M.AGAIN_MS)
+  local later = "(" .. string.format("%.0f", meta.state[meta.NOW_MS] + M.LEASE_MS) -- those before are under way, or due
+  local subjects = call("ZRANGEBYSCORE", keys.OUTBOX .. to, later, before, "LIMIT", 0, MOST_ANEW)
+  for _, subject in ipairs(subjects) do
+    call("ZADD", keys.OUTBOX .. to, 0, subject)
+  end
+  if #subjects < MOST_ANEW then
+    call("HDEL", keys.ELSEWHERE, M.ANEW .. to)
   end
 end
 

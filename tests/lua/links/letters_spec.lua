@@ -30,14 +30,29 @@ describe("letters", function()
   it("about what is waited for are written again once in a while", function()
     ask()
     jqs:settle()
-    assert.are.equal(60000, jqs:letters(1).next_ms)
-    jqs:pass(60)
+    assert.are.equal(300000, jqs:letters(1).next_ms)
+    jqs:pass(300)
     assert.are.equal(1, jqs:settle())
-    jqs:pass(100)
-    jqs:settle()
-    assert.are.equal(160000, jqs:letters(1).next_ms)
-    jqs:pass(10000)
-    jqs:settle()
+    assert.are.equal(300000, jqs:letters(1).next_ms)
+  end)
+  it("are all written again when another server took over there, each once", function()
+    for _ = 1, 250 do
+      ask()
+    end
+    assert.are.equal(250, jqs:settle())
+    jqs:pass(10)
+    ask()
+    local found = jqs:letters(1)
+    jqs[1]:call("outbox", { courier = "c", except = { 0 } }, found[1][2], "queued 0123abcd")
+    local count = 0
+    repeat
+      local more = jqs:letters(1)
+      for _, letter in ipairs(more) do
+        jqs[1]:call("outbox", { courier = "c", except = { 0 } }, letter[2], "queued 0123abcd")
+      end
+      count = count + #more
+    until #more == 0
+    assert.are.equal(250, count)
     assert.are.equal(300000, jqs:letters(1).next_ms)
   end)
   it("may come twice and in any order", function()
@@ -62,7 +77,7 @@ describe("letters", function()
     for _, key in ipairs({ "j:" .. there, "a:" .. there, "q:a", "dependents:" .. there, "readers:" .. there }) do
       jqs[0]:redis("DEL", jqs[0].name .. ":" .. key)
     end
-    jqs:pass(60)
+    jqs:pass(300)
     jqs:settle()
     assert.are.equal("blocked", jqs[1]:status(id))
     assert.are.equal("lost", msgpack.unpack(jqs[1]:call("explain", id)).elsewhere[1].status)
