@@ -6,20 +6,30 @@ const QUIET_MS = 5000; // so long nobody has to say anything before they are ask
 const ANSWER_MS = 8000; // longer than a master gives its Redis
 const place = document.getElementById('live');
 const banner = document.getElementById('banner');
-const periods = [];
+const parts = new Set(); // of the page, that come by themselves: {ms, at}
 let cameAt = 0;
 let heardAt = Date.now();
 let problem = '';
 let before = '';
 
-/** Figures are to come every so often, or sooner → stop. */
+/**
+ * A part of the page whose figures are to come every so often, or sooner → {came(askedAt), stop()}. They may be as old
+ * as the question: a master that was stopped answers it when it goes on. The page is as late as its latest part.
+ */
 export function expectEvery(ms) {
-  periods.push(ms);
+  const part = { ms, at: Date.now() };
+  parts.add(part);
   draw();
-  return () => {
-    const at = periods.indexOf(ms);
-    if (at >= 0) periods.splice(at, 1);
-    draw();
+  return {
+    came(askedAt = Date.now()) {
+      part.at = Math.max(part.at, askedAt);
+      cameAt = Math.max(cameAt, askedAt);
+      if (before !== 'is-on') draw();
+    },
+    stop() {
+      parts.delete(part);
+      draw();
+    },
   };
 }
 
@@ -29,7 +39,7 @@ export function forget() {
   draw();
 }
 
-/** Figures came, which may be as old as the question: a master that was stopped answers it when it goes on. */
+/** Figures came, which were asked for then. */
 export function came(askedAt = Date.now()) {
   cameAt = Math.max(cameAt, askedAt);
   answered();
@@ -69,19 +79,22 @@ export function startPulse(ask) {
 }
 
 function draw() {
-  const age = Date.now() - cameAt;
-  const period = Math.min(...periods);
-  const isLive = periods.length > 0;
-  const isLate = isLive && age > 2 * period + PATIENCE_MS;
+  const period = Math.min(...[...parts].map(({ ms }) => ms));
+  const late = [...parts].filter(({ ms, at }) => Date.now() - at > 2 * ms + PATIENCE_MS);
+  const shown = late.length ? late : [...parts].filter(({ ms }) => ms === period);
+  const isLive = parts.size > 0;
+  const isLate = late.length > 0;
+  const figuresAt = Math.min(cameAt, ...shown.map(({ at }) => at));
+  const age = Date.now() - figuresAt;
   const kind = problem ? 'is-off' : isLate ? 'is-late' : isLive ? 'is-on' : 'is-still';
   const age_s = `${Math.max(0, Math.round(age / 1000))} s old`;
   before = kind;
   place.hidden = !cameAt;
   set(place, 'className', `live ${kind}`);
-  set(place, 'textContent', problem || isLate ? age_s : isLive ? 'Live' : `As of ${clock(cameAt, true)}`);
-  set(place, 'title', cameAt ? `Figures of ${clock(cameAt, true)}` : '');
+  set(place, 'textContent', problem || isLate ? age_s : isLive ? 'Live' : `As of ${clock(figuresAt, true)}`);
+  set(place, 'title', cameAt ? `Figures of ${clock(figuresAt, true)}` : '');
   const what = problem.replace(/\.?$/, problem && '.');
-  set(banner, 'textContent', problem && cameAt ? `${what} Figures are of ${clock(cameAt, true)}.` : what);
+  set(banner, 'textContent', problem && cameAt ? `${what} Figures are of ${clock(figuresAt, true)}.` : what);
   banner.hidden = !what;
   document.body.classList.toggle('is-stale', Boolean(problem) && cameAt > 0);
 }

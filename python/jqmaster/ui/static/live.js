@@ -1,10 +1,10 @@
 // What changes by itself. All of it rests while the tab is hidden.
 import { api, OFFLINE } from './api.js';
-import { came, expectEvery, missed } from './fresh.js';
+import { answered, expectEvery, missed } from './fresh.js';
 
 /** Server-sent events: follow('/overview/events', (data) => …) → stop. `ms`: that often they come at least. */
 export function follow(target, onData, { ms = 0 } = {}) {
-  const forget = ms ? expectEvery(ms) : () => {};
+  const part = ms ? expectEvery(ms) : null;
   let source = null;
   let timer = 0;
   let isOver = false;
@@ -12,7 +12,8 @@ export function follow(target, onData, { ms = 0 } = {}) {
     if (source || isOver || document.hidden) return;
     source = new EventSource(target);
     source.onmessage = (event) => {
-      came();
+      part?.came();
+      answered();
       onData(JSON.parse(event.data));
     };
     source.addEventListener('unavailable', (event) => missed(JSON.parse(event.data).error.message));
@@ -36,21 +37,22 @@ export function follow(target, onData, { ms = 0 } = {}) {
   open();
   return () => {
     isOver = true;
-    forget();
+    part?.stop();
     document.removeEventListener('visibilitychange', turn);
     shut();
   };
 }
 
-/** Calls an async `action` every so often, never twice at once → stop. */
+/** Calls an async `action` every so often, never twice at once → stop. It says whether it brought what is asked. */
 export function every(ms, action) {
-  const forget = expectEvery(ms);
+  const part = expectEvery(ms);
   let timer = 0;
   let isOver = false;
   const step = async () => {
     if (!document.hidden) {
+      const askedAt = Date.now();
       try {
-        await action();
+        if (await action()) part.came(askedAt);
       } catch (problem) {
         if (problem.name !== 'AbortError') console.debug(problem);
       }
@@ -66,7 +68,7 @@ export function every(ms, action) {
   document.addEventListener('visibilitychange', wake);
   return () => {
     isOver = true;
-    forget();
+    part.stop();
     clearTimeout(timer);
     document.removeEventListener('visibilitychange', wake);
   };

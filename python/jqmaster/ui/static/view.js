@@ -64,23 +64,25 @@ export function Dom({ make, deps = [], tag = 'div', ...rest }) {
 
 /**
  * What `load(signal)` answers: asked now, again when one of `deps` changes, and every `ms`, while the tab is seen.
- * → {data, problem, isLoading, reload()}. Data of before stays until there is other.
+ * → {data, problem, isLoading, reload() → whether there was an answer}. Data of before stays until there is other.
  */
 export function useData(load, { ms = 0, deps = [] } = {}) {
   const [state, setState] = useState({ data: undefined, problem: null, isLoading: true });
   const latest = useRef(load);
   latest.current = load;
-  const look = useRef(async () => {});
+  const look = useRef(async () => false);
   useEffect(() => {
     const life = new AbortController();
     look.current = async () => {
       try {
         const data = await latest.current(life.signal);
         if (!life.signal.aborted) setState({ data, problem: null, isLoading: false });
+        return true;
       } catch (problem) {
-        if (life.signal.aborted) return;
+        if (life.signal.aborted) return false;
         if (!problem.code) console.error(problem);
         setState((old) => ({ data: old.data, problem, isLoading: false }));
+        return problem.status >= 400 && problem.status < 500; // the page shows why, in place of figures
       }
     };
     setState((old) => (old.isLoading ? old : { ...old, isLoading: true }));

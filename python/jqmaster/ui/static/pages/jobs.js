@@ -250,7 +250,10 @@ function Found({ filters, counted }) {
     { deps: [key] },
   );
   const { data = { rows: [], looked: 0 }, problem, reload, pager } = state;
-  useEffect(() => every(5000, async () => isBusy() || Promise.all([reload(), counted.reload()])), [key]);
+  useEffect(
+    () => every(5000, async () => !isBusy() && (await Promise.all([reload(), counted.reload()])).every(Boolean)),
+    [key],
+  );
   const where = whereOf(filters);
   const { rows } = data;
   const turn = (id) => setOpened((old) => new Set(old.has(id) ? [...old].filter((one) => one !== id) : [...old, id]));
