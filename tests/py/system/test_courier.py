@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import random
 import signal
+import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 
@@ -176,3 +178,52 @@ async def test_a_partition_that_hangs_holds_up_no_other() -> None:
                 os.kill(places[2].process.pid, signal.SIGCONT)
             await until(lambda: is_known(engine, stuck), 60)
         await engine.close()
+
+
+COURIER = """
+import asyncio, sys
+from jqmaster.system.courier import Courier
+from jqmaster.system.engine import SystemEngine
+asyncio.run(Courier(SystemEngine(*sys.argv[1:])).run())
+"""
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(180)
+async def test_couriers_that_are_killed_lose_nothing(engine: SystemEngine, redis_url: str, namespace: str) -> None:
+    """Processes, killed with what they carry. A child must become ready once its parents are done, and not before."""
+    chance = random.Random(7)
+    children: dict[str, list[str]] = {}
+    done: set[str] = set()
+    killed = 0
+    courier = None
+    for _ in range(12):
+        parents = [await put(engine, number) for number in range(COUNT)]
+        for number in range(COUNT):
+            depends = chance.sample(parents, 2)
+            children[await put(engine, number, name="b", depends=depends)] = depends
+        courier = courier or await asyncio.create_subprocess_exec(sys.executable, "-c", COURIER, redis_url, namespace)
+        await asyncio.sleep(chance.uniform(0.2, 1.5))
+        for number in range(COUNT):
+            if chance.random() < 0.9:
+                for job in (await (await engine.partitions())[number].pick("w", "a", 100)).jobs:
+                    how = {"id": job.id, "token": job.token, "type": "success"}
+                    await (await engine.partitions())[number].finish("w", [(how, NIL)])
+                    done.add(job.id)
+        await asyncio.sleep(chance.uniform(0, 0.02))
+        if chance.random() < 0.7:
+            courier.kill()
+            await courier.wait()
+            courier, killed = None, killed + 1
+        for document in await engine.get(*children):
+            assert document and (document["status"] == "blocked" or done.issuperset(children[document["id"]]))
+    if courier:
+        courier.kill()
+        await courier.wait()
+    assert killed > 3
+    async with running(Courier(engine)):
+        for child, depends in children.items():
+            if done.issuperset(depends):
+                await comes_to(engine, child, "queued", 30)
+    for one in await engine.partitions():
+        assert await one.audit_all() == []
