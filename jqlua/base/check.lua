@@ -255,18 +255,6 @@ function M.is_id(value)
 end
 M.ID = "a job id of 14 or 16 hexadecimal digits"
 
----@cold
---- Why no job can wait for one of this id: it was never given here.
----@param last string the last id that was given, or "" before the first
----@return string? problem
-function M.never_given(path, id, last)
-  if id:sub(15) ~= last:sub(15) then
-    return "INVALID " .. path .. ": job " .. id .. " is of another partition than the one that waits for it"
-  elseif id > last then
-    return M.missing(path, "job", id)
-  end
-end
-
 ---@return boolean
 function M.is_token(value)
   return type(value) == "string" and #value <= 23 and string.find(value, "^[1-9]%d*%-[0-9a-f]*$") ~= nil

@@ -76,8 +76,14 @@ M.SYSTEM = NAMESPACE .. ":system" -- string: record of the system it is a partit
 M.UNIQUE = NAMESPACE .. ":unique:" -- + unique key, string: ids of the jobs whose it is, the latest first
 M.UNIQUE_KEPT = NAMESPACE .. ":unique-kept" -- zset: unique keys of ended jobs, until when
 M.WAITS_FOR = NAMESPACE .. ":waits-for:" -- + id, zset, scores 0: jobs it still waits for
-M.DEPENDENTS = NAMESPACE .. ":dependents:" -- + id, zset, scores 0: jobs that wait for it
-M.READERS = NAMESPACE .. ":readers:" -- + id, zset, scores 0: jobs that depend on it and have not ended
+M.DEPENDENTS = NAMESPACE .. ":dependents:" -- + id, zset, scores 0: jobs, and partitions, that wait for it
+-- + id, zset: jobs that depend on it and have not ended, scores 0; of a job elsewhere since when; partitions as of when
+M.READERS = NAMESPACE .. ":readers:"
+-- + digits of a partition, zset: what of jobs it is to be told (module links.mail), by when to tell it
+M.OUTBOX = NAMESPACE .. ":outbox:"
+M.OUTBOXES = NAMESPACE .. ":outboxes" -- zset: digits of partitions with mail, by a bound of when it is due
+-- hash: job of another partition that is followed -> its last known state; digits of a partition -> mark of its server
+M.ELSEWHERE = NAMESPACE .. ":elsewhere"
 M.TAGGED = NAMESPACE .. ":tagged:" -- + tag, zset, scores 0: jobs that have it
 M.TAGS = NAMESPACE .. ":tags" -- zset: tags by how many jobs have them
 M.TAG_NAMES = NAMESPACE .. ":tag-names" -- zset, scores 0: tags in order, for paging

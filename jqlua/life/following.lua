@@ -155,16 +155,16 @@ function M.move(of, said, argument)
 end
 
 --- Of jobs, those that another would have to wait for.
----@return table[]? others nil if it would wait for itself
+---@return string[]? others ids; nil if it would wait for itself
 local function others_of(id, depends, if_failed)
   local others, blocked = {}, {}
   for _, other_id in ipairs(depends) do
     local other = job.read(other_id)
     if other_id == id then
       return nil
-    elseif dependents.waits_for(other, if_failed) then
-      others[#others + 1] = other
-      blocked[#blocked + 1] = other[job.STATE] == states.BLOCKED and other_id or nil
+    elseif dependents.must_wait(id, other_id, if_failed) then
+      others[#others + 1] = other_id
+      blocked[#blocked + 1] = other and other[job.STATE] == states.BLOCKED and other_id or nil
     end
   end
   -- Only of a job that somebody waits for, and that waits for one that waits, there can be a circle.
@@ -222,8 +222,8 @@ function M.resume(of, said, blob)
   else
     transition.move(of, lineup.place(of, owner), of[job.PRIORITY])
   end
-  for _, other in ipairs(others) do
-    dependents.link(of[job.ID], other)
+  for _, other_id in ipairs(others) do
+    dependents.link(of[job.ID], other_id)
   end
   depend_on(of, depends, resume.if_failed, not others[1] and meta.state[meta.NOW_MS] or nil)
   job.save(of)

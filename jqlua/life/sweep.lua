@@ -11,6 +11,7 @@ local ending = require "jqlua.limits.ending"
 local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
 local lineup = require "jqlua.limits.placement"
+local mail = require "jqlua.links.mail"
 local migration = require "jqlua.upkeep.migration"
 local removal = require "jqlua.job.removal"
 local readers = require "jqlua.links.readers"
@@ -84,6 +85,7 @@ end
 --- A kept result goes; its job is an ordinary done job from now on. One that somebody still needs is held.
 function M.drop_result(of)
   if readers.any(of) then
+    mail.ask_readers(of[job.ID])
     batch.add(queue.key(queue.load(of[job.QUEUE]), states.KEPT), readers.HELD, of[job.ID])
     return
   end

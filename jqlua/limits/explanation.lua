@@ -1,6 +1,7 @@
 ---@lazy
 -- Why a job waits.
 local keys = require "jqlua.base.keys"
+local mail = require "jqlua.links.mail"
 local meta = require "jqlua.base.meta"
 local constraint = require "jqlua.limits.constraint"
 local constraintdoc = require "jqlua.limits.constraintdoc"
@@ -129,7 +130,10 @@ function M.encode(of)
     parts[#parts + 1] = pack("waiting", channels)
     parts[#parts + 1] = pack("running", call("ZCARD", queue.key(owner, states.RUNNING)))
     if of[job.STATE] == states.BLOCKED then
-      parts[#parts + 1] = pack("waits_for", call("ZRANGE", keys.WAITS_FOR .. of[job.ID], 0, MOST_WAITED_FOR - 1))
+      local others = call("ZRANGE", keys.WAITS_FOR .. of[job.ID], 0, MOST_WAITED_FOR - 1)
+      local elsewhere = mail.known_of(of[job.ID], others)
+      parts[#parts + 1] = pack("waits_for", others)
+      parts[#parts + 1] = elsewhere[1] and pack("elsewhere", elsewhere) or nil
       start_ms = nil
     end
     if start_ms and not is_paused then

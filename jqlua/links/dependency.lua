@@ -6,6 +6,7 @@ local dependents = require "jqlua.links.dependents"
 local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
 local jobspec = require "jqlua.job.spec"
+local elsewhere = require "jqlua.links.elsewhere"
 local links = require "jqlua.links.links"
 local readers = require "jqlua.links.readers"
 
@@ -57,7 +58,7 @@ local function resulting(options, spec)
 end
 
 ---@return table? of the job
----@return table? added jobs that it has to wait for
+---@return string[]? added ids of jobs that it has to wait for
 ---@return string? problem
 function M.read(spec)
   local of = job.read(spec.id)
@@ -75,7 +76,7 @@ function M.read(spec)
   local added = {}
   for i, id in ipairs(spec.add or {}) do
     local path = "add[" .. i - 1 .. "]"
-    local problem = check.never_given(path, id, last)
+    local problem = elsewhere.never_given(path, id, last)
     if problem then
       return nil, nil, problem
     end
@@ -85,9 +86,12 @@ function M.read(spec)
     elseif is_circle == nil then
       return nil, nil, "CONFLICT " .. path .. ": more than " .. MOST_LOOKS .. " jobs to look at for a circle"
     end
-    local other = job.read(id)
-    if dependents.waits_for(other, spec.if_failed or options.if_failed) then
-      added[#added + 1] = other
+    if links.may_close_elsewhere(spec.id, id, MOST_LOOKS) then
+      return nil, nil, "CONFLICT " .. path .. ": jobs of other partitions wait for this job, and whether " .. id
+        .. " waits for them cannot be told here"
+    end
+    if dependents.must_wait(spec.id, id, spec.if_failed or options.if_failed) then
+      added[#added + 1] = id
     end
   end
   return of, added

@@ -10,6 +10,7 @@ local job = require "jqlua.job.record"
 local states = require "jqlua.job.states"
 local lineup = require "jqlua.limits.placement"
 local links = require "jqlua.links.links"
+local mail = require "jqlua.links.mail"
 local queue = require "jqlua.queue.record"
 local transition = require "jqlua.life.transition"
 
@@ -32,12 +33,20 @@ function M.waits_for(other, if_failed)
   return true
 end
 
---- A job waits for another from now on. If that failed already, the next sweep sees to it.
-function M.link(id, other)
-  links.join(id, other)
-  local state = other[job.STATE]
+--- Whether a job has to wait for another, which may be of another partition: there it has, until it is told.
+function M.must_wait(id, other_id, if_failed)
+  local other = job.read(other_id)
+  return M.waits_for(other, if_failed) or not other and mail.is_elsewhere(id, other_id)
+end
+
+--- A job waits for another from now on. If that failed already, the next sweep sees to it; its partition, which
+--- module links.readers has asked, if it is another.
+function M.link(id, other_id)
+  local other = job.read(other_id)
+  links.join(id, other_id, other)
+  local state = other and other[job.STATE]
   if state == states.ERROR or state == states.CANCELLED then
-    due.note(due.DEPENDENTS .. state .. other[job.ID], due.AT_ONCE)
+    due.note(due.DEPENDENTS .. state .. other_id, due.AT_ONCE)
   end
 end
 
@@ -66,24 +75,35 @@ local function settle(of, id, how)
     end
     links.tree[1] = nil
   elseif policy == "fail" then
-    failure.depend(of, id, how == states.ERROR and "failed" or "was cancelled")
+    failure.depend(of, id, how == states.ERROR and "failed" or how == mail.LOST and "is not known any more"
+      or "was cancelled")
   elseif policy == "run" and links.cut(of[job.ID], id) then
     M.free(of)
   end
 end
 
+--- Whether the end of a job elsewhere is one that a job which waits for it was to be told of: it may have failed
+--- before, and run again since.
+local function is_meant(dependent, id, how, seen)
+  return seen == "" or how == states.DONE
+    or (tonumber(call("ZSCORE", keys.READERS .. id, dependent) or nil) or 0) <= tonumber(seen)
+end
+
 --- Goes through those that waited for a job.
----@param name string how it ended, its id, and the last that was looked at, if any
+---@param name string how it ended, its id, of one elsewhere when it was known that these follow it, and the last that
+---  was looked at, if any
 ---@return number count
 function M.sweep(name, limit)
-  local how, id, last = name:match("^(%l)(%x+):?(%x*)$")
+  local how, id, seen, last = name:match("^(%l)(%x+)%.?(%d*):?(%x*)$")
   local key = keys.DEPENDENTS .. id
-  local waiting = call("ZRANGEBYLEX", key, last == "" and "-" or "(" .. last, "+", "LIMIT", 0, limit)
+  local waiting = call("ZRANGEBYLEX", key, last == "" and "[0" or "(" .. last, "+", "LIMIT", 0, limit)
   local looked = 0
   for _, dependent in ipairs(waiting) do
     local of = job.read(dependent)
     if of and of[job.STATE] == states.BLOCKED then
-      settle(of, id, how)
+      if is_meant(dependent, id, how, seen) then
+        settle(of, id, how)
+      end
     else
       links.cut(dependent, id)
     end
@@ -95,14 +115,14 @@ function M.sweep(name, limit)
   batch.flush()
   due.set(due.DEPENDENTS .. name, meta.NONE)
   if looked == limit or looked < #waiting then
-    due.set(due.DEPENDENTS .. how .. id .. ":" .. waiting[looked], due.AT_ONCE)
+    due.set(due.DEPENDENTS .. how .. id .. (seen == "" and "" or "." .. seen) .. ":" .. waiting[looked], due.AT_ONCE)
   end
   return looked
 end
 
 --- Changes what a job waits for; everything was checked.
 ---@param of table queued, scheduled or blocked
----@param added table[] jobs it is to wait for
+---@param added string[] ids of jobs it is to wait for
 ---@param removed string[] ids
 ---@param has_new_policy boolean whether another if_failed holds from now on
 function M.change(of, added, removed, has_new_policy)
@@ -113,13 +133,15 @@ function M.change(of, added, removed, has_new_policy)
       local other = job.read(other_id)
       -- One whose record is gone was not done, or it would not be waited for.
       local state = other and other[job.STATE] or states.ERROR
-      if state == states.ERROR or state == states.CANCELLED then
+      if mail.is_elsewhere(id, other_id) then
+        mail.put(mail.digits_of(other_id), mail.FOLLOW .. other_id)
+      elseif state == states.ERROR or state == states.CANCELLED then
         due.note(due.DEPENDENTS .. state .. other_id, due.AT_ONCE)
       end
     end
   end
-  for _, other in ipairs(added) do
-    M.link(id, other)
+  for _, other_id in ipairs(added) do
+    M.link(id, other_id)
   end
   for _, other_id in ipairs(removed) do
     links.cut(id, other_id)

@@ -250,6 +250,7 @@ local CHECKS = {
   ["waits-for"] = auditlinks.check_waiting,
   dependents = auditlinks.check_dependents,
   readers = auditlinks.check_readers,
+  outbox = auditlinks.check_outbox,
   unique = auditlinks.check_unique,
   tagged = auditindex.check_tag,
   failed = auditindex.check_group,

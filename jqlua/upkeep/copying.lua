@@ -32,10 +32,12 @@ function M.key(suffix)
 end
 
 --- Whether a key is not copied as it is: meta comes last; manifest and sources are written by loaders; who sleeps
---- where the namespace was does not sleep where it comes to; and a copy is no partition.
+--- where the namespace was does not sleep where it comes to; and a copy is no partition, and has no mail.
 function M.is_apart(key)
   return key == keys.META or key == keys.MANIFEST or key == keys.SCRIPTS or key == keys.IMPORT or key == keys.SLEEPERS
-    or key == keys.SYSTEM or key:sub(1, #keys.ASLEEP) == keys.ASLEEP or key:sub(1, #keys.WAKE) == keys.WAKE
+    or key == keys.SYSTEM or key == keys.OUTBOXES or key == keys.ELSEWHERE
+    or key:sub(1, #keys.OUTBOX) == keys.OUTBOX
+    or key:sub(1, #keys.ASLEEP) == keys.ASLEEP or key:sub(1, #keys.WAKE) == keys.WAKE
 end
 
 return M

@@ -81,6 +81,9 @@ def reasons(
         left = told.get("waits_for") or []
         some = ", ".join(left[:5]) + (" …" if len(left) > 5 else "")
         lines.append(f"it waits for {show.counted(len(left), 'job')}: {some}")
+        for one in (told.get("elsewhere") or [])[:5]:
+            known = f"last known as {one['status']}" if "status" in one else "which has not answered yet"
+            lines.append(f"job {one['id']} is of partition {one['partition']}, {known}")
     due_ms = document.get("due_ms") or told.get("start_ms")
     if status in ("scheduled", "retrying") and due_ms:
         why = "it is scheduled for" if status == "scheduled" else "after a failure it waits until"

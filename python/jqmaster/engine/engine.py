@@ -1,8 +1,8 @@
 """One typed method for each operation of docs/protocol.md, and a raw way for everything else.
 
 By what they are about: jobs (``engine_jobs``), work (``engine_work``), limits, schedules and the rest that
-operators need (``engine_operation``), keys and the trail (``access``), marks (``marks``). ``calls`` has
-what lies under them.
+operators need (``engine_operation``), keys and the trail (``access``), marks (``marks``), mail between partitions
+(``mail``). ``calls`` has what lies under them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from jqmaster.engine.access import AccessCalls
 from jqmaster.engine.bulk import BulkCalls
 from jqmaster.engine.calls import Argument, Caller, Holding, Spec, connect, given, pack
 from jqmaster.engine.jobs import JobCalls
+from jqmaster.engine.mail import MailCalls
 from jqmaster.engine.marks import MarkCalls
 from jqmaster.engine.ranking import RankingCalls
 from jqmaster.engine.search import SearchCalls
@@ -20,7 +21,9 @@ from jqmaster.engine.work import WorkCalls
 __all__ = ["Argument", "Engine", "Holding", "Operations", "Spec", "connect", "given", "pack"]
 
 
-class Operations(RankingCalls, SearchCalls, JobCalls, WorkCalls, TrendCalls, AccessCalls, MarkCalls, BulkCalls):
+class Operations(
+    RankingCalls, SearchCalls, JobCalls, WorkCalls, TrendCalls, AccessCalls, MarkCalls, BulkCalls, MailCalls
+):
     """A typed method for each operation, whatever carries the calls."""
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import msgpack
 
 from jqmaster.engine.calls import Argument, pack
-from jqmaster.errors import Invalid, JQError
+from jqmaster.errors import Invalid, JQError, NotFound
 from jqmaster.system.record import System, partition_of
 
 _PLACE = re.compile(r"jobs\[(\d+)\]")
@@ -37,9 +37,10 @@ class Part:
 def split(arguments: Sequence[Argument], system: System) -> tuple[list[Argument], list[Part]]:
     """A call of `enqueue`: its options, as they go to each partition, and the parts.
 
-    A job goes where the jobs are that it depends on, and where the bucket of its unique key is; jobs of the call that
-    depend on each other stay together. All others go to one partition, by chance, which a request token decides: so
-    without such jobs a call is all or nothing. Raises Invalid where the rules are at odds.
+    A job goes where the bucket of its unique key is, else where the first job is that it depends on; jobs of the call
+    that depend on each other stay together, where the first of these rules has one of them. All others go to one
+    partition, by chance, which a request token decides: so without such jobs a call is all or nothing. Raises Invalid
+    where unique keys of jobs that stay together are at odds, NotFound for a partition that there is not.
     """
     options = list(arguments[: len(arguments) % 2])
     pairs = [(arguments[at], arguments[at + 1]) for at in range(len(options), len(arguments), 2)]
@@ -49,10 +50,14 @@ def split(arguments: Sequence[Argument], system: System) -> tuple[list[Argument]
     groups = _groups(specs)
     homes: dict[int, tuple[int, str]] = {}
     for index, spec in enumerate(specs):
-        for place, path in _homes(spec, index, system):
+        if isinstance(spec.get("unique"), str):
+            place, path = system.home(spec["unique"].encode(errors="surrogatepass")), f"jobs[{index}].unique"
             home, first = homes.setdefault(groups[index], (place, path))
             if home != place:
                 raise Invalid(f"it belongs to partition {place}, and {first}, which goes with it, to {home}", path)
+    for index, spec in enumerate(specs):
+        for place, path in _parents(spec, index, system):
+            homes.setdefault(groups[index], (place, path))
     parts: dict[int, Part] = {}
     for index, (spec, pair) in enumerate(zip(specs, pairs, strict=True)):
         place, _ = homes.get(groups[index], (chosen, ""))
@@ -79,17 +84,14 @@ def _groups(specs: Sequence[dict[str, Any]]) -> list[int]:
     return groups
 
 
-def _homes(spec: dict[str, Any], index: int, system: System) -> Iterator[tuple[int, str]]:
-    """The partitions that a job has to be in, with the argument that says so."""
+def _parents(spec: dict[str, Any], index: int, system: System) -> Iterator[tuple[int, str]]:
+    """The partitions of what a job depends on, with the argument that says so."""
     for position, one in enumerate(_linked(spec)):
         if isinstance(one, str):
             place, path = partition_of(one), f"jobs[{index}].depends[{position}]"
             if place >= len(system.partitions):
-                raise Invalid(f"the system has no partition {place}, of which {one} is", path)
+                raise NotFound(f"no such job: {one}, the system has no partition {place}", path)
             yield place, path
-    unique = spec.get("unique")
-    if isinstance(unique, str):
-        yield system.home(unique.encode(errors="surrogatepass")), f"jobs[{index}].unique"
 
 
 def _renumbered(packed: Argument, spec: dict[str, Any], own: dict[int, int]) -> Argument:

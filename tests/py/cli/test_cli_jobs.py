@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 
 from cli_support import Cli, call, cli_, straight  # noqa: F401 (fixtures)
+from jqmaster.system.record import new
 
 
 def work(cli: Cli, queue: str, worker: str = "w", *, fails: str | None = None) -> str:
@@ -135,6 +137,17 @@ def test_explain_says_why_a_job_waits(cli_: Cli) -> None:
     cli_.ok("queues", "pause", "a")
     assert "its queue is paused" in cli_.ok("explain", second).out
     assert cli_.ok("explain", second, "--json").document["paused"] is True
+
+
+def test_explain_names_the_partition_of_what_a_job_waits_for(straight: Cli, redis_url: str, namespace: str) -> None:
+    there = "0000000000000101"
+    with redis.Redis.from_url(redis_url) as client:
+        client.set(f"{namespace}:system", new([namespace, f"{namespace[:-1]}:1~0a}}"]).packed())
+        blocked = straight.ok("enqueue", "b", "--depends", there).out.strip()
+        said = f"job {there} is of partition 1, "
+        assert said + "which has not answered yet" in straight.ok("explain", blocked).out
+        client.hset(f"{namespace}:elsewhere", there, "running")
+        assert said + "last known as running" in straight.ok("explain", blocked).out
 
 
 def test_explain_names_the_job_that_keeps_its_place_in_a_strict_order(cli_: Cli) -> None:

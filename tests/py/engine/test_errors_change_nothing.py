@@ -130,6 +130,8 @@ VALID = (
         "kick": [encode({"ids": [RUNNING]})],
         "history": [WAITING],
         "stats": [encode({"by": "hour"})],
+        "outbox": [encode({"courier": "c"})],
+        "deliver": [encode({})],
     }
     | FINDING
     | ACCESS

@@ -41,7 +41,9 @@ OPERATING = {
 }  # fmt: skip
 MAY = {
     "viewer": READING, "pusher": OF_A_JOB | CHANGING | WAITING | {"enqueue"},
-    "worker": {"pick", "head", "finish", "heartbeat", "release", "register", "unregister", "tick"},
+    "worker": {
+        "pick", "head", "finish", "heartbeat", "release", "register", "unregister", "tick", "outbox", "deliver"
+    },
     "operator": READING | CHANGING | WAITING | OPERATING, "admin": set(builtin()),
 }  # fmt: skip
 

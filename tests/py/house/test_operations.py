@@ -31,6 +31,8 @@ INSIDE = {
     "audit": "a check of the indexes, for who can reach Redis",
     "head": "who works for several partitions compares them by it",
     "touch": "masters note when keys were used",
+    "outbox": "couriers between the partitions of a system take letters",
+    "deliver": "couriers bring them",
 }
 RECORDS = "application/octet-stream"
 GENERATE = runpy.run_path(str(ROOT / "tools/operations.py"))

@@ -6,6 +6,7 @@ from bad_copying import of_copying
 from bad_fields import HOLDS
 from bad_finding import of_finding
 from bad_following import of_following
+from bad_letters import of_letters
 from bad_schedules import of_schedules
 from bad_values import (
     BLOB,
@@ -104,6 +105,7 @@ def of_calls(scripts):
     yield from of_finding(invalid, refused)
     yield from of_copying(invalid, Case)
     yield from of_access(invalid, refused)
+    yield from of_letters(invalid, refused)
     for secret in ("", 5, "whsec_", "A" * 38, "whsec_" + "A" * 33, "whsec_" + "A" * 88):
         spec = {"name": "w", "queues": "a", "secrets": ["whsec_" + "A" * 32, secret]}
         yield invalid("register", f"second secret {show(secret)}", "secrets[1]", encode(spec))
@@ -112,7 +114,7 @@ def of_calls(scripts):
         yield invalid("assign", f"without {show(other)}", "without[1]", encode(spec))
     yield from of_following(invalid, refused)
     yield Case("history: unknown", "history", [UNKNOWN], "NOTFOUND", "id")
-    of_another_kind = {"enqueue", "finish", "constrain", "schedule", "subscribe", "change"}
+    of_another_kind = {"enqueue", "finish", "constrain", "schedule", "subscribe", "change", "outbox"}
     for script in sorted(set(scripts) - of_another_kind):
         yield invalid(script, "no arguments", "spec")
         if script != "heartbeat":  # it takes what its notes name

@@ -127,6 +127,8 @@ TARGETS = [
     Target("bulk retry", "bulk", {"what": "retry", "where": {}}, of("bulk", queue=STARRED)),
     Target("bulk cancel", "bulk", {"what": "cancel", "where": {}}, of("bulk", "force", dependents=words("leave"))),
     Target("bulks", "bulks", {}, {}),
+    Target("outbox", "outbox", {"courier": "c"}, {"courier": [*NAMES, "x" * 101], "count": integers(1, 100),
+           "wait": integers(1, 60000), "except": [*LISTS, [0] * 257]}, ["courier"]),
     Target("tick", "tick", {}, {"limit": integers(1, 1000)}),
     Target("queue", "queue", {"name": "a"}, of("queue", "paused", "max_waiting", "fair", "set", name=STARRED,
            unset=[*LISTS, ["done_max"] * 101]), ["name"]),

@@ -100,18 +100,27 @@ class TestEnqueue:
         documents = await engine.get(second.id, third.id)
         assert [one and one["depends"] for one in documents] == [[first.id], [second.id]]
 
-    async def test_what_would_have_to_be_in_two_places_is_refused(self, engine: SystemEngine, system: System) -> None:
+    async def test_what_depends_on_several_is_with_the_first_or_with_its_key(
+        self, engine: SystemEngine, system: System
+    ) -> None:
         one, other, *_ = await spread(engine)
-        with pytest.raises(Invalid, match="it belongs to partition 1, and jobs") as refused:
-            await engine.enqueue([({"name": "a"}, NIL), ({"name": "b", "depends": [one, other]}, NIL)])
-        assert refused.value.path == "jobs[1].depends[1]"
+        for ids in ([one, other], [other, one]):
+            [child] = await put(engine, depends=ids)
+            assert partition_of(child) == partition_of(ids[0])
         key = next(f"k{number}" for number in range(1000) if system.home(f"k{number}".encode()) == 3)
-        with pytest.raises(Invalid) as refused:
-            await put(engine, depends=[one], unique=key)
-        assert refused.value.path == "jobs[0].unique"
-        with pytest.raises(Invalid, match="no partition 200") as refused:
+        [child] = await put(engine, depends=[one], unique=key)
+        assert partition_of(child) == 3
+
+    async def test_what_would_have_to_be_in_two_places_is_refused(self, engine: SystemEngine, system: System) -> None:
+        keys = [next(f"k{n}" for n in range(1000) if system.home(f"k{n}".encode()) == home) for home in (1, 3)]
+        jobs = [({"name": "a", "unique": keys[0]}, NIL), ({"name": "b", "unique": keys[1], "depends": [0]}, NIL)]
+        with pytest.raises(Invalid, match="it belongs to partition 3, and jobs") as refused:
+            await engine.enqueue(jobs)
+        assert refused.value.path == "jobs[1].unique"
+        [one] = await put(engine)
+        with pytest.raises(NotFound, match="no partition 200") as missing:
             await put(engine, depends=[one[:14] + "c8"])
-        assert refused.value.path == "jobs[0].depends[0]"
+        assert missing.value.path == "jobs[0].depends[0]"
         with pytest.raises(NotFound):
             await put(engine, depends=["f" * 14])
 
