@@ -14,13 +14,16 @@ from jqmaster.engine.jobs import JobCalls
 from jqmaster.engine.marks import MarkCalls
 from jqmaster.engine.ranking import RankingCalls
 from jqmaster.engine.search import SearchCalls
+from jqmaster.engine.shares import ShareCalls
 from jqmaster.engine.trends import TrendCalls
 from jqmaster.engine.work import WorkCalls
 
 __all__ = ["Argument", "Engine", "Holding", "Operations", "Spec", "connect", "given", "pack"]
 
 
-class Operations(RankingCalls, SearchCalls, JobCalls, WorkCalls, TrendCalls, AccessCalls, MarkCalls, BulkCalls):
+class Operations(
+    RankingCalls, SearchCalls, JobCalls, WorkCalls, TrendCalls, AccessCalls, MarkCalls, BulkCalls, ShareCalls
+):
     """A typed method for each operation, whatever carries the calls."""
 
 

@@ -28,7 +28,7 @@ WRITES = frozenset(
 
 _WORD = re.compile("[\"']([A-Z]+)[\"']")
 # Scripts of which the table of operations says nothing. All others are called by masters, or by who loads.
-_UNLISTED: dict[str, Role] = {"audit": "operator", "tick": "worker"}
+_UNLISTED: dict[str, Role] = {"audit": "operator", "tick": "worker", "share": "worker", "balance": "worker"}
 # What clients send beside the scripts: to load those that are missing, to listen, to wait for work, events, replicas.
 _ALL = "script|load hget hmget hexists exists time ping ssubscribe sunsubscribe xread xrange xrevrange cluster|slots"
 _BESIDE: dict[Role, str] = {

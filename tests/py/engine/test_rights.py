@@ -41,7 +41,7 @@ OPERATING = {
 }  # fmt: skip
 MAY = {
     "viewer": READING, "pusher": OF_A_JOB | CHANGING | WAITING | {"enqueue"},
-    "worker": {"pick", "finish", "heartbeat", "release", "register", "unregister", "tick"},
+    "worker": {"pick", "finish", "heartbeat", "release", "register", "unregister", "tick", "share", "balance"},
     "operator": READING | CHANGING | WAITING | OPERATING, "admin": set(builtin()),
 }  # fmt: skip
 

@@ -29,6 +29,8 @@ INSIDE = {
     "setup": "who connects does it",
     "migrate": "an upgrade, for who can reach Redis",
     "audit": "a check of the indexes, for who can reach Redis",
+    "share": "who balances the limits of a system tells each partition its share",
+    "balance": "who balances them notes it at partition 0",
     "touch": "masters note when keys were used",
 }
 RECORDS = "application/octet-stream"

@@ -75,7 +75,7 @@ NOT_REACHED = {
     "setup": "`load` and whoever enqueues run it as a part of more",
     "track": "of who watches live: a page, a program",
 }  # fmt: skip
-OF_MASTERS = {"assign", "refuse", "tick", "migrate", "touch"}  # and of `load --migrate`
+OF_MASTERS = {"assign", "refuse", "tick", "migrate", "touch", "share", "balance"}  # and of `load --migrate`
 
 
 def options_of(command: str) -> set[str]:

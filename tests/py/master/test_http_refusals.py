@@ -28,7 +28,7 @@ from jqmaster.master.master import Master
 # No request calls them, or none with a map, one wrong id or anything; of a key the master makes a part.
 NOT_ASKED = {
     "assign", "audit", "bulks", "export", "get", "grant", "import", "migrate", "refuse", "setup", "tick", "touch",
-    "watch", "webhooks",
+    "watch", "webhooks", "share", "balance",
 }  # fmt: skip
 SCRIPTS = sorted(BY_SCRIPT.keys() - NOT_ASKED)
 
