@@ -18,7 +18,7 @@ from jqmaster.engine.durable import Durable
 from jqmaster.engine.engine import Engine, Operations
 from jqmaster.engine.scripts import Form, check_namespace
 from jqmaster.errors import Invalid, JQError, NotFound
-from jqmaster.system import calls
+from jqmaster.system import calls, limits
 from jqmaster.system.record import System, partition_of
 from jqmaster.system.routing import Part, split, unpacked
 
@@ -223,6 +223,7 @@ _Way = Callable[[SystemEngine, str, Sequence[Argument]], Awaitable[Any]]
 _WAYS: dict[str, _Way] = {
     "cancel": SystemEngine._by_spec_ids,
     "change": SystemEngine._by_pairs,
+    "constrain": limits.constrain,
     "depend": SystemEngine._by_spec_id,
     "discard": SystemEngine._by_spec_ids,
     "enqueue": SystemEngine._enqueue,
@@ -230,12 +231,14 @@ _WAYS: dict[str, _Way] = {
     "free": SystemEngine._by_key,
     "get": SystemEngine._by_ids,
     "history": SystemEngine._by_id,
+    "hold": limits.hold,
     "jobs": SystemEngine._steps,
     "kick": SystemEngine._by_spec_ids,
     "queues": SystemEngine._summed,
     "result": SystemEngine._by_id,
     "retry": SystemEngine._by_spec_ids,
     "track": SystemEngine._by_spec_ids,
+    "unconstrain": limits.unconstrain,
     "watch": SystemEngine._by_ids,
 }
 OPERATIONS = frozenset(_WAYS)
