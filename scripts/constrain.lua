@@ -1,6 +1,6 @@
 -- Creates a constraint, or replaces it.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {id, by?, concurrency?, rate?, cost?, order?, expires_in?, actor?}, matcher
+-- ARGV   spec {id, by?, concurrency?, rate?, cost?, order?, expires_in?, shared?, actor?}, matcher
 -- Reply  document
 -- Errors INVALID field, INVALID match.place, FULL id
 -- Cost   what waits or runs is dealt with in steps by the calls that follow
@@ -14,6 +14,7 @@ local constraint = require "jqlua.limits.constraint"
 local constraintdoc = require "jqlua.limits.constraintdoc"
 local constraintspec = require "jqlua.limits.constraintspec"
 local limitrecord = require "jqlua.limits.limitrecord"
+local share = require "jqlua.limits.share"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
@@ -29,6 +30,10 @@ end
 local old = constraint.load(new.i)
 if not old and redis.call("HLEN", keys.CONSTRAINTS) >= constraint.MOST then
   return redis.error_reply("FULL id: there are " .. constraint.MOST .. " constraints already, creating "
+    .. check.show(new.i) .. " would be one too many")
+end
+if new.h and not (old and old.h) and redis.call("ZCARD", keys.SHARED) >= share.MOST then
+  return redis.error_reply("FULL id: there are " .. share.MOST .. " shared constraints already, "
     .. check.show(new.i) .. " would be one too many")
 end
 problem = not old and new.b and admission.check_keys(new, "id")
@@ -53,11 +58,11 @@ else
 end
 constraint.save(new)
 local limit = limitrecord.load(new.n)
-local is_changed = not limit or limit[limitrecord.CONCURRENCY] ~= (new.c or 0)
-  or limit[limitrecord.RATE] ~= (new.l or 0)
+local is_changed = not limit or old.c ~= new.c or old.l ~= new.l or old.h ~= new.h
 if is_changed then
   local running = limit and limit[limitrecord.RUNNING] or 0
-  limitrecord.set(new.n, new.c or 0, new.l or 0, new.p and math.ceil(new.p * 1000) or 0, new.s, running)
+  limitrecord.set(new.n, new.c or 0, new.l or 0, new.p and math.ceil(new.p * 1000) or 0, new.s, running,
+    new.h)
   changes.note(limit and changes.LIMITED or changes.ADDED, new.n)
 end
 if is_changed or not is_same then

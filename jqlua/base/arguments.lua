@@ -75,6 +75,17 @@ function M.check_choice(field, value, words)
 end
 
 ---@cold
+--- Checks the fields `epoch` and `turn` of who shares constraints out.
+---@return string? problem
+function M.check_epoch(spec)
+  if type(spec.epoch) ~= "string" or not spec.epoch:find("^%x+%-%x+$") or #spec.epoch > 40 then
+    return check.problem("epoch", "an epoch, as `balance` gave it", spec.epoch)
+  elseif not check.is_integer(spec.turn, 0, 1e15) then
+    return check.problem("turn", "an integer from 0 to 10^15", spec.turn)
+  end
+end
+
+---@cold
 --- Checks a field `ids`.
 ---@return string? problem
 function M.check_ids(ids)

@@ -66,6 +66,9 @@ M.TURNS = NAMESPACE .. ":turns:"
 M.FAIR = NAMESPACE .. ":fair:" -- + queue, string: by what it is shared
 M.WEIGHTS = NAMESPACE .. ":weights:" -- + queue, hash: level and value -> weight
 M.WALK = NAMESPACE .. ":walk:" -- + queue, string: how far its waiting jobs were looked at (module limits.placement)
+M.SHARED = NAMESPACE .. ":shared" -- zset, scores 0: ids of constraints that the partitions of a system share
+M.SHARES = NAMESPACE .. ":shares" -- string: what their shares have in common (module limits.share)
+M.BALANCE = NAMESPACE .. ":balance" -- string: who balances them, and what it noted (scripts/balance.lua)
 M.CHANGES = NAMESPACE .. ":changes" -- hash: change of constraints -> how far it is carried out (module limits.rollout)
 -- string: how far what an older schema stored was looked at (module upkeep.migration)
 M.MIGRATION = NAMESPACE .. ":migration"

@@ -26,11 +26,17 @@ function M.key()
 end
 
 ---@cold
+---@return string? run_id nil where the user may not ask
+function M.run_id()
+  local info = redis.pcall("INFO", "server")
+  return type(info) == "string" and info:match("run_id:(%x+)") or nil
+end
+
+---@cold
 --- Notes this server as the one that gives ids.
 ---@return boolean whether it takes over from another one, as far as can be told
 function M.take_over()
-  local info = redis.pcall("INFO", "server")
-  local run_id = type(info) == "string" and info:match("run_id:(%x+)")
+  local run_id = M.run_id()
   local before = redis.call("GET", keys.SERVER)
   local is_known = before and before == run_id -- only its Lua is new, or the other form of calls
   if run_id and not is_known then -- who may not ask must not have the other form of calls ask again and again

@@ -12,6 +12,7 @@ local limitrecord = require "jqlua.limits.limitrecord"
 local parking = require "jqlua.limits.parking"
 local rate = require "jqlua.limits.rate"
 local room = require "jqlua.limits.room"
+local share = require "jqlua.limits.share"
 local tally = require "jqlua.find.tally"
 
 local M = {}
@@ -105,9 +106,11 @@ end
 
 --- What a key holds.
 ---@param queues? table queue -> jobs held; is added to
+---@param most? number of lanes that are counted
 ---@return table held {lanes, jobs, first: the job at the head of the first lane, is_more: not all lanes were counted}
-local function held_by(key, queues)
-  local held, left = { lanes = 0, jobs = 0, first = false, is_more = false }, MOST_LANES
+function M.held_by(key, queues, most)
+  most = most or MOST_LANES
+  local held, left = { lanes = 0, jobs = 0, first = false, is_more = false }, most
   for _, place in ipairs(key[keyrecord.PLACES]) do
     local found = { lanes = 0, jobs = 0, first = held.first }
     left = left > 0 and ready.count(parking.index(key[keyrecord.NAME], place), "", left, found) or 0
@@ -116,7 +119,7 @@ local function held_by(key, queues)
       tally.add(queues, parking.queue_of(place), found.jobs)
     end
   end
-  budget.pay((MOST_LANES - left) * budget.LOOK)
+  budget.pay((most - left) * budget.LOOK)
   held.is_more = left <= 0
   return held
 end
@@ -130,7 +133,7 @@ end
 ---@param put fun(field: string, value: any)
 ---@param queues? table as of held_by
 local function put_use(put, definition, limit, key, queues)
-  local held = held_by(key, queues)
+  local held = M.held_by(key, queues)
   if limit[limitrecord.RATE] > 0 and not rate.is_smooth(limit) then
     put("starts", rate.starts_in(limit, key))
   end
@@ -148,6 +151,19 @@ local function put_use(put, definition, limit, key, queues)
   end
   if held.first then
     put("next", call("ZRANGE", ready.jobs_key(held.first), 0, 0)[1])
+  end
+end
+
+--- What this partition has of a constraint that all share: `{concurrency?, rate?}` as it is in force.
+---@return table?
+function M.share_of(limit)
+  local its = limit[limitrecord.SHARE]
+  if its then
+    local part = share.are_valid() and 1 or 0
+    return {
+      concurrency = its[share.OF_CONCURRENCY] > 0 and part * its[share.CONCURRENCY] or nil,
+      rate = its[share.OF_RATE] > 0 and part * its[share.RATE] or nil,
+    }
   end
 end
 
@@ -253,7 +269,7 @@ local function sum_up(definition, limit, most, queues, may_pay)
       local running = is_table and key[keyrecord.IN_USE] or key
       local is_full = concurrency > 0 and running >= concurrency
       if is_table then
-        local held = held_by(key, queues)
+        local held = M.held_by(key, queues)
         jobs = held.jobs
         sums.held = sums.held + jobs
         sums.is_more = sums.is_more or held.is_more
@@ -302,6 +318,9 @@ function M.encode(definition, busiest, is_only)
   end
   if definition.x then
     put("expires_ms", definition.x)
+  end
+  if definition.h then
+    put("share", M.share_of(limit))
   end
   put("running", limit[limitrecord.RUNNING])
   put("keys", call("ZCARD", keys.KEYS_OF .. definition.n))

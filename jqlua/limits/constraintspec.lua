@@ -7,7 +7,9 @@ local meta = require "jqlua.base.meta"
 
 local M = {}
 
-local FIELDS = "id by concurrency rate cost order expires_in actor"
+local FIELDS = "id by concurrency rate cost order expires_in shared actor"
+-- What partitions cannot share: with these a start needs to know of those in other partitions.
+local UNSHARED = { "by", "cost", "order" }
 local MOST_PATHS = 4
 
 ---@return table? paths
@@ -69,6 +71,21 @@ local function parse_cost(new, cost)
   end
 end
 
+---@return string? problem
+local function check_shared(spec)
+  if type(spec.shared) ~= "boolean" then
+    return check.problem("shared", "true or false", spec.shared)
+  end
+  for _, field in ipairs(spec.shared and UNSHARED or {}) do
+    if spec[field] ~= nil then
+      return "INVALID " .. field .. ": a constraint that the partitions of a system share cannot have it"
+    end
+  end
+  if spec.shared and spec.rate and spec.rate.smooth then
+    return "INVALID rate.smooth: a constraint that the partitions of a system share cannot have it"
+  end
+end
+
 --- Takes the call's arguments: a spec and a matcher.
 ---@return table? new definition, without its number (module constraint)
 ---@return string? problem
@@ -117,6 +134,11 @@ function M.parse()
     end
     new.o = true
   end
+  problem = spec.shared ~= nil and check_shared(spec)
+  if problem then
+    return nil, problem
+  end
+  new.h = spec.shared or nil
   new.m, problem = matcher.compile(ARGV[2])
   if problem then
     return nil, problem

@@ -54,6 +54,9 @@ local function encode_entry(definition, entry)
       parts[#parts + 1] = pack("cost", rate.cost(limit, entry[units.COST]))
     end
   end
+  if definition.h then
+    parts[#parts + 1] = pack("share", constraintdoc.share_of(limit))
+  end
   if opens_ms > meta.state[meta.NOW_MS] then
     parts[#parts + 1] = pack("opens_ms", opens_ms)
   end

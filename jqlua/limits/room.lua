@@ -15,7 +15,7 @@ local M = {}
 --- Whether as many jobs run as may.
 function M.is_full(limit, key)
   local most = limit[limitrecord.CONCURRENCY]
-  return most > 0 and key[keyrecord.IN_USE] >= most
+  return most ~= 0 and key[keyrecord.IN_USE] >= most
 end
 
 --- Until when a key is closed, other than by jobs that run.
@@ -44,7 +44,7 @@ function M.lacking(entries)
     local limit = opened.limits[entry[units.NUMBER]]
     if limit then
       local key, most = opened.keys[entry[units.NAME]], limit[limitrecord.CONCURRENCY]
-      if most > 0 and key[keyrecord.IN_USE] >= most and not entry[units.IS_TAKEN]
+      if most ~= 0 and key[keyrecord.IN_USE] >= most and not entry[units.IS_TAKEN]
         or key[keyrecord.HOLD_MS] > now or key[keyrecord.OPENS_MS] > now and rate.closed_until(key) > now
         or limit[limitrecord.RATE] > 0 and not rate.has_room(limit, key, entry) then
         return entry

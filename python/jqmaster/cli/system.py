@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from jqmaster.cli import show
@@ -12,6 +14,7 @@ from jqmaster.cli.reach import redis_place
 from jqmaster.cli.status import EXIT_FAILED, EXIT_OK
 
 if TYPE_CHECKING:
+    from jqmaster.engine.scripts import Form
     from jqmaster.system.calls import Seen
     from jqmaster.system.record import System
 
@@ -110,6 +113,32 @@ def _sync(_client: Client, options: Options) -> Replies:
     lines = [f"partition {number}: {', '.join(what)}" for number, what in enumerate(brought) if what]
     documents = [{"number": number, "brought": what} for number, what in enumerate(brought)]
     yield {"partitions": documents}, "\n".join(lines) or "all partitions have the settings of partition 0"
+
+
+@asks("""system balance
+share limits out among the partitions, until it is stopped
+Constraints of a system start nothing while nobody does. Any number may run:
+one at a time works, and when it stops another goes on. Needs Redis itself.
+""")
+def _balance(_client: Client, options: Options) -> Replies:
+    where = redis_place(options, "system balance")
+    asyncio.run(_until_stopped(where.url, where.namespace, where.form))
+    yield None, ""
+
+
+async def _until_stopped(url: str, namespace: str, form: Form) -> None:
+    from jqmaster.system.balance import Balancer
+    from jqmaster.system.engine import SystemEngine
+
+    engine = SystemEngine(url, namespace, form=form)
+    try:
+        task = asyncio.ensure_future(Balancer(await engine.partitions()).run())
+        for one in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(one, task.cancel)
+        with suppress(asyncio.CancelledError):
+            await task
+    finally:
+        await engine.close()
 
 
 @asks(

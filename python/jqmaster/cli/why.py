@@ -8,6 +8,7 @@ from typing import Any
 
 from jqmaster.cli import show, values
 from jqmaster.cli.options import Client, Options, Replies, asks
+from jqmaster.system.record import partition_of
 
 _RETRYING_LOOKED_AT = 20
 _ENDED = ("done", "error", "cancelled")
@@ -94,20 +95,20 @@ def reasons(
         lines.append(f"its queue is paused; jqmaster queues resume {told['queue']}")
     for one in told.get("constraints") or []:
         if not one.get("open"):
-            lines += _constraint(one, one["id"] in strict, now)
+            lines += _constraint(one, one["id"] in strict, now, partition_of(told.get("id", "")))
             keeper = strict.get(one["id"])
             if keeper and keeper.get("due_ms"):
                 lines.append(f"job {keeper['id']} has the place, and is tried again {show.soon(keeper['due_ms'], now)}")
     return lines + _turn(told, status, now)
 
 
-def _constraint(one: dict[str, Any], is_strict: bool, now: int) -> list[str]:
+def _constraint(one: dict[str, Any], is_strict: bool, now: int, partition: int) -> list[str]:
     key = f" (key {values.as_json(one['by'])})" if "by" in one else ""
     name, opens_ms, hold_ms = f"constraint {one['id']}{key}", one.get("opens_ms"), one.get("hold_ms") or 0
     lines = []
     if hold_ms > now:
         lines.append(f"{name} is on hold until {show.clock(hold_ms)}, {show.soon(hold_ms, now)}")
-    used = []
+    used = _shares(one, partition)
     concurrency = one.get("concurrency")
     if concurrency and one.get("running", 0) >= concurrency:
         kept = "in use (strict order: a job keeps its place until it has ended for good)"
@@ -119,6 +120,18 @@ def _constraint(one: dict[str, Any], is_strict: bool, now: int) -> list[str]:
     if not lines:
         lines.append(f"{name} is closed" + (f"; it opens {show.soon(opens_ms, now)}" if opens_ms else ""))
     return lines
+
+
+def _shares(one: dict[str, Any], partition: int) -> list[str]:
+    """Of a constraint that partitions share: the limits of which this one has no more, though others may."""
+    used = []
+    whole = {"concurrency": one.get("concurrency") or 0, "rate": (one.get("rate") or {}).get("limit") or 0}
+    for kind, now_used, what in (("concurrency", "running", "run"), ("rate", "starts", "started")):
+        share = (one.get("share") or {}).get(kind)
+        if share is not None and (one.get(now_used) or 0) >= share:
+            part = f"share {show.count(share)} of {show.count(whole[kind])} in partition {partition}"
+            used.append(f"{show.count(one.get(now_used) or 0)} {what}, {part}")
+    return used
 
 
 def _is_used_up(one: dict[str, Any]) -> bool:

@@ -15,6 +15,7 @@ from jqmaster.engine.mail import MailCalls
 from jqmaster.engine.marks import MarkCalls
 from jqmaster.engine.ranking import RankingCalls
 from jqmaster.engine.search import SearchCalls
+from jqmaster.engine.shares import ShareCalls
 from jqmaster.engine.trends import TrendCalls
 from jqmaster.engine.work import WorkCalls
 
@@ -22,7 +23,7 @@ __all__ = ["Argument", "Engine", "Holding", "Operations", "Spec", "connect", "gi
 
 
 class Operations(
-    RankingCalls, SearchCalls, JobCalls, WorkCalls, TrendCalls, AccessCalls, MarkCalls, BulkCalls, MailCalls
+    RankingCalls, SearchCalls, JobCalls, WorkCalls, TrendCalls, AccessCalls, MarkCalls, BulkCalls, MailCalls, ShareCalls
 ):
     """A typed method for each operation, whatever carries the calls."""
 

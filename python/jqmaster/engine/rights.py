@@ -29,7 +29,8 @@ WRITES = frozenset(
 _WORD = re.compile("[\"']([A-Z]+)[\"']")
 # Scripts of which the table of operations says nothing. All others are called by masters, or by who loads.
 _UNLISTED: dict[str, Role] = {
-    "audit": "operator", "deliver": "worker", "head": "worker", "outbox": "worker", "tick": "worker"
+    "audit": "operator", "balance": "worker", "deliver": "worker", "head": "worker", "outbox": "worker",
+    "share": "worker", "tick": "worker",
 }  # fmt: skip
 # What clients send beside the scripts: to load those that are missing, to listen, to wait for work, events, replicas.
 _ALL = "script|load hget hmget hexists exists time ping ssubscribe sunsubscribe xread xrange xrevrange cluster|slots"

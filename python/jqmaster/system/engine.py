@@ -17,7 +17,7 @@ from jqmaster.engine.durable import Durable
 from jqmaster.engine.engine import Engine, Operations
 from jqmaster.engine.scripts import Form, check_namespace
 from jqmaster.errors import Invalid, JQError, NotFound
-from jqmaster.system import calls, reading, settings, working
+from jqmaster.system import calls, limits, reading, settings, working
 from jqmaster.system.record import System, partition_of
 from jqmaster.system.routing import Part, split, unpacked
 from jqmaster.system.ways import all_of, not_yet, spec_of
@@ -204,6 +204,7 @@ _Way = Callable[[SystemEngine, str, Sequence[Argument]], Awaitable[Any]]
 _WAYS: dict[str, _Way] = {
     "cancel": SystemEngine.by_spec_ids,
     "change": SystemEngine._by_pairs,
+    "constrain": limits.constrain,
     "depend": SystemEngine._by_spec_id,
     "discard": SystemEngine.by_spec_ids,
     "enqueue": SystemEngine._enqueue,
@@ -212,10 +213,12 @@ _WAYS: dict[str, _Way] = {
     "get": SystemEngine._by_ids,
     "head": SystemEngine._least,
     "history": SystemEngine._by_id,
+    "hold": limits.hold,
     "jobs": SystemEngine._steps,
     "result": SystemEngine._by_id,
     "retry": SystemEngine.by_spec_ids,
     "track": SystemEngine.by_spec_ids,
+    "unconstrain": limits.unconstrain,
     "watch": SystemEngine._by_ids,
     **reading.WAYS,
     **settings.WAYS,

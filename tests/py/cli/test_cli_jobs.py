@@ -172,6 +172,8 @@ def test_explain_tells_holds_costs_and_strict_order_apart() -> None:
     assert "on hold" in both[0] and both[1] == "constraint c has no room: 4 of 4 run"
     full, *_ = said(strict="c", concurrency=1, running=1)
     assert "1 of 1 in use (strict order: a job keeps its place until it has ended for good)" in full
+    shared, *_ = said({"id": "0687e8d0a4b00002"}, concurrency=100, running=3, share={"concurrency": 3})
+    assert shared == "constraint c has no room: 3 run, share 3 of 100 in partition 2"
     rate = {"limit": 1000, "period": 1}
     dear, *_ = said(rate=rate, starts=900.0, cost=900, running=0, opens_ms=1_000_400)
     assert dear == "constraint c has no room: 900 of 1,000 used in 1 s, this job needs 900; it opens in 0.4 s"

@@ -16,6 +16,7 @@ from bad_access import VALID as ACCESS
 from bad_data import BY_SCRIPT, KEYS, Data, data, debug_server
 from bad_finding import VALID as FINDING
 from bad_inputs import CASES
+from bad_shares import VALID as SHARES
 from bad_values import DONE, HOLD, RUNNING, WAITING, WORKER, encode, shown
 from driving.driver import NAMESPACE, Driver
 from servers import RedisServer
@@ -135,6 +136,7 @@ VALID = (
     }
     | FINDING
     | ACCESS
+    | SHARES
     | {
         script: [encode({})]
         for script in ("tick", "queues", "workers", "constraints", "config", "audit", "schedules", "webhooks", "export")

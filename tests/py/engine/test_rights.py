@@ -42,7 +42,8 @@ OPERATING = {
 MAY = {
     "viewer": READING, "pusher": OF_A_JOB | CHANGING | WAITING | {"enqueue"},
     "worker": {
-        "pick", "head", "finish", "heartbeat", "release", "register", "unregister", "tick", "outbox", "deliver"
+        "pick", "head", "finish", "heartbeat", "release", "register", "unregister", "tick", "outbox", "deliver",
+        "share", "balance",
     },
     "operator": READING | CHANGING | WAITING | OPERATING, "admin": set(builtin()),
 }  # fmt: skip

@@ -30,6 +30,8 @@ INSIDE = {
     "migrate": "an upgrade, for who can reach Redis",
     "audit": "a check of the indexes, for who can reach Redis",
     "head": "who works for several partitions compares them by it",
+    "share": "who balances the limits of a system tells each partition its share",
+    "balance": "who balances them notes it at partition 0",
     "touch": "masters note when keys were used",
     "outbox": "couriers between the partitions of a system take letters",
     "deliver": "couriers bring them",

@@ -76,7 +76,7 @@ NOT_REACHED = {
     "track": "of who watches live: a page, a program",
 }  # fmt: skip
 OF_MASTERS = {"assign", "refuse", "tick", "migrate", "touch"}  # and of `load --migrate`
-INSIDE = OF_MASTERS | {"outbox", "deliver"}  # and of couriers between the partitions of a system
+INSIDE = OF_MASTERS | {"outbox", "deliver", "share", "balance"}  # and of what runs between partitions of a system
 
 
 def options_of(command: str) -> set[str]:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import msgpack
 
 import bad_access
+import bad_shares
 from bad_calls import of_calls
 from bad_constraints import PATHS
 from bad_fields import (
@@ -156,6 +157,8 @@ TARGETS = [
     Target("settings", "config", {"done_max": 5}, SETTINGS, [], within("set", {}), "set", True),
     Target("definition", "constrain", {"id": "new", "concurrency": 1}, of("constrain", "id", "by", "concurrency",
            "rate", "cost", "order", "expires_in"), ["id"], one_constraint),
+    Target("shared definition", "constrain", {"id": "new", "concurrency": 1}, {"shared": BOOLEANS}, [], one_constraint),
+    *bad_shares.targets(Target),
     Target("rate", "constrain", {"limit": 1, "period": 1}, RATE, ["limit", "period"],
            within("rate", {"id": "new"}, one_constraint), "rate", True),
     Target("constraint", "unconstrain", {"id": "known"}, of("unconstrain", "id"), ["id"]),

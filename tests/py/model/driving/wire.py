@@ -162,6 +162,7 @@ DECODE = {
     "jobs": lambda reply: page(reply, unpack_document), "tags": first_text,
     "failures": lambda reply: page(reply, use_document),
     "grant": plain_document, "mark": plain_document,
+    "share": lambda reply: [*reply[:3], *map(plain_document, reply[3:])],
     "subscribe": webhook_document, "webhooks": lambda reply: [webhook_document(doc) for doc in reply],
     "history": plain_document, "bulk": plain_document, "bulks": lambda reply: [plain_document(doc) for doc in reply],
     "stats": lambda reply: [plain_document(doc) for doc in reply],

@@ -25,6 +25,7 @@ from model.outcomes import Outcomes
 from model.part import Part
 from model.queues import Queues
 from model.schedules import Schedules
+from model.shares import Shares
 from model.sleepers import Sleepers
 from model.statistics import Statistics
 from model.trace import Trace
@@ -59,6 +60,7 @@ class Model:
         self.work = Work(self)
         self.finding = Finding(self)
         self.limits = Limits(self)
+        self.shares = Shares(self)
         self.limit_documents = LimitDocuments(self)
         self.delay = Delay(self)
         self.order = Order(self)

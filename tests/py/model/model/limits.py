@@ -41,6 +41,7 @@ class Constraint:
     kept: set = field(default_factory=set)  # ids of those who keep their key between attempts
     keys: dict = field(default_factory=dict)  # job id -> its key, or None where the matcher does not hold
     values: dict = field(default_factory=dict)  # key -> the values it was made of
+    shares: object = None  # the part of the model that knows the limits in force
 
     def __post_init__(self):
         self.match = decode(self.blob)
@@ -121,7 +122,7 @@ class Constraint:
         if self.is_smooth:
             due_ms = self.next_ms.get(key, 0)
             return moment if self.date(key, now) >= due_ms - ROUNDING else max(moment, math.ceil(due_ms - ROUNDING))
-        left = self.rate["limit"] - cost
+        left = self.shares.most_in_time(self) - cost
         if self.spent(key, now) <= left:
             return moment
         # Later the date of a start is the moment itself, as every start in the window is over by then.
@@ -252,9 +253,10 @@ class Limits(Part):
 
     def has_place(self, constraint, key, job, holders):
         """As far as concurrency goes. Who keeps the key has its place already."""
-        if constraint.concurrency is None or job.id in constraint.kept:
+        most = self.model.shares.most_at_once(constraint)
+        if most is None or job.id in constraint.kept:
             return True
-        return holders.get((constraint.id, key), 0) < constraint.concurrency
+        return holders.get((constraint.id, key), 0) < most
 
     def is_in_time(self, constraint, key, job):
         now = self.model.now
@@ -307,7 +309,11 @@ class Limits(Part):
         accepted(reply)
         expires_in = given.pop("expires_in", None)
         expires_ms = None if expires_in is None else self.model.now + ms(expires_in)
+        if not given.get("shared"):
+            given.pop("shared", None)
         new, old = Constraint(id, given, pack(match), expires_ms), self.constraints.get(id)
+        new.shares = self.model.shares
+        self.model.shares.constrained(old, new)
         if old and new.definition == old.definition:
             for name in ("starts", "next_ms", "doubtful", "held_until_ms", "kept", "keys", "values"):
                 setattr(new, name, getattr(old, name))
@@ -330,6 +336,7 @@ class Limits(Part):
 
     def drop(self, id):
         del self.constraints[id]
+        self.model.shares.told.pop(id, None)
         self.matching.clear()
         self.note_change()
 
