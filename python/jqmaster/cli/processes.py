@@ -8,9 +8,9 @@ import os
 import sys
 from typing import Any
 
-from jqmaster.cli.options import FORM, KEY, REDIS, URL, Misused, Options, command
+from jqmaster.cli.options import FORM, KEY, REDIS, SYSTEM, URL, Misused, Options, command
 from jqmaster.cli.places import NAMESPACE
-from jqmaster.cli.reach import said_key_file, said_namespace, url_of
+from jqmaster.cli.reach import said_key_file, said_namespace, system_of, url_of
 from jqmaster.cli.status import EXIT_OK, EXIT_UNAVAILABLE
 from jqmaster.connection.url import is_redis, without_password
 from jqmaster.errors import brought_by
@@ -145,7 +145,7 @@ functions MODULE:NAME                     a JQ object, or a map of job names to 
 --json-logs                               log JSON objects, one a line
 --reload                                  for development: start anew when a Python file below this folder changes
 {_RECREATE}[where to ask]
-{URL.replace("http://…", "http://…, several with commas between")}{KEY}{REDIS}"""
+{URL.replace("http://…", "http://…, several with commas between")}{KEY}{REDIS}{SYSTEM}"""
 )
 def _work(options: Options) -> int:
     if not options.reload:
@@ -177,10 +177,12 @@ def _run_worker(options: Options, until: Any = None) -> int:
     if isinstance(jobs, dict):
         if not url:
             raise Misused(prog, "give either --url or --redis")
+        given["system"] = system_of(options, is_redis=is_redis(url))
         return run(WorkOptions(functions=jobs, **given))
     memory = options.process_memory and options.process_memory << 20
     asks_redis = is_redis(url) if url else jobs.is_redis
     given["namespace"] = options.namespace if asks_redis else said_namespace(options)
+    given["system"] = system_of(options, is_redis=asks_redis)
     try:
         more = {name: getattr(options, name) for name in ("threads", "processes", "process_jobs")}
         chosen = jobs.worker(**given, **more, process_memory=memory).options()

@@ -47,12 +47,12 @@ def place(options: Options, *, into: bool = False) -> Place:
     """The server that is meant, as `url_of`. Raises Refused, ValueError."""
     url = url_of(options, into=into) or LOCAL
     first = url if redis_url.is_redis(url) else url.split(",")[0]
-    system = _system(options, is_redis=redis_url.is_redis(url))
+    system = system_of(options, is_redis=redis_url.is_redis(url))
     namespace = system or options.namespace or NAMESPACE
     return Place(first, namespace, options.form or "auto", said_key_file(options), system is not None)
 
 
-def _system(options: Options, *, is_redis: bool) -> str | None:
+def system_of(options: Options, *, is_redis: bool) -> str | None:
     """The system that is meant, if one is: what is said here wins over the environment. Raises Refused."""
     system: str | None = getattr(options, "system", None) or None
     if system is None:

@@ -15,9 +15,10 @@ _SHARES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 
 
 def summed(each: Sequence[Document]) -> Document:
-    """The first, with the sums of what are integers in all."""
+    """The first, with the sums of what are integers in all, but moments."""
     first = each[0]
-    names = [name for name, value in first.items() if type(value) is int and all(name in one for one in each)]
+    counts = {name for name, value in first.items() if type(value) is int and not name.endswith("_ms")}
+    names = [name for name in counts if all(name in one for one in each)]
     return {**first, **{name: sum(one[name] for one in each) for name in names}}
 
 

@@ -8,7 +8,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -161,9 +161,7 @@ async def _work(options: WorkOptions, stop: asyncio.Event) -> None:
             if options.register and not await _register(source, stop, options):
                 return
             _say(f"worker {_named(source)} is ready")
-        beside = [asyncio.create_task(_tell_end(worker, _named(source), options.drain_timeout_s))]
-        if not source.is_registered:
-            beside.append(asyncio.create_task(_announce(source, worker, options)))
+        beside = [asyncio.create_task(work) for work in _beside(source, worker, options)]
         try:
             await worker.run(stop)
         finally:
@@ -175,6 +173,15 @@ async def _work(options: WorkOptions, stop: asyncio.Event) -> None:
         await source.stop()
         if host is not None:
             await host.stop()
+
+
+def _beside(source: AnySource, worker: Worker, options: WorkOptions) -> Iterator[Coroutine[Any, Any, None]]:
+    """What goes on while a worker works."""
+    yield _tell_end(worker, _named(source), options.drain_timeout_s)
+    if not source.is_registered:
+        yield _announce(source, worker, options)
+    if isinstance(source, SystemSource):
+        yield source.carry()
 
 
 def _source(options: WorkOptions, queues: Sequence[str]) -> AnySource:

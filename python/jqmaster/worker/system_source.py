@@ -22,6 +22,8 @@ from jqmaster.engine.scripts import Form
 from jqmaster.engine.waiting import Waiting, channel_of, note_s
 from jqmaster.engine.work import Outcomes
 from jqmaster.errors import Invalid, JQError, Unavailable
+from jqmaster.system.balance import Balancer
+from jqmaster.system.courier import Courier
 from jqmaster.system.engine import SystemEngine
 from jqmaster.system.record import DIGITS, partition_of
 from jqmaster.worker.sources import POLL_S, STOP_TIMEOUT_S, default_name
@@ -225,6 +227,12 @@ class SystemSource:
         self._subscriptions = [Subscriptions(engine.redis) for engine in heard]
         pairs = zip(self._subscriptions, heard, strict=True)
         await asyncio.gather(*(self._listen(one, engine.namespace, told) for one, engine in pairs))
+
+    async def carry(self) -> None:
+        """Until it is cancelled: carry mail between the partitions and share limits out, as any process may."""
+        await self._insist_on_opening()
+        balancer = Balancer(await self._engine.partitions())
+        await asyncio.gather(Courier(self._engine, self.name).run(), balancer.run())
 
     async def release(
         self, held: list[Key], *, delay: float = 0, hold: Mapping[str, float] | None = None, message: str = ""

@@ -33,6 +33,23 @@ class TestStatistics:
                     found = merging._percentile(steps, told["count"] * share, told["min"], told["max"])
                     assert found == told[field], (name, field)
 
+    async def test_the_sum_of_names_is_what_the_scripts_say_of_all(self, system: SystemEngine) -> None:
+        """Within one namespace, where the scripts add up the same."""
+        first, *_ = await system.partitions()
+        for name in ("a", "b", "c"):
+            await first.enqueue([({"name": name, "queue": "q"}, b"\xc0")] * 8)
+        for number in range(24):
+            [job] = (await first.pick("w", "q")).jobs
+            await asyncio.sleep(0.001 * (number % 5))
+            await first.finish("w", [({"type": "success", "id": job.id, "token": job.token}, b"\xc0")])
+        [whole] = await first.stats("day")
+        merged = merging.statistics([(await first.stats("day", name=name))[0] for name in ("a", "b", "c")])
+        for name in ("wait", "run"):
+            for field, value in whole[name].items():
+                is_sum = field == "histogram"
+                assert merged[name][field] == (value if is_sum else pytest.approx(value, abs=1e-6)), (name, field)
+        assert {**merged, "wait": 0, "run": 0} == {**whole, "wait": 0, "run": 0}
+
     async def test_counts_and_histograms_add_up_and_percentiles_come_of_the_sum(self, system: SystemEngine) -> None:
         engines = await system.partitions()
         for number, one in enumerate(engines):
@@ -42,6 +59,7 @@ class TestStatistics:
             await asyncio.sleep(0.03)
         [merged] = await system.stats("day")
         each = [(await one.stats("day"))[0] for one in engines]
+        assert {one["begin_ms"] for one in each} == {merged["begin_ms"]}
         assert (merged["enqueued"], merged["done"]) == (12, 12)
         assert merged["wait"]["count"] == 12
         histogram: dict[int, int] = {}

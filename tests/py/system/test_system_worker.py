@@ -336,3 +336,32 @@ async def test_a_partition_that_dies_loses_nothing_and_comes_back() -> None:
 
 async def _done(one: Engine, ids: list[str]) -> bool:
     return all(found and found["status"] == "done" for found in await one.get(*ids))
+
+
+async def test_workers_alone_carry_mail_and_share_limits_out(redis_url: str, engine: SystemEngine) -> None:
+    jq, running, most = JQ(redis_url, system=engine.root), 0, 0
+
+    @jq.job(keep_result=True)
+    async def part(number: int) -> int:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.02)
+        running -= 1
+        return number
+
+    @jq.job(keep_result=True)
+    async def whole() -> int:
+        return sum(await jq.adependency_results())
+
+    await jq.aconstrain("parts", {"name": part.name}, concurrency=3)
+    parts = [await part.aenqueue(number) for number in range(40)]
+    assert {partition_of(one.id) for one in parts} == set(range(COUNT))
+    last = await whole.options(depends=parts).aenqueue()
+    stop = asyncio.Event()
+    task = asyncio.create_task(jq.worker(concurrency=10).serve(stop))
+    assert await last.aresult(60) == sum(range(40))
+    stop.set()
+    await task
+    assert 1 <= most <= 3
+    jq.close()

@@ -12,20 +12,7 @@ from model.common import WEBHOOKS
 
 NAMES = ["a", "b", "mail.jp", "mail.de", "a b é"]
 QUEUES = ["a", "b", "mail.jp", "mail.de", "mail.us", "z[0-9]?"]
-ENTRIES = [
-    *QUEUES,
-    *QUEUES,
-    "*",
-    "*",
-    "mail.*",
-    "mail.*",
-    "*.de",
-    "m*l.*",
-    "a*",
-    "nowhere",
-    "z[0-9]?*",
-    "*a*",
-]
+ENTRIES = [*QUEUES, *QUEUES, *("*", "mail.*") * 2, "*.de", "m*l.*", "a*", "nowhere", "z[0-9]?*", "*a*"]
 PRIORITIES = [0] * 8 + [1, 1, -1, -5, 7, 2**31 - 1, -(2**31)]
 VALUES = [None, 0, -7, 1.0, "text", b"\xff bin", [], {}, {"to": ["x"] * 3}, 2**63, msgpack.ExtType(5, b"ext")]
 ARGUMENTS = [*map(msgpack.packb, VALUES), b"\x81\xa1k" + b"\x91" * 3 + b"\xc0"]
