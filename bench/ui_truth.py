@@ -100,7 +100,7 @@ class Truth(threading.Thread):
         del self.notes[:-KEPT]
 
     def _steps(self, engine: Engine, chance: random.Random) -> Iterator[Awaitable[Any]]:
-        """Nothing in it changes by itself within a run: no retries, long leases, delays of an hour."""
+        """Nothing in it changes by itself within a run: no retries, leases and delays of a day."""
         running: list[Any] = []
 
         async def pick() -> None:
@@ -116,8 +116,8 @@ class Truth(threading.Thread):
             return chance.choice(("success", "success", "failure"))
 
         def spec(queue: str) -> dict[str, Any]:
-            return {"name": queue, "max_retry": 0, "max_lapses": 9, "timeout": 3600} | (
-                {"delay": 3600} if chance.random() < 0.1 else {}
+            return {"name": queue, "max_retry": 0, "max_lapses": 9, "timeout": 86400} | (
+                {"delay": 86400} if chance.random() < 0.1 else {}
             )
 
         while True:

@@ -43,12 +43,20 @@ export function follow(target, onData, { ms = 0 } = {}) {
   };
 }
 
-/** Calls an async `action` every so often, never twice at once → stop. It says whether it brought what is asked. */
+/**
+ * Calls an async `action` every so often, and when somebody answers again, never twice at once → stop. It says whether
+ * it brought what is asked.
+ */
 export function every(ms, action) {
   const part = expectEvery(ms);
   let timer = 0;
   let isOver = false;
+  let isBusy = false;
+  let isWoken = false;
   const step = async () => {
+    clearTimeout(timer);
+    isBusy = true;
+    isWoken = false;
     if (!document.hidden) {
       const askedAt = Date.now();
       try {
@@ -57,19 +65,22 @@ export function every(ms, action) {
         if (problem.name !== 'AbortError') console.debug(problem);
       }
     }
-    if (!isOver) timer = setTimeout(step, ms);
+    isBusy = false;
+    if (!isOver) timer = setTimeout(step, isWoken ? 0 : ms);
   };
   timer = setTimeout(step, ms);
   const wake = () => {
-    if (document.hidden || isOver) return;
-    clearTimeout(timer);
-    timer = setTimeout(step, 0);
+    if (document.hidden) return;
+    isWoken = true;
+    if (!isBusy) step();
   };
   document.addEventListener('visibilitychange', wake);
+  addEventListener('jq:back', wake);
   return () => {
     isOver = true;
     part.stop();
     clearTimeout(timer);
     document.removeEventListener('visibilitychange', wake);
+    removeEventListener('jq:back', wake);
   };
 }
