@@ -11,7 +11,7 @@ CODES = re.compile(r"\b(NOTFOUND|CONFLICT|LOST|FULL|CANCELLED)\b")
 
 
 def test_each_operation_stands_there_with_its_kind_and_its_codes() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| (\w+) \| (.*) \|$", PAGE.split("## 19. ")[1], re.M)
+    rows = re.findall(r"^\| `(\w+)` \| (\w+) \| (.*) \|$", PAGE.split("\n## 19. ")[1].split("\n## ")[0], re.M)
     told = {name: (kind, set(CODES.findall(rest))) for name, kind, rest in rows}
     built = {name: (script.flags, set(CODES.findall(script.source))) for name, script in builtin().items()}
     assert told == built

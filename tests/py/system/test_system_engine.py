@@ -252,10 +252,7 @@ class TestNotYet:
             with pytest.raises(Invalid, match="is not possible over the partitions"):
                 await asked
 
-    def test_no_worker_serves_a_system(self, redis_url: str, namespace: str, system: System) -> None:
-        jq = JQ(redis_url, system=namespace)
-        with pytest.raises(ValueError, match="serves one partition"):
-            jq.worker(["a"])
+    def test_a_system_is_none_of_its_namespaces(self, redis_url: str, namespace: str, system: System) -> None:
         with pytest.raises(ValueError, match="one or the other"):
             JQ(redis_url, system=namespace, namespace=namespace)
 
