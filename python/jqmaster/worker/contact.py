@@ -128,11 +128,11 @@ class Contact:
             self._wanted -= wish.count
             try:
                 outcomes = [ending for ending in batch if isinstance(ending, Outcome)]
-                for ending in batch:
-                    if isinstance(ending, Release):
-                        outcomes += await self.give_back(ending)
-                if self._owner.takes_none:
-                    wish.drop()
+                releases = [ending for ending in batch if isinstance(ending, Release)]
+                if self._owner.takes_none or (releases and self._source.has_others):
+                    wish.drop()  # giving back may take long, and others have jobs
+                for release in releases:
+                    outcomes += await self.give_back(release)
                 states, jobs = await self._insist(outcomes, wish)
             finally:
                 wish.drop()

@@ -8,7 +8,7 @@ import hashlib
 import logging
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Unpack
 
 from jqmaster.connection.subscriptions import Subscriptions
@@ -69,6 +69,12 @@ class _Partition:
         """Whether it did not answer when it was asked last."""
         return self._failures > 0
 
+    def is_worth_a_look(self) -> bool:
+        """Whether it may have something, as far as is known. Who does not listen there may have missed a call."""
+        now = time.monotonic()
+        is_quiet = now < self.quiet_until and (self.channel is None or self.channel.connected)
+        return not is_quiet and self.away_until <= now
+
     def wish(self, count: int) -> dict[str, Any]:
         """For up to `count` jobs."""
         return {**self._wish, "count": count, "request": new_request()}
@@ -114,8 +120,8 @@ class _Partition:
     def failed(self, problem: Exception | None = None) -> None:
         """It did not answer."""
         self.away_until = time.monotonic() + min(AWAY_S, backoff_s(self._failures) * 4)
-        level = logging.DEBUG if self._failures else logging.WARNING
-        log.log(level, "%s is left out: %s", self.engine.namespace, problem or f"no answer within {LOOK_S:g} s")
+        level = logging.DEBUG if self._failures else logging.INFO
+        log.log(level, "%s is left out: %s", self.engine.namespace, problem or "no answer in time")
         self._failures += 1
 
     async def see(self) -> None:
@@ -196,20 +202,18 @@ class SystemSource:
 
     async def finish(self, outcomes: list[Outcome], want: int, request: str) -> tuple[list[str], list[Job]]:
         partitions = await self._open()
-        if not outcomes:
-            return [], await self._any(want)
         home = partitions[partition_of(outcomes[0].job.id)]
         self._check(outcomes, home.number)
         said = [({**one.spec, "id": one.job.id, "token": one.job.token}, one.blob, one.follow) for one in outcomes]
         best = await self._best(home) if want else home
         other = best if best is not home else None
         pick = {**home.wish(want), "request": request} if want and other is None else None
-        if pick is None:
-            finished = await home.engine.finish(self.worker, said)
-        else:
+        if pick is not None:
             finished = await self._finish(home, said, pick)
-        if other is None:
             return finished.states, home.got(finished.picked.jobs if finished.picked else [])
+        finished = await home.engine.finish(self.worker, said)
+        if other is None:
+            return finished.states, []
         with contextlib.suppress(JQError):
             if jobs := await other.look(want):
                 return finished.states, jobs
@@ -231,8 +235,8 @@ class SystemSource:
     async def carry(self) -> None:
         """Until it is cancelled: carry mail between the partitions and share limits out, as any process may."""
         await self._insist_on_opening()
-        balancer = Balancer(await self._engine.partitions())
-        await asyncio.gather(Courier(self._engine, self.name).run(), balancer.run())
+        courier, balancer = Courier(self._engine, self.name), Balancer(await self._engine.partitions())
+        await asyncio.gather(_again("mail is not carried", courier.run), _again("limits are not shared", balancer.run))
 
     async def release(
         self, held: list[Key], *, delay: float = 0, hold: Mapping[str, float] | None = None, message: str = ""
@@ -313,13 +317,6 @@ class SystemSource:
             home.waiting.abandon({**pick, "worker": self.worker})
             raise Unavailable(f"{home.engine.namespace} did not answer", problem) from problem
 
-    async def _any(self, want: int) -> list[Job]:
-        """Jobs for slots whose last job was given back."""
-        for one in _worth_a_look(self._partitions):
-            if want and (jobs := await one.look(want)):
-                return jobs
-        return []
-
     async def _best(self, home: _Partition) -> _Partition:
         """The partition that is most behind, as far as is known."""
         now = time.monotonic()
@@ -371,10 +368,17 @@ def _worth_a_look(partitions: Sequence[_Partition]) -> Iterator[_Partition]:
     """Those that may have something, as it is known when each is asked for: first those that called, last those that
     did not answer."""
     order = sorted(partitions, key=lambda one: (not one.is_called, one.is_away, random.random()))
-    for one in order:
-        now = time.monotonic()
-        if max(one.quiet_until, one.away_until) <= now:
-            yield one
+    return (one for one in order if one.is_worth_a_look())
+
+
+async def _again(what: str, run: Callable[[], Awaitable[None]]) -> None:
+    """Run it until it is cancelled, whatever it raises."""
+    while True:
+        try:
+            await run()
+        except JQError as problem:
+            log.warning("%s, trying again: %s", what, problem)
+        await asyncio.sleep(AWAY_S)
 
 
 def _nearest(name: str, engines: Iterable[Engine]) -> list[Engine]:
