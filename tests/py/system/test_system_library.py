@@ -68,7 +68,7 @@ def test_what_is_not_possible_says_so(jq: JQ) -> None:
         lambda: jq.begin_bulk("retry", {"queue": "a"}),
         lambda: list(jq.export()),
     ):
-        with pytest.raises((Invalid, NotFound), match="partition|shared"):
+        with pytest.raises((Invalid, NotFound), match=r"partition|shared"):
             refused()
     with pytest.raises(Unavailable, match="need a master"):
         list(jq.events())
