@@ -103,10 +103,10 @@ class EngineSource:
 
     async def announce(self, max_jobs: int, running: Sequence[str], **about: Unpack[About]) -> None:
         """Be listed for some minutes, without being registered."""
+        self._is_announced = True  # it may be so although the answer never comes
         await self._engine.register(
             self.name, self._wish["queues"], max_jobs=max_jobs, announce=True, running=running, **about
         )
-        self._is_announced = True
 
     async def register_again(self) -> bool:
         try:

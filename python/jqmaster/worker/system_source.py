@@ -251,11 +251,11 @@ class SystemSource:
     async def announce(self, max_jobs: int, running: Sequence[str], **about: Unpack[About]) -> None:
         """Be listed for some minutes at one partition, with the jobs that run of it."""
         home = await self._home()
+        self._announced = home.engine  # it may be so although the answer never comes
         ours = [one for one in running if partition_of(one) == home.number]
         await home.engine.register(
             self.name, self._wish["queues"], max_jobs=max_jobs, announce=True, running=ours, **about
         )
-        self._announced = home.engine
 
     async def register_again(self) -> bool:
         return True
