@@ -62,14 +62,14 @@ async function lookAround(job, others, get) {
  */
 function useJob(id) {
   const at = path`/job/${id}`;
-  const kept = useRef({ others: new Map(), shown: null, begun: 0, ended: 0, isChanged: false }).current;
+  const kept = useRef({ others: new Map(), shown: null, begun: 0, ended: 0, changes: 0, read: 0 }).current;
   const state = useData(
     async (signal) => {
       const get = (target) => api.get(target, {}, { signal });
       kept.begun += 1;
       const mine = kept.begun;
-      const old = kept.isChanged ? null : kept.shown?.job;
-      kept.isChanged = false;
+      const { changes } = kept;
+      const old = kept.read === changes ? kept.shown?.job : null; // one read before the last change is none to keep
       const isKept = old && (WAITING.includes(old.status) || JSON.stringify(old, plain).length > LARGE);
       const job = isKept ? old : await get(at);
       const [history, explanation] = await Promise.all([
@@ -79,13 +79,13 @@ function useJob(id) {
       ]);
       if (explanation) await lookAtOrder(explanation, get);
       // One that began later may have been faster.
-      if (mine > kept.ended) Object.assign(kept, { ended: mine, shown: { job, history, explanation } });
+      if (mine > kept.ended) Object.assign(kept, { ended: mine, read: changes, shown: { job, history, explanation } });
       return kept.shown;
     },
     { ms: 3000, deps: [id] },
   );
   const changed = () => {
-    kept.isChanged = true;
+    kept.changes += 1;
     return state.reload();
   };
   const { status } = state.data?.job || {};
