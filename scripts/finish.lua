@@ -22,7 +22,7 @@ local transition = require "jqlua.life.transition"
 local worker = require "jqlua.pick.worker"
 
 local MOST_OUTCOMES = 1000
-local call, problem, token = outcome.read_call(ARGV[1])
+local call, problem, token, before = outcome.read_call(ARGV[1])
 if not call then
   return redis.error_reply(problem)
 end
@@ -63,7 +63,7 @@ end
 local raws, plan
 problem, raws = meta.open(unpack(wanted))
 if not problem and call.wish then
-  plan, problem = plans.new(call.wish, token)
+  plan, problem = plans.new(call.wish, token, before)
 end
 for n = 1, problem and 0 or count do
   local said = outcomes[n]

@@ -4,20 +4,16 @@
 -- Reply  [priority, id], or [] where there is none
 -- Errors INVALID field
 -- Flags: read, function
-local arguments = require "jqlua.base.arguments"
-local check = require "jqlua.base.check"
+local meta = require "jqlua.base.meta"
 local outlook = require "jqlua.queue.outlook"
 local wishes = require "jqlua.pick.wish"
 
-local spec, problem = arguments.spec("queues")
-if not spec then
-  return redis.error_reply(problem)
-elseif spec.queues == nil then
-  return redis.error_reply(check.problem("queues", wishes.QUEUES, nil))
-end
+local problem = meta.open()
 local entries
-entries, problem = wishes.parse_queues(spec.queues, "queues")
-if not entries then
+if not problem then
+  entries, problem = wishes.read_queues()
+end
+if problem then
   return redis.error_reply(problem)
 end
 local priority, id = outlook.best(entries)

@@ -1,6 +1,6 @@
 -- Gives a worker the next jobs and their leases.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {worker, queues, count, order, request, wait}
+-- ARGV   spec {worker, queues, count, order, before, request, wait}
 -- Reply  {next_ms, document, argument, document, argument, ...}
 -- Errors INVALID field, NOTFOUND worker, FULL queues
 -- Cost   for each job its part of one MGET, MSET and ZADD; independent of what waits. Up to 100 due things are
@@ -12,7 +12,7 @@ local plans = require "jqlua.pick.plan"
 local wishes = require "jqlua.pick.wish"
 local queue = require "jqlua.queue.record"
 
-local wish, problem, token = wishes.read(ARGV[1])
+local wish, problem, token, before = wishes.read(ARGV[1])
 if not wish then
   return redis.error_reply(problem)
 end
@@ -24,7 +24,7 @@ else
 end
 local plan
 if not problem then
-  plan, problem = plans.new(wish, token)
+  plan, problem = plans.new(wish, token, before)
 end
 if problem then
   return redis.error_reply(problem)

@@ -56,14 +56,15 @@ local asked = {}
 ---@return table? call {worker, wish: as of wishes.parse, or nil}, not to be changed
 ---@return string? problem
 ---@return string|false|nil token request of its pick
+---@return string? before of its pick, where that is not the wish's
 function M.read_call(blob)
-  local rest, token, found
+  local rest, token, before, found
   if memory.LASTS and blob then
-    rest, token = request.split(blob)
+    rest, token, before = request.split(blob)
     found = token and asked or known
     local call = found[rest]
     if call then
-      return call, nil, token or call.wish and call.wish.request
+      return call, nil, token or call.wish and call.wish.request, before
     end
   end
   local spec = blob and check.map(blob)
@@ -88,9 +89,12 @@ function M.read_call(blob)
   end
   local given = call.wish and call.wish.request
   if found and (not token or token == given) then
+    if before then
+      call.wish.before = false
+    end
     memory.keep(found, rest, call)
   end
-  return call, nil, given
+  return call, nil, given, before
 end
 
 --- Checks a field that successes or failures alone have.

@@ -11,18 +11,34 @@ function M.is_token(value)
   return type(value) == "string" and #value > 0 and #value <= 200
 end
 
+local PLACE_SIZE = 22
+M.PLACE = "22 hexadecimal digits, eight of a priority and those of an id"
+
+function M.is_place(value)
+  return type(value) == "string" and #value == PLACE_SIZE and not string.find(value, "[^0-9a-f]")
+end
+
 -- As our clients write it: the last field of a spec, 16 bytes long.
 local TAIL, SIZE = "\167request\176", 16
+-- In front of it a place in the order of jobs.
+local PLACE, PLACE_HEAD = "\166before\182", 182
 
---- A request is another one in each call, while the rest of a spec stays the same: that is remembered without it.
+--- A request is another one in each call, and so is what a pick is to come before, while the rest of a spec stays the
+--- same: that is remembered without them.
 ---@param blob string spec
----@return string rest the blob without the request, if that is its end
+---@return string rest the blob without the request, if that is its end, and the place in front of it
 ---@return string? token
+---@return string? before
 function M.split(blob)
-  if blob:sub(-#TAIL - SIZE, -SIZE - 1) == TAIL then
-    return blob:sub(1, -#TAIL - SIZE - 1), blob:sub(-SIZE)
+  if blob:sub(-#TAIL - SIZE, -SIZE - 1) ~= TAIL then
+    return blob
   end
-  return blob
+  local rest, token = blob:sub(1, -#TAIL - SIZE - 1), blob:sub(-SIZE)
+  local before = rest:byte(-PLACE_SIZE - 1) == PLACE_HEAD and rest:sub(-PLACE_SIZE)
+  if not M.is_place(before) or rest:sub(-#PLACE - PLACE_SIZE, -PLACE_SIZE - 1) ~= PLACE then
+    return rest, token
+  end
+  return rest:sub(1, -#PLACE - PLACE_SIZE - 1), token, before
 end
 
 ---@cold

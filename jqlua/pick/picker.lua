@@ -42,6 +42,13 @@ local function is_more_ready(plan)
 end
 
 ---@cold
+--- Whether what is asked for only in front of a certain place has nothing there.
+local function is_later(plan)
+  local head = heads.best(plan[plans.WISH].entries)
+  return not head or heads.place(head.priority, head.id) >= plan[plans.BEFORE]
+end
+
+---@cold
 --- What a plan of more than plain fields needs before the jobs are chosen.
 ---@return table[]? running jobs that this request got before
 local function prepare(plan)
@@ -137,6 +144,8 @@ function M.run(plan, reply, raw)
   local is_more
   if plan[plans.IS_QUIET] then
     is_more = false
+  elseif plan[plans.BEFORE] and is_later(plan) then
+    is_more = true
   elseif owner and queue.is_plain(owner) then
     is_more = take_plain(owner, plan, reply, place)
   elseif state[meta.VERSION] > 0 and lanes.is_behind() then

@@ -24,6 +24,7 @@ M.PLACE = 6 -- of next_ms in the reply; jobs stand behind it
 M.BYTES = 7 -- of arguments in the reply
 M.CHUNK = 8 -- how many jobs to take at once
 M.REQUEST = 9 -- its token, or false
+M.BEFORE = 10 -- the place that the first job must come before, or false
 
 -- How long arguments are shows when they are read. So few jobs are taken at first, then more, never many, and none when
 -- the reply has this many bytes; those that were too many go back. Of a lane none goes back.
@@ -36,9 +37,10 @@ M.MOST_EXPIRED = 100
 
 --- Checks the rest.
 ---@param token string|false|nil request
+---@param before? string where that is not the wish's
 ---@return table? plan of this call
 ---@return string? problem
-function M.new(wish, token)
+function M.new(wish, token, before)
   local problem = wish.entries.has_patterns and heads.check_patterns(wish.entries, wish.path .. "queues")
   local is_registered = worker.is_id(wish.worker)
   if is_registered and not worker.is_registered(wish.worker) then
@@ -47,7 +49,9 @@ function M.new(wish, token)
   if problem then
     return nil, problem
   end
-  return { wish, is_registered, false, 0, token and {} or false, 0, 0, FIRST_CHUNK, token or false }
+  return {
+    wish, is_registered, false, 0, token and {} or false, 0, 0, FIRST_CHUNK, token or false, before or wish.before,
+  }
 end
 
 --- Appends a job that was started to the reply. Counts those that had expired: they are work, too.

@@ -6,7 +6,7 @@ local request = require "jqlua.life.request"
 
 local M = {}
 
-local FIELDS = "worker queues count order request wait"
+local FIELDS = "worker queues count order before request wait"
 local COUNT = "an integer from 1 to 1000"
 M.QUEUES = '"*", a name, or a list of 1 to 100 names and patterns'
 
@@ -34,6 +34,33 @@ function M.parse_queues(value, path)
     end
   end
   return entries
+end
+
+---@kept
+-- What specs with nothing but `queues` say, by their bytes.
+local entries_of = {}
+
+--- The entries of the call's only argument, a spec that has nothing else.
+---@return table? entries not to be changed
+---@return string? problem
+function M.read_queues()
+  local blob = #ARGV == 1 and ARGV[1]
+  if memory.LASTS and entries_of[blob] then
+    return entries_of[blob]
+  end
+  local spec = blob and check.map(blob)
+  local problem = not spec and check.not_one_spec() or check.unknown_field(spec, "queues")
+  if problem then
+    return nil, problem
+  elseif spec.queues == nil then
+    return nil, check.problem("queues", M.QUEUES, nil)
+  end
+  local entries
+  entries, problem = M.parse_queues(spec.queues, "queues")
+  if not entries then
+    return nil, problem
+  end
+  return memory.keep(entries_of, blob, entries)
 end
 
 ---@cold
@@ -68,6 +95,9 @@ local function parse_rare(wish, field, value, path, holder)
   elseif field == "request" then
     wish.request = value
     return not request.is_token(value) and check.problem(path .. field, request.TOKEN, value)
+  elseif field == "before" then
+    wish.before = value
+    return not request.is_place(value) and check.problem(path .. field, request.PLACE, value)
   elseif field == "wait" then
     wish.wait = value
     return M.check_wait(value, path .. field)
@@ -84,8 +114,8 @@ end
 ---@return string? problem
 function M.parse(spec, path, holder)
   local wish = {
-    worker = holder, queue = false, entries = false, wanted = false, count = 1, order = false, request = false,
-    wait = false, path = path,
+    worker = holder, queue = false, entries = false, wanted = false, count = 1, order = false, before = false,
+    request = false, wait = false, path = path,
   }
   for field, value in pairs(spec) do
     local problem
@@ -126,14 +156,15 @@ local asked = {}
 ---@return table? wish
 ---@return string? problem
 ---@return string|false|nil token its request
+---@return string? before where that is not the wish's
 function M.read(blob)
-  local rest, token, found
+  local rest, token, before, found
   if memory.LASTS and blob then
-    rest, token = request.split(blob)
+    rest, token, before = request.split(blob)
     found = token and asked or known
     local wish = found[rest]
     if wish then
-      return wish, nil, token or wish.request
+      return wish, nil, token or wish.request, before
     end
   end
   local spec = #ARGV == 1 and check.map(blob)
@@ -142,9 +173,12 @@ function M.read(blob)
   end
   local wish, problem = M.parse(spec, "")
   if wish and found and (not token or token == wish.request) then
+    if before then
+      wish.before = false
+    end
     memory.keep(found, rest, wish)
   end
-  return wish, problem, wish and wish.request
+  return wish, problem, wish and wish.request, before
 end
 
 return M

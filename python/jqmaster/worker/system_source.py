@@ -14,7 +14,7 @@ from typing import Any, Unpack
 from jqmaster.connection.subscriptions import Subscriptions
 from jqmaster.connection.wake import Channel, backoff_s
 from jqmaster.engine import replies
-from jqmaster.engine.calls import new_request
+from jqmaster.engine.calls import given, new_request
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.options import About
 from jqmaster.engine.replies import Beat, Finished, Job, Note
@@ -36,7 +36,7 @@ NET_S = 5.0  # how often one that sleeps looks at each of the others, of which t
 LOOKS_S = 0.2  # with many it looks at one of them so often
 LOOK_S = 1.0  # how long a partition may take to answer before the next is asked
 HEAD_S = 0.1  # how long its head is waited for, while an outcome is to be reported
-_NOTHING = 2**31, 0.0  # behind all priorities
+SLACK_MS = 2  # a partition is not left for one whose head is older by less
 MISLED_S = 1.0  # how long a partition is left alone whose head promised a job that a pick did not find
 AWAY_S = 5.0  # at most so long a partition that did not answer is not asked
 
@@ -58,8 +58,6 @@ class _Partition:
         self.quiet_until = 0.0  # nothing can start until then, or the channel says so
         self.away_until = 0.0
         self.led_until = 0.0  # its head is not followed until then
-        self._head: tuple[int, float] | None = None  # priority, ms: what was first here when it was seen last
-        self._seen_at = 0.0
         self._failures = 0
         self._worker = worker
         self._wish = wish
@@ -106,16 +104,7 @@ class _Partition:
         """Jobs of this partition: it may have more."""
         if jobs:
             self.quiet_until = 0.0
-            self._saw(jobs[-1].priority, jobs[-1].id)
-        else:
-            self._head = None
         return jobs
-
-    def progress(self) -> tuple[int, float]:
-        """How far it is: priority and moment of the job that is next there, as far as can be told. Partitions go on
-        with the clock, about, as long as workers keep up with what comes."""
-        priority, ms = self._head or _NOTHING
-        return priority, ms + (time.monotonic() - self._seen_at) * 1000
 
     def failed(self, problem: Exception | None = None) -> None:
         """It did not answer."""
@@ -124,34 +113,28 @@ class _Partition:
         log.log(level, "%s is left out: %s", self.engine.namespace, problem or "no answer in time")
         self._failures += 1
 
-    async def see(self) -> None:
-        """Ask for its best job, but not for long."""
+    async def head(self) -> tuple[int, str] | None:
+        """Where its best job stands, if there is one and it says so soon."""
         asking = asyncio.create_task(self.engine.head(self._wish["queues"]))
         await asyncio.wait({asking}, timeout=HEAD_S)
         if not asking.done():
             asking.add_done_callback(lambda task: task.cancelled() or task.exception())
             self.failed()
-            return
+            return None
         try:
-            head = asking.result()
+            found = asking.result()
         except JQError as problem:
             self.failed(problem)
-            return
+            return None
         self._failures = 0
-        self._head = None
-        if head is not None:
-            self._saw(*head)
-
-    def _saw(self, priority: int, job_id: str) -> None:
-        self._head = priority, int(job_id[:DIGITS], 16) / 1024
-        self._seen_at = time.monotonic()
+        return found
 
 
 class SystemSource:
     """Picks, renews and finishes in the partitions of a system.
 
-    A worker that is busy picks where its last job came from, in the call that reports it, unless another partition is
-    behind: with each report it looks at the head of one, by chance. One with room looks at each partition that may
+    A worker that is busy picks where its last job came from, in the call that reports it, unless the head of another
+    partition, chosen by chance, comes before what is there. One with room looks at each partition that may
     have something, and sleeps at up to `PLACES` of them.
     """
 
@@ -205,20 +188,18 @@ class SystemSource:
         home = partitions[partition_of(outcomes[0].job.id)]
         self._check(outcomes, home.number)
         said = [({**one.spec, "id": one.job.id, "token": one.job.token}, one.blob, one.follow) for one in outcomes]
-        best = await self._best(home) if want else home
-        other = best if best is not home else None
-        pick = {**home.wish(want), "request": request} if want and other is None else None
-        if pick is not None:
-            finished = await self._finish(home, said, pick)
-            return finished.states, home.got(finished.picked.jobs if finished.picked else [])
-        finished = await home.engine.finish(self.worker, said)
-        if other is None:
-            return finished.states, []
-        with contextlib.suppress(JQError):
-            if jobs := await other.look(want):
-                return finished.states, jobs
-            other.led_until = time.monotonic() + MISLED_S
-        return finished.states, []
+        if not want:
+            return (await home.engine.finish(self.worker, said)).states, []
+        other, before = await self._another(home)
+        pick = {**home.wish(want), **given(before=before), "request": request}
+        finished = await self._finish(home, said, pick)
+        jobs = home.got(finished.picked.jobs if finished.picked else [])
+        if other is not None and not jobs:
+            with contextlib.suppress(JQError):
+                jobs = await other.look(want)
+            if not jobs:
+                other.led_until = time.monotonic() + MISLED_S
+        return finished.states, jobs
 
     async def heartbeat(self, held: list[Key], notes: Mapping[Key, Note]) -> Beat:
         if not held:
@@ -317,13 +298,16 @@ class SystemSource:
             home.waiting.abandon({**pick, "worker": self.worker})
             raise Unavailable(f"{home.engine.namespace} did not answer", problem) from problem
 
-    async def _best(self, home: _Partition) -> _Partition:
-        """The partition that is most behind, as far as is known."""
+    async def _another(self, home: _Partition) -> tuple[_Partition | None, str | None]:
+        """Another partition where a job waits, chosen by chance, and the place that one at home must come before."""
         now = time.monotonic()
         others = [one for one in self._partitions if one is not home and max(one.away_until, one.led_until) <= now]
-        if others:
-            await random.choice(others).see()
-        return min([home, *(one for one in others if not one.is_away)], key=_Partition.progress)
+        other = random.choice(others) if others else None
+        head = await other.head() if other else None
+        if head is None:
+            return None, None
+        priority, job_id = head
+        return other, f"{priority + 2**31:08x}{int(job_id[:DIGITS], 16) + SLACK_MS * 1024:0{DIGITS}x}"
 
     async def _sleep(self, left_s: float) -> None:
         """Until a partition may have something, but at most so long."""

@@ -360,3 +360,22 @@ def test_a_master_out_of_reach_is_told_in_the_dialog(page: Page, site: Site) -> 
     page.context.set_offline(False)
     dialog(page).get_by_role("button", name="Close").click()
     assert site.job(job)["status"] == "queued"
+
+
+def test_a_look_that_begins_while_a_change_is_being_read_does_not_hide_it(page: Page, site: Site) -> None:
+    job = site.add("mail")
+    page.goto(f"/ui/job/{job}")
+    expect(page.locator("h1")).to_contain_text("queued")
+    held: list[Route] = []
+    asked: list[str] = []
+    page.route(f"**/job/{job}", lambda route: held.append(route))
+    site.call("POST", "/jobs/cancel", {"ids": [job]})
+    while not held:
+        page.wait_for_timeout(20)
+    page.on("request", lambda request: asked.append(request.url))
+    while len(held) < 2 and not any(url.endswith("/history") for url in asked):
+        page.wait_for_timeout(20)
+    for look in reversed(held):
+        look.continue_()
+    page.unroute(f"**/job/{job}")
+    expect(page.locator("h1")).to_contain_text("cancelled")

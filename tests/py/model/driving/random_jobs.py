@@ -208,6 +208,9 @@ class Generator(ConstraintGenerator, MoreGenerator, AccessGenerator):
             fields["count"] = self.rng.choice((1, 2, 3, 5, 5, 40, 300 if self.is_crowded else 2))
         if self.chance(0.4):
             fields["order"] = self.rng.choice(("priority", "ordered", "round_robin", "shuffled"))
+        if self.chance(0.1):
+            moment_ms = self.driver.model.now - self.rng.choice((0, 1, 1000, 10000))
+            fields["before"] = f"{self.rng.choice(PRIORITIES) + 2**31:08x}{moment_ms * 1024:014x}"
         if self.chance(0.25):
             fields["request"] = self.token()
         if self.chance(0.35):

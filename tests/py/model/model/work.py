@@ -36,7 +36,7 @@ class Work(Part):
 
     # ---- section 4 ----
 
-    def pick(self, reply, worker, queues, count=1, order="priority", request=None, wait=None):
+    def pick(self, reply, worker, queues, count=1, order="priority", before=None, request=None, wait=None):
         self.model.workers.known_worker(worker)
         accepted(reply)
         self.model.workers.sign_of_life(worker)
@@ -51,6 +51,8 @@ class Work(Part):
         expect(None not in taken and len(taken) <= count, "unknown jobs, or more than asked for", reply)
         if self.model.workers.is_quiet(worker):
             return same(reply[1:], [], "jobs for a worker that is to be quiet")
+        if before and all(f"{job.priority + 2**31:08x}{job.id[:14]}" >= before for job in self.waiting(queues)):
+            return same(reply, [0], "a pick of what comes before all there is")
         following = self.model.order.follow(taken, queues, order, worker)
         started = []
         for job, (doc, argument) in zip(following, reply[1:], strict=True):
@@ -70,10 +72,14 @@ class Work(Part):
 
     def head(self, reply, queues):
         """No job that may start is better than what is told. Entries of lanes may outlive their jobs until a pick."""
-        waiting = [job for job in self.model.jobs.values() if job.status == "queued"]
-        there = [(job.priority, job.id) for job in waiting if self.model.life.is_open(job, queues)]
+        there = [(job.priority, job.id) for job in self.waiting(queues)]
         if there and not self.model.limits.constraints:
             expect(reply and tuple(reply) <= min(there), "a better job than the head", min(there))
+
+    def waiting(self, queues):
+        """The jobs that wait in queues that are not paused."""
+        waiting = [job for job in self.model.jobs.values() if job.status == "queued"]
+        return [job for job in waiting if self.model.life.is_open(job, queues)]
 
     def picked_again(self, reply, answer):
         self.show_again(reply, self.started_again(answer))
