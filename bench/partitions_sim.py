@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 
 from jqmaster.worker.system_source import LOOKS_S, NET_S, PLACES
 
-SLOTS_OF_A_PROCESS = 8
 BLOCKS_S = 3.0  # how long one wait for a marker lasts (jqmaster.connection.wake)
 SLOTS_OF_A_NODE = 12
 
@@ -40,9 +39,6 @@ class Run:
         self.now = 0.0
         self.queues: list[deque[float]] = [deque() for _ in range(self.partitions)]
         self.waiting: list[float] = []  # moments at which jobs came, all in order
-        processes = -(-self.slots // SLOTS_OF_A_PROCESS)
-        # What each process knows: of each partition the moment its head came, and when that was seen.
-        self.seen = [[(0.0, 0.0)] * self.partitions for _ in range(processes)]
         self.home = [self.chance.randrange(self.partitions) for _ in range(self.slots)]
         self.idle = set(range(self.slots))
 
@@ -69,15 +65,14 @@ class Run:
         return self
 
     def _starts(self, slot: int) -> bool:
-        seen = self.seen[slot // SLOTS_OF_A_PROCESS]
         home = place = self.home[slot]
-        self.calls += 1  # the report, with a pick
+        self.calls += 1  # the report, with a pick of what comes before the head of another
         if self.looks and self.partitions > 1:
             other = (home + 1 + self.chance.randrange(self.partitions - 1)) % self.partitions
             self.calls += 1
-            seen[other] = (self.queues[other][0] if self.queues[other] else self.now, self.now)
-            place = min(range(self.partitions), key=lambda one: (self._head(seen[one]), one != home))
-            self.calls += place != home
+            if self._head(other) < self._head(home):
+                place = other
+                self.calls += 1
         if not self.queues[place]:
             others = [one for one in range(self.partitions) if self.queues[one]]
             if not others:
@@ -85,19 +80,20 @@ class Run:
             place = self.chance.choice(others)
             self.calls += 1
         came = self.queues[place].popleft()
-        seen[place], self.home[slot] = (came, self.now), place
+        self.home[slot] = place
         rank = bisect.bisect_left(self.waiting, came)
         self.ranks.append(rank)
         del self.waiting[rank]
         return True
 
-    def _head(self, known: tuple[float, float]) -> float:
-        return known[0] + self.now - known[1]
+    def _head(self, place: int) -> float:
+        """When the job came that is next there."""
+        return self.queues[place][0] if self.queues[place] else self.now
 
 
 def table(load: float, counts: list[int], jobs: int) -> None:
     """One line for each number of partitions."""
-    print(f"load {load:g}, {SLOTS_OF_A_PROCESS} slots in each process; rank error: mean (p99)\n")
+    print(f"load {load:g}; rank error: mean (p99)\n")
     print("| partitions | nodes | slots | stays | looks | calls per job | connections | idle calls/s |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for count in counts:
