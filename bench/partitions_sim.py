@@ -4,7 +4,7 @@ bench/partitions_sim.py                      1 to 256 partitions, on up to 100 n
 bench/partitions_sim.py --load 0.9 --partitions 6 16
 
 Jobs come at random, to partitions by chance, and take times of an exponential distribution. Workers choose as
-`jqmaster.worker.system_source` does. Of each start it is counted how many older jobs waited anywhere (its rank error).
+`jqmaster.system.picking` does. Of each start it is counted how many older jobs waited anywhere (its rank error).
 Nothing here takes time but jobs: calls are counted. No Redis is asked.
 """
 
@@ -17,7 +17,7 @@ import random
 from collections import deque
 from dataclasses import dataclass, field
 
-from jqmaster.worker.system_source import LOOKS_S, NET_S, PLACES
+from jqmaster.system.picking import LOOKS_S, NET_S, PLACES
 
 BLOCKS_S = 3.0  # how long one wait for a marker lasts (jqmaster.connection.wake)
 SLOTS_OF_A_NODE = 12
@@ -113,7 +113,7 @@ def table(load: float, counts: list[int], jobs: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--load", type=float, default=1.1)
-    parser.add_argument("--partitions", type=int, nargs="+", default=[1, 2, 6, 16, 50, 100, 256])
+    parser.add_argument("--partitions", type=int, nargs="+", default=[1, 2, 6, 16, 50, 100, 200, 256])
     parser.add_argument("--jobs", type=int, default=30_000)
     options = parser.parse_args()
     table(options.load, options.partitions, options.jobs)

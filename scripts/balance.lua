@@ -1,11 +1,12 @@
 -- Who shares constraints out among the partitions of a system, and what it noted. Partition 0 alone has that.
 -- KEYS   namespace, namespace:meta
--- ARGV   spec {lease_ms} or {lease_ms, epoch, turn}, and with an epoch a blob: what it notes
+-- ARGV   spec {lease_ms, generation?} or {lease_ms, epoch, turn, generation?}, and with an epoch a blob: what it notes
 -- Reply  {ms until somebody else may, epoch, blob}; of these only the first while another one does
--- Errors INVALID field, INVALID user, CONFLICT epoch
+-- Errors INVALID field, INVALID user, CONFLICT epoch, ROUTE generation
 -- Flags: drain
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
+local elsewhere = require "jqlua.links.elsewhere"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local server = require "jqlua.base.server"
@@ -13,7 +14,7 @@ local server = require "jqlua.base.server"
 local LONGEST_MS = 60000
 local MOST_NOTED = 1048576
 
-local spec, problem = arguments.spec("lease_ms epoch turn", true)
+local spec, problem = arguments.spec("lease_ms epoch turn generation", true)
 if not spec then
   return redis.error_reply(problem)
 elseif not check.is_integer(spec.lease_ms, 1, LONGEST_MS) then
@@ -23,6 +24,8 @@ local is_on = spec.epoch ~= nil or spec.turn ~= nil
 problem = is_on and arguments.check_epoch(spec)
   or #ARGV ~= (is_on and 2 or 1) and "INVALID arguments: expected a spec, and with an epoch a blob, got " .. #ARGV
   or is_on and #ARGV[2] > MOST_NOTED and "INVALID noted: expected at most " .. MOST_NOTED .. " bytes, got " .. #ARGV[2]
+problem = problem or elsewhere.generation_problem(spec.generation)
+  or spec.generation and elsewhere.outdated(spec.generation) -- it knows not all of the partitions
 local run_id = server.run_id()
 problem = problem or not run_id and "INVALID user: it may not call INFO, by which lost notes are known"
 if problem then

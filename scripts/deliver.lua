@@ -9,6 +9,7 @@
 local check = require "jqlua.base.check"
 local letters = require "jqlua.links.letters"
 local meta = require "jqlua.base.meta"
+local pulse = require "jqlua.life.pulse"
 local sweep = require "jqlua.life.sweep"
 
 local MOST_LETTERS = 100
@@ -24,6 +25,9 @@ end
 local reply = {}
 for i, blob in ipairs(ARGV) do
   reply[i] = letters.apply(blob, "letters[" .. i - 1 .. "]")
+end
+if pulse.is_due() then
+  pulse.note() -- what the sweep ends may not have been renewed
 end
 sweep.run(MOST_STEPS) -- what they say takes effect at once, as far as a call goes
 return reply

@@ -7,13 +7,16 @@
 -- Flags: drain
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
+local elsewhere = require "jqlua.links.elsewhere"
 local keys = require "jqlua.base.keys"
 local letters = require "jqlua.links.letters"
 local mail = require "jqlua.links.mail"
 local meta = require "jqlua.base.meta"
+local sweep = require "jqlua.life.sweep"
 local transition = require "jqlua.life.transition"
 
 local MOST_LETTERS = 100
+local MOST_STEPS = 100
 local LONGEST_MS = 60000
 
 local call = redis.call
@@ -53,6 +56,12 @@ end
 --- Letters for one partition.
 local function collect(to, most, reply)
   local key, now = keys.OUTBOX .. to, meta.state[meta.NOW_MS]
+  local over = elsewhere.over(to)
+  if over then
+    letters.settle_alone(to, over)
+    sweep.run(MOST_STEPS)
+    return
+  end
   mail.tell_anew(to)
   for _, subject in ipairs(call("ZRANGEBYSCORE", key, "-inf", now, "LIMIT", 0, most)) do
     local letter = letters.write(to, subject)

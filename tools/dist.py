@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def write_scripts(directory: Path) -> Path:
     """Write ``jq-scripts-<version>/``, with a ``load.sh`` that knows what is in it; its path."""
-    scripts = luabuild.build(ROOT)
+    scripts = luabuild.build_cached()
     version = luabuild.version_of(scripts)
     target = directory / f"jq-scripts-{version}"
     shutil.rmtree(target, ignore_errors=True)

@@ -74,6 +74,8 @@ M.CHANGES = NAMESPACE .. ":changes" -- hash: change of constraints -> how far it
 M.MIGRATION = NAMESPACE .. ":migration"
 M.IMPORT = NAMESPACE .. ":import" -- string: what is being imported, or was (module upkeep.importing)
 M.SYSTEM = NAMESPACE .. ":system" -- string: record of the system it is a partition of (docs/partitions.md)
+M.GENERATION = NAMESPACE .. ":generation" -- string: of that record; calls routed by an earlier one are refused
+M.LEFT = NAMESPACE .. ":left" -- string: bits of the buckets that this partition had, and another has now
 
 -- Beyond a job's own life.
 M.UNIQUE = NAMESPACE .. ":unique:" -- + unique key, string: ids of the jobs whose it is, the latest first

@@ -220,6 +220,7 @@ function M.resume(of, said, blob)
   if others[1] then
     transition.move(of, states.BLOCKED, 0)
   else
+    of[job.ENDED_MS] = meta.state[meta.NOW_MS] -- since when it waits
     transition.move(of, lineup.place(of, owner), of[job.PRIORITY])
   end
   for _, other_id in ipairs(others) do

@@ -22,6 +22,7 @@ local M = {}
 local call = redis.call
 
 local FORMAT = 1
+local MOST_SETTLED = 100
 local OK = "ok"
 local GONE = "gone" -- there is no record of it
 -- One that was refused is written again after this.
@@ -40,9 +41,10 @@ end
 ---@return table? letter
 local function following(id)
   local waits = call("EXISTS", keys.DEPENDENTS .. id) == 1
-  if call("EXISTS", keys.READERS .. id) == 1 then
+  local since = tonumber(call("ZRANGE", keys.READERS .. id, -1, -1, "WITHSCORES")[2])
+  if since then
     return {
-      kind = "follow", id = id, at = mail.moment(), waits = waits,
+      kind = "follow", id = id, at = math.max(mail.moment(), since), waits = waits, -- the clock may have gone back
       known = call("HEXISTS", keys.ELSEWHERE, id) == 1,
     }
   elseif not waits then
@@ -214,6 +216,20 @@ local function settle(letter)
     due.note(due.DEPENDENTS .. how .. id .. "." .. string.format("%.0f", letter.seen), due.AT_ONCE)
   end
   return OK
+end
+
+--- A partition takes no letters any more: what was to be asked of it is settled here.
+---@param to string its digits
+---@param state string module links.elsewhere
+function M.settle_alone(to, state)
+  for _, subject in ipairs(call("ZRANGE", keys.OUTBOX .. to, 0, MOST_SETTLED - 1)) do
+    local how, id = subject:sub(1, 1), subject:sub(2)
+    call("ZREM", keys.OUTBOX .. to, subject)
+    if how == mail.FOLLOW then
+      settle({ id = id, from = to, how = state == "lost" and "lost" or "done", seen = mail.moment() })
+    end
+  end
+  mail.note_first(to)
 end
 
 --- Applies a letter.

@@ -44,7 +44,8 @@ end
 ---@cold
 --- Whether what is asked for only in front of a certain place has nothing there.
 local function is_later(plan)
-  local head = heads.best(plan[plans.WISH].entries)
+  local entries = plan[plans.WISH].entries
+  local head = heads.build_all(entries) and heads.best(entries)
   return not head or heads.place(head.priority, head.id) >= plan[plans.BEFORE]
 end
 
@@ -142,10 +143,11 @@ function M.run(plan, reply, raw)
     sweep.run(math.max(SWEEP_STEPS, math.floor(wish.count * STEPS_OF_A_JOB)))
   end
   local is_more
-  if plan[plans.IS_QUIET] then
+  local leaves = plan[plans.IS_QUIET] -- without a job, nor to sleep
+  if leaves then
     is_more = false
   elseif plan[plans.BEFORE] and is_later(plan) then
-    is_more = true
+    leaves, is_more = true, true
   elseif owner and queue.is_plain(owner) then
     is_more = take_plain(owner, plan, reply, place)
   elseif state[meta.VERSION] > 0 and lanes.is_behind() then
@@ -155,9 +157,9 @@ function M.run(plan, reply, raw)
   else
     is_more = several.take_all(plan, reply)
   end
-  -- Who is to be quiet may have been woken in another's place.
-  local wakes = wish.wait and (#reply > place or plan[plans.IS_QUIET]) and state[meta.SLEEPERS] > 0
-  local is_ready = wakes and (plan[plans.IS_QUIET] or plans.room_for(plan, reply) == 0) and is_more_ready(plan)
+  -- Who leaves may have been woken in another's place.
+  local wakes = wish.wait and (#reply > place or leaves) and state[meta.SLEEPERS] > 0
+  local is_ready = wakes and (leaves or plans.room_for(plan, reply) == 0) and is_more_ready(plan)
   transition.commit()
   reply[place] = (is_more or plans.is_full(plan)) and 0 or meta.next_ms()
   if not is_plain then

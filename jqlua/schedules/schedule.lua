@@ -5,6 +5,7 @@ local arrival = require "jqlua.life.arrival"
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local due = require "jqlua.base.due"
+local elsewhere = require "jqlua.links.elsewhere"
 local job = require "jqlua.job.record"
 local jobspec = require "jqlua.job.spec"
 local keys = require "jqlua.base.keys"
@@ -19,6 +20,8 @@ local call = redis.call
 local BACKLOG = 100
 -- Without catching up, a moment that is so old has been missed.
 local MISSED_MS = 60000
+-- One whose bucket went to another partition makes no jobs here. It is looked at so often until it is brought there.
+local LEFT_MS = 60000
 -- Of so many jobs that it made last it knows the ids.
 M.MOST_RUNS = 20
 -- Of these a change makes other moments; the next one is not what it was.
@@ -35,6 +38,15 @@ function M.save(of)
   local id = of.s.id
   call("HSET", keys.SCHEDULES, id, cmsgpack.pack(of))
   due.set(due.SCHEDULE .. id, of.n or meta.NONE)
+end
+
+--- The same for one that may be new. Sleepers may have to know.
+local function enter(of)
+  call("ZADD", keys.SCHEDULE_IDS, 0, of.s.id)
+  M.save(of)
+  if of.n then
+    due.note(due.SCHEDULE .. of.s.id, of.n)
+  end
 end
 
 function M.delete(id)
@@ -74,10 +86,20 @@ function M.put(spec, argument)
       of.n = moments.next(plan, meta.state[meta.NOW_MS])
     end
   end
-  call("ZADD", keys.SCHEDULE_IDS, 0, spec.id)
-  M.save(of)
-  if of.n then
-    due.note(due.SCHEDULE .. spec.id, of.n) -- sleepers may have to know
+  enter(of)
+  return of
+end
+
+--- Takes a schedule from another partition, unless there is one of its id, which is a later one.
+---@param spec table checked
+---@param argument string
+---@param had table {made, next_ms?, last_ms?, last_id?, runs?} what it had there
+---@return table of
+function M.take_over(spec, argument, had)
+  local of = M.load(spec.id)
+  if not of then
+    of = { s = spec, a = argument, m = had.made, n = had.next_ms, l = had.last_ms, i = had.last_id, r = had.runs }
+    enter(of)
   end
   return of
 end
@@ -179,7 +201,9 @@ function M.fire(id, limit)
   local of = M.load(id)
   local steps = 0
   budget.pay(budget.RECORD)
-  if of and of.n and of.n <= meta.state[meta.NOW_MS] then
+  if of and of.n and elsewhere.has_left(id) then
+    due.set(due.SCHEDULE .. id, meta.state[meta.NOW_MS] + LEFT_MS)
+  elseif of and of.n and of.n <= meta.state[meta.NOW_MS] then
     steps = make_due(of, limit)
     M.save(of)
   else

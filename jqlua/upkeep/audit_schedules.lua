@@ -3,6 +3,7 @@
 -- by then.
 local keys = require "jqlua.base.keys"
 local due = require "jqlua.base.due"
+local elsewhere = require "jqlua.links.elsewhere"
 local schedule = require "jqlua.schedules.schedule"
 
 local M = {}
@@ -25,7 +26,7 @@ local function check_one(id, problems)
   local noted = tonumber(call("ZSCORE", keys.DUE, due.SCHEDULE .. id) or nil)
   if of.s.id ~= id then
     found(problems, "schedule", id, "has the record of", of.s.id)
-  elseif of.n and (not noted or noted > of.n) then
+  elseif of.n and (not noted or noted > of.n and not elsewhere.has_left(id)) then
     found(problems, "schedule", id, "is due at", of.n, "and is noted as due at", noted or "no time")
   elseif of.n and of.s.paused then
     found(problems, "schedule", id, "is paused and has a next moment")

@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-_REPLY = re.compile(r"(INVALID|NOTFOUND|CONFLICT|EXPIRED|LOST|FULL|VERSION)(?: ([^\s:]+):)?(?: (.*))?\Z", re.DOTALL)
+_REPLY = re.compile(
+    r"(INVALID|NOTFOUND|CONFLICT|EXPIRED|LOST|FULL|VERSION|ROUTE)(?: ([^\s:]+):)?(?: (.*))?\Z", re.DOTALL
+)
 _LUA_ERROR = re.compile(r"user_(script|function):\d+:")
 
 
@@ -71,6 +73,12 @@ class Version(JQError):
     code = "VERSION"
 
 
+class Outdated(JQError):
+    """The call was routed by an earlier generation of the system's record than its partition knows: read it again."""
+
+    code = "ROUTE"
+
+
 class NotDurable(JQError):
     """The jobs are enqueued, but not as durable as asked: too few replicas had them in time.
 
@@ -122,6 +130,10 @@ class Unavailable(JQError):
     def __init__(self, message: str, cause: Exception | None = None) -> None:
         super().__init__(message)
         self.cause = cause
+
+
+class PartitionsAway(Unavailable):
+    """Partitions of a system that a call concerns do not answer; the message names them. Others may."""
 
 
 class Vanished(Unavailable):
@@ -184,7 +196,7 @@ def brought_by(extra: str, what: str) -> Iterator[None]:
 
 
 _CLASSES: dict[str, type[JQError]] = {
-    kind.code: kind for kind in (Invalid, NotFound, Conflict, Expired, Lost, Full, Version)
+    kind.code: kind for kind in (Invalid, NotFound, Conflict, Expired, Lost, Full, Version, Outdated)
 }
 
 

@@ -7,7 +7,6 @@ import signal
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
-from redis import Redis as SyncRedis
 from redis.asyncio import Redis
 
 from jqmaster.engine.engine import Engine, connect
@@ -48,8 +47,7 @@ def namespace(redis_server: RedisServer) -> Iterator[str]:
     """Its manifest goes with it: the sources of thousands of namespaces would fill the memory."""
     name = "{t" + secrets.token_hex(6) + "}"
     yield name
-    with SyncRedis.from_url(redis_server.url) as client:
-        client.unlink(f"{name}:manifest")
+    redis_server.shared.unlink(f"{name}:manifest")
 
 
 @pytest.fixture
@@ -70,11 +68,12 @@ async def settable(redis: Redis, namespace: str) -> SettableEngine:
 
 # Files that take longest, by what was measured: each is one worker's, so they begin before the many short ones.
 LONGEST = (
-    "test_failover_load_one.py", "test_failover_load.py", "test_faults.py", "test_failover.py", "test_graceful_stop.py",
-    "test_ui_fresh.py", "test_crowd.py", "test_model_limits.py", "test_ui_axe.py", "test_openapi.py", "test_wheel.py",
-    "test_ui_job.py", "test_ui_jobs.py", "test_errors_change_nothing.py", "test_ui_pages.py", "test_cli.py",
-    "test_examples.py", "test_demo.py", "test_ui_actions.py", "test_ui_failures.py", "test_processes.py",
-    "test_export.py", "test_model.py", "test_frameworks.py",
+    "test_failover_load_one.py", "test_failover_load.py", "test_system_faults.py", "test_faults.py", "test_failover.py",
+    "test_graceful_stop.py",
+    "test_ui_fresh.py", "test_crowd.py", "test_demo.py", "test_model_limits.py", "test_ui_axe.py", "test_balance.py",
+    "test_wheel.py", "test_openapi.py", "test_ui_constraints.py", "test_errors_change_nothing.py", "test_ui_jobs.py",
+    "test_ui_job.py", "test_ui_pages.py", "test_export.py", "test_model.py", "test_examples.py", "test_processes.py",
+    "test_cli.py", "test_rights.py", "test_frameworks.py", "test_ui_actions.py", "test_ui_failures.py",
 )  # fmt: skip
 
 

@@ -31,7 +31,13 @@ _TABLES = frozenset("string table math struct cmsgpack bit redis".split())
 _HEAD = """\
 local sources = {}
 local input, state, rare, modules, operations, namespaces = {}, {}, {}, {}, {}, {}
-local count, current, next = 0
+local count, current, current_keys, next = 0
+-- Where modules look for keys are those that were asked for since the namespace changed: few, so that it changes
+-- at little cost where several take turns.
+local asked = { __index = function(keys, name)
+  keys[name] = current_keys[name]
+  return keys[name]
+end }
 local function compile(name)
   return assert(loadstring(sources[name], "@" .. name))
 end
@@ -60,7 +66,7 @@ local function use(namespace)
         rare[name] = fresh
         return fresh
       end })
-      modules["base.keys"], rare[1] = {}, {}
+      modules["base.keys"], rare[1] = setmetatable({}, asked), {}
     elseif count % 64 == 0 then
       namespaces = {}
     end
@@ -68,10 +74,10 @@ local function use(namespace)
     compile("base.keys")(input, state, rare, modules, keys)
     namespaces[namespace] = keys
   end
-  for name, key in pairs(keys) do
-    modules["base.keys"][name] = key
+  for name in next, modules["base.keys"] do
+    modules["base.keys"][name] = nil
   end
-  current = namespace
+  current, current_keys = namespace, keys
 end
 local function run(name, KEYS, ARGV)
   input.KEYS, input.ARGV = KEYS, ARGV

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from jqmaster.bundle.module import Item, Piece, Reference, ScriptBody, identifiers
+from jqmaster.bundle.module import Item, Piece, Reference, ScriptBody
 from jqmaster.bundle.tokens import BINARY, UNARY, BuildError
 
 _ARITHMETIC = frozenset("+ - * / % ^ ( )".split())
@@ -90,7 +90,7 @@ class Linker(Literals):
         self.dependencies: dict[Item, list[Item]] = {}
         self.order: list[Item] = []  # every item reached, each behind what it needs
         self.sort(self.uses(body.pieces))
-        taken = body.names.union(*(identifiers(item.where) for item in self.order))
+        taken = set(body.names).union(*{item.where.names for item in self.order})
         self.table = _unique("F", taken)
         self.hot = self.common()
         self.lazy: dict[Hashable, list[Item]] = {}

@@ -73,7 +73,7 @@ class ScriptBody:
     name: str
     flags: str
     pieces: list[Piece]
-    names: set[str]
+    names: frozenset[str]
     is_function: bool = False
 
 
@@ -353,8 +353,4 @@ def parse_script(name: str, source: str, file: str, require: Require) -> ScriptB
     statements.append((start, len(cursor.tokens)))
     resolver = Resolver(cursor, aliases, defined_at)
     pieces = [piece for start, end in statements for piece in resolver.resolve(start, end)]
-    return ScriptBody(name, flags, pieces, identifiers(cursor), form == "function")
-
-
-def identifiers(cursor: Cursor) -> set[str]:
-    return {token.text for token in cursor.tokens if token.kind == "name"}
+    return ScriptBody(name, flags, pieces, cursor.names, form == "function")

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 KEYWORDS = frozenset(
     "and break do else elseif end false for function if in local nil not or repeat return then true until while".split()
@@ -17,6 +18,7 @@ BINARY = frozenset("+ - * / % ^ .. < <= > >= == ~= and or".split())
 UNARY = frozenset(["-", "not", "#"])
 _OPENING = frozenset(["function", "do", "if", "repeat", "(", "{", "["])
 _CLOSERS = frozenset(["end", "until", ")", "}", "]"])
+_OF_ONE_LINE = frozenset(["name", "keyword", "op", "number"])
 CLOSING = {"(": ")", "{": "}", "[": "]"}
 
 _TOKEN = re.compile(
@@ -40,8 +42,7 @@ class BuildError(Exception):
         self.line = line
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """One token; ``space`` is what separates it from the one before: nothing, a blank or a newline."""
 
     kind: str  # name, keyword, string, number, op
@@ -74,7 +75,8 @@ def tokenize(source: str, file: str) -> list[Token]:
                 kind = "keyword"
             tokens.append(Token(kind, text, line, space, tuple(comments)))
             comments, space = [], ""
-        line += text.count("\n")
+        if kind not in _OF_ONE_LINE:
+            line += text.count("\n")
         position = match.end()
     return tokens
 
@@ -87,6 +89,11 @@ class Cursor:
         self.file = file
         # Of strings only the quotes, so that none looks like a keyword or an operator.
         self.texts = ['""' if token.kind == "string" else token.text for token in tokens]
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """All that is named, whatever it is."""
+        return frozenset(token.text for token in self.tokens if token.kind == "name")
 
     def text(self, index: int) -> str:
         """The token's text (of strings only the quotes); empty beside the list."""

@@ -29,7 +29,7 @@ run a JQ master
 Without --redis it starts its own Redis, with data in --data-dir. --push-to
 takes networks and hosts with commas between, * for any.
 
-{REDIS}{_MIGRATE}{_RECREATE}
+{REDIS}{SYSTEM}{_MIGRATE}{_RECREATE}
 --host HOST=127.0.0.1 $JQ_HOST               listen there
 --port PORT=8400 $JQ_PORT                    0 for any free one
 --unix PATH $JQ_UNIX                         listen on this unix socket instead
@@ -66,7 +66,7 @@ def _serve(options: Options) -> int:
     return run(
         ServeOptions(
             redis_url=options.redis,
-            **_redis_given(options),
+            **_served(options),
             **{name: getattr(options, name) for name in same},
             stop_timeout_s=options.stop_timeout,
             allowed_hosts=options.allowed_hosts.split(",") if options.allowed_hosts else (),
@@ -77,6 +77,16 @@ def _serve(options: Options) -> int:
             push_secrets=options.push_secrets or (),
         )
     )
+
+
+def _served(options: Options) -> dict[str, Any]:
+    """The namespace, or the system of which all partitions are served. Raises Misused."""
+    if options.system is None:
+        return _redis_given(options)
+    if options.namespace is not None or options.redis is None:
+        what = "with --redis, and without --namespace"
+        raise Misused(options.parser.prog, f"--system {what}: it names the system's namespaces, which are there")
+    return {**_redis_given(options), "namespace": options.system, "system": True}
 
 
 def _redis_given(options: Options) -> dict[str, Any]:
@@ -214,13 +224,16 @@ def _jobs(where: str, prog: str) -> Any:
 show it all working, in under a minute
 
 --jobs N=3000  about so many
+--cluster      a system over a Redis Cluster instead, which loses a node and grows
 {FORM}"""
 )
 def _demo(options: Options) -> int:
     with brought_by("server", "demo"):  # whose master is a process of its own
         import jqmaster.master.server  # noqa: F401
-    from jqmaster.demo import run
+    from jqmaster.demo import cluster, run
 
+    if options.cluster:
+        return cluster.run(options.jobs)
     return run(options.jobs, options.form or "auto")
 
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jqmaster.cli import show
 from jqmaster.cli.options import Client, Coded, Options, Replies, asks
 from jqmaster.cli.reach import redis_place
-from jqmaster.cli.status import EXIT_FAILED, EXIT_OK
+from jqmaster.cli.status import EXIT_FAILED, EXIT_OK, Refused
 
 if TYPE_CHECKING:
     from jqmaster.engine.scripts import Form
-    from jqmaster.system.calls import Seen
-    from jqmaster.system.record import System
+    from jqmaster.system.looking import Look
+
+_SETTINGS_S = 30.0
 
 
 @asks("""system
@@ -33,85 +33,75 @@ The same as without a verb.
 --key VALUE  only the partition that this value belongs to
 """)
 def _show(_client: Client, options: Options) -> Coded:
-    from jqmaster.system.calls import look
-
     where = redis_place(options, "system", of_system=True)
-    system, partitions = asyncio.run(look(where.url, where.namespace))
-    differing = asyncio.run(_behind(where.url, system, partitions))
-    home = None if options.key is None else system.home(options.key.encode(errors="surrogateescape"))
-    table = show.Table("PARTITION> | NAMESPACE | STATE | NODE | SLOT> | BUCKETS> | RECORD | SETTINGS")
-    documents, is_well = [], True
-    for one in partitions:
-        if home not in (None, one.number):
-            continue
-        problem = one.problem(system.generation)
-        behind = differing.get(one.number)
-        is_well = is_well and not problem and not behind
-        partition = one.partition
-        cells = (str(one.number), partition.namespace, partition.state, one.node or "none", str(partition.slot))
-        its = ("not known", "red") if behind is None else ("behind", "red") if behind else "ok"
-        table.add(*cells, str(one.buckets), (problem, "red") if problem else "ok", its)
-        documents.append(
-            {
-                "number": one.number, "namespace": partition.namespace, "state": partition.state,
-                "node": one.node or None, "slot": partition.slot, "buckets": one.buckets, "problem": problem or None,
-                "behind": behind,
-            }
-        )  # fmt: skip
-    lines = [f"partition {number} is behind: {', '.join(what)}" for number, what in sorted(differing.items()) if what]
-    lines += ["`system sync` brings it to what partition 0 has"] if lines else []
-    table.more = "\n".join([*lines, f"{system.root}: generation {system.generation}"])
-    missing = [one.partition.namespace for one in partitions if one.missing]
-    yield (
-        {"system": system.root, "generation": system.generation, "partitions": documents, "missing": missing},
-        table,
-    )
+    found, behind = asyncio.run(_looked(where.url, where.namespace))
+    document = found.document(behind)
+    home = None if options.key is None else found.system.home(options.key.encode(errors="surrogateescape"))
+    document["partitions"] = [one for one in document["partitions"] if home in (None, one["number"])]
+    is_well = not any(one["problem"] or one["behind"] for one in document["partitions"])
+    yield document, _table(document)
     return EXIT_OK if is_well else EXIT_FAILED
 
 
-async def _behind(url: str, system: System, partitions: Sequence[Seen]) -> dict[int, list[str]]:
-    """By the numbers of partitions, which settings differ from those of partition 0; only where that is known."""
-    from jqmaster.errors import JQError
-    from jqmaster.system import settings
+async def _looked(url: str, namespace: str) -> tuple[Look, dict[int, list[str]]]:
+    from jqmaster.system import looking
     from jqmaster.system.engine import SystemEngine
 
-    # A namespace that has vanished would be set up by being asked.
-    answering = [one.number for one in partitions if not one.missing and one.copy is not None]
-    if 0 not in answering:
-        return {}
-    engine = SystemEngine(url, system.root)
+    engine = SystemEngine(url, namespace)
     try:
-        engines = await engine.partitions()
-        found = await settings.behind([engines[number] for number in answering])
-    except JQError:
-        return {}
+        found = await looking.look(engine)
+        return found, await looking.compare(engine, found, within_s=_SETTINGS_S)
     finally:
         await engine.close()
-    told = zip(answering, found, strict=True)
-    return {number: [each.what for each in one] for number, one in told if not isinstance(one, JQError)}
+
+
+def _table(document: dict[str, Any]) -> show.Table:
+    table = show.Table(
+        "PARTITION> | NAMESPACE | STATE | NODE | SLOT> | BUCKETS> | READY> | RUNNING> | OLDEST> | RECORD | SETTINGS"
+    )
+    lines = []
+    for one in document["partitions"]:
+        least = "+" if one.get("more") else ""
+        jobs = (f"{show.count(one[name])}{least}" if name in one else "" for name in ("queued", "running"))
+        since_ms = one.get("oldest_ready_ms")
+        oldest = show.coarse(max(0, document["now_ms"] - since_ms) / 1000) if since_ms else ""
+        record = (one["problem"], "red") if one["problem"] else "ok"
+        settings = ("not known", "red") if one["behind"] is None else ("behind", "red") if one["behind"] else "ok"
+        if one["state"] == "closed":
+            record = settings = ""
+        cells = (one["number"], one["namespace"], one["state"], one["node"] or "none", one["slot"], one["buckets"])
+        table.add(*cells, *jobs, oldest, record, settings)
+        if one["behind"]:
+            lines.append(f"partition {one['number']} is behind: {', '.join(one['behind'])}")
+    lines += ["`system sync` brings it to what partition 0 has"] if lines else []
+    lines += [f"queue {queue}: route {path}" for queue, path in sorted(document["routes"].items())]
+    table.more = "\n".join([*lines, f"{document['system']}: generation {document['generation']}"])
+    return table
 
 
 @asks("""system sync
-bring the settings of all partitions to what partition 0 has
-Settings, those of queues, webhooks and keys: what a partition did not get when
-it was set. Needs Redis itself; --namespace is the system's. Safe to repeat.
+bring all partitions to what partition 0 has
+The record of the system, settings, those of queues, webhooks, keys and limits
+of all: what a partition did not get when it was set. Needs Redis itself;
+--namespace is the system's. Safe to repeat.
 """)
 def _sync(_client: Client, options: Options) -> Replies:
-    from jqmaster.system import settings
+    from jqmaster.system import calls, settings
     from jqmaster.system.engine import SystemEngine
 
     where = redis_place(options, "system sync", of_system=True)
 
-    async def synced() -> list[list[str]]:
+    async def synced() -> dict[int, list[str]]:
+        await calls.tell(where.url, await calls.latest(where.url, where.namespace), form=where.form)
         engine = SystemEngine(where.url, where.namespace, form=where.form)
         try:
-            return await settings.sync(engine)
+            return dict(zip(await engine.live(), await settings.sync(engine), strict=True))
         finally:
             await engine.close()
 
     brought = asyncio.run(synced())
-    lines = [f"partition {number}: {', '.join(what)}" for number, what in enumerate(brought) if what]
-    documents = [{"number": number, "brought": what} for number, what in enumerate(brought)]
+    lines = [f"partition {number}: {', '.join(what)}" for number, what in brought.items() if what]
+    documents = [{"number": number, "brought": what} for number, what in brought.items()]
     yield {"partitions": documents}, "\n".join(lines) or "all partitions have the settings of partition 0"
 
 
@@ -127,12 +117,12 @@ def _balance(_client: Client, options: Options) -> Replies:
 
 
 async def _until_stopped(url: str, namespace: str, form: Form) -> None:
-    from jqmaster.system.balance import Balancer
+    from jqmaster.system.balance import balance
     from jqmaster.system.engine import SystemEngine
 
     engine = SystemEngine(url, namespace, form=form)
     try:
-        task = asyncio.ensure_future(Balancer(await engine.partitions()).run())
+        task = asyncio.ensure_future(balance(engine))
         for one in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(one, task.cancel)
         with suppress(asyncio.CancelledError):
@@ -159,3 +149,27 @@ def _create(_client: Client, options: Options) -> Replies:
     names = [one.namespace for one in system.partitions]
     made = {"system": system.root, "generation": system.generation, "namespaces": names}
     yield made, f"{system.root} has {show.counted(len(names), 'partition')}, generation {system.generation}"
+
+
+@asks(
+    """system route
+keep jobs of a queue together by a value of theirs
+Those of one value are in one partition, so that limits by it, and order among
+them, hold in the whole system. The queue must not have jobs that have not
+ended. Needs Redis itself; --namespace is the system's. Safe to repeat.
+
+queue NAME
+path VALUE?  such as argument.customer; or queue, which keeps all of them in one
+--none       no route
+"""
+)
+def _route(_client: Client, options: Options) -> Replies:
+    from jqmaster.system.rerouting import route
+
+    where = redis_place(options, "system route", of_system=True)
+    if (options.path is None) == (not options.none):
+        raise Refused("say a path, or --none", "INVALID")
+    system = asyncio.run(route(where.url, where.namespace, options.queue, options.path, form=where.form))
+    told = "no route" if options.none else f"the route {options.path}"
+    made = {"system": system.root, "generation": system.generation, "routes": dict(system.routes)}
+    yield made, f"{options.queue} has {told}, generation {system.generation}"

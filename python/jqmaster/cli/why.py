@@ -31,7 +31,10 @@ def _print(told: dict[str, Any], document: dict[str, Any], strict: dict[str, dic
     status = told["status"]
     name = f"job {told['id']} ({show.plain(told['name'])})"
     is_status = "failed for good" if status == "error" else f"is {status}"
-    print(f"{name} {show.paint(is_status, show.OF_STATE.get(status))}, in queue {show.plain(told['queue'])}")
+    where = f"in queue {show.plain(told['queue'])}"
+    if "partition" in told:
+        where += f", in partition {told['partition']}"
+    print(f"{name} {show.paint(is_status, show.OF_STATE.get(status))}, {where}")
     for line in reasons(told, document, strict, show.now_ms()):
         print(f"  {show.plain(line)}")
 

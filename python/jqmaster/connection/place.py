@@ -105,6 +105,7 @@ class Place:
     def __init__(self, pool: Any = None) -> None:
         self.topology: Topology | None = None  # None: the address is fixed
         self.has_functions: bool | None = None  # None: not known yet, and taken for true
+        self.told_connect_s: float | None = None  # by the URL: socket_connect_timeout
         self.kind: type[Connection] | None = None  # of connections to servers, where the pool is ours
         self._served: dict[str, None] = {}  # namespaces, as they came
         self.generation = 0  # how often the connections have left a server
@@ -139,6 +140,8 @@ class Place:
     @property
     def connect_s(self) -> float:
         """How long connecting may take."""
+        if self.told_connect_s is not None:
+            return self.told_connect_s
         return CONNECT_S if self.topology is None else CONNECT_FOUND_S
 
     async def address(self) -> Address | None:
@@ -303,7 +306,9 @@ def place_of(redis: redis_asyncio.Redis) -> Place:
 def pool_at(target: Target, **settings: Any) -> redis_asyncio.BlockingConnectionPool:
     """The pool of a client whose connections live at a place. Raises ValueError for a URL that cannot be."""
     place = Place()
-    options: dict[str, Any] = {**settings, **parse_url(target.url)}
+    told: dict[str, Any] = {**parse_url(target.url)}
+    options = {**settings, **told}
+    place.told_connect_s = told.get("socket_connect_timeout")
     kind = options.pop("connection_class", Connection)
     place.kind = kind
     pool = redis_asyncio.BlockingConnectionPool(connection_class=placed(kind), place=place, **options)

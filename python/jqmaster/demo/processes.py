@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
+
+from jqmaster.errors import JQError
 
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 12.0
@@ -27,11 +32,14 @@ class Processes:
 
     def start(self, name: str, *arguments: str, ready: str) -> str:
         """Run `python -m arguments...` and return the first line it prints that contains `ready`."""
+        return self.start_program(name, [sys.executable, "-m", *arguments], ready=ready)
+
+    def start_program(self, name: str, command: Sequence[str], *, ready: str) -> str:
+        """The same of any program."""
         log = self._directory / f"{name}.log"
         with open(log, "wb") as output:
             # Sessions of their own, so that Ctrl-C reaches the demo alone and it can stop them in order.
             streams: Any = {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": subprocess.STDOUT}
-            command = [sys.executable, "-m", *arguments]
             process = subprocess.Popen(command, **streams, start_new_session=True, env=_environment())
         self._running[name] = process
         deadline = time.monotonic() + START_TIMEOUT_S
@@ -80,6 +88,19 @@ class Processes:
 
     def _tail(self, name: str) -> str:
         return (self._directory / f"{name}.log").read_text(errors="replace")[-500:]
+
+
+def run_show(show: Callable[[Path, Processes], Coroutine[Any, Any, bool]]) -> int:
+    """Run what a demo shows, in a directory of its own: 0 if everything was as it should be."""
+    with tempfile.TemporaryDirectory(prefix="jq-demo-") as folder, Processes(Path(folder)) as processes:
+        try:
+            return 0 if asyncio.run(show(Path(folder), processes)) else 1
+        except (DidNotStart, JQError) as error:
+            print(f"\ndemo: {error}", file=sys.stderr)
+            return 1
+        except KeyboardInterrupt:
+            print("\ndemo: stopped", file=sys.stderr)
+            return 130
 
 
 def _environment() -> dict[str, str]:

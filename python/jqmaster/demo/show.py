@@ -8,7 +8,6 @@ import asyncio
 import math
 import shutil
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -16,12 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from jqmaster.app.app import JQ
-from jqmaster.demo import check, journal, limits
+from jqmaster.demo import check, cluster, journal, limits
 from jqmaster.demo.plan import FLOODING, Sent, make_plan
-from jqmaster.demo.processes import DidNotStart, Processes
+from jqmaster.demo.processes import Processes, run_show
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import FORMS, Form
-from jqmaster.errors import JQError
 
 DEADLINE_S = 55.0
 BATCH = 100
@@ -212,15 +210,7 @@ def _batches(sent: Sequence[Sent]) -> list[Sequence[Sent]]:
 
 def run(jobs: int = 3000, form: Form = "auto") -> int:
     """Run the demo with about so many jobs; 0 if everything held."""
-    with tempfile.TemporaryDirectory(prefix="jq-demo-") as folder, Processes(Path(folder)) as processes:
-        try:
-            return 0 if asyncio.run(Show(jobs, form, Path(folder), processes).run()) else 1
-        except (DidNotStart, JQError) as error:
-            print(f"\ndemo: {error}", file=sys.stderr)
-            return 1
-        except KeyboardInterrupt:
-            print("\ndemo: stopped", file=sys.stderr)
-            return 130
+    return run_show(lambda folder, processes: Show(jobs, form, folder, processes).run())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -228,5 +218,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m jqmaster.demo", description=__doc__)
     parser.add_argument("--jobs", type=int, default=3000, help="about how many jobs (default: %(default)s)")
     parser.add_argument("--form", choices=FORMS, default="auto", help="as that of `jqmaster serve`")
+    parser.add_argument("--cluster", action="store_true", help="a system over a Redis Cluster, which loses a node")
     options = parser.parse_args(arguments)
+    if options.cluster:
+        return cluster.run(options.jobs)
     return run(options.jobs, options.form)

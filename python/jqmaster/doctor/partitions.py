@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 async def look(system: SystemEngine) -> list[Finding]:
     """All findings, the worst first; ``values.partitions`` has the numbers of those concerned. Raises what reading the
     record does."""
-    engines = await system.partitions()
-    answers = await asyncio.gather(*(_of(number, engine) for number, engine in enumerate(engines)))
-    found = _together(answers) + await _settings(system.root, engines, answers)
+    live = await system.live()
+    answers = dict(zip(live, await asyncio.gather(*(_of(*one) for one in live.items())), strict=True))
+    found = _together(answers) + await _settings(system, live, answers)
     return sorted(found, key=lambda finding: doctor.ORDER.index(finding.level))
 
 
@@ -35,9 +35,9 @@ async def _of(number: int, engine: Engine) -> list[Finding]:
         return [Finding("partition", "problem", title, f"{problem}.", do, engine.namespace)]
 
 
-def _together(answers: Sequence[Sequence[Finding]]) -> list[Finding]:
+def _together(answers: Mapping[int, Sequence[Finding]]) -> list[Finding]:
     alike: dict[tuple[str, str, str], list[tuple[int, Finding]]] = {}
-    for number, findings in enumerate(answers):
+    for number, findings in answers.items():
         for finding in findings:
             alike.setdefault((finding.check, finding.level, finding.title), []).append((number, finding))
     wrong = {check for check, level, _ in alike if level != "ok"}
@@ -54,15 +54,17 @@ def _together(answers: Sequence[Sequence[Finding]]) -> list[Finding]:
     return found
 
 
-async def _settings(root: str, engines: Sequence[Engine], answers: Sequence[Sequence[Finding]]) -> list[Finding]:
+async def _settings(
+    system: SystemEngine, engines: Mapping[int, Engine], answers: Mapping[int, Sequence[Finding]]
+) -> list[Finding]:
     """Partitions that have other settings than partition 0, among those that answer."""
-    silent = {number for number, found in enumerate(answers) if any(one.check == "partition" for one in found)}
-    numbers = [number for number in range(len(engines)) if number not in silent]
-    if 0 in silent:
+    silent = {number for number, found in answers.items() if any(one.check == "partition" for one in found)}
+    numbers = [number for number in engines if number not in silent]
+    if 0 in silent or system.record is None:
         return []
     found = []
     try:
-        told = await settings.behind([engines[number] for number in numbers])
+        told = await settings.behind([engines[number] for number in numbers], system.record.routes)
     except JQError:
         return []  # of partition 0, whose trouble is told already
     for number, behind in zip(numbers, told, strict=True):
@@ -73,7 +75,7 @@ async def _settings(root: str, engines: Sequence[Engine], answers: Sequence[Sequ
             title = f"partition {number} has other settings than partition 0"
         else:
             continue
-        do = f"`jqmaster system sync --namespace '{root}'` brings it to what partition 0 has."
+        do = f"`jqmaster system sync --namespace '{system.root}'` brings it to what partition 0 has."
         values = {"partitions": [number]}
         found.append(Finding("settings", "warning", title, means, do, engines[number].namespace, values))
     return found or [Finding("settings", "ok", "all partitions have the same settings")]

@@ -19,6 +19,7 @@ import redis.exceptions
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialWithJitterBackoff
+from redis.driver_info import DriverInfo
 
 from jqmaster.bundle.build import Script, library_of
 from jqmaster.connection import url as redis_url
@@ -50,6 +51,7 @@ Observe: TypeAlias = Callable[[str, str, float], object]  # script, error's code
 
 ABSENT: Any = object()  # where None is a value
 
+_DRIVER = DriverInfo()  # each connection would look its version up in files
 _HEALS = 4  # rounds: functions, scripts, namespace lost, and what another flush takes
 
 
@@ -71,6 +73,7 @@ def connect(url: str, *, retries: int = 0, max_connections: int = 64) -> Redis:
             decode_responses=False,
             socket_timeout=None,
             socket_connect_timeout=CONNECT_S,
+            driver_info=_DRIVER,
             retry=Retry(ExponentialWithJitterBackoff(base=0.05, cap=1.0), retries),
         )
     )

@@ -16,6 +16,7 @@ from jqmaster.engine.marks import MarkCalls
 from jqmaster.engine.ranking import RankingCalls
 from jqmaster.engine.search import SearchCalls
 from jqmaster.engine.shares import ShareCalls
+from jqmaster.engine.systems import SystemCalls
 from jqmaster.engine.trends import TrendCalls
 from jqmaster.engine.work import WorkCalls
 
@@ -23,7 +24,17 @@ __all__ = ["Argument", "Engine", "Holding", "Operations", "Spec", "connect", "gi
 
 
 class Operations(
-    RankingCalls, SearchCalls, JobCalls, WorkCalls, TrendCalls, AccessCalls, MarkCalls, BulkCalls, MailCalls, ShareCalls
+    RankingCalls,
+    SearchCalls,
+    JobCalls,
+    WorkCalls,
+    TrendCalls,
+    AccessCalls,
+    MarkCalls,
+    BulkCalls,
+    MailCalls,
+    ShareCalls,
+    SystemCalls,
 ):
     """A typed method for each operation, whatever carries the calls."""
 

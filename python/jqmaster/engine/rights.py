@@ -17,20 +17,20 @@ from jqmaster.wire.operation import ROLES, ROLES_OF, Role
 from jqmaster.wire.operations import OPERATIONS
 
 READS = frozenset(
-    """exists get hexists hget hgetall hkeys hlen hmget hscan hvals info llen lrange mget pttl scan srandmember sscan
-    time type xrange zcard zcount zmscore zrange zrangebylex zrangebyscore zrank zscore""".split()
+    """exists get getbit hexists hget hgetall hkeys hlen hmget hscan hvals info llen lrange mget pttl scan srandmember
+    sscan time type xrange zcard zcount zmscore zrange zrangebylex zrangebyscore zrank zscore""".split()
 )
 WRITES = frozenset(
-    """append del expire hdel hset incr lpop mset pexpire rpush sadd set setrange spublish srem unlink xadd zadd zpopmin
-    zrem zremrangebyscore""".split()
+    """append del expire hdel hset incr lpop mset pexpire rpush sadd set setbit setrange spublish srem unlink xadd zadd
+    zpopmin zrem zremrangebyscore""".split()
 )
 """With `READS` all commands that the scripts call."""
 
 _WORD = re.compile("[\"']([A-Z]+)[\"']")
 # Scripts of which the table of operations says nothing. All others are called by masters, or by who loads.
 _UNLISTED: dict[str, Role] = {
-    "audit": "operator", "balance": "worker", "deliver": "worker", "head": "worker", "outbox": "worker",
-    "share": "worker", "tick": "worker",
+    "audit": "operator", "balance": "worker", "deliver": "worker", "head": "worker", "meet": "pusher",
+    "outbox": "worker", "share": "worker", "tick": "worker",
 }  # fmt: skip
 # What clients send beside the scripts: to load those that are missing, to listen, to wait for work, events, replicas.
 _ALL = "script|load hget hmget hexists exists time ping ssubscribe sunsubscribe xread xrange xrevrange cluster|slots"

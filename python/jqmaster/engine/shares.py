@@ -48,12 +48,20 @@ class ShareCalls(Calling):
         return Shares(now_ms, bool(moved), bool(settled), [replies.plain_document(one) for one in documents])
 
     async def balance(
-        self, lease_ms: int, epoch: str | None = None, turn: int | None = None, noted: bytes | None = None
+        self,
+        lease_ms: int,
+        epoch: str | None = None,
+        turn: int | None = None,
+        noted: bytes | None = None,
+        *,
+        generation: int | None = None,
     ) -> Balance:
-        """Ask to balance for so long; with an epoch note something, and go on. At partition 0 alone.
+        """Ask to balance for so long; with an epoch note something, and go on. At partition 0 alone. ``generation``: of
+        the record by which the caller knows all partitions.
 
-        Raises Conflict when another one has begun since, or another server knows nothing of it.
+        Raises Conflict when another one has begun since, or another server knows nothing of it, Outdated where the
+        record is a later one.
         """
-        spec = pack(given(lease_ms=lease_ms, epoch=epoch, turn=turn))
+        spec = pack(given(lease_ms=lease_ms, epoch=epoch, turn=turn, generation=generation))
         left_ms, *more = await self.call("balance", spec, *([] if noted is None else [noted]))
         return Balance(left_ms, replies.text(more[0]) if more else None, more[1] if more else b"")

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 
 from jqmaster.doctor.doctor import LATE_MS, ORDER
 from jqmaster.doctor.finding import Finding
-from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document
 from jqmaster.errors import JQError
 from jqmaster.master.meters import Meters
+from jqmaster.system.engine import SystemEngine, Whole
 
 log = logging.getLogger("jqmaster.overview")
 
@@ -30,7 +30,7 @@ CAUSES = {
 class Alerts:
     """Looks when asked to, and remembers since when each thing is so."""
 
-    def __init__(self, engine: Engine, meters: Meters) -> None:
+    def __init__(self, engine: Whole, meters: Meters) -> None:
         self._engine = engine
         self._meters = meters
         self._found: list[Document] | None = None
@@ -41,13 +41,16 @@ class Alerts:
         return self._found is not None
 
     async def look(self) -> None:
-        from jqmaster.doctor import doctor, redis_side
+        from jqmaster.doctor import doctor, partitions, redis_side
         from jqmaster.doctor.facts import Source
 
         try:
             async with asyncio.timeout(_MOST_EXAMINED_S):
-                source = Source(self._engine)
-                findings = await doctor.examine(source, await redis_side.look(self._engine))
+                if isinstance(self._engine, SystemEngine):
+                    findings = await partitions.look(self._engine)
+                else:
+                    source = Source(self._engine)
+                    findings = await doctor.examine(source, await redis_side.look(self._engine))
         except (JQError, TimeoutError) as problem:
             log.info("cannot look for alerts: %s", problem or type(problem).__name__)
             return

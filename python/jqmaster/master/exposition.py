@@ -17,6 +17,7 @@ from prometheus_client.exposition import generate_latest as as_text
 from prometheus_client.openmetrics.exposition import generate_latest as as_openmetrics
 
 from jqmaster import __version__
+from jqmaster.engine.replies import Document
 from jqmaster.master.figures import STATES, Look
 from jqmaster.master.meters import Histogram, Meters
 from jqmaster.master.tally import EVENTS, TIMES, cumulative
@@ -28,10 +29,14 @@ _LEVELS = ("problem", "warning", "note")
 
 
 class Families:
-    """All there is to tell, as a collector. `look` is None while Redis cannot be asked."""
+    """All there is to tell, as a collector. `look` is None while Redis cannot be asked; `partitions`, as of
+    `Lookout.document`, is None of a namespace alone as well."""
 
-    def __init__(self, look: Look | None, meters: Meters, under_way: int | None) -> None:
+    def __init__(
+        self, look: Look | None, meters: Meters, under_way: int | None, partitions: Document | None = None
+    ) -> None:
         self._look = look
+        self._partitions = partitions
         self._meters = meters
         self._under_way = under_way
 
@@ -50,6 +55,8 @@ class Families:
             yield from _of_workers(self._look.workers)
             yield from _of_commands(self._look.commands)
             yield from _of_findings(self._look.findings)
+        if self._partitions is not None:
+            yield from _of_partitions(self._partitions)
         yield from PROCESS_COLLECTOR.collect()
         yield from PLATFORM_COLLECTOR.collect()
 
@@ -226,6 +233,34 @@ def _of_commands(commands: dict[str, dict[str, Any]]) -> Iterator[Metric]:
         spent.add_metric((name,), values["usec"] / 1e6)
     yield calls
     yield spent
+
+
+def _of_partitions(told: Document) -> Iterator[Metric]:
+    texts = {
+        "up": "Whether the partition answers.",
+        "ready": "Jobs that are ready to start, of its first thousand queues.",
+        "running": "Jobs that run, of the same queues.",
+        "oldest_ready_timestamp_seconds": "Since when its oldest ready job waits, paused queues aside.",
+        "generation": "Generation of the record of the system that it has.",
+        "behind": "Settings that it has otherwise than partition 0.",
+    }
+    families = {
+        name: GaugeMetricFamily(f"jq_partition_{name}", text, labels=("partition",)) for name, text in texts.items()
+    }
+    for one in told["partitions"]:
+        if one["state"] == "closed":
+            continue
+        oldest_ms, behind = one.get("oldest_ready_ms"), one["behind"]
+        values = {
+            "up": int(one["answers"]), "ready": one.get("queued"), "running": one.get("running"),
+            "oldest_ready_timestamp_seconds": oldest_ms and oldest_ms / 1000, "generation": one["generation"],
+            "behind": None if behind is None else len(behind),
+        }  # fmt: skip
+        for name, value in values.items():
+            if value is not None:
+                families[name].add_metric((str(one["number"]),), value)
+    yield from families.values()
+    yield GaugeMetricFamily("jq_system_generation", "Generation of the record of the system.", told["generation"])
 
 
 def _of_findings(findings: Sequence[Any]) -> Iterator[Metric]:

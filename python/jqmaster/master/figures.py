@@ -252,16 +252,21 @@ class Figures:
 
     async def _examined(self) -> list[Any]:
         """The doctor's findings, at most a minute old; none where there are very many queues."""
+        from jqmaster.doctor import partitions
         from jqmaster.doctor.doctor import examine
         from jqmaster.doctor.facts import Source
         from jqmaster.engine.engine import Engine
+        from jqmaster.system.engine import SystemEngine
 
-        if not isinstance(self._engine, Engine) or self._known > _DOCTOR_QUEUES or self._rest_unknown:
+        if not isinstance(self._engine, Engine | SystemEngine) or self._known > _DOCTOR_QUEUES or self._rest_unknown:
             return []
         if time.monotonic() - self._findings_at >= _DOCTOR_EVERY_S:
             self._findings_at = time.monotonic()
             try:
-                self._findings = await examine(Source(self._engine))
+                if isinstance(self._engine, SystemEngine):
+                    self._findings = await partitions.look(self._engine)
+                else:
+                    self._findings = await examine(Source(self._engine))
             except JQError as error:
                 # All else can be told without it.
                 log.warning("the doctor could not examine the namespace: %s", error)

@@ -14,12 +14,14 @@ from jqmaster.engine.durable import Durable
 from jqmaster.engine.engine import Engine as WholeEngine
 from jqmaster.master.figures import MOST_QUEUES, Figures
 from jqmaster.master.keyring import Keyring
+from jqmaster.master.lookout import Lookout
 from jqmaster.master.meters import Meters
 from jqmaster.master.overview import Overview
 from jqmaster.master.rankings import Rankings
 from jqmaster.master.session import IDLE_S, NO_PROXIES, Proxies
 from jqmaster.master.standing import Standing
 from jqmaster.master.trends import Trends
+from jqmaster.system.engine import SystemEngine
 
 
 class Engine(Calls, Protocol):
@@ -118,6 +120,8 @@ class Master:
     overview: Overview | None = field(init=False, default=None)
     trends: Trends | None = field(init=False, default=None)
     rankings: Rankings | None = field(init=False, default=None)
+    partitions: Lookout | None = field(init=False, default=None)
+    """Of a system."""
     enqueuing: Coalescer = field(init=False)
 
     def __post_init__(self) -> None:
@@ -125,7 +129,9 @@ class Master:
         self.figures = Figures(self.engine, self.metrics_queues)
         if isinstance(self.engine, Caller):
             self.engine.observe = self.meters.call
-        if isinstance(self.engine, WholeEngine):
+        if isinstance(self.engine, WholeEngine | SystemEngine):
             self.overview = Overview(self.engine, meters=self.meters)
             self.trends = Trends(self.engine)
             self.rankings = Rankings(self.engine)
+        if isinstance(self.engine, SystemEngine):
+            self.partitions = Lookout(self.engine)

@@ -24,6 +24,7 @@ from jqmaster.master.alerts import Alerts, verdict
 from jqmaster.master.fanout import Fanout
 from jqmaster.master.meters import Meters
 from jqmaster.master.trends import OPEN
+from jqmaster.system.engine import SystemEngine, Whole
 
 log = logging.getLogger("jqmaster.overview")
 
@@ -71,15 +72,14 @@ class _Part:
         if await self._ask():
             return
         self._took.append(time.monotonic() - began)
-        # A little less than the beat, else every other beat would come too early. The least of the last
-        # times: others had a part in what took longer.
+        # A little less than the beat, which may come early. The least of the last times: others had a part in more.
         self._due = began + max(self._every_s - 0.1, min(min(self._took) * _REST, _MOST_REST_S))
 
 
 class Overview:
     """Looks at a namespace for those who follow it. Nothing to start; `stop` ends everybody's following."""
 
-    def __init__(self, engine: Engine, *, meters: Meters | None = None, first_round_s: float = _FIRST_ROUND_S) -> None:
+    def __init__(self, engine: Whole, *, meters: Meters | None = None, first_round_s: float = _FIRST_ROUND_S) -> None:
         self._meters = meters or Meters()
         self._engine = engine
         self._first_round_s = first_round_s
@@ -209,6 +209,8 @@ class Overview:
 
         from jqmaster.errors import from_redis
 
+        if not isinstance(self._engine, Engine):  # of several clocks none is right
+            return divmod(time.time_ns() // 1000, 1_000_000)
         try:
             seconds, micros = await self._engine.redis.time()
         except redis.exceptions.RedisError as problem:
@@ -327,6 +329,7 @@ class Overview:
                 "constraints": self._constraints,
                 "verdict": verdict(alerts, is_least=waiting > MOST_QUEUES),
                 "alerts": alerts,
+                **({"missing": self._engine.missing} if isinstance(self._engine, SystemEngine) else {}),
             }
         )  # fmt: skip
 

@@ -9,7 +9,6 @@ import os
 import signal
 import socket
 import ssl
-import stat
 import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +26,7 @@ from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import Form
 from jqmaster.engine.waiting import Waiting
-from jqmaster.errors import JQError, UnsuitableServer
+from jqmaster.errors import JQError, Unavailable, UnsuitableServer
 from jqmaster.master import open_files
 from jqmaster.master.bulk import Bulks
 from jqmaster.master.dispatch import Dispatch
@@ -38,10 +37,14 @@ from jqmaster.master.http import http1
 from jqmaster.master.http.app import create_app
 from jqmaster.master.keyring import Keyring
 from jqmaster.master.master import Master
+from jqmaster.master.partitions import NoDispatch, SystemEnded, SystemEvents, SystemWaiting
 from jqmaster.master.reach import Reach
 from jqmaster.master.session import IDLE_S, NO_PROXIES, Proxies
+from jqmaster.master.sockets import bind_unix, remove
 from jqmaster.master.standing import Color, Standing, hosts_of
 from jqmaster.master.webhooks import Webhooks
+from jqmaster.system import calls
+from jqmaster.system.engine import SystemEngine
 from jqmaster.wire.foreign import is_loopback
 from jqmaster.worker import joblog
 
@@ -66,6 +69,7 @@ class ServeOptions:
 
     redis_url: str | None = None
     namespace: str = "{jq}"
+    system: bool = False  # the namespace is a system's: serve all its partitions
     form: Form = "auto"
     host: str = "127.0.0.1"
     port: int = DEFAULT_PORT  # 0: any free one
@@ -117,14 +121,15 @@ class Server:
         self.url = ""
         self.redis_url = ""
         self.master: Master
-        self.dispatch: Dispatch
+        self.dispatch: Dispatch | NoDispatch
         self.webhooks: Webhooks
         self._bulks: Bulks
         self._embedded: EmbeddedRedis | None = None
         self._redis: redis_asyncio.Redis | None = None
-        self._waiting: Waiting
-        self._ended: Ended
-        self._events: EventFeed
+        self._system: SystemEngine | None = None
+        self._waiting: Waiting | SystemWaiting
+        self._ended: Ended | SystemEnded
+        self._events: EventFeed | SystemEvents
         self._keyring: Keyring | None = None
         self._shutdown = asyncio.Event()
         self._http: asyncio.Task[None] | None = None
@@ -145,7 +150,7 @@ class Server:
         finished, then the HTTP server, and last an own Redis."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self.options.stop_timeout_s
-        if self._redis is not None and hasattr(self, "master"):
+        if hasattr(self, "master"):
             self.master.draining.set()
             self.webhooks.drain()
             self._waiting.drain()
@@ -158,18 +163,20 @@ class Server:
             await asyncio.gather(self.dispatch.stop(most_s), self.webhooks.stop(most_s), self._bulks.stop())
             await self._stop_http(max(0.2, (deadline - loop.time()) * 0.6))
             await asyncio.gather(self._waiting.stop(), self._ended.stop(), self._events.stop())
-            if self.master.overview is not None:
-                await self.master.overview.stop()
+            for part in (self.master.overview, self.master.partitions):
+                if part is not None:
+                    await part.stop()
         if self._keyring is not None:
             await self._keyring.stop()
-        if self._redis is not None:
-            with contextlib.suppress(Exception):
-                await self._redis.aclose()
-            self._redis = None
+        for open_one in (self._redis and self._redis.aclose, self._system and self._system.close):
+            if open_one:
+                with contextlib.suppress(Exception):
+                    await open_one()
+        self._redis = self._system = None
         if self._socket is not None:
             self._socket.close()
         if self.options.unix and self.url:
-            _remove(self.options.unix)
+            remove(self.options.unix)
         if self._embedded is not None:
             embedded, self._embedded = self._embedded, None
             await asyncio.to_thread(embedded.stop, max(1.0, deadline - loop.time()))
@@ -208,19 +215,38 @@ class Server:
                 raise StartError(str(error), EXIT_REDIS) from None
         else:
             self.redis_url = options.redis_url
+        name = f"{socket.gethostname()}:{os.getpid()}"
         try:
-            self._redis = connect(self.redis_url)
-            await scripts.load(self._redis, options.namespace, migrate=options.migrate, form=options.form)
+            engine = await (self._open_system(name) if options.system else self._open_namespace(name))
         except UnsuitableServer as error:
             raise StartError(str(error), EXIT_REDIS) from None
         except (JQError, ValueError) as error:
             raise StartError(f"cannot use Redis at {without_password(self.redis_url)}: {error}", EXIT_REDIS) from None
+        meters = self.dispatch.meters
+        self.webhooks = Webhooks(engine, self._waiting, master=name, reach=options.reach(), meters=meters)
+        self._bulks = Bulks(engine, name)
+        self.master = Master(
+            engine, self._waiting, self._ended, self.dispatch, self._events,
+            bulks=self._bulks,
+            keyring=self._keyring, proxies=options.proxies, session_idle_s=options.session_idle_s,
+            meters=meters, metrics_queues=options.metrics_queues,
+            standing=Standing(hosts_of(self.redis_url), options.environment, options.environment_color),
+        )  # fmt: skip
+        self.dispatch.start()
+        self.webhooks.start()
+        self._bulks.start()
+        self._serve_http()
+
+    async def _open_namespace(self, name: str) -> Engine:
+        """The engine, and the parts that know one namespace."""
+        options = self.options
+        self._redis = connect(self.redis_url)
+        await scripts.load(self._redis, options.namespace, migrate=options.migrate, form=options.form)
         engine = Engine(self._redis, options.namespace, form=options.form, recreate=options.recreate)
         self._keyring = await self._keys(engine)
         self._waiting = Waiting(engine, self._redis)
         self._ended = Ended(engine, self._redis)
         self._events = EventFeed(engine, self._redis)
-        name = f"{socket.gethostname()}:{os.getpid()}"
         self.dispatch = Dispatch(
             engine,
             self._redis,
@@ -230,19 +256,21 @@ class Server:
             secrets=options.push_secrets,
             keyring=self._keyring,
         )
-        self.webhooks = Webhooks(engine, self._waiting, master=name, reach=options.reach(), meters=self.dispatch.meters)
-        self._bulks = Bulks(engine, name)
-        self.master = Master(
-            engine, self._waiting, self._ended, self.dispatch, self._events,
-            bulks=self._bulks,
-            keyring=self._keyring, proxies=options.proxies, session_idle_s=options.session_idle_s,
-            meters=self.dispatch.meters, metrics_queues=options.metrics_queues,
-            standing=Standing(hosts_of(self.redis_url), options.environment, options.environment_color),
-        )  # fmt: skip
-        self.dispatch.start()
-        self.webhooks.start()
-        self._bulks.start()
-        self._serve_http()
+        return engine
+
+    async def _open_system(self, name: str) -> SystemEngine:
+        """The same of a system. Scripts are loaded where partitions answer; the others get them when they are back."""
+        options = self.options
+        record = await calls.read(self.redis_url, options.namespace)
+        try:
+            await calls.tell(self.redis_url, record, form=options.form)
+        except Unavailable as problem:
+            log.warning("%s", problem.message)
+        engine = self._system = SystemEngine(self.redis_url, record.root, form=options.form, partial=True)
+        self._keyring = await self._keys((await engine.partitions())[0])
+        self._waiting, self._ended = SystemWaiting(engine), SystemEnded(engine)
+        self._events, self.dispatch = SystemEvents(engine), NoDispatch(engine, name)
+        return engine
 
     async def _keys(self, engine: Engine) -> Keyring:
         """The namespace's keys. Raises StartError where others than this host may ask, and there are none."""
@@ -270,7 +298,7 @@ class Server:
         options = self.options
         try:
             if options.unix:
-                self._socket = _bind_unix(Path(options.unix))
+                self._socket = bind_unix(Path(options.unix))
                 self.url = f"unix:{options.unix}"
             else:
                 family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
@@ -318,31 +346,6 @@ class Server:
             await asyncio.wait({self._http}, timeout=1)
 
 
-def _remove(path: str) -> None:
-    with contextlib.suppress(OSError):
-        os.unlink(path)
-
-
-def _bind_unix(path: Path) -> socket.socket:
-    """A listening place that only this user may use; takes over a socket file nobody listens on any more."""
-    with contextlib.suppress(FileNotFoundError):
-        if stat.S_ISSOCK(path.lstat().st_mode):
-            with socket.socket(socket.AF_UNIX) as probe, contextlib.suppress(ConnectionRefusedError):
-                probe.connect(str(path))
-                raise OSError(0, "another server listens there")
-            path.unlink()
-    bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    before = os.umask(0o077)
-    try:
-        bound.bind(str(path))
-    except BaseException:
-        bound.close()
-        raise
-    finally:
-        os.umask(before)
-    return bound
-
-
 def run(options: ServeOptions) -> int:
     """Serve until SIGTERM or SIGINT, and return the exit code. A second signal exits at once."""
     joblog.set_up(access_log=options.access_log, log_format=options.log_format)
@@ -372,7 +375,8 @@ async def _run(options: ServeOptions) -> int:
         return error.code
     own = " (own)" if options.redis_url is None else ""
     _say(f"JQ master {__version__} listens on {server.url}")
-    _say(f"Redis {without_password(server.redis_url)}{own}, namespace {options.namespace}")
+    kind = "system" if options.system else "namespace"
+    _say(f"Redis {without_password(server.redis_url)}{own}, {kind} {options.namespace}")
     waits = [asyncio.ensure_future(stopping.wait()), asyncio.ensure_future(server.failed())]
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     for wait in waits:

@@ -20,14 +20,15 @@ from yarl import URL
 from jqmaster import __version__
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine import replies
-from jqmaster.engine.engine import Engine
 from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import JQError, Unavailable
 from jqmaster.master import delivery
 from jqmaster.master.answers import retry_after_s
 from jqmaster.master.bounds import Bounds
 from jqmaster.master.meters import Meters
+from jqmaster.master.partitions import SystemWaiting
 from jqmaster.master.reach import Reach
+from jqmaster.system.engine import Whole
 from jqmaster.wire import packform, signing
 from jqmaster.wire.message import JSON
 
@@ -71,7 +72,13 @@ class Webhooks:
     """Delivers notifications, at most `MOST` at a time. `start`, then `stop`."""
 
     def __init__(
-        self, engine: Engine, waiting: Waiting, *, master: str, reach: Reach, meters: Meters | None = None
+        self,
+        engine: Whole,
+        waiting: Waiting | SystemWaiting,
+        *,
+        master: str,
+        reach: Reach,
+        meters: Meters | None = None,
     ) -> None:
         self._engine = engine
         self._waiting = waiting

@@ -19,6 +19,11 @@ period, is at most C(i), and the sum of all C(i) is at most the limit. For:
 7. A server that takes over partition 0 may have lost the table. It is another server, so the table is void: who does
    not answer may have the whole limit then, so that nothing is raised before all have answered.
 
+8. A partition that was added is not in older tables: nobody told it a share, as who does has noted that first (1). Who
+   does not know of it is refused at partition 0 from when the record names it (the fence of its generation).
+9. One that is no more counts as nothing. A closed one had no jobs left, and takes none. One that was given up
+   (`forget`) is left alone for SHARE_S before: then its last share is over.
+
 Not so while partition 0, or i, has two primaries that both take writes: then for as long.
 """
 
@@ -30,15 +35,18 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgpack
 
 from jqmaster.engine import replies
 from jqmaster.engine.engine import Operations
 from jqmaster.engine.shares import Shares
-from jqmaster.errors import Conflict, JQError
+from jqmaster.errors import Conflict, JQError, Outdated
 from jqmaster.system.shares import Memory, Place, divide, grant
+
+if TYPE_CHECKING:
+    from jqmaster.system.engine import SystemEngine
 
 SHARE_S = 20.0
 """How long a share holds when nobody balances. So long nothing new starts in a partition that failed over."""
@@ -86,11 +94,24 @@ class Balancer:
     """Shares constraints out over ``partitions``, the first of them partition 0. Any number may run: one at a time
     does something, the others ask every few seconds whether it still does.
 
+    ``generation``: of the record by which these are all partitions. Partition 0 refuses who knows an earlier one.
+    ``numbers``: theirs, where some are no more.
+
     ``share_s``: for how long a share holds. It must be the same for all balancers of a system.
     """
 
-    def __init__(self, partitions: Sequence[Operations], *, share_s: float = SHARE_S, busy_s: float = BUSY_S) -> None:
+    def __init__(
+        self,
+        partitions: Sequence[Operations],
+        *,
+        generation: int | None = None,
+        numbers: Sequence[int] | None = None,
+        share_s: float = SHARE_S,
+        busy_s: float = BUSY_S,
+    ) -> None:
         self.partitions = partitions
+        self._numbers = range(len(partitions)) if numbers is None else numbers
+        self.generation = generation
         self.share_s = share_s
         self.busy_s = busy_s
         self.idle_s = min(MOST_IDLE_S, share_s / 3, max(10 * busy_s, len(partitions) / _PER_IDLE_S))
@@ -104,6 +125,9 @@ class Balancer:
                 try:
                     pause_s = await self.turn()
                     is_well = True
+                except Outdated as problem:
+                    log.info("there are more partitions: %s", problem)
+                    pause_s = self.idle_s  # whoever runs this reads the record meanwhile
                 except JQError as problem:
                     if is_well:
                         log.warning("limits are not balanced now: %s", problem)
@@ -145,10 +169,10 @@ class Balancer:
         return 2 * self.idle_s + 10 * self.busy_s
 
     async def _begin(self) -> tuple[str | None, float]:
-        left_ms, epoch, noted = await self.partitions[0].balance(int(self._lease_s * 1000))
+        left_ms, epoch, noted = await self.partitions[0].balance(int(self._lease_s * 1000), generation=self.generation)
         if epoch is not None:
             table: Table | None = msgpack.unpackb(noted) if noted else None
-            self._reign = _Reign(epoch, table, len(self.partitions))
+            self._reign = _Reign(epoch, _of_numbers(table, self._numbers), len(self.partitions))
         return epoch, min(left_ms / 1000 + 0.01, self._lease_s)
 
     def _end(self, reign: _Reign) -> None:
@@ -158,8 +182,8 @@ class Balancer:
             self._reign = None
 
     async def _note(self, reign: _Reign, table: Table | None, lease_ms: int) -> None:
-        noted = b"" if table is None else msgpack.packb(table)
-        await self.partitions[0].balance(lease_ms, reign.epoch, reign.turn, noted)
+        noted = b"" if table is None else msgpack.packb(_by_number(table, self._numbers))
+        await self.partitions[0].balance(lease_ms, reign.epoch, reign.turn, noted, generation=self.generation)
 
     # -- one turn --------------------------------------------------------------------------------------
 
@@ -304,3 +328,41 @@ class Balancer:
             return [None if definition else 0] * count
         noted, *counts = reign.table[id]
         return counts[LIMITS.index(kind)] if definition in ("", noted) else [None] * count
+
+
+def _of_numbers(table: Table | None, numbers: Sequence[int]) -> Table | None:
+    """Of a table as it was noted what concerns these partitions; some may have been added since."""
+    if table is None:
+        return None
+
+    def those(counts: Counts) -> Counts:
+        return [counts[number] if number < len(counts) else 0 for number in numbers]
+
+    return {id: (definition, those(one), those(other)) for id, (definition, one, other) in table.items()}
+
+
+def _by_number(table: Table, numbers: Sequence[int]) -> Table:
+    """As it is noted: counts by the numbers of partitions, 0 for those that are no more."""
+
+    def all_of(counts: Counts) -> Counts:
+        found: Counts = [0] * (max(numbers) + 1)
+        for number, count in zip(numbers, counts, strict=True):
+            found[number] = count
+        return found
+
+    return {id: (definition, all_of(one), all_of(other)) for id, (definition, one, other) in table.items()}
+
+
+async def balance(system: SystemEngine) -> None:
+    """Share limits out over all partitions of a system, also those that come, until it is cancelled."""
+    while True:
+        live = await system.live()
+        assert system.record is not None
+        generation = system.record.generation
+        balancer = Balancer(list(live.values()), generation=generation, numbers=list(live))
+        balancing = asyncio.ensure_future(balancer.run())
+        try:
+            await system.changed(generation)
+        finally:
+            balancing.cancel()
+            await asyncio.wait({balancing})

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from redis.asyncio import Redis
@@ -15,39 +13,18 @@ from redis.exceptions import RedisError, ResponseError
 from jqmaster.connection.place import place_of
 from jqmaster.engine import scripts
 from jqmaster.engine.calls import connect
-from jqmaster.errors import Conflict, JQError, NotFound, from_redis
+from jqmaster.engine.engine import Engine
+from jqmaster.errors import Conflict, NotFound, Unavailable, from_redis
 from jqmaster.system.layout import SLOTS, lay_out
-from jqmaster.system.record import Partition, System, new, unpack
+from jqmaster.system.record import System, new, unpack
 
 _AT_ONCE = 16
-_ANSWER_S = 5.0
-
-
-@dataclass(frozen=True)
-class Seen:
-    """A partition as it was found. ``copy`` is the generation of its copy of the record, None without one;
-    ``missing`` says why nothing is known of it, "" when it answered."""
-
-    number: int
-    partition: Partition
-    node: str
-    buckets: int
-    copy: int | None
-    missing: str
-
-    def problem(self, generation: int) -> str:
-        """What is wrong with it, beside a record of this generation; "" when all is well."""
-        if self.missing:
-            return self.missing
-        if self.copy is None:
-            return "no copy of the record: repeat `system create`"
-        if self.copy == generation:
-            return ""
-        return f"its copy is of generation {self.copy}, which is {'later' if self.copy > generation else 'earlier'}"
+ANSWER_S = 5.0
+_TOLD_S = 30.0
 
 
 @asynccontextmanager
-async def _at(url: str, namespace: str) -> AsyncIterator[Redis]:
+async def at(url: str, namespace: str) -> AsyncIterator[Redis]:
     """A client for one partition. Raises what JQ raises."""
     async with connect(url) as client:
         place_of(client).serve(scripts.check_namespace(namespace))
@@ -61,12 +38,16 @@ def _key(namespace: str) -> str:
     return f"{namespace}:system"
 
 
-async def _read(client: Redis, namespace: str) -> System | None:
+async def read_at(client: Redis, namespace: str, *, known: System | None = None) -> System | None:
+    """The record that a partition has; if that is the ``known`` one it is not taken apart again. Raises Version,
+    RedisError."""
     data: Any = await client.get(_key(namespace))
+    if known is not None and data == known.packed():
+        return known
     return None if data is None else unpack(data)
 
 
-async def _owners(client: Redis) -> Sequence[str]:
+async def owners_of(client: Redis) -> Sequence[str]:
     """The node of each slot, `host:port`; "" where there is none. A server that is no cluster has them all."""
     try:
         ranges = await client.execute_command("CLUSTER", "SLOTS")
@@ -89,25 +70,55 @@ async def create(url: str, root: str, count: int, *, form: scripts.Form = "auto"
     Raises Invalid (count, namespace), Conflict (there is a system of another size, or this is a partition of
     another), Version, Unavailable, ValueError.
     """
-    async with _at(url, root) as client:
-        there = await _read(client, root)
+    async with at(url, root) as client:
+        there = await read_at(client, root)
         if there is None:
-            system = new(lay_out(root, count, await _owners(client)))
+            system = new(lay_out(root, count, await owners_of(client)))
             # Before the record: a server that does not suit, or data of another schema, is told here.
             await scripts.load(client, root, form=form)
-            if not await client.set(_key(root), system.packed(), nx=True):
-                there = await _read(client, root)
+            try:
+                await put(client, root, system, after=0, form=form)
+            except Conflict:
+                there = await read_at(client, root)
         if there is not None:
             _check_same(there, root, count)
             system = there
+    await tell(url, system, form=form)
+    return system
+
+
+async def put(
+    client: Redis, namespace: str, system: System, *, after: int | None = None, form: scripts.Form = "auto"
+) -> int:
+    """Have a partition keep a record, if it is later than its own; the generation of what it then has. With ``after``
+    it must follow the one of that generation: then raises Conflict where another is there."""
+    generation, _ = await Engine(client, namespace, form=form).system(system.packed(), after=after)
+    return generation
+
+
+async def tell(url: str, system: System, *, without: int | None = None, form: scripts.Form = "auto") -> None:
+    """Have all partitions keep the record, but the one of a number; they are set up where they are not. Raises
+    Unavailable, which names those that did not answer, once all others have it."""
     turn = asyncio.Semaphore(_AT_ONCE)
 
     async def set_up(namespace: str) -> None:
-        async with turn:
-            await _set_up(url, system, namespace, form)
+        async with turn, at(url, namespace) as client:
+            async with asyncio.timeout(_TOLD_S):
+                await scripts.load(client, namespace, form=form)
+                await put(client, namespace, system, form=form)
 
-    await asyncio.gather(*(set_up(one.namespace) for one in system.partitions))
-    return system
+    names = [system.partitions[number].namespace for number in system.live if number != without]
+    answers = await asyncio.gather(*map(set_up, names), return_exceptions=True)
+    silent = {}
+    for name, one in zip(names, answers, strict=True):
+        if isinstance(one, TimeoutError | Unavailable):
+            silent[name] = one
+        elif isinstance(one, BaseException):
+            raise one
+    if silent:
+        told = f"{len(names) - len(silent)} of {len(names)} partitions have generation {system.generation}"
+        cause = next(iter(silent.values()))
+        raise Unavailable(f"{told}; {', '.join(silent)} did not answer: repeat it") from cause
 
 
 def _check_same(there: System, root: str, count: int) -> None:
@@ -118,52 +129,42 @@ def _check_same(there: System, root: str, count: int) -> None:
         raise Conflict(f"there is a system {root} already: {has}")
 
 
-async def _set_up(url: str, system: System, namespace: str, form: scripts.Form) -> None:
-    async with _at(url, namespace) as client:
-        await scripts.load(client, namespace, form=form)
-        await client.set(_key(namespace), system.packed(), nx=True)
-
-
 async def read(url: str, namespace: str) -> System:
     """The record of the system that a namespace belongs to. Raises NotFound, Version, Unavailable, ValueError."""
-    async with _at(url, namespace) as client:
-        return await _record(client, namespace)
+    async with at(url, namespace) as client:
+        return await record_of(client, namespace)
 
 
-async def _record(client: Redis, namespace: str) -> System:
-    system = await _read(client, namespace)
+async def record_of(client: Redis, namespace: str) -> System:
+    """The record that a partition has. Raises NotFound, Version, RedisError."""
+    system = await read_at(client, namespace)
     if system is None:
         raise NotFound(f"{namespace} is no system; `jqmaster system create` makes one of several partitions")
     return system
 
 
-async def look(url: str, namespace: str) -> tuple[System, list[Seen]]:
-    """The system that a namespace belongs to, and its partitions as they are found.
-
-    ``namespace`` is the system's, or another of its partitions, which does while partition 0 is away. A partition
-    that does not answer within five seconds is told as missing. Raises NotFound, Version, Unavailable, ValueError.
-    """
-    async with _at(url, namespace) as client:
-        system = await _record(client, namespace)
-        owners = await _owners(client)
-    shares = Counter(system.buckets)
+async def latest(url: str, root: str, *, without: int | None = None) -> System:
+    """The latest record that any partition has, but the one of a number. Partition 0 may have lost it in a failover: a
+    change of an older one would make another system of the same generation. Raises Conflict (it is the name of a
+    partition), NotFound, Version, ValueError, Unavailable, also where a partition does not answer that may have a later
+    one."""
+    found = await read(url, root)
+    if found.root != root:
+        raise Conflict(f"{root} is a partition of the system {found.root}: name that")
     turn = asyncio.Semaphore(_AT_ONCE)
 
-    async def seen(number: int, one: Partition) -> Seen:
-        copy, missing = None, ""
-        async with turn:
-            try:
-                copy = await asyncio.wait_for(_generation(url, one.namespace), _ANSWER_S)
-            except TimeoutError:
-                missing = f"no answer within {_ANSWER_S:g} s"
-            except JQError as problem:
-                missing = str(problem)
-        return Seen(number, one, owners[one.slot], shares[number], copy, missing)
+    async def copy(namespace: str) -> System | None:
+        try:
+            async with turn, asyncio.timeout(ANSWER_S), at(url, namespace) as client:
+                return await read_at(client, namespace)
+        except TimeoutError as problem:
+            raise Unavailable(f"{namespace} did not answer within {ANSWER_S:g} s") from problem
 
-    return system, list(await asyncio.gather(*(seen(*one) for one in enumerate(system.partitions))))
-
-
-async def _generation(url: str, namespace: str) -> int | None:
-    async with _at(url, namespace) as client:
-        found = await _read(client, namespace)
-        return None if found is None else found.generation
+    answers = await asyncio.gather(
+        *(copy(found.partitions[number].namespace) for number in found.live if number != without),
+        return_exceptions=True,
+    )
+    for one in answers:
+        if isinstance(one, BaseException):
+            raise one
+    return max((found, *(one for one in answers if isinstance(one, System))), key=lambda one: one.generation)

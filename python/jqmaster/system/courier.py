@@ -155,37 +155,48 @@ class Courier:
 
     async def served(self) -> list[int]:
         """The numbers of the partitions whose letters it carries."""
-        engines = await self._engine.partitions()
+        engines = await self._engine.live()
 
         def weight(number: int) -> bytes:
             return hashlib.blake2s(f"{self.name} {engines[number].namespace}".encode()).digest()
 
-        return sorted(sorted(range(len(engines)), key=weight)[:MOST_SERVED])
+        return sorted(sorted(engines, key=weight)[:MOST_SERVED])
 
     async def run(self) -> None:
         """Carry letters until it is cancelled. Raises what reading the system's record raises."""
-        engines = await self._engine.partitions()
-        rounds = [_Round(self, number, engines[number]) for number in await self.served()]
+        await self._engine.partitions()
+        rounds: dict[int, _Round] = {}
+        serving: dict[int, asyncio.Task[None]] = {}
         try:
             async with asyncio.TaskGroup() as group:
-                for one in rounds:
-                    group.create_task(one.serve(), name=f"mail of {one.number}")
-                group.create_task(self._net(engines), name="mail of others")
+                group.create_task(self._net(), name="mail of others")
+                while True:
+                    engines = await self._engine.live()
+                    assert self._engine.record is not None
+                    generation = self._engine.record.generation
+                    # Of those that it served before it goes on serving all: others may not know yet that they should.
+                    for number in set(await self.served()) - rounds.keys():
+                        rounds[number] = _Round(self, number, engines[number])
+                        serving[number] = group.create_task(rounds[number].serve(), name=f"mail of {number}")
+                    for number in rounds.keys() - engines.keys():
+                        serving[number].cancel()
+                    await self._engine.changed(generation)
         finally:
-            for one in rounds:
+            for one in rounds.values():
                 one.drop()
 
     async def carry_all(self) -> None:
         """Carry what there is now at each partition, once. Raises Unavailable when one gives none."""
-        for number, engine in enumerate(await self._engine.partitions()):
+        for number, engine in (await self._engine.live()).items():
             one = _Round(self, number, engine)
             await one.look()
             await one.finish()
 
-    async def _net(self, engines: Sequence[Engine]) -> None:
+    async def _net(self) -> None:
         while True:
             await asyncio.sleep(NET_S * random.uniform(0.8, 1.2))
-            number = random.randrange(len(engines))
+            engines = await self._engine.live()
+            number = random.choice(list(engines))
             one = _Round(self, number, engines[number])
             with contextlib.suppress(JQError, OSError):
                 await one.look()

@@ -19,11 +19,11 @@ _PARTITION = re.compile(r":\d+~[0-9a-fA-F]+$")  # by this the namespace gives id
 _TRIES = 200  # for each node; one with so few slots that none is met gets no partition
 
 
-def lay_out(root: str, count: int, owners: Sequence[str]) -> list[str]:
+def lay_out(root: str, count: int, owners: Sequence[str], there: Sequence[str] = ()) -> list[str]:
     """Namespaces of ``count`` partitions in slots of their own, ``root`` the first of them.
 
-    ``owners``: the node of each slot, "" where nobody has it. Raises Invalid when there are too many, or the name
-    leaves no room for what is added to it.
+    ``owners``: the node of each slot, "" where nobody has it. ``there``: the first of them, where there are some
+    already. Raises Invalid when there are too many, or the name leaves no room for what is added to it.
     """
     check_count(count)
     tag = root[1:-1]
@@ -31,10 +31,10 @@ def lay_out(root: str, count: int, owners: Sequence[str]) -> list[str]:
         raise Invalid(f"{root} is named as a partition of another system is", "namespace")
     if len(tag) > _LONGEST:
         raise Invalid(f"expected at most {_LONGEST} characters in braces, got {len(tag)}", "namespace")
-    names = [root]
-    taken = {int(key_slot(root.encode()))}
+    names = [*there] or [root]
+    taken = {int(key_slot(name.encode())) for name in names}
     load = Counter(dict.fromkeys(filter(None, owners), 0))
-    load.update(filter(None, [owners[min(taken)]]))
+    load.update(filter(None, (owners[slot] for slot in taken)))
     while len(names) < count:
         name, slot = _name(f"{{{tag}:{len(names)}~", owners, load, taken)
         names.append(name)

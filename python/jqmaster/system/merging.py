@@ -52,7 +52,8 @@ def queue(each: Sequence[Document]) -> Document:
         found["empties_ms"] = max(one["empties_ms"] for one in waiting)
     recent = [one["recent"] for one in each if "recent" in one]
     if recent:
-        found["recent"] = {**summed(recent), "span_ms": max(one["span_ms"] for one in recent)}
+        times = {name: one[name] for one in recent for name in ("wait", "run") if name in one}
+        found["recent"] = {**summed(recent), **times, "span_ms": max(one["span_ms"] for one in recent)}
     if held := [one["held"] for one in each if "held" in one]:
         jobs: Counter[str] = Counter()
         for one in held:

@@ -19,10 +19,12 @@ from jqmaster.engine.replies import Document
 from jqmaster.errors import Invalid, NotFound
 from jqmaster.system import merging
 from jqmaster.system.settings import SETTINGS
-from jqmaster.system.ways import COUNT, Partitions, Way, all_of, spec_of
+from jqmaster.system.ways import COUNT, Partitions, Way, all_of, next_of, place_of, spec_of
 
 _MINUTE_MS = 60_000
 _MOST_TAGS = 1000  # in a reply
+_SET_IN_ALL = SETTINGS | {"constrain", "unconstrain", "hold"}
+_IN_TURN = 16  # partitions that a page of jobs asks
 Merge = Callable[[Sequence[Document]], Document]
 
 
@@ -76,11 +78,12 @@ async def _listed(system: Partitions, operation: str, arguments: Sequence[Argume
 
 async def _page(system: Partitions, operation: str, spec: Spec, of: _Listing) -> tuple[str, list[list[bytes]]]:
     """The cursor, and the documents of each key."""
-    pages = await all_of(engine.call(operation, pack(spec)) for engine in await system.partitions())
+    pages = await system.everywhere(lambda engine: engine.call(operation, pack(spec)))
     found: dict[str, list[bytes]] = {}
     for page in pages:
-        for packed in page[1:]:
-            found.setdefault(of.key(replies.document(packed)), []).append(packed)
+        # Once each: who names one twice is told of it twice by each partition.
+        for key, packed in {of.key(replies.document(packed)): packed for packed in page[1:]}.items():
+            found.setdefault(key, []).append(packed)
     named = spec.get(of.named)
     if named is not None:
         names = [named] if isinstance(named, str) else named
@@ -122,7 +125,7 @@ async def _queues(system: Partitions, operation: str, arguments: Sequence[Argume
         from_ms = (int(time.time() * 1000) // _MINUTE_MS - spec["minutes"] + 1) * _MINUTE_MS
         asked = [{"by": "minute", "queue": one["name"], "from_ms": from_ms} for one in lacking.values()]
         calls = [("stats", [pack(one)]) for one in asked]
-        answers = await all_of(engine.pipeline(calls) for engine in await system.partitions())
+        answers = await system.everywhere(lambda engine: engine.pipeline(calls))
         for (place, queue), *told in zip(lacking.items(), *answers, strict=True):
             buckets = _plain([packed for buckets in told for packed in buckets])
             if buckets:
@@ -146,7 +149,7 @@ async def _stats(system: Partitions, operation: str, arguments: Sequence[Argumen
         cursor, groups = await _page(system, operation, asked, _SERIES)
         return [cursor, *map(shown, groups)]
     found: dict[int, list[bytes]] = {}
-    for buckets in await all_of(engine.call(operation, pack(asked)) for engine in await system.partitions()):
+    for buckets in await system.everywhere(lambda engine: engine.call(operation, pack(asked))):
         for packed in buckets:
             found.setdefault(replies.plain_document(packed)["begin_ms"], []).append(packed)
     return [shown(found[begin_ms]) for begin_ms in sorted(found)]
@@ -156,10 +159,9 @@ async def _tags(system: Partitions, operation: str, arguments: Sequence[Argument
     """Counts of the same tag add up. For the most used of all, all of them are looked at where a reply cannot have
     those of a partition."""
     spec = spec_of(arguments)
-    engines = await system.partitions()
     counts: dict[str, int] = {}
     if type(top := spec.get("top")) is not int or len(spec) > 1 or not 1 <= top <= _MOST_TAGS:
-        pages = await all_of(engine.call(operation, *arguments) for engine in engines)
+        pages = await system.everywhere(lambda engine: engine.call(operation, *arguments))
         _count(counts, pages)
         ends = sorted((replies.text(page[0]) for page in pages if page[0]), key=_order)
         order = sorted((tag for tag in counts if not ends or _order(tag) <= _order(ends[0])), key=_order)
@@ -180,7 +182,7 @@ async def _tags(system: Partitions, operation: str, arguments: Sequence[Argument
             if not cursor:
                 return
 
-    await all_of(map(counted, engines))
+    await system.everywhere(counted)
     # Of equally used ones the later in order comes first, as in a sorted set that is read backwards.
     order = sorted(counts, key=lambda tag: (counts[tag], _order(tag)), reverse=True)
     return ["", *([tag, counts[tag]] for tag in order[:top])]
@@ -197,9 +199,9 @@ async def _trail(system: Partitions, operation: str, arguments: Sequence[Argumen
     """Newest first. The cursor has that of each partition which has more. What was set in all stands in the trail of
     each, and is told as partition 0 has it."""
     spec = spec_of(arguments)
-    engines = await system.partitions()
-    cursors = _cursors(spec.get("cursor"), len(engines))
-    count = spec.get("count") or COUNT
+    engines = await system.live()
+    cursors = _cursors(spec.get("cursor"), engines)
+    count = COUNT if spec.get("count") is None else spec["count"]
 
     async def asked(number: int, most: Any) -> Any:
         return await engines[number].call(operation, pack({**spec, "cursor": cursors[number], "count": most}))
@@ -222,91 +224,107 @@ async def _trail(system: Partitions, operation: str, arguments: Sequence[Argumen
             following[number] = replies.text((await asked(number, used[number]))[0])
         else:
             following[number] = cursors[number]
-    told = [packed for entry, number, packed in taken if not number or entry["what"] not in SETTINGS]
+    told = [packed for entry, number, packed in taken if not number or entry["what"] not in _SET_IN_ALL]
     return [";".join(f"{number}:{cursor}" for number, cursor in following.items()), *told]
 
 
-def _cursors(cursor: Any, partitions: int) -> dict[int, str]:
-    if cursor in (None, ""):
-        return dict.fromkeys(range(partitions), "")
+def _cursors(cursor: Any, live: Mapping[int, Engine]) -> dict[int, str]:
+    if cursor is None or cursor == "":
+        return dict.fromkeys(live, "")
     try:
         found = {int(number): rest for number, _, rest in (one.partition(":") for one in cursor.split(";"))}
     except (ValueError, AttributeError):
         found = {-1: ""}
-    if not all(0 <= number < partitions for number in found):
+    if not all(0 <= number <= max(live) for number in found):
         raise Invalid("expected a cursor as the last reply gave it, or empty text", "cursor")
-    return found
+    return {number: rest for number, rest in found.items() if number in live}
 
 
-async def _usage(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
-    """From partition to partition; those that have no such constraint are passed over, unless none has it."""
+async def _in_turn(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+    """One partition after the other, whose number the cursor begins with. A page goes on to the next until it is full,
+    or has asked so many. Those that know no such constraint are passed over, unless none knows it."""
     spec = spec_of(arguments)
-    engines = await system.partitions()
-    number, _, cursor = str(spec.get("cursor") or "0:").partition(":")
-    if not number.isascii() or not number.isdigit() or int(number) >= len(engines):
-        raise Invalid("expected a cursor as the last reply gave it, or empty text", "cursor")
-    is_first = not spec.get("cursor")
-    for at in range(int(number), len(engines)):
+    live = await system.live()
+    at: int | None
+    at, cursor = place_of(spec.get("cursor"), live)
+    found: list[bytes] = []
+    looked: list[int] = []
+    is_known, is_first, turns = False, not spec.get("cursor"), 0
+    while turns < _IN_TURN:
+        left = {"count": (spec.get("count") or COUNT) - len(found)} if found else {}
+        asked = pack({**spec, "cursor": cursor, **left})
+        reply = None
+        following = next_of(at, live)
         try:
-            reply = await engines[at].call(operation, pack({**spec, "cursor": cursor}))
+            reply = await system.perhaps(at, lambda engine, asked=asked: engine.call(operation, asked))  # type: ignore[misc]
+            is_known, turns = True, turns + 1
         except NotFound:
-            if at + 1 == len(engines) and is_first:
+            if following is None and is_first and not is_known:
                 raise
-            cursor = ""
-            continue
-        end = replies.text(reply[0])
-        reply[0] = f"{at}:{end}" if end else f"{at + 1}:" if at + 1 < len(engines) else ""
-        return reply
-    return [""]
+        end, *documents = reply or [b""]
+        if documents and isinstance(documents[0], int):
+            looked.append(documents.pop(0))
+        found += documents
+        cursor = replies.text(end)
+        at = at if cursor else following
+        if cursor or at is None or len(found) >= (spec.get("count") or COUNT):
+            break
+    onward = "" if at is None else f"{at}:{cursor}"
+    return [onward, *([sum(looked)] if looked else []), *found]
 
 
 async def _audit(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
     """One partition after the other; what is wrong begins with its number."""
     spec = spec_of(arguments)
-    engines = await system.partitions()
-    number, _, cursor = str(spec.get("cursor") or "0").rpartition(":")
+    live = await system.live()
+    told = spec.get("cursor")
+    if told is not None and (not isinstance(told, str) or not told):
+        return await live[0].call(operation, *arguments)  # which refuses it
+    number, _, cursor = ("0" if told is None else told).rpartition(":")
     at = int(number) if number.isascii() and number.isdigit() else 0
-    if at >= len(engines):
+    if at not in live:
         raise Invalid("expected a cursor as the last reply gave it", "cursor")
-    end, *problems = await engines[at].call(operation, pack({**spec, "cursor": cursor}))
-    is_over = end == b"0" and at + 1 == len(engines)
-    following = f"{at + 1}:0" if end == b"0" else f"{at}:{replies.text(end)}"
-    return ["0" if is_over else following, *(f"partition {at}: {replies.text(one)}" for one in problems)]
+    end, *problems = await live[at].call(operation, pack({**spec, "cursor": cursor}))
+    following = next_of(at, live)
+    is_over = end == b"0" and following is None
+    onward = f"{following}:0" if end == b"0" else f"{at}:{replies.text(end)}"
+    return ["0" if is_over else onward, *(f"partition {at}: {replies.text(one)}" for one in problems)]
 
 
 async def _tick(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
     """Each does what is due: the earliest next moment, and all steps."""
-    answers = await all_of(engine.call(operation, *arguments) for engine in await system.partitions())
+    answers = await all_of(engine.call(operation, *arguments) for engine in (await system.live()).values())
     moments = [next_ms for next_ms, _ in answers if next_ms >= 0]
     return [min(moments, default=-1), sum(moved for _, moved in answers)]
 
 
 async def _touch(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
-    return max(await all_of(engine.call(operation, *arguments) for engine in await system.partitions()))
+    return max(await all_of(engine.call(operation, *arguments) for engine in (await system.live()).values()))
 
 
 async def _bulks(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
     """Those of all partitions, the latest first."""
-    answers = await all_of(engine.call(operation, *arguments) for engine in await system.partitions())
+    answers = await system.everywhere(lambda engine: engine.call(operation, *arguments))
     found = [packed for answer in answers for packed in answer]
-    return sorted(found, key=lambda packed: -int(replies.plain_document(packed)["begun_ms"]))
+    return sorted(found, key=lambda packed: str(replies.plain_document(packed)["id"]), reverse=True)
 
 
 async def _root(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
     """What all have alike is told as partition 0 has it."""
-    return await (await system.partitions())[0].call(operation, *arguments)
+    return await system.root_or_another(lambda engine: engine.call(operation, *arguments))
 
 
 WAYS: Mapping[str, Way] = {
     **dict.fromkeys(_LISTINGS, _listed),
     "audit": _audit,
     "bulks": _bulks,
+    "jobs": _in_turn,
     "queues": _queues,
     "stats": _stats,
     "tags": _tags,
     "tick": _tick,
     "touch": _touch,
     "trail": _trail,
-    "usage": _usage,
+    "usage": _in_turn,
     "webhooks": _root,
 }

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import msgpack
@@ -17,7 +19,8 @@ FORMAT = 1
 LEAST_PARTITIONS, MOST_PARTITIONS = 2, 256  # one alone is a namespace as any other, without a record
 BUCKETS = 1024
 DIGITS = 14
-STATES = ("active", "draining", "closed")
+STATES = ("joining", "active", "draining", "closed", "lost")
+OVER = ("closed", "lost")
 
 
 def bucket_of(value: bytes) -> int:
@@ -52,11 +55,18 @@ class Partition:
 
 @dataclass(frozen=True)
 class System:
-    """The record: ``buckets`` has the number of a partition for each bucket. Raises Invalid when it cannot be."""
+    """The record. ``buckets`` has the number of a partition for each bucket, ``routes`` for some queues the path to
+    the value whose bucket their jobs have (module ``routes``). ``former`` has for buckets that moved the partition that
+    may still have keys and request tokens of theirs; ``moved_ms``: when the last of them did. ``moving``: buckets that
+    are about to, for which queues with routes take nothing now. Raises Invalid when it cannot be."""
 
     generation: int
     partitions: tuple[Partition, ...]
     buckets: tuple[int, ...]
+    routes: Mapping[str, str] = field(default_factory=dict, hash=False)
+    former: Mapping[int, int] = field(default_factory=dict, hash=False)
+    moving: frozenset[int] = frozenset()
+    moved_ms: int = 0
 
     def __post_init__(self) -> None:
         count = len(self.partitions)
@@ -72,6 +82,8 @@ class System:
             slots[one.slot] = one.namespace
         if len(self.buckets) != BUCKETS or not all(0 <= one < count for one in self.buckets):
             raise Invalid(f"expected {BUCKETS} numbers of partitions", "buckets")
+        if not all(0 <= bucket < BUCKETS and 0 <= one < count for bucket, one in self.former.items()):
+            raise Invalid(f"expected some of {BUCKETS} buckets, each with the number of a partition", "former")
 
     @property
     def root(self) -> str:
@@ -82,6 +94,83 @@ class System:
         """The number of the partition that has a value's bucket."""
         return self.buckets[bucket_of(value)]
 
+    def of_state(self, *states: str) -> list[int]:
+        """The numbers of the partitions in one of these states."""
+        return [number for number, one in enumerate(self.partitions) if one.state in states]
+
+    @cached_property
+    def takers(self) -> list[int]:
+        """The numbers of the partitions that take jobs which belong to none."""
+        return self.of_state("active")
+
+    @property
+    def joining(self) -> list[int]:
+        """The numbers of the partitions that are being added."""
+        return self.of_state("joining")
+
+    @property
+    def live(self) -> list[int]:
+        """The numbers of all partitions but those that are no more."""
+        return [number for number, one in enumerate(self.partitions) if one.state not in OVER]
+
+    @cached_property
+    def before(self) -> System:
+        """By which calls were routed before buckets moved, and before partitions drained."""
+        buckets = tuple(self.former.get(bucket, number) for bucket, number in enumerate(self.buckets))
+        partitions = tuple(replace(one, state="active") if one.state == "draining" else one for one in self.partitions)
+        return replace(self, partitions=partitions, buckets=buckets, former={}, moving=frozenset())
+
+    def joined_by(self, namespaces: Sequence[str]) -> System:
+        """The next generation, with more partitions, which join."""
+        return self._next(self.partitions + tuple(Partition(one, "joining") for one in namespaces))
+
+    def activated(self) -> System:
+        """The next generation: those that joined are active."""
+        return self._next(
+            tuple(Partition(one.namespace, "active") if one.state == "joining" else one for one in self.partitions)
+        )
+
+    def routed(self, queue: str, path: str | None) -> System:
+        """The next generation, with another route of a queue, or none."""
+        others = {name: one for name, one in self.routes.items() if name != queue}
+        return replace(self, generation=self.generation + 1, routes=others | ({queue: path} if path else {}))
+
+    def about_to_move(self, buckets: Iterable[int]) -> System:
+        """The next generation: queues with routes take nothing for these."""
+        return replace(self, generation=self.generation + 1, moving=frozenset(buckets))
+
+    def moved(self, buckets: Mapping[int, int], now_ms: int) -> System:
+        """The next generation: buckets, by their partitions from now on. None is about to move any more."""
+        now = tuple(buckets.get(bucket, number) for bucket, number in enumerate(self.buckets))
+        former = {bucket: self.buckets[bucket] for bucket, number in buckets.items() if self.buckets[bucket] != number}
+        return replace(
+            self,
+            generation=self.generation + 1,
+            buckets=now,
+            former={**self.former, **former},
+            moving=frozenset(),
+            moved_ms=now_ms if former else self.moved_ms,
+        )
+
+    def settled(self, number: int) -> System:
+        """The next generation: a partition has nothing any more of the buckets that it had."""
+        former = {bucket: one for bucket, one in self.former.items() if one != number}
+        return replace(self, generation=self.generation + 1, former=former)
+
+    def forgotten(self, number: int, buckets: Mapping[int, int]) -> System:
+        """The next generation without a partition that is lost, whose buckets go to others: nobody has what it had."""
+        now = tuple(buckets.get(bucket, place) for bucket, place in enumerate(self.buckets))
+        former = {bucket: one for bucket, one in self.former.items() if one != number and bucket not in buckets}
+        return replace(self.in_state(number, "lost"), buckets=now, former=former)
+
+    def in_state(self, number: int, state: str) -> System:
+        """The next generation, with a partition in another state."""
+        one = replace(self.partitions[number], state=state)
+        return self._next((*self.partitions[:number], one, *self.partitions[number + 1 :]))
+
+    def _next(self, partitions: tuple[Partition, ...]) -> System:
+        return replace(self, generation=self.generation + 1, partitions=partitions)
+
     def packed(self) -> bytes:
         """As it is kept."""
         document = {
@@ -89,6 +178,10 @@ class System:
             "generation": self.generation,
             "partitions": [[one.namespace, one.state] for one in self.partitions],
             "buckets": self.buckets,
+            "routes": self.routes,
+            **({"former": self.former} if self.former else {}),
+            **({"moving": sorted(self.moving)} if self.moving else {}),
+            **({"moved_ms": self.moved_ms} if self.moved_ms else {}),
         }
         packed: bytes = msgpack.packb(document)
         return packed
@@ -109,11 +202,13 @@ def new(namespaces: list[str]) -> System:
 def unpack(data: bytes) -> System:
     """A record as it is kept. Raises Version for one that a later version wrote, or that is none."""
     try:
-        document: Any = msgpack.unpackb(data)
+        document: Any = msgpack.unpackb(data, strict_map_key=False)
         found = document["format"]
         if found == FORMAT:
             partitions = tuple(Partition(*one) for one in document["partitions"])
-            return System(document["generation"], partitions, tuple(document["buckets"]))
+            routes, former = dict(document.get("routes", {})), dict(document.get("former", {}))
+            more = frozenset(document.get("moving", ())), document.get("moved_ms", 0)
+            return System(document["generation"], partitions, tuple(document["buckets"]), routes, former, *more)
     except (ValueError, TypeError, KeyError, Invalid, msgpack.UnpackException) as problem:
         raise Version(f"this is no record of a system: {problem}") from problem
     raise Version(f"the system's record has format {found}, this version knows {FORMAT}: use a later one")

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgpack
 
 from jqmaster.engine.calls import Argument, pack
-from jqmaster.errors import Invalid, JQError, NotFound
-from jqmaster.system.record import System, partition_of
+from jqmaster.errors import Invalid, JQError, NotFound, Unavailable
+from jqmaster.system.record import System, bucket_of, partition_of
+from jqmaster.system.routes import value_of
 
-_PLACE = re.compile(r"jobs\[(\d+)\]")
+_PLACE = re.compile(r"(\w+)\[(\d+)\]")
+
+
+def whole_path(path: str | None, name: str, indexes: Sequence[int]) -> str | None:
+    """A path of a part's call as that of the whole call: what the part's list ``name`` begins with is at ``indexes``
+    there."""
+    found = _PLACE.match(path or "")
+    if path is None or found is None or found[1] != name:
+        return path
+    return f"{name}[{indexes[int(found[2])]}]{path[found.end() :]}"
+
+
+class Moving(Unavailable):
+    """Jobs of a bucket may go nowhere now. There is another record in a moment."""
 
 
 @dataclass
@@ -28,30 +41,29 @@ class Part:
 
     def told(self, problem: JQError) -> JQError:
         """The problem, its path that of the whole call."""
-        path = problem.path and _PLACE.sub(lambda found: f"jobs[{self.indexes[int(found[1])]}]", problem.path)
-        if path != problem.path:
-            problem.path = path
+        problem.path = whole_path(problem.path, "jobs", self.indexes)
         return problem
 
 
 def split(arguments: Sequence[Argument], system: System) -> tuple[list[Argument], list[Part]]:
     """A call of `enqueue`: its options, as they go to each partition, and the parts.
 
-    A job goes where the bucket of its unique key is, else where the first job is that it depends on; jobs of the call
-    that depend on each other stay together, where the first of these rules has one of them. All others go to one
-    partition, by chance, which a request token decides: so without such jobs a call is all or nothing. Raises Invalid
-    where unique keys of jobs that stay together are at odds, NotFound for a partition that there is not.
+    A job goes where its queue's route leads, else where the bucket of its unique key is, else where the first job is
+    that it depends on; jobs of the call that depend on each other stay together, where the first of these rules has one
+    of them. All others go to one partition: by chance, or where the bucket of the request token is, so that repeating
+    the call finds it also when partitions have come since. So without such jobs a call is all or nothing. Raises
+    Invalid where routes and unique keys of jobs that stay together are at odds, NotFound for a partition that there is
+    not.
     """
-    options = list(arguments[: len(arguments) % 2])
-    pairs = [(arguments[at], arguments[at + 1]) for at in range(len(options), len(arguments), 2)]
+    given = unpacked(arguments[0]) if len(arguments) % 2 else {}
+    pairs = [(arguments[at], arguments[at + 1]) for at in range(len(arguments) % 2, len(arguments), 2)]
     specs = [unpacked(spec) for spec, _ in pairs]
-    token = unpacked(options[0]).get("request") if options else None
-    chosen = _some(len(system.partitions), token)
+    chosen = _some(system, given.get("request"))
     groups = _groups(specs)
     homes: dict[int, tuple[int, str]] = {}
-    for index, spec in enumerate(specs):
-        if isinstance(spec.get("unique"), str):
-            place, path = system.home(spec["unique"].encode(errors="surrogatepass")), f"jobs[{index}].unique"
+    for index, (spec, (_, argument)) in enumerate(zip(specs, pairs, strict=True)):
+        if (belongs := belonging(spec, argument, system)) is not None:
+            place, path = belongs[0], f"jobs[{index}].{belongs[1]}"
             home, first = homes.setdefault(groups[index], (place, path))
             if home != place:
                 raise Invalid(f"it belongs to partition {place}, and {first}, which goes with it, to {home}", path)
@@ -65,7 +77,51 @@ def split(arguments: Sequence[Argument], system: System) -> tuple[list[Argument]
         own = {at: position for position, at in enumerate(part.indexes)}
         part.indexes.append(index)
         part.arguments += (_renumbered(pair[0], spec, own), pair[1])
-    return options, list(parts.values()) or [Part(chosen)]
+    return _options(arguments[: len(arguments) % 2], given, system), list(parts.values()) or [Part(chosen)]
+
+
+def belonging(spec: dict[str, Any], argument: Argument, system: System) -> tuple[int, str] | None:
+    """The number of the partition that alone may have a job, and the field that says so; None for any of them. Raises
+    Moving."""
+    by = value_for(spec, argument, system)
+    if by is None:
+        return None
+    value, path = by
+    if path == "queue" and bucket_of(value) in system.moving:
+        raise Moving(f"bucket {bucket_of(value)} is about to move: repeat `jqmaster system rebalance`")
+    return system.home(value), path
+
+
+def value_for(spec: Mapping[str, Any], argument: Argument, system: System) -> tuple[bytes, str] | None:
+    """The value by whose bucket a job belongs to a partition, and the field that says so; None for any partition."""
+    queue = queue_of(spec)
+    if queue in system.routes:
+        return value_of(system.routes[queue], queue, argument), "queue"
+    unique = spec.get("unique")
+    return (unique.encode(errors="surrogatepass"), "unique") if isinstance(unique, str) else None
+
+
+def refuse_elsewhere(jobs: Iterable[tuple[Any, Argument]], number: int, system: System, path: str) -> None:
+    """Of jobs that follow one of a partition, and are enqueued there in the step that ends it: raise Invalid for one
+    that belongs elsewhere."""
+    for index, (spec, argument) in enumerate(jobs):
+        belongs = belonging(spec if isinstance(spec, dict) else unpacked(spec), argument, system)
+        if belongs is not None and belongs[0] != number:
+            why = f"it belongs to partition {belongs[0]}, and what it follows to {number}: enqueue it by a call"
+            raise Invalid(why, f"{path}.enqueue[{index}].{belongs[1]}")
+
+
+def queue_of(spec: Mapping[str, Any]) -> str:
+    """That a job waits in. Of a spec that says it wrongly, "", and the script says what is wrong."""
+    queue = spec.get("queue", spec.get("name"))
+    return queue if isinstance(queue, str) else ""
+
+
+def _options(sent: Sequence[Argument], given: dict[str, Any], system: System) -> list[Argument]:
+    """With the record that the call is routed by. What is no map is sent as it is: the script says what is wrong."""
+    if sent and not given and sent[0] != pack({}):
+        return [*sent]
+    return [pack({**given, "generation": system.generation})]
 
 
 def _linked(spec: dict[str, Any]) -> list[Any]:
@@ -85,13 +141,14 @@ def _groups(specs: Sequence[dict[str, Any]]) -> list[int]:
 
 
 def _parents(spec: dict[str, Any], index: int, system: System) -> Iterator[tuple[int, str]]:
-    """The partitions of what a job depends on, with the argument that says so."""
+    """The partitions of what a job depends on, if they take any, with the argument that says so."""
     for position, one in enumerate(_linked(spec)):
         if isinstance(one, str):
             place, path = partition_of(one), f"jobs[{index}].depends[{position}]"
             if place >= len(system.partitions):
                 raise NotFound(f"no such job: {one}, the system has no partition {place}", path)
-            yield place, path
+            if place in system.takers:
+                yield place, path
 
 
 def _renumbered(packed: Argument, spec: dict[str, Any], own: dict[int, int]) -> Argument:
@@ -104,15 +161,24 @@ def _renumbered(packed: Argument, spec: dict[str, Any], own: dict[int, int]) -> 
 
 def unpacked(packed: Argument) -> dict[str, Any]:
     """A spec; what is none has no fields, and the script says what is wrong with it."""
-    try:
-        spec = msgpack.unpackb(packed if isinstance(packed, bytes) else str(packed).encode())
-    except (ValueError, msgpack.UnpackException):
-        return {}
+    spec = _read(packed)
     return spec if isinstance(spec, dict) else {}
 
 
-def _some(count: int, token: Any) -> int:
-    if not isinstance(token, str):
-        return secrets.randbelow(count)
-    digest = hashlib.sha1(token.encode(errors="surrogatepass"), usedforsecurity=False).digest()
-    return int.from_bytes(digest[:4], "big") % count
+def is_spec(packed: Argument) -> bool:
+    """Whether it is a map; an empty list is one as well, for languages that have one empty table."""
+    spec = _read(packed)
+    return isinstance(spec, dict) or spec == []
+
+
+def _read(packed: Argument) -> Any:
+    try:
+        return msgpack.unpackb(packed if isinstance(packed, bytes) else str(packed).encode())
+    except (ValueError, msgpack.UnpackException):
+        return None
+
+
+def _some(system: System, token: Any) -> int:
+    if isinstance(token, str):
+        return system.home(token.encode(errors="surrogatepass"))
+    return secrets.choice(system.takers)

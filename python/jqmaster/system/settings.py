@@ -14,25 +14,27 @@ from jqmaster.engine import replies
 from jqmaster.engine.calls import Argument, pack
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document
-from jqmaster.errors import Invalid, JQError, NotFound, Unavailable
+from jqmaster.errors import Invalid, JQError, NotFound, PartitionsAway, Unavailable
 from jqmaster.system import merging
-from jqmaster.system.ways import Partitions, Way, all_of, spec_of
+from jqmaster.system.moving import bring_schedule
+from jqmaster.system.routes import is_placed, needs_place
+from jqmaster.system.routing import belonging
+from jqmaster.system.ways import Partitions, Way, all_of, come_since, spec_of
 
 _REMOVING = ("unsubscribe", "revoke", "forget")
 _PAGE = 1000
+_AT_ONCE = 16
 
 
 async def _everywhere(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
     """Partition 0 first, then all others at once; its reply. Repeating completes what some did not get."""
-    engines = await system.partitions()
-    return (await _carried(operation, engines, lambda _: arguments))[0]
+    return (await _carried(operation, system, lambda _: arguments))[0]
 
 
-async def _carried(
-    operation: str, engines: Sequence[Engine], arguments: Callable[[Any], Sequence[Argument]]
-) -> list[Any]:
+async def _carried(operation: str, system: Partitions, arguments: Callable[[Any], Sequence[Argument]]) -> list[Any]:
     """The answers. ``arguments`` of the others are made from the first's answer. What is to be removed need not be
     everywhere. Raises Unavailable, which names those that did not answer, once all others are through."""
+    engines = list((await system.live()).values())
 
     async def ask(engine: Engine, told: Sequence[Argument]) -> Any:
         try:
@@ -44,8 +46,10 @@ async def _carried(
 
     first = await ask(engines[0], arguments(None))
     told = arguments(first)
-    others = await asyncio.gather(*(ask(engine, told) for engine in engines[1:]), return_exceptions=True)
-    answers = [first, *others]
+    answers = [first, *await asyncio.gather(*(ask(one, told) for one in engines[1:]), return_exceptions=True)]
+    while more := await come_since(system, engines):
+        answers += await asyncio.gather(*(ask(one, told) for one in more), return_exceptions=True)
+        engines = [*engines, *more]
     silent = [engine.namespace for engine, one in zip(engines, answers, strict=True) if isinstance(one, Unavailable)]
     for engine, one in zip(engines, answers, strict=True):
         if isinstance(one, BaseException) and not isinstance(one, Unavailable | NotFound):
@@ -55,7 +59,7 @@ async def _carried(
     if silent:
         applied = f"applied in {len(engines) - len(silent)} of {len(engines)} partitions"
         cause = next(one for one in answers if isinstance(one, Unavailable))
-        raise Unavailable(f"{applied}; {', '.join(silent)} did not answer: repeat it", cause.cause) from cause
+        raise PartitionsAway(f"{applied}; {', '.join(silent)} did not answer: repeat it", cause.cause) from cause
     found = [one for one in answers if not isinstance(one, NotFound)]
     if not found:
         raise first
@@ -64,20 +68,20 @@ async def _carried(
 
 async def _config(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
     """What is asked for is told as partition 0 has it."""
-    engines = await system.partitions()
-    is_change = spec_of(arguments).keys() & {"set", "unset"}
-    return (await _carried(operation, engines if is_change else engines[:1], lambda _: arguments))[0]
+    if spec_of(arguments).keys() & {"set", "unset"}:
+        return await _everywhere(system, operation, arguments)
+    return await system.root_or_another(lambda engine: engine.call(operation, *arguments))
 
 
 async def _queue(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
     """The document is that of all."""
-    answers = await _carried(operation, await system.partitions(), lambda _: arguments)
+    answers = await _carried(operation, system, lambda _: arguments)
     return msgpack.packb(merging.queue([replies.plain_document(one) for one in answers]))
 
 
 async def _forget(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
     """Partitions that have jobs of the queue are asked first: they refuse."""
-    engines = await system.partitions()
+    engines = list((await system.live()).values())
     name: Any = spec_of(arguments).get("queue")
     with suppress(Invalid):  # of a name that cannot be, which is refused below
         for engine, page in zip(engines, await all_of(one.queues([name]) for one in engines), strict=True):
@@ -100,21 +104,21 @@ async def _mark(system: Partitions, operation: str, arguments: Sequence[Argument
             return arguments
         return [pack({**spec, "time_ms": replies.plain_document(first)["time_ms"]})]
 
-    return (await _carried(operation, await system.partitions(), told))[0]
+    return (await _carried(operation, system, told))[0]
 
 
 async def _schedule(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
-    """At the home of its id. Its jobs are made there, so a unique key has to belong there as well."""
+    """At the home of its id. Its jobs are made there, so they have to belong there, if they belong anywhere."""
     spec = spec_of(arguments)
     engines = await system.partitions()
     assert system.record is not None
     home = system.record.home(str(spec.get("id", "")).encode(errors="surrogatepass"))
     job = spec.get("job")
-    unique = job.get("unique") if isinstance(job, dict) else None
-    if isinstance(unique, str):
-        place = system.record.home(unique.encode(errors="surrogatepass"))
-        if place != home:
-            raise Invalid(f"the key belongs to partition {place}, and the schedule to {home}", "job.unique")
+    belongs = belonging(job, arguments[1], system.record) if isinstance(job, dict) and len(arguments) > 1 else None
+    if belongs is not None and belongs[0] != home:
+        place, field = belongs
+        raise Invalid(f"its jobs belong to partition {place}, and the schedule to {home}", f"job.{field}")
+    await bring_schedule(system, str(spec.get("id", "")))
     return await engines[home].call(operation, *arguments)
 
 
@@ -148,6 +152,7 @@ class _Settings(NamedTuple):
     queues: dict[str, Document]
     webhooks: dict[str, Document]
     keys: dict[str, Document]
+    constraints: dict[str, Document]
 
 
 async def _all(listing: Callable[..., Awaitable[replies.Page]], **more: Any) -> list[Document]:
@@ -161,11 +166,16 @@ async def _all(listing: Callable[..., Awaitable[replies.Page]], **more: Any) -> 
             return found
 
 
-async def _settings(engine: Engine) -> _Settings:
+async def _settings(engine: Engine, routes: Mapping[str, str]) -> _Settings:
     queues = {one["name"]: _of_queue(one) for one in await _all(engine.queues)}
     keys = {one["id"]: one for one in await _all(engine.keys, digests=True)}
     webhooks = {one["id"]: one for one in await engine.webhooks(secrets=True)}
-    return _Settings(await engine.config(), queues, webhooks, keys)
+    constraints = {
+        one["id"]: _of_constraint(one)
+        for one in await _all(engine.constraints)
+        if "share" in one or is_placed(one, routes)
+    }
+    return _Settings(await engine.config(), queues, webhooks, keys, constraints)
 
 
 def _of_queue(document: Document) -> Document:
@@ -173,6 +183,13 @@ def _of_queue(document: Document) -> Document:
         "paused": document["paused"], "max_waiting": document["max_waiting"], "fair": document.get("fair", []),
         "settings": document.get("settings", {}),
     }  # fmt: skip
+
+
+_OF_CONSTRAINT = ("id", "match", "by", "concurrency", "rate", "cost", "order", "expires_ms", "hold_ms")
+
+
+def _of_constraint(document: Document) -> Document:
+    return {field: document[field] for field in _OF_CONSTRAINT if field in document}
 
 
 _PLAIN: Document = {"paused": False, "max_waiting": 0, "fair": [], "settings": {}}
@@ -206,17 +223,53 @@ def _differing(right: _Settings, its: _Settings, now_ms: int) -> Iterator[Behind
         left_s = (key["expires_ms"] - now_ms) / 1000 if "expires_ms" in key else None
         if left_s is None or left_s > 0:
             yield Behind(f"key {name}", "grant", [pack(spec | ({} if left_s is None else {"ttl": left_s}))])
+    for name in sorted(right.constraints.keys() | its.constraints.keys()):
+        yield from _of_limits(name, right.constraints.get(name), its.constraints.get(name), now_ms)
 
 
-async def behind(engines: Sequence[Engine]) -> list[list[Behind] | JQError]:
+def _of_limits(name: str, right: Document | None, its: Document | None, now_ms: int) -> Iterator[Behind]:
+    """Of one constraint of all partitions. Moments are those of each partition's clock, and of when it was
+    told: whether there is one is compared."""
+    if right is None:
+        yield Behind(f"constraint {name}", "unconstrain", [pack({"id": name})])
+        return
+    moments = ("expires_ms", "hold_ms")
+
+    def facts(one: Document) -> Document:
+        return {field: field in moments or value for field, value in one.items() if field != "hold_ms"}
+
+    if its is None or facts(its) != facts(right):
+        spec = {field: value for field, value in right.items() if field not in ("match", *moments)}
+        more = {"expires_in": max(0.001, (right["expires_ms"] - now_ms) / 1000)} if "expires_ms" in right else {}
+        matcher = msgpack.packb(right["match"])
+        shared = needs_place(right) is None
+        yield Behind(f"constraint {name}", "constrain", [pack({**spec, **more, "shared": shared}), matcher])
+    left_ms = right.get("hold_ms", 0) - now_ms
+    if left_ms > 0 and (its is None or "hold_ms" not in its):
+        yield Behind(f"hold of {name}", "hold", [pack({"id": name, "seconds": left_ms / 1000})])
+
+
+async def behind(
+    engines: Sequence[Engine], routes: Mapping[str, str], *, within_s: float | None = None
+) -> list[list[Behind] | JQError]:
     """For each partition what it has otherwise than the first of them, which is partition 0, or why that is not known.
-    Raises what partition 0 does."""
-    right = await _settings(engines[0])
+    Each has ``within_s`` to tell. Raises what partition 0 does."""
+
+    turn = asyncio.Semaphore(_AT_ONCE)
+
+    async def of(engine: Engine) -> _Settings:
+        try:
+            async with turn, asyncio.timeout(within_s):
+                return await _settings(engine, routes)
+        except TimeoutError as problem:
+            raise PartitionsAway(f"{engine.namespace} did not tell its settings within {within_s:g} s") from problem
+
+    right = await of(engines[0])
     now_ms = int(time.time() * 1000)
 
     async def found(engine: Engine) -> list[Behind] | JQError:
         try:
-            return list(_differing(right, await _settings(engine), now_ms))
+            return list(_differing(right, await of(engine), now_ms))
         except JQError as problem:
             return problem
 
@@ -224,9 +277,11 @@ async def behind(engines: Sequence[Engine]) -> list[list[Behind] | JQError]:
 
 
 async def sync(system: Partitions) -> list[list[str]]:
-    """Bring each partition to what partition 0 has: for each what was brought. Safe to repeat, and at any time.
+    """Bring each live partition to what partition 0 has: for each what was brought. Safe to repeat, and at any time.
     Raises Unavailable, which names those that did not answer, once all others have it."""
-    engines = await system.partitions()
+    engines = list((await system.live()).values())
+    assert system.record is not None
+    found = await behind(engines, system.record.routes)
 
     async def brought(engine: Engine, found: list[Behind] | JQError) -> list[str]:
         if isinstance(found, JQError):
@@ -235,12 +290,12 @@ async def sync(system: Partitions) -> list[list[str]]:
             await engine.call(one.operation, *one.arguments)
         return [one.what for one in found]
 
-    asked = (brought(engine, found) for engine, found in zip(engines, await behind(engines), strict=True))
+    asked = (brought(engine, found) for engine, found in zip(engines, found, strict=True))
     answers = await asyncio.gather(*asked, return_exceptions=True)
     for one in answers:
         if isinstance(one, BaseException) and not isinstance(one, Unavailable):
             raise one
     silent = [engine.namespace for engine, one in zip(engines, answers, strict=True) if isinstance(one, Unavailable)]
     if silent:
-        raise Unavailable(f"{', '.join(silent)} did not answer: repeat it; the others have what {system.root} has")
+        raise PartitionsAway(f"{', '.join(silent)} did not answer: repeat it; the others have what {system.root} has")
     return [one for one in answers if isinstance(one, list)]

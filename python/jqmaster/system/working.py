@@ -1,17 +1,17 @@
-"""What workers ask, over the partitions of a system. Picking is not here: a worker asks partitions itself."""
+"""What workers ask, over the partitions of a system."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from jqmaster.engine import replies
 from jqmaster.engine.calls import Argument, pack
 from jqmaster.engine.engine import Engine
-from jqmaster.errors import NotFound
+from jqmaster.errors import JQError, NotFound
 from jqmaster.system.record import partition_of
-from jqmaster.system.routing import unpacked
+from jqmaster.system.routing import refuse_elsewhere, unpacked
 from jqmaster.system.ways import COUNT, Partitions, Way, not_yet, spec_of
 
 _REGISTERED = re.compile("w[0-9a-f]{14,16}")
@@ -51,8 +51,9 @@ async def _heartbeat(system: Partitions, operation: str, arguments: Sequence[Arg
     spec = spec_of(arguments)
     ids = _ids(spec.get("jobs"))
     home = await _home(system, spec.get("worker"))
-    if not ids:
-        return await home.call(operation, *arguments)
+    named = sorted(filter(lambda index: type(index) is int, map(_argument_of, spec["jobs"]))) if ids else []
+    if not ids or named != list(range(len(arguments) - 1)):
+        return await home.call(operation, *arguments)  # which may refuse it
 
     async def ask(engine: Engine, indexes: list[int]) -> Any:
         blobs: list[Argument] = []
@@ -69,34 +70,73 @@ async def _heartbeat(system: Partitions, operation: str, arguments: Sequence[Arg
 
 def _noted(job: Any, arguments: Sequence[Argument], blobs: list[Argument]) -> Any:
     """A job of a heartbeat, its argument among those of the part."""
-    notes = job[2] if isinstance(job, list) and len(job) == 3 and isinstance(job[2], dict) else {}
-    index = notes.get("argument")
-    if type(index) is not int or not 0 <= index < len(arguments) - 1:
+    index = _argument_of(job)
+    if type(index) is not int:
         return job
     blobs.append(arguments[1 + index])
-    return [*job[:2], {**notes, "argument": len(blobs) - 1}]
+    return [*job[:2], {**job[2], "argument": len(blobs) - 1}]
+
+
+def _argument_of(job: Any) -> Any:
+    """Which of the arguments a job's notes name."""
+    return job[2].get("argument") if isinstance(job, list) and len(job) == 3 and isinstance(job[2], dict) else None
+
+
+def _outcomes(arguments: Sequence[Argument]) -> Iterator[Sequence[Argument]]:
+    """Each with its blob, and the jobs that follow it."""
+    at = 1
+    while at < len(arguments):
+        follow = unpacked(arguments[at]).get("enqueue")
+        size = 2 + 2 * (follow if type(follow) is int and follow > 0 else 0)
+        yield arguments[at : at + size]
+        at += size
 
 
 async def _finish(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
     """Outcomes where their jobs are, with what follows them."""
     spec = spec_of(arguments)
-    if "pick" in spec:
-        raise not_yet(f"{operation} with pick")
-    outcomes: list[Sequence[Argument]] = []
-    at = 1
-    while at < len(arguments):
-        follow = unpacked(arguments[at]).get("enqueue")
-        size = 2 + 2 * (follow if type(follow) is int and follow > 0 else 0)
-        outcomes.append(arguments[at : at + size])
-        at += size
+    outcomes = list(_outcomes(arguments))
+    engines = await system.partitions()
+    pick = spec.get("pick")
+    if isinstance(pick, dict) and "wait" in pick:
+        raise not_yet(f"{operation} with wait")
+    if not outcomes and isinstance(pick, dict) and pick.keys() <= _WISH:
+        try:
+            return await system.picking.pick({**pick, "worker": spec.get("worker")})
+        except JQError as problem:
+            if problem.path and problem.path != "worker":
+                problem.path = f"pick.{problem.path}"
+            raise
     if not outcomes:
-        return await (await system.partitions())[0].call(operation, *arguments)
+        return await engines[0].call(operation, *arguments)
     ids = [replies.text(unpacked(outcome[0]).get("id", "")) for outcome in outcomes]
+    assert system.record is not None
+    for index, (job_id, outcome) in enumerate(zip(ids, outcomes, strict=True)):
+        refuse_elsewhere(replies.pairs(list(outcome[2:])), partition_of(job_id), system.record, f"outcomes[{index}]")
 
-    async def ask(engine: Engine, indexes: list[int]) -> Any:
-        return await engine.call(operation, arguments[0], *(one for index in indexes for one in outcomes[index]))
+    async def ask(engine: Engine, indexes: list[int], told: Argument = arguments[0]) -> Any:
+        return await engine.call(operation, told, *(one for index in indexes for one in outcomes[index]))
 
-    return await system.grouped(ids, ask, "outcomes")
+    if not isinstance(pick, dict):
+        return await system.grouped(ids, ask, "outcomes")
+    plain = pack({field: value for field, value in spec.items() if field != "pick"})
+    home = await system.of(ids[0], "outcomes[0].id")
+    picked: list[Any] = [-1]
+
+    async def ask_and_pick(engine: Engine, indexes: list[int]) -> Any:
+        """Where the first of the outcomes is, the next job comes with its answer."""
+        nonlocal picked
+        if engine is not home:
+            return await ask(engine, indexes, plain)
+
+        async def finish(wish: Mapping[str, Any]) -> list[Any]:
+            reply = await ask(engine, indexes, pack({**spec, "pick": wish}))
+            return [reply[: len(indexes)], reply[len(indexes) :]]
+
+        answers, picked = await system.picking.with_report(str(spec.get("worker")), engine, pick, finish)
+        return answers
+
+    return [*await system.grouped(ids, ask_and_pick, "outcomes"), *picked]
 
 
 async def _register(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
@@ -112,10 +152,10 @@ async def _worker(system: Partitions, operation: str, arguments: Sequence[Argume
 
 
 async def _bulk(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
-    """One that there is, in the partition that its id names; each is within one."""
+    """It is kept in one partition, which its id names, or partition 0. Whoever carries it on goes through all."""
     spec = spec_of(arguments)
     if "id" not in spec:
-        raise not_yet("beginning a bulk")
+        return await (await system.partitions())[0].call(operation, *arguments)
     return await (await system.of(str(spec["id"])[1:])).call(operation, *arguments)
 
 
@@ -126,7 +166,7 @@ async def _kick(system: Partitions, operation: str, arguments: Sequence[Argument
         return await system.by_spec_ids(operation, arguments)
     left = spec.get("count", COUNT)
     total, is_known, missing = 0, False, None
-    engines = await system.partitions()
+    engines = list((await system.live()).values())
     for engine in engines:
         try:
             kicked, more = await engine.call(operation, pack({**spec, "count": left}))
@@ -141,11 +181,20 @@ async def _kick(system: Partitions, operation: str, arguments: Sequence[Argument
     return [total, 0]
 
 
+async def _pick(system: Partitions, operation: str, arguments: Sequence[Argument]) -> Any:
+    spec = spec_of(arguments)
+    if "wait" in spec:
+        raise not_yet(f"{operation} with wait")
+    return await system.picking.pick(spec)
+
+
+_WISH = {"queues", "count", "order", "before", "request"}
 WAYS: Mapping[str, Way] = {
     "bulk": _bulk,
     "finish": _finish,
     "heartbeat": _heartbeat,
     "kick": _kick,
+    "pick": _pick,
     "refuse": _by_jobs,
     "register": _register,
     "release": _by_jobs,

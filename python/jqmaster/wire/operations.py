@@ -277,6 +277,11 @@ _TABLE = (
         "", "overview.events", "GET", "/overview/events", "viewer", "Follow the overview", p.EVENTS,
         by_hand="goes on sending",
     ),
+    Operation(
+        "", "partitions", "GET", "/partitions", "viewer", "How each partition of a system is",
+        Reply("own", ("system", "generation", "now_ms", "jobs_ms", "partitions", "missing", "routes")),
+        errors=p.MISSING, by_hand="looks at each, for all who look",
+    ),
     *MARKING,
     Operation(
         "config", "", "GET", "/config", "viewer", "The namespace's settings", p.DOCUMENT,
@@ -325,8 +330,8 @@ _TABLE = (
         hot=True, by_hand="asks nobody",
     ),
     Operation(
-        "", "health", "GET", "/health", None, "Whether this server can serve", Reply("own", ("status", "form")),
-        errors=(), hot=True, by_hand="waits for a second at most",
+        "", "health", "GET", "/health", None, "Whether this server can serve",
+        Reply("own", ("status", "form", "missing")), errors=(), hot=True, by_hand="waits for a second at most",
     ),
     Operation(
         "", "metrics", "GET", "/metrics", "viewer", "Figures for Prometheus", Reply("own", media="text/plain"),

@@ -106,7 +106,7 @@ describe("dependencies on jobs of other partitions", function()
   end)
   it("are refused where the system's record is of a later format", function()
     jqs[1]:redis("SET", jqs[1].name .. ":system", msgpack.pack({ format = 2 }))
-    jqs[1]:refuses("VERSION the record of the system in " .. jqs[1].name .. ":system has another format than 1",
+    jqs[1]:refuses("VERSION " .. jqs[1].name .. ":system: this record of a system has another format than 1",
       "enqueue", { name = "b", depends = { jqs[0]:enqueue("a") } }, msgpack.NIL)
   end)
   it("are explained by their partition, and what is known", function()

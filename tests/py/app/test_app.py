@@ -23,8 +23,8 @@ def test_a_job_s_result_comes_back(jq: JQ) -> None:
 
     assert add(1, 2) == 3
     with working(jq):
-        assert add.enqueue(40).result(timeout=20) == 42
-        assert add.enqueue(a=1, b=-1).result(timeout=20) == 0
+        assert add.enqueue(40).result(timeout=60) == 42
+        assert add.enqueue(a=1, b=-1).result(timeout=60) == 0
 
 
 def test_arguments_that_do_not_fit_are_refused_at_once(jq: JQ) -> None:
@@ -59,7 +59,7 @@ def test_other_shapes_of_argument_are_understood(jq: JQ) -> None:
     arguments = [None, "a", ["a", "b"], {"*": ["a", "b"], "by": "+"}, {"by": "+"}]
     handles = [jq.enqueue("join", argument, keep_result=True) for argument in arguments]
     with working(jq):
-        assert jq.gather(handles, timeout=20) == ["", "a", "a-b", "a+b", ""]
+        assert jq.gather(handles, timeout=60) == ["", "a", "a-b", "a+b", ""]
 
 
 def test_options_go_with_the_job(jq: JQ) -> None:
@@ -89,7 +89,7 @@ def test_headers_go_with_the_job(jq: JQ) -> None:
     with_headers = tenant.options(headers={"tenant": "acme"})
     handles = jq.enqueue_many([with_headers.job(), tenant.job()])
     jq.burst()
-    assert jq.gather(handles, timeout=5) == ["acme", "nobody"]
+    assert jq.gather(handles, timeout=60) == ["acme", "nobody"]
     with jq.immediate():
         assert with_headers.enqueue().result() == "acme"
 
@@ -122,7 +122,7 @@ def test_a_failure_says_what_went_wrong(jq: JQ) -> None:
 
     with working(jq):
         handle = fail.enqueue("no")
-        assert handle.join(20) == "error"
+        assert handle.join(60) == "error"
         with pytest.raises(JobError, match=rf"job {handle.id} failed: ValueError: no") as caught:
             handle.result()
     assert (caught.value.reason, caught.value.error["type"]) == ("other", "ValueError")
@@ -141,7 +141,7 @@ def test_a_cancelled_job_has_no_result(jq: JQ) -> None:
     assert handle.cancel() is True
     assert handle.cancel() is False
     with pytest.raises(JobCancelled):
-        handle.result(timeout=20)
+        handle.result(timeout=60)
     handle.retry()
     assert handle.status() == "queued"
     with pytest.raises(Conflict):
@@ -176,9 +176,9 @@ def test_functions_without_a_result_keep_none(jq: JQ) -> None:
         return 1
 
     with working(jq):
-        assert nothing.enqueue().result(timeout=20) is None
+        assert nothing.enqueue().result(timeout=60) is None
         with pytest.raises(NoResult) as caught:
-            dropped.enqueue().result(timeout=20)
+            dropped.enqueue().result(timeout=60)
         assert caught.value.reason == "none"
 
 
@@ -190,11 +190,11 @@ def test_a_result_that_is_gone_is_told_from_none_and_from_nil(jq: JQ) -> None:
     jq.configure(result_grace=0)
     with working(jq):
         handle = nothing.enqueue()
-        assert handle.result(timeout=20) is None
+        assert handle.result(timeout=60) is None
         with pytest.raises(NoResult, match=handle.id) as caught:
-            handle.result(timeout=20)
+            handle.result(timeout=60)
         assert (caught.value.job_id, caught.value.reason) == (handle.id, "expired")
-        [error] = jq.gather([handle], timeout=20, return_errors=True)
+        [error] = jq.gather([handle], timeout=60, return_errors=True)
         assert isinstance(error, NoResult) and error.reason == "expired"
 
 
@@ -224,9 +224,9 @@ def test_a_job_gets_the_results_of_those_it_depends_on(jq: JQ) -> None:
         lacking = dropped.enqueue()
         failing = task.options(depends=[lacking]).enqueue()
         with working(jq):
-            assert jq.gather([handle, alone], timeout=20) == [[2, 1, 3], []]
+            assert jq.gather([handle, alone], timeout=60) == [[2, 1, 3], []]
             with pytest.raises(JobError, match=f"NoResult: job {lacking.id} is done, and has no result"):
-                failing.result(timeout=20)
+                failing.result(timeout=60)
 
 
 def test_many_at_once(jq: JQ) -> None:
@@ -244,7 +244,7 @@ def test_many_at_once(jq: JQ) -> None:
         assert len(set(total)) == 1500
         assert sum(jq.gather(total, timeout=60)) == sum(range(1500))
         handles = jq.enqueue_many([add.job(1, 2), fail.job(), add.options(priority=-1).job(2)])
-        three, failed, two = jq.gather(handles, timeout=20, return_errors=True)
+        three, failed, two = jq.gather(handles, timeout=60, return_errors=True)
         assert (three, type(failed), two) == (3, JobError, 2)
         with pytest.raises(JobError):
             jq.gather(handles)
@@ -265,7 +265,7 @@ def test_calls_may_depend_on_calls(jq: JQ) -> None:
         jq.enqueue_many([second])
     handles = jq.enqueue_many([first, second, third])
     with working(jq):
-        jq.gather(handles, timeout=20)
+        jq.gather(handles, timeout=60)
     assert order == ["first", "second", "third"]
 
 
@@ -298,7 +298,7 @@ def test_dates_and_other_types(redis_url: str, namespace: str) -> None:
         moment = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
         handle = later.enqueue(moment, 1 + 2j)
         with working(jq):
-            assert handle.result(timeout=20) == [moment + datetime.timedelta(days=1), [1.0, 2.0]]
+            assert handle.result(timeout=60) == [moment + datetime.timedelta(days=1), [1.0, 2.0]]
         assert handle.document()["argument"]["moment"] == moment
         with pytest.raises(TypeError):
             later.enqueue(moment, object())

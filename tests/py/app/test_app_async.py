@@ -25,7 +25,7 @@ async def test_async_twins(jq: JQ) -> None:
     assert await add(1, 2) == 3
     with working(jq):
         handle = await add.aenqueue(40, 2)
-        assert await handle.aresult(timeout=20) == 42
+        assert await handle.aresult(timeout=60) == 42
         assert await handle == 42
         assert await handle.ajoin() == "done"
         assert await jq.agather(await add.amap([(1, 2), (3, 4)]), timeout=20) == [3, 7]
@@ -76,7 +76,7 @@ def test_several_loops_share_one_object(jq: JQ) -> None:
         return 2 * a
 
     async def main(number: int) -> int:
-        return await (await double.aenqueue(number)).aresult(timeout=20)
+        return await (await double.aenqueue(number)).aresult(timeout=60)
 
     results: list[int] = []
     with working(jq):
@@ -84,7 +84,7 @@ def test_several_loops_share_one_object(jq: JQ) -> None:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(30)
+            thread.join(60)
         assert asyncio.run(main(7)) == 14
     assert sorted(results) == [0, 2, 4, 6, 8]
 

@@ -23,7 +23,7 @@ def test_many_threads_share_one_object(jq: JQ) -> None:
         return 2 * a
 
     with working(jq, concurrency=32), ThreadPoolExecutor(32) as threads:
-        results = threads.map(lambda number: double.enqueue(number).result(timeout=30), range(200))
+        results = threads.map(lambda number: double.enqueue(number).result(timeout=60), range(200))
         assert list(results) == [2 * number for number in range(200)]
 
 
@@ -33,7 +33,7 @@ def test_plain_calls_work_inside_an_event_loop(jq: JQ) -> None:
         return 2 * a
 
     async def main() -> int:
-        return double.enqueue(4).result(timeout=20)
+        return double.enqueue(4).result(timeout=60)
 
     with working(jq):
         assert asyncio.run(main()) == 8
@@ -107,7 +107,7 @@ def test_a_spawned_process_too(redis_url: str, namespace: str) -> None:
     process = context.Process(target=_in_child, args=(redis_url, namespace, ids))
     process.start()
     child_id = ids.get(timeout=30)
-    process.join(30)
+    process.join(60)
     assert process.exitcode == 0
     assert JQ(redis_url, namespace=namespace).get(child_id)["name"] == "child"
 

@@ -43,7 +43,7 @@ def test_a_worker_by_its_object(
     if how != "redis given":
         (tmp_path / "program.py").write_text(PROGRAM.replace("JQ()", f"JQ({redis_url!r}, namespace={namespace!r})"))
     with Process(*command, ready="is ready", folder=tmp_path) as worker:
-        assert jq.task("add").enqueue(40, 2).result(timeout=20) == 42
+        assert jq.task("add").enqueue(40, 2).result(timeout=60) == 42
         worker.signal()
         assert worker.ends() == 0
         assert worker.text.rstrip().endswith(" has stopped")
@@ -61,7 +61,7 @@ def test_processes_of_a_program_that_is_its_own_worker(redis_url: str, namespace
     program = PROGRAM.replace("JQ()", f"JQ({redis_url!r}, namespace={namespace!r})")
     (tmp_path / "program.py").write_text(program.replace("@jq.job", "@jq.job(process=True)"))
     with Process("program", ready="is ready", folder=tmp_path) as worker:
-        assert JQ(redis_url, namespace=namespace).task("add").enqueue(40, 2).result(timeout=30) == 42
+        assert JQ(redis_url, namespace=namespace).task("add").enqueue(40, 2).result(timeout=60) == 42
         worker.signal()
         assert worker.ends() == 0
 
@@ -84,5 +84,5 @@ def test_a_pushed_worker_by_its_object(redis_url: str, namespace: str) -> None:
             return a + b
 
         with working(jq, push=True):
-            assert add.enqueue(1, 2).result(timeout=20) == 3
+            assert add.enqueue(1, 2).result(timeout=60) == 3
         jq.close()

@@ -97,4 +97,4 @@ def test_a_checkpoint_is_packed_as_arguments_are(redis_url: str, namespace: str)
 
     handle = adds_up.enqueue({1})
     jq.burst()
-    assert handle.result(timeout=5) == 3
+    assert handle.result(timeout=60) == 3

@@ -109,7 +109,7 @@ def of(section: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("program", [section], indirect=True)
 
 
-def eventually(condition: Any, within_s: float = 30) -> None:
+def eventually(condition: Any, within_s: float = 60) -> None:
     deadline = time.monotonic() + within_s
     while not condition():
         assert time.monotonic() < deadline
@@ -124,7 +124,7 @@ def test_retry(program: Program, tmp_path: Path) -> None:
         refused = shop.fetch.enqueue(f"http://127.0.0.1:{port}/shop.py")
         nonsense = shop.fetch.enqueue("nonsense")
         with pytest.raises(JobError, match="unknown url type"):
-            nonsense.result(timeout=20)
+            nonsense.result(timeout=60)
         assert nonsense.document()["attempt"] == 1
         eventually(lambda: refused.document().get("retry_count", 0) > 0)
 
@@ -134,7 +134,7 @@ def test_retry(program: Program, tmp_path: Path) -> None:
 
         with http.server.ThreadingHTTPServer(("127.0.0.1", port), Files) as server:
             threading.Thread(target=server.serve_forever, daemon=True).start()
-            assert refused.result(timeout=30) == program.path.read_bytes()
+            assert refused.result(timeout=60) == program.path.read_bytes()
             server.shutdown()
 
 
@@ -144,8 +144,8 @@ def test_limit(program: Program) -> None:
     mails = shop.mail.map([("acme", str(number)) for number in range(103)])
     others = shop.mail.map([("bob", str(number)) for number in range(5)])
     with program.worker():
-        shop.jq.gather(others, timeout=30)
-        shop.jq.gather(mails[:100], timeout=30)
+        shop.jq.gather(others, timeout=60)
+        shop.jq.gather(mails[:100], timeout=60)
         [why] = mails[100].explain()["constraints"]
         assert (why["by"], why["open"]) == ("acme", False)
         assert [mail.status() for mail in mails[100:]] == ["queued"] * 3
@@ -166,7 +166,7 @@ def test_nightly(program: Program) -> None:
 @of("Fan out and in")
 def test_fan_out_and_in(program: Program) -> None:
     with program.worker(), program.caller() as caller:
-        assert caller.communicate(timeout=30)[0] == "6\n"
+        assert caller.communicate(timeout=60)[0] == "6\n"
 
 
 @of("Progress and cancel")
@@ -174,7 +174,7 @@ def test_progress_and_cancel(program: Program) -> None:
     jq = program.module().jq
     with program.worker(), program.caller() as caller:
         eventually(lambda: [job for job in jq.jobs(status="running") if job.get("progress")])
-        told, _ = caller.communicate("\n", timeout=30)
+        told, _ = caller.communicate("\n", timeout=60)
         assert re.fullmatch(r"Enter stops it\. \d+\n", told)
         [job] = jq.jobs(name="export")
         assert job["status"] == "cancelled"
@@ -189,8 +189,8 @@ def test_what_hangs(program: Program) -> None:
     shop = program.module()
     with program.worker():
         endless = shop.crunch.enqueue(10**12)
-        assert shop.crunch.enqueue(4).result(timeout=30) == 14
+        assert shop.crunch.enqueue(4).result(timeout=60) == 14
         with pytest.raises(JobError):
             endless.result(timeout=60)
         assert endless.document()["attempt"] == 3
-        assert shop.crunch.enqueue(4).result(timeout=30) == 14
+        assert shop.crunch.enqueue(4).result(timeout=60) == 14

@@ -43,7 +43,7 @@ def test_a_group_has_the_results_of_all(jq: JQ) -> None:
     )
     assert group.progress() == Progress(3)
     jq.burst(concurrency=1)
-    assert group.result(timeout=5) == [1, 2, 3]
+    assert group.result(timeout=60) == [1, 2, 3]
     assert (group.progress(), group.progress().ended) == (Progress(3, done=3), 3)
     assert does.told == [("done", ["1", "2", "3"])]
     assert [one.status() for one in group.callbacks] == ["done", "done"]
@@ -61,7 +61,7 @@ def test_one_that_fails_is_told_once_all_have_ended(jq: JQ) -> None:
     assert "ValueError: broken" in results[1]
     assert group.progress() == Progress(3, done=2, failed=1)
     with pytest.raises(JobError, match="broken"):
-        group.result(timeout=5)
+        group.result(timeout=60)
 
 
 def test_a_chord_goes_on_with_all_results(jq: JQ) -> None:
@@ -69,7 +69,7 @@ def test_a_chord_goes_on_with_all_results(jq: JQ) -> None:
     chord = jq.chord([does.add.job(n, n) for n in range(4)], does.total.job())
     assert [one.status() for one in chord.jobs] == ["queued"] * 4 + ["blocked"]
     with working(jq, concurrency=2):
-        assert chord.result(timeout=10) == 12
+        assert chord.result(timeout=60) == 12
     assert chord.progress() == Progress(5, done=5)
     assert chord.callbacks == []
 
@@ -79,7 +79,7 @@ def test_a_chain_passes_results_on_from_step_to_step(jq: JQ) -> None:
     twice = does.total.job()  # a call may be used for several jobs
     chain = jq.chain(does.add.job(1, 2), [twice, twice], does.total.options(if_failed="run").job())
     jq.burst()
-    assert chain.result(timeout=5) == 6
+    assert chain.result(timeout=60) == 6
     assert len({one.id for one in chain.jobs}) == 4
     assert chain.jobs[-1].document()["if_failed"] == "run"
 
@@ -90,7 +90,7 @@ def test_what_a_call_depends_on_by_itself_comes_first(jq: JQ) -> None:
     first = does.add.job(1, 0)
     chain = jq.chain(first, does.add.job(2, 0), does.total.options(depends=[before, first]).job())
     jq.burst()
-    assert chain.result(timeout=5) == 13
+    assert chain.result(timeout=60) == 13
     assert chain.jobs[2].document()["depends"] == [before.id, chain.jobs[0].id, chain.jobs[1].id]
 
 
@@ -99,7 +99,7 @@ def test_a_chain_tells_what_failed_first(jq: JQ) -> None:
     chain = jq.chain(does.add.job(1, 2), does.fail.job("broken"), does.total.job(), failed=does.tell.job("failed"))
     jq.burst(raises=False)
     with pytest.raises(JobError, match="broken") as caught:
-        chain.result(timeout=5)
+        chain.result(timeout=60)
     assert (caught.value.job_id, caught.value.error["type"]) == (chain.jobs[1].id, "ValueError")
     assert chain.progress() == Progress(3, done=1, failed=2)
     assert [what for what, _ in does.told] == ["failed"]
@@ -107,7 +107,7 @@ def test_a_chain_tells_what_failed_first(jq: JQ) -> None:
     cancelled.jobs[0].cancel()
     jq.burst(raises=False)
     with pytest.raises(JobCancelled, match=cancelled.jobs[0].id):
-        cancelled.result(timeout=5)
+        cancelled.result(timeout=60)
 
 
 def test_a_flow_is_cancelled_as_a_whole(jq: JQ) -> None:
@@ -120,7 +120,7 @@ def test_a_flow_is_cancelled_as_a_whole(jq: JQ) -> None:
     jq.burst()
     assert does.told == []
     with pytest.raises(JobCancelled):
-        chord.result(timeout=5)
+        chord.result(timeout=60)
 
 
 def test_all_is_enqueued_or_nothing(jq: JQ) -> None:
@@ -173,7 +173,7 @@ def test_a_job_lets_go_of_its_worker_until_its_children_have_ended(jq: JQ) -> No
 
     handle = fan_out.enqueue(3)
     assert jq.burst(concurrency=1) == 5
-    assert handle.result(timeout=5) == 6
+    assert handle.result(timeout=60) == 6
     document = handle.document()
     assert (document["attempt"], document["retry_count"], len(document["depends"])) == (2, 0, 3)
     assert [one["event"] for one in handle.history()] == ["enqueued", "started", "blocked", "started", "done"]
@@ -199,7 +199,7 @@ def test_a_checkpoint_tells_where_it_was(jq: JQ) -> None:
     assert (handle.status(), handle.document()["argument"]) == ("blocked", {"at": 1})
     assert handle.document()["depends"] == [there.id, other.id]
     jq.burst(delayed=True)
-    assert handle.result(timeout=5) == 4206
+    assert handle.result(timeout=60) == 4206
 
 
 def test_failed_children_count_by_if_failed(jq: JQ) -> None:
@@ -214,9 +214,9 @@ def test_failed_children_count_by_if_failed(jq: JQ) -> None:
     fails, runs = fan_out.enqueue("fail"), fan_out.enqueue("run")
     jq.burst(raises=False)
     with pytest.raises(JobError, match="on which it depends") as caught:
-        fails.result(timeout=5)
+        fails.result(timeout=60)
     assert caught.value.reason == "dependency"
-    broken, two = runs.result(timeout=5)
+    broken, two = runs.result(timeout=60)
     assert "ValueError: broken" in broken
     assert two == "2"
 
@@ -240,7 +240,7 @@ def test_what_cannot_be_waited_for_fails_the_job(jq: JQ) -> None:
     jq.burst(raises=False)
     for handle, message in zip(handles, ["resume.depends", "wait for itself", "is not enqueued"], strict=True):
         with pytest.raises(JobError, match=message):
-            handle.result(timeout=5)
+            handle.result(timeout=60)
         assert handle.document()["attempt"] == 1
 
 

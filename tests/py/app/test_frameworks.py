@@ -55,7 +55,7 @@ def run(*command: str, folder: Path, variables: dict[str, str]) -> str:
 def ask(url: str, body: bytes | None = None, kind: str = "application/json") -> tuple[int, Any]:
     try:
         request = urllib.request.Request(url, body, {"content-type": kind})
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return answer.status, json.load(answer)
     except urllib.error.HTTPError as error:
         return error.code, json.loads(error.read() or b"null") if error.code < 404 else None
@@ -99,7 +99,7 @@ def test_flask(tmp_path: Path, variables: dict[str, str]) -> None:
         assert status == 202
         assert shown(f"{url}/{made['id']}")["result"] == "sent 'hello' to bob"
         assert ask(f"{url}/unknown")[0] == 404
-        report = "from more_jobs import report; print(report.enqueue().result(timeout=20))"
+        report = "from more_jobs import report; print(report.enqueue().result(timeout=60))"
         assert run("-c", report, folder=tmp_path, variables=variables) == "app\n"
 
 
@@ -119,7 +119,7 @@ def test_django(tmp_path: Path, variables: dict[str, str]) -> None:
         form = "application/x-www-form-urlencoded"
         assert ask(f"http://127.0.0.1:{port}/orders", b"customer=acme", form)[0] == 201
         assert ask(f"http://127.0.0.1:{port}/orders", b"customer=bob&card=declined", form)[0] == 402
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while "('acme', 1)" not in (
             said := run("-m", "manage", "shell", "-c", count, folder=tmp_path, variables=variables)
         ):

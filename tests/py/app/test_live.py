@@ -60,7 +60,7 @@ async def test_states_and_progress_come_until_the_end(kind: str, jq: JQ, gate: t
     with working(jq):
         await eventually(lambda: any(state.progress == 0.5 for state in got))
         gate.set()
-        await asyncio.wait_for(following, 20)
+        await asyncio.wait_for(following, 60)
     assert got[0] == State("queued", 0, None, None) and not got[0].ended
     assert State("running", 2, 0.5, "half") in got
     assert got[-1] == State("done", 2, 1, "half") and got[-1].ended
@@ -119,7 +119,7 @@ async def test_redis_may_go_away_meanwhile(kind: str, namespace: str) -> None:
             await asyncio.sleep(1)
             server.start()
             await handle.acancel()
-            await asyncio.wait_for(following, 20)
+            await asyncio.wait_for(following, 60)
         assert got[-1].status == "cancelled"
 
 
@@ -135,7 +135,7 @@ async def test_so_may_the_master(kind: str, redis_url: str, namespace: str) -> N
             await eventually(lambda: got)
             await asyncio.sleep(0.3)
         await JQ(second.url).handle(handle.id).acancel()
-        await asyncio.wait_for(following, 20)
+        await asyncio.wait_for(following, 60)
         assert got[-1].status == "cancelled"
 
 
@@ -164,7 +164,7 @@ def test_a_thread_learns_at_what_it_says_that_its_job_was_cancelled(says: str, j
 
     with working(jq):
         assert running(works.enqueue()).cancel()
-        until = time.monotonic() + 20
+        until = time.monotonic() + 60
         while not ended:
             assert time.monotonic() < until
             time.sleep(0.02)
@@ -182,8 +182,8 @@ def test_a_function_can_ask_whether_it_should_end(jq: JQ) -> None:
         said.append(current_job.get().cancelled)
 
     with working(jq):
-        assert works.enqueue().join(timeout=20) == "error"
-        until = time.monotonic() + 20
+        assert works.enqueue().join(timeout=60) == "error"
+        until = time.monotonic() + 60
         while len(said) < 2:
             assert time.monotonic() < until
             time.sleep(0.02)
@@ -203,7 +203,7 @@ def test_what_a_cancelled_coroutine_says_while_it_ends_does_no_harm(jq: JQ, capl
 
     with working(jq):
         running(works.enqueue()).cancel()
-        until = time.monotonic() + 20
+        until = time.monotonic() + 60
         while not said:
             assert time.monotonic() < until
             time.sleep(0.02)

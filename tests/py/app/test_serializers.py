@@ -49,9 +49,9 @@ def test_what_jobs_carry_is_seen_by_nobody_else(kind: str, redis_url: str, names
         paid, failing = pay.enqueue(SECRET), fails.enqueue(SECRET)
         assert paid.document()["argument"] == {"card": SECRET}
         with working(jq):
-            assert paid.result(timeout=20) == {"paid with": f"{SECRET}!"}
+            assert paid.result(timeout=60) == {"paid with": f"{SECRET}!"}
             with pytest.raises(JobError) as caught:
-                failing.result(timeout=20)
+                failing.result(timeout=60)
         assert caught.value.error["type"] == "ValueError", "errors are not encrypted"
         assert SECRET.encode() not in everything(redis_url, namespace)
         without = JQ(redis_url, namespace=namespace).get(paid.id)
@@ -72,7 +72,7 @@ def test_keys_are_rotated(redis_url: str, namespace: str) -> None:
 
     handle = before.task("double").enqueue(21)
     after.burst()
-    assert after.handle(handle.id).result(timeout=5) == 42
+    assert after.handle(handle.id).result(timeout=60) == 42
 
 
 def test_what_was_changed_is_refused() -> None:
@@ -133,8 +133,8 @@ def test_large_values_are_elsewhere(kind: str, redis_url: str, namespace: str, t
         assert len(files(tmp_path)) == 1
         assert [path.stat().st_mode & 0o777 for path in files(tmp_path)] == [0o600]
         with working(jq):
-            assert small.result(timeout=20) == "FEW"
-            assert large.result(timeout=20) == "MANY " * 1000
+            assert small.result(timeout=60) == "FEW"
+            assert large.result(timeout=60) == "MANY " * 1000
         assert large.document()["argument"] == {"text": "many " * 1000}
         assert len(files(tmp_path)) == 2
         assert len(everything(redis_url, namespace)) < 30_000
@@ -195,5 +195,5 @@ def test_a_store_that_waits_holds_up_no_event_loop(redis_url: str, namespace: st
 
     handle = here.enqueue("x" * 100)
     with working(jq):
-        assert handle.result(timeout=20) == "x" * 100
+        assert handle.result(timeout=60) == "x" * 100
     assert len(asked) == 2 and not set(asked) & set(loops)

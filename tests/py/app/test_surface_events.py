@@ -61,7 +61,7 @@ async def test_a_job_is_followed_to_its_end(kind: str, server: Server, own: Engi
     await eventually(lambda: len(got) >= 3)
     await own.tick()
     await run(own, "a")
-    await asyncio.wait_for(following, 20)
+    await asyncio.wait_for(following, 60)
     states = [event.data["state"] for event in got]
     assert states[0] == "queued" and states[-1] == "done" and "retrying" in states
     assert {event.data["id"] for event in got} == {job.id}
@@ -79,7 +79,7 @@ async def test_the_progress_of_a_job_is_followed(kind: str, server: Server, own:
     [picked] = (await own.pick("w", "b")).jobs
     await own.heartbeat("w", [picked.held], notes={picked.held: Note(0.5, "half way")})
     await own.finish("w", [({"id": job.id, "token": picked.token, "type": "success"}, b"\xc0")])
-    await asyncio.wait_for(following, 20)
+    await asyncio.wait_for(following, 60)
     told = [(one.data.get("event"), one.data["state"], one.data["queue"]) for one in got[1:]]
     assert told == [
         ("met", "queued", "a"), ("moved", "queued", "b"), (None, "running", "b"), ("progress", "running", "b"),
@@ -112,7 +112,7 @@ async def test_everything_is_followed(kind: str, server: Server, own: Engine) ->
     for _ in range(1500):
         await own.enqueue([({"name": "a"}, b"\xc0")])
     await own.enqueue([({"name": "last"}, b"\xc0")])
-    await asyncio.wait_for(following, 30)
+    await asyncio.wait_for(following, 60)
     names = [event.data["name"] for event in got]
     assert names == ["first", *["a"] * 1500, "last"]
     assert got[0].id == first
@@ -144,10 +144,10 @@ async def test_followers_are_let_go_when_the_server_stops(
     got: list[Event] = []
     both = [follow(server, kind, got, after="0-0"), follow(server, kind, got, job.id)]
     await eventually(lambda: len(got) == 2)
-    await asyncio.wait_for(server.stop(), 8)
+    await asyncio.wait_for(server.stop(), 60)
     for one in both:  # they are told, and may go on after the last event somewhere else
         with pytest.raises(Unavailable, match="ended by the master"):
-            await asyncio.wait_for(one, 8)
+            await asyncio.wait_for(one, 60)
 
 
 @KINDS
@@ -163,8 +163,8 @@ async def test_events_survive_a_lost_connection_to_redis(kind: str, server: Serv
     await own.redis.execute_command("CLIENT", "KILL", "TYPE", "pubsub")
     await run(own, "a")
     await own.enqueue([({"name": "last"}, b"\xc0")])
-    await asyncio.wait_for(following, 20)
-    await asyncio.wait_for(job_following, 20)
+    await asyncio.wait_for(following, 60)
+    await asyncio.wait_for(job_following, 60)
     assert [event.data["state"] for event in got] == ["queued", "running", "done", "queued"]
     assert of_job[-1].data["state"] == "done"
 

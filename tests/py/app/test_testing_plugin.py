@@ -37,7 +37,7 @@ from program import add, fail
 def test_result(jq):
     handle = add.enqueue(40, 2)
     assert jq.burst() == 1
-    assert handle.result(timeout=5) == 42
+    assert handle.result(timeout=60) == 42
 
 
 def test_every_test_has_a_namespace_of_its_own(jq):
@@ -56,7 +56,7 @@ def test_without_a_server(jq):
 
 
 def test_a_worker_beside_the_test(jq, jq_worker):
-    assert add.enqueue(1, 2).result(timeout=20) == 3
+    assert add.enqueue(1, 2).result(timeout=60) == 3
 
 
 def test_the_fixtures(jq, jq_redis, jq_namespace):
@@ -71,7 +71,7 @@ def test_new_object(jq):
 
     handle = double.enqueue(4)
     jq.burst()
-    assert handle.result(timeout=5) == 8
+    assert handle.result(timeout=60) == 8
 """
 
 

@@ -64,7 +64,7 @@ def test_a_value_arrives_as_what_it_was(jq: JQ, annotation: str, value: Any) -> 
     task = jq.job(function)
     handle = task.enqueue(value, value, value, only=value, x=value)
     jq.burst()
-    assert (got, handle.result(timeout=5)) == ([value] * 5, value)
+    assert (got, handle.result(timeout=60)) == ([value] * 5, value)
     assert type(got[0]) is type(value)
     with jq.immediate():
         assert task.enqueue(value, value, value, only=value, x=value).result() == value
@@ -92,7 +92,7 @@ def test_what_does_not_fit_names_its_parameter(jq: JQ) -> None:
         handle = jq.enqueue(bill.name, argument)
         jq.burst(raises=False)
         with pytest.raises(JobError, match=f"{name}: "):
-            handle.result(timeout=5)
+            handle.result(timeout=60)
         assert handle.document()["attempt"] == 1
     with pytest.raises(TypeError, match=r"bill: size: Lock cannot be packed|bill: size: lock cannot be packed"):
         bill.enqueue(ORDER, threading.Lock())  # type: ignore[arg-type]

@@ -136,13 +136,13 @@ def test_it_serves_with_a_redis_of_its_own_and_its_worker_works(installed: Path,
         assert master.stdout
         url = master.stdout.readline().split()[-1]
         worker = started(installed / "jqmaster", "work", "tasks:FUNCTIONS", "--url", url, cwd=tmp_path)
-        assert JQ(url).enqueue("double", 21).result(timeout=30) == 42
+        assert JQ(url).enqueue("double", 21).result(timeout=60) == 42
         assert (tmp_path / "var").is_dir()
     finally:
         for process in (worker, master):
             if process:
                 process.terminate()
-                assert process.wait(20) == 0
+                assert process.wait(60) == 0
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +162,7 @@ def test_without_an_extra_it_enqueues_and_works(bare: Path, fresh_server: RedisS
     where = ("--redis", fresh_server.url)
     worker = started(bare / "jqmaster", "work", "app:jq", *where, cwd=tmp_path)
     try:
-        command = f"from app import jq, add\nwith jq.using({fresh_server.url!r}): print(add.enqueue(40, 2).result(20))"
+        command = f"from app import jq, add\nwith jq.using({fresh_server.url!r}): print(add.enqueue(40, 2).result(60))"
         assert run(bare / "python", "-c", command, cwd=tmp_path) == "42\n"
         assert "add" in run(bare / "jqmaster", "queues", *where, cwd=tmp_path)
     finally:
@@ -174,6 +174,6 @@ def test_without_an_extra_it_enqueues_and_works(bare: Path, fresh_server: RedisS
 def test_what_needs_an_extra_names_it(command: str, bare: Path, tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text("FUNCTIONS = {'double': lambda argument: 2 * argument}\n")
     process = started(bare / "jqmaster", *command.split(), cwd=tmp_path)
-    output, _ = process.communicate(timeout=30)
+    output, _ = process.communicate(timeout=60)
     assert process.returncode == 1
     assert output.endswith("needs hypercorn: pip install 'jqmaster[server]'\n") and output.count("\n") == 1, output

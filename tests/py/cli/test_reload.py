@@ -30,7 +30,7 @@ def slow() -> int:
 
 
 def until(what: Callable[[], object], worker: Process) -> None:
-    end = time.monotonic() + 30
+    end = time.monotonic() + 60
     while not what():
         assert time.monotonic() < end and not worker.has_ended, worker.text
         time.sleep(0.05)
@@ -43,7 +43,7 @@ def test_a_worker_starts_anew_when_a_file_changes(redis_url: str, namespace: str
     jq = JQ(redis_url, namespace=namespace)
     answer, slow = jq.task("answer"), jq.task("slow")
     with Process("jqmaster.cli", "work", "program:jq", "--reload", ready="is ready", folder=tmp_path) as worker:
-        assert answer.enqueue().result(timeout=30) == [1, worker.pid]
+        assert answer.enqueue().result(timeout=60) == [1, worker.pid]
 
         running = slow.enqueue()
         until(lambda: running.status() == "running", worker)
@@ -51,14 +51,14 @@ def test_a_worker_starts_anew_when_a_file_changes(redis_url: str, namespace: str
         (tmp_path / ".hidden" / "other.py").write_text("")
         part.write_text("NUMBER = 22\n")
         until(lambda: worker.text.count("is ready") == 2, worker)
-        assert running.result(timeout=30) == 1 and running.document()["attempt"] == 1, "it was waited for"
-        assert answer.enqueue().result(timeout=30) == [22, worker.pid]
+        assert running.result(timeout=60) == 1 and running.document()["attempt"] == 1, "it was waited for"
+        assert answer.enqueue().result(timeout=60) == [22, worker.pid]
 
         part.write_text("NUMBER = = 333\n")
         until(lambda: "waiting for a change" in worker.text, worker)
         assert "SyntaxError" in worker.text
         part.write_text("NUMBER = 4444\n")
-        assert answer.enqueue().result(timeout=30) == [4444, worker.pid]
+        assert answer.enqueue().result(timeout=60) == [4444, worker.pid]
 
         assert worker.text.count("part.py has changed: the worker starts anew") == 3
         assert len(os.listdir(f"/proc/{worker.pid}/fd")) < 30

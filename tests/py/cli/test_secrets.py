@@ -92,7 +92,7 @@ def test_secrets_that_stand_in_the_wrong_place(call: Callable[..., Said], words:
 def test_a_worker_that_waits_for_them(where: str) -> None:
     command = ["jqmaster.cli", "work", "jqmaster.demo.functions", *where.split()]
     with Process(*command, "--register", "--queues", "none") as worker:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while not worker.text and time.monotonic() < deadline:
             time.sleep(0.05)
         time.sleep(1)
@@ -103,13 +103,13 @@ def test_a_master_its_log_and_its_pages(call: Callable[..., Said], namespace: st
     with RedisServer() as redis:
         with redis.client() as client:
             client.config_set("requirepass", SECRET)
-        url = f"{redis.url}?p%61ssword={SECRET}"
+        url = f"{redis.url}&p%61ssword={SECRET}"
         with MasterProcess("--redis", url, "--namespace", namespace, "--access-log") as master:
 
             def ask(method: str, path: str, body: object = None) -> str:
                 sent = None if body is None else json.dumps(body).encode()
                 headers = {"content-type": "application/json", "accept": "application/json, */*"}
-                with urlopen(Request(master.url + path, sent, headers, method=method), timeout=30) as answer:
+                with urlopen(Request(master.url + path, sent, headers, method=method), timeout=60) as answer:
                     return str(answer.read().decode())
 
             worker = {"name": "box", "queues": "*", "url": f"http://user:{SECRET}@{NOBODY}/x?password={SECRET}"}
@@ -119,7 +119,7 @@ def test_a_master_its_log_and_its_pages(call: Callable[..., Said], namespace: st
             ask("POST", "/worker", worker | {"url": f"http://{NOBODY}/x", "secrets": [PUSH_SECRET]})
             told.append(ask("POST", "/job", {"name": "mail"}))
             job_id = json.loads(told[-1])["job_id"]
-            deadline = time.monotonic() + 30
+            deadline = time.monotonic() + 60
             while "outcome=" not in master.text:
                 assert time.monotonic() < deadline, master.text
                 time.sleep(0.05)

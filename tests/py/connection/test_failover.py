@@ -126,9 +126,9 @@ async def test_no_end_is_denied_while_redis_cannot_be_heard(fresh_server: RedisS
         await asyncio.sleep(0.3)
         proxy.silence()
         with pytest.raises(Unavailable):
-            await asyncio.wait_for(wait, 10)
+            await asyncio.wait_for(wait, 60)
         with pytest.raises(Unavailable):  # and no TimeoutError, which says that it goes on
-            await asyncio.wait_for(handle.ajoin(0.2), 10)
+            await asyncio.wait_for(handle.ajoin(0.2), 60)
 
 
 async def test_a_slow_redis_is_not_taken_for_a_dead_link(fresh_server: RedisServer) -> None:

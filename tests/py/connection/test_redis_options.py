@@ -15,6 +15,7 @@ import pytest
 
 from cli_support import Said, call  # noqa: F401 (fixture)
 from jqmaster import JQ
+from jqmaster.connection.place import place_of
 from jqmaster.engine.calls import connect
 from jqmaster.master.server import ServeOptions, Server, StartError
 from processes import MasterProcess, Process
@@ -33,16 +34,16 @@ def double(number: int) -> int:
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ("?nonsense=1", "unknown option: nonsense"),
-        ("?db=0&Ssl_ca_certs=x", "unknown option: Ssl_ca_certs"),
-        ("?ssl_ca_certs={here}", "options of TLS need rediss://"),
-        ("?ssl_ca_certs=/no/such/ca.pem", "/no/such/ca.pem (ssl_ca_certs of the Redis URL)"),
+        ("nonsense=1", "unknown option: nonsense"),
+        ("db=0&Ssl_ca_certs=x", "unknown option: Ssl_ca_certs"),
+        ("ssl_ca_certs={here}", "options of TLS need rediss://"),
+        ("ssl_ca_certs=/no/such/ca.pem", "/no/such/ca.pem (ssl_ca_certs of the Redis URL)"),
     ],
 )
 async def test_what_a_url_cannot_mean_is_said_by_name_at_once(
     redis_url: str, query: str, said: str, call: object, tmp_path: Path
 ) -> None:
-    url = redis_url + query.format(here=__file__)
+    url = f"{redis_url}&{query.format(here=__file__)}"
     with pytest.raises(ValueError) as refused:
         connect(url)
     assert said in str(refused.value)
@@ -57,8 +58,14 @@ async def test_what_a_url_cannot_mean_is_said_by_name_at_once(
 
 
 async def test_options_that_there_are_work(redis_url: str) -> None:
-    async with connect(redis_url + "?db=3&client_name=shop") as client:
+    async with connect(redis_url + "&db=3&client_name=shop") as client:
         assert await client.client_getname() in ("shop", b"shop")
+
+
+@pytest.mark.parametrize("where", ["redis://h", "redis+cluster://h", "redis+sentinel://h/jobs"])
+def test_how_long_connecting_may_take_is_what_the_url_says(where: str) -> None:
+    assert place_of(connect(f"{where}?socket_connect_timeout=25")).connect_s == 25
+    assert place_of(connect(where)).connect_s < 25
 
 
 # -- TLS ------------------------------------------------------------------------------------------

@@ -231,7 +231,7 @@ class TestHttp:
         headers |= {"idempotency-key": token} if token else {}
         request = urllib.request.Request(url, json.dumps(body).encode(), headers)
         try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
+            with urllib.request.urlopen(request, timeout=60) as answer:
                 return answer.status, json.load(answer)
         except urllib.error.HTTPError as refused:
             return refused.code, json.load(refused)

@@ -106,7 +106,7 @@ async def test_an_unknown_job_is_none(ended: Ended) -> None:
 async def test_draining_answers_at_once(engine: Engine, ended: Ended) -> None:
     wait = await waiting(ended, await enqueue(engine))
     ended.drain()
-    assert await asyncio.wait_for(wait, 1) == "queued"
+    assert await asyncio.wait_for(wait, SOON_S) == "queued"
 
 
 async def test_those_who_leave_leave_nothing(engine: Engine, ended: Ended) -> None:

@@ -17,6 +17,7 @@ from bad_data import BY_SCRIPT, KEYS, Data, data, debug_server
 from bad_finding import VALID as FINDING
 from bad_inputs import CASES
 from bad_shares import VALID as SHARES
+from bad_systems import VALID as SYSTEMS
 from bad_values import DONE, HOLD, RUNNING, WAITING, WORKER, encode, shown
 from driving.driver import NAMESPACE, Driver
 from servers import RedisServer
@@ -137,6 +138,7 @@ VALID = (
     | FINDING
     | ACCESS
     | SHARES
+    | SYSTEMS
     | {
         script: [encode({})]
         for script in ("tick", "queues", "workers", "constraints", "config", "audit", "schedules", "webhooks", "export")

@@ -371,7 +371,7 @@ class TestPermissions:
 async def health(server: Server) -> dict:
     def ask() -> dict:
         request = urllib.request.Request(f"{server.url}/health", headers={"accept": "application/json"})
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return dict(json.load(answer))
 
     return await asyncio.to_thread(ask)
@@ -388,7 +388,7 @@ def test_the_library_and_its_worker(fresh_server: RedisServer, form: str, monkey
 
     with fresh_server.client() as client:
         with working(jq):
-            assert add.enqueue(40, 2).result(timeout=20) == 42
+            assert add.enqueue(40, 2).result(timeout=60) == 42
         add.enqueue(1, 1)
         assert jq.burst() == 1
         stats = client.info("commandstats")

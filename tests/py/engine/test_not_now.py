@@ -47,7 +47,7 @@ async def working(way: str, server: Server, functions: dict[str, Function]) -> A
         yield
     finally:
         stop.set()
-        await asyncio.wait_for(task, 20)
+        await asyncio.wait_for(task, 60)
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -40,7 +40,7 @@ OPERATING = {
     "unschedule", "mark", "trail", "audit", "subscribe", "unsubscribe", "webhooks",
 }  # fmt: skip
 MAY = {
-    "viewer": READING, "pusher": OF_A_JOB | CHANGING | WAITING | {"enqueue"},
+    "viewer": READING, "pusher": OF_A_JOB | CHANGING | WAITING | {"enqueue", "meet"},
     "worker": {
         "pick", "head", "finish", "heartbeat", "release", "register", "unregister", "tick", "outbox", "deliver",
         "share", "balance",
@@ -201,7 +201,7 @@ def test_processes_under_their_users(form: str, tmp_path: Path) -> None:
         ):  # fmt: skip
             jq = JQ(url_of(server, "pusher"), form=form)
             handles = [jq.enqueue("echo", number, keep_result=True) for number in range(20)]
-            assert [handle.result(timeout=30) for handle in handles] == list(range(20))
+            assert [handle.result(timeout=60) for handle in handles] == list(range(20))
             with pytest.raises(Forbidden, match="NOPERM"):
                 jq.retry(handles[0].id)
             jq.close()

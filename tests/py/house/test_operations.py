@@ -32,6 +32,8 @@ INSIDE = {
     "head": "who works for several partitions compares them by it",
     "share": "who balances the limits of a system tells each partition its share",
     "balance": "who balances them notes it at partition 0",
+    "system": "who changes which partitions a system has tells each, for who can reach Redis",
+    "meet": "who enqueues into a system asks it of partitions that had a bucket before",
     "touch": "masters note when keys were used",
     "outbox": "couriers between the partitions of a system take letters",
     "deliver": "couriers bring them",

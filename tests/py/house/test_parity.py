@@ -76,7 +76,8 @@ NOT_REACHED = {
     "track": "of who watches live: a page, a program",
 }  # fmt: skip
 OF_MASTERS = {"assign", "refuse", "tick", "migrate", "touch"}  # and of `load --migrate`
-INSIDE = OF_MASTERS | {"outbox", "deliver", "share", "balance"}  # and of what runs between partitions of a system
+# And of what runs between partitions of a system.
+INSIDE = OF_MASTERS | {"outbox", "deliver", "share", "balance", "system", "meet"}
 
 
 def options_of(command: str) -> set[str]:
@@ -234,7 +235,7 @@ NOT_OF_JQ = {
         ("register", "unregister", "heartbeat", "finish", "pick", "release"), "workers do it, which `JQ.worker` makes"
     ),
     **dict.fromkeys(
-        ("overview", "overview.events", "alive", "health", "metrics", "openapi", "openapi.worker"),
+        ("overview", "overview.events", "partitions", "alive", "health", "metrics", "openapi", "openapi.worker"),
         "a master tells it of itself",
     ),
     **dict.fromkeys(("session", "session.begin", "session.end"), "browsers log in; programs show a key"),

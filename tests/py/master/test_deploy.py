@@ -130,7 +130,7 @@ class Composed:
         finally:
             process.terminate()
             try:
-                process.wait(20)
+                process.wait(60)
             finally:
                 process.kill()
 
@@ -237,12 +237,12 @@ def made_calls(strace: str, folder: Path, port: int, redis: str) -> dict[str, se
             # To what strace runs: a signal to itself would end the trace alone.
             [child] = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[:1]
             os.kill(int(child), 15)
-            process.wait(30)
+            process.wait(60)
     return {name: set(re.findall(r"^\d+ +(\w+)\(", (folder / f"{name}.calls").read_text(), re.M)) for name in commands}
 
 
 def answers(port: int) -> bool:
     try:
-        return urllib.request.urlopen(f"http://127.0.0.1:{port}/alive", timeout=5).status == 200
+        return urllib.request.urlopen(f"http://127.0.0.1:{port}/alive", timeout=60).status == 200
     except OSError:
         return False

@@ -21,7 +21,7 @@ from jqmaster.master import delivery
 from jqmaster.master.dispatch import Dispatch
 from parts import answers, enqueue, eventually, listening, status, until, worker
 
-SOON_S = 20.0
+SOON_S = 60.0
 ACCEPTED = answers(202)
 
 

@@ -157,7 +157,7 @@ async def test_start_and_stop_many_times(engine: Engine, redis: Redis) -> None:
             dispatch.start()
             await enqueue(engine)
             await stub.delivered(number)
-            await asyncio.wait_for(dispatch.stop(1), 3)
+            await asyncio.wait_for(dispatch.stop(1), 45)
 
 
 @pytest.mark.parametrize(

@@ -61,9 +61,9 @@ async def test_sigterm_answers_long_polls_at_once(redis_url: str, namespace: str
             await eventually(lambda: _sleeps(engine, 2))
             began = time.monotonic()
             master.signal()
-            status, reply = await asyncio.wait_for(pick, 30)
+            status, reply = await asyncio.wait_for(pick, 45)
             assert (status == 200 and reply["jobs"] == []) or status == 503
-            assert (await asyncio.wait_for(poll, 30)).status in (408, 503)
+            assert (await asyncio.wait_for(poll, 45)).status in (408, 503)
             assert await asyncio.to_thread(master.ends) == 0
             assert time.monotonic() - began < 40
 
@@ -159,7 +159,7 @@ async def test_outcomes_are_taken_until_the_end(redis_url: str, namespace: str) 
         status, _ = await _post(session, f"{server.url}/done", outcome)
         assert status == 204
         go_on.set()
-        await asyncio.wait_for(stopping, 10)
+        await asyncio.wait_for(stopping, 60)
 
 
 async def test_an_own_redis_stops_with_its_master_and_keeps_the_jobs(folder: Path) -> None:

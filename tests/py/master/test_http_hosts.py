@@ -27,7 +27,7 @@ async def statuses(server: Server, names: list[str]) -> set[int]:
         for name in names:
             headers = {"host": name, "accept": "text/html,*/*;q=0.8"}
             for method, path in (("GET", "/queues"), ("POST", "/queue/a/pause"), ("GET", "/ui/")):
-                told = requests.request(method, server.url + path, headers=headers, timeout=10)
+                told = requests.request(method, server.url + path, headers=headers, timeout=60)
                 if told.status_code == 403:
                     error = told.json()["error"]
                     assert error["code"] == "FORBIDDEN" and "--allowed-hosts" in error["message"]
@@ -73,7 +73,7 @@ async def test_a_refusal_has_an_id_a_line_and_is_counted(
     async with Server(options(redis_url, namespace)) as server:
         for given in ({"host": "evil.example"}, {"origin": "http://evil"}):
             headers = {**given, "x-request-id": "mine"}
-            told = await asyncio.to_thread(requests.post, server.url + "/job", headers=headers, timeout=10)
+            told = await asyncio.to_thread(requests.post, server.url + "/job", headers=headers, timeout=60)
             assert (told.status_code, told.headers["x-request-id"]) == (403, "mine")
         lines = [one.msg for one in caplog.records if isinstance(one.msg, access.Fields)]
         assert [(line["id"], line["path"], line["status"]) for line in lines] == [("mine", "/job", 403)] * 2
@@ -84,10 +84,10 @@ async def test_pages_of_other_sites_do_not_shorten_a_results_life(redis_url: str
     async with Server(options(redis_url, namespace)) as server:
 
         def ask(path: str, **headers: str) -> int:
-            return requests.get(server.url + path, headers=headers, timeout=10, stream=True).status_code
+            return requests.get(server.url + path, headers=headers, timeout=60, stream=True).status_code
 
         job = {"name": "a", "keep_result": True}
-        told = await asyncio.to_thread(requests.post, server.url + "/job", json=job, timeout=10)
+        told = await asyncio.to_thread(requests.post, server.url + "/job", json=job, timeout=60)
         at = f"/job/{told.json()['job_id']}"
         for path in (f"{at}/result", f"{at}/polling?timeout=0", f"{at}/events"):
             assert await asyncio.to_thread(ask, path, origin="http://evil") == 403
@@ -108,9 +108,9 @@ async def test_a_look_at_a_job_writes_nothing(redis_url: str, namespace: str) ->
     async with Server(options(redis_url, namespace)) as server:
 
         def poll() -> int:
-            return requests.get(f"{server.url}/job/{job_id}/polling?timeout=0", timeout=10).status_code
+            return requests.get(f"{server.url}/job/{job_id}/polling?timeout=0", timeout=60).status_code
 
-        told = await asyncio.to_thread(requests.post, server.url + "/job", json={"name": "a"}, timeout=10)
+        told = await asyncio.to_thread(requests.post, server.url + "/job", json={"name": "a"}, timeout=60)
         job_id = told.json()["job_id"]
         key = f"{namespace}:j:{job_id}"
         client = server.master.engine.redis

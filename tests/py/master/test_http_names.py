@@ -40,7 +40,7 @@ def test_whatever_has_a_name_is_found_by_it(url: str, name: str) -> None:
         http.headers["accept"] = "application/json"
 
         def ask(method: str, path: str, body: object = None) -> Any:
-            answer = http.request(method, f"{url}{path}", json=body, timeout=30)
+            answer = http.request(method, f"{url}{path}", json=body, timeout=60)
             assert answer.ok, (path, answer.text)
             return answer.json() if answer.content else None
 
@@ -56,7 +56,7 @@ def test_whatever_has_a_name_is_found_by_it(url: str, name: str) -> None:
 
 
 def test_the_session_tells_of_what_master_it_is(url: str, redis_server: RedisServer) -> None:
-    told = requests.get(f"{url}/session", headers={"accept": "application/json"}, timeout=30).json()["master"]
+    told = requests.get(f"{url}/session", headers={"accept": "application/json"}, timeout=60).json()["master"]
     assert (told["namespace"], told["environment"], told["color"]) == ("{names}", "staging", "amber")
     assert told["redis"] == hosts_of(redis_server.url)
     assert told["redis_version"].split(".")[0].isdigit()

@@ -65,7 +65,7 @@ async def test_what_one_master_takes_another_delivers_and_a_third_hears_of(maste
         job = await pusher.aenqueue("mail")
         [delivered] = await stub.delivered()
         await first.stop()
-        waiting = asyncio.create_task(waiter.handle(job.id).aresult(20))
+        waiting = asyncio.create_task(waiter.handle(job.id).aresult(60))
         outcome = {"id": job.id, "token": delivered["token"], "type": "success", "result": 7}
         outcome["worker"] = stub.id
         assert (await reporter.send("POST", "/done", msgpack.packb(outcome)))[0] == 204

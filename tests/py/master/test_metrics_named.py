@@ -3,6 +3,7 @@ understands it, and the alerts fire when they must."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import shutil
@@ -17,6 +18,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families as parse
 
 from jqmaster import JQ
+from jqmaster.system import calls
 from processes import MasterProcess
 from test_metrics import GUIDE, Figure
 
@@ -52,7 +54,7 @@ def of_pages() -> list[str]:
     [watching] = re.findall(r"^## Watching\n(.*?)(?=^## )", GUIDE.read_text(), re.M | re.S)
     found = re.findall(r"\bjq_\w*[a-z]\b", watching + (ROOT / "docs" / "deploy.md").read_text())
     assert found
-    rows = re.findall(r"^\| (`.*?) \| (?:namespace|this master|Redis) \|", GUIDE.read_text(), re.M)
+    rows = re.findall(r"^\| (`.*?) \| (?:namespace|system|this master|Redis) \|", GUIDE.read_text(), re.M)
     assert len(rows) > 8
     for row in rows:
         first = ""
@@ -67,22 +69,29 @@ PLACES = {"dashboard": of_dashboard, "alerts": of_alerts, "keda": of_keda, "page
 
 @pytest.fixture(scope="module")
 def figure(redis_url: str) -> Iterator[Named]:
-    """A scrape of a master whose namespace has something of everything."""
-    with MasterProcess("--redis", redis_url, "--namespace", "{metrics-named}") as master:
+    """Scrapes of a master whose namespace has something of everything, and of one of a system."""
+    asyncio.run(calls.create(redis_url, "{metrics-system}", 2))
+    with (
+        MasterProcess("--redis", redis_url, "--namespace", "{metrics-named}") as master,
+        MasterProcess("--redis", redis_url, "--system", "{metrics-system}") as of_system,
+    ):
+        JQ(of_system.url).enqueue("mail")
         jq = JQ(master.url)
         jq.constrain("one", {"name": "mail"}, concurrency=1, rate={"limit": 9, "period": 1})
         jq.repeat("hourly", jq.call("report"), every=3600)
         scrape(master.url)
         jq.enqueue("mail", max_retry=0)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while ("jq_doctor_findings", "check") not in (found := scrape(master.url)).values():
             assert time.monotonic() < deadline
             time.sleep(0.2)
+        more = scrape(of_system.url)
+        found.types, found.samples = more.types | found.types, more.samples | found.samples
         yield found
 
 
 def scrape(url: str) -> Named:
-    with urllib.request.urlopen(f"{url}/metrics", timeout=20) as answer:
+    with urllib.request.urlopen(f"{url}/metrics", timeout=60) as answer:
         return Named(parse(answer.read().decode()))
 
 

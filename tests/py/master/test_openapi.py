@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import secrets
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import jsonschema
@@ -12,8 +13,10 @@ import msgpack
 import pytest
 import requests
 import schemathesis
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings
+from hypothesis.strategies import one_of
 from openapi_spec_validator import validate
+from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
@@ -203,15 +206,43 @@ def jobs_of(body: Any) -> list[dict[str, Any]]:
     return [job for job in found if isinstance(job, dict)] if isinstance(found, list) else []
 
 
-@schemathesis.openapi.from_dict(flat_document()).parametrize()
-@settings(
-    max_examples=10,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
-def test_generated_requests_get_documented_answers(case: Any, live: Live, session: requests.Session) -> None:
+OPERATIONS = [(method, path) for path, item in flat_document()["paths"].items() for method in METHODS if method in item]
+
+
+@cache
+def flat_schema() -> Any:
+    return schemathesis.openapi.from_dict(flat_document())
+
+
+# Not schemathesis' own `parametrize`: it makes the requests of all operations while tests are collected, in each
+# process that runs tests, and gives all its tests one name, of which xdist runs one.
+@pytest.mark.parametrize(("method", "path"), OPERATIONS)
+def test_generated_requests_get_documented_answers(
+    method: str, path: str, live: Live, session: requests.Session
+) -> None:
+    operation = flat_schema()[path][method.upper()]
+    cases = [operation.as_strategy(generation_mode=mode) for mode in GenerationMode]
+
+    @given(case=one_of(cases))
+    @settings(
+        max_examples=10,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    def ask(case: Any) -> None:
+        prepare(case, live)
+        # There being no replicas, 504 is the right answer to jobs that are to be durable.
+        waits = any(job.get("durable") is not None for job in jobs_of(case.body))
+        checks = [check for check in CHECKS if not (waits and check is not_a_server_error)]
+        case.call_and_validate(base_url=live.url, session=session, checks=checks, timeout=60)
+
+    ask()
+
+
+def prepare(case: Any, live: Live) -> None:
+    """Have it meet what is there, and wait for nothing."""
     if case.path.startswith("/constraint/") and len(str(case.path_parameters["id"])) % 2:
         # Ids of chance meet nothing that is there.
         case.path_parameters["id"] = known_constraint(live)
@@ -222,7 +253,3 @@ def test_generated_requests_get_documented_answers(case: Any, live: Live, sessio
     for job in jobs_of(case.body):
         if isinstance(job.get("durable"), dict) and "timeout" in job["durable"]:
             job["durable"]["timeout"] = 0.001  # there are no replicas to wait for
-    # There being no replicas, 504 is the right answer to jobs that are to be durable.
-    waits = any(job.get("durable") is not None for job in jobs_of(case.body))
-    checks = [check for check in CHECKS if not (waits and check is not_a_server_error)]
-    case.call_and_validate(base_url=live.url, session=session, checks=checks, timeout=60)

@@ -88,19 +88,19 @@ def proxy(request: pytest.FixtureRequest, master: MasterProcess, folder: Path) -
     with (folder / f"{name}.out").open("w") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
         url = f"https://localhost:{port}"
         try:
-            deadline = time.monotonic() + 30
+            deadline = time.monotonic() + 60
             while not answers(url, folder):
                 assert process.poll() is None and time.monotonic() < deadline, (folder / f"{name}.out").read_text()
                 time.sleep(0.05)
             yield url
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(60)
 
 
 def answers(url: str, folder: Path) -> bool:
     try:
-        return requests.get(f"{url}/alive", verify=folder / "jq.crt", timeout=5).status_code in (200, 401)
+        return requests.get(f"{url}/alive", verify=folder / "jq.crt", timeout=60).status_code in (200, 401)
     except requests.RequestException:
         return False
 
@@ -108,7 +108,7 @@ def answers(url: str, folder: Path) -> bool:
 def ask(method: str, url: str, folder: Path, user: str | None = "ann", **headers: str) -> requests.Response:
     who = None if user is None else (user, PASSWORD)
     headers |= {"accept": "application/json"}
-    return requests.request(method, url, auth=who, verify=folder / "jq.crt", timeout=30, headers=headers)
+    return requests.request(method, url, auth=who, verify=folder / "jq.crt", timeout=60, headers=headers)
 
 
 def test_a_proxy_says_who_it_is(proxy: str, folder: Path) -> None:
@@ -158,11 +158,11 @@ def test_the_master_speaks_tls_itself(folder: Path, redis_url: str, namespace: s
         url = f"https://localhost:{master.port}"
         assert master.url.startswith("https://")
         headers = {"authorization": f"Bearer {key}"}
-        assert requests.get(f"{url}/queues", headers=headers, verify=folder / "jq.crt", timeout=30).status_code == 200
-        answer = requests.post(f"{url}/session", json={"key": key}, verify=folder / "jq.crt", timeout=30)
+        assert requests.get(f"{url}/queues", headers=headers, verify=folder / "jq.crt", timeout=60).status_code == 200
+        answer = requests.post(f"{url}/session", json={"key": key}, verify=folder / "jq.crt", timeout=60)
         assert "; Secure" in answer.headers["set-cookie"]
         with pytest.raises(requests.RequestException):
-            requests.get(f"http://localhost:{master.port}/alive", timeout=30)
+            requests.get(f"http://localhost:{master.port}/alive", timeout=60)
 
 
 def test_a_certificate_that_cannot_be_used_is_said_at_once(folder: Path, redis_url: str, namespace: str) -> None:

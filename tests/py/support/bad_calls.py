@@ -9,6 +9,7 @@ from bad_following import of_following
 from bad_letters import of_letters
 from bad_schedules import of_schedules
 from bad_shares import of_shares
+from bad_systems import of_systems
 from bad_values import (
     BLOB,
     DONE,
@@ -102,6 +103,7 @@ def of_calls(scripts):
 
     yield from of_constraints(invalid, refused)
     yield from of_shares(invalid, refused)
+    yield from of_systems(invalid, refused)
     yield from of_schedules(invalid, refused)
     yield from of_webhooks(invalid, refused)
     yield from of_finding(invalid, refused)
@@ -116,7 +118,9 @@ def of_calls(scripts):
         yield invalid("assign", f"without {show(other)}", "without[1]", encode(spec))
     yield from of_following(invalid, refused)
     yield Case("history: unknown", "history", [UNKNOWN], "NOTFOUND", "id")
-    of_another_kind = {"enqueue", "balance", "finish", "constrain", "schedule", "subscribe", "change", "outbox"}
+    of_another_kind = {
+        "enqueue", "balance", "finish", "constrain", "schedule", "subscribe", "change", "outbox", "system", "meet",
+    }  # fmt: skip
     for script in sorted(set(scripts) - of_another_kind):
         yield invalid(script, "no arguments", "spec")
         if script != "heartbeat":  # it takes what its notes name

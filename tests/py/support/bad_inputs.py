@@ -6,6 +6,7 @@ import msgpack
 
 import bad_access
 import bad_shares
+import bad_systems
 from bad_calls import of_calls
 from bad_constraints import PATHS
 from bad_fields import (
@@ -159,6 +160,7 @@ TARGETS = [
            "rate", "cost", "order", "expires_in"), ["id"], one_constraint),
     Target("shared definition", "constrain", {"id": "new", "concurrency": 1}, {"shared": BOOLEANS}, [], one_constraint),
     *bad_shares.targets(Target),
+    *bad_systems.targets(Target),
     Target("rate", "constrain", {"limit": 1, "period": 1}, RATE, ["limit", "period"],
            within("rate", {"id": "new"}, one_constraint), "rate", True),
     Target("constraint", "unconstrain", {"id": "known"}, of("unconstrain", "id"), ["id"]),

@@ -17,7 +17,7 @@ def targets(target):
     return [
         target("look at shares", "share", LOOK, fields, ["epoch", "turn"]),
         target("shares", "share", TOLD, {**fields, "until_ms": TURNS, "shares": shares}, ["epoch", "turn"]),
-        target("balance", "balance", {"lease_ms": 1}, {"lease_ms": LEASES}, ["lease_ms"]),
+        target("balance", "balance", {"lease_ms": 1}, {"lease_ms": LEASES, "generation": TURNS}, ["lease_ms"]),
         target("balanced", "balance", {**LOOK, "lease_ms": 1}, {"lease_ms": LEASES, **fields}, ["epoch", "turn"],
                lambda spec: [spec, b""]),
     ]  # fmt: skip

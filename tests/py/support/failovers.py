@@ -118,7 +118,7 @@ class Client:
             third = await enqueue(self.engine, "third")
             [job] = (await self.engine.pick("w", "third")).jobs
             later = asyncio.create_task(self.ended.wait(third.encode(), LONG_S))
-            await eventually(lambda: self.ended.is_subscribed, 5)
+            await eventually(lambda: self.ended.is_subscribed)
             await engine.finish("w", [({"id": job.id, "token": job.token, "type": "success"}, b"\xc0")])
             assert await asyncio.wait_for(later, 3) == "done"  # it was told: nobody looks so soon
             assert await engine.audit_all() == []

@@ -15,13 +15,13 @@ import hypercorn.asyncio
 from http_support import Pokes
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine, connect
-from jqmaster.engine.scripts import builtin, install
 from jqmaster.engine.waiting import Waiting
 from jqmaster.master.bulk import Bulks
 from jqmaster.master.events import EventFeed
 from jqmaster.master.http import http1
 from jqmaster.master.http.app import create_app
 from jqmaster.master.master import Master
+from settable import set_up
 
 
 @dataclass
@@ -36,7 +36,7 @@ class Live:
 
     def run(self, work: Any) -> Any:
         """Run a coroutine in the server's loop."""
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result(30)
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(60)
 
 
 @contextlib.contextmanager
@@ -49,7 +49,7 @@ def live_server(redis_url: str, namespace: str, **options: Any) -> Iterator[Live
 
     async def main() -> None:
         client = connect(redis_url)
-        await install(client, namespace, builtin(), make_current=True)
+        await set_up(client, namespace)
         engine = Engine(client, namespace)
         waiting, ended = Waiting(engine, client), Ended(engine, client)
         events = EventFeed(engine, client)
@@ -77,5 +77,5 @@ def live_server(redis_url: str, namespace: str, **options: Any) -> Iterator[Live
         yield started[0]
     finally:
         started[0].loop.call_soon_threadsafe(stop.set)
-        thread.join(30)
+        thread.join(60)
         assert not thread.is_alive()

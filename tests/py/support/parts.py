@@ -16,11 +16,13 @@ from redis.asyncio import Redis
 
 from jqmaster.engine.engine import Engine
 
+LONG_S = 60.0  # for what comes soon, unless the machine stands still meanwhile
 _numbers = itertools.count()
 
 
-async def eventually(fact: Callable[[], Any], timeout_s: float = 10.0) -> Any:
+async def eventually(fact: Callable[[], Any], timeout_s: float = LONG_S) -> Any:
     """The value of `fact` (plain or awaitable) as soon as it is true."""
+    pause_s = 0.003
     async with asyncio.timeout(timeout_s):
         while True:
             value = fact()
@@ -28,7 +30,8 @@ async def eventually(fact: Callable[[], Any], timeout_s: float = 10.0) -> Any:
                 value = await value
             if value:
                 return value
-            await asyncio.sleep(0.003)
+            await asyncio.sleep(pause_s)
+            pause_s = min(pause_s * 1.3, 0.05)  # what takes long needs the processor itself
 
 
 async def enqueue(engine: Engine, name: str = "mail", argument: Any = None, **fields: Any) -> str:
@@ -42,7 +45,7 @@ async def status(engine: Engine, job_id: str) -> str:
     return str(document["status"])
 
 
-async def until(engine: Engine, job_id: str, *states: str, timeout_s: float = 10.0) -> dict[str, Any]:
+async def until(engine: Engine, job_id: str, *states: str, timeout_s: float = LONG_S) -> dict[str, Any]:
     """The job's document once it is in one of `states`."""
     await eventually(lambda: _is_in(engine, job_id, states), timeout_s)
     [document] = await engine.get(job_id)
@@ -101,7 +104,7 @@ class StubWorker:
         finally:
             self.under_way -= 1
 
-    async def delivered(self, count: int = 1, timeout_s: float = 30.0) -> list[dict[str, Any]]:
+    async def delivered(self, count: int = 1, timeout_s: float = LONG_S) -> list[dict[str, Any]]:
         """All jobs delivered, once there are at least `count`."""
         await eventually(lambda: len(self.jobs) >= count, timeout_s)
         return self.jobs

@@ -67,7 +67,7 @@ class Process:
         self._process.kill()
         self._process.wait()
 
-    def ends(self, timeout_s: float = 20) -> int:
+    def ends(self, timeout_s: float = START_S) -> int:
         """Its exit code."""
         return self._process.wait(timeout_s)
 

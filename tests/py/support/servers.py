@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import subprocess
@@ -21,7 +22,8 @@ class RedisServer:
         # Not pytest's tmp_path: a socket's path may have little more than 100 characters.
         self.directory = Path(tempfile.mkdtemp(prefix="jq-"))
         self.socket = self.directory / "redis.sock"
-        self.url = f"unix://{self.socket}"
+        # A machine that stands still for some seconds is no fault of those who connect meanwhile.
+        self.url = f"unix://{self.socket}?socket_connect_timeout=60"
         self.arguments = arguments
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -32,7 +34,7 @@ class RedisServer:
         with open(self.directory / "redis.log", "ab") as log:
             command = [SERVER, *defaults, *self.arguments]
             self.process = subprocess.Popen(command, stdout=log, stderr=log)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while True:
             try:
                 with self.client() as client:
@@ -47,6 +49,11 @@ class RedisServer:
     def client(self) -> redis.Redis:
         """A blocking client, for set-up and for looking at things."""
         return redis.Redis(unix_socket_path=str(self.socket))
+
+    @functools.cached_property
+    def shared(self) -> redis.Redis:
+        """One such client for all, while the server is not started again."""
+        return self.client()
 
     def kill(self) -> None:
         """As kill -9: nothing is flushed or said goodbye to."""

@@ -12,6 +12,7 @@ from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Page
 from jqmaster.system import calls
 from jqmaster.system.engine import SystemEngine
+from jqmaster.system.looking import Look, look
 
 NIL = msgpack.packb(None)
 COUNT = 3
@@ -23,6 +24,15 @@ async def system(redis_url: str, namespace: str) -> AsyncIterator[SystemEngine]:
     engine = SystemEngine(redis_url, namespace, actor="ann")
     yield engine
     await engine.close()
+
+
+async def looked(url: str, namespace: str) -> Look:
+    """The partitions of a system as they are found."""
+    engine = SystemEngine(url, namespace)
+    try:
+        return await look(engine)
+    finally:
+        await engine.close()
 
 
 async def put(engine: Engine, count: int = 1, **spec: Any) -> list[str]:

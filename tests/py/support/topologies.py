@@ -17,7 +17,7 @@ from redis.crc import key_slot
 from servers import SERVER, RedisServer
 
 SLOTS = 16384
-START_S = 30.0
+START_S = 60.0
 
 
 def free_ports(count: int) -> list[int]:

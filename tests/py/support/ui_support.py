@@ -31,7 +31,7 @@ HOSTILE = '<img src=x onerror="window.hacked=1">\'&/../%2F?#\u202e ünï 𝒳'
 LATENCY_MS = float(os.environ.get("JQ_UI_LATENCY_MS", "0"))
 SLOWER = float(os.environ.get("JQ_UI_SLOWER", "1"))
 
-expect.set_options(timeout=10_000 * max(1, SLOWER))
+expect.set_options(timeout=60_000 * max(1, SLOWER))
 
 
 @dataclass

@@ -91,8 +91,7 @@ class TestSharing:
         for index in range(COUNT):
             await shop.put(index, 300)
         started: list[int] = []
-        begun = asyncio.get_running_loop().time()
-        while asyncio.get_running_loop().time() < begun + 4:
+        while len(started) < 3 * 40:
             index = random.randrange(COUNT)
             for job in await shop.take(index, 40):
                 started.append((await shop.engines[index].get(job.id))[0]["started_ms"])
@@ -101,7 +100,6 @@ class TestSharing:
             await asyncio.sleep(0.01)
         started.sort()
         assert all(later - first >= 1000 for first, later in zip(started, started[40:], strict=False))
-        assert len(started) >= 2 * 40
 
     async def test_a_lower_limit_holds_when_the_call_returns(self, shop: Shop) -> None:
         await shop.open(100)
@@ -184,7 +182,7 @@ async def stopped_at(shop: Shop, stop: int, is_cut: bool) -> None:
         await asyncio.sleep(0.005)
         await play()
     with suppress(JQError):
-        await asyncio.wait_for(going, 10)
+        await asyncio.wait_for(going, 60)
     await play(2)
     assert (await shop.look())[0] > 0
 
@@ -210,6 +208,7 @@ class TestBalancers:
         shops = {stop: Shop(redis, f"{namespace[:-1]}.{stop}}}", COUNT) for stop in range(first, first + 11)}
         await asyncio.gather(*(stopped_at(shop, stop, is_cut) for stop, shop in shops.items()))
 
+    @pytest.mark.faults
     @pytest.mark.parametrize("seed", range(3))
     async def test_several_that_stall_and_die_while_workers_pick_anywhere(self, shop: Shop, seed: int) -> None:
         chance = random.Random(seed)
@@ -247,6 +246,7 @@ class TestBalancers:
         assert ended > 5 * limit
 
 
+@pytest.mark.faults
 class TestFaults:
     """Three partitions, one of them on a server of its own, which goes back to what it was earlier."""
 

@@ -64,7 +64,7 @@ async def finish(engine: SystemEngine, number: int, job_id: str) -> None:
     await there.finish("w", [({"id": job.id, "token": job.token, "type": "success"}, NIL)])
 
 
-async def until(fact: Callable[[], Awaitable[object]], timeout_s: float = 20) -> None:
+async def until(fact: Callable[[], Awaitable[object]], timeout_s: float = 60) -> None:
     async with asyncio.timeout(timeout_s):
         while True:
             if await fact():
@@ -72,7 +72,7 @@ async def until(fact: Callable[[], Awaitable[object]], timeout_s: float = 20) ->
             await asyncio.sleep(0.005)
 
 
-async def comes_to(engine: SystemEngine, job_id: str, status: str, timeout_s: float = 20) -> None:
+async def comes_to(engine: SystemEngine, job_id: str, status: str, timeout_s: float = 60) -> None:
     async def has_come() -> bool:
         return [one and one["status"] for one in await engine.get(job_id)] == [status]
 

@@ -151,12 +151,17 @@ class System:
 
     async def keys(self, at: int) -> list[bytes]:
         engine = self.engines[at]
-        return [key async for key in engine.redis.scan_iter(f"{engine.namespace}:*") if not key.endswith(b":clock")]
+        found = engine.redis.scan_iter(f"{engine.namespace}:*", count=10_000)  # other tests left many more there
+        return [key async for key in found if not key.endswith(b":clock")]
 
     async def snapshot(self) -> None:
         at = self.chance.randrange(COUNT)
         redis = self.engines[at].redis
-        self.snapshots[at] = {key: await redis.dump(key) for key in await self.keys(at)}
+        keys = await self.keys(at)
+        pipeline = redis.pipeline(transaction=False)
+        for key in keys:
+            pipeline.dump(key)
+        self.snapshots[at] = dict(zip(keys, await pipeline.execute(), strict=True))
 
     async def fail_over(self) -> None:
         """A partition goes back to what it was at a moment, but for its clock."""

@@ -19,6 +19,7 @@ from jqmaster.engine.scripts import load
 from jqmaster.errors import Conflict, Invalid, NotFound
 from jqmaster.system import calls
 from jqmaster.system.record import System, unpack
+from systems import looked
 from topologies import Cluster, cluster
 
 pytestmark = pytest.mark.faults
@@ -74,11 +75,12 @@ async def test_creating_is_safe_to_repeat_and_completes_what_broke_off(three_nod
     gone = system.partitions[2].namespace
     owner = three_nodes.owner(gone)
     owner.do("DEL", *owner.do("CLUSTER", "GETKEYSINSLOT", system.partitions[2].slot, 100))
-    _, seen = await calls.look(three_nodes.url, "{again}")
-    assert [one.problem(1)[:11] for one in seen] == ["", "", "no copy of "]
+    found = await looked(three_nodes.url, "{again}")
+    assert [one.problem(1)[:11] for one in found.partitions] == ["", "", "no copy of "]
+    assert owner.do("EXISTS", f"{gone}:meta") == 0, "who looks sets nothing up"
     assert await calls.create(three_nodes.url, "{again}", 3) == system
-    _, seen = await calls.look(three_nodes.url, gone)
-    assert [one.problem(1) for one in seen] == ["", "", ""]
+    found = await looked(three_nodes.url, gone)
+    assert [one.problem(1) for one in found.partitions] == ["", "", ""]
     assert owner.do("EXISTS", f"{gone}:meta") == 1
 
 
@@ -112,7 +114,7 @@ async def test_a_namespace_without_record_is_no_system(three_nodes: Cluster) -> 
         await load(redis, "{plain}")
     assert three_nodes.owner("{plain}").do("EXISTS", "{plain}:system") == 0
     with pytest.raises(NotFound, match="is no system"):
-        await calls.look(three_nodes.url, "{plain}")
+        await looked(three_nodes.url, "{plain}")
 
 
 def test_copies_of_another_generation_are_told(three_nodes: Cluster, call: Call) -> None:
@@ -164,5 +166,5 @@ def test_what_does_not_answer_is_named(call: Call) -> None:
             lost.process.send_signal(signal.SIGCONT)
         assert said.code == 1, said
         document = json.loads(said.out)
-        assert document["missing"] == [name for name in names if homes[name] is lost]
+        assert document["missing"] == [number for number, name in enumerate(names) if homes[name] is lost]
         assert [bool(one["problem"]) for one in document["partitions"]] == [homes[name] is lost for name in names]

@@ -13,6 +13,7 @@ import msgpack
 import pytest
 
 from jqmaster import JQ
+from jqmaster.engine.calls import pack
 from jqmaster.engine.scripts import builtin
 from jqmaster.errors import Conflict, Invalid, JQError, NotFound, Unavailable
 from jqmaster.system import calls
@@ -181,6 +182,14 @@ class TestByIds:
             await engine.cancel([one], atomic=True, force=False, dependents="refuse")
             raise Conflict("cancelled before")  # which is no conflict
 
+    async def test_a_problem_with_one_of_a_list_names_it_by_its_place_there(self, engine: SystemEngine) -> None:
+        """As the whole call has it, not the part of it that goes to a partition."""
+        free, awaited, *_ = await spread(engine)
+        [child] = await put(engine, depends=[awaited])
+        with pytest.raises(Conflict, match=child) as refused:
+            await engine.cancel([free, awaited], dependents="refuse")
+        assert refused.value.path == "ids[1]"
+
 
 class TestLists:
     async def test_jobs_are_found_wherever_they_are(self, engine: SystemEngine) -> None:
@@ -248,7 +257,7 @@ class TestNotYet:
             await engine.call(operation, msgpack.packb({}))
 
     async def test_nor_are_some_ways_of_asking(self, engine: SystemEngine) -> None:
-        for asked in (engine.begin_bulk("retry", {}), engine.finish("w", pick={"queues": "a"})):
+        for asked in (engine.register("w", "a"), engine.call("pick", pack({"worker": "w", "queues": "a", "wait": {}}))):
             with pytest.raises(Invalid, match="is not possible over the partitions"):
                 await asked
 
@@ -269,11 +278,11 @@ class TestLibrary:
                         return 2 * number
 
                     its.burst()
-            assert [handle.result(timeout=10) for handle in handles] == [2 * number for number in range(30)]
+            assert [handle.result(timeout=60) for handle in handles] == [2 * number for number in range(30)]
             assert jq.handle(handles[0].id).status() == "done"
 
     async def test_a_namespace_alone_is_no_system(self, redis_url: str, namespace: str) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             with pytest.raises(NotFound, match="is no system"):
                 await JQ(redis_url, system=namespace).aenqueue("a")
 

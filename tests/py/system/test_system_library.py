@@ -65,7 +65,6 @@ def test_schedules(jq: JQ) -> None:
 def test_what_is_not_possible_says_so(jq: JQ) -> None:
     for refused in (
         lambda: jq.constrain("c", {"name": "a"}, concurrency=1, by="queue"),
-        lambda: jq.begin_bulk("retry", {"queue": "a"}),
         lambda: list(jq.export()),
     ):
         with pytest.raises((Invalid, NotFound), match=r"partition|shared"):

@@ -96,7 +96,7 @@ async def test_a_hold_holds_everywhere(engine: SystemEngine) -> None:
 async def test_what_partitions_cannot_share_is_refused(
     engine: SystemEngine, field: str, limits: dict[str, Any]
 ) -> None:
-    with pytest.raises(Invalid, match="partitions of a system share cannot have it") as refused:
+    with pytest.raises(Invalid, match="have to be in one partition of the system") as refused:
         await engine.constrain("c", {"name": "a"}, **limits)
     assert refused.value.path == field
     assert await constraints(engine) == [[]] * COUNT

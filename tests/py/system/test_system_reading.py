@@ -114,6 +114,15 @@ class TestStatistics:
         [ranked] = (await system.ranking())["queues"]
         assert ranked["name"] == "a"
 
+    async def test_queues_whose_jobs_ran_in_one_partition_alone(self, system: SystemEngine) -> None:
+        first, other, *_ = await system.partitions()
+        await put(first)
+        await put(other)
+        await work(other, "a", 1)
+        [queue, again] = (await system.queues(["a", "a"], minutes=5)).documents
+        assert queue["recent"]["wait"]["count"] == queue["recent"]["run"]["count"] == 1
+        assert queue["queued"] == 1 and queue == again
+
 
 class TestListings:
     async def test_failures_of_a_group_add_up(self, system: SystemEngine) -> None:
@@ -190,8 +199,12 @@ class TestListings:
             await engines[number % 3].cancel([job])
             await asyncio.sleep(0.002)
         await system.queue("a", paused=True)
+        await asyncio.sleep(0.002)
+        await system.constrain("c", {"name": "a"}, concurrency=1)
+        await system.hold("c", 60)
+        await system.unconstrain("c")
         whole = await walked(system.trail, 100)
-        assert [one["what"] for one in whole] == ["queue", *["cancel"] * 9]
+        assert [one["what"] for one in whole] == ["unconstrain", "hold", "constrain", "queue", *["cancel"] * 9]
         assert [one["time_ms"] for one in whole] == sorted((one["time_ms"] for one in whole), reverse=True)
         for count in (1, 2, 4):
             assert await walked(system.trail, count) == whole

@@ -124,7 +124,7 @@ async def test_schedules_live_at_their_home_and_make_jobs_there(system: SystemEn
 async def test_what_a_partition_has_otherwise_is_told_and_mended(system: SystemEngine) -> None:
     engines = await system.partitions()
     await set_all(system)
-    assert await settings.behind(engines) == [[], [], []]
+    assert await settings.behind(engines, {}) == [[], [], []]
     [first, second] = [one["id"] for one in (await system.keys()).documents]
     await engines[1].config({"events_max": 5})
     await engines[1].queue("q", paused=False, unset=["retry_base"], set={"retry_cap": 9.0})
@@ -135,12 +135,12 @@ async def test_what_a_partition_has_otherwise_is_told_and_mended(system: SystemE
     await engines[2].subscribe("other", "http://x/", {"name": "b"})
     await engines[0].revoke(second)
     await put(engines[2], queue="none", name="b")
-    found = [[one.what for one in each] for each in await settings.behind(engines) if isinstance(each, list)]
+    found = [[one.what for one in each] for each in await settings.behind(engines, {}) if isinstance(each, list)]
     assert found[0] == []
     assert sorted(found[1]) == sorted(["settings", "queue q", f"key {first}", f"key {second}"])
     assert sorted(found[2]) == sorted(["queue own", "queue q", "webhook hook", "webhook other", f"key {second}"])
     assert await settings.sync(system) == found
-    assert await settings.behind(engines) == [[], [], []]
+    assert await settings.behind(engines, {}) == [[], [], []]
     [key] = (await engines[1].keys(digests=True)).documents
     [right] = (await engines[0].keys(digests=True)).documents
     assert {**key, "created_ms": 0, "expires_ms": 0} == {**right, "created_ms": 0, "expires_ms": 0}

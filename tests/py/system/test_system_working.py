@@ -10,6 +10,7 @@ import pytest
 from jqmaster.engine.replies import Job, Note
 from jqmaster.errors import Invalid, NotFound
 from jqmaster.system.engine import SystemEngine
+from jqmaster.system.record import partition_of
 from systems import NIL, put, system  # noqa: F401 (fixture)
 
 
@@ -34,8 +35,6 @@ async def test_outcomes_go_where_their_jobs_are(system: SystemEngine) -> None:
     done = await system.finish("w", outcomes)
     assert done.states == ["done", "done", "NOTFOUND", "done", "done", "done", "done"]
     assert [one.id[14:] for one in done.enqueued[1]] == ["01", "01"] and done.picked is None
-    with pytest.raises(Invalid, match="finish with pick"):
-        await system.finish("w", pick={"queues": "a"})
     with pytest.raises(Invalid):
         await system.finish("w")
 
@@ -106,3 +105,67 @@ async def test_running_jobs_of_a_queue_or_a_worker_are_taken_wherever_they_run(s
     with pytest.raises(NotFound):
         await system.kick_queue("none")
     assert await system.kick([jobs[0].id]) == ["CONFLICT"]
+
+
+async def test_jobs_are_picked_wherever_they_are(system: SystemEngine) -> None:
+    partitions = await system.partitions()
+    for one in partitions:
+        await put(one, 2)
+    found = [job for _ in range(2 * len(partitions)) for job in (await system.pick("w", "a")).jobs]
+    assert sorted(partition_of(job.id) for job in found) == sorted([*range(len(partitions))] * 2)
+    assert (await system.pick("w", "a")).jobs == []
+    with pytest.raises(Invalid, match="pick with wait"):
+        await system.call("pick", msgpack.packb({"worker": "w", "queues": "a", "wait": {"on": "x", "ms": 5}}))
+    with pytest.raises(Invalid, match="queues"):
+        await system.pick("w", [])
+    await system.enqueue([({"name": "a", "delay": 60}, NIL)])
+    assert 0 < (await system.pick("w", "a")).next_ms <= 60_000
+
+
+async def test_a_pick_says_when_there_may_be_more_at_once(system: SystemEngine) -> None:
+    """As where a job waits that does not come before the place that is asked for."""
+    one, *_ = await system.partitions()
+    await put(one)
+    assert await system.pick("w", "a", before="0" * 22) == (0, [])
+    await system.pick("w", "a")
+    assert (await system.pick("w", "a")).next_ms > 0
+
+
+async def test_a_pick_that_is_repeated_brings_the_same(system: SystemEngine) -> None:
+    for one in await system.partitions():
+        await put(one, 1)
+    first = await system.pick("w", "a", request="r")
+    assert first.jobs and await system.pick("w", "a", request="r") == first
+
+
+async def test_the_next_job_comes_with_a_report(system: SystemEngine) -> None:
+    jobs = await running(system)
+    idle = (await system.finish("w", pick={"queues": "a"})).picked
+    assert idle is not None and idle.jobs == []
+    for one in await system.partitions():
+        await put(one, 3)
+    done: list[str] = []
+    while jobs:
+        outcomes = [({"id": job.id, "token": job.token, "type": "success"}, NIL) for job in jobs]
+        answered = await system.finish("w", outcomes, pick={"queues": "a", "count": 2})
+        assert answered.states == ["done"] * len(jobs)
+        done += [job.id for job in jobs]
+        assert answered.picked is not None
+        jobs = answered.picked.jobs
+    assert len(done) == len(set(done)) == 5 * len(await system.partitions())
+
+
+async def test_what_is_urgent_is_soon_found_wherever_it_is(system: SystemEngine) -> None:
+    """A report looks at one other partition, chosen by chance."""
+    partitions = await system.partitions()
+    await put(partitions[0], 200)
+    [urgent] = await partitions[1].enqueue([({"name": "a", "priority": -5}, NIL)])
+    [job] = (await partitions[0].pick("w", "a")).jobs
+    for _ in range(150):
+        outcome = ({"id": job.id, "token": job.token, "type": "success"}, NIL)
+        picked = (await system.finish("w", [outcome], pick={"queues": "a"})).picked
+        assert picked is not None
+        [job] = picked.jobs
+        if job.id == urgent.id:
+            return
+    raise AssertionError("it was never found")

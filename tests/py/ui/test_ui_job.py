@@ -281,7 +281,7 @@ def test_cancel_kick_and_discard(page: Page, site: Site) -> None:
     page.get_by_role("button", name="Discard…").click()
     dialog(page).get_by_role("button", name="Discard: 1 job").click()
     expect(page).to_have_url(f"{site.url}/ui/jobs")
-    assert site.session.get(f"{site.url}/job/{job}", timeout=30).status_code == 404
+    assert site.session.get(f"{site.url}/job/{job}", timeout=60).status_code == 404
 
 
 def test_priority_argument_and_tags_are_changed(page: Page, site: Site) -> None:

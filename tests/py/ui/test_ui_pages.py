@@ -105,7 +105,7 @@ def test_plural_paths_of_jobs_and_constraints_lead_on(ui: Ui) -> None:
 
 def test_the_policy_forbids_what_is_not_ours(server: Server) -> None:
     for path in ("/ui/", "/ui/queues", "/ui/static/app.js"):
-        answer = requests.get(server.url + path, timeout=10)
+        answer = requests.get(server.url + path, timeout=60)
         policy = answer.headers["content-security-policy"]
         assert "default-src 'none'" in policy and "unsafe" not in policy
         assert answer.headers["x-content-type-options"] == "nosniff"
@@ -113,22 +113,22 @@ def test_the_policy_forbids_what_is_not_ours(server: Server) -> None:
 
 def test_browsers_are_led_to_the_ui_and_programs_are_not(server: Server) -> None:
     for accept in ("text/html", "text/html,*/*;q=0.8", "*/*", None):
-        told = requests.get(server.url, headers={"accept": accept}, allow_redirects=False, timeout=10)
+        told = requests.get(server.url, headers={"accept": accept}, allow_redirects=False, timeout=60)
         assert (told.status_code, told.headers["location"]) == (302, "/ui/")
-    told = requests.get(server.url, headers={"accept": "application/json"}, timeout=10)
+    told = requests.get(server.url, headers={"accept": "application/json"}, timeout=60)
     assert (told.status_code, told.json()["error"]["code"]) == (404, "NOTFOUND")
 
 
 def test_files_are_packed_and_asked_for_once(server: Server) -> None:
     url = server.url + "/ui/static/app.js"
-    first = requests.get(url, headers={"accept-encoding": "gzip"}, stream=True, timeout=10)
+    first = requests.get(url, headers={"accept-encoding": "gzip"}, stream=True, timeout=60)
     packed = first.raw.read(decode_content=False)
-    plain = requests.get(url, headers={"accept-encoding": "identity"}, timeout=10)
+    plain = requests.get(url, headers={"accept-encoding": "identity"}, timeout=60)
     assert gzip.decompress(packed) == plain.content
-    again = requests.get(url, headers={"if-none-match": first.headers["etag"]}, timeout=10)
+    again = requests.get(url, headers={"if-none-match": first.headers["etag"]}, timeout=60)
     assert again.status_code == 304 and not again.content
-    assert requests.get(server.url + "/ui/static/..%2f..%2fhttp%2fui.py", timeout=10).status_code == 404
-    assert requests.get(server.url + "/ui/static/nothing.js", timeout=10).status_code == 404
+    assert requests.get(server.url + "/ui/static/..%2f..%2fhttp%2fui.py", timeout=60).status_code == 404
+    assert requests.get(server.url + "/ui/static/nothing.js", timeout=60).status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -142,9 +142,9 @@ def test_files_are_packed_and_asked_for_once(server: Server) -> None:
 )
 def test_pages_of_other_sites_change_nothing(server: Server, headers: dict[str, str]) -> None:
     for path in ("/queue/mail/pause", "/job", "/queue/other"):
-        told = requests.post(server.url + path, headers={"accept": "application/json", **headers}, timeout=10)
+        told = requests.post(server.url + path, headers={"accept": "application/json", **headers}, timeout=60)
         assert (told.status_code, told.json()["error"]["code"]) == (403, "FORBIDDEN")
-    assert requests.get(server.url + "/queues", headers=headers, timeout=10).status_code == 200
+    assert requests.get(server.url + "/queues", headers=headers, timeout=60).status_code == 200
     assert server.queue("mail")["paused"] is False
 
 
@@ -153,7 +153,7 @@ def test_own_pages_may_change_things_also_where_browsers_say_less(server: Server
         {"origin": server.url},
         {"sec-fetch-site": "same-origin", "origin": "https://jq.example"},
     ):
-        told = requests.post(server.url + "/queue/mail/resume", headers=headers, timeout=10)
+        told = requests.post(server.url + "/queue/mail/resume", headers=headers, timeout=60)
         assert told.status_code == 200
 
 

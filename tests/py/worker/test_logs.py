@@ -173,10 +173,10 @@ def test_a_served_master_writes_lines_when_told(redis_url: str, tmp_path: Any) -
     try:
         assert process.stdout is not None
         url = process.stdout.readline().split()[-1]
-        with urllib.request.urlopen(f"{url}/health", timeout=20) as answer:
+        with urllib.request.urlopen(f"{url}/health", timeout=60) as answer:
             request_id = answer.headers["x-request-id"]
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(60)
     found = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
     assert [line["id"] for line in found if line["logger"] == "jqmaster.request"] == [request_id]

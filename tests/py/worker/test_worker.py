@@ -65,7 +65,7 @@ async def working(way: str, server: Server, functions: dict[str, Function], **mo
         yield Working(stop, task, outcomes)
     finally:
         stop.set()
-        await asyncio.wait_for(task, 20)
+        await asyncio.wait_for(task, 60)
 
 
 async def double(argument: int) -> int:
@@ -368,4 +368,4 @@ async def test_several_masters_stand_in_for_each_other(
         await until(own, job, "done")
         assert time.monotonic() - began < SOON_S
         stop.set()
-        await asyncio.wait_for(task, 20)
+        await asyncio.wait_for(task, 60)

@@ -318,7 +318,7 @@ async def test_a_worker_that_is_asked_to_stop_finishes_what_it_has(way: str, ser
         other = await enqueue(own, "wait")
         go_on.set()
         await until(own, job_id, "done")
-        await asyncio.wait_for(worker.task, 20)
+        await asyncio.wait_for(worker.task, 60)
         assert await status(own, other) == "queued"
         assert await _workers(own) == []
 
@@ -329,7 +329,7 @@ async def test_a_worker_hears_of_it_over_http(server: Server, own: Engine, monke
         async with working(way, server, {"wait": print}, register=True) as worker:
             [document] = await eventually(lambda: _workers(own))
             await own.worker(document["id"], "stop")
-            await asyncio.wait_for(worker.task, 20)
+            await asyncio.wait_for(worker.task, 60)
 
 
 async def _workers(engine: Engine) -> list[dict[str, Any]]:

@@ -47,7 +47,7 @@ async def import_records(master: Master, request: Request) -> Reply:
     except ValueError as error:
         raise invalid("namespace", str(error)) from None
     own = master.engine
-    if not isinstance(own, Engine):
+    if not isinstance(own, Engine):  # nor is a system imported
         raise HttpError(503, "UNAVAILABLE", "this server cannot write into other namespaces")
     engine = Engine(own.redis, namespace, scripts=own.scripts, form=own.form)
     keys = begun = 0

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Iterator
 
 import redis.exceptions
 
+from jqmaster.engine.replies import Document
 from jqmaster.errors import JQError
 from jqmaster.master.figures import Look
 from jqmaster.master.master import Master
@@ -30,7 +32,8 @@ async def metrics(master: Master, request: Request) -> Reply:
         message = "this server lacks the library prometheus-client: pip install 'jqmaster[prometheus]'"
         error = HttpError(501, "UNSUPPORTED", message)
         return Reply(501, jsonform.to_json(packform.pack(error.body())), JSON)
-    families = exposition.Families(await _look(master), master.meters, getattr(master.dispatch, "under_way", None))
+    look, partitions = await asyncio.gather(_look(master), _partitions(master))
+    families = exposition.Families(look, master.meters, getattr(master.dispatch, "under_way", None), partitions)
     kind = exposition.OPENMETRICS if openmetrics else exposition.TEXT
     return Reply(200, exposition.render(families, openmetrics=openmetrics), kind)
 
@@ -40,6 +43,14 @@ async def _look(master: Master) -> Look | None:
         return await master.figures.look()
     except (JQError, redis.exceptions.RedisError, OSError) as error:
         log.warning("cannot look at the namespace: %s", error)
+        return None
+
+
+async def _partitions(master: Master) -> Document | None:
+    try:
+        return None if master.partitions is None else await master.partitions.document()
+    except JQError as error:
+        log.warning("cannot look at the partitions: %s", error)
         return None
 
 

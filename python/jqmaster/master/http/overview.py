@@ -7,7 +7,7 @@ from contextlib import aclosing
 from functools import lru_cache
 from typing import Any
 
-from jqmaster.errors import JQError
+from jqmaster.errors import JQError, NotFound
 from jqmaster.master.http.events import ALIVE_EVERY_S, EVENT_STREAM
 from jqmaster.master.http.jobs import draining
 from jqmaster.master.http.translate import Translation
@@ -42,6 +42,15 @@ async def get_overview(master: Master, _request: Request) -> Reply:
 async def overview_events(master: Master, _request: Request) -> Reply:
     """`GET /overview/events`: the same, every two seconds."""
     return Reply(200, content_type=EVENT_STREAM, stream=_follow(master, _overview(master)))
+
+
+async def get_partitions(master: Master, _request: Request) -> Reply:
+    """`GET /partitions`: how each partition of a system is, some seconds old at most."""
+    if master.partitions is None:
+        raise NotFound("this master serves one namespace, which has no partitions")
+    if master.draining.is_set():
+        raise draining()
+    return Reply(200, packform.pack(await master.partitions.document()))
 
 
 async def get_trends(master: Master, request: Request) -> Reply:

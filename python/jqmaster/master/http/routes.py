@@ -74,6 +74,7 @@ BY_HAND: dict[str, Handler] = {
     "ranking": ranking.ranking,
     "overview": overview.get_overview,
     "overview.events": overview.overview_events,
+    "partitions": overview.get_partitions,
     "trends": overview.get_trends,
     "changes": overview.get_changes,
     "alive": queues.alive,
@@ -237,17 +238,25 @@ async def _respond(master: Master, route: Route, scope: Scope, request: Request)
         if reply.stream is not None and request.who.key_id:
             reply.stream = while_known(master, request.who, reply.stream)
         response = _response(reply, content_type)
-        response.headers += reply.headers
+        response.headers += [*reply.headers, *_missing(master)]
         return response
     except HttpError as error:
         if error.status >= 500:
             logger.warning("%s %s: %s", route.method, route.path, error.__cause__ or error.message)
-        return failure(error, content_type)
+        response = failure(error, content_type)
+        response.headers += _missing(master)
+        return response
     except asyncio.CancelledError:
         raise
     except Exception:
         logger.exception("%s %s failed", route.method, route.path)
         return failure(internal(), content_type)
+
+
+def _missing(master: Master) -> Headers:
+    """Of a system: which partitions did not answer lately. What they have is in no listing then."""
+    missing = getattr(master.engine, "missing", ())
+    return [(b"jq-missing", ",".join(map(str, missing)).encode())] if missing else []
 
 
 def _begin_stream(master: Master, scope: Scope) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from jqmaster.engine.engine import Engine
+from jqmaster.engine.engine import Operations
 from jqmaster.engine.search import MOST
 from jqmaster.errors import Unavailable
 from jqmaster.master.master import Master
@@ -15,7 +15,7 @@ from jqmaster.wire.message import Reply, Request
 
 async def search(master: Master, request: Request) -> Reply:
     """`GET /search`: a few of all kinds whose names contain a text, and jobs that it describes."""
-    if not isinstance(master.engine, Engine):
+    if not isinstance(master.engine, Operations):
         raise Unavailable("this master cannot search")
     text = request.arguments.get("q", "")
     count = request.arguments.get("count", "5")

@@ -4,9 +4,8 @@ import { ApiError, api, OFFLINE } from './api.js';
 import { fill, h } from './dom.js';
 import { setTitle, startRange } from './frame.js';
 import { forget, startPulse } from './fresh.js';
-import { pages } from './pages/index.js';
+import { inBar, pages } from './pages/index.js';
 import { startPalette } from './palette.js';
-import { may } from './rights.js';
 import { BASE, carried, match, navigate, start } from './router.js';
 import { isKnown, keepSession, logIn, showWho } from './session.js';
 import { startKeys } from './shortcuts.js';
@@ -27,18 +26,16 @@ function drawNav(page) {
   const current = page?.nav ? page.path : page?.under;
   fill(
     nav,
-    pages
-      .filter((one) => one.nav && (!one.needs || may(one.needs)))
-      .map((one) =>
-        h(
-          'a',
-          {
-            href: BASE + carried(one.path),
-            'aria-current': one.path === current ? 'page' : undefined,
-          },
-          one.title,
-        ),
+    inBar().map((one) =>
+      h(
+        'a',
+        {
+          href: BASE + carried(one.path),
+          'aria-current': one.path === current ? 'page' : undefined,
+        },
+        one.title,
       ),
+    ),
   );
   nav.classList.remove('is-open');
   menu.setAttribute('aria-expanded', 'false');

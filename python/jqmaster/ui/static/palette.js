@@ -6,8 +6,7 @@ import { debounced, h } from './dom.js';
 import { count, cut } from './format.js';
 import { whereOfLine } from './jobs/queryline.js';
 import { inWords } from './jobs/where.js';
-import { pages } from './pages/index.js';
-import { may } from './rights.js';
+import { inBar } from './pages/index.js';
 import { navigate, withQuery } from './router.js';
 import { html, render } from './view.js';
 
@@ -36,9 +35,7 @@ const BUTTONS = { theme: 'Change the colours', help: 'Keyboard help' };
 /** Pages and actions: [{text, go}] */
 function places(text) {
   const wanted = text.toLowerCase();
-  const found = pages
-    .filter((page) => page.nav && (!page.needs || may(page.needs)))
-    .map((page) => ({ text: page.title, key: `g ${page.key}`, go: () => navigate(page.path) }));
+  const found = inBar().map((page) => ({ text: page.title, key: `g ${page.key}`, go: () => navigate(page.path) }));
   for (const [id, title] of Object.entries(BUTTONS)) {
     const element = document.getElementById(id);
     if (element) found.push({ text: title, go: () => element.click() });

@@ -2,8 +2,7 @@
 
 import { show } from './components/dialog.js';
 import { h } from './dom.js';
-import { pages } from './pages/index.js';
-import { may } from './rights.js';
+import { inBar } from './pages/index.js';
 import { navigate } from './router.js';
 
 const isTyping = (element) => element.closest('input:not([type=checkbox]), textarea, select, [contenteditable]');
@@ -28,9 +27,7 @@ function help() {
     ['Space', 'look inside a job'],
     ['← →', 'in a chart: its values'],
     ['Esc', 'close a dialog, leave a field'],
-    ...pages
-      .filter((page) => page.nav && (!page.needs || may(page.needs)))
-      .map((page) => [`g ${page.key}`, page.title]),
+    ...inBar().map((page) => [`g ${page.key}`, page.title]),
     ['?', 'this help'],
   ];
   show(
@@ -54,7 +51,7 @@ export function startKeys() {
       return;
     }
     if (document.querySelector('dialog[open]')) return;
-    const page = Date.now() - isGoing < 1500 && pages.find((one) => one.key === key);
+    const page = Date.now() - isGoing < 1500 && inBar().find((one) => one.key === key);
     isGoing = key === 'g' ? Date.now() : 0;
     if (page) navigate(page.path);
     else if (key === '/') {

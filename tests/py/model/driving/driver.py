@@ -6,13 +6,15 @@ since ids are the engine's to give; a label that no operation has made stands fo
 """
 
 import os
-from collections import Counter
 from pathlib import Path
 
-from redis.connection import UnixDomainSocketConnection
 from redis.exceptions import ResponseError
 
-from driving.wire import DECODE, ENCODE, finished, page, parse_error, plain_document, spec_only, text
+from driving.checks import Checks
+from driving.connection import Connection
+from driving.labels import NEVER, Labels
+from driving.random_jobs import Generator
+from driving.wire import DECODE, ENCODE, finished, page, parse_error, plain_document, spec_only
 from jqmaster.bundle.build import build
 from jqmaster.engine.scripts import builtin
 from model import ErrorReply, Mismatch, Model, Refused, expect
@@ -23,33 +25,14 @@ FORM = os.environ.get("JQ_FORM", "functions")
 # Another tree of scripts/ and jqlua/ than this one.
 SOURCE = Path(os.environ["JQ_SOURCE"]) if "JQ_SOURCE" in os.environ else None
 START_MS = 1_700_000_000_000
-UNKNOWN = {"job": "00000000000001", "worker": "w00000000000001"}
-NEVER = {"job:never": "fffffffffffff0"}  # later than any id there is
-EVENTS = NAMESPACE + ":events"
 MOST_CHANNELS = 20  # to which the driver listens, of jobs and workers
 NAMED = {"names", "ids", "top", "group"}  # fields of listings that are answered whole
 
 
-class Connection:
-    """Redis over a unix socket, one command at a time, replies as they come."""
-
-    def __init__(self, socket):
-        self.connection = UnixDomainSocketConnection(path=str(socket), socket_timeout=30, protocol=2)
-        self.connection.connect()
-
-    def send(self, *command):
-        self.connection.send_command(*command)
-        return self.connection.read_response()
-
-    def read(self):
-        return self.connection.read_response()
-
-    def close(self):
-        self.connection.disconnect()
-
-
-class Driver:
-    def __init__(self, socket, form=FORM):
+class Driver(Labels, Checks):
+    def __init__(self, socket, form=FORM, namespace=NAMESPACE, suffix=""):
+        """suffix: of the ids that the namespace gives."""
+        self.namespace, self.suffix = namespace, suffix
         self.redis = Connection(socket)
         self.listener = Connection(socket)
         self.scripts = build(SOURCE, clock="settable") if SOURCE else builtin("settable")
@@ -69,8 +52,12 @@ class Driver:
 
     def fresh(self):
         self.redis.send("FLUSHALL")
+        self.begin()
+
+    def begin(self):
+        """In an empty namespace."""
         for channel in self.listened:
-            self.listener.send("SUNSUBSCRIBE", f"{NAMESPACE}:{channel}")
+            self.listener.send("SUNSUBSCRIBE", f"{self.namespace}:{channel}")
         self.hear()
         self.listened = set()
         self.heard_ended, self.heard_events = [], []
@@ -82,13 +69,18 @@ class Driver:
             lambda id: self.call("schedules", ids=[id])[1],
             self.ids_after,
             self.look_at_events,
+            self.suffix,
         )
         self.move_clock(START_MS)
         self.call("setup")
         self.names = dict(NEVER)  # label -> id
 
+    def generator(self, seed):
+        """What makes random operations for it."""
+        return Generator(seed, self)
+
     def listen(self, channel):
-        self.listener.send("SSUBSCRIBE", f"{NAMESPACE}:{channel}")
+        self.listener.send("SSUBSCRIBE", f"{self.namespace}:{channel}")
 
     def listen_to(self, kind, id):
         """To the channel of a job or worker, from now on."""
@@ -103,15 +95,16 @@ class Driver:
         self.listener.close()
 
     def set_clock(self, now_ms):
-        self.redis.send("SET", NAMESPACE + ":clock", now_ms)
+        self.redis.send("SET", self.namespace + ":clock", now_ms)
 
     def move_clock(self, delta_ms):
         self.set_clock(self.model.now + delta_ms)
         self.model.advance(delta_ms)
         self.model.after_operation()
 
-    def send(self, script, *args, keys=(NAMESPACE, NAMESPACE + ":meta")):
+    def send(self, script, *args, keys=None):
         """The raw reply; raises redis.exceptions.ResponseError."""
+        keys = (self.namespace, self.namespace + ":meta") if keys is None else keys
         return self.redis.send(*self.called[script], len(keys), *keys, *args)
 
     def call(self, script, **fields):
@@ -120,6 +113,9 @@ class Driver:
             reply = self.send(script, *args)
         except ResponseError as error:
             return parse_error(str(error))
+        return self.decoded(script, fields, reply)
+
+    def decoded(self, script, fields, reply):
         if script == "finish":
             return finished(reply, len(fields["outcomes"]))
         if script == "stats" and fields.get("series"):
@@ -161,8 +157,10 @@ class Driver:
         if script == "clock":
             self.move_clock(fields["delta_ms"])
         elif script == "take_over":
-            self.redis.send("MSET", NAMESPACE + ":server", "another", NAMESPACE + ":at-functions", "elsewhere")
-            self.redis.send("DEL", NAMESPACE + ":at-scripts")
+            self.redis.send(
+                "MSET", self.namespace + ":server", "another", self.namespace + ":at-functions", "elsewhere"
+            )
+            self.redis.send("DEL", self.namespace + ":at-scripts")
             self.model.arrival.take_over()
         elif script == "wake":
             self.wake(**fields)
@@ -201,6 +199,10 @@ class Driver:
             reply = self.all_found(script, **fields)
         else:
             reply = self.call(script, **fields)
+        return self.agree(script, fields, label, reply)
+
+    def agree(self, script, fields, label, reply):
+        """Has the model check a reply, and do the same."""
         change, name = self.model.access.before_change(script, fields), script
         if self.model.is_listing(script):
             name, reply = "list_" + script, reply if isinstance(reply, ErrorReply) else reply[1:]
@@ -214,13 +216,8 @@ class Driver:
             return reply
         if change:
             self.model.access.add_to_trail(change, reply, fields)
-        if script == "enqueue":
-            self.names |= {f"job:{label}.{i}": id for i, (id, _) in enumerate(reply)}
-        elif script == "finish":
-            follow = [pair for answer in reply[0] if isinstance(answer, list) for pair in answer[1:]]
-            self.names |= {f"job:{label}.{i}": id for i, (id, _) in enumerate(follow)}
-        elif script == "register":
-            self.names[f"worker:{label}"] = reply
+        self.name(script, label, reply)
+        if script == "register":
             self.listen_to("worker", reply)
         self.name_new_jobs()
         return reply
@@ -236,154 +233,23 @@ class Driver:
             self.listen_to("worker", name)
 
     def is_marked(self, channel):
-        return self.redis.send("EXISTS", f"{NAMESPACE}:wake:{channel}") == 1
+        return self.redis.send("EXISTS", f"{self.namespace}:wake:{channel}") == 1
 
     def wake(self, on, **then):
         """Takes the channel's marker, if it is set, as a sleeper does, who then picks. While he is told to
         pick again at once, and can take more, he does, as another request: nobody else is woken for what is
         ready."""
-        if not self.redis.send("ZPOPMIN", f"{NAMESPACE}:wake:{on}"):
+        if not self.redis.send("ZPOPMIN", f"{self.namespace}:wake:{on}"):
             return
         ((script, fields),) = then.items()
         most = fields.get("limit", 100) if script == "assign" else fields.get("count", 1)
         for _ in range(1000):
             reply = self.compare(script, self.resolve(fields), None)
             if isinstance(reply, ErrorReply):  # he will come again, under another name
-                self.redis.send("ZADD", f"{NAMESPACE}:wake:{on}", 0, "1")
+                self.redis.send("ZADD", f"{self.namespace}:wake:{on}", 0, "1")
                 return
             if reply[0] != 0 or len(reply) > most:
                 return
             self.model.after_operation()
             fields = {name: value for name, value in fields.items() if name != "request"}
         raise Mismatch("who was woken is told to pick at once again, and comes to no end")
-
-    def resolve(self, value):
-        """Labels replaced by ids and tokens."""
-        if isinstance(value, dict):
-            found = {k: self.resolve(v) for k, v in value.items() if k != "token"}
-            if "token" in value:
-                found["token"] = self.token(found["id"], value["token"])
-            if "jobs" in value and "worker" in value:
-                found["jobs"] = [
-                    [id, self.token(id, said), *rest]
-                    for (id, *_), (_, said, *rest) in zip(found["jobs"], value["jobs"], strict=True)
-                ]
-            return found
-        if isinstance(value, list):
-            return [self.resolve(v) for v in value]
-        if isinstance(value, str) and value.startswith(("job:", "worker:")):
-            return self.names.get(value, UNKNOWN[value.split(":")[0]])
-        return value
-
-    def token(self, id, said):
-        """`3`: what attempt 3 of this job was given; `forged:3`: that with another digit; `bare:3`: without
-        any; `job:5.0`: the last one of another job."""
-        if isinstance(said, str) and said.startswith("job:"):
-            other = self.model.jobs.get(self.names.get(said))
-            return (other and other.token) or "1-000000000000"
-        kind, number = said.split(":") if isinstance(said, str) else ("given", said)
-        token = self.model.life.tokens.get((id, int(number)), f"{number}-000000000000")
-        if kind == "forged":
-            return token[:-1] + ("1" if token[-1] == "0" else "0")
-        return f"{number}-" if kind == "bare" else token
-
-    # ---- what must hold at any time ----
-
-    def hear(self):
-        """What was published since the last time."""
-        self.listener.connection.send_command("PING")
-        ended, heard = [], []
-        while (message := self.listener.read())[0] != b"pong":
-            if message[0] != b"smessage":
-                continue
-            kind, _, id = message[1].decode().removeprefix(NAMESPACE + ":").partition(":")
-            if kind == "ended":
-                ended.append(tuple(message[2].decode().split(" ")))
-            elif kind == "worker":
-                heard.append((id, message[2].decode()))
-            else:
-                heard.append((id or None, plain_document(message[2])))
-        self.heard_ended += ended
-        self.heard_events += heard
-
-    def check(self):
-        """Every document, every count, everything published, and the engine's own audit."""
-        model = self.model
-        known = list(model.jobs)
-        for first in range(0, len(known), 1000):
-            chunk = known[first : first + 1000]
-            model.work.get(self.call("get", ids=chunk), chunk)
-        model.queues.list_queues(self.pages("queues"))
-        model.workers.list_workers(self.pages("workers"))
-        model.access.list_keys(self.pages("keys", digests=True), digests=True)
-        model.access.list_trail(self.pages("trail"))
-        model.marks.list_marks(self.pages("marks"))
-        self.check_constraints()
-        self.check_heard()
-        self.check_records()
-        cursor, problems = "0", []
-        while True:
-            cursor, *found = text(self.call("audit", cursor=cursor))
-            problems += found
-            if cursor == "0":
-                break
-        expect(not problems, "audit", *problems)
-
-    def check_heard(self):
-        model = self.model
-        self.hear()
-        # Ends of jobs that others wait for, or that were retried, may be published though nobody watches.
-        missing = Counter(model.life.published) - Counter(self.heard_ended)
-        expect(not missing, "not published to watchers", missing)
-        unknown = [id for id, _ in self.heard_ended if id not in model.links.ended]
-        expect(not unknown, "published ends of jobs that did not end", unknown)
-        self.heard_ended, model.life.published = [], []
-        model.trace.check_events(self.heard_events)
-        self.heard += [event for about, event in self.heard_events if about is None]
-        self.heard_events = []
-        if self.heard:
-            stream = [plain_document(fields[1]) for _, fields in self.redis.send("XRANGE", EVENTS, "-", "+")]
-            expect(stream == self.heard[len(self.heard) - len(stream) :], "the stream of events")
-
-    def check_records(self):
-        """The model knows all jobs there are."""
-        unknown = set(self.ids_after("")) - set(self.model.jobs)
-        expect(not unknown, "records of unknown jobs", unknown)
-        missing = [job for job in self.model.jobs.values() if not job.may_be_gone and not self.is_there(job.id)]
-        expect(not missing, "no records of jobs", missing)
-
-    def is_there(self, id):
-        return self.redis.send("EXISTS", f"{NAMESPACE}:j:{id}") == 1
-
-    def ids_after(self, id):
-        """The ids of all jobs that have a record and were made after this one, in order."""
-        prefix = f"{NAMESPACE}:j:"
-        keys = [key.decode().removeprefix(prefix) for key in self.redis.send("KEYS", prefix + "*")]
-        return sorted(key for key in keys if key > id)
-
-    def check_constraints(self):
-        model = self.model
-        if model.limits.constraints:
-            model.limit_documents.list_constraints(self.pages("constraints"))
-        for id in model.limits.constraints:
-            model.limit_documents.usage(self.pages("usage", id=id), id)
-        if model.order.has_lanes():
-            for job in [job for job in model.jobs.values() if job.status == "queued"][:20]:
-                model.limit_documents.explain(self.call("explain", id=job.id), job.id)
-
-    def settle(self):
-        """Six seconds later, everything due done: no record is left that was to go when they began."""
-        model = self.model
-        self.move_clock(model.latest - model.now)  # timers were set by the clock before it went back
-        old = {job.id for job in model.life.beyond_limits()}
-        self.move_clock(6000)
-        for _ in range(200):
-            reply = self.call("tick")
-            model.work.tick(reply)
-            model.after_operation()
-            if reply[0] != 0:
-                break
-        else:
-            raise Mismatch("tick never comes to an end")
-        model.settled(old)
-        self.check()

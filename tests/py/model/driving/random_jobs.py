@@ -35,6 +35,7 @@ WEIGHTS = {
     "unregister": (0.4, 0.4, 0.4), "workers": (0.5, 0.5, 0.5), "assign": (4, 10, 8),
     "refuse": (1.5, 2, 2), "config": (0.5, 0.5, 1), "wake": (3, 4, 4), "clock": (8, 12, 16),
     "take_over": (0.1, 0.1, 0.1), "repeat": (4, 4, 4), "check": (4, 4, 4), "settle": (0.3, 0.5, 0.5),
+    "system": (0.3, 0.3, 0.3),
 }  # fmt: skip
 
 
@@ -156,6 +157,7 @@ class Generator(ConstraintGenerator, MoreGenerator, AccessGenerator):
         options = None
         if self.chance(0.3):
             options = {"request": self.token()} if self.chance(0.7) else {}
+            options |= {"generation": self.generation(0, 0, 0, 1, -1)} if self.chance(0.3) else {}
         size = self.rng.choice((1, 10, 40) if self.is_crowded else (1, 1, 1, 2, 3, 5))
         jobs = [[self.new_job(), self.rng.choice(self.arguments)] for _ in range(size)]
         for before, (spec, _) in enumerate(jobs):
@@ -191,9 +193,12 @@ class Generator(ConstraintGenerator, MoreGenerator, AccessGenerator):
 
     def wake(self):
         """Somebody asleep takes the marker of his channel, if it is set, and picks."""
-        channels = {name: channel for name, channel in self.driver.model.sleepers.channels.items() if channel.up_ms}
+        channels = self.driver.model.sleepers.channels
+        channels = {name: channels[name] for name in (*CHANNELS, "push") if name in channels and channels[name].up_ms}
         if not channels:
-            return {"on": "all", "pick": self.pick()}
+            pick = self.pick()
+            pick.pop("before", None)  # with it 0 does not tell to pick again
+            return {"on": "all", "pick": pick}
         name = self.rng.choice(list(channels))
         who = self.rng.choice(list(channels[name].up_ms))
         wait = {"on": name, "ms": self.rng.choice((1000, 60000))}

@@ -1,7 +1,6 @@
 """Random constraints for the model test: few names, queues and values, so that keys collide."""
 
-import msgpack
-
+from driving.wire import plain_matcher
 from model.common import ALL
 from model.matcher import NOT_WHOLE, kind, pack
 
@@ -43,6 +42,8 @@ WEIGHTS = {
 }  # fmt: skip
 # What may change a job that keeps its key in strict order: whether it keeps that key is not said.
 CHANGING = {"unique", "following"}
+
+SYSTEM = [["{model}", "active"], ["{model:1~0a}", "active"]]
 
 
 class ConstraintGenerator:
@@ -91,6 +92,19 @@ class ConstraintGenerator:
             }
         return fields
 
+    def generation(self, *away):
+        """About that of the system's record."""
+        return max(0, self.driver.model.systems.generation + self.rng.choice(away))
+
+    def system(self):
+        """A look at the record, a copy, or a change; now and then one that comes late."""
+        if self.chance(0.2):
+            return {}
+        record = {
+            "format": 1, "generation": self.generation(1, 1, 2, 0) or 1, "partitions": SYSTEM, "buckets": [0] * 1024,
+        }  # fmt: skip
+        return {"record": record} | ({"before": self.generation(0, 0, -1)} if self.chance(0.5) else {})
+
     def with_end(self, fields):
         if self.chance(0.2):
             fields["expires_in"] = self.rng.choice((0.001, 2, 20, 1000))
@@ -98,7 +112,7 @@ class ConstraintGenerator:
 
     def changed(self, old):
         """An old constraint, the same or with something else about it."""
-        fields = {"id": old.id, **old.given, "match": msgpack_to_plain(old.match)}
+        fields = {"id": old.id, **old.given, "match": plain_matcher(old.match)}
         change = self.rng.choice(("nothing", "limit", "limit", "concurrency", "concurrency", "limits", "match", "by"))
         if change == "limit" and old.rate:
             fields["rate"] = {**old.rate, "limit": self.rng.randint(1, 5)}
@@ -204,12 +218,3 @@ class ConstraintGenerator:
         for constraint in model.limits.constraints.values():
             yield from constraint.held_until_ms.values()
             yield constraint.expires_ms or 0
-
-
-def msgpack_to_plain(value):
-    """A decoded matcher as it was written, see model_matcher.pack."""
-    if isinstance(value, msgpack.ExtType):
-        return tuple(value)
-    if isinstance(value, list) and type(value) is not list:
-        return {key: msgpack_to_plain(inner) for key, inner in value}
-    return [msgpack_to_plain(inner) for inner in value] if isinstance(value, list) else value

@@ -11,7 +11,7 @@ import traceback
 from redis.exceptions import RedisError
 
 from driving.driver import FORM, Driver
-from driving.random_jobs import Generator
+from driving.system import SystemDriver
 from model.common import ErrorReply
 from servers import RedisServer
 
@@ -37,7 +37,7 @@ def replay(driver, operations):
 def random_sequence(driver, seed, length=LENGTH):
     """Runs one random sequence. Gives its operations and what went wrong, or None."""
     driver.fresh()
-    generator = Generator(seed, driver)
+    generator = driver.generator(seed)
     operations = []
     for _ in range(length):
         operations.append(generator.next() if operations else generator.first())
@@ -159,6 +159,7 @@ def main(description):
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=100_000)
     parser.add_argument("--form", choices=["functions", "scripts"], default=FORM)
+    parser.add_argument("--partitions", type=int, help="a system of so many")
     parser.add_argument("--seed", default=str(random.SystemRandom().randrange(10**6)))
     parser.add_argument("--one", help="the seed of one sequence, as a failure prints it")
     parser.add_argument("--go-on", action="store_true", help="after a disagreement, a line each")
@@ -176,7 +177,8 @@ def main(description):
             print(f"{done} steps, {done / (time.monotonic() - begun):.0f}/s", flush=True)
 
     with RedisServer() as server:
-        driver = Driver(server.socket, options.form)
+        many = options.partitions
+        driver = SystemDriver(server.socket, options.form, many) if many else Driver(server.socket, options.form)
         if options.replay:
             with open(options.replay) as file:
                 operations = ast.literal_eval(file.read().split("OPERATIONS = ", 1)[1].strip())

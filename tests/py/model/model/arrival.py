@@ -35,7 +35,7 @@ class Key:
 
 
 class Arrival(Part):
-    operations = ("enqueue", "free")
+    operations = ("enqueue", "meet", "free")
 
     def __init__(self, model):
         super().__init__(model)
@@ -49,7 +49,7 @@ class Arrival(Part):
     def created(self, id):
         """Now; but ids stay in order when the clock went back, or another server took over, and the moment is part of
         the id."""
-        number = int(id, 16)
+        number = int(id[:14], 16)
         if self.taken_over_ms is not None:  # found out no later than now
             self.least_id = max(self.least_id, self.taken_over_ms << 10) + (1 << 26)
             self.latest_id_ms = max(self.latest_id_ms, self.model.now) + (2 << 16)
@@ -92,9 +92,10 @@ class Arrival(Part):
     # ---- section 3 ----
 
     def enqueue(self, reply, options, jobs):
+        self.model.systems.check(options)
         token = (options or {}).get("request")
         if token:
-            asked = repr([[spec | {"headers": None}, argument] for spec, argument in jobs])
+            asked = self.asked(jobs)
             until_ms, (before, answer) = self.model.work.requests.get(("enqueue", token), (0, (None, None)))
             if self.model.now < until_ms:
                 if before != asked:
@@ -109,6 +110,30 @@ class Arrival(Part):
         self.create(jobs, reply)
         if token:
             self.model.work.remember("enqueue", token, (asked, reply))
+
+    def asked(self, jobs):
+        return repr([[spec | {"headers": None}, argument] for spec, argument in jobs])
+
+    def meet(self, reply, options, jobs):
+        """Section 22: what `enqueue` would find here of jobs that belong elsewhere."""
+        self.model.systems.check(options, is_exact=True)
+        accepted(reply)
+        token = options.get("request")
+        asked = self.asked(jobs)
+        until_ms, answer = self.model.work.requests.get(("meet", (token, asked)), (0, None))
+        if token and self.model.now < until_ms:
+            return same(reply, answer, "repeated meet")
+        until_ms, (before, answer) = self.model.work.requests.get(("enqueue", token), (0, (None, None)))
+        if token and self.model.now < until_ms and before == asked:
+            return same(reply, answer, "meet what enqueue was")
+        expect(len(reply) == len(jobs), "as many answers as jobs", reply)
+        for one, (id, created) in zip(jobs, reply, strict=True):
+            if "unique" in one[0] and self.owner(one[0]["unique"], id):
+                self.create([one], [[id, created]])
+            else:
+                same([id, created], ["", 0], "meet: a key that is free, or none")
+        if token and any(id for id, _ in reply):
+            self.model.work.remember("meet", (token, asked), reply)
 
     def to_come(self, reply, jobs):
         """The jobs that will be created: (index, spec, argument)."""
@@ -139,7 +164,7 @@ class Arrival(Part):
         for (spec, argument), (id, created) in zip(jobs, answers, strict=True):
             owner = self.owner(spec["unique"], id) if "unique" in spec else None
             if owner is None or self.is_succeeded(owner, spec):
-                new = created == 1 and len(id) == 14 and id > self.last_id
+                new = created == 1 and len(id[:14]) == 14 and id[14:] == self.model.suffix and id > self.last_id
                 expect(new, "a new id, later than all", id, self.last_id, created, owner)
                 self.last_id = id
                 follows = {"depends": [owner], "if_failed": "run"} if owner else {}

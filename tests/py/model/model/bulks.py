@@ -43,6 +43,7 @@ class Bulks(Part):
         if len(under_way) >= MOST_OPEN:
             raise Refused("FULL", "where")
         accepted(reply)
+        self.model.arrival.created(reply["id"][1:])
         kept = [one for place, one in enumerate(self.listed(), 1) if "ended_ms" not in one or place < MOST]
         options = {name: fields[name] for name in OPTIONS if name in fields}
         new = {"id": reply["id"], "what": what, "where": where, "begun_ms": self.model.now, "changed": 0, "cursor": ""}

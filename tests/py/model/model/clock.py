@@ -166,6 +166,10 @@ class Clock(Part):
         if next_ms == 0 and wait != 0 and given < DEAR and not self.model.limits.may_have_left_work():
             expect(due_before >= limit, "next_ms 0, but nothing is left to do at once", due_before, wait)
 
+    def may_leave_some(self):
+        """Whether a call that does not tell may leave some of what is due."""
+        return self.due_count() >= DEAR or self.model.order.has_lanes()
+
     def due_count(self):
         """An upper bound of the steps that are due; to look in vain at a queue's timers counts as well."""
         jobs = self.model.jobs.values()

@@ -147,7 +147,11 @@ class Finding(Part):
             job = self.model.jobs[doc["id"]]
             document = self.model.life.document(job)
             if brief:
-                document = {k: v for k, v in document.items() if k not in ("argument", "result", "error", "dependents")}
+                document = {
+                    k: v
+                    for k, v in document.items()
+                    if k not in ("argument", "result", "error", "dependents", "dependents_in")
+                }
             self.model.life.check_document(doc, document, "jobs")
 
     # ---- retry, discard, cancel ----
@@ -229,7 +233,9 @@ class Finding(Part):
     def cancel_found(self, job, _, force=False, dependents="leave"):
         if job.status in ENDED or (job.status == "running" and not (force or self.model.settings["cancel_running"])):
             return "CONFLICT"
+        self.model.mail.is_tree = dependents == "cancel"
         self.model.links.cancel_one(job, job.status, force)
+        self.model.mail.is_tree = False
         if dependents == "cancel":
             job.is_doomed = True
             self.model.links.doom_dependents(job)

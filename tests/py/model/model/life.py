@@ -197,11 +197,14 @@ class Life(Part):
 
     def beyond_limits(self):
         """The records that retention wants gone."""
-        gone = []
+        gone, ended = [], {}
+        for job in self.model.jobs.values():
+            if job.status in ENDED:
+                ended.setdefault((job.status, job.queue), []).append(job)
         for state in ENDED:
             for queue in self.model.queues.records:
                 ttl, most = (self.model.queues.setting(queue, state + limit) for limit in ("_ttl", "_max"))
-                jobs = [j for j in self.model.jobs.values() if (j.status, j.queue) == (state, queue)]
+                jobs = ended.get((state, queue), ())
                 jobs = sorted((j for j in jobs if not self.has_result(j)), key=lambda j: (j.ended_ms, j.id))
                 excess = len(jobs) - most
                 old = [not ttl or j.ended_ms + ms(ttl) <= self.model.now for j in jobs]
@@ -228,6 +231,7 @@ class Life(Part):
         doc["track"], doc["lapses"] = job.track or None, job.lapses or None
         doc["waits_for"] = sorted(job.waits_for) if job.status == "blocked" else None
         doc["dependents"] = sorted(one.id for one in self.model.links.dependents(job.id))[:MOST_DEPENDENTS] or None
+        doc["dependents_in"] = self.model.mail.waiting_in(job.id) or None
         doc["result"] = job.result if self.has_result(job) else None
         doc.update(job.retry)
         return {k: v for k, v in doc.items() if v is not None}

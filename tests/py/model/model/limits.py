@@ -336,7 +336,7 @@ class Limits(Part):
 
     def drop(self, id):
         del self.constraints[id]
-        self.model.shares.told.pop(id, None)
+        self.model.shares.forget(id)
         self.matching.clear()
         self.note_change()
 

@@ -154,10 +154,10 @@ class Schedules(Part):
             expect(has_reason, "moments without jobs", wanted, made, schedule, self.model.now)
 
     def may_have_met(self, event):
-        """Whether it tells that a job was met which has the key of a schedule's jobs, or is gone by now. How often is
-        not known: a sweep may leave some for the next."""
+        """Whether it tells that a job was met which has the key of a schedule's jobs, or had it, or is gone by now. How
+        often is not known: a sweep may leave some for the next."""
         job = self.model.jobs.get(event["id"])
-        return event.get("event") == "met" and (job.unique in self.keys if job else bool(self.keys))
+        return event.get("event") == "met" and (job.unique in self.keys if job and job.unique else bool(self.keys))
 
     def moments(self):
         return [s.next_ms for s in self.defined.values() if not s.is_paused and s.next_ms is not None]

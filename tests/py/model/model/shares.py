@@ -26,9 +26,11 @@ class Shares(Part):
 
     def most_at_once(self, constraint):
         own = self.own(constraint)
+        if own is None:
+            return constraint.concurrency
         if self.is_closed(constraint):
             return 0
-        return constraint.concurrency if own is None or not constraint.concurrency else own[0]
+        return own[0] if constraint.concurrency else constraint.concurrency
 
     def most_in_time(self, constraint):
         own = self.own(constraint)
@@ -48,7 +50,11 @@ class Shares(Part):
             return constraint.definition, constraint.concurrency, rate, "shared" in constraint.given
 
         if not old or facts(old) != facts(new):
-            self.told.pop(new.id, None)
+            self.forget(new.id)
+
+    def forget(self, id):
+        self.told.pop(id, None)
+        self.digests.pop(id, None)
 
     def share(self, reply, epoch, turn, until_ms=None, shares=None):
         if (epoch, turn) < self.seen or (shares is not None and epoch != self.seen[0]):
@@ -56,11 +62,13 @@ class Shares(Part):
         accepted(reply)
         self.seen = (epoch, turn)
         constraints = self.model.limits.constraints
+        now_ms, moved, settled, *documents = reply
+        for doc in documents:
+            same(doc["definition"], self.digests.setdefault(doc["id"], doc["definition"]), "share: definition")
         if shares is not None:
             self.until_ms = until_ms
             known = {id: one for id, one in shares.items() if id in constraints and one[0] == self.digests.get(id)}
             self.told = {id: tuple(one[1:]) for id, one in known.items()}
-        now_ms, moved, settled, *documents = reply
         same((now_ms, moved), (self.model.now, 0), "share: the moment, and whether it is another server")
         expect(settled or self.model.limit_documents.is_still_counting(), "share: settled", settled)
         wanted = sorted((id for id, one in constraints.items() if "shared" in one.given), key=str.encode)
@@ -70,7 +78,6 @@ class Shares(Part):
             self.check(doc, constraints[doc["id"]], holders)
 
     def check(self, doc, constraint, holders):
-        self.digests[constraint.id] = doc["definition"]
         limits = constraint.concurrency or 0, constraint.rate["limit"] if constraint.rate else 0
         same((doc["concurrency"], doc["rate"]), limits, "share: the whole limits")
         same(doc["share"], self.shown(constraint), "share: the share")

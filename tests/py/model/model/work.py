@@ -71,10 +71,14 @@ class Work(Part):
             self.remember("pick", request, [(job.id, job.token) for job in taken])
 
     def head(self, reply, queues):
-        """No job that may start is better than what is told. Entries of lanes may outlive their jobs until a pick."""
-        there = [(job.priority, job.id) for job in self.waiting(queues)]
-        if there and not self.model.limits.constraints:
-            expect(reply and tuple(reply) <= min(there), "a better job than the head", min(there))
+        """The job that a pick starts is no better than what is told; of a fair queue only its priority is known."""
+        waiting = self.waiting(queues)
+        if waiting and not self.model.limits.constraints:
+            is_fair = any(job.queue in self.model.order.fair for job in waiting)
+            least = (
+                (min(job.priority for job in waiting),) if is_fair else min((job.priority, job.id) for job in waiting)
+            )
+            expect(reply and tuple(reply[: len(least)]) <= least, "a better job than the head", reply, least)
 
     def waiting(self, queues):
         """The jobs that wait in queues that are not paused."""

@@ -3,6 +3,7 @@ import { path } from '../api.js';
 import { Ago } from '../components/time.js';
 import { count, cut, duration, moment } from '../format.js';
 import { withQuery } from '../router.js';
+import { partitionOf } from '../system.js';
 import { html, Link } from '../view.js';
 import { FIELDS } from './fields.js';
 import { Worker } from './worker.js';
@@ -41,6 +42,7 @@ function list(job) {
     ['Id', html`<code>${job.id}</code>`],
     ['Name', html`<${Link} to=${withQuery('/jobs', { name: job.name })}>${cut(job.name, 255)}<//>`],
     ['Queue', html`<${Link} to=${path`/queue/${job.queue}`}>${cut(job.queue, 255)}<//>`],
+    ['Partition', partitionOf(job.id) !== null && html`<${Link} to="/partitions">${String(partitionOf(job.id))}<//>`],
     ['Priority', String(job.priority)],
     [
       'Attempts',
@@ -82,7 +84,7 @@ function list(job) {
           ([name, said]) => html`<div><code>${cut(`${name}: ${said}`, 1100)}</code></div>`,
         ),
     ],
-  ].filter(([, value]) => value !== undefined && value !== null && value !== '' && value !== 0);
+  ].filter(([, value]) => value !== undefined && value !== null && value !== '' && value !== 0 && value !== false);
 }
 
 export const Facts = ({ job }) =>

@@ -23,6 +23,7 @@ import { Worker } from '../jobs/worker.js';
 import { follow } from '../live.js';
 import { may } from '../rights.js';
 import { navigate, withQuery } from '../router.js';
+import { partitionOf } from '../system.js';
 import { html, Link, useData, useEffect, useRef } from '../view.js';
 
 const LARGE = 200000; // an argument of so many characters is not fetched again and again
@@ -51,7 +52,8 @@ async function lookAround(job, others, get) {
     wanted
       .filter((one) => !ENDED.includes(others.get(one)?.status) || open.has(one))
       .map(async (one) => {
-        others.set(one, await get(path`/job/${one}`).catch(() => null));
+        const nobody = (problem) => (problem.status === 404 ? null : undefined);
+        others.set(one, await get(path`/job/${one}`).catch(nobody));
       }),
   );
 }
@@ -143,7 +145,9 @@ const Again = ({ id }) =>
 const Top = ({ job, changed }) => html`<div class="head job-head">
   <h1>${cut(job.name, 200)} <${Badge} word=${job.status} /></h1>
   <${Actions} job=${job} changed=${changed} />
-  <p class="muted job-line"><code>${job.id}</code> · in <${Link} to=${path`/queue/${job.queue}`}>${cut(job.queue, 80)}<//>${html` · enqueued <${Ago} ms=${job.created_ms} />`}${
+  <p class="muted job-line"><code>${job.id}</code> · in <${Link} to=${path`/queue/${job.queue}`}>${cut(job.queue, 80)}<//>${
+    partitionOf(job.id) === null ? null : html` · <${Link} to="/partitions">partition ${partitionOf(job.id)}<//>`
+  }${html` · enqueued <${Ago} ms=${job.created_ms} />`}${
     job.worker_id
       ? html` · ${job.status === 'running' ? 'runs' : 'ran last'} on <${Worker} id=${job.worker_id} />`
       : null
@@ -196,7 +200,7 @@ function Shown({ known: { job, history, explanation }, others, changed, isGone }
         ? html`<${Section} title="Why it waits"><${Why} explanation=${explanation} job=${job} others=${others} changed=${changed} /><//>`
         : null
     }
-    ${job.depends?.length ? html`<${Section} title="What it waits for"><${Graph} job=${job} others=${others} /><//>` : null}
+    ${job.depends?.length ? html`<${Section} title="What it waits for"><${Graph} job=${job} others=${others} elsewhere=${explanation?.elsewhere} /><//>` : null}
     ${job.dependents ? html`<${Section} title="What waits for it"><${Dependents} ids=${job.dependents} others=${others} /><//>` : null}
     <${Failure} job=${job} />
     <${Values} job=${job} />

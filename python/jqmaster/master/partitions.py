@@ -1,0 +1,151 @@
+"""What a master of a system has in place of the parts that know one namespace alone."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from jqmaster.engine.ended import Ended
+from jqmaster.engine.engine import Engine
+from jqmaster.errors import Invalid, JQError
+from jqmaster.master.events import EventFeed
+from jqmaster.master.master import Messages
+from jqmaster.master.meters import Meters
+from jqmaster.system.balance import balance
+from jqmaster.system.courier import Courier
+from jqmaster.system.engine import SystemEngine
+
+_AGAIN_S = 5.0
+SWEEP_S = 5.0
+"""How often a master does what is due in the partitions, which workers do whenever they look for jobs."""
+_EACH_S = 0.5
+
+
+class SystemWaiting:
+    """Long polls over all partitions."""
+
+    def __init__(self, engine: SystemEngine) -> None:
+        self._engine = engine
+
+    async def pick(self, spec: Mapping[str, Any], timeout_s: float) -> list[Any]:
+        return await self._engine.picking.pick(spec, timeout_s)
+
+    def look_again(self, worker: str) -> None:
+        self._engine.picking.look_again(worker)
+
+    def drain(self) -> None:
+        self._engine.picking.drain()
+
+    async def stop(self) -> None:
+        await self._engine.picking.stop()
+
+
+class SystemEnded:
+    """Waits for jobs to end, each where it is."""
+
+    def __init__(self, engine: SystemEngine) -> None:
+        self._engine = engine
+        self._of: dict[Engine, Ended] = {}
+        self._is_draining = False
+
+    async def wait(self, job_id: bytes, timeout_s: float) -> str | None:
+        try:
+            engine = await self._engine.of(job_id)
+        except JQError as problem:
+            if problem.code == "NOTFOUND":
+                return None
+            raise
+        if engine not in self._of:
+            self._of[engine] = Ended(engine, engine.redis)
+            if self._is_draining:
+                self._of[engine].drain()
+        return await self._of[engine].wait(job_id, timeout_s)
+
+    def drain(self) -> None:
+        self._is_draining = True
+        for one in self._of.values():
+            one.drain()
+
+    async def stop(self) -> None:
+        self.drain()
+        await asyncio.gather(*(one.stop() for one in self._of.values()))
+
+
+class SystemEvents:
+    """The events of a job, where it is. What happens to all is written by each partition for itself."""
+
+    def __init__(self, engine: SystemEngine) -> None:
+        self._engine = engine
+        self._of: dict[Engine, EventFeed] = {}
+
+    async def last_id(self) -> str:
+        raise _each_its_own()
+
+    async def resume(self, event_id: str) -> tuple[str, bool]:
+        raise _each_its_own()
+
+    def after(self, event_id: str, alive_every_s: float) -> AsyncGenerator[list[tuple[str, bytes]] | None, None]:
+        raise _each_its_own()
+
+    @asynccontextmanager
+    async def of_job(self, job_id: str) -> AsyncIterator[Messages]:
+        engine = await self._engine.of(job_id)
+        feed = self._of.setdefault(engine, EventFeed(engine, engine.redis))
+        async with feed.of_job(job_id) as messages:
+            yield messages
+
+    def drain(self) -> None:
+        for one in self._of.values():
+            one.drain()
+
+    async def stop(self) -> None:
+        await asyncio.gather(*(one.stop() for one in self._of.values()))
+
+
+def _each_its_own() -> Invalid:
+    return Invalid(
+        "each partition of a system writes events of its own: follow one job, or ask a master of a partition"
+    )
+
+
+class NoDispatch:
+    """A system's workers pull. In the place of `Dispatch` this carries mail between partitions, balances limits, and
+    does what is due while no worker comes by."""
+
+    def __init__(self, engine: SystemEngine, name: str) -> None:
+        self.meters = Meters()
+        self.under_way = 0
+        self._engine = engine
+        self._name = name
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        courier = Courier(self._engine, self._name)
+        for run in (courier.run, lambda: balance(self._engine), self._sweep):
+            self._tasks.append(asyncio.create_task(_again(run), name="mail and limits"))
+
+    async def _sweep(self) -> None:
+        while True:
+            for engine in (await self._engine.live()).values():
+                with suppress(JQError):
+                    await engine.tick()
+            most_s = max(SWEEP_S, len(self._engine.record.partitions) * _EACH_S) if self._engine.record else SWEEP_S
+            await asyncio.sleep(most_s * random.uniform(0.8, 1.2))
+
+    def poke(self) -> None:
+        """Nobody is pushed to."""
+
+    async def stop(self, _most_s: float) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+async def _again(run: Any) -> None:
+    while True:
+        with suppress(JQError):  # which the doctor tells of as well
+            await run()
+        await asyncio.sleep(_AGAIN_S)

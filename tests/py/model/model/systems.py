@@ -1,0 +1,27 @@
+"""The record of the system that the namespace is a partition of."""
+
+from model.common import Refused, accepted, same
+from model.part import Part
+
+
+class Systems(Part):
+    operations = ("system",)
+
+    def __init__(self, model):
+        super().__init__(model)
+        self.generation, self.record = 0, None
+
+    def system(self, reply, before=None, record=None):
+        if record is not None:
+            if before is not None and (before, record["generation"]) != (self.generation, self.generation + 1):
+                raise Refused("CONFLICT", "from")
+            if record["generation"] > self.generation:
+                self.generation, self.record = record["generation"], record
+        accepted(reply)
+        same(reply, [self.generation, self.record], "system: generation and record")
+
+    def check(self, options, is_exact=False):
+        """That a call was not routed by an earlier record, nor by a later one if it is to be this."""
+        generation = (options or {}).get("generation", self.generation)
+        if generation < self.generation or (is_exact and generation > self.generation):
+            raise Refused("ROUTE", "generation")
