@@ -80,11 +80,13 @@ class Running:
     ends: float  # when the lease runs out, by our clock
     notes: Notebook
     task: asyncio.Task[None] = field(init=False)
+    has_begun: bool = False
 
     def stop(self, why: str) -> None:
         """Give it up. A thread learns of it when it asks."""
         self.notes.end(why)
-        self.task.cancel()
+        if self.has_begun:  # a task that is cancelled before would never take itself off the list of what runs
+            self.task.cancel()
 
 
 def _renewal(running: Running) -> float:

@@ -147,7 +147,10 @@ class Worker:
         self, running: Running, contact: Contact, function: Function | None, report: Callable[[Ending], None] | None
     ) -> None:
         key = running.job.held
+        running.has_begun = True
         try:
+            if running.notes.over is not None:
+                return
             if running.renews:
                 ending = await self._attempt(running, contact, function)
             else:

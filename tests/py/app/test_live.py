@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import queue
 import threading
 import time
 from collections.abc import Iterator
@@ -139,19 +140,13 @@ async def test_so_may_the_master(kind: str, redis_url: str, namespace: str) -> N
         assert got[-1].status == "cancelled"
 
 
-def running(handle: Handle[Any]) -> Handle[Any]:
-    for state in handle:
-        if state.status == "running":
-            return handle
-    raise AssertionError("it ended")
-
-
 @pytest.mark.parametrize("says", ["progress", "checkpoint"])
 def test_a_thread_learns_at_what_it_says_that_its_job_was_cancelled(says: str, jq: JQ) -> None:
-    ended: list[BaseException] = []
+    begun, ended = threading.Event(), queue.SimpleQueue[BaseException]()
 
     @jq.job(timeout=1)
     def works() -> None:
+        begun.set()
         try:
             while True:
                 progress(1) if says == "progress" else checkpoint(None)
@@ -159,16 +154,14 @@ def test_a_thread_learns_at_what_it_says_that_its_job_was_cancelled(says: str, j
         except Exception:
             raise AssertionError("it is no Exception") from None
         except BaseException as error:
-            ended.append(error)
+            ended.put(error)
             raise
 
     with working(jq):
-        assert running(works.enqueue()).cancel()
-        until = time.monotonic() + 60
-        while not ended:
-            assert time.monotonic() < until
-            time.sleep(0.02)
-    assert isinstance(ended[0], JobStopped) and str(ended[0]) == "CANCELLED"
+        handle = works.enqueue()
+        assert begun.wait(60) and handle.cancel()
+        stopped = ended.get(timeout=60)
+    assert isinstance(stopped, JobStopped) and str(stopped) == "CANCELLED"
 
 
 def test_a_function_can_ask_whether_it_should_end(jq: JQ) -> None:
@@ -191,21 +184,19 @@ def test_a_function_can_ask_whether_it_should_end(jq: JQ) -> None:
 
 
 def test_what_a_cancelled_coroutine_says_while_it_ends_does_no_harm(jq: JQ, caplog: pytest.LogCaptureFixture) -> None:
-    said: list[bool] = []
+    begun, said = threading.Event(), queue.SimpleQueue[bool]()
 
     @jq.job(timeout=1)
     async def works() -> None:
+        begun.set()
         try:
-            await asyncio.sleep(60)
+            await asyncio.sleep(600)
         finally:
             progress(2)
-            said.append(current_job.get().cancelled)
+            said.put(current_job.get().cancelled)
 
     with working(jq):
-        running(works.enqueue()).cancel()
-        until = time.monotonic() + 60
-        while not said:
-            assert time.monotonic() < until
-            time.sleep(0.02)
-    assert said == [True]
+        handle = works.enqueue()
+        assert begun.wait(60) and handle.cancel()
+        assert said.get(timeout=60) is True
     assert not [one for one in caplog.records if one.exc_info]

@@ -220,6 +220,35 @@ async def test_what_is_refused_again_and_again_is_said_with_pauses(
     await source.stop()
 
 
+async def test_a_job_that_is_cancelled_as_it_comes_leaves_its_slot(own: Engine, redis_url: str) -> None:
+    stop, ran = asyncio.Event(), []
+
+    class Source(RedisSource):
+        async def listen(self, told: Callable[[str], None]) -> None:
+            self.told = told
+            await super().listen(told)
+
+    class Meeting(Worker):
+        def start(self, job: Job, **more: Any) -> None:
+            super().start(job, **more)
+            if job.attempt == 1 and job.id == first:
+                source.told(f"cancelled {job.id} {job.attempt}")  # before its task has had a turn
+
+    async def take(argument: Any) -> None:
+        ran.append(argument)
+
+    source = Source.from_url(redis_url, own.namespace, ["take"])
+    worker = Meeting({"take": take}, source, concurrency=1)
+    first = await enqueue(own, "take", "first", timeout=60)
+    running = asyncio.create_task(worker.run(stop))
+    second = await enqueue(own, "take", "second")
+    await until(own, second, "done")
+    assert ran == ["second"] and not worker.busy
+    stop.set()
+    await running
+    await source.stop()
+
+
 @pytest.mark.parametrize("way", ["redis", "http", "push"])
 async def test_a_cancelled_job_is_stopped(way: str, server: Server, own: Engine) -> None:
     began, ended = asyncio.Event(), asyncio.Event()
