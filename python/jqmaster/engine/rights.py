@@ -35,7 +35,8 @@ _UNLISTED: dict[str, Role] = {
 # What clients send beside the scripts: to load those that are missing, to listen, to wait for work, events, replicas.
 _ALL = "script|load hget hmget hexists exists time ping ssubscribe sunsubscribe xread xrange xrevrange cluster|slots"
 _BESIDE: dict[Role, str] = {
-    "pusher": "set pexpire wait", "worker": "bzpopmin pexpire", "admin": "function|load function|delete hset info",
+    "pusher": "set pexpire wait", "worker": "bzpopmin pexpire zrangebyscore",
+    "admin": "function|load function|delete hset info",
 }  # fmt: skip
 
 

@@ -5,32 +5,25 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-import logging
 import random
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from jqmaster.connection.wake import Channel, backoff_s
 from jqmaster.engine.calls import given, new_request
 from jqmaster.engine.engine import Engine
-from jqmaster.engine.waiting import Waiting, channel_of, note_s
-from jqmaster.errors import JQError, Unavailable
+from jqmaster.engine.waiting import channel_of
+from jqmaster.errors import Unavailable
+from jqmaster.system.place import Place, Quiet, Reply
 from jqmaster.system.record import DIGITS, System
 
-log = logging.getLogger("jqmaster.system")
-
-PLACES = 8  # partitions at which who waits sleeps: a blocked connection to each
+PLACES = 8  # partitions at which who waits sleeps in any case: a blocked connection to each
+MOST_PLACES = 24  # and at most, where nobody else sleeps there
+COVER_S = 60.0  # how often that is looked at
 NET_S = 5.0  # how often one that sleeps looks at each of the others, of which there are few
 LOOKS_S = 0.2  # with many it looks at one of them so often
-LOOK_S = 1.0  # how long a partition may take to answer before the next is asked
-HEAD_S = 0.1  # how long its head is waited for, while an outcome is to be reported
 SLACK_MS = 2  # a partition is not left for one whose head is older by less
 MISLED_S = 1.0  # how long a partition is left alone whose head promised a job that a pick did not find
-AWAY_S = 5.0  # at most so long a partition that did not answer is not asked
-
-Reply = list[Any]
-"""Of `pick`, as the script gives it: `[next_ms, document, argument, …]`."""
 
 
 class Partitions(Protocol):
@@ -46,130 +39,6 @@ class Partitions(Protocol):
     async def changed(self, generation: int) -> None: ...
 
 
-class Place:
-    """A partition, as those see it who wish for jobs of the same queues."""
-
-    def __init__(self, number: int, engine: Engine, wish: Mapping[str, Any], *, quiet_s: float | None) -> None:
-        """`wish`: `{queues, order}`. `quiet_s`: how long a look that finds nothing lasts where nobody sleeps; None
-        where they do."""
-        self.number = number
-        self.engine = engine
-        self.waiting = Waiting(engine, engine.redis)
-        self.name = channel_of(wish["queues"], wish.get("order"))
-        self.channel = Channel(engine.redis, f"{engine.namespace}:wake:{self.name}") if quiet_s is None else None
-        self.quiet_s = quiet_s
-        self.is_called = False  # it has work, and somebody has to look
-        self.away_until = 0.0
-        self.led_until = 0.0  # its head is not followed until then
-        self._failures = 0
-        self._wish = wish
-
-    @property
-    def is_away(self) -> bool:
-        """Whether it did not answer when it was asked last."""
-        return self._failures > 0
-
-    def is_worth_a_look(self, quiet: Quiet) -> bool:
-        """Whether it may have something, as far as is known. Who does not listen there may have missed a call."""
-        now = time.monotonic()
-        is_quiet = now < quiet.until(self) and (self.channel is None or self.channel.connected)
-        return not is_quiet and self.away_until <= now
-
-    def wish(self, count: int) -> dict[str, Any]:
-        """For up to `count` jobs."""
-        return {**self._wish, "count": count, "request": new_request()}
-
-    async def look(self, worker: Any, wish: Mapping[str, Any]) -> Reply:
-        """Jobs, if there are any that can start. A partition that does not answer has none, and is not asked for a
-        while. Raises what Redis refuses."""
-        self.is_called = False
-        asked = {**wish, "worker": worker}
-        try:
-            async with asyncio.timeout(LOOK_S):  # what comes later is given back
-                reply: Reply = await self.waiting.look(asked, self.name if self.channel else None)
-        except TimeoutError:
-            self.failed()
-            return [-1]
-        except Unavailable as problem:
-            self.waiting.abandon(asked)
-            self.failed(problem)
-            return [-1]
-        self._failures = 0
-        if len(reply) == 1 and reply[0] and self.channel is not None:
-            self.channel.look_in(reply[0])
-        return reply
-
-    def failed(self, problem: Exception | None = None) -> None:
-        """It did not answer."""
-        self.away_until = time.monotonic() + min(AWAY_S, backoff_s(self._failures) * 4)
-        level = logging.DEBUG if self._failures else logging.INFO
-        log.log(level, "%s is left out: %s", self.engine.namespace, problem or "no answer in time")
-        self._failures += 1
-
-    async def head(self) -> tuple[int, str] | None:
-        """Where its best job stands, if there is one and it says so soon."""
-        asking = asyncio.create_task(self.engine.head(self._wish["queues"]))
-        await asyncio.wait({asking}, timeout=HEAD_S)
-        if not asking.done():
-            asking.add_done_callback(lambda task: task.cancelled() or task.exception())
-            self.failed()
-            return None
-        try:
-            found = asking.result()
-        except JQError as problem:
-            self.failed(problem)
-            return None
-        self._failures = 0
-        return found
-
-    async def close(self) -> None:
-        """The partition is no more: nobody looks there from now on."""
-        self.away_until = float("inf")
-        self._failures += 1
-        channel, self.channel = self.channel, None
-        if channel is not None:
-            channel.wake_all()
-            await channel.stop()
-
-    async def stop(self) -> None:
-        """Have others look where somebody slept, and give back what late answers bring."""
-        if self.channel is not None:
-            await self.channel.stop()
-        await self.waiting.stop()
-
-
-class Quiet:
-    """Where somebody found nothing. It is their own: another may get what they do not."""
-
-    def __init__(self) -> None:
-        self._until: dict[int, float] = {}  # by number: nothing can start until then, or the channel says so
-        self._ready_at: dict[int, float] = {}  # when something becomes ready by time alone
-
-    def until(self, place: Place) -> float:
-        """0.0 where it may have something."""
-        return self._until.get(place.number, 0.0)
-
-    def note(self, place: Place, reply: Reply) -> None:
-        """What it answered: if jobs, it may have more; else when there may be some."""
-        next_ms = reply[0]
-        if len(reply) > 1 or not next_ms:  # 0: there may be some at once
-            self.over(place)
-            return
-        now = time.monotonic()
-        self._until[place.number] = now + (place.quiet_s or note_s(next_ms))
-        self._ready_at[place.number] = now + next_ms / 1000 if next_ms > 0 else float("inf")
-
-    def over(self, place: Place) -> None:
-        """It may have something."""
-        self._until.pop(place.number, None)
-        self._ready_at.pop(place.number, None)
-
-    def next_ms(self) -> int:
-        """When something becomes ready by time alone, from now; -1 for never."""
-        soonest = min(self._ready_at.values(), default=float("inf"))
-        return -1 if soonest == float("inf") else max(1, round((soonest - time.monotonic()) * 1000))
-
-
 class Places:
     """The partitions of a system, for all of a process who wish for jobs of the same queues."""
 
@@ -181,6 +50,7 @@ class Places:
         self._opening = asyncio.Lock()
         self.all: list[Place] = []
         self._over: set[int] = set()  # numbers of those that are no more
+        self._covers_at = time.monotonic() + NET_S  # who begins at the same time is asleep by then
 
     async def open(self) -> list[Place]:
         """Raises what reading the record raises."""
@@ -196,7 +66,7 @@ class Places:
         nearest = _nearest(self._name, live.values())
         quiet_s = max(NET_S, LOOKS_S * (len(live) - len(nearest))) * random.uniform(0.75, 1.25)
         self.all += [
-            Place(number, one, self._wish, quiet_s=None if one in nearest else quiet_s)
+            Place(number, one, self._wish, is_near=one in nearest, quiet_s=quiet_s)
             for number, one in enumerate(engines)
             if number >= len(self.all)
         ]
@@ -251,7 +121,8 @@ class Places:
                 left_s = deadline - time.monotonic()
                 if left_s <= 0:
                     return [0 if is_more else quiet.next_ms()]
-                await self._sleep(left_s, str(worker), quiet)
+                if not await self._cover(quiet):
+                    await self._sleep(left_s, str(worker), quiet)
                 if stopping is not None and stopping.is_set():
                     return [quiet.next_ms()]
         finally:
@@ -282,6 +153,24 @@ class Places:
     async def stop(self) -> None:
         """Wait no more."""
         await asyncio.gather(*(one.stop() for one in self.all))
+
+    async def _cover(self, quiet: Quiet) -> bool:
+        """Now and then: sleep also where nobody does, and leave what others have taken, too. Whether there is somewhere
+        to look before sleeping."""
+        now = time.monotonic()
+        if now < self._covers_at:
+            return False
+        self._covers_at = now + COVER_S * random.uniform(0.75, 1.25)
+        far = [one for one in self.all if not one.is_near and not one.is_away]
+        room, is_more = MOST_PLACES - sum(one.channel is not None for one in self.all), False
+        for one, is_covered in zip(far, await asyncio.gather(*(one.is_covered() for one in far)), strict=True):
+            if one.channel is None and is_covered is False and room > 0:
+                one.settle()
+                quiet.over(one)
+                room, is_more = room - 1, True
+            elif one.channel is not None and is_covered and random.random() < 0.5:
+                await one.leave()
+        return is_more
 
     async def _sleep(self, left_s: float, worker: str, quiet: Quiet) -> None:
         """Until a partition may have something, but at most so long."""

@@ -17,7 +17,6 @@ from jqmaster.engine.engine import Engine
 from jqmaster.errors import Unavailable
 from jqmaster.system import calls
 from jqmaster.system.engine import SystemEngine
-from jqmaster.system.picking import PLACES
 from jqmaster.system.record import System, partition_of
 from jqmaster.worker.ending import FollowUp
 from jqmaster.worker.run import WorkOptions, work
@@ -187,20 +186,6 @@ async def test_partitions_take_turns_by_the_age_of_their_jobs(engine: SystemEngi
         await eventually(lambda: len(order) == 200, 60)
     errors = [abs(position - number) for position, number in enumerate(order)]
     assert sum(errors) / len(errors) < 6 * COUNT, order  # partition by partition it is 75
-
-
-async def test_more_partitions_than_one_worker_sleeps_at(redis_url: str, namespace: str) -> None:
-    await calls.create(redis_url, namespace, PLACES + 3)
-    engine, seen = SystemEngine(redis_url, namespace), Seen()
-    async with working(engine, {"a": seen.function}):
-        for number, one in enumerate(await engine.partitions()):
-            await put(one, number)
-        await eventually(lambda: len(seen.arguments) == PLACES + 3, 20)
-        await asyncio.sleep(0.2)
-        for number, one in enumerate(await engine.partitions()):
-            await put(one, number)
-        await eventually(lambda: len(seen.arguments) == 2 * (PLACES + 3), 40)
-    await engine.close()
 
 
 async def test_what_follows_a_job_is_in_its_partition(engine: SystemEngine, system: System) -> None:

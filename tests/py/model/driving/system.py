@@ -18,7 +18,7 @@ from driving.united import United
 from driving.wire import ENCODE, spec_only
 from jqmaster.engine import calls
 from jqmaster.errors import JQError
-from jqmaster.system import picking, reading, routing
+from jqmaster.system import picking, place, reading, routing
 from jqmaster.system.balance import Balancer
 from jqmaster.system.record import new
 from model import ErrorReply, Mismatch, expect
@@ -26,8 +26,8 @@ from model import ErrorReply, Mismatch, expect
 COUNT = 3
 # Whatever else than the operations decides what happens, so that a sequence does the same again: chance, the clock of
 # whoever asks, and who is late.
-CHANCE = ((reading, "time"), (routing, "secrets"), (calls, "secrets"), (picking, "random"), (picking, "LOOK_S"),
-          (picking, "HEAD_S"))  # fmt: skip
+CHANCE = ((reading, "time"), (routing, "secrets"), (calls, "secrets"), (picking, "random"), (place, "LOOK_S"),
+          (place, "HEAD_S"))  # fmt: skip
 
 
 class Chance(random.Random):
@@ -54,7 +54,7 @@ class SystemDriver(Labels):
         routing.secrets = SimpleNamespace(choice=self.chance.choice)
         calls.secrets = SimpleNamespace(token_hex=lambda size: self.chance.randbytes(size).hex())
         picking.random = self.chance
-        picking.LOOK_S = picking.HEAD_S = 600.0
+        place.LOOK_S = place.HEAD_S = 600.0
         self.fresh()
 
     async def end(self):
@@ -66,8 +66,8 @@ class SystemDriver(Labels):
         await asyncio.gather(*aside, return_exceptions=True)
 
     def close(self):
-        for place in self.before:
-            setattr(*place)
+        for one in self.before:
+            setattr(*one)
         self.loop.run_until_complete(self.end())
         self.loop.close()
         for one in self.partitions:
@@ -172,10 +172,10 @@ class SystemDriver(Labels):
         return len(found)
 
     def deliver(self, places, fate):
-        for place in places:
+        for number in places:
             if not self.letters:
                 return
-            letter = self.letters[place % len(self.letters)]
+            letter = self.letters[number % len(self.letters)]
             if fate != "twice":
                 self.letters.remove(letter)
             if fate != "lost":
