@@ -154,8 +154,10 @@ class Links(Part):
                 if was in ("queued", "scheduled"):
                     return None
                 return self.model.life.requeue(job, start_ms, event=event)
-            waits_for = set((doc or {}).get("waits_for") or job.waits_for)
             sure = {id for id in ids if self.says(job, id) == {"wait"}}
+            # What has not ended yet may end later in this call, of which the document tells already.
+            open_now = {id for id in sure & self.model.jobs.keys() if self.model.jobs[id].status not in ENDED}
+            waits_for = set((doc or {}).get("waits_for") or job.waits_for) | open_now
             expect(sure <= waits_for <= set(ids), "waits_for", job, doc)
             job.waits_for = waits_for  # also what is over, which a sweep takes out
         if was != "blocked":
