@@ -8,6 +8,7 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local admission = require "jqlua.life.admission"
+local bounds = require "jqlua.settings.bounds"
 local changes = require "jqlua.limits.rollout"
 local check = require "jqlua.base.check"
 local constraint = require "jqlua.limits.constraint"
@@ -70,6 +71,7 @@ if is_changed or not is_same then
   transition.commit()
   changes.carry_out()
   meta.save_constraints()
+  bounds.review() -- the first one with keys brings their bounds
 end
 local is_plain, match = pcall(cmsgpack.unpack, ARGV[2])
 spec.match = is_plain and match or nil
