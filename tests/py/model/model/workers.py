@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from model.common import (
     ALL,
+    DEAR,
     SOME_TEXT,
     Refused,
     accepted,
@@ -76,6 +77,7 @@ class Workers(Part):
         super().__init__(model)
         self.registered = {}
         self.others = {}
+        self.due_before = 0  # the sweep of this call
 
     def held(self, worker):
         return [j for j in self.model.jobs.values() if j.status == "running" and j.worker_id == worker.id]
@@ -247,10 +249,10 @@ class Workers(Part):
             if self.state_of(worker) == "ready" and (not worker.key or self.model.access.lasts(worker.key))
         ]
 
-    def check_assigned(self, worker, job, doc, next_ms, without):
+    def check_assigned(self, worker, job, doc, leaves_some, without):
         """The best of the next jobs of all workers with room, given to the least loaded who takes it."""
         asked = [w for w in self.with_room() if w.id not in without]
-        takers = [w for w in asked if not self.may_be_passed_over(w, worker, next_ms)]
+        takers = [w for w in asked if not (leaves_some and self.may_be_passed_over(w, worker))]
         expect(
             job and worker in takers and self.takes(worker, job),
             "not a job for this worker",
@@ -274,16 +276,17 @@ class Workers(Part):
             least = min(self.load(w) for w in takers if self.takes(w, job))
             expect(self.load(worker) == least, "not the least loaded worker", worker, least)
 
-    def may_be_passed_over(self, other, worker, next_ms):
+    def may_be_passed_over(self, other, worker):
         """While something is left to be looked at, whoever it matters to may wait for the next call."""
-        if next_ms != 0 or (other.queues, other.refused, other.key) == (
+        if (other.queues, other.refused, other.key) == (
             worker.queues,
             worker.refused,
             worker.key,
         ):
             return False
         fair = [queue for queue in self.model.order.fair if any(matches(entry, queue) for entry in other.queues)]
-        return bool(fair or self.model.limits.constraints or self.model.limits.steps_left)
+        many_due = self.due_before >= DEAR  # which used up what one call may cost
+        return bool(fair or self.model.limits.constraints or self.model.limits.steps_left or many_due)
 
     def takes(self, worker, job):
         return self.model.life.is_open(job, worker.queues) and job.name not in worker.refused
@@ -308,14 +311,14 @@ class Workers(Part):
             return self.model.work.show_again([reply[0], *again[1:]], jobs)
         self.model.sleepers.gets_up(master, wait)
         self.model.clock.come_by()
-        due_before = self.model.clock.due_count()
+        self.due_before = self.model.clock.due_count()
         self.model.clock.sweep(left_some=reply[0] == 0)
         expect(len(reply) - 1 <= limit, "more than the limit", reply)
         started = []
         for id, *told, doc, argument in reply[1:]:
             worker, job = self.registered.get(id), self.model.jobs.get(doc["id"])
             expect(worker and [worker.url, worker.secrets, worker.key] == told, "an unknown worker", id, told)
-            self.check_assigned(worker, job, doc, reply[0], without)
+            self.check_assigned(worker, job, doc, reply[0] == 0, without)
             self.model.life.start(job, id)
             started.append((job, doc))
             self.model.life.give_tokens(started)
@@ -324,11 +327,11 @@ class Workers(Part):
         if len(reply) - 1 < limit and (reply[0] != 0 or not self.model.order.may_leave_some()):
             asked = [worker for worker in self.registered.values() if worker.id not in without]
             left = [(worker, self.wants(worker)) for worker in asked if self.wants(worker)]
-            same(left, [], "assigned less than possible")
+            same(left if reply[0] or self.due_before < DEAR else [], [], "assigned less than possible")
         rests = [w.resting_until_ms for w in self.registered.values() if w.resting]
         # Nothing opens for those who are left out: their master asks anew when they are back.
         openings = self.openings_for_workers(without) if len(reply) - 1 < limit else []
-        self.model.clock.check_next(reply[0], due_before, also=rests + openings, given=len(reply) - 1)
+        self.model.clock.check_next(reply[0], self.due_before, also=rests + openings, given=len(reply) - 1)
         if wait and len(reply) == 1 and reply[0] != 0:
             self.model.sleepers.goes_to_sleep(master, wait, None, reply[0])
         if request:
