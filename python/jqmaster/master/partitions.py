@@ -17,6 +17,7 @@ from jqmaster.master.meters import Meters
 from jqmaster.system.balance import balance
 from jqmaster.system.courier import Courier
 from jqmaster.system.engine import SystemEngine
+from jqmaster.system.keeping import keep_in_line
 
 _AGAIN_S = 5.0
 SWEEP_S = 5.0
@@ -112,8 +113,8 @@ def _each_its_own() -> Invalid:
 
 
 class NoDispatch:
-    """A system's workers pull. In the place of `Dispatch` this carries mail between partitions, balances limits, and
-    does what is due while no worker comes by."""
+    """A system's workers pull. In the place of `Dispatch` this carries mail between partitions, balances limits, keeps
+    settings the same, and does what is due while no worker comes by."""
 
     def __init__(self, engine: SystemEngine, name: str) -> None:
         self.meters = Meters()
@@ -126,6 +127,7 @@ class NoDispatch:
         courier = Courier(self._engine, self._name)
         for run in (courier.run, lambda: balance(self._engine), self._sweep):
             self._tasks.append(asyncio.create_task(_again(run), name="mail and limits"))
+        self._tasks.append(asyncio.create_task(keep_in_line(self._engine), name="settings"))
 
     async def _sweep(self) -> None:
         while True:

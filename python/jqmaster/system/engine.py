@@ -63,6 +63,7 @@ class SystemEngine(Listings, Enqueueing, Operations):
         self._looking: asyncio.Task[None] | None = None
         self._looked = 0.0
         self.record: System | None = None
+        self.returned = asyncio.Event()  # a partition that did not answer does so again
         self.picking = Picking(self, secrets.token_hex(4))
         Listings.__init__(self, partial=partial)
 

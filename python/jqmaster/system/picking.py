@@ -31,6 +31,7 @@ class Partitions(Protocol):
 
     root: str
     record: System | None
+    returned: asyncio.Event
 
     async def partitions(self) -> Sequence[Engine]: ...
 
@@ -66,7 +67,7 @@ class Places:
         nearest = _nearest(self._name, live.values())
         quiet_s = max(NET_S, LOOKS_S * (len(live) - len(nearest))) * random.uniform(0.75, 1.25)
         self.all += [
-            Place(number, one, self._wish, is_near=one in nearest, quiet_s=quiet_s)
+            Place(number, one, self._wish, self._system.returned.set, is_near=one in nearest, quiet_s=quiet_s)
             for number, one in enumerate(engines)
             if number >= len(self.all)
         ]

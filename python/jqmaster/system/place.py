@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from redis.exceptions import RedisError
@@ -30,9 +30,18 @@ Reply = list[Any]
 class Place:
     """A partition, as those see it who wish for jobs of the same queues."""
 
-    def __init__(self, number: int, engine: Engine, wish: Mapping[str, Any], *, is_near: bool, quiet_s: float) -> None:
-        """`wish`: `{queues, order}`. Those that wish sleep there if it is near. `quiet_s`: how long a look that finds
-        nothing lasts where they do not."""
+    def __init__(
+        self,
+        number: int,
+        engine: Engine,
+        wish: Mapping[str, Any],
+        returned: Callable[[], object],
+        *,
+        is_near: bool,
+        quiet_s: float,
+    ) -> None:
+        """`wish`: `{queues, order}`. `returned`: called when it answers again. Those that wish sleep there if it is
+        near. `quiet_s`: how long a look that finds nothing lasts where they do not."""
         self.number = number
         self.engine = engine
         self.waiting = Waiting(engine, engine.redis)
@@ -44,6 +53,7 @@ class Place:
         self.away_until = 0.0
         self.led_until = 0.0  # its head is not followed until then
         self._failures = 0
+        self._returned = returned
         self._noted: dict[str, float] = {}  # workers of this process that sleep there, and until when they may
         self._wish = wish
         if is_near:
@@ -81,10 +91,15 @@ class Place:
             self.waiting.abandon(asked)
             self.failed(problem)
             return [-1]
-        self._failures = 0
+        self._answered()
         if len(reply) == 1 and reply[0] and self.channel is not None:
             self.channel.look_in(reply[0])
         return reply
+
+    def _answered(self) -> None:
+        if self._failures:
+            self._failures = 0
+            self._returned()
 
     def failed(self, problem: Exception | None = None) -> None:
         """It did not answer."""
@@ -106,7 +121,7 @@ class Place:
         except JQError as problem:
             self.failed(problem)
             return None
-        self._failures = 0
+        self._answered()
         return found
 
     async def is_covered(self) -> bool | None:

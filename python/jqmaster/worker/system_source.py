@@ -22,6 +22,7 @@ from jqmaster.errors import Invalid, JQError, Unavailable
 from jqmaster.system.balance import balance
 from jqmaster.system.courier import Courier
 from jqmaster.system.engine import SystemEngine
+from jqmaster.system.keeping import keep_in_line
 from jqmaster.system.picking import MISLED_S, Places
 from jqmaster.system.place import AWAY_S, LOOK_S, Place, Quiet
 from jqmaster.system.record import partition_of
@@ -103,12 +104,14 @@ class SystemSource:
         await asyncio.gather(*(self._listen(one, engine.namespace, told) for one, engine in pairs))
 
     async def carry(self) -> None:
-        """Until it is cancelled: carry mail between the partitions and share limits out, as any process may."""
+        """Until it is cancelled: carry mail between the partitions, share limits out, and keep settings the same. Any
+        process may."""
         await self._insist_on_opening()
         courier = Courier(self._engine, self.name)
         await asyncio.gather(
             _again("mail is not carried", courier.run),
             _again("limits are not shared", lambda: balance(self._engine)),
+            keep_in_line(self._engine),
             self._places.widen(),
         )
 
