@@ -33,7 +33,8 @@ _UNLISTED: dict[str, Role] = {
     "outbox": "worker", "share": "worker", "tick": "worker",
 }  # fmt: skip
 # What clients send beside the scripts: to load those that are missing, to listen, to wait for work, events, replicas.
-_ALL = "script|load hget hmget hexists exists time ping ssubscribe sunsubscribe xread xrange xrevrange cluster|slots"
+_ALL = """script|load hget hmget hexists exists time ping ssubscribe sunsubscribe xlen xread xrange xrevrange
+    cluster|slots"""
 _BESIDE: dict[Role, str] = {
     "pusher": "set pexpire wait", "worker": "bzpopmin pexpire zrangebyscore",
     "admin": "function|load function|delete hset info",

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine
-from jqmaster.errors import Invalid, JQError
-from jqmaster.master.events import EventFeed
-from jqmaster.master.master import Messages
+from jqmaster.errors import JQError
 from jqmaster.master.meters import Meters
 from jqmaster.system.balance import balance
 from jqmaster.system.courier import Courier
@@ -73,43 +71,6 @@ class SystemEnded:
     async def stop(self) -> None:
         self.drain()
         await asyncio.gather(*(one.stop() for one in self._of.values()))
-
-
-class SystemEvents:
-    """The events of a job, where it is. What happens to all is written by each partition for itself."""
-
-    def __init__(self, engine: SystemEngine) -> None:
-        self._engine = engine
-        self._of: dict[Engine, EventFeed] = {}
-
-    async def last_id(self) -> str:
-        raise _each_its_own()
-
-    async def resume(self, event_id: str) -> tuple[str, bool]:
-        raise _each_its_own()
-
-    def after(self, event_id: str, alive_every_s: float) -> AsyncGenerator[list[tuple[str, bytes]] | None, None]:
-        raise _each_its_own()
-
-    @asynccontextmanager
-    async def of_job(self, job_id: str) -> AsyncIterator[Messages]:
-        engine = await self._engine.of(job_id)
-        feed = self._of.setdefault(engine, EventFeed(engine, engine.redis))
-        async with feed.of_job(job_id) as messages:
-            yield messages
-
-    def drain(self) -> None:
-        for one in self._of.values():
-            one.drain()
-
-    async def stop(self) -> None:
-        await asyncio.gather(*(one.stop() for one in self._of.values()))
-
-
-def _each_its_own() -> Invalid:
-    return Invalid(
-        "each partition of a system writes events of its own: follow one job, or ask a master of a partition"
-    )
 
 
 class NoDispatch:

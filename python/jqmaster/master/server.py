@@ -37,11 +37,12 @@ from jqmaster.master.http import http1
 from jqmaster.master.http.app import create_app
 from jqmaster.master.keyring import Keyring
 from jqmaster.master.master import Master
-from jqmaster.master.partitions import NoDispatch, SystemEnded, SystemEvents, SystemWaiting
+from jqmaster.master.partitions import NoDispatch, SystemEnded, SystemWaiting
 from jqmaster.master.reach import Reach
 from jqmaster.master.session import IDLE_S, NO_PROXIES, Proxies
 from jqmaster.master.sockets import bind_unix, remove
 from jqmaster.master.standing import Color, Standing, hosts_of
+from jqmaster.master.system_events import SystemEvents
 from jqmaster.master.webhooks import Webhooks
 from jqmaster.system import calls
 from jqmaster.system.engine import SystemEngine

@@ -181,7 +181,6 @@ async def test_what_is_not_possible_says_so(server: MasterServer, jq: JQ) -> Non
     await jq.aconfigure(events_max=100)
     for method, path, body, what in (
         ("POST", "/worker", {"queues": ["a"], "url": "http://127.0.0.1:1/"}, "register without announce"),
-        ("GET", "/events", None, "each partition"),
         ("GET", "/export", None, "export"),
     ):
         answer = await asyncio.to_thread(
