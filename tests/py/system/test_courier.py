@@ -10,6 +10,7 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 
 import msgpack
 import pytest
@@ -132,6 +133,30 @@ class TestCourier:
                 await one.redis.delete(f"{one.namespace}:asleep:mail")
             child = await put(engine, 1, name="b", depends=[await put(engine, 0)])
             await until(lambda: is_known(engine, child))
+
+    async def test_partitions_that_know_different_records_get_the_later_one(
+        self, engine: SystemEngine, system: System
+    ) -> None:
+        """What follows a job is made by the same record here and there."""
+        first, *_, last = await engine.partitions()
+        key = next(key for key in map(str, range(100)) if system.home(key.encode()) == COUNT - 1)
+        async with running(Courier(engine)):
+            for number, ahead in enumerate((first, last), 1):
+                await ahead.system(system.routed("some", "queue" if number % 2 else None).packed())
+                system = replace(system, generation=system.generation + 1)
+                await put(engine, 0, name="a")
+                [job] = (await first.pick("w", "a")).jobs
+                follow = [({"name": "b", "unique": key}, NIL)]
+                await first.finish("w", [({"id": job.id, "token": job.token, "type": "success"}, NIL, follow)])
+
+                async def has_come() -> bool:
+                    jobs = (await last.pick("w", "b")).jobs
+                    for one in jobs:
+                        await last.finish("w", [({"id": one.id, "token": one.token, "type": "success"}, NIL)])
+                    return bool(jobs)
+
+                await until(has_come)
+                assert (await first.system())[0] == (await last.system())[0] == system.generation
 
     async def test_a_small_system_is_served_whole_a_large_one_in_shares(
         self, engine: SystemEngine, redis_url: str, namespace: str
