@@ -3,6 +3,7 @@
 -- step.
 local meta = require "jqlua.base.meta"
 local arrival = require "jqlua.life.arrival"
+local belonging = require "jqlua.links.belonging"
 local batch = require "jqlua.base.writes"
 local check = require "jqlua.base.check"
 local constraint = require "jqlua.limits.constraint"
@@ -120,6 +121,10 @@ end
 --- Notes which jobs behind an outcome may have to be brought to other partitions.
 ---@return string? problem
 local function note_going(said, path)
+  local problem = belonging.problem()
+  if problem then
+    return problem
+  end
   local goes = {}
   for j, new in ipairs(said.jobs) do
     if onward.goes(new, ARGV[said.first + 2 * j - 2]) then
@@ -128,7 +133,7 @@ local function note_going(said, path)
   end
   for j, new in ipairs(said.goes and said.jobs or {}) do
     local depends = new[jobspec.IS_LINKED] and job.options(new).depends or {}
-    local problem = check_near(depends, goes, path .. ".enqueue[" .. j - 1 .. "].depends", goes[j])
+    problem = check_near(depends, goes, path .. ".enqueue[" .. j - 1 .. "].depends", goes[j])
     if problem then
       return problem
     end

@@ -10,14 +10,22 @@ local M = {}
 
 local QUEUE = "queue" -- the route that keeps all jobs of a queue together
 
--- What a call has read: [1] the system's record, false without one.
+-- What a call has read: [1] the system's record, false without one that can be read; [2] why it cannot.
 local known = {}
 
 local function record_here()
   if known[1] == nil then
-    known[1] = elsewhere.record() or false
+    known[1], known[2] = elsewhere.record()
+    known[1] = known[1] or false
   end
   return known[1]
+end
+
+--- Why nobody here can tell where jobs belong.
+---@return string? problem
+function M.problem()
+  record_here()
+  return known[2]
 end
 
 --- The value that a route leads to: a text, or an integer in its digits; empty for all else.

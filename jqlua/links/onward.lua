@@ -102,7 +102,8 @@ end
 local function look_anew(to, id, refused)
   local _, blob, argument, since_ms = cmsgpack.unpack(call("HGET", keys.ONWARD_JOBS, id))
   local new = jobspec.parse(blob, 0)
-  local now_to = next_of(new, argument, refused and to or nil)
+  -- Without a record, as after a failover that lost it, it waits for one.
+  local now_to = belonging.generation() == 0 and to or next_of(new, argument, refused and to or nil)
   if now_to == to then
     call("ZADD", keys.OUTBOX .. to, string.format("%.0f", meta.state[meta.NOW_MS] + M.AGAIN_MS), mail.ENQUEUE .. id)
     return

@@ -95,10 +95,10 @@ class _Round:
         else:
             self._courier.away.answered(to)
             self._answered += zip(letters, answers, strict=True)
+            if any(answer.startswith("ROUTE ") for answer in answers):
+                await self._courier.align(self.number, to)
             for answer in answers:
-                if answer.startswith("ROUTE "):
-                    await self._courier.align(self.number, to)
-                elif answer[:1].isupper():
+                if answer[:1].isupper() and not answer.startswith("ROUTE "):
                     log.warning("partition %d refused a letter of partition %d: %s", to, self.number, answer)
         finally:
             del self._under_way[to]
@@ -166,14 +166,14 @@ class Courier:
     async def align(self, *numbers: int) -> None:
         """Have these partitions know the same record of the system, the later of theirs. Whoever changes it tells all;
         one that was away then may not know it."""
-        engines = [await self.at(number) for number in numbers]
         with contextlib.suppress(JQError, TimeoutError, RedisError):  # the letter comes again
             async with asyncio.timeout(CARRY_S):
+                engines = [await self.at(number) for number in numbers]
                 found = [await calls.read_at(one.redis, one.namespace) for one in engines]
-                latest = max((one for one in found if one is not None), key=lambda one: one.generation)
-                for engine, known in zip(engines, found, strict=True):
-                    if known is None or known.generation < latest.generation:
-                        await engine.system(latest.packed())
+                records = [one for one in found if one is not None]
+                for engine in engines:
+                    for record in records:  # it keeps a later one than its own
+                        await engine.system(record.packed())
 
     async def served(self) -> list[int]:
         """The numbers of the partitions whose letters it carries."""

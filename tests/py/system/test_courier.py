@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 
 import msgpack
 import pytest
@@ -21,6 +22,7 @@ from jqmaster.system import calls
 from jqmaster.system.courier import MOST_SERVED, Courier
 from jqmaster.system.engine import SystemEngine
 from jqmaster.system.record import System
+from systems import walked
 from topologies import cluster
 
 COUNT = 4
@@ -216,7 +218,8 @@ asyncio.run(Courier(SystemEngine(*sys.argv[1:])).run())
 @pytest.mark.faults
 @pytest.mark.timeout(180)
 async def test_couriers_that_are_killed_lose_nothing(engine: SystemEngine, redis_url: str, namespace: str) -> None:
-    """Processes, killed with what they carry. A child must become ready once its parents are done, and not before."""
+    """Processes, killed with what they carry. A child must become ready once its parents are done, and not before; what
+    follows a job comes once."""
     chance = random.Random(7)
     children: dict[str, list[str]] = {}
     done: set[str] = set()
@@ -233,7 +236,8 @@ async def test_couriers_that_are_killed_lose_nothing(engine: SystemEngine, redis
             if chance.random() < 0.9:
                 for job in (await (await engine.partitions())[number].pick("w", "a", 100)).jobs:
                     how = {"id": job.id, "token": job.token, "type": "success"}
-                    await (await engine.partitions())[number].finish("w", [(how, NIL)])
+                    follow = [({"name": "f", "unique": job.id}, NIL)]
+                    await (await engine.partitions())[number].finish("w", [(how, NIL, follow)])
                     done.add(job.id)
         await asyncio.sleep(chance.uniform(0, 0.02))
         if chance.random() < 0.7:
@@ -250,5 +254,11 @@ async def test_couriers_that_are_killed_lose_nothing(engine: SystemEngine, redis
         for child, depends in children.items():
             if done.issuperset(depends):
                 await comes_to(engine, child, "queued", 30)
+
+        async def all_followed() -> bool:
+            return {one["unique"] for one in await walked(partial(engine.jobs, {"queue": "f"}), 100)} == done
+
+        await until(all_followed)
+    assert len(await walked(partial(engine.jobs, {"queue": "f"}), 100)) == len(done)
     for one in await engine.partitions():
         assert await one.audit_all() == []
