@@ -2,7 +2,8 @@
 -- KEYS   namespace, namespace:meta
 -- ARGV   letter, letter, ...   1 to 100 of them, as outbox gives them
 -- Reply  for each letter what its sender is told: ok; to follow the state of the job, or gone, and a mark of the
---        server; or why it was refused: INVALID, CONFLICT (it is for somebody else), VERSION (of a later format)
+--        server; to enqueue made, id and created, or free, or old; or why it was refused: INVALID, CONFLICT (it is for
+--        somebody else), VERSION (of a later format), ROUTE (of another generation)
 -- Errors INVALID letters
 -- Cost   a few commands for each, and then a sweep, as a pick has it
 -- Flags: drain

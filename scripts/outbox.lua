@@ -16,6 +16,7 @@ local sweep = require "jqlua.life.sweep"
 local transition = require "jqlua.life.transition"
 
 local MOST_LETTERS = 100
+local MOST_BYTES = 1e6 -- with these a reply is long enough: a letter may have the argument of a job
 local MOST_STEPS = 100
 local LONGEST_MS = 60000
 
@@ -53,6 +54,8 @@ local function read_answers()
   return answers
 end
 
+local bytes = { 0 }
+
 --- Letters for one partition.
 local function collect(to, most, reply)
   local key, now = keys.OUTBOX .. to, meta.state[meta.NOW_MS]
@@ -64,8 +67,9 @@ local function collect(to, most, reply)
   end
   mail.tell_anew(to)
   for _, subject in ipairs(call("ZRANGEBYSCORE", key, "-inf", now, "LIMIT", 0, most)) do
-    local letter = letters.write(to, subject)
+    local letter = bytes[1] < MOST_BYTES and letters.write(to, subject)
     if letter then
+      bytes[1] = bytes[1] + #letter
       reply[#reply + 1] = tonumber(to, 16)
       reply[#reply + 1] = letter
     end

@@ -89,6 +89,11 @@ M.OUTBOX = NAMESPACE .. ":outbox:"
 M.OUTBOXES = NAMESPACE .. ":outboxes" -- zset: digits of partitions with mail, by a bound of when it is due
 -- hash: job of another partition that is followed -> its last known state; digits of a partition -> mark of its server
 M.ELSEWHERE = NAMESPACE .. ":elsewhere"
+-- + digits of a partition, zset, scores 0: jobs that are to be made there, by ids of their own (module links.onward)
+M.ONWARD = NAMESPACE .. ":onward:"
+M.ONWARD_JOBS = NAMESPACE .. ":onward-jobs" -- hash: such an id -> where it stands, spec, argument, since when
+-- + digits of a partition, zset, scores 0: what it was answered that has such jobs made here, behind their ids
+M.BROUGHT = NAMESPACE .. ":brought:"
 M.TAGGED = NAMESPACE .. ":tagged:" -- + tag, zset, scores 0: jobs that have it
 M.TAGS = NAMESPACE .. ":tags" -- zset: tags by how many jobs have them
 M.TAG_NAMES = NAMESPACE .. ":tag-names" -- zset, scores 0: tags in order, for paging

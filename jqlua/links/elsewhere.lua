@@ -54,10 +54,11 @@ function M.over(digits)
 end
 
 ---@param generation any
+---@param path? string as errors name it
 ---@return string? problem
-function M.generation_problem(generation)
+function M.generation_problem(generation, path)
   if generation ~= nil and not check.is_integer(generation, 0, M.MOST_GENERATIONS) then
-    return check.problem("generation", "an integer from 0 to 10^15", generation)
+    return check.problem(path or "generation", "an integer from 0 to 10^15", generation)
   end
 end
 

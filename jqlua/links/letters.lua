@@ -6,6 +6,7 @@
 -- follow  jobs of the sender depend on this one of yours; tell when it ends, keep its result
 -- leave   none does any more
 -- ended   this job, of the sender, which you follow, ended
+-- enqueue make this job, which belongs to you (module links.onward)
 local check = require "jqlua.base.check"
 local due = require "jqlua.base.due"
 local elsewhere = require "jqlua.links.elsewhere"
@@ -13,6 +14,7 @@ local job = require "jqlua.job.record"
 local keys = require "jqlua.base.keys"
 local mail = require "jqlua.links.mail"
 local meta = require "jqlua.base.meta"
+local onward = require "jqlua.links.onward"
 local readers = require "jqlua.links.readers"
 local server = require "jqlua.base.server"
 local states = require "jqlua.job.states"
@@ -74,7 +76,12 @@ end
 function M.write(to, subject)
   local how, id = subject:sub(1, 1), subject:sub(2)
   local letter
-  if how == mail.FOLLOW then
+  if how == mail.ENQUEUE and to == select(2, elsewhere.own()) then
+    onward.look_anew(to, id)
+    return nil
+  elseif how == mail.ENQUEUE then
+    letter = onward.letter(to, id)
+  elseif how == mail.FOLLOW then
     letter = following(id)
   else
     letter = ended(to, how, id)
@@ -101,6 +108,30 @@ local function is_moment(value)
   return check.is_integer(value, 0, 2 ^ 53)
 end
 
+local function check_follow(letter, path)
+  return not is_moment(letter.at) and check.problem(path .. ".at", "a moment", letter.at)
+end
+
+local function check_ended(letter, path)
+  return not is_moment(letter.seen) and check.problem(path .. ".seen", "a moment", letter.seen)
+    or not HOWS[letter.how] and check.problem(path .. ".how", "how a job ended", letter.how)
+end
+
+local function check_enqueue(letter, path)
+  return type(letter.job) ~= "string" and check.problem(path .. ".job", "the bytes of a spec", letter.job)
+    or (type(letter.argument) ~= "string" or letter.argument == "")
+    and check.problem(path .. ".argument", "the bytes of one MessagePack value", letter.argument)
+    or not is_moment(letter.age_ms) and check.problem(path .. ".age_ms", "milliseconds", letter.age_ms)
+    or not check.is_id(letter.least) and check.problem(path .. ".least", check.ID, letter.least)
+    or elsewhere.generation_problem(letter.generation or false, path .. ".generation")
+end
+
+-- By kind, with whether its id is one of the sender.
+local KINDS = {
+  follow = { check_follow, false }, leave = { check_follow, false }, ended = { check_ended, true },
+  enqueue = { check_enqueue, true },
+}
+
 --- Takes a letter apart.
 ---@return table? letter
 ---@return string? problem
@@ -111,24 +142,21 @@ function M.read(blob, path)
   elseif check.is_integer(letter.format, FORMAT + 1, 255) then
     return nil, "VERSION " .. path .. ": a letter of format " .. letter.format .. ", these scripts know " .. FORMAT
   end
-  local is_ended = letter.kind == "ended"
+  local kind = KINDS[letter.kind]
   local problem = letter.format ~= FORMAT and check.problem(path .. ".format", "1", letter.format)
-    or not is_ended and letter.kind ~= "follow" and letter.kind ~= "leave"
-    and check.problem(path .. ".kind", "follow, leave or ended", letter.kind)
+    or not kind and check.problem(path .. ".kind", "follow, leave, ended or enqueue", letter.kind)
     or not check.is_id(letter.id) and check.problem(path .. ".id", check.ID, letter.id)
     or not is_digits(letter.from) and check.problem(path .. ".from", "two digits of a partition", letter.from)
     or not is_digits(letter.to) and check.problem(path .. ".to", "two digits of a partition", letter.to)
     or type(letter.system) ~= "string" and check.problem(path .. ".system", "the name of a system", letter.system)
-    or not is_ended and not is_moment(letter.at) and check.problem(path .. ".at", "a moment", letter.at)
-    or is_ended and not is_moment(letter.seen) and check.problem(path .. ".seen", "a moment", letter.seen)
-    or is_ended and not HOWS[letter.how] and check.problem(path .. ".how", "how a job ended", letter.how)
+    or kind[1](letter, path)
     or letter.from == letter.to and "INVALID " .. path .. ".to: partition " .. letter.to .. " writes to itself"
   if problem then
     return nil, problem
   end
-  if mail.digits_of(letter.id) ~= (is_ended and letter.from or letter.to) then
-    return nil, "INVALID " .. path .. ".id: job " .. letter.id .. " is not of partition "
-      .. (is_ended and letter.from or letter.to)
+  local whose = kind[2] and letter.from or letter.to
+  if mail.digits_of(letter.id) ~= whose then
+    return nil, "INVALID " .. path .. ".id: job " .. letter.id .. " is not of partition " .. whose
   end
   return letter
 end
@@ -225,7 +253,9 @@ function M.settle_alone(to, state)
   for _, subject in ipairs(call("ZRANGE", keys.OUTBOX .. to, 0, MOST_SETTLED - 1)) do
     local how, id = subject:sub(1, 1), subject:sub(2)
     call("ZREM", keys.OUTBOX .. to, subject)
-    if how == mail.FOLLOW then
+    if how == mail.ENQUEUE then
+      onward.look_anew(to, id)
+    elseif how == mail.FOLLOW then
       settle({ id = id, from = to, how = state == "lost" and "lost" or "done", seen = mail.moment() })
     end
   end
@@ -258,6 +288,8 @@ function M.apply(blob, path)
     return follow(letter) .. " " .. server_mark()
   elseif letter.kind == "leave" then
     return leave(letter)
+  elseif letter.kind == "enqueue" then
+    return onward.arrive(letter, path)
   end
   return settle(letter)
 end
@@ -297,7 +329,10 @@ function M.answered(letter, answer)
     return
   end
   if answer:find("^%u") then -- refused: perhaps it will not be when the other side is of this version, too
-    call("ZADD", outbox, string.format("%.0f", meta.state[meta.NOW_MS] + REFUSED_MS), subject)
+    local again_ms = answer:find("^ROUTE") and onward.AGAIN_MS or REFUSED_MS
+    call("ZADD", outbox, string.format("%.0f", meta.state[meta.NOW_MS] + again_ms), subject)
+  elseif letter.kind == "enqueue" then
+    onward.answered(letter, answer)
   elseif letter.kind == "follow" then
     note_followed(letter.to, id, answer)
   else

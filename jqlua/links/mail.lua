@@ -3,7 +3,8 @@
 -- job, and when: a subject. The letter is written when a courier asks (module links.letters), so it says what is so
 -- then. That makes letters idempotent, in any order: one that was lost is written again, an old one does no harm.
 --
--- Subjects are `f` and the id of a job there that jobs here depend on, or how a job here ended and its id.
+-- Subjects are `f` and the id of a job there that jobs here depend on, or how a job here ended and its id; or `j` and
+-- the id under which a job waits that is to be made there (module links.onward).
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local states = require "jqlua.job.states"
@@ -13,6 +14,7 @@ local M = {}
 local call = redis.call
 
 M.FOLLOW = "f"
+M.ENQUEUE = "j"
 M.LOST = "n" -- how a job ended of which its partition knows nothing, though it did not end: a failover lost it
 M.CHANNEL = "mail" -- on which couriers sleep
 M.LEASE_MS = 5000 -- a letter that nobody answers is written anew after this; couriers give up before

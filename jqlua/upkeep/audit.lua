@@ -251,6 +251,7 @@ local CHECKS = {
   dependents = auditlinks.check_dependents,
   readers = auditlinks.check_readers,
   outbox = auditlinks.check_outbox,
+  onward = auditlinks.check_onward,
   unique = auditlinks.check_unique,
   tagged = auditindex.check_tag,
   failed = auditindex.check_group,
@@ -262,6 +263,7 @@ local CHECKS = {
 --- By a key's whole name.
 local CHECKS_OF_ONE = {
   ["unique-kept"] = auditlinks.check_kept,
+  ["onward-jobs"] = auditlinks.check_onward_jobs,
   ["queue-names"] = check_queues,
   workers = check_workers,
 }

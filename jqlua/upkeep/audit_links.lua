@@ -67,9 +67,31 @@ function M.check_outbox(to, problems)
     found(problems, "mail to partition", to, "is due at", first, "and that is not noted")
   end
   for _, subject in ipairs(call("ZRANGE", keys.OUTBOX .. to, 0, MOST_MEMBERS - 1)) do
-    local how, id = subject:match("^([fdecan])(%x+)$")
-    if not how or (how == mail.FOLLOW) ~= (mail.digits_of(id) == to) then
+    local how, id = subject:match("^([fdecanj])(%x+)$")
+    local is_known = how == mail.ENQUEUE and call("ZSCORE", keys.ONWARD .. to, id)
+      or how and how ~= mail.ENQUEUE and (how == mail.FOLLOW) == (mail.digits_of(id) == to)
+    if not is_known then
       found(problems, "mail to partition", to, "has a stray entry", subject)
+    end
+  end
+end
+
+--- The jobs that are to be made in a partition.
+function M.check_onward(to, problems)
+  for _, id in ipairs(call("ZRANGE", keys.ONWARD .. to, 0, MOST_MEMBERS - 1)) do
+    local raw = call("HGET", keys.ONWARD_JOBS, id)
+    if not raw or cmsgpack.unpack(raw) ~= to or not call("ZSCORE", keys.OUTBOX .. to, mail.ENQUEUE .. id) then
+      found(problems, "a job for partition", to, "is not asked for there:", id)
+    end
+  end
+end
+
+--- What is known of such jobs.
+function M.check_onward_jobs(problems)
+  for _, id in ipairs(call("HKEYS", keys.ONWARD_JOBS)) do
+    local to = cmsgpack.unpack(call("HGET", keys.ONWARD_JOBS, id))
+    if not call("ZSCORE", keys.ONWARD .. to, id) then
+      found(problems, "a job for partition", to, "does not stand among those for it:", id)
     end
   end
 end

@@ -57,7 +57,7 @@ class Picked(NamedTuple):
 class Finished(NamedTuple):
     """A state per outcome (upper case: why not), and the next jobs when these were asked for.
 
-    ``enqueued``: by the outcome's index, the jobs that followed it.
+    ``enqueued``: by the outcome's index, the jobs that followed it; one that belongs to another partition has no id.
     """
 
     states: list[str]

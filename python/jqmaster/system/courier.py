@@ -16,10 +16,13 @@ import time
 from collections import defaultdict
 from collections.abc import Sequence
 
+from redis.exceptions import RedisError
+
 from jqmaster.connection.wake import WINDOW_MS, Channel, backoff_s
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.mail import Letters
-from jqmaster.errors import JQError
+from jqmaster.errors import JQError, NotFound
+from jqmaster.system import calls
 from jqmaster.system.engine import SystemEngine
 
 log = logging.getLogger("jqmaster.courier")
@@ -92,8 +95,10 @@ class _Round:
         else:
             self._courier.away.answered(to)
             self._answered += zip(letters, answers, strict=True)
+            if any(answer.startswith("ROUTE ") for answer in answers):
+                await self._courier.align(self.number, to)
             for answer in answers:
-                if answer[:1].isupper():
+                if answer[:1].isupper() and not answer.startswith("ROUTE "):
                     log.warning("partition %d refused a letter of partition %d: %s", to, self.number, answer)
         finally:
             del self._under_way[to]
@@ -150,8 +155,25 @@ class Courier:
         self._engine = engine
 
     async def at(self, number: int) -> Engine:
-        """The engine of a partition. Raises NotFound."""
-        return (await self._engine.partitions())[number]
+        """The engine of a partition; the record is looked at for one that is not known yet. Raises NotFound."""
+        if number >= len(await self._engine.partitions()):
+            await self._engine.look()
+        engines = await self._engine.partitions()
+        if number >= len(engines):
+            raise NotFound(f"the system has no partition {number}")
+        return engines[number]
+
+    async def align(self, *numbers: int) -> None:
+        """Have these partitions know the same record of the system, the later of theirs. Whoever changes it tells all;
+        one that was away then may not know it."""
+        with contextlib.suppress(JQError, TimeoutError, RedisError):  # the letter comes again
+            async with asyncio.timeout(CARRY_S):
+                engines = [await self.at(number) for number in numbers]
+                found = [await calls.read_at(one.redis, one.namespace) for one in engines]
+                records = [one for one in found if one is not None]
+                for engine in engines:
+                    for record in records:  # it keeps a later one than its own
+                        await engine.system(record.packed())
 
     async def served(self) -> list[int]:
         """The numbers of the partitions whose letters it carries."""

@@ -181,10 +181,15 @@ async def jobs_left(engine: Engine) -> tuple[int, int]:
     return unended, ended
 
 
-async def has_mail(engine: Engine) -> bool:
-    """Whether it has something to tell to other partitions."""
-    async with _answering(engine):
-        return bool(await engine.redis.zcard(f"{engine.namespace}:outboxes"))
+async def has_mail(number: int, engines: Mapping[int, Engine]) -> bool:
+    """Whether a partition has something to tell to others, or one of them has a job for it, which it may have made."""
+    own = engines[number]
+    sets = [(one, f"{one.namespace}:onward:{number:02x}") for one in engines.values()]
+    for engine, key in [(own, f"{own.namespace}:outboxes"), *sets]:
+        async with _answering(engine):
+            if await engine.redis.zcard(key):
+                return True
+    return False
 
 
 @asynccontextmanager

@@ -109,9 +109,10 @@ async def drain(url: str, root: str, number: int, *, discard: bool = False, form
             await change.to(change.system.in_state(number, "draining"))
         moved = await change.move()
         async with change.whole() as whole:
-            engine = (await whole.partitions())[number]
+            engines = await whole.live()
+            engine = engines[number]
             unended, ended = await moving.jobs_left(engine)
-            found = Drained(moved, "draining", unended, ended, await moving.has_mail(engine))
+            found = Drained(moved, "draining", unended, ended, await moving.has_mail(number, engines))
             is_former = number in moved.system.former.values() or number in moved.system.buckets
             if not is_former and not unended and not found.has_mail and (discard or not ended):
                 await change.to(change.system.in_state(number, "closed"))

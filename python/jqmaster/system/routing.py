@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -99,16 +99,6 @@ def value_for(spec: Mapping[str, Any], argument: Argument, system: System) -> tu
         return value_of(system.routes[queue], queue, argument), "queue"
     unique = spec.get("unique")
     return (unique.encode(errors="surrogatepass"), "unique") if isinstance(unique, str) else None
-
-
-def refuse_elsewhere(jobs: Iterable[tuple[Any, Argument]], number: int, system: System, path: str) -> None:
-    """Of jobs that follow one of a partition, and are enqueued there in the step that ends it: raise Invalid for one
-    that belongs elsewhere."""
-    for index, (spec, argument) in enumerate(jobs):
-        belongs = belonging(spec if isinstance(spec, dict) else unpacked(spec), argument, system)
-        if belongs is not None and belongs[0] != number:
-            why = f"it belongs to partition {belongs[0]}, and what it follows to {number}: enqueue it by a call"
-            raise Invalid(why, f"{path}.enqueue[{index}].{belongs[1]}")
 
 
 def queue_of(spec: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ from jqmaster.engine.calls import Argument, pack
 from jqmaster.engine.engine import Engine
 from jqmaster.errors import JQError, NotFound
 from jqmaster.system.record import partition_of
-from jqmaster.system.routing import refuse_elsewhere, unpacked
+from jqmaster.system.routing import unpacked
 from jqmaster.system.ways import COUNT, Partitions, Way, not_yet, spec_of
 
 _REGISTERED = re.compile("w[0-9a-f]{14,16}")
@@ -110,9 +110,6 @@ async def _finish(system: Partitions, operation: str, arguments: Sequence[Argume
     if not outcomes:
         return await engines[0].call(operation, *arguments)
     ids = [replies.text(unpacked(outcome[0]).get("id", "")) for outcome in outcomes]
-    assert system.record is not None
-    for index, (job_id, outcome) in enumerate(zip(ids, outcomes, strict=True)):
-        refuse_elsewhere(replies.pairs(list(outcome[2:])), partition_of(job_id), system.record, f"outcomes[{index}]")
 
     async def ask(engine: Engine, indexes: list[int], told: Argument = arguments[0]) -> Any:
         return await engine.call(operation, told, *(one for index in indexes for one in outcomes[index]))

@@ -26,7 +26,6 @@ from jqmaster.system.keeping import keep_in_line
 from jqmaster.system.picking import MISLED_S, Places
 from jqmaster.system.place import AWAY_S, LOOK_S, Place, Quiet
 from jqmaster.system.record import partition_of
-from jqmaster.system.routing import refuse_elsewhere
 from jqmaster.worker.sources import POLL_S, STOP_TIMEOUT_S, default_name
 from jqmaster.worker.worker import Key, Outcome
 
@@ -74,7 +73,6 @@ class SystemSource:
     async def finish(self, outcomes: list[Outcome], want: int, request: str) -> tuple[list[str], list[Job]]:
         places = await self._places.open()
         home = places[partition_of(outcomes[0].job.id)]
-        self._check(outcomes, home.number)
         said = [({**one.spec, "id": one.job.id, "token": one.job.token}, one.blob, one.follow) for one in outcomes]
         if not want:
             return (await home.engine.finish(self.worker, said)).states, []
@@ -185,14 +183,6 @@ class SystemSource:
             while True:
                 message = await messages.get()
                 told("" if message is None else message.decode(errors="replace"))
-
-    def _check(self, outcomes: Sequence[Outcome], number: int) -> None:
-        """What follows a job is enqueued in its partition, in the step that ends it. Raises Invalid for what belongs
-        elsewhere."""
-        record = self._engine.record
-        assert record is not None
-        for index, outcome in enumerate(outcomes):
-            refuse_elsewhere(outcome.follow, number, record, f"outcomes[{index}]")
 
 
 async def _again(what: str, run: Callable[[], Awaitable[None]]) -> None:

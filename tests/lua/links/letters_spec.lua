@@ -148,7 +148,7 @@ describe("letters", function()
   it("that are none, or for somebody else, are told by name", function()
     ask()
     local good = jqs:letters(1)[1][2]
-    assert.are.equal('INVALID letters[0].kind: expected follow, leave or ended, got "x"',
+    assert.are.equal('INVALID letters[0].kind: expected follow, leave, ended or enqueue, got "x"',
       answer(0, changed(good, { kind = "x" })))
     for expected, more in pairs({
       ["VERSION letters[0]: a letter of format 2"] = { format = 2 },

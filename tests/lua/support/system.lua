@@ -63,10 +63,13 @@ end
 
 --- Brings letters to where they are for, and their answers back.
 function System:carry(from, letters)
-  local answers = {}
+  local answers, all = {}, {}
+  for i = 0, self.count - 1 do
+    all[i + 1] = i
+  end
   for i, letter in ipairs(letters) do
     answers[i] = self[letter[1]]:call("deliver", letter[2])[1]
-    self[from]:call("outbox", { courier = "c", count = 1, except = { letter[1] } }, letter[2], answers[i])
+    self[from]:call("outbox", { courier = "c", count = 1, except = all }, letter[2], answers[i])
   end
   return answers
 end

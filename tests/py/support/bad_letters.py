@@ -1,9 +1,17 @@
 """Wrong mail between partitions: what is no letter, and letters that another wrote."""
 
-from bad_values import WAITING, encode
+import msgpack
+
+from bad_values import WAITING, Raw, encode
 
 COURIER = encode({"courier": "c"})
+JOB = {"job": "spec", "argument": "value", "age_ms": 0, "least": WAITING, "generation": 1}
 LETTER = {"format": 1, "kind": "follow", "id": WAITING + "01", "from": "00", "to": "01", "system": "s", "at": 1}
+
+
+def of_bytes(value):
+    """A text of any bytes, as Redis packs it."""
+    return Raw(msgpack.packb(value, use_bin_type=False))
 
 
 def of_letters(invalid, refused):
@@ -21,5 +29,8 @@ def of_letters(invalid, refused):
     for field, value in wrong.items():
         yield invalid("outbox", f"a letter with {field} {value}", f"letters[0].{field}", COURIER,
                       encode(LETTER | {field: value}), "ok")  # fmt: skip
+    for field, value in {"job": 5, "argument": "", "age_ms": -1, "least": "x", "generation": 0.5}.items():
+        yield invalid("outbox", f"a letter of a job with {field} {value!r}", f"letters[0].{field}", COURIER,
+                      encode(LETTER | JOB | {"kind": "enqueue", field: value}), "ok")  # fmt: skip
     for number in (-1, 256, 0.5, "0", True):
         yield invalid("outbox", f"except {number}", "except[1]", encode({"courier": "c", "except": [0, number]}))

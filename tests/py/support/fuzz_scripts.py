@@ -12,6 +12,7 @@ from typing import Any
 from redis.exceptions import ResponseError
 
 from bad_inputs import TARGETS
+from bad_letters import of_bytes
 from bad_values import Raw, show
 from driving.driver import NAMESPACE, START_MS, Driver
 from fuzz_values import Values, opened, packed
@@ -166,12 +167,15 @@ class ScriptFuzzer:
 
     def letter(self) -> dict[str, Any]:
         """Of another partition of the system."""
-        kind = self.random.choice(("follow", "leave", "ended"))
+        kind = self.random.choice(("follow", "leave", "ended", "enqueue"))
         letter = {"format": 1, "kind": kind, "system": NAMESPACE[1:-1], "from": "01", "to": "00"}
         moment = self.now_ms * 1000 + self.random.choice((-1, 0, 1))
         if kind == "ended":
             how = self.random.choice(("done", "error", "cancelled", "all_cancelled", "lost"))
             return letter | {"id": self.random.choice(ELSEWHERE), "how": how, "seen": moment, "kept": how == "done"}
+        if kind == "enqueue":
+            job = {"job": of_bytes(packed(self.values.of_job())), "argument": "\1", "age_ms": 5, "least": ELSEWHERE[0]}
+            return letter | job | {"id": self.random.choice(ELSEWHERE), "generation": self.random.choice((0, 1))}
         return letter | {"id": self.values.job()[0], "at": moment, "waits": self.random.random() < 0.8}
 
     def spoilt(self, arguments: list[Any]) -> list[Any]:

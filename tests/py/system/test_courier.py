@@ -10,6 +10,8 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+from functools import partial
 
 import msgpack
 import pytest
@@ -20,6 +22,7 @@ from jqmaster.system import calls
 from jqmaster.system.courier import MOST_SERVED, Courier
 from jqmaster.system.engine import SystemEngine
 from jqmaster.system.record import System
+from systems import walked
 from topologies import cluster
 
 COUNT = 4
@@ -133,6 +136,30 @@ class TestCourier:
             child = await put(engine, 1, name="b", depends=[await put(engine, 0)])
             await until(lambda: is_known(engine, child))
 
+    async def test_partitions_that_know_different_records_get_the_later_one(
+        self, engine: SystemEngine, system: System
+    ) -> None:
+        """What follows a job is made by the same record here and there."""
+        first, *_, last = await engine.partitions()
+        key = next(key for key in map(str, range(100)) if system.home(key.encode()) == COUNT - 1)
+        async with running(Courier(engine)):
+            for number, ahead in enumerate((first, last), 1):
+                await ahead.system(system.routed("some", "queue" if number % 2 else None).packed())
+                system = replace(system, generation=system.generation + 1)
+                await put(engine, 0, name="a")
+                [job] = (await first.pick("w", "a")).jobs
+                follow = [({"name": "b", "unique": key}, NIL)]
+                await first.finish("w", [({"id": job.id, "token": job.token, "type": "success"}, NIL, follow)])
+
+                async def has_come() -> bool:
+                    jobs = (await last.pick("w", "b")).jobs
+                    for one in jobs:
+                        await last.finish("w", [({"id": one.id, "token": one.token, "type": "success"}, NIL)])
+                    return bool(jobs)
+
+                await until(has_come)
+                assert (await first.system())[0] == (await last.system())[0] == system.generation
+
     async def test_a_small_system_is_served_whole_a_large_one_in_shares(
         self, engine: SystemEngine, redis_url: str, namespace: str
     ) -> None:
@@ -191,7 +218,8 @@ asyncio.run(Courier(SystemEngine(*sys.argv[1:])).run())
 @pytest.mark.faults
 @pytest.mark.timeout(180)
 async def test_couriers_that_are_killed_lose_nothing(engine: SystemEngine, redis_url: str, namespace: str) -> None:
-    """Processes, killed with what they carry. A child must become ready once its parents are done, and not before."""
+    """Processes, killed with what they carry. A child must become ready once its parents are done, and not before; what
+    follows a job comes once."""
     chance = random.Random(7)
     children: dict[str, list[str]] = {}
     done: set[str] = set()
@@ -208,7 +236,8 @@ async def test_couriers_that_are_killed_lose_nothing(engine: SystemEngine, redis
             if chance.random() < 0.9:
                 for job in (await (await engine.partitions())[number].pick("w", "a", 100)).jobs:
                     how = {"id": job.id, "token": job.token, "type": "success"}
-                    await (await engine.partitions())[number].finish("w", [(how, NIL)])
+                    follow = [({"name": "f", "unique": job.id}, NIL)]
+                    await (await engine.partitions())[number].finish("w", [(how, NIL, follow)])
                     done.add(job.id)
         await asyncio.sleep(chance.uniform(0, 0.02))
         if chance.random() < 0.7:
@@ -225,5 +254,11 @@ async def test_couriers_that_are_killed_lose_nothing(engine: SystemEngine, redis
         for child, depends in children.items():
             if done.issuperset(depends):
                 await comes_to(engine, child, "queued", 30)
+
+        async def all_followed() -> bool:
+            return {one["unique"] for one in await walked(partial(engine.jobs, {"queue": "f"}), 100)} == done
+
+        await until(all_followed)
+    assert len(await walked(partial(engine.jobs, {"queue": "f"}), 100)) == len(done)
     for one in await engine.partitions():
         assert await one.audit_all() == []

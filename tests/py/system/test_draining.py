@@ -92,6 +92,27 @@ class TestDraining:
         assert {job["id"] for job in jobs} == set(made)
         assert await engine.audit_all() == []
 
+    async def test_it_is_not_closed_while_others_wait_for_what_follows_their_jobs(self, engine: SystemEngine) -> None:
+        """It may have made that: nobody else is asked before it says so."""
+        engines = await engine.partitions()
+        assert engine.record is not None
+        key = next(key for key in map(str, range(100)) if engine.record.home(key.encode()) == 1)
+        await put(engines[0])
+        [job] = (await engines[0].pick("w", "a")).jobs
+        follow = [({"name": "b", "unique": key}, NIL)]
+        await engines[0].finish("w", [({"id": job.id, "token": job.token, "type": "success"}, NIL, follow)])
+        [(to, letter)] = (await engines[0].outbox("c")).letters
+        assert to == 1
+        await engines[1].deliver([letter])
+        [made] = (await engines[1].pick("w", "b")).jobs
+        await engines[1].finish("w", [({"id": made.id, "token": made.token, "type": "success"}, NIL)])
+        await asyncio.sleep(1.1)  # request_ttl
+        for _ in range(3):
+            found = await drain(engine.url, engine.root, 1, discard=True)
+            assert (found.state, found.unended, found.has_mail) == ("draining", 0, True)
+        await drained(engine, 1, discard=True)
+        assert not (await engine.pick("w", "b")).jobs
+
     async def test_one_that_waits_for_its_jobs_goes_on(self, engine: SystemEngine) -> None:
         """Before it is closed all that it has to tell is told; afterwards its jobs count as done."""
         engines = await engine.partitions()

@@ -1,11 +1,13 @@
-"""Dependencies over four partitions, led at random, with couriers that lose, double and reorder letters and answers,
-clocks that differ, and failovers that lose what a partition did last. Held against a reference of dependencies alone:
-nothing starts early, and when all mail has come whatever may go on goes on.
+"""Dependencies over four partitions, and jobs that follow others where they belong, led at random, with couriers that
+lose, double and reorder letters and answers, clocks that differ, and failovers that lose what a partition did last.
+Held against a reference of these alone: nothing starts early, when all mail has come whatever may go on goes on, and
+what follows a job is made once.
 """
 
 from __future__ import annotations
 
 import random
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +18,7 @@ from redis.asyncio import Redis
 
 from jqmaster.bundle.build import Clock
 from jqmaster.engine.scripts import builtin
+from jqmaster.system.record import System as Record
 from jqmaster.system.record import new, partition_of
 from settable import SettableEngine, set_up
 
@@ -49,6 +52,9 @@ class System:
         self.answers: list[Told] = []
         self.snapshots: dict[int, dict[bytes, bytes]] = {}
         self.starts = 0
+        self.followed: Counter[str] = Counter()  # keys of jobs that follow others, and how often these ended
+        self.made: dict[str, set[str]] = defaultdict(set)  # such jobs that were started, by their keys
+        self.spared = self.chance.randrange(COUNT)  # this one loses nothing
 
     # -- jobs -----------------------------------------------------------------------------------------
 
@@ -77,8 +83,19 @@ class System:
             how: dict[str, Any] = {"id": job.id, "token": job.token, "type": "success"}
             if self.chance.random() < 0.3:
                 how |= {"type": "failure", "should_retry": False}
-            await engine.finish("w", [(how, NIL)])
+            follows = how["type"] == "success" and self.chance.random() < 0.6
+            follow = [({"name": "f", "unique": job.id}, NIL)] if follows else []
+            if (await engine.finish("w", [(how, NIL, follow)])).states == ["done"]:
+                self.followed[job.id] += len(follow)
             self.jobs[job.id].ever.add("done" if how["type"] == "success" else "error")
+
+    async def work_on_what_follows(self, engine: SettableEngine | None = None) -> None:
+        engine = engine or self.chance.choice(self.engines)
+        for job in (await engine.pick("w", "f", 100)).jobs:
+            [document] = await engine.get(job.id)
+            assert document
+            self.made[document["unique"]].add(job.id)
+            await engine.finish("w", [({"id": job.id, "token": job.token, "type": "success"}, NIL)])
 
     async def look(self, job_id: str) -> None:
         """Jobs also end because others did."""
@@ -155,7 +172,7 @@ class System:
         return [key async for key in found if not key.endswith(b":clock")]
 
     async def snapshot(self) -> None:
-        at = self.chance.randrange(COUNT)
+        at = self.chance.choice([at for at in range(COUNT) if at != self.spared])
         redis = self.engines[at].redis
         keys = await self.keys(at)
         pipeline = redis.pipeline(transaction=False)
@@ -198,6 +215,17 @@ class System:
                         await engine.outbox("c", [(letter, answer)], partitions_left_out=range(COUNT))
                 while (await engine.tick())[1]:
                     pass
+
+    async def check_followed(self, record: Record, fails_over: bool) -> None:
+        for engine in self.engines:
+            await self.work_on_what_follows(engine)
+        assert len(self.made) > 10
+        for key, count in self.followed.items():
+            home, made = record.home(key.encode()), len(self.made[key])
+            if not fails_over:
+                assert made == count <= 1, f"{key} is followed by {made} of {count}"
+            elif home == self.spared:
+                assert made <= count, f"{key} is followed by {made} of {count}"
 
     async def check_settled(self) -> None:
         known: dict[str, Any] = {}
@@ -245,7 +273,7 @@ async def engines(redis: Redis, namespace: str) -> AsyncIterator[list[SettableEn
 async def test_all_goes_on_and_nothing_early(engines: list[SettableEngine], seed: int, fails_over: bool) -> None:
     system = System(seed, engines)
     acts = [system.enqueue] * 4 + [system.work] * 5 + [system.change] * 2 + [system.take] * 6 + [system.bring] * 6
-    acts += [system.pass_time, system.kill_courier]
+    acts += [system.pass_time, system.kill_courier, system.work_on_what_follows]
     if fails_over:
         acts += [system.snapshot, system.fail_over]
     for _ in range(700):
@@ -254,3 +282,4 @@ async def test_all_goes_on_and_nothing_early(engines: list[SettableEngine], seed
     assert bool(system.lost) == fails_over
     await system.settle()
     await system.check_settled()
+    await system.check_followed(new([one.namespace for one in engines]), fails_over)

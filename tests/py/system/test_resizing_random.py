@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter, defaultdict
+from functools import partial
 from typing import Any
 
 import msgpack
@@ -21,6 +22,7 @@ from jqmaster.system.courier import Courier
 from jqmaster.system.engine import SystemEngine
 from jqmaster.system.record import partition_of
 from jqmaster.system.resizing import add, rebalance
+from parts import LONG_S
 from systems import walked
 
 LEAST = 6  # two who add at the same moment may make it more
@@ -120,15 +122,26 @@ def mortal(chance: random.Random, real: Any, often: float) -> Any:
     return done
 
 
-async def run_some(partitions: Any) -> None:
+async def run_some(partitions: Any, followed: set[str]) -> None:
+    """Of two jobs one is followed by others: one with a key of its own, which is noted, one with a key of many."""
     for one in partitions:
         for job in (await one.pick("w", "a", 3)).jobs:
-            await one.finish("w", [({"id": job.id, "token": job.token, "type": "success"}, NIL)])
+            follow = [({"name": "b", "unique": key}, NIL) for key in (job.id, KEYS[len(followed) % len(KEYS)])]
+            follow = follow if int(job.id[:14], 16) % 2 else []
+            done = await one.finish("w", [({"id": job.id, "token": job.token, "type": "success"}, NIL, follow)])
+            followed |= {job.id} if follow and done.states == ["done"] else set()
 
 
-async def check(url: str, root: str, programs: list[Program]) -> None:
+async def check(url: str, root: str, programs: list[Program], followed: set[str]) -> None:
     system = SystemEngine(url, root)
     engines = await system.partitions()
+    async with asyncio.timeout(LONG_S):
+        while any([await one.redis.exists(f"{one.namespace}:onward-jobs") for one in engines]):
+            await Courier(system).carry_all()
+            await asyncio.sleep(0.1)
+    follows = Counter(job["unique"] for job in await walked(partial(system.jobs, {"queue": "b"}), 1000))
+    assert {key: follows[key] for key in followed} == dict.fromkeys(followed, 1), "what follows a job comes once"
+    assert len(followed) > 50 and not set(follows) - followed - set(KEYS)
     assert await settings.behind(engines, {}) == [[]] * len(engines)
     jobs = await walked(system.jobs, 1000)
     there = {job["id"] for job in jobs}
@@ -159,6 +172,7 @@ async def test_whoever_dies(redis_url: str, namespace: str, monkeypatch: pytest.
     programs = [Program(redis_url, namespace, chance, number) for number in range(4)]
     for one in programs:
         await one.engine.partitions()
+    followed: set[str] = set()
     for one in SCHEDULES:
         await first.schedule(one, {"name": "a"}, NIL, every=0.2, catch_up="all")
     courier = asyncio.create_task(Courier(first).run())
@@ -167,13 +181,13 @@ async def test_whoever_dies(redis_url: str, namespace: str, monkeypatch: pytest.
         dying.setattr(settings, "sync", mortal(chance, settings.sync, 0.2))
         growing = asyncio.gather(grow(redis_url, namespace), grow(redis_url, namespace))
         while not growing.done():
-            await asyncio.gather(*(one.step() for one in programs), run_some(await first.partitions()))
+            await asyncio.gather(*(one.step() for one in programs), run_some(await first.partitions(), followed))
         await growing
     assert (await calls.read(redis_url, namespace)).former, "buckets have moved"
     for _ in range(20):
         await asyncio.gather(*(one.step() for one in programs))
     courier.cancel()
     await asyncio.wait({courier})
-    await check(redis_url, namespace, programs)
+    await check(redis_url, namespace, programs, followed)
     for one in (*programs, first):
         await getattr(one, "engine", one).close()

@@ -7,6 +7,7 @@ import itertools
 import random
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import Any
 
 import msgpack
@@ -15,12 +16,14 @@ import pytest
 from cli_support import Said, call  # noqa: F401 (fixture)
 from jqmaster.errors import Conflict, Invalid, NotFound
 from jqmaster.system import calls, settings
+from jqmaster.system.courier import Courier
 from jqmaster.system.engine import SystemEngine
 from jqmaster.system.record import partition_of
 from jqmaster.system.rerouting import route
 from jqmaster.system.resizing import add
 from jqmaster.system.routes import segments_of, value_of
 from jqmaster.worker.run import WorkOptions, work
+from systems import walked
 
 COUNT = 4
 NIL = msgpack.packb(None)
@@ -150,13 +153,28 @@ async def test_what_would_lead_elsewhere_is_refused(engine: SystemEngine) -> Non
     assert engine.record is not None
     elsewhere = next(f"x{n}" for n in itertools.count() if engine.record.home(f"x{n}".encode()) != place)
     outcome = {"id": job.id, "token": job.token, "type": "success"}
-    with pytest.raises(Invalid, match=r"outcomes\[0\].enqueue\[0\].queue"):
-        await engine.finish("w", [(outcome, NIL, [mail(elsewhere)])])
+    with pytest.raises(Invalid, match=r"outcomes\[0\].enqueue\[1\].depends\[0\]"):
+        await engine.finish("w", [(outcome, NIL, [mail(elsewhere), ({"name": "plain", "depends": [0]}, NIL)])])
     schedule = next(f"s{n}" for n in itertools.count() if engine.record.home(f"s{n}".encode()) != place)
     with pytest.raises(Invalid, match=r"job\.queue"):
         customer = next(f"x{n}" for n in itertools.count() if engine.record.home(f"x{n}".encode()) == place)
         await engine.schedule(schedule, mail(customer)[0], mail(customer)[1], every=60)
     assert (await engine.get(made.id))[0]["status"] == "running"
+
+
+async def test_what_follows_a_job_goes_where_its_route_leads(engine: SystemEngine) -> None:
+    values: list[Any] = ["acme", "é", "", 5, -3, 2.0, 2.5, None, True, ["x"], {"y": 1}, b"bytes", 2**63]
+    arguments = [msgpack.packb({"customer": value}) for value in values] + [NIL]
+    await engine.enqueue([({"name": "plain"}, NIL)])
+    [job] = (await engine.pick("w", "plain")).jobs
+    follow = [({"name": "mail"}, argument) for argument in arguments]
+    await engine.finish("w", [({"id": job.id, "token": job.token, "type": "success"}, NIL, follow)])
+    for _ in range(2):
+        await Courier(engine).carry_all()
+    found = await walked(partial(engine.jobs, {"queue": "mail"}), 100)
+    assert engine.record is not None
+    places = Counter((partition_of(one["id"]), one["argument"]) for one in found)
+    assert places == Counter((engine.record.home(value_of(PATH, "mail", one)), one) for one in arguments)
 
 
 async def test_unique_keys_hold_within_a_value(engine: SystemEngine) -> None:

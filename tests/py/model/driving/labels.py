@@ -17,7 +17,7 @@ class Labels:
             self.names |= {f"job:{label}.{i}": id for i, (id, _) in enumerate(reply) if id}
         elif script == "finish":
             follow = [pair for answer in reply[0] if isinstance(answer, list) for pair in answer[1:]]
-            self.names |= {f"job:{label}.{i}": id for i, (id, _) in enumerate(follow)}
+            self.names |= {f"job:{label}.{i}": id for i, (id, _) in enumerate(follow) if id}
         elif script == "register":
             self.names[f"worker:{label}"] = reply
 

@@ -77,11 +77,6 @@ class Over(Merged):
             return self.at_odds(fields["jobs"])
         if script == "schedule" and self.belongs_elsewhere(fields.get("job", {}), self.home(fields["id"])):
             return "INVALID", "job.unique"
-        if script == "finish":
-            for i, (outcome, _, *follows) in enumerate(fields["outcomes"]):
-                for j, (spec, _) in enumerate(follows[0] if follows else ()):
-                    if self.belongs_elsewhere(spec, partition_of(outcome["id"])):
-                        return "INVALID", f"outcomes[{i}].enqueue[{j}].unique"
         return None
 
     def belongs_elsewhere(self, spec, number):
@@ -269,6 +264,15 @@ class Over(Merged):
             same(set_in_queues(other), set_in_queues(first), "settings of queues")
             same(sorted(other.access.api_keys), sorted(first.access.api_keys), "keys")
             same(other.webhooks.defined, first.webhooks.defined, "webhooks")
+
+    def check_homes(self):
+        """When all mail has come, jobs are where their keys are."""
+        for one in self.partitions:
+            left = [job for jobs in one.model.onward.going.values() for job in jobs]
+            same(left, [], "jobs that are not where they belong")
+            for job in one.model.jobs.values():
+                if job.unique is not None:
+                    same(self.home(job.unique), one.number, "the partition of a job with a key")
 
     def check_dependencies(self):
         """When all mail has come nobody waits any more for what is over."""

@@ -22,13 +22,6 @@ class PartitionGenerator(Generator):
         self.weights = {script: weight for script, weight in self.weights.items() if script in OF_ONE}
         self.is_constrained = False
 
-    def add_to_outcome(self, pair):
-        super().add_to_outcome(pair)
-        for follow in pair[2:]:
-            for spec, _ in follow:
-                for field in ("unique", "unique_for", "unique_within", "if_exists"):
-                    spec.pop(field, None)
-
 
 class SystemGenerator(Generator):
     def __init__(self, seed, driver):

@@ -230,6 +230,7 @@ class SystemDriver(Labels):
         self.bring_to_one_moment()
         self.model.refresh()
         self.over.check_dependencies()
+        self.over.check_homes()
         self.over.check_alike()
 
     def bring_to_one_moment(self):

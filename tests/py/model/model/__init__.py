@@ -21,6 +21,7 @@ from model.limits import Limits
 from model.links import Links
 from model.mail import Mail
 from model.marks import Marks
+from model.onward import Onward
 from model.order import Order
 from model.outcomes import Outcomes
 from model.part import Part
@@ -60,6 +61,7 @@ class Model:
         self.arrival = Arrival(self)
         self.links = Links(self)
         self.mail = Mail(self)
+        self.onward = Onward(self)
         self.outcomes = Outcomes(self)
         self.work = Work(self)
         self.finding = Finding(self)

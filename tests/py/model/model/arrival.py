@@ -157,11 +157,16 @@ class Arrival(Part):
             if limit and waiting[queue] > limit:
                 yield "FULL", f"jobs[{i}].queue"
 
-    def create(self, jobs, answers):
-        """Does what an accepted call asks for, as the answers say."""
+    def create(self, jobs, answers, follow=False):
+        """Does what an accepted call asks for, as the answers say. What follows a job goes where it belongs."""
         expect(len(answers) == len(jobs), "as many answers as jobs", answers)
         ids = []
         for (spec, argument), (id, created) in zip(jobs, answers, strict=True):
+            if follow and (home := self.model.systems.home(spec)):
+                same([id, created], ["", 0], "what is made in another partition")
+                self.model.onward.send(home, spec, argument)
+                ids.append(id)
+                continue
             owner = self.owner(spec["unique"], id) if "unique" in spec else None
             if owner is None or self.is_succeeded(owner, spec):
                 new = created == 1 and len(id[:14]) == 14 and id[14:] == self.model.suffix and id > self.last_id

@@ -12,7 +12,12 @@ from model.part import Part
 
 LEASE_MS, AGAIN_MS = 5000, 300_000  # when a letter is written again that nobody answered; and that was
 ENDS = {"d": "done", "e": "error", "c": "cancelled", "a": "all_cancelled", "n": "lost"}
-FOLLOW = "f"
+FOLLOW, ENQUEUE = "f", "j"
+
+
+def read(letter):
+    """Specs and arguments in it are bytes of any kind."""
+    return msgpack.unpackb(letter, unicode_errors="surrogateescape")
 
 
 def digits_of(id):
@@ -109,7 +114,7 @@ class Mail(Part):
     def outbox(self, reply, courier, count=100, wait=None, letters=(), **more):
         accepted(reply)
         for letter, answer in letters:
-            self.answered(msgpack.unpackb(letter), answer)
+            self.answered(read(letter), answer)
         left_out = {f"{number:02x}" for number in more.get("except", ())}
         next_ms, *found = reply
         due = {}
@@ -118,7 +123,9 @@ class Mail(Part):
                 due.setdefault(to, set()).add(subject)
         share = math.ceil(count / max(len(due), 1))
         for number, letter in zip(found[::2], found[1::2], strict=True):
-            to, letter = f"{number:02x}", msgpack.unpackb(letter)
+            to, letter = f"{number:02x}", read(letter)
+            if letter["kind"] == "enqueue":
+                self.model.onward.recognize(to, letter, due)
             self.check_letter(to, dict(letter), due)
             due.get(to, set()).discard(letter["subject"])
         counts = {to: found[::2].count(int(to, 16)) for to in due}
@@ -138,12 +145,18 @@ class Mail(Part):
         same(until_ms, self.model.now + LEASE_MS, "until_ms of a letter")
         whose = {"format": 1, "system": "model", "from": self.model.suffix or "00", "to": to}
         same({field: letter.pop(field, None) for field in whose}, whose, "whose letter it is")
-        expect(letter in self.allowed(to, subject), "what a letter says", subject, letter, self.allowed(to, subject))
+        if subject[0] == ENQUEUE:
+            self.model.onward.check_letter(to, subject, letter)
+        else:
+            allowed = self.allowed(to, subject)
+            expect(letter in allowed, "what a letter says", subject, letter, allowed)
         self.outbox_due[to, subject] = until_ms
 
     def allowed(self, to, subject):
         """What a letter may say; None for no letter."""
         how, id = subject[0], subject[1:]
+        if how == ENQUEUE:
+            return []
         if how == FOLLOW:
             waits = bool(self.model.links.dependents(id))
             if self.is_wanted(id):
@@ -177,6 +190,8 @@ class Mail(Part):
                 self.known[id] = state
         else:
             del self.outbox_due[to, subject]
+            if letter["kind"] == "enqueue":
+                self.model.onward.answered(to, subject)
             if letter["kind"] == "leave":
                 self.known.pop(id, None)
             is_over = letter.get("how") == "lost" or (letter.get("how") == "done" and not letter["kept"])
@@ -189,8 +204,10 @@ class Mail(Part):
         accepted(reply)
         self.model.clock.come_by()
         for letter, answer in zip(letters, reply, strict=True):
-            letter = msgpack.unpackb(letter)
-            if letter["kind"] == "follow":
+            letter = read(letter)
+            if letter["kind"] == "enqueue":
+                self.model.onward.arrive(letter, answer)
+            elif letter["kind"] == "follow":
                 self.follow(letter, *answer.split(" "))
             else:
                 same(answer, "ok", "answer to a letter")

@@ -1,5 +1,7 @@
 """The record of the system that the namespace is a partition of."""
 
+import hashlib
+
 from model.common import Refused, accepted, same
 from model.part import Part
 
@@ -19,6 +21,14 @@ class Systems(Part):
                 self.generation, self.record = record["generation"], record
         accepted(reply)
         same(reply, [self.generation, self.record], "system: generation and record")
+
+    def home(self, spec):
+        """The digits of the partition that has a job's unique key, "" for this one and where it has none."""
+        if self.record is None or "unique" not in spec:
+            return ""
+        digest = hashlib.sha1(spec["unique"].encode()).hexdigest()
+        digits = f"{self.record['buckets'][int(digest[:4], 16) % 1024]:02x}"
+        return "" if digits == (self.model.suffix or "00") else digits
 
     def check(self, options, is_exact=False):
         """That a call was not routed by an earlier record, nor by a later one if it is to be this."""
