@@ -44,10 +44,18 @@ async def redis(redis_url: str) -> AsyncIterator[Redis]:
 
 @pytest.fixture
 def namespace(redis_server: RedisServer) -> Iterator[str]:
-    """Its manifest goes with it: the sources of thousands of namespaces would fill the memory."""
+    """What is in it, and in those whose names begin so, goes with it: else whatever looks through all keys of
+    the server would pass by those of thousands of tests."""
     name = "{t" + secrets.token_hex(6) + "}"
     yield name
-    redis_server.shared.unlink(f"{name}:manifest")
+    redis_server.drop(f"{name[:-1]}*")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def emptied(redis_server: RedisServer) -> Iterator[None]:
+    """What tests of a file share goes with the file. `{with-server}` and the like stay (settable.py)."""
+    yield
+    redis_server.drop("{t*")
 
 
 @pytest.fixture
