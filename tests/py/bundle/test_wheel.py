@@ -80,6 +80,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         python,
         "install",
         "-q",
+        "--no-compile",
         "--no-deps",
         "--no-index",
         wheel,
@@ -150,7 +151,7 @@ def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The ``bin`` directory of an environment in which nothing was installed but the wheel with what it asks for."""
     home = tmp_path_factory.mktemp("bare")
     run(sys.executable, "-m", "venv", "--without-pip", home, cwd=home)
-    install = [sys.executable, "-m", "pip", "--python", home / "bin" / "python", "install", "-q", wheel]
+    install = [sys.executable, "-m", "pip", "--python", home / "bin" / "python", "install", "-q", "--no-compile", wheel]
     subprocess.run(install, check=True, cwd=home)  # where packages come from is this environment's business
     return home / "bin"
 

@@ -20,7 +20,7 @@ PAGES = (
     "/", "/queues", "/queue/mail", "/queue/~.", "/jobs", "/jobs?queue=~..", "/failures", "/constraints",
     "/constraint/~.", "/schedules", "/workers", "/enqueue", "/trail", "/keys", "/nothing",
 )  # fmt: skip
-# What the look of the colours decides, and nothing else: dark differs from light in colours, narrow in what stands where.
+# What colours decide: dark differs from light in nothing else, and narrow only in what stands where.
 COLOURS = ["color-contrast", "link-in-text-block"]
 LOOKS: dict[str, tuple[Literal["light", "dark"], ViewportSize, dict[str, Any]]] = {
     "light": ("light", {"width": 1280, "height": 900}, {}),
