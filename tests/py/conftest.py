@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import secrets
 import signal
 from collections.abc import AsyncIterator, Iterator
@@ -88,3 +89,11 @@ LONGEST = (
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     places = {name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path.name, len(places)))
+
+
+def pytest_collection_finish() -> None:
+    """What collection made stays until the end: looking through it again and again for what is free was a seventh of
+    the time that tests compute."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
