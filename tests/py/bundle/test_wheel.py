@@ -168,7 +168,7 @@ def test_without_an_extra_it_enqueues_and_works(bare: Path, fresh_server: RedisS
         assert "add" in run(bare / "jqmaster", "queues", *where, cwd=tmp_path)
     finally:
         worker.terminate()
-        assert worker.wait(20) == 0
+        assert worker.wait(60) == 0
 
 
 @pytest.mark.parametrize("command", ["serve", "demo", "work app:FUNCTIONS --push --redis unix:///nowhere"])

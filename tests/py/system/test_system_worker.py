@@ -195,7 +195,7 @@ async def test_more_partitions_than_one_worker_sleeps_at(redis_url: str, namespa
     async with working(engine, {"a": seen.function}):
         for number, one in enumerate(await engine.partitions()):
             await put(one, number)
-        await eventually(lambda: len(seen.arguments) == PLACES + 3, 20)
+        await eventually(lambda: len(seen.arguments) == PLACES + 3)
         await asyncio.sleep(0.2)
         for number, one in enumerate(await engine.partitions()):
             await put(one, number)
