@@ -79,10 +79,12 @@ async def settable(redis: Redis, namespace: str) -> SettableEngine:
 LONGEST = (
     "test_failover_load_one.py", "test_failover_load.py", "test_system_faults.py", "test_faults.py", "test_failover.py",
     "test_graceful_stop.py",
-    "test_ui_fresh.py", "test_crowd.py", "test_demo.py", "test_model_limits.py", "test_ui_axe.py", "test_balance.py",
-    "test_wheel.py", "test_openapi.py", "test_ui_constraints.py", "test_errors_change_nothing.py", "test_ui_jobs.py",
-    "test_ui_job.py", "test_ui_pages.py", "test_export.py", "test_model.py", "test_examples.py", "test_processes.py",
-    "test_cli.py", "test_rights.py", "test_frameworks.py", "test_ui_actions.py", "test_ui_failures.py",
+    "test_ui_fresh.py", "test_crowd.py", "test_ui_axe.py", "test_ui_job.py", "test_model_limits.py", "test_model.py",
+    "test_ui_jobs.py", "test_examples.py", "test_ui_pages.py", "test_errors_change_nothing.py", "test_wheel.py",
+    "test_processes.py", "test_openapi.py", "test_ui_partitions.py", "test_http_refusals.py", "test_ui_failures.py",
+    "test_export.py", "test_resizing_random.py", "test_worker.py", "test_ui_actions.py", "test_ui_constraints.py",
+    "test_parity.py", "test_app.py", "test_balance.py", "test_mail_random.py", "test_cli.py", "test_live.py",
+    "test_frameworks.py", "test_bounds.py", "test_slots.py", "test_ui_queues.py", "test_rights.py", "test_demo.py",
 )  # fmt: skip
 
 
