@@ -28,7 +28,7 @@ async def test_async_twins(jq: JQ) -> None:
         assert await handle.aresult(timeout=60) == 42
         assert await handle == 42
         assert await handle.ajoin() == "done"
-        assert await jq.agather(await add.amap([(1, 2), (3, 4)]), timeout=20) == [3, 7]
+        assert await jq.agather(await add.amap([(1, 2), (3, 4)]), timeout=60) == [3, 7]
         assert (await handle.adocument())["argument"] == {"a": 40, "b": 2}
         assert [one["event"] for one in await handle.ahistory()] == ["enqueued", "started", "done"]
         assert await jq.acancel([handle.id]) == ["done"]

@@ -106,7 +106,7 @@ def test_a_spawned_process_too(redis_url: str, namespace: str) -> None:
     ids: Any = context.Queue()
     process = context.Process(target=_in_child, args=(redis_url, namespace, ids))
     process.start()
-    child_id = ids.get(timeout=30)
+    child_id = ids.get(timeout=60)
     process.join(60)
     assert process.exitcode == 0
     assert JQ(redis_url, namespace=namespace).get(child_id)["name"] == "child"

@@ -93,7 +93,7 @@ async def test_who_follows_an_ended_job_is_told_at_once(kind: str, server: Serve
     [job] = await own.enqueue([({"name": "a"}, b"\xc0")])
     await run(own, "a")
     got: list[Event] = []
-    await asyncio.wait_for(follow(server, kind, got, job.id), 20)
+    await asyncio.wait_for(follow(server, kind, got, job.id), 60)
     assert [event.data["state"] for event in got] == ["done"]
     with pytest.raises(NotFound):
         await follow(server, kind, got, UNKNOWN)
@@ -118,7 +118,7 @@ async def test_everything_is_followed(kind: str, server: Server, own: Engine) ->
     assert got[0].id == first
     # Whoever comes back goes on where they were.
     again: list[Event] = []
-    await asyncio.wait_for(follow(server, kind, again, after=got[1000].id), 20)
+    await asyncio.wait_for(follow(server, kind, again, after=got[1000].id), 60)
     assert again == got[1001:]
 
 

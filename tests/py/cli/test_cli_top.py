@@ -19,7 +19,7 @@ import pytest
 import jqmaster
 from jqmaster.engine.engine import Engine
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 
 
 class Terminal:

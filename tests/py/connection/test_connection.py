@@ -139,7 +139,7 @@ async def test_events_go_on_behind_a_primary_whose_clock_was_ahead(pair: list[No
         await eventually(lambda: pages)
         proxy.target = pair[1]
         await asyncio.to_thread(pair[0].follow, pair[1])
-        await eventually(lambda: len(pages) == 2, 30)
+        await eventually(lambda: len(pages) == 2)
         assert pages[0][0][0] == ahead and pages[1] == []
         await enqueue(engine)
         await eventually(lambda: len(pages) == 3)

@@ -15,7 +15,7 @@ from jqmaster.engine.scripts import load
 from parts import commands, enqueue, eventually
 from servers import RedisServer
 
-SOON_S = 20.0
+SOON_S = 60.0
 
 
 @pytest.fixture

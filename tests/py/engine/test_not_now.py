@@ -220,5 +220,5 @@ async def test_room_that_comes_back_goes_to_the_next_worker(way: str, server: Se
     await jq.aconstrain("all", MATCH, concurrency=2)
     async with working(way, server, {"mail": mail}), working(way, server, {"mail": mail}):
         jobs = [await enqueue(own, "mail", number % 3) for number in range(60)]
-        await eventually(lambda: _are(own, jobs, "done"), 30)
+        await eventually(lambda: _are(own, jobs, "done"))
     assert most <= 2

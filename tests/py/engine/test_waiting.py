@@ -250,7 +250,7 @@ async def test_no_wake_is_lost_whoever_leaves_when(engine: Engine, redis: Redis,
         jobs = await engine.enqueue([({"name": "mail", "delay": delay}, b"\xc0")] * count)
         made |= {job.id for job in jobs}
         await asyncio.sleep(dice.uniform(0, 0.03))
-    await eventually(lambda: picked == made, 15)
+    await eventually(lambda: picked == made, SOON_S)
     for person in people:
         person.cancel()
     for master in masters:

@@ -78,7 +78,7 @@ class Wire:
 
     def __init__(self, server: RedisServer) -> None:
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(20)
+        self.socket.settimeout(60)
         self.socket.connect(str(server.socket))
         self.file = self.socket.makefile("rb")
 

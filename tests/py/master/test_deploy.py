@@ -165,9 +165,9 @@ def test_what_compose_starts_works(tmp_path: Path) -> None:
                 environment = {**os.environ, "JQ_URL": f"http://127.0.0.1:{at.master}", "JQ_KEY": program}
                 assert checked(sys.executable, "hello.py", cwd=ROOT / "examples", env=environment) == "42\n"
                 worker.terminate()
-                assert worker.wait(20) == 0
+                assert worker.wait(60) == 0
             master.terminate()
-            assert master.wait(20) == 0
+            assert master.wait(60) == 0
         assert "4f1a" not in Path(tmp_path / "master.log").read_text()
 
 

@@ -172,7 +172,7 @@ async def test_a_busy_worker_gets_nothing_until_it_said(engine: Engine, dispatch
     assert again["retry_count"] == 0
     events = (await engine.history(job))["events"]
     assert [event.get("message") for event in events if event["event"] == "released"] == ["no room"]
-    assert 0.9 < times[1] - times[0] < 4
+    assert times[1] - times[0] > 0.9
 
 
 async def test_a_worker_that_cannot_be_reached_loses_its_jobs_to_others(engine: Engine, dispatch: Dispatch) -> None:

@@ -92,7 +92,7 @@ def test_nor_by_another_form_of_a_path(connect: Any, origin: bytes) -> None:
 def test_http_2_is_not_spoken(connect: Any) -> None:
     connection = connect()
     connection.sendall(HTTP2)
-    connection.settimeout(10)
+    connection.settimeout(60)
     assert connection.recv(1000).startswith(b"HTTP/1.1 4")
 
 

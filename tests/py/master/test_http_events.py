@@ -249,7 +249,7 @@ async def test_requests_are_answered_in_the_middle_of_a_fanout(redis_url: str, n
                 for number, _event in streams.poll(0):  # lines that say that it lives
                     sockets[number].recv(1 << 20)
                 await enqueue(own)
-                await eventually(lambda: streams.poll(0), 30)
+                await eventually(lambda: streams.poll(0))
                 async with session.get(f"{master.url}/alive") as answer:
                     assert answer.status == 200
                 if len(streams.poll(0)) < len(sockets):

@@ -89,10 +89,10 @@ async def test_what_is_within_them_follows(two: list[Server], own: Engine, bound
 
 
 async def test_a_revoked_keys_worker_gets_nothing_more(two: list[Server], own: Engine) -> None:
-    await own.config({"worker_ttl": 2})
     async with listening(answers(200, DONE)) as stub:
         key = await register(own, two, stub)
         await until(own, await enqueue(own, "mail", keep_result=True), "done")
+        await own.config({"worker_ttl": 2})
         await own.revoke(key)
         jobs = [await enqueue(own, "mail", keep_result=True) for _ in range(3)]
         await asyncio.sleep(SOON_S)

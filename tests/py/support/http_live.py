@@ -73,7 +73,7 @@ def live_server(redis_url: str, namespace: str, **options: Any) -> Iterator[Live
     thread = threading.Thread(target=asyncio.run, args=(main(),))
     thread.start()
     try:
-        assert ready.wait(30)
+        assert ready.wait(60)
         yield started[0]
     finally:
         started[0].loop.call_soon_threadsafe(stop.set)

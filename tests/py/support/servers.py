@@ -14,6 +14,15 @@ import redis
 
 SERVER = os.environ.get("JQ_REDIS_SERVER", "redis-server")  # whose binary: Valkey's and other versions' serve as well
 
+DROP = """
+local cursor = "0"
+repeat
+  local found = redis.call("SCAN", cursor, "MATCH", ARGV[1], "COUNT", 1000)
+  cursor = found[1]
+  if #found[2] > 0 then redis.call("UNLINK", unpack(found[2])) end
+until cursor == "0"
+"""
+
 
 class RedisServer:
     """A redis-server process. ``arguments`` go to its command line, such as ``"--appendonly", "yes"``."""
@@ -54,6 +63,10 @@ class RedisServer:
     def shared(self) -> redis.Redis:
         """One such client for all, while the server is not started again."""
         return self.client()
+
+    def drop(self, pattern: str) -> None:
+        """Remove these keys."""
+        self.shared.eval(DROP, 0, pattern)
 
     def kill(self) -> None:
         """As kill -9: nothing is flushed or said goodbye to."""

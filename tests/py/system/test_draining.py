@@ -178,10 +178,10 @@ class TestDraining:
         handles = []
         while not draining.done():
             handles.append(await double.aenqueue(len(handles)))
-            assert await handles[-1].aresult(30) == 2 * (len(handles) - 1)
+            assert await handles[-1].aresult(60) == 2 * (len(handles) - 1)
         await draining
         later = [await double.aenqueue(number) for number in range(1000, 1040)]
-        assert [await one.aresult(30) for one in later] == [2 * number for number in range(1000, 1040)]
+        assert [await one.aresult(60) for one in later] == [2 * number for number in range(1000, 1040)]
         assert set(ran.values()) == {1}
         assert {partition_of(one.id) for one in later} == {0, 2}
         stop.set()
@@ -250,7 +250,7 @@ class TestForgetting:
                 found = [one and one["status"] for one in await engine.get(fails, runs)]
                 return found == ["error", "queued"]
 
-            await eventually(states, 30)
+            await eventually(states)
             chance = random.Random(1)
             ids = [await put(engine, unique=str(chance.random())) for _ in range(20)]
             assert {partition_of(one) for one in ids} == {0, 2}

@@ -257,7 +257,7 @@ async def test_a_worker_process_runs_jobs_of_those_that_come(
         assert {partition_of(one) for one in ids} == {0, 1, 2, 3}
     finally:
         worker.terminate()
-        assert await asyncio.wait_for(worker.wait(), 20) == 0
+        assert await asyncio.wait_for(worker.wait(), 60) == 0
 
 
 def test_the_command_says_what_there_is_then(call: Callable[..., Said], redis_url: str, namespace: str) -> None:

@@ -164,13 +164,13 @@ async def test_processes_balance_and_take_over(redis_url: str, namespace: str, e
             await partitions[0].pick("w", "a", 10)
             await asyncio.sleep(0.05)
         second.terminate()
-        assert await asyncio.wait_for(second.wait(), 10) == 0
+        assert await asyncio.wait_for(second.wait(), 60) == 0
         await partitions[1].finish(
             "w", [({"id": one.id, "token": one.token, "type": "success"}, NIL) for one in others]
         )
         await start(0, 1)  # the first goes on
         first.terminate()
-        assert await asyncio.wait_for(first.wait(), 10) == 0
+        assert await asyncio.wait_for(first.wait(), 60) == 0
     finally:
         for process in filter(None, (first, second)):
             with suppress(ProcessLookupError):

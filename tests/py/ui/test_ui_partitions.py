@@ -133,12 +133,12 @@ def test_axe_finds_nothing(browser: Browser, shop: Server) -> None:
     for target in ("/", "/partitions", f"/job/{job}"):
         ui.go(target)
         settled(ui)
-        for look, (scheme, size) in LOOKS.items():
+        for look, (scheme, size, options) in LOOKS.items():
             ui.page.emulate_media(color_scheme=scheme)
             ui.page.set_viewport_size(size)
             ui.fits()
             ui.columns_fit()
-            wrong |= {f"{target} {look}: {one}" for one in found_by_axe(ui.page)}
+            wrong |= {f"{target} {look}: {one}" for one in found_by_axe(ui.page, **options)}
     assert not wrong, "\n".join(sorted(wrong))
     ui.close()
 
@@ -180,12 +180,12 @@ def test_a_partition_that_is_away_stands_first_and_comes_back(browser: Browser) 
             expect(job.page.locator("#banner")).to_contain_text("Partition 2 does not answer")
             job.page.get_by_role("link", name="Look at the partitions").click()
             expect(job.page.locator("h1")).to_have_text("Partitions")
-            for look, (scheme, size) in LOOKS.items():
+            for look, (scheme, size, options) in LOOKS.items():
                 job.page.emulate_media(color_scheme=scheme)
                 job.page.set_viewport_size(size)
                 job.fits()
                 job.columns_fit()
-                assert not found_by_axe(job.page), look
+                assert not found_by_axe(job.page, **options), look
             away.process.send_signal(signal.SIGCONT)
             expect(page.page.locator(".verdict")).to_have_text(f"All {COUNT} partitions answer", timeout=60_000)
             for ui in (page, overview, job):

@@ -224,13 +224,12 @@ def test_a_function_there_learns_that_its_job_is_given_up(jq: JQ, how: str, tmp_
     with working(jq, concurrency=1):
         while not (tmp_path / "said").exists():
             time.sleep(0.02)
-        began = time.monotonic()
         jq.cancel(handle)
         other = where_it_runs.enqueue(1)
         assert other.result(timeout=60)[1] == 1
     said = {"asks": "True", "says": "it is given up", "waits": "started"}[how]
     assert (tmp_path / "said").read_text() == said
-    assert time.monotonic() - began < 15 and not multiprocessing.active_children()
+    assert not multiprocessing.active_children()
 
 
 def test_a_coroutine_is_cancelled_at_max_runtime(jq: JQ, tmp_path: Path) -> None:

@@ -259,13 +259,15 @@ class Life(Part):
         named = any(matches(entry, job.queue) for entry in entries(queues))
         return named and not self.model.queues.records[job.queue]["paused"]
 
-    def give_tokens(self, started):
-        """Notes the tokens of jobs, each with its document, that one call started."""
-        for job, doc in started:
-            token = doc.get("token", "")
-            expect(re.fullmatch(f"{job.attempt}-[0-9a-f]{{12}}", token), "no token", doc)
-            job.token = self.tokens[job.id, job.attempt] = token
-        digits = {job.token.partition("-")[2] for job, _ in started}
+    def give_token(self, job, doc):
+        """Notes the token of a job that was started, from its document."""
+        token = doc.get("token", "")
+        expect(re.fullmatch(f"{job.attempt}-[0-9a-f]{{12}}", token), "no token", doc)
+        job.token = self.tokens[job.id, job.attempt] = token
+
+    def check_tokens(self, started):
+        """Of the jobs that one call started."""
+        digits = {job.token.partition("-")[2] for job in started}
         expect(len(digits) <= 1, "tokens of one call", digits)
 
     def holds(self, id, token):

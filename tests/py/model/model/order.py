@@ -126,7 +126,7 @@ class Order(Part):
     # ---- which jobs may start ----
 
     def startable(self, queues=ALL):
-        """Pairs of a job that may start and the unsure keys which it needs, best rank first."""
+        """What is known of jobs that may start: each with the unsure keys which it needs, best rank first."""
         waiting = [job for job in self.model.jobs.values() if job.status == "queued"]
         open = {
             job.queue for job in {job.queue: job for job in waiting}.values() if self.model.life.is_open(job, queues)
@@ -139,13 +139,29 @@ class Order(Part):
             (job, self.model.limits.unsure_keys(job)) for job in waiting if not self.model.limits.is_held(job, holders)
         ]
 
+    def startable_after(self, found, started):
+        """As `startable` says when one of them has started: that takes room under its own keys, and makes none."""
+        limits = self.model.limits
+        left = [pair for pair in found if pair[0] is not started]
+        keys = {(constraint.id, key) for constraint, key in limits.keys_of(started)}
+        if not keys:
+            return left
+        touched = {
+            job.id for job, _ in left if any((constraint.id, key) in keys for constraint, key in limits.keys_of(job))
+        }
+        holders = limits.holders() if touched else {}
+        return [
+            (job, limits.unsure_keys(job) if job.id in touched else unsure)
+            for job, unsure in left
+            if job.id not in touched or not limits.is_held(job, holders)
+        ]
+
     def ready(self, queues):
         """The jobs that may start for certain, best rank first."""
         return [job for job, unsure in self.startable(queues) if not unsure]
 
-    def worlds(self, queues, job):
-        """What may start in these queues, for each set of unsure keys that may be closed to all but `job`."""
-        found = self.startable(queues)
+    def worlds(self, found, job):
+        """What may start of what is `startable`, for each set of unsure keys that may be closed to all but `job`."""
         mine = next((unsure for other, unsure in found if other is job), set())
         others = sorted(set().union(*(unsure for _, unsure in found)) - mine, key=repr)
         sizes = range(len(others) + 1) if len(others) <= 4 else (0, len(others))
@@ -179,10 +195,10 @@ class Order(Part):
 
     # ---- following a pick ----
 
-    def take(self, job, queues, order, turns):
+    def take(self, job, found, queues, order, turns):
         """Whether the job may come next, after which those of `turns` that allow for it are given."""
         after = set()
-        for jobs in self.worlds(queues, job):
+        for jobs in self.worlds(found, job):
             if order == "priority":
                 after |= turns if job.id in self.heads(jobs, queues) else set()
                 continue
@@ -207,16 +223,15 @@ class Order(Part):
     def follow(self, taken, queues, order, worker):
         """Starts the picked jobs one by one; yields each when it has started."""
         turns = set(range(len(entries(queues))))
+        found = self.startable(queues) if taken else []
         for job in taken:
-            turns = self.take(job, queues, order, turns)
+            turns = self.take(job, found, queues, order, turns)
             if not turns:  # what was expected is dear to tell
-                expect(False, "not the next job", job, self.expected(queues, job), order, self.model.now)
+                expected = [sorted(self.heads(jobs, queues)) for jobs in self.worlds(found, job)]
+                expect(False, "not the next job", job, expected, order, self.model.now)
             self.model.life.start(job, worker)
+            found = self.startable_after(found, job)
             yield job
-
-    def expected(self, queues, job):
-        """For the report of a wrong pick."""
-        return [sorted(self.heads(jobs, queues)) for jobs in self.worlds(queues, job)]
 
     def check_nothing_left(self, next_ms, queues, due_before):
         """Fewer jobs came than were asked for: none may be left, unless next_ms 0 says that some may be."""

@@ -54,12 +54,11 @@ class Work(Part):
         if before and all(f"{job.priority + 2**31:08x}{job.id[:14]}" >= before for job in self.waiting(queues)):
             return same(reply, [0], "a pick of what comes before all there is")
         following = self.model.order.follow(taken, queues, order, worker)
-        started = []
         for job, (doc, argument) in zip(following, reply[1:], strict=True):
-            started.append((job, doc))
-            self.model.life.give_tokens(started)
+            self.model.life.give_token(job, doc)
             self.model.life.check_document(doc, self.model.life.picked_document(job), "document of a picked job")
             same(argument, job.argument, "argument of a picked job")
+        self.model.life.check_tokens(taken)
         openings = []
         if len(taken) < count:
             self.model.order.check_nothing_left(reply[0], queues, due_before)

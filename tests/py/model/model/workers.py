@@ -263,7 +263,7 @@ class Workers(Part):
         # Which job a fair queue gives to who does not take all of its jobs is not said.
         is_free = bool(self.model.order.fair) and any(w.refused for w in takers)
         is_best = False
-        for jobs in self.model.order.worlds(ALL, job):
+        for jobs in self.model.order.worlds(self.model.order.startable(ALL), job):
             is_best = is_best or (is_free and job in jobs)
             for sight in (lambda jobs, _: jobs, self.in_sight):
                 nexts = [
@@ -320,10 +320,11 @@ class Workers(Part):
             expect(worker and [worker.url, worker.secrets, worker.key] == told, "an unknown worker", id, told)
             self.check_assigned(worker, job, doc, reply[0] == 0, without)
             self.model.life.start(job, id)
-            started.append((job, doc))
-            self.model.life.give_tokens(started)
+            self.model.life.give_token(job, doc)
+            started.append(job)
             self.model.life.check_document(doc, self.model.life.picked_document(job), "document of an assigned job")
             same(argument, job.argument, "argument of an assigned job")
+        self.model.life.check_tokens(started)
         if len(reply) - 1 < limit and (reply[0] != 0 or not self.model.order.may_leave_some()):
             asked = [worker for worker in self.registered.values() if worker.id not in without]
             left = [(worker, self.wants(worker)) for worker in asked if self.wants(worker)]
@@ -335,7 +336,7 @@ class Workers(Part):
         if wait and len(reply) == 1 and reply[0] != 0:
             self.model.sleepers.goes_to_sleep(master, wait, None, reply[0])
         if request:
-            self.model.work.remember("assign", request, [(job.id, job.token) for job, _ in started])
+            self.model.work.remember("assign", request, [(job.id, job.token) for job in started])
 
     def refuse(self, reply, worker, jobs, why, retry_after=1, message=""):
         if worker not in self.registered:
