@@ -262,7 +262,7 @@ async def test_it_is_not_registered(engine: SystemEngine, more: dict[str, Any]) 
 
 @pytest.mark.faults
 async def test_a_partition_that_hangs_holds_up_no_other() -> None:
-    with cluster(primaries=3) as nodes:
+    with cluster(primaries=3, timeout_ms=60_000) as nodes:  # it is not given up
         await calls.create(nodes.url, "{jq}", 3)
         engine, seen = SystemEngine(nodes.url, "{jq}"), Seen()
         partitions = await engine.partitions()
