@@ -14,8 +14,9 @@ from typing import Any, Protocol
 from jqmaster.connection.wake import Channel, backoff_s
 from jqmaster.engine.calls import given, new_request
 from jqmaster.engine.engine import Engine
-from jqmaster.engine.waiting import Waiting, channel_of, note_s
+from jqmaster.engine.waiting import Waiting, channel_of
 from jqmaster.errors import JQError, Unavailable
+from jqmaster.system.quiet import Quiet, Reply
 from jqmaster.system.record import DIGITS, System
 
 log = logging.getLogger("jqmaster.system")
@@ -28,9 +29,6 @@ HEAD_S = 0.1  # how long its head is waited for, while an outcome is to be repor
 SLACK_MS = 2  # a partition is not left for one whose head is older by less
 MISLED_S = 1.0  # how long a partition is left alone whose head promised a job that a pick did not find
 AWAY_S = 5.0  # at most so long a partition that did not answer is not asked
-
-Reply = list[Any]
-"""Of `pick`, as the script gives it: `[next_ms, document, argument, …]`."""
 
 
 class Partitions(Protocol):
@@ -55,7 +53,7 @@ class Place:
         self.number = number
         self.engine = engine
         self.waiting = Waiting(engine, engine.redis)
-        self.name = channel_of(wish["queues"], wish.get("order"))
+        self.name = self.channel_of(wish)
         self.channel = Channel(engine.redis, f"{engine.namespace}:wake:{self.name}") if quiet_s is None else None
         self.quiet_s = quiet_s
         self.is_called = False  # it has work, and somebody has to look
@@ -63,6 +61,10 @@ class Place:
         self.led_until = 0.0  # its head is not followed until then
         self._failures = 0
         self._wish = wish
+
+    def channel_of(self, wish: Mapping[str, Any]) -> str:
+        """On which those sleep who have this wish."""
+        return channel_of(wish["queues"], wish.get("order"))
 
     @property
     def is_away(self) -> bool:
@@ -86,18 +88,26 @@ class Place:
         asked = {**wish, "worker": worker}
         try:
             async with asyncio.timeout(LOOK_S):  # what comes later is given back
-                reply: Reply = await self.waiting.look(asked, self.name if self.channel else None)
+                reply = await self.ask(asked)
         except TimeoutError:
             self.failed()
             return [-1]
         except Unavailable as problem:
-            self.waiting.abandon(asked)
+            self.lost(asked)
             self.failed(problem)
             return [-1]
         self._failures = 0
         if len(reply) == 1 and reply[0] and self.channel is not None:
             self.channel.look_in(reply[0])
         return reply
+
+    async def ask(self, asked: dict[str, Any]) -> Reply:
+        """Of `look`: the call."""
+        return await self.waiting.look(asked, self.name if self.channel else None)
+
+    def lost(self, asked: dict[str, Any]) -> None:
+        """Its answer does not come."""
+        self.waiting.abandon(asked)
 
     def failed(self, problem: Exception | None = None) -> None:
         """It did not answer."""
@@ -138,43 +148,14 @@ class Place:
         await self.waiting.stop()
 
 
-class Quiet:
-    """Where somebody found nothing. It is their own: another may get what they do not."""
-
-    def __init__(self) -> None:
-        self._until: dict[int, float] = {}  # by number: nothing can start until then, or the channel says so
-        self._ready_at: dict[int, float] = {}  # when something becomes ready by time alone
-
-    def until(self, place: Place) -> float:
-        """0.0 where it may have something."""
-        return self._until.get(place.number, 0.0)
-
-    def note(self, place: Place, reply: Reply) -> None:
-        """What it answered: if jobs, it may have more; else when there may be some."""
-        next_ms = reply[0]
-        if len(reply) > 1 or not next_ms:  # 0: there may be some at once
-            self.over(place)
-            return
-        now = time.monotonic()
-        self._until[place.number] = now + (place.quiet_s or note_s(next_ms))
-        self._ready_at[place.number] = now + next_ms / 1000 if next_ms > 0 else float("inf")
-
-    def over(self, place: Place) -> None:
-        """It may have something."""
-        self._until.pop(place.number, None)
-        self._ready_at.pop(place.number, None)
-
-    def next_ms(self) -> int:
-        """When something becomes ready by time alone, from now; -1 for never."""
-        soonest = min(self._ready_at.values(), default=float("inf"))
-        return -1 if soonest == float("inf") else max(1, round((soonest - time.monotonic()) * 1000))
-
-
 class Places:
     """The partitions of a system, for all of a process who wish for jobs of the same queues."""
 
-    def __init__(self, system: Partitions, name: str, wish: Mapping[str, Any]) -> None:
+    def __init__(
+        self, system: Partitions, name: str, wish: Mapping[str, Any], make: Callable[..., Place] = Place
+    ) -> None:
         """`name`: of who waits; it says where."""
+        self._make = make
         self._system = system
         self._name = name
         self._wish = wish
@@ -196,7 +177,7 @@ class Places:
         nearest = _nearest(self._name, live.values())
         quiet_s = max(NET_S, LOOKS_S * (len(live) - len(nearest))) * random.uniform(0.75, 1.25)
         self.all += [
-            Place(number, one, self._wish, quiet_s=None if one in nearest else quiet_s)
+            self._make(number, one, self._wish, quiet_s=None if one in nearest else quiet_s)
             for number, one in enumerate(engines)
             if number >= len(self.all)
         ]
@@ -251,7 +232,7 @@ class Places:
                 left_s = deadline - time.monotonic()
                 if left_s <= 0:
                     return [0 if is_more else quiet.next_ms()]
-                await self._sleep(left_s, str(worker), quiet)
+                await self._sleep(left_s, str(worker), quiet, stopping)
                 if stopping is not None and stopping.is_set():
                     return [quiet.next_ms()]
         finally:
@@ -283,20 +264,22 @@ class Places:
         """Wait no more."""
         await asyncio.gather(*(one.stop() for one in self.all))
 
-    async def _sleep(self, left_s: float, worker: str, quiet: Quiet) -> None:
-        """Until a partition may have something, but at most so long."""
+    async def _sleep(self, left_s: float, worker: str, quiet: Quiet, stopping: asyncio.Event | None) -> None:
+        """Until a partition may have something, or it is to stop, but at most so long."""
         now = time.monotonic()
         ends = min([now + left_s, *(max(quiet.until(one), one.away_until) for one in self.all)])
         sleep_s = max(0.001, ends - now)
         sleeping = {
             asyncio.create_task(one.channel.sleep(sleep_s, worker)): one for one in self.all if one.channel is not None
         }
+        # Who wakes all that sleep finds nobody while these have not begun to.
+        ending = [] if stopping is None else [asyncio.create_task(stopping.wait())]
         try:
-            await asyncio.wait(sleeping, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([*sleeping, *ending], return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in sleeping:
+            for task in (*sleeping, *ending):
                 task.cancel()
-            await asyncio.wait(sleeping)
+            await asyncio.wait([*sleeping, *ending])
             for task, one in sleeping.items():
                 if not task.cancelled() and task.result():
                     one.is_called = True

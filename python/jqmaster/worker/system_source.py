@@ -22,7 +22,8 @@ from jqmaster.errors import Invalid, JQError, Unavailable
 from jqmaster.system.balance import balance
 from jqmaster.system.courier import Courier
 from jqmaster.system.engine import SystemEngine
-from jqmaster.system.picking import AWAY_S, LOOK_S, MISLED_S, Place, Places, Quiet
+from jqmaster.system.picking import AWAY_S, LOOK_S, MISLED_S, Place, Places
+from jqmaster.system.quiet import Quiet
 from jqmaster.system.record import partition_of
 from jqmaster.system.routing import refuse_elsewhere
 from jqmaster.worker.sources import POLL_S, STOP_TIMEOUT_S, default_name
