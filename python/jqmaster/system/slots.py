@@ -64,9 +64,12 @@ class Home:
         try:
             async with asyncio.timeout(KEEP_S):
                 return await found
-        except (TimeoutError, Unavailable):
+        except (TimeoutError, JQError):
             self.tell(slot, 0)
             return False
+        except asyncio.CancelledError:
+            self.tell(slot, 0)
+            raise
         finally:
             if self._kept.get(slot) is found:
                 del self._kept[slot]

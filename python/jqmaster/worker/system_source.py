@@ -119,7 +119,7 @@ class SystemSource:
         await engine.release(self.worker, held, delay=delay or None, hold=hold or None, message=message or None)
 
     async def register(self, *_arguments: Any, **_more: Any) -> None:
-        """Raises Invalid: jobs are pushed, and requests told, by the masters of one namespace."""
+        """Raises Invalid: jobs are pushed, and requests told, by masters."""
         raise Invalid("a worker of a system is not registered: it pulls, and announces itself")
 
     async def announce(self, max_jobs: int, running: Sequence[str], **about: Unpack[About]) -> None:
