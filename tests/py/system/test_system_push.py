@@ -171,7 +171,7 @@ async def test_a_worker_that_hangs_loses_its_jobs_and_holds_up_no_other(
         return web.Response(status=202)
 
     async with worker(engine, never, max_jobs=3) as hanging:
-        ids = await everywhere(engine, 1, timeout=2.0, retry_base=0.01, max_lapses=9, max_retry=9)
+        ids = await everywhere(engine, 1, timeout=2.0, retry_base=0.01, max_lapses=100)
         await hanging.delivered(3)
         async with slow(engine, 3) as well:
             await eventually(lambda: are(engine, ids, "done"))
